@@ -1,0 +1,54 @@
+/** A read-only view of a source folder, bounded, that detectors look at. Paths are relative with `/`, never leave the folder. */
+export interface SourceTree {
+  /** All files (not folders), `.git` and `node_modules` left out, at most 20,000, sorted. */
+  files(): readonly string[]
+  has(path: string): boolean
+  /** Text of a file of at most 1 MiB; undefined when it is missing, larger, binary or a link out of the folder. */
+  read(path: string): string | undefined
+  /** The same tree seen from a sub-folder. */
+  sub(directory: string): SourceTree
+}
+
+/** What a user may set instead of what is detected. Source: App.build in api.md. */
+export interface BuildOverrides {
+  stack?: string
+  install_command?: string
+  build_command?: string
+  start_command?: string
+  release_command?: string
+  dockerfile_path?: string
+  port?: number
+}
+
+export interface HealthCheckPlan { type: 'http' | 'tcp'; path?: string }
+
+/** Why a value is what it is: `{ field: 'version', value: '22', source: '.nvmrc' }`; shown to the user. */
+export interface Explanation { field: string; value: string; source: string }
+
+/** The whole answer of detection, plain data. Shape of `POST /api/apps/detect`. */
+export interface BuildPlan {
+  /** Stack slug: `node`, `python`, `go`, `static`, `dockerfile`, … */
+  stack: string
+  /** Framework slug where known: `nextjs`, `django`, `spring-boot`, … */
+  framework: string | null
+  /** Language or runtime version that the image will have, e.g. `22`, `3.12`. */
+  version: string | null
+  package_manager: string | null
+  install_command: string | null
+  build_command: string | null
+  start_command: string | null
+  release_command: string | null
+  /** TCP port that the app will listen on; `PORT` is set to it. */
+  port: number
+  health_check: HealthCheckPlan
+  /** Whole text of the Dockerfile that will be built: generated, or the repository's own. */
+  dockerfile: string
+  /** Where `portreeve.json`, `Procfile` or `app.json` declared cron jobs. */
+  cron_jobs: { schedule: string; command: string }[]
+  explanation: Explanation[]
+}
+
+/** No detector knows the folder. `looked_for` tells the user which files would have been recognised. */
+export class DetectionError extends Error {
+  constructor(message: string, readonly hint: string, readonly looked_for: string[]) { super(message); this.name = 'DetectionError' }
+}

@@ -1,0 +1,15 @@
+/** Time as the domains see it, so that tests can set it. */
+export interface Clock {
+  /** Milliseconds since 1970 UTC; may jump when the host's clock is set. */
+  now(): number
+  /** ISO 8601 UTC with milliseconds. */
+  iso(): string
+  /** Milliseconds that never go back; for durations. */
+  monotonic_ms(): number
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  iso: () => new Date().toISOString(),
+  monotonic_ms: () => performance.now(),
+}

@@ -1,0 +1,168 @@
+/**
+ * The container engine in Portreeve's own words. Domains know this file only; dockerode's types stay in `docker.ts`
+ * and its neighbours. Every request to the engine is built from these typed fields (security.md 2.9): there is no
+ * field through which a privilege, a host path or a host namespace could be asked for.
+ */
+export interface Engine {
+  /** Facts about the engine; throws EngineError('unavailable') when it does not answer within 5 s. */
+  version(signal?: AbortSignal): Promise<EngineVersion>
+
+  /** Makes sure that a bridge network of that name exists, on a subnet of its own. Idempotent. */
+  ensureNetwork(name: string, labels: Labels): Promise<void>
+  /** Removes a network; a missing one is fine. */
+  removeNetwork(name: string): Promise<void>
+
+  /** Builds an image from a folder. Rejects with EngineError('build_failed' | 'aborted' | 'out_of_memory' | 'timeout' | …). */
+  buildImage(spec: BuildSpec, signal: AbortSignal): Promise<Image>
+  /** Pulls an image and resolves its digest. An image that is here already and pinned by digest is not pulled again. */
+  pullImage(reference: string, options: PullOptions, signal: AbortSignal): Promise<Image>
+  /** An image that is here, by id or reference; undefined when it is not. */
+  findImage(reference: string): Promise<Image | undefined>
+  /** Images that carry all of these labels. */
+  listImages(labels: Labels): Promise<Image[]>
+  /** Removes an image by id or reference with its tags; a missing one is fine, one in use is left alone (answers false). */
+  removeImage(reference: string): Promise<boolean>
+
+  /**
+   * Makes sure that exactly `replicas` containers of an immutable release exist and run; adopts those that a crashed
+   * attempt left (names derive from release id and index). Does not wait for readiness.
+   */
+  ensureRelease(spec: ReleaseSpec, signal: AbortSignal): Promise<Instance[]>
+  /** Lets the engine restart a release's containers after a crash or a reboot (on after the soak; off while a rollout watches). */
+  superviseRelease(release_id: string, supervised: boolean): Promise<void>
+  /** Stops (SIGTERM, then SIGKILL after `grace_s`) and removes every container of a release; a missing one is fine. */
+  removeRelease(release_id: string, grace_s: number): Promise<void>
+  /** Instances by label filter, running or not. */
+  instances(filter: InstanceFilter): Promise<Instance[]>
+  /** Runs one command to its end in a fresh container of the release's image and environment, then removes it. */
+  runOnce(spec: RunOnceSpec, signal: AbortSignal): Promise<RunResult>
+
+  /** Log lines of one instance, oldest first; with `follow` until the signal aborts or the container is removed. */
+  logs(instance_id: string, options: LogOptions, signal?: AbortSignal): AsyncIterable<LogLine>
+  /** One sample of resource use; undefined when the instance is not running. */
+  stats(instance_id: string): Promise<InstanceStats | undefined>
+  /** Lifecycle events of Portreeve's own containers, from now until the signal aborts. Ends (throws) when the engine goes away. */
+  events(signal: AbortSignal): AsyncIterable<EngineEvent>
+  /** Removes every container, network or dangling leftover that carries these labels (used for orphans and `delete`). */
+  removeLabelled(labels: Labels): Promise<void>
+  close(): Promise<void>
+}
+
+/** Labels always live below `portreeve.`: `{ app: 'app_…' }` is stored as `portreeve.app=app_…`; the adapter adds `portreeve.managed=true`. */
+export type Labels = Record<string, string>
+
+export interface EngineVersion {
+  version: string
+  api_version: string
+  os: string
+  arch: string
+  cpus: number
+  memory_bytes: number
+  buildkit: boolean
+}
+
+export interface Image {
+  /** `sha256:…` image id, the immutable name that releases keep. */
+  id: string
+  tags: string[]
+  /** `repo@sha256:…` when it came from a registry. */
+  digest?: string
+  size_bytes: number
+  /** TCP ports that the image declares with EXPOSE, ascending. */
+  exposed_ports: number[]
+  /** Default command and entrypoint of the image. */
+  command: string[]
+  created_at: string
+}
+
+export interface BuildSpec {
+  /** Absolute path of the build context. `.dockerignore` in it is honoured; `.git` is never sent. */
+  context: string
+  /** Text of the Dockerfile. */
+  dockerfile: string
+  /** Image reference to tag, e.g. `portreeve/app_x:dep_y`. */
+  tag: string
+  labels: Labels
+  build_args: Record<string, string>
+  /** Mounted as `/run/secrets/<id>` in steps that ask for it; never part of a layer, of history or of the log. BuildKit only. */
+  secrets: Record<string, string>
+  target?: string
+  no_cache: boolean
+  limits: { cpus: number; memory_bytes: number; timeout_ms: number }
+  onLog(line: BuildLogLine): void
+}
+export interface BuildLogLine { stream: 'stdout' | 'stderr' | 'system'; text: string }
+
+export interface PullOptions {
+  auth?: { username: string; password: string; server: string }
+  onLog(line: BuildLogLine): void
+}
+
+/** A container's shape, closed: security.md 2.9 says what may be in it. */
+export interface ContainerSpec {
+  app_id: string
+  project_id: string
+  release_id: string
+  image: string
+  /** Replaces the image's command; an argument array. Undefined keeps the image's own. */
+  command?: string[]
+  /** Runs `command` below `/bin/sh -c` *inside the container* when the user gave one line of shell. */
+  shell_command?: string
+  env: Record<string, string>
+  network: string
+  limits: { cpus: number; memory_bytes: number; pids: number }
+  stop_grace_s: number
+}
+export interface ReleaseSpec extends ContainerSpec {
+  replicas: number
+}
+export interface RunOnceSpec extends ContainerSpec {
+  /** Distinguishes runs of one release: the container is `<release>-<purpose>`; a leftover of that name is removed first. */
+  purpose: string
+  timeout_ms: number
+  onLog(line: LogLine): void
+}
+export interface RunResult { exit_code: number; oom_killed: boolean; timed_out: boolean; duration_ms: number }
+
+export interface InstanceFilter { app_id?: string; release_id?: string; project_id?: string }
+export interface Instance {
+  /** Engine id of the container. */
+  id: string
+  app_id: string
+  release_id: string
+  project_id: string
+  index: number
+  /** Image id. */
+  image: string
+  state: 'created' | 'running' | 'restarting' | 'exited' | 'dead' | 'paused'
+  /** Address inside the project network; kept over restarts of the container and of the engine. */
+  address?: string
+  exit_code?: number
+  oom_killed: boolean
+  restart_count: number
+  started_at?: string
+  finished_at?: string
+}
+export interface LogOptions { tail?: number; since?: string; until?: string; follow?: boolean }
+export interface LogLine { at: string; stream: 'stdout' | 'stderr'; text: string }
+export interface InstanceStats { at: string; cpu_cores: number; memory_bytes: number; network_rx_bytes: number; network_tx_bytes: number }
+export interface EngineEvent {
+  kind: 'start' | 'die' | 'oom' | 'stop' | 'destroy'
+  instance_id: string
+  app_id?: string
+  release_id?: string
+  exit_code?: number
+  at: string
+}
+
+export type EngineErrorCode =
+  | 'unavailable' | 'not_found' | 'conflict' | 'build_failed' | 'out_of_memory' | 'timeout' | 'aborted' | 'disk_full'
+  | 'image_not_found' | 'image_denied' | 'start_failed' | 'failed'
+
+/** What went wrong at the engine. `message` is fit for a user; `hint` says what to do. */
+export class EngineError extends Error {
+  constructor(readonly code: EngineErrorCode, message: string, readonly hint?: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'EngineError'
+  }
+}

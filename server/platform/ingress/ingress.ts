@@ -1,0 +1,37 @@
+/**
+ * The edge: what answers on ports 80 and 443. The data plane outlives the control plane: it serves on while Portreeve
+ * restarts, upgrades or is down, from the configuration on disk, which always equals what runs.
+ */
+export interface Ingress {
+  /** Makes sure that the edge runs with the last known configuration. Idempotent; called at boot and by the reconciler. */
+  ensure(signal?: AbortSignal): Promise<void>
+  /** Replaces the whole desired state: computes the difference and touches only what changed. Used at boot. */
+  apply(state: IngressState): Promise<void>
+  /** Sets one route (creates or replaces it); resolves once requests go to the new servers. */
+  setRoute(route: Route): Promise<void>
+  /** Removes one route; its host names answer 404 from then on. A missing one is fine. */
+  removeRoute(route_id: string): Promise<void>
+  /** Requests and connections that servers no longer in any route still hold: 0 means that they may be stopped. */
+  activeConnections(address: string, port: number): Promise<number>
+  /** What the edge counted per route since it started. */
+  traffic(): Promise<RouteTraffic[]>
+  status(): Promise<IngressStatus>
+  close(): Promise<void>
+}
+export interface IngressState { routes: Route[] }
+export interface Route {
+  /** Stable: the app's id. */
+  id: string
+  /** Lower-case ASCII host names, without port. */
+  hostnames: string[]
+  /** Empty: the route answers 503 with a plain page that says the app is not running. */
+  servers: RouteServer[]
+}
+export interface RouteServer { address: string; port: number }
+export interface RouteTraffic { route_id: string; requests: number; errors_5xx: number; bytes_in: number; bytes_out: number; sessions: number }
+export interface IngressStatus { running: boolean; version?: string; message?: string }
+
+/** The edge cannot be reached or refused a change. `message` is fit for a user. */
+export class IngressError extends Error {
+  constructor(message: string, options?: ErrorOptions) { super(message, options); this.name = 'IngressError' }
+}
