@@ -50,5 +50,12 @@ export interface BuildPlan {
 
 /** No detector knows the folder. `looked_for` tells the user which files would have been recognised. */
 export class DetectionError extends Error {
-  constructor(message: string, readonly hint: string, readonly looked_for: string[]) { super(message); this.name = 'DetectionError' }
+  readonly hint: string
+  readonly looked_for: string[]
+  constructor(message: string, hint: string, looked_for: string[]) {
+    super(message)
+    this.name = 'DetectionError'
+    this.hint = hint
+    this.looked_for = looked_for
+  }
 }

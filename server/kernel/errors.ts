@@ -34,16 +34,17 @@ export interface ErrorDetail {
 
 /** An error that a caller may see. Anything else that is thrown becomes INTERNAL_ERROR and is logged. */
 export class ApiError extends Error {
+  readonly code: ErrorCode
   readonly status: number
-  constructor(
-    readonly code: ErrorCode,
-    message: string,
-    readonly details?: ErrorDetail[],
-    readonly retry_after_s?: number,
-  ) {
+  readonly details?: ErrorDetail[]
+  readonly retry_after_s?: number
+  constructor(code: ErrorCode, message: string, details?: ErrorDetail[], retry_after_s?: number) {
     super(message)
     this.name = 'ApiError'
+    this.code = code
     this.status = ERRORS[code].status
+    this.details = details
+    this.retry_after_s = retry_after_s
   }
 }
 

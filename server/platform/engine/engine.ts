@@ -161,8 +161,12 @@ export type EngineErrorCode =
 
 /** What went wrong at the engine. `message` is fit for a user; `hint` says what to do. */
 export class EngineError extends Error {
-  constructor(readonly code: EngineErrorCode, message: string, readonly hint?: string, options?: ErrorOptions) {
+  readonly code: EngineErrorCode
+  readonly hint?: string
+  constructor(code: EngineErrorCode, message: string, hint?: string, options?: ErrorOptions) {
     super(message, options)
     this.name = 'EngineError'
+    this.code = code
+    this.hint = hint
   }
 }

@@ -28,7 +28,12 @@ export type GitErrorCode =
 
 /** `message` says what happened in one sentence, `hint` what the user does next. Neither holds a credential. */
 export class GitError extends Error {
-  constructor(readonly code: GitErrorCode, message: string, readonly hint: string, options?: ErrorOptions) {
-    super(message, options); this.name = 'GitError'
+  readonly code: GitErrorCode
+  readonly hint: string
+  constructor(code: GitErrorCode, message: string, hint: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'GitError'
+    this.code = code
+    this.hint = hint
   }
 }

@@ -33,5 +33,8 @@ export interface IngressStatus { running: boolean; version?: string; message?: s
 
 /** The edge cannot be reached or refused a change. `message` is fit for a user. */
 export class IngressError extends Error {
-  constructor(message: string, options?: ErrorOptions) { super(message, options); this.name = 'IngressError' }
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'IngressError'
+  }
 }

@@ -1,0 +1,14 @@
+import { defineNitroConfig } from 'nitropack/config'
+import endpoints from './server/http/build-module.ts'
+
+export default defineNitroConfig({
+  compatibilityDate: '2026-11-01',
+  preset: 'node-server',
+  srcDir: '.',
+  scanDirs: ['server'],
+  imports: false,
+  sourceMap: false,
+  errorHandler: '~/server/http/error-handler',
+  modules: [endpoints],
+  experimental: { tasks: true, websocket: true },
+})
