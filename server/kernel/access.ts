@@ -1,0 +1,69 @@
+import { forbidden, notFound } from './errors.ts'
+
+/** Role on the installation. `viewer` reads only, whatever its project roles say. */
+export type PlatformRole = 'admin' | 'member' | 'viewer'
+/** Role in one project. */
+export type ProjectRole = 'owner' | 'developer' | 'viewer'
+/** Least right that an endpoint asks for. Source: the `access` column of the endpoint list. */
+export type Access = 'public' | 'self' | 'viewer' | 'member' | 'developer' | 'owner' | 'admin'
+/** How the caller proved who they are. */
+export type AuthMethod = 'bearer' | 'api_key' | 'cookie' | 'ticket' | 'system'
+
+/** Who acts. Built anew for each request, so that a role change holds from the next request on. */
+export interface Actor {
+  user_id: string
+  email: string
+  name: string
+  role: PlatformRole
+  method: AuthMethod
+  /** Session or API key that was used. */
+  credential_id: string
+  /** Project id -> role. */
+  projects: ReadonlyMap<string, ProjectRole>
+  /** Narrowing of an API key: `full` leaves the owner's rights, `read` and `deploy` cut them. */
+  scope: 'full' | 'read' | 'deploy'
+  /** API keys may be limited to these projects. */
+  only_projects?: ReadonlySet<string>
+}
+
+const RANK: Record<ProjectRole, number> = { viewer: 1, developer: 2, owner: 3 }
+const REQUIRED: Record<'viewer' | 'developer' | 'owner', number> = { viewer: 1, developer: 2, owner: 3 }
+
+/** The caller's role in a project; undefined when the project must not exist for them. */
+export function projectRole(actor: Actor, project_id: string): ProjectRole | undefined {
+  if (actor.only_projects && !actor.only_projects.has(project_id)) return undefined
+  if (actor.role === 'admin') return 'owner'
+  return actor.projects.get(project_id)
+}
+
+/** Projects whose resources the caller may see; undefined means all. */
+export function visibleProjects(actor: Actor): readonly string[] | undefined {
+  if (actor.role === 'admin' && !actor.only_projects) return undefined
+  if (actor.role === 'admin') return [...actor.only_projects!]
+  return [...actor.projects.keys()].filter((id) => !actor.only_projects || actor.only_projects.has(id))
+}
+
+/** What is acted upon: a project (through one of its resources), or the installation. */
+export interface Target { project_id: string; /** For the 404 sentence: `app`. */ noun: string }
+
+/**
+ * The one decision about who may do what; HTTP, WebSocket, jobs and hooks all ask here.
+ * Throws 404 when the caller may not know of the target, 403 when the role or the key's scope is too low.
+ * @param action the least right that is needed.
+ * @param effect whether something changes, or a deployment is started; read-only keys may only read.
+ */
+export function authorize(actor: Actor, action: Access, target?: Target, effect: 'read' | 'deploy' | 'write' = action === 'viewer' ? 'read' : 'write'): void {
+  if (target && !projectRole(actor, target.project_id)) throw notFound(target.noun)
+  if (actor.scope === 'read' && effect !== 'read') throw forbidden('This API key may only read.')
+  if (actor.scope === 'deploy' && effect === 'write') throw forbidden('This API key may only read and deploy.')
+  if (action === 'public' || action === 'self') return
+  if (action === 'admin') {
+    if (actor.role !== 'admin' || actor.only_projects) throw forbidden('Only an administrator may do this.')
+    return
+  }
+  if (action === 'viewer' && !target) return
+  if (actor.role === 'viewer' && action !== 'viewer') throw forbidden('Your account may only read.')
+  if (action === 'member' || !target) return
+  const role = projectRole(actor, target.project_id)!
+  if (RANK[role] < REQUIRED[action]) throw forbidden(`Your role in this project is ${role}; this needs ${action}.`)
+}

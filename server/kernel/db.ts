@@ -1,0 +1,93 @@
+import type Database from 'better-sqlite3'
+import { createDatabase } from 'db0'
+import sqlite from 'db0/connectors/better-sqlite3'
+
+/** The embedded database: one connection, synchronous prepared statements, one writer. */
+export interface Db {
+  raw: Database.Database
+  /** A prepared statement, prepared once per text. */
+  sql(text: string): Database.Statement<unknown[], any>
+  /**
+   * Runs `fn` in one immediate transaction; nested calls join the outer one. Synchronous by type: an asynchronous
+   * transaction on the one connection would swallow the writes of other requests.
+   */
+  tx<T>(fn: () => T extends PromiseLike<unknown> ? never : T): T
+  /** Runs `fn` once the current transaction has committed (at once outside of one); dropped on rollback. */
+  afterCommit(fn: () => void): void
+  close(): void
+}
+
+/** Pragmas that must hold on the connection; read back at boot. */
+const PRAGMAS: readonly [name: string, value: string | number, expected: unknown][] = [
+  ['journal_mode', 'WAL', 'wal'],
+  ['synchronous', 'FULL', 2],
+  ['foreign_keys', 'ON', 1],
+  ['busy_timeout', 5000, 5000],
+  ['trusted_schema', 'OFF', 0],
+  ['cell_size_check', 'ON', 1],
+]
+
+/** SQLite before this has a bug that can corrupt the write-ahead log when it is reset. */
+const OLDEST_SQLITE = [3, 51, 3]
+
+function isOlder(version: string): boolean {
+  const parts = version.split('.').map(Number)
+  for (const [i, floor] of OLDEST_SQLITE.entries()) if ((parts[i] ?? 0) !== floor) return (parts[i] ?? 0) < floor
+  return false
+}
+
+/** Opens (or creates) the database file and asserts its durability settings. Throws when they do not hold. */
+export function openDb(path: string): Db {
+  const shell = createDatabase(path === ':memory:' ? sqlite({ name: ':memory:' }) : sqlite({ path }))
+  const raw = shell.getInstance() as unknown as Database.Database
+  const version = raw.prepare('SELECT sqlite_version() AS version').pluck().get() as string
+  if (isOlder(version)) throw new Error(`SQLite ${version} is too old; ${OLDEST_SQLITE.join('.')} or later is needed.`)
+  for (const [name, value, expected] of PRAGMAS) {
+    raw.pragma(`${name} = ${value}`)
+    const actual = raw.pragma(name, { simple: true })
+    const memory = path === ':memory:' && name === 'journal_mode'
+    if (actual !== expected && !memory) throw new Error(`The database does not accept ${name}=${value} (it says ${String(actual)}).`)
+  }
+  return wrap(raw)
+}
+
+function wrap(raw: Database.Database): Db {
+  const statements = new Map<string, Database.Statement<unknown[], any>>()
+  let pending: (() => void)[] = []
+  const run = raw.transaction((fn: () => unknown) => fn())
+  const flush = () => {
+    const due = pending
+    pending = []
+    for (const fn of due) fn()
+  }
+  return {
+    raw,
+    sql(text) {
+      const known = statements.get(text)
+      if (known) return known
+      const statement = raw.prepare<unknown[], any>(text)
+      statements.set(text, statement)
+      return statement
+    },
+    tx<T>(fn: () => T extends PromiseLike<unknown> ? never : T): T {
+      if (raw.inTransaction) return fn() as T
+      let result: T
+      try {
+        result = run.immediate(fn) as T
+      } catch (error) {
+        pending = []
+        throw error
+      }
+      flush()
+      return result
+    },
+    afterCommit(fn) {
+      pending.push(fn)
+      if (!raw.inTransaction) flush()
+    },
+    close() {
+      statements.clear()
+      if (raw.open) raw.close()
+    },
+  }
+}

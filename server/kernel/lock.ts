@@ -1,0 +1,23 @@
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+
+/** Another process holds the data directory. */
+export class LockedError extends Error {}
+
+/**
+ * Takes the data directory for this process, until it ends however it ends. An exclusive SQLite transaction is a file lock
+ * of the operating system: unlike a pid file it cannot be left behind by kill -9 or a reboot.
+ * @returns a function that gives the directory back.
+ */
+export function lockDirectory(directory: string): () => void {
+  const lock = new Database(join(directory, 'lock'), { timeout: 0 })
+  try {
+    lock.pragma('journal_mode = DELETE')
+    lock.exec('BEGIN EXCLUSIVE')
+  } catch (error) {
+    lock.close()
+    if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error
+    throw new LockedError(`Another Portreeve is running on ${directory}. Stop it first, or set PORTREEVE_DATA_DIR to another folder.`)
+  }
+  return () => lock.close()
+}

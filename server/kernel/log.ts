@@ -1,0 +1,65 @@
+import { createConsola, type ConsolaInstance, type LogObject } from 'consola'
+
+/** The log that Portreeve's own process writes, one line per record. */
+export interface Log {
+  debug(message: string, fields?: LogFields): void
+  info(message: string, fields?: LogFields): void
+  warn(message: string, fields?: LogFields): void
+  error(message: string, fields?: LogFields): void
+  /** The same log with fields that every record carries. */
+  child(fields: LogFields): Log
+}
+export type LogFields = Record<string, unknown>
+
+const LEVELS = { error: 0, warn: 1, info: 3, debug: 4 } as const
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/g
+
+/** Makes a text safe for one line of a terminal or file: control characters, which could forge lines or colours, are escaped. */
+export function escapeControl(text: string): string {
+  return text.replace(/\n/g, '\\n').replace(CONTROL, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`)
+}
+
+function describe(value: unknown): unknown {
+  if (value instanceof Error) return { name: value.name, message: value.message, stack: value.stack, cause: value.cause ? describe(value.cause) : undefined }
+  return value
+}
+
+function asText(record: LogObject): string {
+  const [message, fields] = record.args as [string, LogFields | undefined]
+  const rest = Object.entries(fields ?? {}).filter(([, value]) => value !== undefined).map(([key, value]) => {
+    const text = value instanceof Error ? (value.stack ?? value.message) : typeof value === 'string' ? value : JSON.stringify(value)
+    return `${key}=${escapeControl(String(text))}`
+  })
+  return [record.date.toISOString(), record.type.toUpperCase().padEnd(5), escapeControl(message), ...rest].join(' ')
+}
+
+function asJson(record: LogObject): string {
+  const [message, fields] = record.args as [string, LogFields | undefined]
+  const described = Object.fromEntries(Object.entries(fields ?? {}).map(([key, value]) => [key, describe(value)]))
+  return JSON.stringify({ at: record.date.toISOString(), level: record.type, message, ...described })
+}
+
+/**
+ * A log on standard output (errors and warnings on standard error).
+ * @param format `text` for people, `json` for a log collector: one object a line.
+ */
+export function createLog(format: 'text' | 'json', level: keyof typeof LEVELS, write?: (line: string) => void): Log {
+  const render = format === 'json' ? asJson : asText
+  const instance = createConsola({
+    level: LEVELS[level],
+    throttle: 0,
+    reporters: [{
+      log(record) {
+        const line = render(record)
+        if (write) write(line)
+        else (record.level <= 1 ? process.stderr : process.stdout).write(`${line}\n`)
+      },
+    }],
+  })
+  return wrap(instance, {})
+}
+
+function wrap(instance: ConsolaInstance, base: LogFields): Log {
+  const at = (level: keyof typeof LEVELS) => (message: string, fields?: LogFields) => instance[level](message, { ...base, ...fields })
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), child: (fields) => wrap(instance, { ...base, ...fields }) }
+}

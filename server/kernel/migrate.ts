@@ -1,0 +1,49 @@
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Db } from './db.ts'
+
+/** One append-only step of the schema: file name and SQL. */
+export type Migration = readonly [name: string, sql: string]
+
+const BACKUPS_KEPT = 10
+
+/** The database belongs to a newer version of Portreeve. */
+export class DowngradeError extends Error {}
+
+function backUp(db: Db, directory: string, version: number): string {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const path = join(directory, `before-migration-${String(version + 1).padStart(4, '0')}.db`)
+  rmSync(path, { force: true })
+  db.raw.prepare('VACUUM INTO ?').run(path)
+  const old = readdirSync(directory).filter((name) => name.startsWith('before-migration-')).sort().slice(0, -BACKUPS_KEPT)
+  for (const name of old) rmSync(join(directory, name), { force: true })
+  return path
+}
+
+/**
+ * Brings the schema up to date. Each migration runs in one transaction together with its version number, so that a crash
+ * leaves it done or not done; a copy of the database is taken before each. Refuses a database that is newer than this build.
+ * @param backup_directory where the copies go; undefined for a database that holds nothing yet.
+ * @returns names of the migrations that ran.
+ */
+export function migrate(db: Db, migrations: readonly Migration[], backup_directory?: string): string[] {
+  const sorted = [...migrations].sort(([a], [b]) => (a < b ? -1 : 1))
+  const current = db.raw.pragma('user_version', { simple: true }) as number
+  if (current > sorted.length) {
+    throw new DowngradeError(
+      `The database was written by a newer Portreeve (schema ${current}, this version knows ${sorted.length}). ` +
+      `Install that version again, or restore the copy before-migration-${String(sorted.length + 1).padStart(4, '0')}.db from the backups folder.`,
+    )
+  }
+  const applied: string[] = []
+  for (const [index, [name, sql]] of sorted.entries()) {
+    if (index < current) continue
+    if (backup_directory && index > 0) backUp(db, backup_directory, index)
+    db.tx(() => {
+      db.raw.exec(sql)
+      db.raw.pragma(`user_version = ${index + 1}`)
+    })
+    applied.push(name)
+  }
+  return applied
+}
