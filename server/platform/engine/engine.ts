@@ -110,6 +110,8 @@ export interface ContainerSpec {
   shell_command?: string
   env: Record<string, string>
   network: string
+  /** Further DNS names of the containers inside their network, e.g. the app's name. Shared by all replicas. */
+  aliases?: string[]
   limits: { cpus: number; memory_bytes: number; pids: number }
   stop_grace_s: number
 }

@@ -1,0 +1,163 @@
+import type { Engine, Instance, Labels } from './engine.ts'
+import { EngineError } from './engine.ts'
+import type { FakeBehaviour, FakeMatch } from './fake-behaviour.ts'
+import { createFakeImages } from './fake-images.ts'
+import { followLog, printLine, silence } from './fake-instance.ts'
+import { createFakeInstances } from './fake-instances.ts'
+import { runFake } from './fake-run.ts'
+import { clampMessage } from './messages.ts'
+
+export type { FakeBehaviour, FakeMatch, FakeSubject } from './fake-behaviour.ts'
+
+/** One call that was made, in order; signals are left out of `args`. */
+export interface FakeCall { method: keyof Engine; args: unknown[] }
+
+/**
+ * An engine in memory, **for tests only**: it builds nothing and isolates nothing. Instances are real HTTP servers on loopback
+ * addresses of their own (Linux), so that probes and proxies work against them.
+ */
+export interface FakeEngine extends Engine {
+  /** Sets how images that match are treated from now on; a later call for the same match replaces the earlier one. */
+  behave(match: FakeMatch, behaviour: FakeBehaviour): void
+  /** Puts an image there, as if it had been pulled before. */
+  addImage(reference: string, image?: { exposed_ports?: number[]; labels?: Labels }): void
+  /** Ends an instance's process; a supervised one is started again, like the engine would. */
+  crash(instance_id: string, exit_code?: number, oom_killed?: boolean): void
+  /** Removes an instance behind Portreeve's back. */
+  vanish(instance_id: string): void
+  /** Prints a line into an instance's log. */
+  print(instance_id: string, text: string, stream?: 'stdout' | 'stderr'): void
+  /** While true, every call throws `unavailable` and event streams end; instances serve on. */
+  setUnavailable(unavailable: boolean): void
+  /** Every call so far. */
+  readonly calls: readonly FakeCall[]
+  /** Names of the networks that exist. */
+  networks(): string[]
+}
+
+/** Creates an empty fake engine. Call `close()` at the end of the test: it stops the instances' servers. */
+export function createFakeEngine(): FakeEngine {
+  const calls: FakeCall[] = []
+  const networks = new Map<string, Labels>()
+  const behaviours: { match: FakeMatch; behaviour: FakeBehaviour }[] = []
+  let unavailable = false
+  const images = createFakeImages(behaviours)
+  const instances = createFakeInstances(images, networks)
+
+  /** Records the call and refuses it while the engine is meant to be away. */
+  function called(method: keyof Engine, ...args: unknown[]): void {
+    calls.push({ method, args: args.filter((arg) => !(arg instanceof AbortSignal)) })
+    if (unavailable) throw new EngineError('unavailable', 'The container engine does not answer.', 'Start the container engine, then try again.')
+  }
+
+  return {
+    calls,
+    behave(match, behaviour) {
+      const known = behaviours.find((entry) => entry.match === match)
+      if (known) known.behaviour = behaviour
+      else behaviours.unshift({ match, behaviour })
+    },
+    addImage: (reference, image) => void images.add(reference, image),
+    crash: (id, exit_code = 1, oom_killed = false) => instances.die(instances.get(id), exit_code, oom_killed),
+    vanish: (id) => instances.destroy(instances.get(id)),
+    print: (id, text, stream) => printLine(instances.get(id), text, stream),
+    networks: () => [...networks.keys()],
+    setUnavailable(value) {
+      unavailable = value
+      if (value) instances.endEvents(new EngineError('unavailable', 'The container engine went away.'))
+    },
+
+    async version() {
+      called('version')
+      return { version: 'fake', api_version: '1.41', os: 'linux', arch: 'amd64', cpus: 2, memory_bytes: 4 * 1024 ** 3, buildkit: true }
+    },
+    async ensureNetwork(name, labels) {
+      called('ensureNetwork', name, labels)
+      if (!networks.has(name)) networks.set(name, labels)
+    },
+    async removeNetwork(name) {
+      called('removeNetwork', name)
+      if (instances.all().some(({ spec }) => spec.network === name)) {
+        throw new EngineError('conflict', `The network ${clampMessage(name)} is still in use.`)
+      }
+      networks.delete(name)
+    },
+    async buildImage(spec, signal) {
+      called('buildImage', spec)
+      return images.build(spec, signal)
+    },
+    async pullImage(reference, options, signal) {
+      called('pullImage', reference, options)
+      return images.pull(reference, options, signal)
+    },
+    async findImage(reference) {
+      called('findImage', reference)
+      return images.find(reference)?.image
+    },
+    async listImages(labels) {
+      called('listImages', labels)
+      return images.list(labels)
+    },
+    async removeImage(reference) {
+      called('removeImage', reference)
+      const found = images.find(reference)
+      if (found && instances.all().some(({ record }) => record.image === found.image.id)) return false
+      images.remove(reference)
+      return true
+    },
+    async ensureRelease(spec, signal) {
+      called('ensureRelease', spec)
+      signal.throwIfAborted()
+      return instances.ensure(spec)
+    },
+    async superviseRelease(release_id, supervised) {
+      called('superviseRelease', release_id, supervised)
+      for (const instance of instances.all()) if (instance.spec.release_id === release_id) instance.supervised = supervised
+    },
+    async removeRelease(release_id, grace_s) {
+      called('removeRelease', release_id, grace_s)
+      for (const instance of instances.all()) if (instance.spec.release_id === release_id) instances.destroy(instance)
+    },
+    async instances(filter) {
+      called('instances', filter)
+      return instances.all().map(({ record }) => record).filter((record) => Object.entries(filter).every(
+        ([key, value]) => value === undefined || record[key as keyof Instance] === value)).map((record) => ({ ...record }))
+    },
+    async runOnce(spec, signal) {
+      called('runOnce', spec)
+      return runFake(images.behaviourOf(spec.image), spec, signal)
+    },
+    async *logs(instance_id, options, signal) {
+      called('logs', instance_id, options)
+      const instance = instances.get(instance_id)
+      const follower = options.follow && instances.all().includes(instance) ? followLog(instance) : undefined
+      const stop = () => follower?.end()
+      signal?.addEventListener('abort', stop)
+      try {
+        const kept = instance.log.filter((line) => (!options.since || line.at >= options.since) && (!options.until || line.at <= options.until))
+        yield* options.tail === undefined ? kept : kept.slice(Math.max(0, kept.length - options.tail))
+        if (follower && !signal?.aborted) yield* follower
+      } finally {
+        signal?.removeEventListener('abort', stop)
+      }
+    },
+    async stats(instance_id) {
+      called('stats', instance_id)
+      if (instances.find(instance_id)?.record.state !== 'running') return undefined
+      return { at: new Date().toISOString(), cpu_cores: 0.01, memory_bytes: 20 * 1024 ** 2, network_rx_bytes: 1000, network_tx_bytes: 2000 }
+    },
+    events(signal) {
+      called('events')
+      return instances.events(signal)
+    },
+    async removeLabelled(labels) {
+      called('removeLabelled', labels)
+      for (const instance of instances.all()) if (instances.carries(instance, labels)) instances.destroy(instance)
+      for (const [name, own] of networks) if (Object.entries(labels).every(([key, value]) => own[key] === value)) networks.delete(name)
+    },
+    async close() {
+      for (const instance of instances.all()) silence(instance)
+      instances.endEvents()
+    },
+  }
+}
