@@ -24,6 +24,14 @@ export interface Actor {
   scope: 'full' | 'read' | 'deploy'
   /** API keys may be limited to these projects. */
   only_projects?: ReadonlySet<string>
+  /** Peer address and request id, for the audit trail. Empty for the platform itself. */
+  address: string
+  request_id: string
+}
+
+/** The platform acting for itself: recovery, schedules, hooks. */
+export const PLATFORM: Actor = {
+  user_id: '', email: '', name: 'Portreeve', role: 'admin', method: 'system', credential_id: '', projects: new Map(), scope: 'full', address: '', request_id: '',
 }
 
 const RANK: Record<ProjectRole, number> = { viewer: 1, developer: 2, owner: 3 }

@@ -1,0 +1,67 @@
+import type { Readable } from 'node:stream'
+import type { Access, Actor } from '#server/kernel/access'
+import type { Log } from '#server/kernel/log'
+
+/** What a request carries to prove who sends it. Values are as sent; none of them is ever logged. */
+export interface Credentials {
+  authorization?: string
+  api_key?: string
+  /** Value of the `session` cookie. */
+  session?: string
+  csrf_token?: string
+  origin?: string
+  fetch_site?: string
+  /** Host that the browser addressed, for the comparison with `origin`. */
+  host?: string
+  /** Whether the method changes something, so that a cookie session needs its CSRF token. */
+  mutating: boolean
+}
+
+/** Facts about a request that domains may need; no type of the HTTP library. */
+export interface RequestFacts {
+  /** `req_…`, also in the `X-Request-Id` response header. */
+  id: string
+  method: string
+  path: string
+  /** Address of the peer, or what a trusted proxy says it is. */
+  address: string
+  user_agent: string
+  /** Whether the client speaks HTTPS to us or to a trusted proxy in front. */
+  secure: boolean
+}
+
+/** Stored answers of requests with an `Idempotency-Key`. */
+export interface StoredAnswer { status: number; body: string }
+export interface Idempotency {
+  /** The earlier answer, or undefined when the caller is the first and must `finish` or `abandon`. Throws 409 for another body, or while the first is still at work. */
+  begin(scope: string, key: string, body_hash: string): StoredAnswer | undefined
+  finish(scope: string, key: string, answer: StoredAnswer): void
+  abandon(scope: string, key: string): void
+}
+
+/** What the HTTP layer needs from the composed services; `services.ts` fills it in. */
+export interface HttpPorts {
+  http: {
+    log: Log
+    /** Who the credentials belong to. Throws UNAUTHORIZED, CSRF_INVALID, or PASSWORD_CHANGE_REQUIRED unless `allow_stale_password`. */
+    authenticate(credentials: Credentials, facts: RequestFacts, options: { allow_stale_password: boolean }): Promise<Actor> | Actor
+    /** Project of a resource; undefined when there is none. Nouns are those that endpoints name in `scope`. */
+    locate(noun: string, id: string): string | undefined
+    /** Project that a resource is created in when the body names none. */
+    default_project(): string
+    idempotency: Idempotency
+    /** Hears of refused requests (401, 403, 429), for the audit trail. */
+    refused(facts: RequestFacts, code: string, actor: Actor | undefined, access: Access): void
+    /** Address and scheme of the client: forwarding headers count only when the peer is a trusted proxy. */
+    client(peer: string, headers: { forwarded_for?: string; forwarded_proto?: string }): { address: string; secure: boolean }
+  }
+}
+
+/** What a response may set besides its body. */
+export interface ResponseControls {
+  header(name: string, value: string): void
+  cookie(name: string, value: string, options: { max_age_s: number; http_only: boolean; secure: boolean; same_site: 'lax' | 'strict'; path: string }): void
+}
+
+/** The request's body as a stream, for endpoints with `upload`. */
+export interface UploadStream { stream: Readable; content_length?: number }

@@ -1,0 +1,60 @@
+import { ApiError, type ErrorCode, ERRORS } from '#server/kernel/errors'
+import type { Log } from '#server/kernel/log'
+
+/** Status, envelope and headers of an error response. */
+export interface ErrorAnswer {
+  status: number
+  body: { error: { code: ErrorCode; message: string; details?: { path: string; message: string }[]; request_id?: string } }
+  headers: Record<string, string>
+}
+
+const BY_STATUS: Record<number, [ErrorCode, string]> = {
+  400: ['BAD_REQUEST', 'The request cannot be read.'],
+  401: ['UNAUTHORIZED', 'Log in, or send a valid token or API key.'],
+  404: ['NOT_FOUND', 'There is no such path.'],
+  405: ['METHOD_NOT_ALLOWED', 'This path does not accept this method.'],
+  413: ['PAYLOAD_TOO_LARGE', 'The body is too large.'],
+  415: ['UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.'],
+}
+
+/** SQLite and file system faults that are the host's state, not a bug. */
+function hostFault(error: unknown): ApiError | undefined {
+  const code = (error as { code?: unknown })?.code
+  if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT') return new ApiError('DISK_FULL', 'The disk of the server is full. Free space, then try again; nothing was changed.')
+  if (typeof code === 'string' && /^SQLITE_(BUSY|LOCKED|READONLY|IOERR|CANTOPEN)/.test(code)) return new ApiError('UNAVAILABLE', 'The database cannot be written now. Try again.', undefined, 5)
+  return undefined
+}
+
+/**
+ * The one mapper of everything that can be thrown: our errors, 4xx of the HTTP library, faults of the host, and the unknown,
+ * which is logged with the request id and says nothing else.
+ */
+export function toErrorAnswer(error: unknown, request_id: string, log: Log): ErrorAnswer {
+  const known = error instanceof ApiError ? error : hostFault(error)
+  if (known) {
+    if (known.status >= 500) log.warn('Request refused', { request: request_id, code: known.code, error })
+    return {
+      status: known.status,
+      body: { error: { code: known.code, message: known.message, ...(known.details ? { details: known.details } : {}) } },
+      headers: known.retry_after_s === undefined ? {} : { 'Retry-After': String(known.retry_after_s) },
+    }
+  }
+  const status = (error as { statusCode?: unknown })?.statusCode
+  const mapped = typeof status === 'number' && !(error as { unhandled?: boolean }).unhandled ? BY_STATUS[status] : undefined
+  if (mapped) return { status: ERRORS[mapped[0]].status, body: { error: { code: mapped[0], message: mapped[1] } }, headers: {} }
+  log.error('Request failed', { request: request_id, error: error instanceof Error ? ((error as { cause?: unknown }).cause ?? error) : String(error) })
+  return {
+    status: 500,
+    body: { error: { code: 'INTERNAL_ERROR', message: 'Something went wrong on the server. Its log has the details under this request id.', request_id } },
+    headers: {},
+  }
+}
+
+/** Headers of every response of the API. Source: security.md 2.17. */
+export const SECURITY_HEADERS: Record<string, string> = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'same-origin',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Content-Security-Policy': "default-src 'self'; frame-ancestors 'none'; object-src 'none'; base-uri 'none'",
+}

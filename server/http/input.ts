@@ -1,0 +1,86 @@
+import type { IncomingMessage } from 'node:http'
+import type * as v from 'valibot'
+import { ApiError, badRequest } from '#server/kernel/errors'
+
+/** Largest JSON body. Source: api.md "Conventions". */
+export const MAX_BODY_BYTES = 1_048_576
+const MAX_DEPTH = 32
+
+/** Decodes one segment of the path; malformed percent-encoding is the caller's fault. */
+export function decodeSegment(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw badRequest('The path is not valid percent-encoded UTF-8.')
+  }
+}
+
+type AnySchema = v.GenericSchema & { type?: string; wrapped?: AnySchema; pipe?: AnySchema[]; entries?: Record<string, AnySchema> }
+
+function primitive(schema: AnySchema | undefined): string | undefined {
+  let current = schema
+  while (current?.wrapped) current = current.wrapped
+  return current?.type
+}
+
+/** Turns query texts into what the schema's fields mean; a text that is no plain decimal number stays a text and is refused. */
+export function readQuery(search: URLSearchParams, schema: v.GenericSchema): Record<string, unknown> {
+  const entries = (schema as AnySchema).entries ?? {}
+  const result: Record<string, unknown> = Object.create(null)
+  for (const key of new Set(search.keys())) {
+    const [text = '', ...more] = search.getAll(key)
+    if (more.length > 0) throw badRequest(`${key.slice(0, 64)}: must be given once.`)
+    const type = Object.hasOwn(entries, key) ? primitive(entries[key]) : undefined
+    if (type === 'number') result[key] = /^-?\d{1,15}$/.test(text) ? Number(text) : text
+    else if (type === 'boolean') result[key] = text === 'true' ? true : text === 'false' ? false : text
+    else result[key] = text
+  }
+  return { ...result }
+}
+
+/** Whole body of a request, at most `limit` bytes; more is a 413 and closes the connection. */
+export async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const announced = Number(request.headers['content-length'] ?? 0)
+  const tooLarge = () => new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit} bytes.`)
+  if (announced > limit) throw tooLarge()
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > limit) throw tooLarge()
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    if (error instanceof ApiError) throw error
+    throw badRequest('The body ended before it was complete.')
+  }
+  return Buffer.concat(chunks)
+}
+
+/** Refuses what no honest client sends: very deep nesting, and keys that reach into prototypes. */
+function checkShape(value: unknown, depth = 1): void {
+  if (typeof value !== 'object' || value === null) return
+  if (depth > MAX_DEPTH) throw badRequest(`The JSON is nested deeper than ${MAX_DEPTH} levels.`)
+  for (const key of Object.keys(value)) {
+    if (key === '__proto__') throw badRequest('The JSON has a key that is not allowed.')
+    checkShape((value as Record<string, unknown>)[key], depth + 1)
+  }
+}
+
+/** Parses JSON strictly. */
+export function parseJson(bytes: Buffer): unknown {
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    throw badRequest('The body is not valid JSON.')
+  }
+  checkShape(value)
+  return value
+}
+
+/** Whether a Content-Type names one of the accepted media types. */
+export function isMediaType(header: string | undefined, accepted: readonly string[]): boolean {
+  return accepted.includes((header ?? '').split(';')[0]!.trim().toLowerCase())
+}

@@ -1,0 +1,41 @@
+import { getCookie, getRequestHeader, type H3Event } from 'h3'
+import { newId } from '#server/kernel/ids'
+import type { Credentials, HttpPorts, RequestFacts } from './context.ts'
+
+/** `::ffff:10.0.0.1` and `10.0.0.1` are one peer. */
+export const plainAddress = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, '')
+
+/** Id of the request, made once. */
+export function requestId(event: H3Event): string {
+  return (event.context.request_id ??= newId('req')) as string
+}
+
+export function factsOf(event: H3Event, services: HttpPorts): RequestFacts {
+  const peer = plainAddress(event.node.req.socket.remoteAddress ?? '')
+  const client = services.http.client(peer, {
+    forwarded_for: getRequestHeader(event, 'x-forwarded-for'),
+    forwarded_proto: getRequestHeader(event, 'x-forwarded-proto'),
+  })
+  return {
+    id: requestId(event),
+    method: event.method,
+    path: event.path.split('?')[0]!,
+    address: client.address,
+    secure: client.secure,
+    user_agent: (getRequestHeader(event, 'user-agent') ?? '').slice(0, 512),
+  }
+}
+
+export function credentialsOf(event: H3Event, mutating: boolean): Credentials {
+  const header = (name: string) => getRequestHeader(event, name)
+  return {
+    authorization: header('authorization'),
+    api_key: header('x-api-key'),
+    session: getCookie(event, 'session'),
+    csrf_token: header('x-csrf-token'),
+    origin: header('origin'),
+    fetch_site: header('sec-fetch-site'),
+    host: header('host'),
+    mutating,
+  }
+}

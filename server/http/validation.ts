@@ -1,0 +1,54 @@
+import * as v from 'valibot'
+import { ApiError, type ErrorDetail } from '#server/kernel/errors'
+
+/** Sentences of validation that never repeat the input: it may be a password, and it may be hostile. */
+function sentence(issue: v.BaseIssue<unknown>): string {
+  const { type, expected, received } = issue
+  if (received === 'undefined') return 'is required.'
+  switch (type) {
+    case 'string': return 'must be a text.'
+    case 'number': return 'must be a number.'
+    case 'boolean': return 'must be true or false.'
+    case 'array': return 'must be a list.'
+    case 'object':
+    case 'strict_object': return expected === 'never' ? 'is not a field of this request.' : 'must be an object.'
+    case 'picklist':
+    case 'literal':
+    case 'enum': return `must be ${expected?.replace(/^\(|\)$/g, '').replaceAll(' | ', ', ')}.`
+    case 'integer':
+    case 'safe_integer': return 'must be a whole number.'
+    case 'min_value': return `must be at least ${expected?.slice(2)}.`
+    case 'max_value': return `must be at most ${expected?.slice(2)}.`
+    case 'min_length':
+    case 'non_empty': return expected === '>=1' || type === 'non_empty' ? 'must not be empty.' : `must have at least ${expected?.slice(2)} characters or items.`
+    case 'max_length': return `must have at most ${expected?.slice(2)} characters or items.`
+    case 'email': return 'must be an e-mail address.'
+    case 'iso_timestamp': return 'must be a time such as 2026-01-31T12:00:00Z.'
+    case 'never': return 'is not a field of this request.'
+    default: return 'has the wrong form.'
+  }
+}
+v.setGlobalMessage(sentence)
+
+/** Dotted path of an issue, e.g. `health_check.path`; `fallback` for the whole input. */
+const dotted = (issue: v.BaseIssue<unknown>, fallback: string) => v.getDotPath(issue) ?? fallback
+
+function details(issues: readonly v.BaseIssue<unknown>[], whole: string): ErrorDetail[] {
+  return issues.slice(0, 20).map((issue) => ({ path: dotted(issue, whole), message: issue.message }))
+}
+
+/** Parses a body field by field; the first wrong field leads the message of the 422. */
+export function parseBody<S extends v.GenericSchema>(schema: S, value: unknown): v.InferOutput<S> {
+  const result = v.safeParse(schema, value)
+  if (result.success) return result.output
+  const list = details(result.issues, 'body')
+  throw new ApiError('VALIDATION_ERROR', `${list[0]!.path}: ${list[0]!.message}`, list)
+}
+
+/** Parses a query; anything wrong is a 400. */
+export function parseQuery<S extends v.GenericSchema>(schema: S, value: unknown): v.InferOutput<S> {
+  const result = v.safeParse(schema, value)
+  if (result.success) return result.output
+  const list = details(result.issues, 'query').map(({ path, message }) => ({ path, message: message.replace('a field of this request', 'a parameter of this endpoint') }))
+  throw new ApiError('BAD_REQUEST', `${list[0]!.path}: ${list[0]!.message}`, list)
+}
