@@ -54,6 +54,11 @@ export interface Step<P, S> {
   timeout_ms?: number
   /** Name of a pool whose size limits how many such steps run at once on the installation. */
   pool?: string
+  /**
+   * Past the point of no return: from this step on the job cannot be cancelled and undoes nothing; a failure here is recorded
+   * with the step and left to the reconciler, and the job succeeds.
+   */
+  irrevocable?: boolean
   /** Must be idempotent: after a crash it runs again. */
   run(context: StepContext<P, S>): Promise<void>
   /** Takes back what `run` did or half did. Idempotent; runs in reverse order after a failure or cancel. */

@@ -25,7 +25,7 @@ export interface Jobs {
   define(definition: JobDefinition): void
   /** Queues a job in the current transaction; it starts after the commit. Returns its id. */
   enqueue<P>(job: NewJob<P>): string
-  /** Stops a queued or running job: it undoes what it did and ends as cancelled. False when it has ended or does not exist. */
+  /** Stops a queued or running job: it undoes what it did and ends as cancelled. False when it has ended, is past its point of no return, or does not exist. */
   cancel(job_id: string): boolean
   find(job_id: string): JobRow | undefined
   findBySubject(subject: string): JobRow | undefined
@@ -54,6 +54,11 @@ export function createJobs(options: JobsOptions): Jobs {
     const found = definitions.get(kind)
     if (!found) throw new Error(`No job of kind ${kind} is defined.`)
     return found
+  }
+
+  const isIrrevocable = (job: JobRow) => {
+    const rows = repository.steps(job.id)
+    return definition(job.kind).steps.some((step, position) => step.irrevocable && rows[position]?.status !== 'pending')
   }
 
   const launch = (job: JobRow) => {
@@ -90,7 +95,7 @@ export function createJobs(options: JobsOptions): Jobs {
     },
     cancel(job_id) {
       const job = repository.find(job_id)
-      if (!job || !['queued', 'running'].includes(job.status)) return false
+      if (!job || !['queued', 'running'].includes(job.status) || isIrrevocable(job)) return false
       return db.tx(() => {
         repository.requestCancel(job_id)
         if (repository.setStatus(job_id, 'queued', 'cancelled', clock.iso())) {

@@ -153,8 +153,10 @@ export function createExecution(around: Surroundings, definition: JobDefinition,
         if (job.cancel_requested) throw new Cancelled()
         for (const [position, step] of definition.steps.entries()) {
           if (['succeeded', 'skipped'].includes(rows[position]?.status ?? '')) continue
-          if (abort.signal.aborted) throw interruption()
-          await runStep(position, step)
+          if (abort.signal.aborted && (abort.signal.reason === SUSPENDED || !step.irrevocable)) throw interruption()
+          await runStep(position, step).catch((error: unknown) => {
+            if (!step.irrevocable || error instanceof Suspended) throw error
+          })
         }
         return end('running', { status: 'succeeded', failure: null })
       } catch (error) {
