@@ -5,7 +5,10 @@
 export interface Ingress {
   /** Makes sure that the edge runs with the last known configuration. Idempotent; called at boot and by the reconciler. */
   ensure(signal?: AbortSignal): Promise<void>
-  /** Replaces the whole desired state: computes the difference and touches only what changed. Used at boot. */
+  /**
+   * Replaces the whole desired state: computes the difference and touches only what changed. Used at boot. A route that the
+   * edge cannot take is left out and named by `status().refused`, so that one broken app never takes the others down.
+   */
   apply(state: IngressState): Promise<void>
   /** Sets one route (creates or replaces it); resolves once requests go to the new servers. */
   setRoute(route: Route): Promise<void>
@@ -22,14 +25,23 @@ export interface IngressState { routes: Route[] }
 export interface Route {
   /** Stable: the app's id. */
   id: string
-  /** Lower-case ASCII host names, without port. */
+  /** Lower-case ASCII host names, without port. `*.example.com` stands for every name one label below example.com that no route names itself. */
   hostnames: string[]
   /** Empty: the route answers 503 with a plain page that says the app is not running. */
   servers: RouteServer[]
 }
+/** Where an instance listens: an IP address, never a name, and a TCP port. */
 export interface RouteServer { address: string; port: number }
 export interface RouteTraffic { route_id: string; requests: number; errors_5xx: number; bytes_in: number; bytes_out: number; sessions: number }
-export interface IngressStatus { running: boolean; version?: string; message?: string }
+export interface IngressStatus {
+  running: boolean
+  version?: string
+  /** What is wrong, when something is: fit for a user. */
+  message?: string
+  /** Routes that the last `apply` left out, each with the reason. */
+  refused?: RefusedRoute[]
+}
+export interface RefusedRoute { route_id: string; message: string }
 
 /** The edge cannot be reached or refused a change. `message` is fit for a user. */
 export class IngressError extends Error {

@@ -1,0 +1,111 @@
+import { createServer, request, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Route, RouteServer, RouteTraffic } from './ingress.ts'
+
+/** A small HTTP proxy behind the fake edge, for tests only: picks a server by `Host`, streams both ways, upgrades WebSockets. */
+export interface FakeProxy {
+  listen(): Promise<{ host: string; port: number }>
+  /** Requests in flight and upgraded connections on a server. */
+  activeConnections(address: string, port: number): number
+  traffic(route_id: string): RouteTraffic
+  close(): Promise<void>
+}
+
+export function createFakeProxy(routeOf: (hostname: string) => Route | undefined): FakeProxy {
+  const active = new Map<string, number>()
+  const counters = new Map<string, RouteTraffic>()
+  const turns = new Map<string, number>()
+  const upgraded = new Set<Socket>()
+  let server: Server | undefined
+
+  const countersOf = (route_id: string): RouteTraffic => {
+    const known = counters.get(route_id) ?? { route_id, requests: 0, errors_5xx: 0, bytes_in: 0, bytes_out: 0, sessions: 0 }
+    counters.set(route_id, known)
+    return known
+  }
+  const hold = ({ address, port }: RouteServer, change: 1 | -1) => active.set(`${address} ${port}`, (active.get(`${address} ${port}`) ?? 0) + change)
+
+  /** The route and the server of a request; servers take turns. */
+  function pick(incoming: IncomingMessage): { route?: Route; target?: RouteServer } {
+    const hostname = (incoming.headers.host ?? '').replace(/:\d+$/, '').replace(/\.$/, '').toLowerCase()
+    const route = routeOf(hostname)
+    if (!route) return {}
+    const turn = turns.get(route.id) ?? 0
+    turns.set(route.id, turn + 1)
+    return { route, target: route.servers[turn % Math.max(route.servers.length, 1)] }
+  }
+
+  function forward(incoming: IncomingMessage, target: RouteServer) {
+    const headers = { ...incoming.headers, 'x-forwarded-for': incoming.socket.remoteAddress ?? '', 'x-forwarded-proto': 'http', 'x-forwarded-host': incoming.headers.host ?? '' }
+    return request({ host: target.address, port: target.port, method: incoming.method, path: incoming.url, headers, agent: false })
+  }
+
+  function start(): Server {
+    const created = createServer((incoming, response) => {
+      const { route, target } = pick(incoming)
+      if (!route) return void response.writeHead(404, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end('<h1>Not found</h1>')
+      const counted = countersOf(route.id)
+      counted.requests++
+      if (!target) {
+        counted.errors_5xx++
+        return void response.writeHead(503, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end('<h1>The app is not running</h1>')
+      }
+      hold(target, 1)
+      counted.sessions++
+      const outgoing = forward(incoming, target)
+      response.on('close', () => { hold(target, -1); counted.sessions--; outgoing.destroy() })
+      incoming.on('data', (chunk: Buffer) => { counted.bytes_in += chunk.length })
+      outgoing.on('response', (answer) => {
+        if ((answer.statusCode ?? 0) >= 500) counted.errors_5xx++
+        response.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.on('data', (chunk: Buffer) => { counted.bytes_out += chunk.length })
+        answer.pipe(response)
+      })
+      outgoing.on('error', () => {
+        counted.errors_5xx++
+        if (response.headersSent) response.destroy()
+        else response.writeHead(503, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end('<h1>The app is not running</h1>')
+      })
+      incoming.pipe(outgoing)
+    })
+    created.on('upgrade', (incoming, socket: Socket, head) => {
+      const { target } = pick(incoming)
+      if (!target) return void socket.destroy()
+      const outgoing = forward(incoming, target)
+      hold(target, 1)
+      upgraded.add(socket)
+      socket.on('close', () => { hold(target, -1); upgraded.delete(socket); outgoing.destroy() })
+      socket.on('error', () => socket.destroy())
+      outgoing.on('error', () => socket.destroy())
+      outgoing.on('upgrade', (answer, upstream, first) => {
+        const lines = Object.entries(answer.headers).map(([name, value]) => `${name}: ${String(value)}\r\n`)
+        socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`)
+        if (first.length > 0) socket.write(first)
+        if (head.length > 0) upstream.write(head)
+        upstream.on('error', () => socket.destroy())
+        socket.on('close', () => upstream.destroy())
+        socket.pipe(upstream).pipe(socket)
+      })
+      outgoing.end()
+    })
+    return created
+  }
+
+  return {
+    async listen() {
+      if (!server) {
+        server = start()
+        await new Promise<void>((resolve, reject) => server?.once('error', reject).listen(0, '127.0.0.1', resolve))
+      }
+      return { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
+    },
+    activeConnections: (address, port) => active.get(`${address} ${port}`) ?? 0,
+    traffic: (route_id) => ({ ...countersOf(route_id) }),
+    async close() {
+      for (const socket of upgraded) socket.destroy()
+      server?.closeAllConnections()
+      await new Promise<void>((resolve) => (server ? server.close(() => resolve()) : resolve()))
+      server = undefined
+    },
+  }
+}

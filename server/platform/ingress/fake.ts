@@ -1,0 +1,87 @@
+import { checkClaims, checkRoute, sortRoutes } from './check.ts'
+import { createFakeProxy } from './fake-proxy.ts'
+import type { Ingress, IngressState, RefusedRoute, Route } from './ingress.ts'
+import { IngressError } from './ingress.ts'
+
+/** One call that changed or asked something, in order. */
+export interface FakeIngressCall { method: keyof Ingress; args: unknown[] }
+
+/** An edge in memory, **for tests only**. It keeps the same promises as the real one; one contract suite checks both. */
+export interface FakeIngress extends Ingress {
+  /** The routes as they are now. */
+  readonly routes: ReadonlyMap<string, Route>
+  readonly calls: readonly FakeIngressCall[]
+  /** The next call of this method throws this error and changes nothing. */
+  failNext(method: keyof Ingress, message: string): void
+  /** Pretends that a server still holds so many requests; without it, the real requests of the proxy count. */
+  hold(address: string, port: number, connections: number): void
+  /** Starts a real HTTP proxy on 127.0.0.1 on the first call, so that a test can fetch apps by their `Host` header. */
+  listen(): Promise<{ host: string; port: number }>
+}
+
+/** Creates an edge without routes. Call `close()` at the end of a test that called `listen()`. */
+export function createFakeIngress(): FakeIngress {
+  let routes = new Map<string, Route>()
+  let hosts = new Map<string, Route>()
+  let refused: RefusedRoute[] = []
+  let running = false
+  const calls: FakeIngressCall[] = []
+  const failures = new Map<keyof Ingress, string>()
+  const held = new Map<string, number>()
+  const proxy = createFakeProxy((hostname) => hosts.get(hostname) ?? hosts.get(hostname.replace(/^[^.]*/, '*')))
+
+  function called(method: keyof Ingress, ...args: unknown[]): void {
+    calls.push({ method, args })
+    const failure = failures.get(method)
+    failures.delete(method)
+    if (failure !== undefined) throw new IngressError(failure)
+  }
+  function replace(next: Route[]): void {
+    routes = new Map(next.map((route) => [route.id, structuredClone(route)]))
+    hosts = new Map([...routes.values()].flatMap((route) => route.hostnames.map((hostname) => [hostname, route] as const)))
+  }
+
+  return {
+    get routes() { return routes },
+    calls,
+    failNext: (method, message) => void failures.set(method, message),
+    hold: (address, port, connections) => void held.set(`${address} ${port}`, connections),
+    listen: () => proxy.listen(),
+    async ensure() {
+      called('ensure')
+      running = true
+    },
+    async apply(state: IngressState) {
+      called('apply', state)
+      const sorted = sortRoutes(state.routes)
+      refused = sorted.refused
+      replace(sorted.accepted)
+    },
+    async setRoute(route) {
+      called('setRoute', route)
+      checkRoute(route)
+      checkClaims(route, (hostname) => hosts.get(hostname)?.id)
+      replace([...[...routes.values()].filter((known) => known.id !== route.id), route])
+    },
+    async removeRoute(route_id) {
+      called('removeRoute', route_id)
+      replace([...routes.values()].filter((route) => route.id !== route_id))
+    },
+    async activeConnections(address, port) {
+      called('activeConnections', address, port)
+      return held.get(`${address} ${port}`) ?? proxy.activeConnections(address, port)
+    },
+    async traffic() {
+      called('traffic')
+      return [...routes.keys()].map((route_id) => proxy.traffic(route_id))
+    },
+    async status() {
+      called('status')
+      return { running, version: 'fake', refused }
+    },
+    async close() {
+      called('close')
+      await proxy.close()
+    },
+  }
+}
