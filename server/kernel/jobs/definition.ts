@@ -12,6 +12,8 @@ export interface Failure {
   hint: string | null
   /** Step in which it happened. */
   step: string | null
+  /** Last lines of what the user's program printed, where there is one. */
+  log: string[]
 }
 
 /**
@@ -24,11 +26,13 @@ export interface Verdict extends Omit<Failure, 'step'> { kind: 'user' | 'system'
 export class Fatal extends Error {
   readonly code: string
   readonly hint: string | null
-  constructor(code: string, message: string, hint: string | null = null, options?: ErrorOptions) {
+  readonly log: string[]
+  constructor(code: string, message: string, hint: string | null = null, log: string[] = [], options?: ErrorOptions) {
     super(message, options)
     this.name = 'Fatal'
     this.code = code
     this.hint = hint
+    this.log = log
   }
 }
 

@@ -61,7 +61,7 @@ export function createExecution(around: Surroundings, definition: JobDefinition,
       return skipped
     } catch (error) {
       if (abort.signal.aborted) throw interruption()
-      if (timeout.aborted) throw new Fatal('timeout', `The step «${step.name}» took longer than ${Math.round((step.timeout_ms ?? TIMEOUT_MS) / 1000)} seconds and was stopped.`, null, { cause: error })
+      if (timeout.aborted) throw new Fatal('timeout', `The step «${step.name}» took longer than ${Math.round((step.timeout_ms ?? TIMEOUT_MS) / 1000)} seconds and was stopped.`, null, [], { cause: error })
       throw error
     } finally {
       release?.()
@@ -87,10 +87,10 @@ export function createExecution(around: Surroundings, definition: JobDefinition,
           record(position, step, 'cancelled', { duration_ms: Math.round(clock.monotonic_ms() - started) })
           throw new Cancelled()
         }
-        const verdict = error instanceof Fatal ? { kind: 'user' as const, code: error.code, message: error.message, hint: error.hint } : definition.classify(error)
+        const verdict = error instanceof Fatal ? { kind: 'user' as const, code: error.code, message: error.message, hint: error.hint, log: error.log } : definition.classify(error)
         const again = verdict.kind === 'wait' ? clock.monotonic_ms() - waiting_since < WAIT_LIMIT_MS : verdict.kind === 'system' && attempt < (step.attempts ?? ATTEMPTS)
         if (!again) {
-          const failure: Failure = { code: verdict.code, message: verdict.message, hint: verdict.hint, step: step.name }
+          const failure: Failure = { code: verdict.code, message: verdict.message, hint: verdict.hint, step: step.name, log: verdict.log }
           if (verdict.kind !== 'user') log.error('A step failed', { step: step.name, error })
           record(position, step, 'failed', { duration_ms: Math.round(clock.monotonic_ms() - started), attempts: attempt }, failure)
           throw Object.assign(new Error(verdict.message), { failure })
@@ -161,7 +161,7 @@ export function createExecution(around: Surroundings, definition: JobDefinition,
         return end('running', { status: 'succeeded', failure: null })
       } catch (error) {
         if (error instanceof Suspended) return
-        failure = error instanceof Cancelled ? null : ((error as { failure?: Failure }).failure ?? { code: 'internal', message: 'An internal fault stopped this work.', hint: 'Look at the server log, then try again.', step: null })
+        failure = error instanceof Cancelled ? null : ((error as { failure?: Failure }).failure ?? { code: 'internal', message: 'An internal fault stopped this work.', hint: 'Look at the server log, then try again.', step: null, log: [] })
         if (!(error instanceof Cancelled) && !(error as { failure?: Failure }).failure) log.error('A job broke', { error })
         repository.setStatus(job.id, 'running', 'undoing', clock.iso(), failure && JSON.stringify(failure))
       }

@@ -1,0 +1,167 @@
+import { type Actor, authorize, projectRole, visibleProjects } from '#server/kernel/access'
+import type { AuditTrail } from '#server/kernel/audit'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import { conflict, notFound } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
+import { newId } from '#server/kernel/ids'
+import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { changedColumns, changedKeys, checkSource, type Configuration, configurationOf, newColumns, type SourceChecks } from './configuration.ts'
+import { type AppEventName, appMachine } from './machine.ts'
+import { type AppRow, createAppRepository } from './repository.ts'
+import type { App, AppChange, AppStatus, LatestDeployment, NewApp } from './schema.ts'
+import type { InferOutput } from 'valibot'
+
+/** What apps need from other domains; handed in at composition. */
+export interface AppPorts {
+  /** Queues the first deployment in the current transaction. */
+  deploy(app: AppRow, actor: Actor): void
+  /** Whether a deployment of the app is queued or under way. */
+  isDeploying(app_id: string): boolean
+  latestDeployment(app_id: string): InferOutput<typeof LatestDeployment> | null
+  liveConfiguration(release_id: string): Configuration | undefined
+  addAutomaticDomain(app: AppRow): void
+  renameAutomaticDomain(app: AppRow): void
+  automaticDomain(app_id: string): { hostname: string; url: string }
+  /** Queues stop, start or delete in the current transaction. */
+  enqueue(kind: 'app.stop' | 'app.start' | 'app.delete', app: AppRow): void
+  cancelDeployments(app_id: string): void
+  /** Applies the app's host names to the edge after the commit. */
+  refreshRoute(app_id: string): void
+  /** Throws ENGINE_UNAVAILABLE when the engine does not answer. */
+  requireEngine(): void
+}
+export interface AppOptions { db: Db; clock: Clock; events: Events; audit: AuditTrail; checks: SourceChecks; ports: AppPorts }
+
+const AUDITED = ['name', 'project_id', 'status', 'source', 'git_url', 'branch', 'image', 'base_directory', 'build', 'port', 'health_check', 'replicas', 'limits', 'auto_deploy', 'watch_paths', 'soak_seconds'] as const
+const audited = (row: AppRow) => Object.fromEntries(AUDITED.map((key) => [key, row[key]]))
+
+export function createApps(options: AppOptions) {
+  const { db, clock, events, audit, checks, ports } = options
+  const repository = createAppRepository(db)
+
+  const get = (id: string): AppRow => repository.find(id) ?? (() => { throw notFound('app') })()
+  const note = (app: AppRow, type: string, payload: Record<string, unknown> = {}, actor?: Actor) =>
+    events.append({ type, project_id: app.project_id, app_id: app.id, actor_id: actor?.user_id || null, payload: { app_id: app.id, name: app.name, status: app.status, ...payload } })
+
+  const view = (row: AppRow): App => {
+    const configuration = configurationOf(row)
+    const live = row.live_release_id ? ports.liveConfiguration(row.live_release_id) : undefined
+    const changed = live ? changedKeys(live, configuration) : []
+    const { hostname, url } = ports.automaticDomain(row.id)
+    return {
+      ...configuration, id: row.id, name: row.name, project_id: row.project_id, status: row.status, source: row.source as App['source'],
+      domain: hostname, url, auto_deploy: row.auto_deploy === 1, watch_paths: JSON.parse(row.watch_paths) as string[], soak_seconds: row.soak_seconds,
+      node_id: row.node_id, live_deployment_id: row.live_deployment_id, latest_deployment: ports.latestDeployment(row.id),
+      needs_redeploy: changed.length > 0, changed_keys: changed, created_at: row.created_at, updated_at: row.updated_at,
+    }
+  }
+
+  /** Moves the status by an event of the machine; compare-and-set, told to subscribers when it changed. */
+  const transition = (id: string, event: AppEventName, payload: Record<string, unknown> = {}): AppStatus => {
+    const row = get(id)
+    const next = appMachine.next(row.status, event)
+    if (next === row.status) return next
+    if (!repository.setStatus(id, row.status, next, clock.iso())) throw conflict('The app has changed meanwhile. Try again.')
+    note({ ...row, status: next }, `app.${next}`, { from: row.status, ...payload })
+    return next
+  }
+
+  const lifecycle = (actor: Actor, id: string, event: 'stop' | 'start') => db.tx(() => {
+    ports.requireEngine()
+    const row = get(id)
+    appMachine.next(row.status, event)
+    if (ports.isDeploying(id)) throw conflict(`Cannot ${event} an app while a deployment is under way. Wait for it or cancel it.`)
+    if (event === 'start' && !row.live_release_id) throw conflict('This app has never been live, so there is nothing to start. Deploy it.')
+    ports.enqueue(`app.${event}`, row)
+    audit.record(actor, { action: `app.${event}`, resource_type: 'app', resource_id: id, project_id: row.project_id })
+    return view(row)
+  })
+
+  return {
+    repository,
+    view,
+    transition,
+    note,
+    find: repository.find,
+    projectOf: repository.projectOf,
+    list(actor: Actor, filter: { project_id?: string; status?: string; q?: string }, paging: Paging) {
+      const visible = visibleProjects(actor)
+      const projects = filter.project_id === undefined ? visible : projectRole(actor, filter.project_id) ? [filter.project_id] : []
+      const { rows, total } = repository.page(projects, filter, ...limits(paging))
+      return paged({ total, rows: rows.map((row) => ({ ...row, domain: ports.automaticDomain(row.id).hostname })) }, paging)
+    },
+    get: (id: string) => view(get(id)),
+    create(actor: Actor, project_id: string, body: NewApp): App {
+      checkSource(body, checks)
+      const columns = newColumns(newId('app'), project_id, body, clock.iso())
+      if (columns.source !== 'upload') ports.requireEngine()
+      return db.tx(() => {
+        if (repository.findByName(body.name)) throw conflict(`An app named ${body.name} exists already. Choose another name.`)
+        repository.insert(columns)
+        const row = get(columns.id)
+        ports.addAutomaticDomain(row)
+        note(row, 'app.created', {}, actor)
+        audit.record(actor, { action: 'app.create', resource_type: 'app', resource_id: row.id, project_id, after: audited(row) })
+        if (row.source !== 'upload') ports.deploy(row, actor)
+        return view(get(row.id))
+      })
+    },
+    update(actor: Actor, id: string, body: AppChange): App {
+      checkSource(body, checks)
+      return db.tx(() => {
+        const before = get(id)
+        if (before.status === 'deleting') throw conflict('Cannot change an app while it is being deleted.')
+        if (body.name !== undefined && body.name !== before.name && repository.findByName(body.name)) throw conflict(`An app named ${body.name} exists already. Choose another name.`)
+        repository.update(id, changedColumns(before, body), clock.iso())
+        const row = get(id)
+        if (row.name !== before.name) {
+          ports.renameAutomaticDomain(row)
+          db.afterCommit(() => ports.refreshRoute(id))
+        }
+        note(row, 'app.updated', { changed: changedKeys(configurationOf(before), configurationOf(row)) }, actor)
+        audit.record(actor, { action: 'app.update', resource_type: 'app', resource_id: id, project_id: row.project_id, before: audited(before), after: audited(row) })
+        return view(row)
+      })
+    },
+    start: (actor: Actor, id: string) => lifecycle(actor, id, 'start'),
+    stop: (actor: Actor, id: string) => lifecycle(actor, id, 'stop'),
+    delete(actor: Actor, id: string) {
+      db.tx(() => {
+        ports.requireEngine()
+        const row = get(id)
+        if (row.status === 'deleting') return
+        transition(id, 'delete')
+        ports.cancelDeployments(id)
+        ports.enqueue('app.delete', row)
+        audit.record(actor, { action: 'app.delete', resource_type: 'app', resource_id: id, project_id: row.project_id, before: audited(row) })
+      })
+    },
+    move(actor: Actor, id: string, project_id: string): App {
+      authorize(actor, 'owner', { project_id, noun: 'project' })
+      return db.tx(() => {
+        const before = get(id)
+        if (before.project_id === project_id) return view(before)
+        if (ports.isDeploying(id)) throw conflict('Cannot move an app while a deployment is under way. Wait for it or cancel it.')
+        repository.move(id, project_id, clock.iso())
+        const row = get(id)
+        note(row, 'app.moved', { from: before.project_id, to: project_id }, actor)
+        audit.record(actor, { action: 'app.move', resource_type: 'app', resource_id: id, project_id, before: { project_id: before.project_id }, after: { project_id } })
+        if (row.live_release_id && row.status === 'running') ports.deploy(row, actor)
+        return view(row)
+      })
+    },
+    /** Records which release serves; part of the switch of a deployment. */
+    setLive: (id: string, deployment_id: string | null, release_id: string | null) => repository.setLive(id, deployment_id, release_id, clock.iso()),
+    pauseAutoDeploy: (id: string) => repository.update(id, { auto_deploy: 0 }, clock.iso()),
+    takeNumber: repository.takeNumber,
+    /** Removes the row at the end of a deletion; everything that belongs to it goes with it. */
+    remove(id: string) {
+      const row = repository.find(id)
+      if (!row) return
+      repository.delete(id)
+      events.append({ type: 'app.deleted', project_id: row.project_id, app_id: id, payload: { app_id: id, name: row.name } })
+    },
+  }
+}
+export type Apps = ReturnType<typeof createApps>
