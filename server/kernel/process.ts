@@ -146,51 +146,83 @@ function feed(child: ChildProcess, { stdin, descriptors = [] }: RunOptions): voi
 
 const exitCode = (code: number | null, signal: NodeJS.Signals | null): number => code ?? 128 + (signal ? constants.signals[signal] : 0)
 
+/** Watches the time limit and the abort signal; either ends the group once. */
+function guard(child: ChildProcess, { timeout_ms = DEFAULT_TIMEOUT_MS, signal }: RunOptions) {
+  let reason: 'timeout' | 'abort' | undefined
+  let stopWaiting = (): void => {}
+  const end = (why?: 'timeout' | 'abort'): void => {
+    if (child.pid === undefined || reason) return
+    reason = why
+    stopWaiting()
+    stopWaiting = endGroup(child.pid)
+  }
+  const onAbort = (): void => end('abort')
+  const timer = setTimeout(end, timeout_ms, 'timeout')
+  signal?.addEventListener('abort', onAbort, { once: true })
+  return {
+    end,
+    get reason() { return reason },
+    release(): void {
+      clearTimeout(timer)
+      stopWaiting()
+      signal?.removeEventListener('abort', onAbort)
+    },
+  }
+}
+
+/** After the command's end, kills what it left in its group and stops reading from what escaped with its pipes. */
+function closeAfterExit(child: ChildProcess): void {
+  child.once('exit', () => {
+    signalGroup(child.pid!, 'SIGKILL')
+    const timer = setTimeout(setImmediate, GRACE_MS, () => {
+      for (const stream of child.stdio) stream?.destroy()
+    })
+    child.once('close', () => clearTimeout(timer))
+  })
+}
+
 /**
  * Runs a program without a shell and waits for it. An abort or the time limit ends it together with every process it started.
- * Rejects only when it cannot be started.
+ * Rejects only when it cannot be started, or with what `onLine` threw.
  */
 export const run: Run = (argv, options) => new Promise<RunResult>((resolve, reject) => {
   const began = performance.now()
   const max_bytes = options.max_output_bytes ?? DEFAULT_OUTPUT_BYTES
-  const stdout = createCapture(max_bytes, 'head')
-  const stderr = createCapture(max_bytes, 'tail')
-  const cutters = [createLineCutter((line) => options.onLine?.(line, 'stdout')), createLineCutter((line) => options.onLine?.(line, 'stderr'))] as const
-  let timed_out = false
-  let stopWaiting = (): void => {}
-  const finish = (exit_code: number): void => {
-    const texts = { stdout: stdout.text(), stderr: stderr.text() }
-    resolve({ exit_code, ...texts, timed_out, aborted: !timed_out && options.signal?.aborted === true,
-      truncated: stdout.truncated || stderr.truncated, duration_ms: Math.round(performance.now() - began) })
+  const captures = { stdout: createCapture(max_bytes, 'head'), stderr: createCapture(max_bytes, 'tail') }
+  let failure: { error: unknown } | undefined
+  const finish = (exit_code: number, reason?: 'timeout' | 'abort'): void => {
+    if (failure) return reject(failure.error)
+    const texts = { stdout: captures.stdout.text(), stderr: captures.stderr.text() }
+    resolve({ exit_code, ...texts, timed_out: reason === 'timeout', aborted: reason === 'abort',
+      truncated: captures.stdout.truncated || captures.stderr.truncated, duration_ms: Math.round(performance.now() - began) })
   }
-  if (options.signal?.aborted) return finish(128 + constants.signals.SIGTERM)
+  if (options.signal?.aborted) return finish(exitCode(null, 'SIGTERM'), 'abort')
 
   const child = start(argv, options)
-  const end = (): void => { if (child.pid !== undefined) stopWaiting = endGroup(child.pid) }
-  const timer = setTimeout(() => {
-    timed_out = true
-    end()
-  }, options.timeout_ms ?? DEFAULT_TIMEOUT_MS)
-  const onAbort = (): void => { if (!timed_out) end() }
-  options.signal?.addEventListener('abort', onAbort, { once: true })
-  const settle = (): void => {
-    clearTimeout(timer)
-    options.signal?.removeEventListener('abort', onAbort)
-  }
-
+  const watch = guard(child, options)
+  const cutters = (['stdout', 'stderr'] as const).map((name) => {
+    const cutter = createLineCutter((line) => {
+      if (failure) return
+      try {
+        options.onLine?.(line, name)
+      } catch (error) {
+        failure = { error }
+        watch.end()
+      }
+    })
+    child[name]!.on('data', (chunk: Buffer) => { captures[name].add(chunk); cutter.add(chunk) })
+    return cutter
+  })
   child.once('error', (error: NodeJS.ErrnoException) => {
-    settle()
+    watch.release()
     reject(new SpawnError(argv[0]!, error.code ?? 'unknown', { cause: error }))
   })
-  // What the command left running in its group would hold its pipes open: it ends with it.
-  child.once('exit', () => { if (child.pid !== undefined) signalGroup(child.pid, 'SIGKILL') })
   child.once('close', (code, signal) => {
-    stopWaiting()
-    settle()
+    watch.release()
     for (const cutter of cutters) cutter.end()
-    finish(exitCode(code, signal))
+    finish(exitCode(code, signal), watch.reason)
   })
-  child.stdout!.on('data', (chunk: Buffer) => { stdout.add(chunk); cutters[0].add(chunk) })
-  child.stderr!.on('data', (chunk: Buffer) => { stderr.add(chunk); cutters[1].add(chunk) })
-  if (child.pid !== undefined) feed(child, options)
+  if (child.pid === undefined) return
+  closeAfterExit(child)
+  feed(child, options)
 })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve, sep } from 'node:path'
+import { dirname, resolve, sep } from 'node:path'
 import { aborted, authenticationNeeded, authenticationRefused, branchNotFound, commitNotFound, emptyRepository, repositoryNotFound } from './errors.ts'
 import type { Checkout, Git, GitCredential, GitError, GitSource } from './git.ts'
 
@@ -72,8 +72,6 @@ function findCommit(repository: FakeRepository, source: GitSource): { branch: st
 }
 
 async function writeFiles(directory: string, files: ReadonlyMap<string, Uint8Array>): Promise<void> {
-  const existing = await readdir(directory).catch(() => [])
-  if (existing.length > 0) throw new Error(`The folder ${directory} is not empty.`)
   await mkdir(directory, { recursive: true })
   for (const [path, content] of files) {
     const target = resolve(directory, path)
@@ -146,6 +144,7 @@ export function createFakeGit(): FakeGit {
     },
     async checkout(source, directory, options, signal): Promise<Checkout> {
       options.onLog(`Reading ${source.url}`)
+      if ((await readdir(directory).catch(() => [])).length > 0) throw new Error(`The folder ${directory} is not empty.`)
       const { branch, commit } = await open('checkout', source, signal)
       await writeFiles(directory, commit.files).catch(async (error: unknown) => {
         await rm(directory, { recursive: true, force: true })
