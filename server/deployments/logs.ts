@@ -1,0 +1,106 @@
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Clock } from '#server/kernel/clock'
+import { redactor } from '#server/kernel/redact'
+import type { DeploymentLogLine } from './schema.ts'
+
+/** Log of one deployment is cut here; the deployment goes on. */
+const MAX_BYTES = 8 * 1024 * 1024
+const MAX_LINE = 8192
+const FLUSH_MS = 100
+
+interface OpenLog { seq: number; bytes: number; pending: string[]; cut: boolean; redact(text: string): string }
+export type LogListener = (line: DeploymentLogLine) => void
+
+/**
+ * Build and release logs: one file of JSON lines per deployment, written as they come. Known secrets are taken out before a line
+ * is stored or streamed.
+ */
+export function createDeploymentLogs(directory: string, clock: Clock) {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const open = new Map<string, OpenLog>()
+  const listeners = new Map<string, Set<LogListener>>()
+  let timer: NodeJS.Timeout | undefined
+  const path = (deployment_id: string) => join(directory, `${deployment_id}.ndjson`)
+
+  const read = (deployment_id: string): DeploymentLogLine[] => {
+    flush()
+    if (!existsSync(path(deployment_id))) return []
+    const lines = readFileSync(path(deployment_id), 'utf8').split('\n')
+    return lines.flatMap((line) => {
+      try {
+        return [JSON.parse(line) as DeploymentLogLine]
+      } catch {
+        return [] // The end of the file after a crash may be half a line.
+      }
+    })
+  }
+
+  const opened = (deployment_id: string): OpenLog => {
+    const known = open.get(deployment_id)
+    if (known) return known
+    const lines = read(deployment_id)
+    const created: OpenLog = { seq: lines.at(-1)?.seq ?? 0, bytes: JSON.stringify(lines).length, pending: [], cut: false, redact: (text) => text }
+    if (lines.length > 0) created.pending.push('\n')
+    open.set(deployment_id, created)
+    return created
+  }
+
+  function flush(): void {
+    clearTimeout(timer)
+    timer = undefined
+    for (const [deployment_id, log] of open) {
+      if (log.pending.length === 0) continue
+      appendFileSync(path(deployment_id), log.pending.splice(0).join(''), { mode: 0o600 })
+    }
+  }
+
+  const write = (deployment_id: string, log: OpenLog, line: Omit<DeploymentLogLine, 'seq' | 'at'>) => {
+    const full: DeploymentLogLine = { seq: (log.seq += 1), at: clock.iso(), ...line }
+    const text = `${JSON.stringify(full)}\n`
+    log.bytes += text.length
+    log.pending.push(text)
+    timer ??= setTimeout(flush, FLUSH_MS)
+    for (const listener of listeners.get(deployment_id) ?? []) listener(full)
+  }
+
+  return {
+    append(deployment_id: string, step: string, stream: DeploymentLogLine['stream'], text: string) {
+      const log = opened(deployment_id)
+      if (log.cut) return
+      if (log.bytes > MAX_BYTES) {
+        log.cut = true
+        write(deployment_id, log, { step, stream: 'system', text: `The log is longer than ${MAX_BYTES / 1024 / 1024} MiB; what follows is not kept.` })
+        return
+      }
+      for (const part of text.replace(/\r?\n$/, '').split('\n')) {
+        write(deployment_id, log, { step, stream, text: log.redact(part.length > MAX_LINE ? `${part.slice(0, MAX_LINE)}…` : part) })
+      }
+    },
+    /** Values that must never show up in this log. */
+    protect(deployment_id: string, secrets: readonly string[]) {
+      opened(deployment_id).redact = redactor(secrets)
+    },
+    /** Writes what is pending and forgets the state of a log that has ended. */
+    close(deployment_id: string) {
+      flush()
+      open.delete(deployment_id)
+    },
+    after: (deployment_id: string, seq: number, limit: number): DeploymentLogLine[] => read(deployment_id).filter((line) => line.seq > seq).slice(0, limit),
+    tail: (deployment_id: string, count: number): DeploymentLogLine[] => read(deployment_id).slice(-count),
+    subscribe(deployment_id: string, listener: LogListener): () => void {
+      const set = listeners.get(deployment_id) ?? new Set()
+      listeners.set(deployment_id, set.add(listener))
+      return () => {
+        set.delete(listener)
+        if (set.size === 0) listeners.delete(deployment_id)
+      }
+    },
+    remove(deployment_id: string) {
+      open.delete(deployment_id)
+      rmSync(path(deployment_id), { force: true })
+    },
+    flush,
+  }
+}
+export type DeploymentLogs = ReturnType<typeof createDeploymentLogs>

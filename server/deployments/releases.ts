@@ -1,0 +1,83 @@
+import type { Configuration } from '#server/apps/configuration'
+import type { Db } from '#server/kernel/db'
+import type { Secrets } from '#server/kernel/secrets'
+
+/** How a release runs; immutable. */
+export interface ReleaseSettings {
+  /** Line of shell that replaces the image's command, run inside the container. */
+  shell_command: string | null
+  release_command: string | null
+  port: number
+  health_check: { type: 'http' | 'tcp'; path: string; /** Given by the user or the repository, so that only a good answer counts. */ strict: boolean; interval_ms: number; timeout_ms: number; grace_s: number }
+  limits: { cpus: number; memory_bytes: number; pids: number }
+  replicas: number
+  stop_grace_s: number
+}
+export interface Release {
+  id: string
+  app_id: string
+  deployment_id: string
+  image_id: string
+  image_tag: string | null
+  image_present: boolean
+  commit_sha: string | null
+  build_key: string | null
+  settings: ReleaseSettings
+  configuration: Configuration
+  proven: boolean
+  created_at: string
+}
+interface Row extends Omit<Release, 'settings' | 'configuration' | 'image_present' | 'proven'> { settings: string; configuration: string; environment: string; image_present: number; proven: number }
+
+/** Images of this many releases of an app are never removed. Source: api.md "Apps and deployments". */
+export const RELEASES_KEPT = 5
+
+const read = (row: Row): Release => {
+  const { environment: _sealed, ...rest } = row
+  return { ...rest, settings: JSON.parse(row.settings) as ReleaseSettings, configuration: JSON.parse(row.configuration) as Configuration, image_present: row.image_present === 1, proven: row.proven === 1 }
+}
+
+/** Releases with their sealed environment. */
+export function createReleases(db: Db, secrets: Secrets) {
+  const context = (id: string) => `releases/environment/${id}`
+  const find = (id: string) => {
+    const row = db.sql('SELECT * FROM releases WHERE id = ?').get(id) as Row | undefined
+    return row && read(row)
+  }
+  const many = (sql: string, ...values: unknown[]) => (db.sql(sql).all(...values) as Row[]).map(read)
+  return {
+    find,
+    /** Makes the release of a deployment; a second call after a crash finds the first one. */
+    ensure(release: Omit<Release, 'image_present' | 'proven'>, environment: Record<string, string>): Release {
+      const row = { ...release, settings: JSON.stringify(release.settings), configuration: JSON.stringify(release.configuration), environment: secrets.seal(JSON.stringify(environment), context(release.id)) }
+      db.sql(
+        `INSERT OR IGNORE INTO releases (id, app_id, deployment_id, image_id, image_tag, commit_sha, build_key, settings, environment, configuration, created_at)
+         VALUES (@id, @app_id, @deployment_id, @image_id, @image_tag, @commit_sha, @build_key, @settings, @environment, @configuration, @created_at)`).run(row)
+      return find(release.id)!
+    },
+    /** Environment in clear. Throws SecretUnreadableError: a release never starts with an empty one instead. */
+    environment(id: string): Record<string, string> {
+      const sealed = db.sql('SELECT environment FROM releases WHERE id = ?').pluck().get(id) as string
+      return JSON.parse(secrets.open(sealed, context(id))) as Record<string, string>
+    },
+    /** The newest release built from the same commit and build configuration whose image is still here. */
+    findBuilt: (app_id: string, build_key: string): Release | undefined => many('SELECT * FROM releases WHERE app_id = ? AND build_key = ? AND image_present = 1 ORDER BY rowid DESC LIMIT 1', app_id, build_key)[0],
+    /** Proven releases of an app, newest first. */
+    proven: (app_id: string): Release[] => many('SELECT * FROM releases WHERE app_id = ? AND proven = 1 ORDER BY rowid DESC', app_id),
+    ofApp: (app_id: string): Release[] => many('SELECT * FROM releases WHERE app_id = ?', app_id),
+    ofDeployment: (deployment_id: string): Release | undefined => many('SELECT * FROM releases WHERE deployment_id = ?', deployment_id)[0],
+    markProven: (id: string) => db.sql('UPDATE releases SET proven = 1 WHERE id = ?').run(id),
+    markImageGone: (image_id: string) => db.sql('UPDATE releases SET image_present = 0 WHERE image_id = ?').run(image_id),
+    imageInUse: (image_id: string): boolean => db.sql('SELECT 1 FROM releases WHERE image_id = ? LIMIT 1').get(image_id) !== undefined,
+    exists: (id: string): boolean => db.sql('SELECT 1 FROM releases WHERE id = ?').get(id) !== undefined,
+    delete: (id: string) => db.sql('DELETE FROM releases WHERE id = ?').run(id),
+  }
+}
+export type Releases = ReturnType<typeof createReleases>
+
+/** Images of an app that no kept release needs: all but those of the newest proven releases and of those in use. */
+export function removableImages(proven: readonly Release[], all: readonly Release[], in_use: ReadonlySet<string>): string[] {
+  const kept = new Set(proven.slice(0, RELEASES_KEPT).map((release) => release.image_id))
+  for (const release of all) if (in_use.has(release.id)) kept.add(release.image_id)
+  return [...new Set(all.filter((release) => release.image_present && !kept.has(release.image_id)).map((release) => release.image_id))]
+}

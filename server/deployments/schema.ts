@@ -1,0 +1,96 @@
+import * as v from 'valibot'
+import { pagingEntries, Timestamp } from '#server/kernel/schemas'
+
+export const DeploymentStatus = v.picklist(['queued', 'building', 'releasing', 'live', 'failed', 'cancelled', 'superseded'])
+export type DeploymentStatus = v.InferOutput<typeof DeploymentStatus>
+export const Trigger = v.picklist(['create', 'push', 'manual', 'rollback', 'restart', 'scale', 'config', 'hook', 'api'])
+export type Trigger = v.InferOutput<typeof Trigger>
+
+export const Commit = v.object({
+  sha: v.pipe(v.string(), v.examples(['1f0c7ab0e4d2f9a85c3b6d7e8f90123456789abc'])),
+  message: v.nullable(v.string()),
+  author: v.nullable(v.string()),
+})
+
+export const DeploymentStep = v.object({
+  name: v.pipe(v.string(), v.examples(['build'])),
+  status: v.picklist(['pending', 'running', 'succeeded', 'failed', 'skipped', 'cancelled']),
+  started_at: v.nullable(Timestamp),
+  duration_ms: v.nullable(v.number()),
+  error: v.nullable(v.string()),
+})
+
+export const DeploymentError = v.object({
+  step: v.nullable(v.pipe(v.string(), v.description('Step that failed.'))),
+  code: v.pipe(v.string(), v.description('Stable word for the cause.'), v.examples(['build_failed'])),
+  message: v.pipe(v.string(), v.description('What happened, in one sentence.')),
+  hint: v.nullable(v.pipe(v.string(), v.description('What to do next.'))),
+  log: v.pipe(v.array(v.string()), v.description('Last lines of what the app or the build printed.')),
+})
+
+const common = {
+  id: v.pipe(v.string(), v.examples(['dep_0123456789abcdefghjk'])),
+  app_id: v.string(),
+  number: v.pipe(v.number(), v.description('Counts from 1 for each app.')),
+  status: DeploymentStatus,
+  trigger: Trigger,
+  branch: v.nullable(v.string()),
+  commit: v.nullable(Commit),
+  image: v.nullable(v.pipe(v.string(), v.description('Immutable id of the image.'))),
+  rolled_back_to: v.nullable(v.pipe(v.string(), v.description('Deployment whose release this one brought back.'))),
+  error: v.nullable(DeploymentError),
+  created_by: v.nullable(v.pipe(v.string(), v.description('User who asked for it; null for the platform.'))),
+  created_at: Timestamp,
+  started_at: v.nullable(Timestamp),
+  live_at: v.nullable(v.pipe(Timestamp, v.description('When traffic went to it.'))),
+  finished_at: v.nullable(v.pipe(Timestamp, v.description('When it ended; for a live one, after the soak and the end of the old release.'))),
+}
+export const DeploymentSummary = v.pipe(v.object(common), v.title('DeploymentSummary'))
+export const Deployment = v.pipe(v.object({
+  ...common,
+  steps: v.array(DeploymentStep),
+  timings: v.object({
+    queued_ms: v.nullable(v.pipe(v.number(), v.description('From the request to the first step.'))),
+    live_ms: v.nullable(v.pipe(v.number(), v.description('From the first step until traffic went to it.'))),
+    total_ms: v.nullable(v.pipe(v.number(), v.description('From the first step to the end.'))),
+  }),
+  plan: v.nullable(v.object({
+    stack: v.string(),
+    framework: v.nullable(v.string()),
+    version: v.nullable(v.string()),
+    start_command: v.nullable(v.string()),
+    port: v.number(),
+    explanation: v.array(v.object({ field: v.string(), value: v.string(), source: v.string() })),
+  })),
+}), v.title('Deployment'))
+export type Deployment = v.InferOutput<typeof Deployment>
+
+export const DeploymentQuery = v.strictObject({
+  ...pagingEntries,
+  app_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Only deployments of this app.'))),
+  status: v.optional(DeploymentStatus),
+  trigger: v.optional(Trigger),
+})
+
+/** Body of `POST /api/apps/:id/deploy`. */
+export const DeployRequest = v.strictObject({
+  branch: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(255), v.description('Another branch, for this deployment only.'))),
+  commit: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-f]{7,64}$/, 'must be a commit id: 7 to 64 hexadecimal digits.'), v.description('A certain commit.'))),
+  no_cache: v.optional(v.pipe(v.boolean(), v.description('Build anew, without the layers of earlier builds.'))),
+})
+export type DeployRequest = v.InferOutput<typeof DeployRequest>
+export const RollbackRequest = v.strictObject({
+  deployment_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Deployment to bring back. Default: the one before the live one.'))),
+})
+export const DeploymentLogQuery = v.strictObject({
+  after: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.description('Only lines after this `seq`.'))),
+  tail: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(10_000), v.description('Newest lines; default all, at most 10,000.'))),
+})
+export const DeploymentLogLine = v.pipe(v.object({
+  seq: v.pipe(v.number(), v.description('Position in the log, from 1.')),
+  at: Timestamp,
+  step: v.string(),
+  stream: v.picklist(['stdout', 'stderr', 'system']),
+  text: v.string(),
+}), v.title('DeploymentLogLine'))
+export type DeploymentLogLine = v.InferOutput<typeof DeploymentLogLine>

@@ -1,0 +1,239 @@
+import { createWriteStream, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type Actor, projectRole, visibleProjects } from '#server/kernel/access'
+import type { AuditTrail } from '#server/kernel/audit'
+import type { Db } from '#server/kernel/db'
+import { ApiError, conflict, invalid, notFound } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
+import { newId } from '#server/kernel/ids'
+import type { Jobs } from '#server/kernel/jobs/jobs'
+import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { deployJob } from './job.ts'
+import { type DeploymentEventName, deploymentMachine } from './machine.ts'
+import type { DeploymentAsk, DeploymentRow } from './repository.ts'
+import type { DeployRequest, Trigger } from './schema.ts'
+import { summaryOf, viewOf } from './view.ts'
+import type { DeployPayload, DeployState, Workshop } from './work.ts'
+
+/** What the service asks of the apps domain, beyond what the steps need. */
+export interface DeploymentPorts {
+  requireEngine(): void
+  takeNumber(app_id: string): number
+  /** Tells the app that a deployment was accepted; throws a 409 when its status does not allow one. */
+  appDeploys(app_id: string): void
+  pauseAutoDeploy(app_id: string): void
+  checkBranch(text: string): void
+}
+export interface DeploymentOptions { shop: Omit<Workshop, 'advance'>; db: Db; events: Events; jobs: Jobs; audit: AuditTrail; ports: DeploymentPorts }
+
+/** Largest archive of `POST /api/apps/:id/upload`. */
+export const MAX_UPLOAD_BYTES = 512 * 1024 * 1024
+
+export function createDeployments({ shop: parts, db, events, jobs, audit, ports }: DeploymentOptions) {
+  const { deployments: repository, releases, clock, logs } = parts
+
+  const get = (id: string): DeploymentRow => repository.find(id) ?? (() => { throw notFound('deployment') })()
+  const tell = (row: DeploymentRow, type: string, payload: Record<string, unknown> = {}) => events.append({
+    type, project_id: row.project_id, app_id: row.app_id, deployment_id: row.id, actor_id: row.created_by,
+    payload: { deployment_id: row.id, app_id: row.app_id, number: row.number, status: row.status, trigger: row.trigger, ...payload },
+  })
+
+  const advance: Workshop['advance'] = (id, event: DeploymentEventName, change = {}) => db.tx(() => {
+    const row = get(id)
+    const next = deploymentMachine.next(row.status, event)
+    const started = row.status === 'queued' ? { started_at: row.started_at ?? clock.iso() } : {}
+    if (next !== row.status) repository.setStatus(id, row.status, next)
+    if (Object.keys({ ...started, ...change }).length > 0) repository.change(id, { ...started, ...change })
+    if (event === 'go_live') {
+      parts.ports.setLive(row.app_id, id, repository.find(id)!.release_id)
+      parts.ports.appEvent(row.app_id, 'go_live', { deployment_id: id })
+    }
+    if (next !== row.status) tell(get(id), `deployment.${next}`)
+  })
+  const shop: Workshop = { ...parts, advance }
+
+  jobs.define(deployJob(
+    shop,
+    (job, step, status, failure) => {
+      const row = repository.find(job.subject)
+      if (row) tell(row, 'deployment.step', { step, step_status: status, ...(failure ? { error: failure.message } : {}) })
+    },
+    (job, outcome, _state: DeployState) => {
+      const row = repository.find(job.subject)
+      if (!row) return
+      logs.append(row.id, 'end', 'system', outcome.status === 'succeeded' ? 'The deployment is live.' : outcome.failure ? `${outcome.failure.message}${outcome.failure.hint ? ` ${outcome.failure.hint}` : ''}` : 'The deployment was cancelled.')
+      db.afterCommit(() => logs.close(row.id))
+      if (outcome.status === 'succeeded') {
+        repository.change(row.id, { finished_at: clock.iso() })
+        return tell(get(row.id), 'deployment.finished')
+      }
+      if (row.status === 'superseded') return
+      const event = outcome.status === 'failed' ? 'fail' : 'cancel'
+      parts.ports.appEvent(row.app_id, event, { deployment_id: row.id, error: outcome.failure?.message })
+      advance(row.id, event, { failure: outcome.failure && JSON.stringify(outcome.failure), finished_at: clock.iso() })
+    },
+  ))
+
+  /** Replaces older queued deployments: only the newest is worth making. */
+  const supersede = (app_id: string) => {
+    for (const row of repository.withStatus(app_id, ['queued'])) {
+      repository.setStatus(row.id, 'queued', 'superseded')
+      repository.change(row.id, { finished_at: clock.iso() })
+      if (row.job_id) jobs.cancel(row.job_id)
+      tell(get(row.id), 'deployment.superseded')
+    }
+  }
+
+  /** Queues a deployment in the current transaction. */
+  const enqueue = (app: { id: string; project_id: string; branch: string | null }, trigger: Trigger, ask: DeploymentAsk, actor: Actor): DeploymentRow => {
+    supersede(app.id)
+    const id = newId('dep')
+    repository.insert({
+      id, app_id: app.id, project_id: app.project_id, number: ports.takeNumber(app.id), trigger, request: JSON.stringify(ask),
+      branch: ask.branch ?? app.branch, created_by: actor.user_id || null, created_at: clock.iso(),
+    })
+    const job_id = jobs.enqueue<DeployPayload>({ kind: 'deploy', lane: `app:${app.id}`, subject: id, project_id: app.project_id, payload: { deployment_id: id, app_id: app.id, project_id: app.project_id } })
+    repository.change(id, { job_id })
+    ports.appDeploys(app.id)
+    const row = get(id)
+    tell(row, 'deployment.queued')
+    audit.record(actor, { action: 'deployment.create', resource_type: 'deployment', resource_id: id, project_id: app.project_id, after: { app_id: app.id, trigger, ...ask } })
+    return row
+  }
+
+  const view = (row: DeploymentRow) => viewOf(row, row.job_id ? jobs.steps(row.job_id) : [])
+  const appRow = (app_id: string) => {
+    const app = parts.ports.app(app_id)
+    return { id: app.id, project_id: app.project_id, branch: app.configuration.branch, app }
+  }
+
+  /** The proven release of a deployment, or the one before the live one. */
+  const rollbackTarget = (app_id: string, deployment_id: string | undefined) => {
+    const { app } = appRow(app_id)
+    if (deployment_id !== undefined) {
+      const row = repository.find(deployment_id)
+      if (!row || row.app_id !== app_id) throw invalid('deployment_id', 'is not a deployment of this app.')
+      const release = releases.ofDeployment(deployment_id)
+      if (!release?.proven) throw conflict('That deployment was never live, so there is nothing to roll back to.')
+      return release
+    }
+    const proven = releases.proven(app_id)
+    const live = proven.find((release) => release.id === app.live_release_id)
+    const earlier = proven.find((release) => release.id !== app.live_release_id && (!live || release.created_at < live.created_at))
+    if (!earlier) throw conflict('There is no earlier release to roll back to.')
+    return earlier
+  }
+
+  const restored = (actor: Actor, app_id: string, trigger: 'rollback' | 'restart', release: { id: string; deployment_id: string; image_present: boolean }) => {
+    if (!release.image_present) throw conflict('The image of that release has been removed. Deploy its commit instead.')
+    return enqueue(appRow(app_id), trigger, { from_release: release.id, from_deployment: release.deployment_id }, actor)
+  }
+
+  return {
+    shop,
+    enqueue,
+    view,
+    isDeploying: (app_id: string) => repository.unfinished(app_id).length > 0,
+    latest: (app_id: string) => repository.latest(app_id) ?? null,
+    projectOf: repository.projectOf,
+    list(actor: Actor, filter: { app_id?: string; status?: string; trigger?: string }, paging: Paging) {
+      if (filter.app_id !== undefined && !filter.status && !filter.trigger) {
+        const project_id = parts.ports.projectOf(filter.app_id)
+        if (!project_id || !projectRole(actor, project_id)) return paged({ rows: [], total: 0 }, paging)
+        const { rows, total } = repository.history(filter.app_id, ...limits(paging))
+        return paged({ rows: rows.map(summaryOf), total }, paging)
+      }
+      const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))
+      return paged({ rows: rows.map(summaryOf), total }, paging)
+    },
+    history(app_id: string, paging: Paging) {
+      const { rows, total } = repository.history(app_id, ...limits(paging))
+      return paged({ rows: rows.map(summaryOf), total }, paging)
+    },
+    get: (id: string) => view(get(id)),
+    deploy: (actor: Actor, app_id: string, body: DeployRequest) => {
+      if (body.branch !== undefined) ports.checkBranch(body.branch)
+      ports.requireEngine()
+      return db.tx(() => {
+        const { app, ...row } = appRow(app_id)
+        if (app.configuration.source === 'upload') return view(redeployUpload(actor, row))
+        if ((body.branch || body.commit) && app.configuration.source !== 'git') throw invalid(body.branch ? 'branch' : 'commit', `cannot be given: the source of this app is ${app.configuration.source}.`)
+        return view(enqueue(row, actor.method === 'api_key' ? 'api' : 'manual', body, actor))
+      })
+    },
+    rollback: (actor: Actor, app_id: string, deployment_id: string | undefined) => {
+      ports.requireEngine()
+      return db.tx(() => {
+        const row = restored(actor, app_id, 'rollback', rollbackTarget(app_id, deployment_id))
+        ports.pauseAutoDeploy(app_id)
+        return view(row)
+      })
+    },
+    restart: (actor: Actor, app_id: string) => {
+      ports.requireEngine()
+      return db.tx(() => {
+        const { app } = appRow(app_id)
+        const live = app.live_release_id ? releases.find(app.live_release_id) : undefined
+        if (!live) throw conflict('This app has never been live, so there is nothing to restart. Deploy it.')
+        return restored(actor, app_id, 'restart', live)
+      })
+    },
+    /** Takes a gzipped tar of a source folder and deploys it. */
+    async upload(actor: Actor, app_id: string, stream: Readable) {
+      ports.requireEngine()
+      const { app, ...row } = appRow(app_id)
+      if (app.configuration.source !== 'upload') throw conflict(`The source of this app is ${app.configuration.source}; create one with source "upload" for uploads.`)
+      const name = `${newId('dep')}.tar.gz`
+      await receive(shop.uploads_directory, name, stream)
+      try {
+        return db.tx(() => view(enqueue(row, 'manual', { upload: name }, actor)))
+      } catch (error) {
+        rmSync(join(shop.uploads_directory, name), { force: true })
+        throw error
+      }
+    },
+    cancel(actor: Actor, id: string) {
+      return db.tx(() => {
+        const row = get(id)
+        if (!row.job_id || row.finished_at || !jobs.cancel(row.job_id)) throw conflict(`Cannot cancel a deployment that is ${row.finished_at || row.status !== 'live' ? row.status : 'live and past its soak'}.`)
+        audit.record(actor, { action: 'deployment.cancel', resource_type: 'deployment', resource_id: id, project_id: row.project_id })
+        return view(get(id))
+      })
+    },
+    /** Ends every deployment of an app that is being deleted. */
+    cancelAll(app_id: string) {
+      for (const row of repository.unfinished(app_id)) if (row.job_id) jobs.cancel(row.job_id)
+    },
+    log: (id: string, query: { after?: number; tail?: number }) => (query.after !== undefined ? logs.after(id, query.after, query.tail ?? 10_000) : logs.tail(id, query.tail ?? 10_000)),
+  }
+
+  function redeployUpload(actor: Actor, row: { id: string; project_id: string; branch: string | null }): DeploymentRow {
+    const last = repository.history(row.id, 100, 0).rows.map((found) => (JSON.parse(found.request) as DeploymentAsk).upload).find(Boolean)
+    if (!last) throw conflict('Nothing has been uploaded yet. Send a gzipped tar to POST /api/apps/:id/upload.')
+    return enqueue(row, actor.method === 'api_key' ? 'api' : 'manual', { upload: last }, actor)
+  }
+}
+export type Deployments = ReturnType<typeof createDeployments>
+
+/** Writes an upload to its file; a body that is too large or breaks off leaves nothing behind. */
+async function receive(directory: string, name: string, stream: Readable): Promise<void> {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const partial = join(directory, `${name}.partial`)
+  let size = 0
+  try {
+    await pipeline(stream, async function* (source: AsyncIterable<Buffer>) {
+      for await (const chunk of source) {
+        size += chunk.length
+        if (size > MAX_UPLOAD_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE', `The archive is larger than ${MAX_UPLOAD_BYTES} bytes.`)
+        yield chunk
+      }
+    }, createWriteStream(partial, { mode: 0o600 }))
+    if (size === 0) throw new ApiError('BAD_REQUEST', 'The body is empty. Send a gzipped tar of the source folder.')
+    renameSync(partial, join(directory, name))
+  } catch (error) {
+    rmSync(partial, { force: true })
+    throw error
+  }
+}

@@ -1,0 +1,120 @@
+import { join } from 'node:path'
+import type { BuildPlan } from '#server/builds/plan'
+import { Fatal } from '#server/kernel/jobs/definition'
+import type { Image } from '#server/platform/engine/engine'
+import type { DeploymentAsk } from '../repository.ts'
+import type { ReleaseSettings } from '../releases.ts'
+import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
+import { sourceDirectory } from './source.ts'
+
+const DEFAULT_GRACE_S = 60
+const DEFAULT_STOP_GRACE_S = 15
+const DEFAULT_PORT = 3000
+
+const inlinePlan = (app: DeployedApp): BuildPlan => ({
+  stack: 'dockerfile', framework: null, version: null, package_manager: null, install_command: null, build_command: null,
+  start_command: app.configuration.build.start_command ?? null, release_command: app.configuration.build.release_command ?? null,
+  port: app.configuration.port ?? 0, health_check: { type: 'tcp' }, dockerfile: app.configuration.dockerfile!, cron_jobs: [],
+  explanation: [{ field: 'dockerfile', value: 'inline', source: 'app.dockerfile' }],
+})
+
+/** Looks at the source and decides how to build and run it. */
+export function detectStep(shop: Workshop, context: DeployContext): void {
+  const { deployment_id, app_id } = context.payload
+  const app = shop.ports.app(app_id)
+  const { configuration } = app
+  if (context.state.image_id || (JSON.parse(shop.deployments.find(deployment_id)!.request) as DeploymentAsk).from_release || configuration.source === 'image') {
+    if (context.state.plan) shop.deployments.change(deployment_id, { plan: JSON.stringify(context.state.plan) })
+    return context.skip()
+  }
+  let plan: BuildPlan
+  if (configuration.source === 'dockerfile') {
+    plan = inlinePlan(app)
+  } else {
+    const tree = shop.ports.openTree(join(sourceDirectory(shop, deployment_id), configuration.base_directory))
+    const { args: _args, ...commands } = configuration.build
+    const overrides = Object.fromEntries(Object.entries({ ...commands, port: configuration.port }).filter(([, value]) => value !== null && value !== undefined))
+    plan = shop.ports.detect(tree, overrides)
+  }
+  context.state.plan = plan
+  shop.deployments.change(deployment_id, { plan: JSON.stringify(plan) })
+  const named = [plan.stack, plan.framework, plan.version].filter(Boolean).join(' ')
+  shop.logs.append(deployment_id, 'detect', 'system', `Detected ${named}.`)
+  for (const { field, value, source } of plan.explanation) shop.logs.append(deployment_id, 'detect', 'system', `  ${field}: ${value} (${source})`)
+}
+
+async function make(shop: Workshop, context: DeployContext, app: DeployedApp): Promise<Image> {
+  const { deployment_id } = context.payload
+  const onLog = (line: { stream: 'stdout' | 'stderr' | 'system'; text: string }) => shop.logs.append(deployment_id, 'build', line.stream, line.text)
+  if (app.configuration.source === 'image') {
+    const reference = app.configuration.image!
+    onLog({ stream: 'system', text: `Pulling ${reference}.` })
+    return shop.engine.pullImage(reference, { auth: shop.ports.registryAuth(reference), onLog }, context.signal)
+  }
+  const plan = context.state.plan!
+  const tag = `portreeve/${app.id}:${deployment_id}`
+  context.state.built = true
+  context.state.image_tag = tag
+  context.save()
+  return shop.engine.buildImage({
+    context: join(sourceDirectory(shop, deployment_id), app.configuration.source === 'dockerfile' ? '.' : app.configuration.base_directory),
+    dockerfile: plan.dockerfile, tag, labels: { app: app.id, deployment: deployment_id, project: app.project_id },
+    build_args: app.configuration.build.args ?? {}, secrets: {}, no_cache: (JSON.parse(shop.deployments.find(deployment_id)!.request) as DeploymentAsk).no_cache ?? false,
+    limits: shop.defaults.build, onLog,
+  }, context.signal)
+}
+
+/** How the release runs: what the user set, else what was detected, else what the image says. */
+function settingsOf(shop: Workshop, app: DeployedApp, plan: BuildPlan | undefined, image: Image): ReleaseSettings {
+  const { configuration } = app
+  const own = plan === undefined || plan.stack === 'dockerfile'
+  const check = configuration.health_check
+  const path = check.path ?? plan?.health_check.path
+  return {
+    shell_command: own ? (configuration.build.start_command ?? plan?.start_command ?? null) : null,
+    release_command: configuration.build.release_command ?? plan?.release_command ?? null,
+    port: configuration.port ?? (plan?.port || undefined) ?? image.exposed_ports[0] ?? DEFAULT_PORT,
+    health_check: {
+      type: check.type ?? (check.path ? 'http' : (plan?.health_check.type ?? 'tcp')), path: path ?? '/', strict: check.path !== undefined,
+      interval_ms: check.interval_ms ?? 250, timeout_ms: check.timeout_ms ?? 5000, grace_s: check.grace_s ?? DEFAULT_GRACE_S,
+    },
+    limits: { ...shop.defaults.instance, ...configuration.limits },
+    replicas: configuration.replicas,
+    stop_grace_s: DEFAULT_STOP_GRACE_S,
+  }
+}
+
+/** Builds or pulls the image, or takes that of an earlier release, and fixes the release. */
+export async function buildStep(shop: Workshop, context: DeployContext): Promise<void> {
+  const { deployment_id, app_id } = context.payload
+  const { state } = context
+  const app = shop.ports.app(app_id)
+  const ask = JSON.parse(shop.deployments.find(deployment_id)!.request) as DeploymentAsk
+  const known = ask.from_release ? shop.releases.find(ask.from_release) : undefined
+  const wanted = known?.image_id ?? state.image_id
+  const present = wanted ? await shop.engine.findImage(wanted) : undefined
+  if (known && !present) throw new Fatal('image_gone', 'The image of that release is no longer on this server.', 'Deploy its commit again instead.')
+  if (wanted && !present) throw new Fatal('image_gone', 'The image that was to be used again has been removed.', 'Deploy again with no_cache.')
+  const image = present ?? (await make(shop, context, app))
+  state.image_id = image.id
+  const environment = known
+    ? shop.releases.environment(known.id)
+    : shop.ports.environment(app)
+  const settings = known ? known.settings : settingsOf(shop, app, state.plan, image)
+  shop.releases.ensure({
+    id: state.release_id, app_id, deployment_id, image_id: image.id, image_tag: known?.image_tag ?? state.image_tag ?? null, commit_sha: known?.commit_sha ?? state.commit_sha ?? null,
+    build_key: known?.build_key ?? state.build_key ?? null, settings, configuration: known?.configuration ?? app.configuration, created_at: shop.clock.iso(),
+  }, { ...environment, PORT: String(settings.port), PORTREEVE_APP: app.name, PORTREEVE_DEPLOYMENT_ID: deployment_id, ...(state.commit_sha ? { PORTREEVE_COMMIT: state.commit_sha } : {}) })
+  shop.deployments.change(deployment_id, { image: image.id, release_id: state.release_id })
+  if (present) context.skip()
+}
+
+/** Removes the image and the release of a deployment that did not go live. */
+export async function undoBuild(shop: Workshop, context: DeployContext): Promise<void> {
+  const { state } = context
+  shop.releases.delete(state.release_id)
+  shop.deployments.change(context.payload.deployment_id, { release_id: null })
+  if (!state.built || !state.image_tag) return
+  // Another release may have got the very same image from the layer cache: then only this tag goes.
+  await shop.engine.removeImage(state.image_tag)
+}

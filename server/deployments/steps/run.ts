@@ -1,0 +1,128 @@
+import { Fatal } from '#server/kernel/jobs/definition'
+import type { Instance } from '#server/platform/engine/engine'
+import { findOpenPort, waitUntilReady } from '../probe.ts'
+import type { Release } from '../releases.ts'
+import { containerSpec, type DeployContext, networkOf, type Workshop } from '../work.ts'
+
+const RELEASE_TIMEOUT_MS = 900_000
+const TAIL = 30
+
+const releaseOf = (shop: Workshop, context: DeployContext): Release => shop.releases.find(context.state.release_id)!
+
+/** Last lines that an instance printed; also put into the deployment's log. */
+export async function lastLines(shop: Workshop, deployment_id: string, step: string, instance: Instance): Promise<string[]> {
+  const lines: string[] = []
+  try {
+    for await (const line of shop.engine.logs(instance.id, { tail: TAIL })) {
+      shop.logs.append(deployment_id, step, line.stream, line.text)
+      lines.push(line.text)
+    }
+  } catch (error) {
+    shop.log.debug('The log of an instance cannot be read', { instance: instance.id, error })
+  }
+  return lines
+}
+
+/** The sentence for a container that ended by itself. */
+export async function exited(shop: Workshop, deployment_id: string, step: string, instance: Instance, when: string): Promise<Fatal> {
+  const log = await lastLines(shop, deployment_id, step, instance)
+  if (instance.oom_killed) return new Fatal('out_of_memory', `The app was ended ${when} because it used more memory than its limit.`, 'Raise limits.memory_bytes of the app, or make it use less.', log)
+  const code = instance.exit_code ?? 1
+  return new Fatal('exited', `The app exited with code ${code} ${when}.`, code === 0 ? 'A web app must keep running in the foreground; look at its start command.' : 'Its last lines are in the log.', log)
+}
+
+/** Runs the release command in the new image, before any traffic goes to it. */
+export async function releaseStep(shop: Workshop, context: DeployContext): Promise<void> {
+  const { deployment_id, project_id } = context.payload
+  shop.advance(deployment_id, 'release')
+  const release = releaseOf(shop, context)
+  const { trigger } = shop.deployments.find(deployment_id)!
+  const command = release.settings.release_command
+  await shop.engine.ensureNetwork(networkOf(project_id), { project: project_id })
+  if (!command || trigger === 'rollback' || trigger === 'restart') return context.skip()
+  shop.logs.append(deployment_id, 'release', 'system', `Running the release command: ${command}`)
+  const tail: string[] = []
+  const { shell_command: _own, ...spec } = containerSpec(release, project_id, shop.releases.environment(release.id))
+  const result = await shop.engine.runOnce({
+    ...spec, shell_command: command, purpose: 'release', timeout_ms: RELEASE_TIMEOUT_MS,
+    onLog(line) {
+      shop.logs.append(deployment_id, 'release', line.stream, line.text)
+      tail.push(line.text)
+      if (tail.length > TAIL) tail.shift()
+    },
+  }, context.signal)
+  if (result.timed_out) throw new Fatal('release_timeout', 'The release command did not end within 15 minutes.', 'Nothing was switched; the previous release serves on.', tail)
+  if (result.oom_killed) throw new Fatal('out_of_memory', 'The release command used more memory than the limit of the app.', 'Raise limits.memory_bytes.', tail)
+  if (result.exit_code !== 0) throw new Fatal('release_failed', `The release command exited with code ${result.exit_code}.`, 'Nothing was switched; the previous release serves on.', tail)
+}
+
+/** Starts the new instances beside the old ones. */
+export async function startStep(shop: Workshop, context: DeployContext): Promise<void> {
+  const { project_id } = context.payload
+  const release = releaseOf(shop, context)
+  await shop.engine.ensureRelease({ ...containerSpec(release, project_id, shop.releases.environment(release.id)), replicas: release.settings.replicas }, context.signal)
+}
+
+/** An instance that has ended, if there is one; asks the engine until `signal` aborts. */
+async function firstExit(shop: Workshop, release_id: string, expected: number, signal: AbortSignal): Promise<Instance | undefined> {
+  while (!signal.aborted) {
+    const instances = await shop.engine.instances({ release_id })
+    const ended = instances.find((instance) => instance.state === 'exited' || instance.state === 'dead' || instance.oom_killed)
+    if (ended) return ended
+    if (instances.length < expected) throw new Fatal('instance_gone', 'An instance of the new release was removed from outside.', 'Deploy again.')
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(done, 400)
+      function done() {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      signal.addEventListener('abort', done, { once: true })
+    })
+  }
+  return undefined
+}
+
+/** Probes every new instance from outside; fails with the reason when one ends or never becomes ready. */
+export async function verifyStep(shop: Workshop, context: DeployContext): Promise<void> {
+  const { deployment_id } = context.payload
+  const { settings, id } = releaseOf(shop, context)
+  const instances = await shop.engine.instances({ release_id: id })
+  const ready = new AbortController()
+  const probing = AbortSignal.any([context.signal, ready.signal])
+  const watch = firstExit(shop, id, settings.replicas, probing)
+  const probes = Promise.all(instances.map((instance) => waitUntilReady(instance.address ?? '', settings.port, settings.health_check, probing, () => shop.clock.monotonic_ms())))
+  try {
+    const first = await Promise.race([watch, probes])
+    if (first && !Array.isArray(first)) throw await exited(shop, deployment_id, 'verify', first, 'before it was ready')
+    const results = Array.isArray(first) ? first : await probes
+    const late = results.findIndex((result) => !result.ready)
+    if (late === -1) return
+    throw await neverReady(shop, deployment_id, instances[late]!, results[late]!.last, settings)
+  } finally {
+    ready.abort()
+    await Promise.allSettled([watch, probes])
+  }
+}
+
+async function neverReady(shop: Workshop, deployment_id: string, instance: Instance, last: string, settings: Release['settings']): Promise<Fatal> {
+  const { port, health_check } = settings
+  const image = await shop.engine.findImage(instance.image)
+  const other = instance.address && last === 'nothing listens' ? await findOpenPort(instance.address, image?.exposed_ports ?? []) : undefined
+  const log = await lastLines(shop, deployment_id, 'verify', instance)
+  const what = health_check.type === 'http' ? `GET ${health_check.path} on port ${port}` : `port ${port}`
+  return new Fatal('not_ready', `The app did not become ready within ${health_check.grace_s} seconds: ${what}: ${last}.`,
+    other ? `It listens on port ${other}: set port to ${other}, or listen on the PORT variable.` : 'Listen on 0.0.0.0 and the port that the PORT variable names, or raise health_check.grace_s.', log)
+}
+
+/** Watches the new release for a while with traffic on it; a crash or OOM kill gives traffic back. */
+export async function soakStep(shop: Workshop, context: DeployContext): Promise<void> {
+  const { deployment_id, app_id } = context.payload
+  const { soak_seconds } = shop.ports.app(app_id)
+  const { settings, id } = releaseOf(shop, context)
+  if (soak_seconds === 0) return context.skip()
+  const over = AbortSignal.timeout(soak_seconds * 1000)
+  const ended = await firstExit(shop, id, settings.replicas, AbortSignal.any([context.signal, over]))
+  context.signal.throwIfAborted()
+  if (ended) throw await exited(shop, deployment_id, 'soak', ended, 'soon after it went live')
+}

@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { GitSource } from '#server/platform/git/git'
+import type { DeploymentAsk } from '../repository.ts'
+import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
+
+export const sourceDirectory = (shop: Workshop, deployment_id: string) => join(shop.work_directory, deployment_id, 'source')
+
+/** Hash of everything that a build depends on besides the layers of its base: equal means that the image would be the same. */
+function buildKey(app: DeployedApp, commit: string): string {
+  const { base_directory, build, port, dockerfile, source } = app.configuration
+  const { release_command: _release, ...built } = build
+  return createHash('sha256').update(JSON.stringify([source, commit, base_directory, built, port, dockerfile])).digest('hex')
+}
+
+function adopt(shop: Workshop, context: DeployContext, app: DeployedApp, commit: string, no_cache: boolean | undefined): boolean {
+  context.state.commit_sha = commit
+  context.state.build_key = buildKey(app, commit)
+  const known = no_cache ? undefined : shop.releases.findBuilt(app.id, context.state.build_key)
+  if (!known) return false
+  const origin = shop.deployments.find(known.deployment_id)
+  context.state.image_id = known.image_id
+  context.state.image_tag = known.image_tag ?? undefined
+  context.state.plan = origin?.plan ? JSON.parse(origin.plan) : undefined
+  shop.logs.append(context.payload.deployment_id, 'clone', 'system', `Nothing has changed since deployment ${origin?.number ?? ''}: its image is used again, without a build.`)
+  return true
+}
+
+async function fromGit(shop: Workshop, context: DeployContext, app: DeployedApp, ask: DeploymentAsk): Promise<void> {
+  const { deployment_id } = context.payload
+  const say = (text: string) => shop.logs.append(deployment_id, 'clone', 'system', text)
+  const credential = shop.ports.gitCredential(app)
+  const source: GitSource = { url: app.configuration.git_url!, branch: ask.branch ?? app.configuration.branch ?? undefined, commit: ask.commit, ...(credential ? { credential } : {}) }
+  if (app.live_release_id && !ask.commit) {
+    const { branch, sha } = await shop.git.resolve(source, context.signal)
+    const row = shop.deployments.find(deployment_id)!
+    if (adopt(shop, context, app, sha, ask.no_cache)) {
+      const origin = shop.deployments.find(shop.releases.findBuilt(app.id, context.state.build_key!)!.deployment_id)
+      shop.deployments.change(row.id, { branch, commit_sha: sha, commit_message: origin?.commit_message ?? null, commit_author: origin?.commit_author ?? null })
+      return
+    }
+    source.commit = sha
+    source.branch = branch
+  }
+  say(`Cloning ${source.url}${source.branch ? ` (${source.branch})` : ''}.`)
+  const directory = sourceDirectory(shop, deployment_id)
+  rmSync(directory, { recursive: true, force: true })
+  const checkout = await shop.git.checkout(source, directory, { lfs: false, onLog: (text) => shop.logs.append(deployment_id, 'clone', 'stderr', text) }, context.signal)
+  shop.deployments.change(deployment_id, { branch: checkout.branch, commit_sha: checkout.sha, commit_message: checkout.message, commit_author: checkout.author })
+  say(`Commit ${checkout.sha.slice(0, 12)} by ${checkout.author}: ${checkout.message}`)
+  if (adopt(shop, context, app, checkout.sha, ask.no_cache)) rmSync(directory, { recursive: true, force: true })
+}
+
+/** Brings the source into the work folder, or finds that no build is needed. */
+export async function cloneStep(shop: Workshop, context: DeployContext): Promise<void> {
+  const { deployment_id, app_id } = context.payload
+  const app = shop.ports.app(app_id)
+  const deployment = shop.deployments.find(deployment_id)!
+  const ask = JSON.parse(deployment.request) as DeploymentAsk
+  context.state.previous = { deployment_id: app.live_deployment_id, release_id: app.live_release_id }
+  if (ask.from_release) {
+    const release = shop.releases.find(ask.from_release)
+    const origin = shop.deployments.find(release?.deployment_id ?? '')
+    if (release && origin) shop.deployments.change(deployment_id, { branch: origin.branch, commit_sha: origin.commit_sha, commit_message: origin.commit_message, commit_author: origin.commit_author })
+    return context.skip()
+  }
+  shop.advance(deployment_id, 'build')
+  switch (app.configuration.source) {
+    case 'git': return fromGit(shop, context, app, ask)
+    case 'upload': {
+      const archive = join(shop.uploads_directory, ask.upload ?? '')
+      const directory = sourceDirectory(shop, deployment_id)
+      rmSync(directory, { recursive: true, force: true })
+      shop.logs.append(deployment_id, 'clone', 'system', 'Unpacking the uploaded archive.')
+      return shop.ports.extract(archive, directory, context.signal)
+    }
+    case 'dockerfile':
+      mkdirSync(sourceDirectory(shop, deployment_id), { recursive: true })
+      adopt(shop, context, app, 'inline', ask.no_cache)
+      return undefined
+    default: return context.skip()
+  }
+}
+
+/** Removes what `cloneStep` put there. */
+export function removeWork(shop: Workshop, deployment_id: string): void {
+  const directory = join(shop.work_directory, deployment_id)
+  if (existsSync(directory)) rmSync(directory, { recursive: true, force: true })
+}

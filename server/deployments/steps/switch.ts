@@ -1,0 +1,78 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Fatal } from '#server/kernel/jobs/definition'
+import type { Instance } from '#server/platform/engine/engine'
+import { removableImages, type Release } from '../releases.ts'
+import { type DeployContext, serversOf, type Workshop } from '../work.ts'
+import { removeWork } from './source.ts'
+
+/** How long requests in flight may still use the old release. */
+const DRAIN_LIMIT_MS = 30_000
+const DRAIN_POLL_MS = 100
+
+/** Sends the app's host names to the instances of a release; answers how many there are. */
+export async function routeTo(shop: Workshop, app_id: string, release: Release | undefined): Promise<number> {
+  const servers = release ? serversOf(await shop.engine.instances({ release_id: release.id }), release.settings) : []
+  await shop.ingress.setRoute({ id: app_id, hostnames: shop.ports.hostnames(app_id), servers })
+  return servers.length
+}
+
+/** Gives the traffic to the new release; requests in flight end on the old one. */
+export async function switchStep(shop: Workshop, context: DeployContext): Promise<void> {
+  const { deployment_id, app_id } = context.payload
+  const release = shop.releases.find(context.state.release_id)!
+  const instances = await shop.engine.instances({ release_id: release.id })
+  const servers = serversOf(instances, release.settings)
+  if (servers.length === 0) throw new Fatal('exited', 'The new release ended just before traffic was to go to it.', 'Look at the log of the deployment, then deploy again.')
+  context.state.switched = true
+  context.state.live_at = shop.clock.iso()
+  context.save()
+  await shop.ingress.setRoute({ id: app_id, hostnames: shop.ports.hostnames(app_id), servers })
+  shop.advance(deployment_id, 'go_live', { live_at: context.state.live_at })
+}
+
+/** Gives the traffic back to what served before. */
+export async function undoSwitch(shop: Workshop, context: DeployContext): Promise<void> {
+  const { state } = context
+  const { app_id } = context.payload
+  if (!state.switched) return
+  const previous = state.previous?.release_id ? shop.releases.find(state.previous.release_id) : undefined
+  const serving = await routeTo(shop, app_id, previous)
+  shop.ports.setLive(app_id, previous ? state.previous!.deployment_id : null, previous?.id ?? null)
+  if (serving === 0) shop.ports.appEvent(app_id, 'lose', { deployment_id: context.payload.deployment_id })
+  state.switched = false
+  shop.logs.append(context.payload.deployment_id, 'switch', 'system', serving > 0 ? 'Traffic went back to the previous release.' : 'No earlier release is there to take the traffic.')
+}
+
+/** Waits until nobody uses the instances any more, at most the drain limit. */
+export async function drain(shop: Workshop, instances: readonly Instance[], port: number, signal?: AbortSignal): Promise<void> {
+  const end = shop.clock.monotonic_ms() + DRAIN_LIMIT_MS
+  for (const { address } of instances) {
+    while (address && shop.clock.monotonic_ms() < end && (await shop.ingress.activeConnections(address, port)) > 0) await delay(DRAIN_POLL_MS, undefined, { signal })
+  }
+}
+
+/** Makes the new release the one that the engine keeps alive, and ends the old one and what nobody can roll back to. */
+export async function retireStep(shop: Workshop, context: DeployContext): Promise<void> {
+  const { deployment_id, app_id } = context.payload
+  const { release_id, previous } = context.state
+  shop.releases.markProven(release_id)
+  await shop.engine.superviseRelease(release_id, true)
+  const old = previous?.release_id && previous.release_id !== release_id ? shop.releases.find(previous.release_id) : undefined
+  if (old) {
+    await drain(shop, await shop.engine.instances({ release_id: old.id }), old.settings.port, context.signal)
+    await shop.engine.removeRelease(old.id, old.settings.stop_grace_s)
+  }
+  removeWork(shop, deployment_id)
+  await pruneImages(shop, app_id, release_id)
+}
+
+/** Removes images of an app beyond those that can be rolled back to. */
+export async function pruneImages(shop: Workshop, app_id: string, live_release_id: string): Promise<void> {
+  const all = shop.releases.ofApp(app_id)
+  for (const image_id of removableImages(shop.releases.proven(app_id), all, new Set([live_release_id]))) {
+    const tags = all.filter((release) => release.image_id === image_id).flatMap((release) => (release.image_tag ? [release.image_tag] : []))
+    if (tags.length === 0) continue // Pulled images may be shared with others; the disk clean-up takes them.
+    for (const tag of new Set(tags)) await shop.engine.removeImage(tag)
+    shop.releases.markImageGone(image_id)
+  }
+}

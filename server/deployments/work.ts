@@ -1,0 +1,91 @@
+import type { Configuration } from '#server/apps/configuration'
+import type { BuildPlan, BuildOverrides, SourceTree } from '#server/builds/plan'
+import type { Clock } from '#server/kernel/clock'
+import type { StepContext } from '#server/kernel/jobs/definition'
+import type { Log } from '#server/kernel/log'
+import type { ContainerSpec, Engine } from '#server/platform/engine/engine'
+import type { Git, GitCredential } from '#server/platform/git/git'
+import type { Ingress, RouteServer } from '#server/platform/ingress/ingress'
+import type { DeploymentLogs } from './logs.ts'
+import type { DeploymentRepository } from './repository.ts'
+import type { Release, Releases, ReleaseSettings } from './releases.ts'
+import type { DeploymentEventName } from './machine.ts'
+
+/** The app as a deployment sees it. */
+export interface DeployedApp { id: string; name: string; project_id: string; live_release_id: string | null; live_deployment_id: string | null; soak_seconds: number; configuration: Configuration }
+
+/** What deployments need from other domains and from the platform; handed in at composition. */
+export interface DeployPorts {
+  app(id: string): DeployedApp
+  projectOf(app_id: string): string | undefined
+  /** Records in one transaction that a release serves (or nothing does). */
+  setLive(app_id: string, deployment_id: string | null, release_id: string | null): void
+  appEvent(app_id: string, event: 'go_live' | 'fail' | 'cancel' | 'lose', payload: Record<string, unknown>): void
+  hostnames(app_id: string): string[]
+  gitCredential(app: DeployedApp): GitCredential | undefined
+  registryAuth(image: string): { username: string; password: string; server: string } | undefined
+  /** Runtime variables that the user set, in clear. */
+  environment(app: DeployedApp): Record<string, string>
+  detect(tree: SourceTree, overrides: BuildOverrides): BuildPlan
+  openTree(directory: string): SourceTree
+  extract(archive: string, directory: string, signal: AbortSignal): Promise<void>
+}
+
+/** Limits of builds and defaults of instances on this host. */
+export interface DeployDefaults {
+  build: { cpus: number; memory_bytes: number; timeout_ms: number }
+  instance: { cpus: number; memory_bytes: number; pids: number }
+}
+
+export interface Workshop {
+  engine: Engine
+  git: Git
+  ingress: Ingress
+  clock: Clock
+  log: Log
+  logs: DeploymentLogs
+  deployments: DeploymentRepository
+  releases: Releases
+  ports: DeployPorts
+  defaults: DeployDefaults
+  /** `<data>/work`: one folder a deployment. */
+  work_directory: string
+  /** `<data>/uploads`. */
+  uploads_directory: string
+  /** Moves the deployment's status by an event and tells subscribers. */
+  advance(deployment_id: string, event: DeploymentEventName, change?: Parameters<DeploymentRepository['change']>[1]): void
+}
+
+export interface DeployPayload { deployment_id: string; app_id: string; project_id: string }
+export interface DeployState {
+  /** Set when no build is needed: image of an earlier release. */
+  image_id?: string
+  image_tag?: string
+  /** Whether this deployment made the image, so that a failure removes it again. */
+  built?: boolean
+  commit_sha?: string
+  build_key?: string
+  plan?: BuildPlan
+  release_id: string
+  /** What served before, to give traffic back to. */
+  previous?: { deployment_id: string | null; release_id: string | null }
+  switched?: boolean
+  /** When traffic first went to it; stays set when it is taken back. */
+  live_at?: string
+}
+export type DeployContext = StepContext<DeployPayload, DeployState>
+
+export const networkOf = (project_id: string) => `ptr-${project_id.replace('prj_', '')}`
+
+/** What a container of a release looks like. */
+export function containerSpec(release: Release, project_id: string, environment: Record<string, string>): ContainerSpec {
+  const { settings } = release
+  return {
+    app_id: release.app_id, project_id, release_id: release.id, image: release.image_id, env: environment, network: networkOf(project_id),
+    limits: settings.limits, stop_grace_s: settings.stop_grace_s, ...(settings.shell_command ? { shell_command: settings.shell_command } : {}),
+  }
+}
+
+/** Servers that the edge sends requests to. */
+export const serversOf = (instances: readonly { address?: string; state: string }[], settings: ReleaseSettings): RouteServer[] =>
+  instances.flatMap(({ address, state }) => (address && state === 'running' ? [{ address, port: settings.port }] : []))
