@@ -1,7 +1,10 @@
+import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /** `unit` needs nothing; `engine` needs a container engine and the images of `npm run images`; `e2e` also the built server. */
 export default defineConfig({
+  // Modules that exist in a build only.
+  resolve: { alias: { '#endpoints': resolve('test/support/virtual-endpoints.ts'), '#migrations': resolve('test/support/virtual-migrations.ts') } },
   test: {
     pool: 'forks',
     projects: [

@@ -1,5 +1,7 @@
-import { ApiError, type ErrorCode, ERRORS } from '#server/kernel/errors'
+import { isError } from 'h3'
+import { ApiError, engineUnavailable, type ErrorCode, ERRORS } from '#server/kernel/errors'
 import type { Log } from '#server/kernel/log'
+import { EngineError } from '#server/platform/engine/engine'
 
 /** Status, envelope and headers of an error response. */
 export interface ErrorAnswer {
@@ -17,32 +19,43 @@ const BY_STATUS: Record<number, [ErrorCode, string]> = {
   415: ['UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.'],
 }
 
-/** SQLite and file system faults that are the host's state, not a bug. */
+/** Faults of the engine, of SQLite and of the file system that are the host's state, not a bug. */
 function hostFault(error: unknown): ApiError | undefined {
+  if (error instanceof EngineError && error.code === 'unavailable') return engineUnavailable()
   const code = (error as { code?: unknown })?.code
   if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT') return new ApiError('DISK_FULL', 'The disk of the server is full. Free space, then try again; nothing was changed.')
   if (typeof code === 'string' && /^SQLITE_(BUSY|LOCKED|READONLY|IOERR|CANTOPEN)/.test(code)) return new ApiError('UNAVAILABLE', 'The database cannot be written now. Try again.', undefined, 5)
   return undefined
 }
 
+/** The HTTP library wraps what middleware throws; the original is what counts. */
+function isWrapped(thrown: unknown): thrown is { cause: unknown } {
+  const { unhandled, cause } = (thrown ?? {}) as { unhandled?: boolean; cause?: unknown }
+  return unhandled === true && cause !== undefined
+}
+
 /**
  * The one mapper of everything that can be thrown: our errors, 4xx of the HTTP library, faults of the host, and the unknown,
  * which is logged with the request id and says nothing else.
  */
-export function toErrorAnswer(error: unknown, request_id: string, log: Log): ErrorAnswer {
+export function toErrorAnswer(thrown: unknown, request_id: string, log: Log): ErrorAnswer {
+  const error = isWrapped(thrown) ? thrown.cause : thrown
   const known = error instanceof ApiError ? error : hostFault(error)
   if (known) {
     if (known.status >= 500) log.warn('Request refused', { request: request_id, code: known.code, error })
     return {
       status: known.status,
       body: { error: { code: known.code, message: known.message, ...(known.details ? { details: known.details } : {}) } },
-      headers: known.retry_after_s === undefined ? {} : { 'Retry-After': String(known.retry_after_s) },
+      headers: {
+        ...(known.status === 401 ? { 'WWW-Authenticate': 'Bearer' } : {}),
+        ...(known.retry_after_s === undefined ? {} : { 'Retry-After': String(known.retry_after_s) }),
+      },
     }
   }
-  const status = (error as { statusCode?: unknown })?.statusCode
-  const mapped = typeof status === 'number' && !(error as { unhandled?: boolean }).unhandled ? BY_STATUS[status] : undefined
+  // Only errors of the HTTP library: an answer 404 of the engine, say, must not become one of ours.
+  const mapped = isError(error) && !error.unhandled ? BY_STATUS[error.statusCode] : undefined
   if (mapped) return { status: ERRORS[mapped[0]].status, body: { error: { code: mapped[0], message: mapped[1] } }, headers: {} }
-  log.error('Request failed', { request: request_id, error: error instanceof Error ? ((error as { cause?: unknown }).cause ?? error) : String(error) })
+  log.error('Request failed', { request: request_id, error: error instanceof Error ? error : String(error) })
   return {
     status: 500,
     body: { error: { code: 'INTERNAL_ERROR', message: 'Something went wrong on the server. Its log has the details under this request id.', request_id } },

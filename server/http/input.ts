@@ -1,4 +1,6 @@
 import type { IncomingMessage } from 'node:http'
+import { type Readable, Transform } from 'node:stream'
+import type { H3Event } from 'h3'
 import type * as v from 'valibot'
 import { ApiError, badRequest } from '#server/kernel/errors'
 
@@ -23,14 +25,29 @@ function primitive(schema: AnySchema | undefined): string | undefined {
   return current?.type
 }
 
+/** The query of a request without its question mark; malformed percent-encoding is the caller's fault. */
+export function searchOf(event: H3Event): string {
+  const url = event.node.req.originalUrl ?? event.node.req.url ?? ''
+  const start = url.indexOf('?')
+  const search = start < 0 ? '' : url.slice(start + 1)
+  try {
+    decodeURIComponent(search)
+  } catch {
+    throw badRequest('The query is not valid percent-encoded UTF-8.')
+  }
+  return search
+}
+
 /** Turns query texts into what the schema's fields mean; a text that is no plain decimal number stays a text and is refused. */
-export function readQuery(search: URLSearchParams, schema: v.GenericSchema): Record<string, unknown> {
-  const entries = (schema as AnySchema).entries ?? {}
+export function readQuery(text_of_query: string, schema: v.GenericSchema | undefined): Record<string, unknown> {
+  const entries = (schema as AnySchema | undefined)?.entries ?? {}
+  const search = new URLSearchParams(text_of_query)
   const result: Record<string, unknown> = Object.create(null)
   for (const key of new Set(search.keys())) {
     const [text = '', ...more] = search.getAll(key)
-    if (more.length > 0) throw badRequest(`${key.slice(0, 64)}: must be given once.`)
-    const type = Object.hasOwn(entries, key) ? primitive(entries[key]) : undefined
+    if (!Object.hasOwn(entries, key)) throw badRequest(`${key.slice(0, 64)}: is not a parameter of this endpoint.`)
+    if (more.length > 0) throw badRequest(`${key}: must be given once.`)
+    const type = primitive(entries[key])
     if (type === 'number') result[key] = /^-?\d{1,15}$/.test(text) ? Number(text) : text
     else if (type === 'boolean') result[key] = text === 'true' ? true : text === 'false' ? false : text
     else result[key] = text
@@ -56,6 +73,21 @@ export async function readBytes(request: IncomingMessage, limit: number): Promis
     throw badRequest('The body ended before it was complete.')
   }
   return Buffer.concat(chunks)
+}
+
+/** The same bytes, failing with a 413 once there are more than `limit`. */
+export function limitStream(source: Readable, limit: number): Readable {
+  let size = 0
+  const limited = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      size += chunk.length
+      if (size > limit) done(new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit} bytes.`))
+      else done(null, chunk)
+    },
+  })
+  source.once('error', (error) => limited.destroy(error))
+  source.once('aborted', () => limited.destroy(badRequest('The body ended before it was complete.')))
+  return source.pipe(limited)
 }
 
 /** Refuses what no honest client sends: very deep nesting, and keys that reach into prototypes. */

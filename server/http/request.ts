@@ -10,6 +10,9 @@ export function requestId(event: H3Event): string {
   return (event.context.request_id ??= newId('req')) as string
 }
 
+/** Path of the request as it was sent: the HTTP library decodes `event.path`, so that `%3F` would begin a query there. */
+export const rawPath = (event: H3Event): string => (event.node.req.originalUrl ?? event.node.req.url ?? '/').split('?')[0]!
+
 export function factsOf(event: H3Event, services: HttpPorts): RequestFacts {
   const peer = plainAddress(event.node.req.socket.remoteAddress ?? '')
   const client = services.http.client(peer, {
@@ -19,7 +22,7 @@ export function factsOf(event: H3Event, services: HttpPorts): RequestFacts {
   return {
     id: requestId(event),
     method: event.method,
-    path: event.path.split('?')[0]!,
+    path: rawPath(event),
     address: client.address,
     secure: client.secure,
     user_agent: (getRequestHeader(event, 'user-agent') ?? '').slice(0, 512),

@@ -30,8 +30,9 @@ function sentence(issue: v.BaseIssue<unknown>): string {
 }
 v.setGlobalMessage(sentence)
 
-/** Dotted path of an issue, e.g. `health_check.path`; `fallback` for the whole input. */
-const dotted = (issue: v.BaseIssue<unknown>, fallback: string) => v.getDotPath(issue) ?? fallback
+const MAX_PATH_LENGTH = 200
+/** Dotted path of an issue, e.g. `health_check.path`; `fallback` for the whole input. Cut, because its names may be the caller's. */
+const dotted = (issue: v.BaseIssue<unknown>, fallback: string) => v.getDotPath(issue)?.slice(0, MAX_PATH_LENGTH) ?? fallback
 
 function details(issues: readonly v.BaseIssue<unknown>[], whole: string): ErrorDetail[] {
   return issues.slice(0, 20).map((issue) => ({ path: dotted(issue, whole), message: issue.message }))

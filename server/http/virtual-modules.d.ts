@@ -1,0 +1,9 @@
+/** Every endpoint below `routes/api`, listed by `build-module.ts` at build time. */
+declare module '#endpoints' {
+  export const endpoints: { path: string; method: string; load(): Promise<{ default: import('./endpoint.ts').EndpointHandler }> }[]
+}
+
+/** The migrations of `storage/migrations`, put into the bundle by `build-module.ts`. */
+declare module '#migrations' {
+  export const migrations: [name: string, sql: string][]
+}

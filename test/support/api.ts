@@ -1,0 +1,96 @@
+import type { Actor, PlatformRole, ProjectRole } from '#server/kernel/access'
+import type { PlatformEvent } from '#server/kernel/events'
+import { createFakeEngine, type FakeEngine } from '#server/platform/engine/fake'
+import { createFakeGit, type FakeGit } from '#server/platform/git/fake'
+import { createFakeIngress, type FakeIngress } from '#server/platform/ingress/fake'
+import { createServices, type Services } from '#server/services'
+import type { TestClock } from './clock.ts'
+import { type Answer, type SendOptions, startTestServer } from './http-server.ts'
+import { createTestKernel, type TestKernel } from './kernel.ts'
+import { readRoutes } from './routes.ts'
+
+/**
+ * Callers that every test api knows. `owner`, `developer` and `viewer` are members of the default project; `outsider` is in no
+ * project; `reader` is a platform viewer whose project role is owner; `read_key` and `deploy_key` are narrowed keys of the owner.
+ */
+export const CALLERS = {
+  admin: ['admin', undefined, 'full'],
+  owner: ['member', 'owner', 'full'],
+  developer: ['member', 'developer', 'full'],
+  viewer: ['member', 'viewer', 'full'],
+  outsider: ['member', undefined, 'full'],
+  reader: ['viewer', 'owner', 'full'],
+  read_key: ['member', 'owner', 'read'],
+  deploy_key: ['member', 'owner', 'deploy'],
+} as const satisfies Record<string, readonly [PlatformRole, ProjectRole | undefined, Actor['scope']]>
+export type Caller = keyof typeof CALLERS
+const TOKEN = /^Bearer test-(\w+)$/
+
+export interface ApiOptions extends SendOptions {
+  /** Who calls; nobody when absent. */
+  as?: Caller
+}
+export interface TestApi {
+  services: Services
+  kernel: TestKernel
+  fakes: { engine: FakeEngine; git: FakeGit; ingress: FakeIngress; clock: TestClock }
+  url: string
+  request<T = any>(method: string, path: string, options?: ApiOptions): Promise<Answer<T>>
+  /** The same for one caller: `api.as('developer').post('/api/apps', { … })`. */
+  as(caller: Caller): Record<'get' | 'post' | 'put' | 'delete', <T = any>(path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer<T>>>
+  /** The caller as an actor, for calling services directly. */
+  actor(caller: Caller): Actor
+  /** Every event so far, oldest first; `since` skips those up to that position. */
+  events(since?: number): PlatformEvent[]
+  close(): Promise<void>
+}
+export interface TestApiOptions {
+  environment?: Record<string, string>
+  /** Whether jobs run; default true. Without, they stay queued. */
+  jobs?: boolean
+}
+
+function actorOf(caller: Caller, project_id: string): Actor {
+  const [role, project, scope] = CALLERS[caller]
+  return {
+    user_id: `usr_test${caller.replaceAll('_', '').padEnd(16, '0')}`, email: `${caller}@example.test`, name: caller, role, scope,
+    method: scope === 'full' ? 'bearer' : 'api_key', credential_id: `ses_test${caller}`,
+    projects: new Map<string, ProjectRole>(project ? [[project_id, project]] : []), address: '127.0.0.1', request_id: '',
+  }
+}
+
+/** The whole product in this process: every route, every service, a database in memory, and fakes of the world outside. */
+export async function createTestApi(options: TestApiOptions = {}): Promise<TestApi> {
+  const kernel = createTestKernel(options.environment)
+  const fakes = { engine: createFakeEngine(), git: createFakeGit(), ingress: createFakeIngress(), clock: kernel.clock }
+  const composed = createServices(kernel, fakes)
+  const actor = (caller: Caller) => actorOf(caller, composed.http.default_project())
+  const services: Services = {
+    ...composed,
+    http: {
+      ...composed.http,
+      authenticate(credentials, facts, rules) {
+        const caller = TOKEN.exec(credentials.authorization ?? '')?.[1] as Caller | undefined
+        return caller ? { ...actor(caller), address: facts.address, request_id: facts.id } : composed.http.authenticate(credentials, facts, rules)
+      },
+    },
+  }
+  const server = await startTestServer(readRoutes(), services)
+  if (options.jobs ?? true) services.jobs.start()
+  const request: TestApi['request'] = (method, path, { as, headers, ...rest } = {}) =>
+    server.send(method, path, { ...rest, headers: { ...(as ? { authorization: `Bearer test-${as}` } : {}), ...headers } })
+  return {
+    services, kernel, fakes, request, actor, url: server.url,
+    as(caller) {
+      const method = (name: string) => (path: string, body?: unknown, headers?: Record<string, string>) => request(name, path, { as: caller, body, headers })
+      return { get: method('GET'), post: method('POST'), put: method('PUT'), delete: method('DELETE') }
+    },
+    events: (since = 0) => services.events.after(since, {}, 100_000),
+    async close() {
+      await server.close()
+      await services.jobs.stop()
+      await Promise.all([fakes.engine.close(), fakes.ingress.close()])
+      kernel.dispose()
+    },
+  }
+}

@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadConfig, type Config } from '#server/kernel/config'
+import { openDb } from '#server/kernel/db'
+import { createLog } from '#server/kernel/log'
+import { migrate } from '#server/kernel/migrate'
+import { createSecrets } from '#server/kernel/secrets'
+import type { Kernel } from '#server/services'
+import { readMigrations } from '../../scripts/read-migrations.ts'
+import { createTestClock, type TestClock } from './clock.ts'
+import { ROOT } from './routes.ts'
+
+export interface TestKernel extends Kernel {
+  clock: TestClock
+  /** Every line that the log wrote, as objects. */
+  lines: Record<string, unknown>[]
+  /** Closes the database and removes the data directory. */
+  dispose(): void
+}
+
+/** A kernel on a database in memory with every migration applied, and a data directory of its own. */
+export function createTestKernel(environment: Record<string, string> = {}, db_path = ':memory:'): TestKernel {
+  const directory = mkdtempSync(join(tmpdir(), 'portreeve-test-'))
+  const config: Config = loadConfig({ PORTREEVE_DATA_DIR: directory, PORTREEVE_BASE_DOMAIN: 'apps.test', ...environment })
+  const lines: Record<string, unknown>[] = []
+  const db = openDb(db_path)
+  migrate(db, readMigrations(ROOT))
+  return {
+    config, db, lines,
+    clock: createTestClock(),
+    log: createLog('json', 'debug', (line) => lines.push(JSON.parse(line) as Record<string, unknown>)),
+    secrets: createSecrets(Buffer.alloc(32, 7)),
+    dispose() {
+      db.close()
+      rmSync(directory, { recursive: true, force: true })
+    },
+  }
+}
