@@ -1,0 +1,146 @@
+import type { Socket } from 'node:net'
+import { isIP } from 'node:net'
+import { Agent, buildConnector, request, type Dispatcher } from 'undici'
+import { createDial } from './dial.ts'
+import { OutboundError, type Dial, type OutboundPolicy } from './outbound.ts'
+import { bareHost } from './policy.ts'
+
+export interface SendOptions {
+  method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  headers?: Record<string, string>
+  body?: string | Uint8Array
+  signal?: AbortSignal
+  /** Time until the last byte of the answer. Default 10,000. */
+  timeout_ms?: number
+  /** Bytes of the answer's body after which it is an error. Default 1 MiB. */
+  max_bytes?: number
+  /** Redirects that are followed, each checked like the first address; credentials do not cross origins. Default 0: they are returned. */
+  max_redirects?: number
+  /** Default: `https`, and `http` for hosts that the operator listed. */
+  protocols?: readonly string[]
+}
+
+/** An answer whose body is read once, by one of the three ways. */
+export interface Answer {
+  status: number
+  headers: Record<string, string>
+  /** Address that answered, after redirects. */
+  url: string
+  /** The body as it comes; throws OutboundError `too_large` past the limit. */
+  body: AsyncIterable<Uint8Array>
+  bytes(): Promise<Uint8Array>
+  text(): Promise<string>
+  /** Throws the body away and frees the connection. */
+  discard(): Promise<void>
+}
+
+/** Sends requests to addresses that users gave. Throws OutboundError only. */
+export interface GuardedClient {
+  send(url: string, options?: SendOptions): Promise<Answer>
+  /** For libraries that take an undici dispatcher. It checks the address of every connection, but neither scheme nor size. */
+  readonly dispatcher: Dispatcher
+  close(): Promise<void>
+}
+
+export interface GuardedClientOptions {
+  /** Authorities besides the built-in ones, in PEM. */
+  ca?: readonly string[]
+  connect_timeout_ms?: number
+  dial?: Dial
+}
+
+const TLS_CODE = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|EPROTO|HOSTNAME_MISMATCH|INVALID_CA)/
+/** Headers that must not reach another origin by way of a redirect. */
+const CREDENTIAL_HEADERS = /^(authorization|cookie|proxy-authorization|x-.*(token|key|secret|signature).*)$/i
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+
+/** Turns what undici, TLS or the socket throw into one sentence that names the host only. */
+function explain(error: unknown, host: string, signal: AbortSignal | undefined): OutboundError {
+  if (error instanceof OutboundError) return error
+  if (signal?.aborted) return new OutboundError('aborted', 'The request was cancelled.')
+  const { name, code = '', cause } = error as NodeJS.ErrnoException & { cause?: unknown }
+  if (cause instanceof OutboundError) return cause
+  if (name === 'TimeoutError' || code.startsWith('UND_ERR_') && code.endsWith('_TIMEOUT')) return new OutboundError('timeout', `${host} did not answer in time.`, { cause: error })
+  if (TLS_CODE.test(code)) return new OutboundError('tls', `${host} did not prove its identity: its TLS certificate is not valid for this server (${code}).`, { cause: error })
+  return new OutboundError('failed', `The connection to ${host} broke before the answer was complete.`, { cause: error })
+}
+
+/** A connector that dials checked addresses only, and speaks TLS over the connection it was given. */
+function createConnector(dial: Dial, options: GuardedClientOptions): buildConnector.connector {
+  const timeout_ms = options.connect_timeout_ms ?? 10_000
+  const startTls = buildConnector({ timeout: timeout_ms, allowH2: false, ...(options.ca ? { ca: [...options.ca] } : {}) })
+  return (target, callback) => {
+    const host = bareHost(target.hostname)
+    const port = Number(target.port || (target.protocol === 'https:' ? 443 : 80))
+    dial(host, port, { timeout_ms }).then((socket: Socket) => {
+      if (target.protocol !== 'https:') return callback(null, socket.setNoDelay(true))
+      const servername = isIP(host) ? undefined : host
+      startTls({ ...target, hostname: host, ...(servername ? { servername } : {}), httpSocket: socket }, callback)
+    }, (error: Error) => callback(error, null))
+  }
+}
+
+/** Reads a body up to its limit; more than that ends the connection. */
+async function* limited(body: Dispatcher.ResponseData['body'], max_bytes: number, host: string, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+  let size = 0
+  try {
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      size += chunk.byteLength
+      if (size > max_bytes) throw new OutboundError('too_large', `${host} sent more than ${max_bytes} bytes.`)
+      yield chunk
+    }
+  } catch (error) {
+    throw explain(error, host, signal)
+  } finally {
+    body.destroy()
+  }
+}
+
+function toAnswer(response: Dispatcher.ResponseData, url: URL, max_bytes: number, signal: AbortSignal | undefined): Answer {
+  const headers = Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]))
+  response.body.on('error', () => {})
+  const body = limited(response.body, max_bytes, url.host, signal)
+  const bytes = async () => new Uint8Array(Buffer.concat(await Array.fromAsync(body)))
+  return {
+    status: response.statusCode, headers, url: url.href, body, bytes,
+    text: async () => new TextDecoder().decode(await bytes()),
+    async discard() { response.body.destroy() },
+  }
+}
+
+/** What a redirect asks for next: its method changes as browsers do it, and credentials stay with their origin. */
+function follow(from: URL, location: string, status: number, options: SendOptions): { url: string; options: SendOptions } {
+  if (!URL.canParse(location, from)) throw new OutboundError('redirect', `${from.host} redirected to an address that is not valid.`)
+  const to = new URL(location, from)
+  const { body, ...rest } = options
+  const as_get = status === 303 || (status < 303 && options.method === 'POST')
+  const headers = Object.fromEntries(Object.entries(options.headers ?? {}).filter(([name]) => to.origin === from.origin || !CREDENTIAL_HEADERS.test(name)))
+  return { url: to.href, options: as_get ? { ...rest, method: 'GET', headers } : { ...rest, ...(body === undefined ? {} : { body }), headers } }
+}
+
+/** A client that connects where the policy allows, and nowhere else, whatever DNS and redirects say. */
+export function createGuardedClient(policy: OutboundPolicy, options: GuardedClientOptions = {}): GuardedClient {
+  const dispatcher = new Agent({ connect: createConnector(options.dial ?? createDial(policy), options), keepAliveTimeout: 5_000, maxRedirections: 0 } as Agent.Options)
+
+  async function attempt(address: string, send: SendOptions, limit: AbortSignal, redirects: number): Promise<Answer> {
+    const url = policy.checkUrl(address, send.protocols ? { protocols: send.protocols } : {})
+    const response = await request(url, {
+      dispatcher, method: send.method ?? 'GET', headers: { 'user-agent': 'Portreeve', ...send.headers }, signal: limit, body: send.body ?? null,
+    }).catch((error: unknown) => { throw explain(error, url.host, send.signal) })
+    const location = response.headers.location
+    if (!REDIRECTS.has(response.statusCode) || typeof location !== 'string' || !send.max_redirects) return toAnswer(response, url, send.max_bytes ?? 1024 ** 2, send.signal)
+    response.body.on('error', () => {}).destroy()
+    if (redirects >= send.max_redirects) throw new OutboundError('redirect', `${url.host} redirected more than ${send.max_redirects} times.`)
+    const next = follow(url, location, response.statusCode, send)
+    return attempt(next.url, next.options, limit, redirects + 1)
+  }
+
+  return {
+    dispatcher,
+    send(address, send = {}) {
+      const time = AbortSignal.timeout(send.timeout_ms ?? 10_000)
+      return attempt(address, send, send.signal ? AbortSignal.any([send.signal, time]) : time, 0)
+    },
+    close: () => dispatcher.destroy(),
+  }
+}

@@ -1,0 +1,58 @@
+import { connect, type Socket } from 'node:net'
+import { OutboundError, type CheckedAddress, type Dial, type OutboundPolicy } from './outbound.ts'
+
+const REASONS: Record<string, [code: 'refused' | 'unreachable', text: string]> = {
+  ECONNREFUSED: ['refused', 'refused the connection'],
+  EHOSTUNREACH: ['unreachable', 'cannot be reached'],
+  ENETUNREACH: ['unreachable', 'cannot be reached'],
+  ECONNRESET: ['unreachable', 'closed the connection'],
+}
+
+/** Opens one connection to an address literal; no name is resolved on the way. */
+function open({ address, family }: CheckedAddress, port: number, host: string, timeout_ms: number, signal?: AbortSignal): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: address, port, family })
+    const fail = (error: Error): void => {
+      release()
+      socket.destroy()
+      reject(error)
+    }
+    const timer = setTimeout(() => fail(new OutboundError('timeout', `${host} did not accept a connection on port ${port} in time.`)), timeout_ms)
+    const onAbort = (): void => fail(new OutboundError('aborted', 'The request was cancelled.'))
+    const release = (): void => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+    }
+    signal?.addEventListener('abort', onAbort, { once: true })
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      const [code, text] = REASONS[error.code ?? ''] ?? ['unreachable', 'cannot be reached']
+      fail(new OutboundError(code, `${host} ${text} on port ${port}.`, { cause: error }))
+    })
+    socket.once('connect', () => {
+      release()
+      socket.removeAllListeners('error')
+      // Its new owner listens too; this one keeps an error in between from ending the process.
+      socket.on('error', () => {})
+      resolve(socket)
+    })
+    if (signal?.aborted) onAbort()
+  })
+}
+
+/** Connects to the first address that answers; all of them passed the policy, and the name is resolved exactly once. */
+export function createDial(policy: OutboundPolicy): Dial {
+  return async (host, port, { timeout_ms = 10_000, signal } = {}) => {
+    const addresses = await policy.resolve(host, port, signal)
+    const each_ms = Math.max(1000, Math.floor(timeout_ms / addresses.length))
+    let last: unknown
+    for (const address of addresses) {
+      try {
+        return await open(address, port, host, each_ms, signal)
+      } catch (error) {
+        last = error
+        if (signal?.aborted) break
+      }
+    }
+    throw last
+  }
+}
