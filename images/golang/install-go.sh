@@ -3,7 +3,7 @@
 # that binaries linked against its C library run on the runtime image of the same release.
 set -eu
 wanted=${1:?name the version of Go to look for first}
-mirror=$(awk '$1 == "deb" { print $2; exit }' /etc/apt/sources.list)
+mirror=$(awk '$1 == "deb" { sub(/\/$/, "", $2); print $2; exit }' /etc/apt/sources.list)
 printf 'deb %s trixie main\n' "$mirror" > /etc/apt/sources.list.d/go.list
 if curl --silent --fail --location --output /dev/null "$mirror/dists/trixie-backports/InRelease"; then
   printf 'deb %s trixie-backports main\n' "$mirror" >> /etc/apt/sources.list.d/go.list
@@ -22,11 +22,12 @@ for archive in ./*.deb; do dpkg-deb --extract "$archive" root; done
 # Debian spreads the tree over two folders with links between them; Go finds its own root when it is one folder.
 mkdir -p /usr/local/go
 cp -a "root/usr/share/go-$version/." /usr/local/go/
-for part in "root/usr/lib/go-$version"/*; do
-  if [ -L "$part" ]; then continue; fi
-  rm -rf "/usr/local/go/$(basename "$part")"
-  cp -a "$part" /usr/local/go/
-done
+cd "root/usr/lib/go-$version"
+find . ! -type d ! -type l -exec cp --parents --preserve=mode,timestamps --target-directory /usr/local/go {} +
 cd /
 rm -rf "$scratch" /etc/apt/sources.list.d/go.list /etc/apt/preferences.d/go /var/lib/apt/lists/* /var/cache/apt/*.bin /usr/local/go/test /usr/local/go/api
+# Proves that the tree is whole: this compiles parts of the standard library that are written in assembly.
+printf 'package main\nimport _ "crypto/sha256"\nfunc main() {}\n' > /tmp/whole.go
+GOCACHE=/tmp/go-cache /usr/local/go/bin/go build -o /tmp/whole /tmp/whole.go
+rm -rf /tmp/whole /tmp/whole.go /tmp/go-cache
 /usr/local/go/bin/go version

@@ -1,0 +1,59 @@
+# shellcheck shell=bash
+# Functions about the container engine, for install.sh, test.sh and .ci/run. Source it; it does nothing by itself.
+
+# Debian's client is preferred: another `docker` that comes first on PATH may be a wrapper without an engine.
+engine_client() { if [ -x /usr/bin/docker ]; then echo /usr/bin/docker; else command -v docker; fi; }
+
+# Succeeds when an engine answers on DOCKER_HOST or on the default socket.
+engine_answers() {
+  local client
+  client=$(engine_client) && timeout 20 "$client" version --format '{{.Server.Version}}' > /dev/null 2>&1
+}
+
+# Installs Debian packages without questions; package lists are fetched only when the first try shows that they are old or missing.
+install_packages() {
+  DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends "$@" > "$PACKAGE_LOG" 2>&1 && return
+  apt-get update --quiet >> "$PACKAGE_LOG" 2>&1 || true
+  DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends "$@" >> "$PACKAGE_LOG" 2>&1
+}
+
+# Starts an engine of its own: socket, state and images in folders that belong to nobody else. Prints nothing when it succeeds.
+# private_engine_start <run folder> <data folder>
+private_engine_start() {
+  local run=$1 data=$2
+  mkdir -p "$run" "$data"
+  # Without a daemon.json, so that settings of the machine's own engine do not leak in.
+  echo '{}' > "$run/daemon.json"
+  setsid dockerd --config-file "$run/daemon.json" --data-root "$data" --exec-root "$run/exec" --pidfile "$run/docker.pid" \
+    --host "unix://$run/docker.sock" > "$run/dockerd.log" 2>&1 < /dev/null &
+  local pid=$! waited=0
+  while ! DOCKER_HOST="unix://$run/docker.sock" engine_answers; do
+    waited=$((waited + 1))
+    if [ "$waited" -gt 120 ] || ! kill -0 "$pid" 2> /dev/null; then
+      echo "The container engine did not start. Its last lines:" >&2
+      tail -n 15 "$run/dockerd.log" >&2
+      return 1
+    fi
+    sleep 0.5
+  done
+}
+
+# Stops an engine started by private_engine_start, its containers first, and takes away what it mounted.
+# private_engine_stop <run folder>
+private_engine_stop() {
+  local run=$1 client pid containers
+  client=$(engine_client) || return 0
+  pid=$(cat "$run/docker.pid" 2> /dev/null) || return 0
+  containers=$(DOCKER_HOST="unix://$run/docker.sock" timeout 30 "$client" ps --quiet 2> /dev/null || true)
+  # shellcheck disable=SC2086 # a list of ids
+  if [ -n "$containers" ]; then DOCKER_HOST="unix://$run/docker.sock" timeout 60 "$client" kill $containers > /dev/null 2>&1 || true; fi
+  kill "$pid" 2> /dev/null || true
+  local waited=0
+  while kill -0 "$pid" 2> /dev/null; do
+    waited=$((waited + 1))
+    if [ "$waited" -gt 60 ]; then kill -9 "$pid" 2> /dev/null || true; fi
+    sleep 0.5
+  done
+  awk -v folder="$run/" 'index($2, folder) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mounted; do umount --lazy "$mounted" || true; done
+  rm -rf "$run"
+}
