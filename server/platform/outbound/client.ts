@@ -100,7 +100,11 @@ function toAnswer(response: Dispatcher.ResponseData, url: URL, max_bytes: number
   const headers = Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]))
   response.body.on('error', () => {})
   const body = limited(response.body, max_bytes, url.host, signal)
-  const bytes = async () => new Uint8Array(Buffer.concat(await Array.fromAsync(body)))
+  const bytes = async () => {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of body) chunks.push(chunk)
+    return new Uint8Array(Buffer.concat(chunks))
+  }
   return {
     status: response.statusCode, headers, url: url.href, body, bytes,
     text: async () => new TextDecoder().decode(await bytes()),
@@ -110,7 +114,7 @@ function toAnswer(response: Dispatcher.ResponseData, url: URL, max_bytes: number
 
 /** What a redirect asks for next: its method changes as browsers do it, and credentials stay with their origin. */
 function follow(from: URL, location: string, status: number, options: SendOptions): { url: string; options: SendOptions } {
-  if (!URL.canParse(location, from)) throw new OutboundError('redirect', `${from.host} redirected to an address that is not valid.`)
+  if (!URL.canParse(location, from.href)) throw new OutboundError('redirect', `${from.host} redirected to an address that is not valid.`)
   const to = new URL(location, from)
   const { body, ...rest } = options
   const as_get = status === 303 || (status < 303 && options.method === 'POST')

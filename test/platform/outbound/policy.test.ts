@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest'
+import type { OutboundError } from '#server/platform/outbound/outbound'
+import { createOutboundPolicy } from '#server/platform/outbound/policy'
+
+const NAMES: Record<string, string[]> = {
+  'public.example.com': ['93.184.216.34', '2606:2800:220:1::1'],
+  'mixed.example.com': ['93.184.216.34', '127.0.0.1'],
+  'metadata.example.com': ['169.254.169.254'],
+  'git.corp.example.com': ['10.0.0.5'],
+  'rogue.corp.example.com': ['169.254.169.254'],
+  'own.example.com': ['198.51.101.7'],
+  'bridged.example.com': ['9.9.9.9'],
+}
+const policy = createOutboundPolicy({
+  allowed_private_hosts: ['*.corp.example.com', '10.9.0.0/16', 'localhost:3000'],
+  resolver: async (host) => {
+    if (host === 'slow.example.com') return new Promise(() => {})
+    const found = NAMES[host]
+    if (!found) throw Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' })
+    return found.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
+  },
+  interfaces: () => [{ name: 'eth0', address: '198.51.101.7', cidr: '198.51.101.7/24' }, { name: 'br-1234', address: '9.9.9.1', cidr: '9.9.9.1/24' }],
+  dns_timeout_ms: 50,
+})
+const codeOf = async (work: () => unknown): Promise<string> => {
+  try {
+    await work()
+    return 'allowed'
+  } catch (error) {
+    return (error as OutboundError).code
+  }
+}
+
+/** Ways to write an address of this machine or its network. */
+const FORMS = [
+  'http://127.0.0.1/', 'https://127.0.0.1/', 'https://127.1/', 'https://127.0.1/', 'https://2130706433/', 'https://0x7f000001/', 'https://0x7f.0.0.1/', 'https://0177.0.0.1/',
+  'https://0177.0.0.01/', 'https://00000177.1/', 'https://0/', 'https://0.0.0.0/', 'https://127.0.0.1./', 'https://[::1]/', 'https://[0:0:0:0:0:0:0:1]/', 'https://[::]/',
+  'https://[::ffff:127.0.0.1]/', 'https://[::ffff:7f00:1]/', 'https://[::127.0.0.1]/', 'https://[64:ff9b::7f00:1]/', 'https://[2002:7f00:1::]/', 'https://[fe80::1]/', 'https://[fc00::1]/',
+  'https://[fd00:ec2::254]/', 'https://localhost/', 'https://LOCALHOST/', 'https://localhost./', 'https://a.localhost/', 'https://１２７.0.0.1/', 'https://127。0。0。1/', 'https://ⓛocalhost/',
+  'https://127%2e0%2e0%2e1/', 'https://169.254.169.254/', 'https://0xa9fea9fe/', 'https://2852039166/', 'https://[::ffff:a9fe:a9fe]/', 'https://100.64.0.1/', 'https://172.17.0.1/', 'https://10.0.0.1/',
+  'https://192.168.0.1/', 'https://metadata.google.internal/', 'https://engine/', 'https://198.51.101.7:9000/', 'https://9.9.9.9/', 'https://224.0.0.1/', 'https://255.255.255.255/',
+]
+
+describe('before DNS', () => {
+  it('has at least 40 forms to refuse', () => expect(FORMS.length).toBeGreaterThanOrEqual(40))
+  it.each(FORMS)('refuses %s', async (url) => expect(await codeOf(() => policy.checkUrl(url))).toMatch(/^(forbidden|invalid)$/))
+  it.each(['ftp://example.com/', 'file:///etc/passwd', 'gopher://example.com/', 'javascript:alert(1)', 'https://', 'x', '', 'https://user:pw@example.com/', 'https://user@example.com/', `https://example.com/${'a'.repeat(3000)}`, 'http://example.com/', 'https://example.com:0/', 'https://a_b..c/'])(
+    'refuses %s', async (url) => expect(await codeOf(() => policy.checkUrl(url))).toBe('invalid'))
+  it.each(['https://example.com/hook?x=1', 'https://198.51.101.7/', 'https://[2606:4700:4700::1111]/', 'http://git.corp.example.com:8080/', 'http://10.9.1.1/', 'http://localhost:3000/', 'https://bücher.example.com/'])(
+    'accepts %s', (url) => expect(policy.checkUrl(url)).toBeInstanceOf(URL))
+  it('never repeats a credential or a path in its message', async () => {
+    await expect(async () => policy.checkUrl('https://user:canary@10.0.0.1/canary')).rejects.not.toThrow(/canary/)
+    await expect(async () => policy.checkUrl('https://10.0.0.1/canary')).rejects.not.toThrow(/canary/)
+  })
+})
+
+describe('with DNS', () => {
+  it.each([
+    ['public.example.com', 443, 'allowed'],
+    ['mixed.example.com', 443, 'forbidden'],
+    ['metadata.example.com', 443, 'forbidden'],
+    ['git.corp.example.com', 22, 'allowed'],
+    ['rogue.corp.example.com', 80, 'forbidden'],
+    ['own.example.com', 443, 'allowed'],
+    ['own.example.com', 9000, 'forbidden'],
+    ['own.example.com', 22, 'forbidden'],
+    ['bridged.example.com', 443, 'forbidden'],
+    ['absent.example.com', 443, 'unknown_host'],
+    ['slow.example.com', 443, 'timeout'],
+    ['localhost', 3001, 'forbidden'],
+  ])('%s port %i: %s', async (host, port, expected) => expect(await codeOf(() => policy.resolve(host, port))).toBe(expected))
+
+  it('gives the addresses to connect to, so that the name is not resolved again', async () => {
+    expect(await policy.resolve('Public.example.com.', 443)).toEqual([{ address: '93.184.216.34', family: 4 }, { address: '2606:2800:220:1::1', family: 6 }])
+    expect(await policy.resolve('[2606:4700::1111]', 443)).toEqual([{ address: '2606:4700::1111', family: 6 }])
+  })
+
+  it('stops waiting when cancelled', async () => {
+    const patient = createOutboundPolicy({ allowed_private_hosts: [], resolver: () => new Promise(() => {}) })
+    const controller = new AbortController()
+    const waiting = codeOf(() => patient.resolve('slow.example.com', 443, controller.signal))
+    controller.abort()
+    expect(await waiting).toBe('aborted')
+  })
+})
