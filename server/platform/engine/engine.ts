@@ -86,6 +86,8 @@ export interface BuildSpec {
   build_args: Record<string, string>
   /** Mounted as `/run/secrets/<id>` in steps that ask for it; never part of a layer, of history or of the log. BuildKit only. */
   secrets: Record<string, string>
+  /** Credentials for private base images. */
+  registries?: NonNullable<PullOptions['auth']>[]
   target?: string
   no_cache: boolean
   limits: { cpus: number; memory_bytes: number; timeout_ms: number }

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto'
+import type { BuildCap } from './build-cap.ts'
+import { buildError } from './build-failure.ts'
+import { openBuildSession, DOCKERFILE_NAME } from './build-session.ts'
+import { createTraceReader } from './build-trace.ts'
+import type { Connection } from './connection.ts'
+import { EngineError, type BuildSpec } from './engine.ts'
+import { readJsonLines } from './json-lines.ts'
+import { storedLabels } from './labels.ts'
+
+/** The engine runs the steps of this build where they cannot be capped; the classic builder must do it. */
+export class UncappedBuild extends Error {
+  constructor() {
+    super('build steps run outside the group that Portreeve caps')
+    this.name = 'UncappedBuild'
+  }
+}
+
+/** A step that runs for this long without being seen in the capped group runs outside of it. */
+const UNSEEN_STEP_MS = 1_000
+const CHECK_MS = 250
+
+interface BuildEvent { id?: string; aux?: unknown; error?: string; errorDetail?: { message?: string } }
+
+/** Parameters that both builders share. */
+export const buildQuery = (spec: BuildSpec) => ({
+  t: spec.tag, target: spec.target, nocache: spec.no_cache, rm: true, forcerm: true, pull: false,
+  labels: JSON.stringify(storedLabels(spec.labels)), buildargs: JSON.stringify(spec.build_args),
+})
+
+/**
+ * Builds with BuildKit through the engine's API and answers the image's id. The answer counts as a success only with an id in
+ * it: errors come as events of a successful response, and an answer that was cut off looks like one that ended.
+ */
+export async function buildWithBuildKit(connection: Connection, cap: BuildCap, spec: BuildSpec, signal: AbortSignal): Promise<string> {
+  const slot = cap.begin(spec.limits)
+  if (!slot) throw new UncappedBuild()
+  const stop = new AbortController()
+  const abort = () => stop.abort()
+  if (signal.aborted) stop.abort()
+  else signal.addEventListener('abort', abort, { once: true })
+  let uncapped = false
+  const trace = createTraceReader((line) => spec.onLog(line))
+  const watch = setInterval(() => {
+    if (trace.runningFor(performance.now()) < UNSEEN_STEP_MS || slot.seen()) return
+    uncapped = true
+    stop.abort()
+  }, CHECK_MS)
+  const build_id = randomUUID()
+  const session = await openBuildSession(connection, spec, stop.signal).catch((error: unknown) => {
+    clearInterval(watch)
+    slot.end()
+    signal.removeEventListener('abort', abort)
+    throw error
+  })
+  try {
+    const answer = await connection.stream({
+      method: 'POST', path: '/build', signal: stop.signal, deadline_ms: 0,
+      query: { ...buildQuery(spec), version: '2', remote: 'client-session', session: session.id, buildid: build_id, dockerfile: DOCKERFILE_NAME },
+    })
+    let image_id: string | undefined
+    let failure: string | undefined
+    for await (const event of readJsonLines<BuildEvent>(answer)) {
+      if (event.id === 'moby.buildkit.trace' && typeof event.aux === 'string') trace.read(event.aux)
+      if (event.id === 'moby.image.id') image_id = (event.aux as { ID?: string }).ID
+      failure ??= event.errorDetail?.message ?? event.error
+    }
+    trace.end()
+    if (failure !== undefined || !image_id) {
+      throw buildError({
+        message: failure ?? 'the builder ended without an image', step: trace.failed?.name, dockerfile: spec.dockerfile,
+        memory_bytes: spec.limits.memory_bytes, memory: slot.memory(),
+      })
+    }
+    return image_id
+  } catch (error) {
+    trace.end()
+    if (uncapped) throw new UncappedBuild()
+    if (stop.signal.aborted) void cancel(connection, build_id)
+    throw error
+  } finally {
+    clearInterval(watch)
+    signal.removeEventListener('abort', abort)
+    session.close()
+    slot.end()
+  }
+}
+
+/** The engine ends a build whose client is gone; saying so as well ends it at once on engines that notice late. */
+async function cancel(connection: Connection, build_id: string): Promise<void> {
+  await connection.call({ method: 'POST', path: '/build/cancel', query: { id: build_id } }).catch((error: unknown) => {
+    if (!(error instanceof EngineError)) throw error
+  })
+}

@@ -1,0 +1,81 @@
+import { hostname, release } from 'node:os'
+import { buildClassic } from './build-classic.ts'
+import { type BuildCap, createBuildCap } from './build-cap.ts'
+import { buildWithBuildKit, UncappedBuild } from './build-buildkit.ts'
+import { isFolder } from './build-context.ts'
+import type { Connection } from './connection.ts'
+import { EngineError, type BuildSpec, type EngineVersion, type Image } from './engine.ts'
+import { buildError } from './build-failure.ts'
+import { aborted, EngineAnswer, toEngineError } from './failures.ts'
+import { heartbeat } from './heartbeat.ts'
+import type { Images } from './images.ts'
+
+export interface BuildOptions {
+  /** `classic` never uses BuildKit; `auto` does where builds can be capped. */
+  builder: 'auto' | 'classic'
+  log(message: string): void
+  version(): Promise<EngineVersion>
+}
+interface EngineInfo { Name?: string; KernelVersion?: string; CgroupDriver?: string; CgroupVersion?: string }
+
+/** Builds images, with BuildKit where its steps can be held to limits, else with the classic builder (decision 0003). */
+export function createBuilds(connection: Connection, images: Images, options: BuildOptions) {
+  let cap: Promise<BuildCap | undefined> | undefined
+
+  /** Groups can be set only on the machine of the engine itself. */
+  async function findCap(): Promise<BuildCap | undefined> {
+    if (options.builder === 'classic' || !connection.local || process.getuid?.() !== 0) return undefined
+    if (!(await options.version()).buildkit) return undefined
+    const info = await connection.call<EngineInfo>({ path: '/info' })
+    if (info.Name !== hostname() || info.KernelVersion !== release()) return undefined
+    const driver = info.CgroupDriver === 'systemd' ? 'systemd' : 'cgroupfs'
+    return createBuildCap({ driver, version: info.CgroupVersion === '2' ? 2 : 1 })
+  }
+
+  async function build(spec: BuildSpec, signal: AbortSignal): Promise<string> {
+    cap ??= findCap()
+    const usable = await cap.catch((error: unknown) => {
+      cap = undefined
+      throw error
+    })
+    if (!usable) return buildClassic(connection, spec, signal)
+    try {
+      return await buildWithBuildKit(connection, usable, spec, signal)
+    } catch (error) {
+      if (!(error instanceof UncappedBuild)) throw error
+      options.log('BuildKit builds cannot be limited on this engine; using the classic builder from now on.')
+      cap = Promise.resolve(undefined)
+      return buildClassic(connection, spec, signal)
+    }
+  }
+
+  return async function buildImage(spec: BuildSpec, signal: AbortSignal): Promise<Image> {
+    if (signal.aborted) throw aborted('The build')
+    if (!(await isFolder(spec.context))) throw new EngineError('build_failed', 'The folder to build from does not exist.', 'Check the root directory of the app.')
+    const beat = heartbeat({ silence_ms: 0, limit_ms: spec.limits.timeout_ms }, signal)
+    try {
+      const id = await build(spec, beat.signal)
+      const image = await images.find(id)
+      if (!image) throw new EngineError('build_failed', 'The built image was removed before it could be used.', 'Deploy again.')
+      return image
+    } catch (error) {
+      if (signal.aborted) throw aborted('The build')
+      if (beat.ended()) {
+        throw new EngineError('timeout', `The build took longer than its time limit of ${duration(spec.limits.timeout_ms)}.`,
+          'Raise the time limit for builds, or make the build faster.', { cause: error })
+      }
+      throw refusal(error, spec) ?? toEngineError(error)
+    } finally {
+      beat.stop()
+    }
+  }
+}
+
+/** A Dockerfile that cannot be read is refused before the build begins, by an answer with an error status. */
+function refusal(error: unknown, spec: BuildSpec): EngineError | undefined {
+  const answer = error instanceof EngineError ? error.cause : undefined
+  if (!(answer instanceof EngineAnswer) || !/dockerfile|instruction|build stage/i.test(answer.message)) return undefined
+  return buildError({ message: answer.message, dockerfile: spec.dockerfile, memory_bytes: spec.limits.memory_bytes, memory: 'fine' })
+}
+
+const duration = (ms: number): string => (ms < 120_000 ? `${Math.round(ms / 1000)} seconds` : `${Math.round(ms / 60_000)} minutes`)

@@ -1,0 +1,95 @@
+import { eachLimited } from './concurrency.ts'
+import type { Connection } from './connection.ts'
+import type { ContainerBody } from './container-body.ts'
+import { EngineError, type Instance, type InstanceFilter, type Labels } from './engine.ts'
+import { isManaged, labelFilter, ownLabel } from './labels.ts'
+
+/** What we read of an inspected container. */
+export interface ContainerInfo {
+  Id: string
+  Name: string
+  Image: string
+  RestartCount: number
+  State: { Status: string; Running: boolean; ExitCode: number; OOMKilled: boolean; StartedAt: string; FinishedAt: string }
+  Config: { Labels: Record<string, string> | null; Tty: boolean }
+  NetworkSettings: { Networks: Record<string, { IPAddress?: string; IPAMConfig?: { IPv4Address?: string } | null }> | null }
+}
+export interface ListedContainer { Id: string; Labels: Record<string, string> | null; ImageID: string; State: string }
+
+/** The engine may be slow to create and start under load, when a deploy must still not be given up. */
+const START_DEADLINE_MS = 60_000
+const PARALLEL = 8
+const NEVER = '0001-01-01T00:00:00Z'
+
+/** Single containers: the calls that everything else is made of. */
+export function createContainers(connection: Connection) {
+  const path = (id: string, verb = '') => `/containers/${encodeURIComponent(id)}${verb}`
+
+  const find = (id: string, signal?: AbortSignal) => connection.call<ContainerInfo | undefined>({ path: path(id, '/json'), accept: [404], signal })
+  const list = (labels: Labels, extra: string[] = []) => connection.call<ListedContainer[]>({
+    path: '/containers/json', query: { all: true, filters: JSON.stringify({ label: [...labelFilter(labels), ...extra] }) },
+  })
+
+  async function remove(id: string): Promise<void> {
+    try {
+      await connection.call({ method: 'DELETE', path: path(id), query: { force: true, v: true }, accept: [404], deadline_ms: START_DEADLINE_MS })
+    } catch (error) {
+      // 409: another caller is removing it already, which is what was wanted.
+      if (!(error instanceof EngineError && error.code === 'conflict')) throw error
+    }
+  }
+
+  return {
+    find, list, remove,
+    async create(name: string, body: ContainerBody, signal?: AbortSignal): Promise<string> {
+      const answer = await connection.call<{ Id: string }>({
+        method: 'POST', path: '/containers/create', query: { name }, body, signal, deadline_ms: START_DEADLINE_MS,
+      })
+      return answer.Id
+    },
+    start: (id: string, signal?: AbortSignal) =>
+      connection.call<void>({ method: 'POST', path: path(id, '/start'), signal, deadline_ms: START_DEADLINE_MS }),
+    /** SIGTERM, then SIGKILL after `grace_s`. */
+    stop: (id: string, grace_s: number) => connection.call<void>({
+      method: 'POST', path: path(id, '/stop'), query: { t: grace_s }, accept: [404], deadline_ms: grace_s * 1000 + START_DEADLINE_MS,
+    }),
+    setRestartPolicy: (id: string, name: 'no' | 'unless-stopped') => connection.call<void>({
+      method: 'POST', path: path(id, '/update'), body: { RestartPolicy: { Name: name } }, accept: [404],
+    }),
+    /** Instances of releases; one-off runs carry no index and are left out. */
+    async instances(filter: InstanceFilter): Promise<Instance[]> {
+      const labels: Labels = {}
+      if (filter.app_id) labels.app = filter.app_id
+      if (filter.release_id) labels.release = filter.release_id
+      if (filter.project_id) labels.project = filter.project_id
+      const listed = await list(labels, ['portreeve.index'])
+      const found = await eachLimited(listed, PARALLEL, ({ Id }) => find(Id))
+      return found.flatMap((info) => (info && isManaged(info.Config.Labels) ? [toInstance(info)] : []))
+        .sort((a, b) => a.release_id.localeCompare(b.release_id) || a.index - b.index)
+    },
+    async removeLabelled(labels: Labels): Promise<void> {
+      await eachLimited(await list(labels), PARALLEL, ({ Id }) => remove(Id))
+    },
+  }
+}
+export type Containers = ReturnType<typeof createContainers>
+
+const STATES: Record<string, Instance['state']> = {
+  created: 'created', running: 'running', restarting: 'restarting', exited: 'exited', dead: 'dead', paused: 'paused', removing: 'dead',
+}
+
+/** A container of ours in our words. */
+export function toInstance(info: ContainerInfo): Instance {
+  const label = (key: string) => ownLabel(info.Config.Labels, key) ?? ''
+  const [endpoint] = Object.values(info.NetworkSettings.Networks ?? {})
+  const address = endpoint?.IPAddress || endpoint?.IPAMConfig?.IPv4Address
+  const state = STATES[info.State.Status] ?? 'dead'
+  return {
+    id: info.Id, app_id: label('app'), release_id: label('release'), project_id: label('project'), index: Number(label('index')),
+    image: info.Image, state, oom_killed: info.State.OOMKilled, restart_count: info.RestartCount,
+    ...(address ? { address } : {}),
+    ...(state === 'exited' || state === 'dead' || state === 'restarting' ? { exit_code: info.State.ExitCode } : {}),
+    ...(info.State.StartedAt === NEVER ? {} : { started_at: info.State.StartedAt }),
+    ...(info.State.FinishedAt === NEVER ? {} : { finished_at: info.State.FinishedAt }),
+  }
+}

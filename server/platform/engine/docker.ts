@@ -1,0 +1,89 @@
+import { createAddresses } from './addresses.ts'
+import { createBuilds } from './build.ts'
+import { createConnection } from './connection.ts'
+import { containerEvents } from './container-events.ts'
+import { containerLogs } from './container-logs.ts'
+import { createStats } from './container-stats.ts'
+import { createContainers } from './containers.ts'
+import type { Connection } from './connection.ts'
+import type { Engine, EngineVersion } from './engine.ts'
+import { createImages } from './images.ts'
+import { createNetworks } from './networks.ts'
+import { createOneOffs } from './one-off.ts'
+import { createPull } from './pull.ts'
+import { createReleases } from './releases.ts'
+
+export interface DockerEngineOptions {
+  /** `unix:///path` or `tcp://host:port`; the usual socket when left out. */
+  docker_host?: string
+  /** Where notes for the operator go. */
+  log?(message: string): void
+  /** `classic` never uses BuildKit. */
+  builder?: 'auto' | 'classic'
+}
+
+const VERSION_DEADLINE_MS = 5_000
+/** The first API version with BuildKit behind the build endpoint. */
+const BUILDKIT_API = '1.39'
+
+/** The engine of this machine, or of another one over TCP, through its HTTP API. */
+export function createDockerEngine(options: DockerEngineOptions = {}): Engine {
+  const connection = createConnection(options.docker_host)
+  const version = (signal?: AbortSignal) => readVersion(connection, signal)
+  const containers = createContainers(connection)
+  const networks = createNetworks(connection)
+  const images = createImages(connection)
+  const releases = createReleases(containers, createAddresses(connection, networks.named))
+  const open = new AbortController()
+  const whileOpen = (signal?: AbortSignal) => (signal ? AbortSignal.any([signal, open.signal]) : open.signal)
+
+  return {
+    version,
+    ensureNetwork: networks.ensure,
+    removeNetwork: networks.remove,
+    buildImage: createBuilds(connection, images, { builder: options.builder ?? 'auto', log: options.log ?? (() => {}), version }),
+    pullImage: createPull(connection, images),
+    findImage: images.find,
+    listImages: images.list,
+    removeImage: images.remove,
+    ensureRelease: releases.ensure,
+    superviseRelease: releases.supervise,
+    removeRelease: releases.remove,
+    instances: containers.instances,
+    runOnce: createOneOffs(connection, containers),
+    logs: (instance_id, log_options, signal) => containerLogs(connection, containers, instance_id, log_options, whileOpen(signal)),
+    stats: createStats(connection),
+    events: (signal) => containerEvents(connection, whileOpen(signal)),
+    async removeLabelled(labels) {
+      await containers.removeLabelled(labels)
+      await networks.removeLabelled(labels)
+      await images.removeDangling(labels)
+    },
+    async close() {
+      open.abort()
+      connection.close()
+    },
+  }
+}
+
+interface VersionAnswer { Version: string; ApiVersion: string; Os: string; Arch: string; Components?: { Name?: string }[] }
+
+async function readVersion(connection: Connection, signal?: AbortSignal): Promise<EngineVersion> {
+  const [version, info] = await Promise.all([
+    connection.call<VersionAnswer>({ path: '/version', signal, deadline_ms: VERSION_DEADLINE_MS }),
+    connection.call<{ NCPU?: number; MemTotal?: number }>({ path: '/info', signal, deadline_ms: VERSION_DEADLINE_MS }),
+  ])
+  const is_docker = !version.Components?.some(({ Name }) => /podman/i.test(Name ?? ''))
+  return {
+    version: version.Version, api_version: version.ApiVersion, os: version.Os, arch: version.Arch,
+    cpus: info.NCPU ?? 0, memory_bytes: info.MemTotal ?? 0,
+    buildkit: is_docker && version.Os === 'linux' && atLeast(version.ApiVersion, BUILDKIT_API),
+  }
+}
+
+/** API versions are numbers with two parts: 1.9 is older than 1.41. */
+function atLeast(api_version: string, wanted: string): boolean {
+  const [major = 0, minor = 0] = api_version.split('.').map(Number)
+  const [wanted_major = 0, wanted_minor = 0] = wanted.split('.').map(Number)
+  return major > wanted_major || (major === wanted_major && minor >= wanted_minor)
+}

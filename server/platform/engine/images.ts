@@ -1,0 +1,93 @@
+import { eachLimited } from './concurrency.ts'
+import type { Connection } from './connection.ts'
+import { EngineError, type Image, type Labels } from './engine.ts'
+import { labelFilter } from './labels.ts'
+
+const PARALLEL = 8
+const REMOVE_DEADLINE_MS = 120_000
+
+interface ImageInfo {
+  Id: string
+  RepoTags: string[] | null
+  RepoDigests: string[] | null
+  Size: number
+  Created: string
+  Config: { ExposedPorts?: Record<string, object> | null; Cmd?: string[] | null; Entrypoint?: string[] | null } | null
+}
+
+/** Image references hold slashes and colons that belong into the path as they are, and nothing else that could leave it. */
+export function imagePath(reference: string, verb = ''): string {
+  return `/images/${reference.split('/').map((part) => encodeURIComponent(part).replaceAll('%3A', ':').replaceAll('%40', '@')).join('/')}${verb}`
+}
+
+/** The repository of a reference: `docker.io/library/x` and `x` are one. */
+export function repositoryOf(reference: string): string {
+  const name = reference.split('@')[0]!.replace(/:[^/:]+$/, '')
+  return name.replace(/^(?:index\.)?docker\.io\//, '').replace(/^library\//, '')
+}
+
+/** Images that are on the engine: found, listed and removed. */
+export function createImages(connection: Connection) {
+  const inspect = (reference: string) => connection.call<ImageInfo | undefined>({ path: imagePath(reference, '/json'), accept: [404] })
+
+  async function find(reference: string): Promise<Image | undefined> {
+    const info = await inspect(reference)
+    return info && toImage(info, reference)
+  }
+
+  /** Removes a tag or an id; false when something uses it. */
+  async function removeOne(reference: string): Promise<boolean> {
+    try {
+      await connection.call({ method: 'DELETE', path: imagePath(reference), accept: [404], deadline_ms: REMOVE_DEADLINE_MS })
+      return true
+    } catch (error) {
+      if (error instanceof EngineError && error.code === 'conflict') return false
+      throw error
+    }
+  }
+
+  async function isUsed(id: string): Promise<boolean> {
+    const users = await connection.call<{ ImageID: string }[]>({
+      path: '/containers/json', query: { all: true, filters: JSON.stringify({ ancestor: [id] }) },
+    })
+    return users.some(({ ImageID }) => ImageID === id)
+  }
+
+  return {
+    find,
+    async list(labels: Labels): Promise<Image[]> {
+      const listed = await connection.call<{ Id: string }[]>({ path: '/images/json', query: { filters: JSON.stringify({ label: labelFilter(labels) }) } })
+      const found = await eachLimited(listed, PARALLEL, ({ Id }) => find(Id))
+      return found.filter((image) => image !== undefined)
+    },
+    /** An id goes with all its tags; a tag takes only itself away while the image has others. */
+    async remove(reference: string): Promise<boolean> {
+      const info = await inspect(reference)
+      if (!info) return true
+      if (reference !== info.Id && `sha256:${reference}` !== info.Id) return removeOne(reference)
+      if (await isUsed(info.Id)) return false
+      // Without force, the engine refuses an id that several tags name.
+      for (const tag of info.RepoTags ?? []) if (!(await removeOne(tag))) return false
+      return removeOne(info.Id)
+    },
+    /** Removes untagged images of ours that carry these labels, where nothing uses them. */
+    async removeDangling(labels: Labels): Promise<void> {
+      const listed = await connection.call<{ Id: string }[]>({
+        path: '/images/json', query: { filters: JSON.stringify({ label: labelFilter(labels), dangling: ['true'] }) },
+      })
+      for (const { Id } of listed) await removeOne(Id)
+    },
+  }
+}
+export type Images = ReturnType<typeof createImages>
+
+function toImage(info: ImageInfo, reference: string): Image {
+  const ports = Object.keys(info.Config?.ExposedPorts ?? {}).filter((text) => !text.endsWith('/udp')).map((text) => Number.parseInt(text, 10))
+  const digests = info.RepoDigests ?? []
+  const digest = digests.find((text) => repositoryOf(text) === repositoryOf(reference)) ?? digests[0]
+  return {
+    id: info.Id, tags: info.RepoTags ?? [], ...(digest ? { digest } : {}), size_bytes: info.Size,
+    exposed_ports: [...new Set(ports)].filter((port) => port > 0).sort((a, b) => a - b),
+    command: [...(info.Config?.Entrypoint ?? []), ...(info.Config?.Cmd ?? [])], created_at: new Date(info.Created).toISOString(),
+  }
+}

@@ -1,0 +1,108 @@
+import type { Addresses } from './addresses.ts'
+import { eachLimited } from './concurrency.ts'
+import { containerBody, specFingerprint } from './container-body.ts'
+import { type ContainerInfo, type Containers, toInstance } from './containers.ts'
+import { EngineError, type Instance, type ReleaseSpec } from './engine.ts'
+import { aborted } from './failures.ts'
+import { isManaged, ownLabel } from './labels.ts'
+import { startError } from './start-failure.ts'
+
+const PARALLEL_STARTS = 4
+const ADDRESS_ATTEMPTS = 8
+
+/** Groups of replicas: made, adopted, supervised and removed as one. */
+export function createReleases(containers: Containers, addresses: Addresses) {
+  /** Creates the container of one index with a fixed address; removes what a crashed attempt left half-done under its name. */
+  async function create(spec: ReleaseSpec, index: number, refused: ReadonlySet<string>, signal: AbortSignal): Promise<ContainerInfo> {
+    const name = `${spec.release_id}-${index}`
+    const labels = { index: String(index), spec: specFingerprint(spec) }
+    const address = await addresses.reserve(spec.network, name, refused)
+    const body = containerBody(spec, { labels, address })
+    try {
+      const id = await containers.create(name, body, signal).catch(async (error: unknown) => {
+        if (!(error instanceof EngineError && error.code === 'conflict')) throw startError(error)
+        const known = await containers.find(name)
+        if (known && !isManaged(known.Config.Labels)) throw new EngineError('conflict', `A container named ${name} exists that Portreeve did not make.`, 'Remove or rename it.')
+        if (known && adoptable(known, spec)) return known.Id
+        if (known) await containers.remove(known.Id)
+        return containers.create(name, body, signal)
+      })
+      return await existing(containers, id)
+    } finally {
+      addresses.release(spec.network, address)
+    }
+  }
+
+  async function ensureOne(spec: ReleaseSpec, index: number, known: ContainerInfo | undefined, signal: AbortSignal): Promise<Instance> {
+    let current = known
+    if (current && !adoptable(current, spec)) {
+      await containers.remove(current.Id)
+      current = undefined
+    }
+    const refused = new Set<string>()
+    for (let attempt = 1; ; attempt++) {
+      if (signal.aborted) throw aborted('Starting the release')
+      current ??= await create(spec, index, refused, signal)
+      if (current.State.Running) return toInstance(current)
+      try {
+        await containers.start(current.Id, signal)
+        return toInstance(await existing(containers, current.Id))
+      } catch (error) {
+        const address = Object.values(current.NetworkSettings.Networks ?? {})[0]?.IPAMConfig?.IPv4Address
+        if (attempt >= ADDRESS_ATTEMPTS || !saysAddressTaken(error)) throw startError(error)
+        if (address) refused.add(address)
+        await containers.remove(current.Id)
+        current = undefined
+      }
+    }
+  }
+
+  /** Containers of a release by index; of two with one index, the first is kept. */
+  async function members(release_id: string): Promise<ContainerInfo[]> {
+    const listed = await containers.list({ release: release_id }, ['portreeve.index'])
+    const found = await eachLimited(listed, PARALLEL_STARTS, ({ Id }) => containers.find(Id))
+    return found.filter((info) => info !== undefined)
+  }
+
+  return {
+    async ensure(spec: ReleaseSpec, signal: AbortSignal): Promise<Instance[]> {
+      if (signal.aborted) throw aborted('Starting the release')
+      const known = await members(spec.release_id)
+      const indexOf = (info: ContainerInfo) => Number(ownLabel(info.Config.Labels, 'index'))
+      const extra = known.filter((info) => !(indexOf(info) < spec.replicas))
+      await eachLimited(extra, PARALLEL_STARTS, (info) => retire(containers, info.Id, spec.stop_grace_s))
+      const indexes = Array.from({ length: spec.replicas }, (_, index) => index)
+      return eachLimited(indexes, PARALLEL_STARTS, (index) => ensureOne(spec, index, known.find((info) => indexOf(info) === index), signal))
+    },
+    async supervise(release_id: string, supervised: boolean): Promise<void> {
+      const listed = await containers.list({ release: release_id }, ['portreeve.index'])
+      await eachLimited(listed, PARALLEL_STARTS, ({ Id }) => containers.setRestartPolicy(Id, supervised ? 'unless-stopped' : 'no'))
+    },
+    /** All replicas stop at once: the grace is waited for once, not once per replica. */
+    async remove(release_id: string, grace_s: number): Promise<void> {
+      const listed = await containers.list({ release: release_id })
+      await eachLimited(listed, listed.length, ({ Id }) => retire(containers, Id, grace_s))
+    },
+  }
+}
+
+async function retire(containers: Containers, id: string, grace_s: number): Promise<void> {
+  if (grace_s > 0) await containers.stop(id, grace_s)
+  await containers.remove(id)
+}
+
+async function existing(containers: Containers, id: string): Promise<ContainerInfo> {
+  const info = await containers.find(id)
+  if (!info) throw new EngineError('conflict', 'The container was removed while it was being started.', 'Deploy again.')
+  return info
+}
+
+/** Whether a container is exactly what the release asks for. */
+function adoptable(info: ContainerInfo, spec: ReleaseSpec): boolean {
+  return ownLabel(info.Config.Labels, 'spec') === specFingerprint(spec) && info.State.Status !== 'dead' && info.State.Status !== 'removing'
+}
+
+function saysAddressTaken(error: unknown): boolean {
+  const cause = error instanceof EngineError && error.cause instanceof Error ? error.cause.message : ''
+  return /address already in use|requested address is not available/i.test(cause)
+}

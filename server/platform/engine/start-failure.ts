@@ -1,0 +1,29 @@
+import { EngineError } from './engine.ts'
+import { engineWords, saysDiskFull } from './failures.ts'
+
+/** Why a container could not be started, in a user's words; other errors are handed through. */
+export function startError(error: unknown): unknown {
+  if (!(error instanceof EngineError)) return error
+  const text = error.cause instanceof Error ? error.cause.message : error.message
+  if (error.code === 'not_found' && /no such image/i.test(text)) {
+    return new EngineError('image_not_found', 'The image of this release is no longer on this machine.', 'Deploy the app again to build or pull it.', { cause: error })
+  }
+  if (error.code !== 'failed' && error.code !== 'not_found') return error
+  if (saysDiskFull(text)) return error
+  const command = /exec: \\?"([^"\\]+)\\?"/.exec(text)?.[1]
+  if (/executable file not found|no such file or directory/i.test(text) && /exec|oci|runc/i.test(text)) {
+    const name = command ? `\`${engineWords(command)}\`` : 'The start command'
+    return new EngineError('start_failed', `${name} does not exist in the image, so the container could not start.`, 'Check the start command, and that the build installs the program into the image.', { cause: error })
+  }
+  if (/permission denied/i.test(text)) {
+    const name = command ? `\`${engineWords(command)}\`` : 'The start command'
+    return new EngineError('start_failed', `${name} is not executable in the image, so the container could not start.`, 'Give the file its executable bit (`chmod +x`), or start it through its interpreter.', { cause: error })
+  }
+  if (/unable to find user|no matching entries in passwd|unable to find group/i.test(text)) {
+    return new EngineError('start_failed', 'The user named in the Dockerfile does not exist in the image, so the container could not start.', 'Create the user in the Dockerfile before the USER line.', { cause: error })
+  }
+  if (/oci runtime|runc|no command specified|minimum memory limit|invalid/i.test(text)) {
+    return new EngineError('start_failed', `The container could not start: ${engineWords(text)}`, 'Check the start command of the app.', { cause: error })
+  }
+  return error
+}
