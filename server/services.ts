@@ -1,14 +1,36 @@
-import type { Config } from '#server/kernel/config'
+import { cpus, totalmem } from 'node:os'
+import { type Addresses, createAddresses } from '#server/addresses'
+import { type Apps, createApps } from '#server/apps/service'
+import { type Audit, createAudit } from '#server/audit/service'
+import { detect } from '#server/builds/detect'
+import { createDetection, type Detection } from '#server/builds/service'
+import { openTree } from '#server/builds/source-tree'
+import { createDeployPorts, createSourceChecks, directories } from '#server/composition'
+import { desiredState } from '#server/deployments/desired'
+import { lifecycleJobs, type LifecyclePayload } from '#server/deployments/lifecycle'
+import { createDeploymentLogs, type DeploymentLogs } from '#server/deployments/logs'
+import { createReconciler, type Reconciler } from '#server/deployments/reconciler'
+import { createReleases } from '#server/deployments/releases'
+import { createDeploymentRepository } from '#server/deployments/repository'
+import { createRuntime, type Runtime } from '#server/deployments/runtime'
+import { createDeployments, type Deployments } from '#server/deployments/service'
+import { createDomains, type Domains } from '#server/domains/service'
+import type { HttpPorts } from '#server/http/context'
+import { createIdempotency } from '#server/http/idempotency'
 import type { Clock } from '#server/kernel/clock'
+import type { Config } from '#server/kernel/config'
 import type { Db } from '#server/kernel/db'
+import { ApiError, engineUnavailable } from '#server/kernel/errors'
 import { createEvents, type Events } from '#server/kernel/events'
 import { createJobs, type Jobs } from '#server/kernel/jobs/jobs'
+import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
 import type { Secrets } from '#server/kernel/secrets'
-import type { HttpPorts } from '#server/http/context'
 import type { Engine } from '#server/platform/engine/engine'
 import type { Git } from '#server/platform/git/git'
 import type { Ingress } from '#server/platform/ingress/ingress'
+import { createOutboundPolicy } from '#server/platform/outbound/policy'
+import { createSystem, type System } from '#server/system/service'
 
 /** What every domain stands on. */
 export interface Kernel { config: Config; db: Db; clock: Clock; log: Log; secrets: Secrets }
@@ -19,6 +41,117 @@ export interface Adapters { engine: Engine; git: Git; ingress: Ingress }
 /** The composed product: what routes, the WebSocket and tasks call. */
 export interface Services extends HttpPorts {
   kernel: Kernel
+  addresses: Addresses
+  audit: Audit
   events: Events
   jobs: Jobs
+  apps: Apps
+  deployments: Deployments
+  deploymentLogs: DeploymentLogs
+  runtime: Runtime
+  detection: Detection
+  domains: Domains
+  system: System
+  reconciler: Reconciler
+}
+
+const MIB = 1024 * 1024
+/** A build may take this share of the host's memory, so that apps keep the rest. */
+const BUILD_MEMORY_SHARE = 0.5
+const BUILD_TIMEOUT_MS = 1_800_000
+
+/** What one build and one instance may use by default on this host. */
+function defaultsOf() {
+  const cores = cpus().length
+  return {
+    build: { cpus: Math.max(1, cores - 0.25), memory_bytes: Math.max(512 * MIB, Math.min(Math.floor(totalmem() * BUILD_MEMORY_SHARE), 8192 * MIB)), timeout_ms: BUILD_TIMEOUT_MS },
+    instance: { cpus: cores, memory_bytes: 512 * MIB, pids: 512 },
+  }
+}
+
+/** Where Portreeve kills itself when an experiment asks for it, so that recovery from every step can be proven. */
+function faultOf(crash_at: string | undefined) {
+  if (!crash_at) return undefined
+  return (point: string, when: 'before' | 'after') => {
+    if (`${point}:${when}` === crash_at) process.kill(process.pid, 'SIGKILL')
+  }
+}
+
+/** Composes the product from a kernel and the outside world. The one place where domains meet. */
+export function createServices(kernel: Kernel, adapters: Adapters, version = '0.0.0'): Services {
+  const { config, db, clock, log, secrets } = kernel
+  const { engine, git, ingress } = adapters
+  const paths = directories(config.data_directory)
+  const events = createEvents(db, clock, log)
+  const jobs = createJobs({ db, clock, log, pools: { build: config.build_concurrency }, fault: faultOf(config.crash_at) })
+  const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
+  const checks = createSourceChecks(policy)
+  const audit = createAudit({ db, clock })
+  const addresses = createAddresses(config, () => undefined)
+  const domains = createDomains({ db, clock, base_domain: addresses.base_domain, http_port: config.http_port })
+  const deploymentLogs = createDeploymentLogs(paths.logs, clock)
+  const releases = createReleases(db, secrets)
+  const repository = createDeploymentRepository(db)
+
+  const requireEngine = () => {
+    if (reconciler.engineIsDown()) throw engineUnavailable()
+  }
+  const ports = createDeployPorts({ apps: () => apps, domains, gitCredential: () => undefined, registryAuth: () => undefined })
+  const deployments = createDeployments({
+    db, events, jobs, audit,
+    shop: { engine, git, ingress, clock, log, logs: deploymentLogs, deployments: repository, releases, ports, defaults: defaultsOf(), work_directory: paths.work, uploads_directory: paths.uploads },
+    ports: {
+      requireEngine, takeNumber: (id) => apps.takeNumber(id), appDeploys: (id) => void apps.transition(id, 'deploy'),
+      pauseAutoDeploy: (id) => apps.pauseAutoDeploy(id), checkBranch: checks.branch,
+    },
+  })
+  const apps: Apps = createApps({
+    db, clock, events, audit, checks,
+    ports: {
+      requireEngine,
+      deploy: (app, actor) => void deployments.enqueue(app, 'create', {}, actor),
+      isDeploying: deployments.isDeploying,
+      latestDeployment: deployments.latest,
+      liveConfiguration: (release_id) => releases.find(release_id)?.configuration,
+      addAutomaticDomain: domains.addAutomatic,
+      renameAutomaticDomain: domains.renameAutomatic,
+      automaticDomain: domains.automaticOf,
+      enqueue: (kind, app) => void jobs.enqueue<LifecyclePayload>({ kind, lane: `app:${app.id}`, subject: app.id, project_id: app.project_id, payload: { app_id: app.id, project_id: app.project_id } }),
+      cancelDeployments: deployments.cancelAll,
+      refreshRoute(app_id) {
+        reconciler.forgetRoute(app_id)
+        void reconciler.reconcile()
+      },
+    },
+  })
+  for (const job of lifecycleJobs(deployments.shop, {
+    db, removeApp: apps.remove,
+    appEvent: (id, event, payload) => void apps.transition(id, event, payload),
+    note: (id, type, payload) => noteOf(id, type, payload),
+  })) jobs.define(job)
+  const noteOf = (id: string, type: string, payload: Record<string, unknown>) => {
+    const row = apps.find(id)
+    if (row) apps.note(row, type, payload)
+  }
+  const reconciler = createReconciler(deployments.shop, {
+    ...desiredState(db), note: noteOf,
+    appEvent: (id, event, payload) => void apps.transition(id, event, payload),
+  })
+  const runtime = createRuntime(deployments.shop)
+  const detection = createDetection({ git, work_directory: paths.work, openTree, detect, checks, credential: () => undefined })
+  const system = createSystem({ config, db, clock, jobs, engine, ingress, version, addresses })
+  const locators: Record<string, (id: string) => string | undefined> = { app: apps.projectOf, deployment: deployments.projectOf, project: (id) => (db.sql('SELECT id FROM projects WHERE id = ?').pluck().get(id) as string | undefined) }
+  const default_project = (): string => {
+    const found = db.sql('SELECT id FROM projects WHERE is_default = 1').pluck().get() as string | undefined
+    if (found) return found
+    const id = newId('prj')
+    db.sql(`INSERT INTO projects (id, name, is_default, created_at, updated_at) VALUES (?, 'default', 1, ?, ?)`).run(id, clock.iso(), clock.iso())
+    return id
+  }
+  const http: HttpPorts['http'] = {
+    log, locate: (noun, id) => locators[noun]?.(id), default_project, idempotency: createIdempotency(db, clock, secrets),
+    authenticate: () => { throw new ApiError('UNAUTHORIZED', 'Log in, or send a valid token or API key.') },
+    refused: () => undefined, client: (peer) => ({ address: peer, secure: false }),
+  }
+  return { kernel, addresses, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, system, reconciler, audit, http }
 }

@@ -26,8 +26,12 @@ export interface DeployPorts {
   registryAuth(image: string): { username: string; password: string; server: string } | undefined
   /** Runtime variables that the user set, in clear. */
   environment(app: DeployedApp): Record<string, string>
+  /** Values of the app that must not show up in any log. */
+  secretValues(app: DeployedApp): string[]
   detect(tree: SourceTree, overrides: BuildOverrides): BuildPlan
   openTree(directory: string): SourceTree
+  /** Written beside a generated Dockerfile when the repository has no .dockerignore. */
+  dockerignore(): string
   extract(archive: string, directory: string, signal: AbortSignal): Promise<void>
 }
 

@@ -1,3 +1,4 @@
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BuildPlan } from '#server/builds/plan'
 import { Fatal } from '#server/kernel/jobs/definition'
@@ -35,6 +36,8 @@ export function detectStep(shop: Workshop, context: DeployContext): void {
     const { args: _args, ...commands } = configuration.build
     const overrides = Object.fromEntries(Object.entries({ ...commands, port: configuration.port }).filter(([, value]) => value !== null && value !== undefined))
     plan = shop.ports.detect(tree, overrides)
+    const ignore = join(sourceDirectory(shop, deployment_id), configuration.base_directory, '.dockerignore')
+    if (plan.stack !== 'dockerfile' && !existsSync(ignore)) writeFileSync(ignore, shop.ports.dockerignore())
   }
   context.state.plan = plan
   shop.deployments.change(deployment_id, { plan: JSON.stringify(plan) })

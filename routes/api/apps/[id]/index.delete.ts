@@ -1,0 +1,17 @@
+import { endpoint } from '#server/endpoint'
+import { data, Deleted, deleted, IdParam } from '#server/http/schemas'
+
+/** The row stays, `deleting`, until its containers and images are gone, so that a crash leaves something to go on with. */
+export default endpoint({
+  summary: 'Delete an app with its containers and images',
+  description: 'Ends the traffic, cancels deployments under way and removes containers, images, logs and the app itself. Until that is done the app shows as `deleting`.',
+  access: 'owner',
+  scope: { noun: 'app' },
+  params: IdParam,
+  response: data(Deleted),
+  errors: ['ENGINE_UNAVAILABLE'],
+  handler({ actor, params, services }) {
+    services.apps.delete(actor, params.id)
+    return deleted(params.id)
+  },
+})

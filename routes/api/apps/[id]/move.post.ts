@@ -1,0 +1,16 @@
+import { App, MoveRequest } from '#server/apps/schema'
+import { endpoint } from '#server/endpoint'
+import { data, IdParam } from '#server/http/schemas'
+
+export default endpoint({
+  summary: 'Move an app to another project',
+  description: 'The caller must be owner of both projects. A running app is deployed again, since every project has a network of its own.',
+  access: 'owner',
+  scope: { noun: 'app' },
+  params: IdParam,
+  body: MoveRequest,
+  example: { project_id: 'prj_0123456789abcdefghjk' },
+  response: data(App),
+  errors: ['CONFLICT'],
+  handler: ({ actor, params, body, services }) => ({ data: services.apps.move(actor, params.id, body.project_id) }),
+})

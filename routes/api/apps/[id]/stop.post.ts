@@ -1,0 +1,14 @@
+import { App } from '#server/apps/schema'
+import { endpoint } from '#server/endpoint'
+import { data, IdParam } from '#server/http/schemas'
+
+export default endpoint({
+  summary: 'Stop an app and keep its configuration',
+  description: 'Ends the traffic, lets requests in flight finish and removes the containers. The release and its image stay for `start`.',
+  access: 'developer',
+  scope: { noun: 'app' },
+  params: IdParam,
+  response: data(App),
+  errors: ['CONFLICT', 'ENGINE_UNAVAILABLE'],
+  handler: ({ actor, params, services }) => ({ data: services.apps.stop(actor, params.id) }),
+})

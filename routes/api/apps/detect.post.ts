@@ -1,0 +1,16 @@
+import { DetectedPlan, DetectRequest } from '#server/apps/schema'
+import { endpoint } from '#server/endpoint'
+import { data } from '#server/http/schemas'
+
+export default endpoint({
+  summary: 'Detect the stack of a repository without building it',
+  description: 'Runs the same detection as a deployment and returns the plan, with the reason for every value. A repository that no detector knows is a 422 that says what was looked for.',
+  access: 'developer',
+  scope: 'body',
+  effect: 'read',
+  body: DetectRequest,
+  example: { git_url: 'https://git.example.com/team/shop.git', branch: 'main' },
+  response: data(DetectedPlan),
+  errors: ['UNAVAILABLE'],
+  handler: async ({ project_id, body, services }) => ({ data: await services.detection.detect(project_id, body) }),
+})

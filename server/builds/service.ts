@@ -1,0 +1,58 @@
+import { mkdtempSync, mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { BuildOverrides, BuildPlan, SourceTree } from '#server/builds/plan'
+import { DetectionError } from '#server/builds/plan'
+import { ApiError, invalid } from '#server/kernel/errors'
+import type { Git, GitCredential, GitErrorCode } from '#server/platform/git/git'
+import { GitError } from '#server/platform/git/git'
+
+export interface DetectionAsk { git_url: string; branch?: string; base_directory?: string; build?: Record<string, unknown>; port?: number }
+export interface DetectionOptions {
+  git: Git
+  work_directory: string
+  openTree(directory: string): SourceTree
+  detect(tree: SourceTree, overrides: BuildOverrides): BuildPlan
+  checks: { git_url(text: string): void; branch(text: string): void }
+  credential(project_id: string, git_url: string): GitCredential | undefined
+}
+
+/** Time for the clone of a dry run; a client waits for it. */
+const TIMEOUT_MS = 60_000
+/** Faults of Git that a field of the request can mend. */
+const FIELD: Partial<Record<GitErrorCode, string>> = {
+  invalid_url: 'git_url', forbidden_host: 'git_url', not_found: 'git_url', authentication: 'git_url', host_key: 'git_url', empty: 'git_url',
+  unreachable: 'git_url', too_large: 'git_url', too_many_files: 'git_url', branch_not_found: 'branch', commit_not_found: 'branch',
+}
+
+/** The dry run of `POST /api/apps/detect`: clones, looks, forgets. */
+export function createDetection(options: DetectionOptions) {
+  return {
+    async detect(project_id: string, ask: DetectionAsk): Promise<BuildPlan> {
+      options.checks.git_url(ask.git_url)
+      if (ask.branch !== undefined) options.checks.branch(ask.branch)
+      mkdirSync(options.work_directory, { recursive: true })
+      const work = mkdtempSync(join(options.work_directory, 'detect-'))
+      try {
+        const source = join(work, 'source')
+        const credential = options.credential(project_id, ask.git_url)
+        await options.git.checkout({ url: ask.git_url, branch: ask.branch, ...(credential ? { credential } : {}) }, source, { lfs: false, onLog: () => undefined }, AbortSignal.timeout(TIMEOUT_MS))
+        const { args: _args, ...commands } = ask.build ?? {}
+        const overrides = Object.fromEntries(Object.entries({ ...commands, port: ask.port }).filter(([, value]) => value !== null && value !== undefined))
+        return options.detect(options.openTree(join(source, ask.base_directory ?? '.')), overrides)
+      } catch (error) {
+        throw asApiError(error)
+      } finally {
+        rmSync(work, { recursive: true, force: true })
+      }
+    },
+  }
+}
+export type Detection = ReturnType<typeof createDetection>
+
+function asApiError(error: unknown): unknown {
+  if (error instanceof DetectionError) return new ApiError('VALIDATION_ERROR', `git_url: ${error.message} ${error.hint}`, [{ path: 'git_url', message: `${error.message} Looked for: ${error.looked_for.join(', ')}.` }])
+  if (!(error instanceof GitError)) return error
+  const field = FIELD[error.code]
+  if (field) return invalid(field, `${error.message} ${error.hint}`)
+  return new ApiError('UNAVAILABLE', `${error.message} ${error.hint}`, undefined, 10)
+}

@@ -1,0 +1,80 @@
+import { join } from 'node:path'
+import type { Apps } from '#server/apps/service'
+import { configurationOf } from '#server/apps/configuration'
+import { detect } from '#server/builds/detect'
+import { defaultDockerignore } from '#server/builds/dockerignore'
+import { openTree } from '#server/builds/source-tree'
+import type { DeployPorts } from '#server/deployments/work'
+import type { Domains } from '#server/domains/service'
+import { invalid, notFound } from '#server/kernel/errors'
+import { extractTarGz } from '#server/platform/archive/extract'
+import type { GitCredential } from '#server/platform/git/git'
+import { GitError } from '#server/platform/git/git'
+import { checkRef, parseGitUrl } from '#server/platform/git/parse-url'
+import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/outbound'
+
+/** Texts of a request that the installation's policy judges; each is a 422 that names its field. */
+export function createSourceChecks(policy: OutboundPolicy) {
+  const asking = (field: string, check: () => void) => {
+    try {
+      check()
+    } catch (error) {
+      if (error instanceof GitError) throw invalid(field, `${error.message} ${error.hint}`)
+      if (error instanceof OutboundError) throw invalid(field, error.message)
+      throw error
+    }
+  }
+  return {
+    git_url: (text: string) => asking('git_url', () => void parseGitUrl(text, policy)),
+    branch: (text: string) => asking('branch', () => void checkRef(text)),
+    image: (text: string) => asking('image', () => checkImage(text, policy)),
+  }
+}
+
+const COMPONENT = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*'
+const IMAGE = new RegExp(`^(?:(?<host>[A-Za-z0-9.-]+(?::\\d{1,5})?|\\[[0-9a-fA-F:.]+\\](?::\\d{1,5})?)/)?(?<path>${COMPONENT}(?:/${COMPONENT})*)(?<tag>:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(?<digest>@sha256:[0-9a-f]{64})?$`)
+
+/** A reference as registries understand it, on a host that this server may connect to. */
+function checkImage(text: string, policy: OutboundPolicy): void {
+  const groups = IMAGE.exec(text)?.groups
+  if (!groups) throw invalid('image', 'must be an image reference such as nginx:1.29 or registry.example.com/team/app@sha256:….')
+  const { host } = groups
+  // The first part names a registry only when it looks like a host; else it belongs to the path.
+  if (!host || !/[.:]|^localhost$/.test(host)) return
+  const [, name = host, port = '443'] = /^(.*?)(?::(\d+))?$/.exec(host) ?? []
+  policy.checkHost(name, Number(port))
+}
+
+/** The installation's side of the deploy runbook. */
+export function createDeployPorts(parts: {
+  apps(): Apps
+  domains: Domains
+  gitCredential(project_id: string, git_url: string): GitCredential | undefined
+  registryAuth(image: string): { username: string; password: string; server: string } | undefined
+}): DeployPorts {
+  return {
+    app(id) {
+      const row = parts.apps().find(id)
+      if (!row) throw notFound('app')
+      const { name, project_id, live_release_id, live_deployment_id, soak_seconds } = row
+      return { id, name, project_id, live_release_id, live_deployment_id, soak_seconds, configuration: configurationOf(row) }
+    },
+    projectOf: (app_id) => parts.apps().projectOf(app_id),
+    setLive: (app_id, deployment_id, release_id) => parts.apps().setLive(app_id, deployment_id, release_id),
+    appEvent: (app_id, event, payload) => void parts.apps().transition(app_id, event, payload),
+    hostnames: (app_id) => parts.domains.hostnamesOf(app_id),
+    gitCredential: (app) => parts.gitCredential(app.project_id, app.configuration.git_url ?? ''),
+    registryAuth: parts.registryAuth,
+    environment: () => ({}),
+    secretValues: () => [],
+    detect,
+    openTree,
+    dockerignore: defaultDockerignore,
+    extract: extractTarGz,
+  }
+}
+
+/** Folders of runtime state below the data directory. */
+export const directories = (data: string) => ({
+  work: join(data, 'work'), uploads: join(data, 'uploads'), logs: join(data, 'logs', 'deployments'), keys: join(data, 'keys'), backups: join(data, 'backups'), ingress: join(data, 'ingress'),
+})

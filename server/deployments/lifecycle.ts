@@ -1,0 +1,114 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Db } from '#server/kernel/db'
+import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
+import { classify } from './classify.ts'
+import { waitUntilReady } from './probe.ts'
+import type { DeploymentAsk } from './repository.ts'
+import { drain, routeTo } from './steps/switch.ts'
+import { exited } from './steps/run.ts'
+import { containerSpec, networkOf, type Workshop } from './work.ts'
+
+export interface LifecyclePayload { app_id: string; project_id: string }
+export interface LifecyclePorts {
+  db: Db
+  appEvent(app_id: string, event: 'stop' | 'start', payload: Record<string, unknown>): void
+  removeApp(app_id: string): void
+  note(app_id: string, type: string, payload: Record<string, unknown>): void
+}
+
+/** Ends the traffic, then the instances; the release and its image stay for `start`. */
+function stopJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<LifecyclePayload, object> {
+  return defineJob<LifecyclePayload, object>({
+    kind: 'app.stop', initial: () => ({}), classify,
+    steps: [{
+      name: 'stop',
+      irrevocable: true,
+      async run({ payload, signal }) {
+        const app = shop.ports.app(payload.app_id)
+        const release = app.live_release_id ? shop.releases.find(app.live_release_id) : undefined
+        await shop.ingress.setRoute({ id: app.id, hostnames: shop.ports.hostnames(app.id), servers: [] })
+        if (!release) return
+        await drain(shop, await shop.engine.instances({ release_id: release.id }), release.settings.port, signal)
+        await shop.engine.removeRelease(release.id, release.settings.stop_grace_s)
+      },
+    }],
+    onEnd: (job) => ports.appEvent(job.subject, 'stop', {}),
+  })
+}
+
+/** Brings the live release back and gives it the traffic once it is ready. */
+function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<LifecyclePayload, object> {
+  const live = (app_id: string) => shop.releases.find(shop.ports.app(app_id).live_release_id ?? '')!
+  return defineJob<LifecyclePayload, object>({
+    kind: 'app.start', initial: () => ({}), classify,
+    steps: [
+      {
+        name: 'start',
+        async run({ payload, signal }) {
+          const release = live(payload.app_id)
+          await shop.engine.ensureNetwork(networkOf(payload.project_id), { project: payload.project_id })
+          await shop.engine.ensureRelease({ ...containerSpec(release, payload.project_id, shop.releases.environment(release.id)), replicas: release.settings.replicas }, signal)
+        },
+        undo: ({ payload }) => shop.engine.removeRelease(live(payload.app_id).id, 0),
+      },
+      {
+        name: 'verify',
+        timeout_ms: 2_400_000,
+        async run({ payload, signal }) {
+          const release = live(payload.app_id)
+          for (const instance of await shop.engine.instances({ release_id: release.id })) {
+            const result = await waitUntilReady(instance.address ?? '', release.settings.port, release.settings.health_check, signal, () => shop.clock.monotonic_ms())
+            if (!result.ready) throw await exited(shop, release.deployment_id, 'start', instance, 'or was not ready in time')
+          }
+        },
+      },
+      {
+        name: 'switch',
+        irrevocable: true,
+        async run({ payload }) {
+          const release = live(payload.app_id)
+          await routeTo(shop, payload.app_id, release)
+          await shop.engine.superviseRelease(release.id, true)
+        },
+      },
+    ],
+    onEnd(job, outcome) {
+      if (outcome.status === 'succeeded') ports.appEvent(job.subject, 'start', {})
+      else ports.note(job.subject, 'app.start_failed', { error: outcome.failure?.message ?? 'cancelled' })
+    },
+  })
+}
+
+/** Removes everything that belongs to an app; the row goes last, so that a crash leaves something to go on with. */
+function deleteJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<LifecyclePayload, object> {
+  return defineJob<LifecyclePayload, object>({
+    kind: 'app.delete', initial: () => ({}), classify,
+    steps: [
+      { name: 'route', irrevocable: true, run: ({ payload }) => shop.ingress.removeRoute(payload.app_id) },
+      { name: 'containers', irrevocable: true, run: ({ payload }) => shop.engine.removeLabelled({ app: payload.app_id }) },
+      {
+        name: 'images',
+        irrevocable: true,
+        async run({ payload }) {
+          for (const image of await shop.engine.listImages({ app: payload.app_id })) await shop.engine.removeImage(image.id)
+        },
+      },
+      {
+        name: 'files',
+        irrevocable: true,
+        async run({ payload }) {
+          for (const row of shop.deployments.history(payload.app_id, -1, 0).rows) {
+            shop.logs.remove(row.id)
+            rmSync(join(shop.work_directory, row.id), { recursive: true, force: true })
+            const { upload } = JSON.parse(row.request) as DeploymentAsk
+            if (upload) rmSync(join(shop.uploads_directory, upload), { force: true })
+          }
+        },
+      },
+    ],
+    onEnd: (job) => ports.removeApp(job.subject),
+  })
+}
+
+export const lifecycleJobs = (shop: Workshop, ports: LifecyclePorts) => [stopJob(shop, ports), startJob(shop, ports), deleteJob(shop, ports)]

@@ -1,0 +1,26 @@
+import { migrations } from '#migrations'
+import { defineNitroPlugin } from 'nitropack/runtime'
+import { createAdapters } from '#server/adapters'
+import { boot, type Booted, StartError } from '#server/boot'
+import pkg from '../../package.json' with { type: 'json' }
+
+/** Starts the product behind the HTTP server. Requests that come before it is ready are told so. */
+export default defineNitroPlugin((nitro) => {
+  let booted: Booted | undefined
+  const booting = boot({ env: process.env, migrations, version: pkg.version, adapters: createAdapters }).then(
+    (started) => {
+      booted = started
+    },
+    (error: unknown) => {
+      process.stderr.write(`${error instanceof StartError ? `Portreeve cannot start: ${error.message}` : `Portreeve cannot start: ${(error as Error).stack ?? String(error)}`}\n`)
+      process.exit(1)
+    },
+  )
+  nitro.hooks.hook('request', (event) => {
+    event.context.services = booted?.services
+  })
+  nitro.hooks.hook('close', async () => {
+    await booting
+    await booted?.stop()
+  })
+})
