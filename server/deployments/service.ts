@@ -120,8 +120,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
       return release
     }
     const proven = releases.proven(app_id)
-    const live = proven.find((release) => release.id === app.live_release_id)
-    const earlier = proven.find((release) => release.id !== app.live_release_id && (!live || release.created_at < live.created_at))
+    const earlier = proven[proven.findIndex((release) => release.id === app.live_release_id) + 1]
     if (!earlier) throw conflict('There is no earlier release to roll back to.')
     return earlier
   }
