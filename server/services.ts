@@ -53,12 +53,17 @@ export interface Services extends HttpPorts {
   domains: Domains
   system: System
   reconciler: Reconciler
+  /** Forgets what is past its time; returns how much. */
+  cleanup(): { events: number; jobs: number }
 }
 
 const MIB = 1024 * 1024
 /** A build may take this share of the host's memory, so that apps keep the rest. */
 const BUILD_MEMORY_SHARE = 0.5
 const BUILD_TIMEOUT_MS = 1_800_000
+const DAY_MS = 86_400_000
+const EVENTS_KEPT_DAYS = 90
+const JOBS_KEPT_DAYS = 90
 
 /** What one build and one instance may use by default on this host. */
 function defaultsOf() {
@@ -148,10 +153,16 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     db.sql(`INSERT INTO projects (id, name, is_default, created_at, updated_at) VALUES (?, 'default', 1, ?, ?)`).run(id, clock.iso(), clock.iso())
     return id
   }
+  const idempotency = createIdempotency(db, clock, secrets)
   const http: HttpPorts['http'] = {
-    log, locate: (noun, id) => locators[noun]?.(id), default_project, idempotency: createIdempotency(db, clock, secrets),
+    log, locate: (noun, id) => locators[noun]?.(id), default_project, idempotency,
     authenticate: () => { throw new ApiError('UNAUTHORIZED', 'Log in, or send a valid token or API key.') },
     refused: () => undefined, client: (peer) => ({ address: peer, secure: false }),
   }
-  return { kernel, addresses, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, system, reconciler, audit, http }
+  const cleanup = () => {
+    const before = (days: number) => new Date(clock.now() - days * DAY_MS).toISOString()
+    idempotency.prune()
+    return { events: events.prune(before(EVENTS_KEPT_DAYS)), jobs: jobs.repository.prune(before(JOBS_KEPT_DAYS)) }
+  }
+  return { cleanup, kernel, addresses, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, system, reconciler, audit, http }
 }

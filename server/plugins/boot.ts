@@ -2,6 +2,7 @@ import { migrations } from '#migrations'
 import { defineNitroPlugin } from 'nitropack/runtime'
 import { createAdapters } from '#server/adapters'
 import { boot, type Booted, StartError } from '#server/boot'
+import { setRunningServices } from '#server/running'
 import pkg from '../../package.json' with { type: 'json' }
 
 /** Starts the product behind the HTTP server. Requests that come before it is ready are told so. */
@@ -10,6 +11,7 @@ export default defineNitroPlugin((nitro) => {
   const booting = boot({ env: process.env, migrations, version: pkg.version, adapters: createAdapters }).then(
     (started) => {
       booted = started
+      setRunningServices(started.services)
     },
     (error: unknown) => {
       process.stderr.write(`${error instanceof StartError ? `Portreeve cannot start: ${error.message}` : `Portreeve cannot start: ${(error as Error).stack ?? String(error)}`}\n`)
@@ -21,6 +23,7 @@ export default defineNitroPlugin((nitro) => {
   })
   nitro.hooks.hook('close', async () => {
     await booting
+    setRunningServices(undefined)
     await booted?.stop()
   })
 })

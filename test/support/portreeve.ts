@@ -1,0 +1,172 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { get } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ROOT } from './routes.ts'
+
+/** The built server as a user starts it, on a data directory and ports of its own, against the real engine. */
+export interface Portreeve {
+  url: string
+  edge_port: number
+  data_directory: string
+  /** Everything that the server printed. */
+  output(): string
+  pid(): number
+  /** One call as the administrator; the answer's status, body and headers. */
+  call<T = any>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<{ status: number; body: T; headers: Headers }>
+  token(): string
+  /** A request through the edge with this host name. */
+  visit(host: string, path?: string): Promise<{ status: number; body: string }>
+  /** Waits until the app has this status, or the deployment has ended. */
+  untilApp(id: string, status: string | string[]): Promise<any>
+  untilDeployment(id: string): Promise<any>
+  /** kill -9. */
+  kill(): Promise<void>
+  /** Starts again on the same data directory after `kill` or `stop`. */
+  start(env?: Record<string, string>): Promise<void>
+  /** SIGTERM; resolves with the exit code. */
+  stop(): Promise<number | null>
+  /** Stops it and removes its containers, networks, images and data. */
+  dispose(): Promise<void>
+}
+export interface PortreeveOptions {
+  env?: Record<string, string>
+}
+
+export const ADMIN = { email: 'admin@example.test', password: 'correct horse battery staple' }
+const DOCKER = '/usr/bin/docker'
+
+/** A TCP port that is free now. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject).listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+/** Asks until `check` gives something; fails with what it saw last. */
+export async function eventually<T>(what: string, check: () => Promise<T | undefined> | T | undefined, limit_ms = 90_000): Promise<T> {
+  const end = Date.now() + limit_ms
+  let last: unknown
+  while (Date.now() < end) {
+    try {
+      const found = await check()
+      if (found !== undefined) return found
+    } catch (error) {
+      last = error
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error(`${what} did not happen within ${limit_ms / 1000} s.`, { cause: last })
+}
+
+/** Runs the Docker CLI with these arguments. */
+export const docker = (...args: string[]): string => execFileSync(DOCKER, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
+
+export async function startPortreeve(options: PortreeveOptions = {}): Promise<Portreeve> {
+  const entry = join(ROOT, '.output/server/index.mjs')
+  if (!existsSync(entry)) throw new Error('Build the server first: npm run build')
+  const data_directory = mkdtempSync(join(tmpdir(), 'ptr-'))
+  const port = await freePort()
+  const edge_port = await freePort()
+  const https_port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  let child: ChildProcess
+  let output = ''
+  let token = ''
+
+  const call: Portreeve['call'] = async (method, path, body, headers = {}) => {
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), ...(body !== undefined ? { 'content-type': 'application/json' } : {}), ...headers },
+      ...(body !== undefined ? { body: typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body) } : {}),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, body: text.startsWith('{') ? JSON.parse(text) : (text as any) }
+  }
+
+  const start = async (env: Record<string, string> = {}) => {
+    child = spawn(process.execPath, [entry], {
+      cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env.PATH, HOME: process.env.HOME, NODE_ENV: 'production', HOST: '127.0.0.1', PORT: String(port), PORTREEVE_DATA_DIR: data_directory,
+        PORTREEVE_HTTP_PORT: String(edge_port), PORTREEVE_HTTPS_PORT: String(https_port), PORTREEVE_BASE_DOMAIN: 'apps.test',
+        PORTREEVE_ADMIN_EMAIL: ADMIN.email, PORTREEVE_ADMIN_PASSWORD: ADMIN.password, PORTREEVE_LOG_LEVEL: 'debug',
+        ...(process.env.DOCKER_HOST ? { DOCKER_HOST: process.env.DOCKER_HOST } : {}), ...options.env, ...env,
+      },
+    })
+    child.stdout!.on('data', (chunk: Buffer) => { output += chunk.toString() })
+    child.stderr!.on('data', (chunk: Buffer) => { output += chunk.toString() })
+    await eventually(`The server being ready (${output.slice(-2000)})`, async () => {
+      if (child.exitCode !== null) throw new Error(output)
+      return (await fetch(`${url}/readyz`)).status === 200 ? true : undefined
+    })
+    const login = await call('POST', '/api/auth/login', { email: ADMIN.email, password: ADMIN.password })
+    if (login.status !== 200) throw new Error(`Login failed: ${JSON.stringify(login.body)}`)
+    token = login.body.data.token
+  }
+
+  const end = (signal: NodeJS.Signals) => new Promise<number | null>((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve(child.exitCode)
+    child.once('exit', (code) => resolve(code))
+    child.kill(signal)
+    return undefined
+  })
+
+  await start()
+  return {
+    url, edge_port, data_directory, call,
+    output: () => output,
+    pid: () => child.pid!,
+    token: () => token,
+    visit: (host, path = '/') => new Promise((resolve, reject) => {
+      get({ host: '127.0.0.1', port: edge_port, path, agent: false, headers: { host } }, (response) => {
+        let body = ''
+        response.on('data', (chunk: Buffer) => { body += chunk.toString() }).on('end', () => resolve({ status: response.statusCode!, body }))
+      }).on('error', reject)
+    }),
+    untilApp: (id, status) => eventually(`App ${id} being ${String(status)}`, async () => {
+      const { body } = await call('GET', `/api/apps/${id}`)
+      return [status].flat().includes(body.data.status) ? body.data : undefined
+    }, 180_000),
+    untilDeployment: (id) => eventually(`Deployment ${id} ending`, async () => {
+      const { body } = await call('GET', `/api/deployments/${id}`)
+      return body.data.finished_at ? body.data : undefined
+    }, 180_000),
+    kill: async () => void (await end('SIGKILL')),
+    start,
+    stop: () => end('SIGTERM'),
+    async dispose() {
+      const apps = (await call('GET', '/api/apps?per_page=100').catch(() => undefined))?.body?.data ?? []
+      await end('SIGTERM')
+      for (const app of apps as { id: string }[]) removeOf(`portreeve.app=${app.id}`)
+      const edge = docker('ps', '-aq', '--filter', `label=portreeve.edge`).split('\n').filter(Boolean)
+      for (const id of edge) if (docker('inspect', id, '--format', '{{json .Mounts}}').includes(data_directory)) docker('rm', '-f', id)
+      rmSync(data_directory, { recursive: true, force: true })
+    },
+  }
+}
+
+function removeOf(label: string): void {
+  const containers = docker('ps', '-aq', '--filter', `label=${label}`).split('\n').filter(Boolean)
+  if (containers.length > 0) docker('rm', '-f', ...containers)
+  const images = docker('images', '-q', '--filter', `label=${label}`).split('\n').filter(Boolean)
+  if (images.length > 0) docker('rmi', '-f', ...new Set(images))
+}
+
+/** What a test app prints first, and files of small apps that need nothing but their base image. */
+export const nodeApp = (version: string) => ({
+  'package.json': JSON.stringify({ name: 'shop', version: '1.0.0', scripts: { start: 'node server.js' } }),
+  'server.js': `const http = require('node:http')
+http.createServer((request, response) => {
+  response.setHeader('x-version', ${JSON.stringify(version)})
+  response.end(${JSON.stringify(version)})
+}).listen(Number(process.env.PORT), '0.0.0.0', () => console.log(${JSON.stringify(`listening ${version}`)}))
+process.on('SIGTERM', () => process.exit(0))
+`,
+})
+export const readText = (path: string) => readFileSync(path, 'utf8')
