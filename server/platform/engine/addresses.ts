@@ -46,7 +46,8 @@ export function createAddresses(connection: Connection, inspectNetwork: (name: s
       for (let step = 0; step < size; step++) {
         const number = subnet.first + ((start + step) % size)
         const is_dynamic = number >= dynamic.first && number < dynamic.first + rangeSize(dynamic)
-        if (is_dynamic || number === subnet.first || number === subnet.first + size - 1) continue
+        // The ends of a /24 are ordinary addresses here, but old network code takes them for something else.
+        if (is_dynamic || number % 256 === 0 || number % 256 === 255) continue
         const address = formatAddress(number)
         if (taken.has(address) || reserved.has(`${network}/${address}`) || refused.has(address)) continue
         reserved.add(`${network}/${address}`)

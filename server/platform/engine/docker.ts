@@ -33,9 +33,11 @@ export function createDockerEngine(options: DockerEngineOptions = {}): Engine {
   const containers = createContainers(connection)
   const networks = createNetworks(connection)
   const images = createImages(connection)
-  const releases = createReleases(containers, createAddresses(connection, networks.named))
   const open = new AbortController()
   const whileOpen = (signal?: AbortSignal) => (signal ? AbortSignal.any([signal, open.signal]) : open.signal)
+
+  const logs: Engine['logs'] = (instance_id, log_options, signal) => containerLogs(connection, containers, instance_id, log_options, whileOpen(signal))
+  const releases = createReleases(containers, createAddresses(connection, networks.named), logs)
 
   return {
     version,
@@ -51,7 +53,7 @@ export function createDockerEngine(options: DockerEngineOptions = {}): Engine {
     removeRelease: releases.remove,
     instances: containers.instances,
     runOnce: createOneOffs(connection, containers),
-    logs: (instance_id, log_options, signal) => containerLogs(connection, containers, instance_id, log_options, whileOpen(signal)),
+    logs,
     stats: createStats(connection),
     events: (signal) => containerEvents(connection, whileOpen(signal)),
     async removeLabelled(labels) {

@@ -25,7 +25,8 @@ export interface Engine {
 
   /**
    * Makes sure that exactly `replicas` containers of an immutable release exist and run; adopts those that a crashed
-   * attempt left (names derive from release id and index). Does not wait for readiness.
+   * attempt left (names derive from release id and index). Does not wait for readiness: an instance that was started may
+   * have exited already. Throws `start_failed` where the engine says that the command cannot be run.
    */
   ensureRelease(spec: ReleaseSpec, signal: AbortSignal): Promise<Instance[]>
   /** Lets the engine restart a release's containers after a crash or a reboot (on after the soak; off while a rollout watches). */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Instance, RunOnceSpec, RunResult } from './engine.ts'
+import type { Instance, LogLine, RunOnceSpec, RunResult } from './engine.ts'
 
 /** How the fake engine treats an image: whatever is left out goes well. */
 export interface FakeBehaviour {
@@ -11,8 +11,8 @@ export interface FakeBehaviour {
   pull?: 'missing' | 'denied' | 'unavailable' | 'hang'
   /** What happens at start; `refused` is a command that cannot be run, `exits` one that ends at once. */
   start?: 'listens' | 'never_listens' | 'exits' | 'refused'
-  /** Lines that an instance prints when it starts. */
-  start_log?: string[]
+  /** Lines that an instance prints when it starts; plain texts go to stdout. */
+  start_log?: (string | Pick<LogLine, 'stream' | 'text'>)[]
   /** A started instance listens only after this time. */
   ready_after_ms?: number
   /** A started instance dies by itself after this time. */

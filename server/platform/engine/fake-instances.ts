@@ -43,7 +43,10 @@ export function createFakeInstances(images: FakeImages, networks: ReadonlyMap<st
     delete instance.record.exit_code
     delete instance.record.finished_at
     emit('start', instance)
-    for (const text of behaviour.start_log ?? []) printLine(instance, text)
+    for (const line of behaviour.start_log ?? []) {
+      if (typeof line === 'string') printLine(instance, line)
+      else printLine(instance, line.text, line.stream)
+    }
     if (behaviour.start === 'exits') return die(instance, behaviour.exit_code ?? 1)
     if (behaviour.start === 'never_listens') assignAddress(instance)
     else if (behaviour.ready_after_ms) {

@@ -5,7 +5,7 @@ import type { Containers } from './containers.ts'
 import { EngineError, type RunOnceSpec, type RunResult } from './engine.ts'
 import { aborted } from './failures.ts'
 import { isManaged } from './labels.ts'
-import { startError } from './start-failure.ts'
+import { initError, startError } from './start-failure.ts'
 
 /** After the end of a command, its last lines may take this long to arrive. */
 const LOG_TAIL_MS = 3_000
@@ -21,7 +21,11 @@ export function createOneOffs(connection: Connection, containers: Containers) {
 
   /** Hands on log lines until the container has ended and its log is read. */
   async function follow(id: string, spec: RunOnceSpec, signal: AbortSignal): Promise<void> {
-    for await (const line of containerLogs(connection, containers, id, { follow: true }, signal)) spec.onLog(line)
+    for await (const line of containerLogs(connection, containers, id, { follow: true }, signal)) {
+      const failure = initError(line.text)
+      if (failure) throw failure
+      spec.onLog(line)
+    }
   }
 
   const ended = (id: string, signal: AbortSignal) => connection.call({
@@ -44,7 +48,9 @@ export function createOneOffs(connection: Connection, containers: Containers) {
       clearTimeout(timer)
     }
     const late = setTimeout(abort, timed_out ? 0 : LOG_TAIL_MS)
-    await following.finally(() => {
+    await following.catch((error: unknown) => {
+      if (!stop.signal.aborted) throw error
+    }).finally(() => {
       clearTimeout(late)
       signal.removeEventListener('abort', abort)
     })

@@ -2,16 +2,24 @@ import type { Addresses } from './addresses.ts'
 import { eachLimited } from './concurrency.ts'
 import { containerBody, specFingerprint } from './container-body.ts'
 import { type ContainerInfo, type Containers, toInstance } from './containers.ts'
-import { EngineError, type Instance, type ReleaseSpec } from './engine.ts'
+import { type Engine, EngineError, type Instance, type ReleaseSpec } from './engine.ts'
 import { aborted } from './failures.ts'
 import { isManaged, ownLabel } from './labels.ts'
-import { startError } from './start-failure.ts'
+import { INIT_EXIT_CODES, initError, startError } from './start-failure.ts'
 
 const PARALLEL_STARTS = 4
 const ADDRESS_ATTEMPTS = 8
 
 /** Groups of replicas: made, adopted, supervised and removed as one. */
-export function createReleases(containers: Containers, addresses: Addresses) {
+export function createReleases(containers: Containers, addresses: Addresses, logs: Engine['logs']) {
+  /** Throws when the container ended at once because its program cannot be run; other exits are the caller's to judge. */
+  async function explainExit(id: string, signal: AbortSignal): Promise<void> {
+    for await (const line of logs(id, { tail: 5 }, signal)) {
+      const failure = initError(line.text)
+      if (failure) throw failure
+    }
+  }
+
   /** Creates the container of one index with a fixed address; removes what a crashed attempt left half-done under its name. */
   async function create(spec: ReleaseSpec, index: number, refused: ReadonlySet<string>, signal: AbortSignal): Promise<ContainerInfo> {
     const name = `${spec.release_id}-${index}`
@@ -46,7 +54,9 @@ export function createReleases(containers: Containers, addresses: Addresses) {
       if (current.State.Running) return toInstance(current)
       try {
         await containers.start(current.Id, signal)
-        return toInstance(await existing(containers, current.Id))
+        const started = await existing(containers, current.Id)
+        if (!started.State.Running && INIT_EXIT_CODES.includes(started.State.ExitCode)) await explainExit(started.Id, signal)
+        return toInstance(started)
       } catch (error) {
         const address = Object.values(current.NetworkSettings.Networks ?? {})[0]?.IPAMConfig?.IPv4Address
         if (attempt >= ADDRESS_ATTEMPTS || !saysAddressTaken(error)) throw startError(error)
