@@ -1,0 +1,90 @@
+import { layoutStages } from './layout.ts'
+import { DetectionError, type BuildOverrides, type BuildPlan, type Explanation, type SourceTree } from './plan.ts'
+import { renderDockerfile } from './render-dockerfile.ts'
+import { declaredExplanations, declaredSettings, type DeclaredSettings } from './repository-settings.ts'
+import { findDockerfile, planDockerfile } from './stacks/dockerfile.ts'
+import { STACKS } from './stacks/index.ts'
+import type { Commands, Stack, StackProposal } from './stacks/stack.ts'
+import { undetected } from './undetected.ts'
+
+/** What a caller may declare: the app's settings, and the names of build arguments that generated Dockerfiles must accept. */
+export interface DetectOptions extends BuildOverrides {
+  build_args?: readonly string[]
+}
+
+/**
+ * Works out how a folder is built and run. Looks at files only and runs nothing. For an app in a sub-folder hand in
+ * `tree.sub(folder)`. Throws a DetectionError, and nothing else, when the folder is not understood.
+ */
+export function detect(tree: SourceTree, overrides: DetectOptions = {}): BuildPlan {
+  try {
+    return detectPlan(tree, overrides)
+  } catch (error) {
+    if (error instanceof DetectionError) throw error
+    const reason = error instanceof Error ? error.message : 'unknown'
+    throw new DetectionError(`The files of the repository could not be turned into a build: ${reason}`, 'Add a Dockerfile, or set the stack and the commands of the app.', [])
+  }
+}
+
+function detectPlan(tree: SourceTree, overrides: DetectOptions): BuildPlan {
+  const declared = declaredSettings(tree, overrides)
+  const own_dockerfile = findDockerfile(tree, declared)
+  if (own_dockerfile !== undefined) return planDockerfile(tree, declared, own_dockerfile)
+  const stack = chooseStack(tree, declared)
+  if (stack === undefined) throw undetected(tree, (folder) => STACKS.find((candidate) => candidate.detect(folder))?.name)
+  const version_request = declared.version === undefined ? undefined : { wanted: declared.version.value, source: declared.version.source }
+  return finish(stack.plan({ tree, declared, version_request }), declared, overrides.build_args ?? [])
+}
+
+function chooseStack(tree: SourceTree, declared: DeclaredSettings): Stack | undefined {
+  if (declared.stack === undefined) return STACKS.find((stack) => stack.detect(tree))
+  const { value, source } = declared.stack
+  // Two descriptors may share a slug, such as a site's generator and its plain files: the one that fits is meant.
+  const named = STACKS.filter((stack) => stack.name === value)
+  if (named.length > 0) return named.find((stack) => stack.detect(tree)) ?? named.at(-1)
+  const names = new Set(STACKS.map((stack) => stack.name))
+  throw new DetectionError(`There is no stack ${JSON.stringify(value.slice(0, 60))} (from ${source}).`, `Known stacks: ${[...names].join(', ')}, dockerfile.`, [])
+}
+
+function finish(proposal: StackProposal, declared: DeclaredSettings, build_args: readonly string[]): BuildPlan {
+  const start_command = declared.start_command?.value ?? proposal.start_command
+  const commands: Commands = {
+    install: declared.install_command?.value ?? proposal.install_command,
+    build: declared.build_command?.value ?? proposal.build_command,
+    start: start_command,
+    own_start: declared.start_command === undefined,
+    port: declared.port?.value ?? proposal.port,
+    build_args: build_args.filter((name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)),
+  }
+  const layout = { ...proposal.layout(commands), build_args: commands.build_args }
+  if (layout.start === null && layout.static_site === undefined) throw withoutStart(proposal)
+  return {
+    stack: proposal.stack,
+    framework: proposal.framework,
+    version: proposal.version,
+    package_manager: proposal.package_manager,
+    install_command: commands.install,
+    build_command: commands.build,
+    start_command: start_command,
+    release_command: declared.release_command?.value ?? proposal.release_command,
+    port: commands.port,
+    health_check: declared.health_check?.value ?? proposal.health_check,
+    dockerfile: renderDockerfile(layoutStages(layout)),
+    cron_jobs: declared.cron_jobs?.value ?? [],
+    explanation: mergeExplanations(declaredExplanations(declared), proposal.explanation),
+  }
+}
+
+/** One row per field, the declared one first. */
+function mergeExplanations(declared: Explanation[], detected: Explanation[]): Explanation[] {
+  const known = new Set(declared.map(({ field }) => field).filter((field) => field !== 'version'))
+  return [...declared, ...detected.filter(({ field }) => !known.has(field))]
+}
+
+function withoutStart(proposal: StackProposal): DetectionError {
+  return new DetectionError(
+    `This looks like ${proposal.framework ?? proposal.stack}, but nothing says how to start it.`,
+    'Set the start command of the app, or add a line `web: <command>` to a file named Procfile.',
+    ['Procfile', 'portreeve.json'],
+  )
+}

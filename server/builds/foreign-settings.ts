@@ -1,0 +1,78 @@
+import type { SourceTree } from './plan.ts'
+import type { SettingValues } from './repository-settings.ts'
+import { asFields, at, listAt, readJson, readToml, readYaml, textAt } from './text-formats.ts'
+
+/** One file of another platform and what it declares in our words. */
+interface ForeignSettings { source: string; values: Partial<SettingValues> }
+
+/** `app.json` of Heroku and Dokku: cron jobs and the probe of the web process. */
+export function appJsonSettings(tree: SourceTree): Partial<SettingValues> {
+  const app = readJson(tree, 'app.json')
+  if (app === undefined || at(app, 'expo') !== undefined) return {}
+  const jobs = Array.isArray(at(app, 'cron')) ? (at(app, 'cron') as unknown[]) : []
+  const cron_jobs = jobs.slice(0, 50).flatMap((job) => {
+    const schedule = textAt(job, 'schedule')
+    const command = textAt(job, 'command')
+    return schedule !== undefined && command !== undefined ? [{ schedule, command }] : []
+  })
+  const checks = at(app, 'healthchecks', 'web')
+  const paths = Array.isArray(checks) ? checks.map((check) => textAt(check, 'path')) : []
+  return { cron_jobs: cron_jobs.length > 0 ? cron_jobs : undefined, health_check: httpCheck(paths.find((path) => path !== undefined)) }
+}
+
+/** Files of other platforms, most specific first. Only what means the same here is taken: start, release, port and probe. */
+export function foreignSettings(tree: SourceTree): ForeignSettings[] {
+  return READERS.filter(({ source }) => tree.has(source)).map(({ source, read }) => ({ source, values: read(tree, source) }))
+}
+
+const READERS: readonly { source: string; read(tree: SourceTree, source: string): Partial<SettingValues> }[] = [
+  { source: 'railway.json', read: (tree, source) => railway(readJson(tree, source)) },
+  { source: 'railway.toml', read: (tree, source) => railway(readToml(tree, source)) },
+  { source: 'railpack.json', read: (tree, source) => ({ start_command: textAt(readJson(tree, source), 'deploy', 'startCommand') }) },
+  { source: 'nixpacks.toml', read: (tree, source) => nixpacks(readToml(tree, source)) },
+  { source: 'nixpacks.json', read: (tree, source) => nixpacks(readJson(tree, source)) },
+  { source: 'fly.toml', read: (tree, source) => fly(readToml(tree, source)) },
+  { source: 'render.yaml', read: (tree, source) => render(readYaml(tree, source)) },
+  { source: 'heroku.yml', read: (tree, source) => heroku(readYaml(tree, source)) },
+]
+
+function railway(file: unknown): Partial<SettingValues> {
+  const release = at(file, 'deploy', 'preDeployCommand')
+  return {
+    build_command: textAt(file, 'build', 'buildCommand'),
+    start_command: textAt(file, 'deploy', 'startCommand'),
+    release_command: Array.isArray(release) ? listAt(file, 'deploy', 'preDeployCommand').join(' && ') : textAt(file, 'deploy', 'preDeployCommand'),
+    health_check: httpCheck(textAt(file, 'deploy', 'healthcheckPath')),
+  }
+}
+
+function nixpacks(file: unknown): Partial<SettingValues> {
+  const build = listAt(file, 'phases', 'build', 'cmds').filter((line) => line !== '...')
+  return { start_command: textAt(file, 'start', 'cmd') ?? textAt(file, 'start'), build_command: build.length > 0 ? build.join(' && ') : undefined }
+}
+
+function fly(file: unknown): Partial<SettingValues> {
+  const services = at(file, 'services')
+  const port = at(file, 'http_service', 'internal_port') ?? at(Array.isArray(services) ? services[0] : undefined, 'internal_port')
+  return {
+    release_command: textAt(file, 'deploy', 'release_command'),
+    port: typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536 ? port : undefined,
+  }
+}
+
+/** The one web service of a blueprint in the root; with several it is not known which one this app is. */
+function render(file: unknown): Partial<SettingValues> {
+  const services = at(file, 'services')
+  const web = (Array.isArray(services) ? services : []).filter((service) => textAt(service, 'type') === 'web')
+  const service = asFields(web[0])
+  if (web.length !== 1 || service === undefined || textAt(service, 'rootDir') !== undefined || textAt(service, 'runtime') === 'docker') return {}
+  return { start_command: textAt(service, 'startCommand'), release_command: textAt(service, 'preDeployCommand'), health_check: httpCheck(textAt(service, 'healthCheckPath')) }
+}
+
+function heroku(file: unknown): Partial<SettingValues> {
+  return { start_command: textAt(file, 'run', 'web') ?? textAt(file, 'run', 'web', 'command') }
+}
+
+function httpCheck(path: string | undefined): { type: 'http'; path: string } | undefined {
+  return path !== undefined && /^\/[^\s#]{0,500}$/.test(path) ? { type: 'http', path } : undefined
+}

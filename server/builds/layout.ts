@@ -1,0 +1,151 @@
+import { baseImage } from './base-images.ts'
+import { staticServerSteps, type StaticSite } from './static-server.ts'
+import { isCopyable, type Instruction, type Stage } from './render-dockerfile.ts'
+
+/** The user of every app: a number of its own, never root, the same in all images so that volumes keep their owner. */
+export const APP_OWNER = '10001:10001'
+const HOME = '/home/portreeve'
+const WORK = '/app'
+
+/** How one app is built and run, as data. One function turns it into stages. */
+export interface BuildLayout {
+  build_image: string
+  /** Image of the finished app; ignored for a static site, which nginx serves. */
+  runtime_image: string
+  /** Debian packages for building and for running. */
+  build_packages?: readonly string[]
+  runtime_packages?: readonly string[]
+  /** Lines of ours that prepare the build image; they run before anything of the repository is copied. */
+  build_setup?: readonly string[]
+  /** Lines of ours that prepare the finished image, as root, before the app is copied. */
+  runtime_setup?: readonly string[]
+  /** Programs taken from another image before anything else runs. */
+  build_copies?: readonly { image: string; from: string; to: string }[]
+  build_env?: Readonly<Record<string, string>>
+  /** Set once dependencies are installed: `NODE_ENV=production` earlier would leave out build tools. */
+  late_build_env?: Readonly<Record<string, string>>
+  runtime_env?: Readonly<Record<string, string>>
+  /** Files that decide what is installed; copied first, so that a change of source keeps the layer of dependencies. Empty: everything is copied first. */
+  manifests: readonly string[]
+  /** Lines around the user's commands that are ours. */
+  before_install?: readonly string[]
+  install: string | null
+  after_install?: readonly string[]
+  before_build?: readonly string[]
+  build: string | null
+  after_build?: readonly string[]
+  /** A Node toolchain beside the app's own, for assets. */
+  node_assets?: NodeAssets
+  /** Folder of the app below the repository where install, build and start run. */
+  directory?: string
+  /** What the finished image takes from the build; the default is the work folder. */
+  keep?: readonly { from: string; to: string }[]
+  start: string | null
+  /** Folder below the work folder in which the app starts. */
+  start_directory?: string
+  static_site?: StaticSite
+  stop_signal?: string
+  port: number
+  /** Names of build arguments that the user sets. */
+  build_args?: readonly string[]
+}
+
+/** Front-end assets of an app that is not written for Node. */
+export interface NodeAssets {
+  image: string
+  setup: readonly string[]
+  manifests: readonly string[]
+  install: string
+  build: string | null
+}
+
+/** Stages of a layout: `build`, and `app` which takes the result. */
+export function layoutStages(layout: BuildLayout): Stage[] {
+  const build: Stage = { name: 'build', image: layout.build_image, instructions: buildSteps(layout) }
+  if (layout.static_site !== undefined) {
+    return [build, { name: 'app', image: baseImage('static'), instructions: staticServerSteps(layout.static_site, layout.port, 'build', APP_OWNER) }]
+  }
+  return [build, { name: 'app', image: layout.runtime_image, instructions: runtimeSteps(layout) }]
+}
+
+function buildSteps(layout: BuildLayout): Instruction[] {
+  const steps: Instruction[] = []
+  const run = (lines: readonly string[] = []) => steps.push(...lines.map((line): Instruction => ({ kind: 'run', line })))
+  const env = (values: Readonly<Record<string, string>> = {}) => Object.keys(values).length > 0 && steps.push({ kind: 'env', values })
+  run(aptInstall(layout.build_packages))
+  if (layout.node_assets !== undefined) steps.push(...nodeToolchain(layout.node_assets))
+  steps.push(...(layout.build_copies ?? []).map(({ image, from, to }): Instruction => ({ kind: 'copy', from: image, sources: [from], target: to })))
+  env(layout.build_env)
+  run(layout.build_setup)
+  steps.push({ kind: 'workdir', path: WORK })
+  steps.push(...(layout.build_args ?? []).map((name): Instruction => ({ kind: 'arg', name })))
+  const manifests = [...layout.manifests, ...(layout.node_assets?.manifests ?? [])]
+  // Without an install step of its own, or with a manifest that COPY cannot name, there is no layer to save.
+  const early = manifests.length > 0 && layout.install !== null && manifests.every(isCopyable)
+  if (early) steps.push(...copyByFolder(manifests))
+  else steps.push({ kind: 'copy', sources: ['.'], target: './' })
+  inFolder(steps, layout.directory, () => {
+    run(layout.before_install)
+    if (layout.install !== null) run([layout.install])
+    run(layout.after_install)
+  })
+  if (layout.node_assets !== undefined && (early || manifests.length > 0)) run([layout.node_assets.install])
+  if (early) steps.push({ kind: 'copy', sources: ['.'], target: './' })
+  env(layout.late_build_env)
+  inFolder(steps, layout.directory, () => {
+    run(layout.before_build)
+    if (layout.node_assets?.build != null) run([layout.node_assets.build])
+    if (layout.build !== null) run([layout.build])
+    run(layout.after_build)
+  })
+  return steps
+}
+
+function inFolder(steps: Instruction[], folder: string | undefined, add: () => void): void {
+  if (folder === undefined || folder === '' || !/^[A-Za-z0-9._/@+-]+$/.test(folder)) return add()
+  steps.push({ kind: 'workdir', path: `${WORK}/${folder}` })
+  add()
+  steps.push({ kind: 'workdir', path: WORK })
+}
+
+function nodeToolchain(assets: NodeAssets): Instruction[] {
+  return [
+    { kind: 'copy', from: assets.image, sources: ['/usr/local/bin/node'], target: '/usr/local/bin/' },
+    { kind: 'copy', from: assets.image, sources: ['/usr/local/lib/node_modules'], target: '/usr/local/lib/node_modules' },
+    { kind: 'run', line: 'ln -sf ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm && ln -sf ../lib/node_modules/npm/bin/npx-cli.js /usr/local/bin/npx' },
+    ...assets.setup.map((line): Instruction => ({ kind: 'run', line })),
+  ]
+}
+
+/** COPY flattens folders, so manifests are copied folder by folder. */
+function copyByFolder(paths: readonly string[]): Instruction[] {
+  const folders = new Map<string, string[]>()
+  for (const path of new Set(paths)) {
+    const folder = path.includes('/') ? path.slice(0, path.lastIndexOf('/') + 1) : ''
+    folders.set(folder, [...(folders.get(folder) ?? []), path])
+  }
+  return [...folders].map(([folder, sources]) => ({ kind: 'copy', sources, target: `./${folder}` }))
+}
+
+function runtimeSteps(layout: BuildLayout): Instruction[] {
+  const steps: Instruction[] = aptInstall(layout.runtime_packages).map((line): Instruction => ({ kind: 'run', line }))
+  steps.push({ kind: 'run', line: `useradd --create-home --home-dir ${HOME} --uid 10001 --user-group --shell /bin/sh portreeve` })
+  steps.push(...(layout.runtime_setup ?? []).map((line): Instruction => ({ kind: 'run', line })))
+  steps.push({ kind: 'env', values: { HOME, PORT: String(layout.port), HOST: '0.0.0.0', ...layout.runtime_env } })
+  steps.push({ kind: 'workdir', path: WORK })
+  for (const { from, to } of layout.keep ?? [{ from: WORK, to: WORK }]) {
+    steps.push({ kind: 'copy', from: 'build', owner: APP_OWNER, sources: [from], target: to })
+  }
+  const folder = layout.start_directory ?? ''
+  if (folder !== '' && /^[A-Za-z0-9._/@+-]+$/.test(folder)) steps.push({ kind: 'workdir', path: `${WORK}/${folder}` })
+  steps.push({ kind: 'user', name: APP_OWNER }, { kind: 'expose', port: layout.port })
+  if (layout.stop_signal !== undefined) steps.push({ kind: 'stop_signal', name: layout.stop_signal })
+  if (layout.start !== null) steps.push({ kind: 'start', line: layout.start })
+  return steps
+}
+
+function aptInstall(packages: readonly string[] = []): string[] {
+  if (packages.length === 0) return []
+  const names = [...new Set(packages)].sort().join(' ')
+  return [`apt-get update && apt-get install -y --no-install-recommends ${names} && rm -rf /var/lib/apt/lists`]
+}

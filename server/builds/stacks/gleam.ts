@@ -1,0 +1,27 @@
+import { readToml, textAt } from '../text-formats.ts'
+import { toolVersion } from '../versions.ts'
+import { compiledStack } from './compiled.ts'
+
+/** Gleam on Erlang: the exported shipment. */
+export const gleam = compiledStack({
+  name: 'gleam',
+  help: 'A gleam.toml.',
+  looked_for: ['gleam.toml'],
+  detect: (tree) => tree.has('gleam.toml'),
+  image: 'gleam',
+  versions: (tree) => [toolVersion(tree, 'gleam'), wanted(textAt(readToml(tree, 'gleam.toml'), 'gleam'))],
+  facts: (tree) => ({
+    framework: /\bwisp\b/.test(tree.read('gleam.toml') ?? '') ? 'wisp' : /\bmist\b/.test(tree.read('gleam.toml') ?? '') ? 'mist' : null,
+    package_manager: 'gleam',
+    install: 'gleam deps download',
+    build: 'gleam export erlang-shipment',
+    start: '/bin/sh /app/build/erlang-shipment/entrypoint.sh run',
+    port: 8000,
+    source: 'gleam.toml',
+    manifests: ['gleam.toml', 'manifest.toml'].filter((path) => tree.has(path)),
+  }),
+})
+
+function wanted(range: string | undefined) {
+  return range === undefined ? undefined : { wanted: range, source: 'gleam.toml' }
+}

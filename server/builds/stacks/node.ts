@@ -1,0 +1,11 @@
+import type { Stack } from './stack.ts'
+import { planNode } from './node/plan.ts'
+
+/** Everything with a package.json that no other stack claims: servers, and front ends that become static sites. */
+export const node: Stack = {
+  name: 'node',
+  help: 'A package.json in the root.',
+  looked_for: ['package.json'],
+  detect: (tree) => tree.has('package.json'),
+  plan: (context) => planNode(context, 'node'),
+}

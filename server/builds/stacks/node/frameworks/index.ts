@@ -1,0 +1,46 @@
+import type { NodeApp } from '../manifest.ts'
+import { angular } from './angular.ts'
+import { astro } from './astro.ts'
+import type { NodeFramework } from './framework.ts'
+import { nestjs } from './nestjs.ts'
+import { nextjs } from './nextjs.ts'
+import { analog, nitro, solidStart, tanstackStart } from './nitro-based.ts'
+import { nuxt } from './nuxt.ts'
+import { reactRouter, remix } from './react-router.ts'
+import { qwik, servers } from './servers.ts'
+import { staticSites } from './static-sites.ts'
+import { sveltekit } from './sveltekit.ts'
+
+/** Frameworks that own the whole app: their plan holds whatever else the package depends on. */
+const META: readonly NodeFramework[] = [
+  tanstackStart, solidStart, analog, remix, reactRouter, sveltekit, qwik, astro, nextjs, nuxt, angular,
+]
+
+/**
+ * The order, and why: meta-frameworks first, since each brings Vite, webpack or Express along; then API servers, when the
+ * package starts one; then generators of files, whose development server is no server to deploy; then servers again, for
+ * packages that have one without a start script.
+ */
+export function frameworkOf(app: NodeApp): NodeFramework | undefined {
+  const meta = META.find((framework) => framework.detect(app))
+  if (meta !== undefined) return meta
+  const server = [nestjs, ...servers, nitro].find((framework) => framework.detect(app))
+  const site = staticSites.find((framework) => framework.detect(app))
+  if (site !== undefined && !startsServer(app, site.name)) return server !== undefined && ownsTheApp(server.name) ? server : site
+  return server ?? (site === undefined || startsServer(app, site.name) ? undefined : site)
+}
+
+/** Servers that bring a bundler for their own admin pages. */
+function ownsTheApp(name: string): boolean {
+  return ['adonis', 'strapi', 'keystone', 'directus', 'medusa', 'redwood', 'waku', 'blitz', 'nestjs', 'nitro', 'feathers', 'sails', 'loopback', 'mastra'].includes(name)
+}
+
+const SERVER_START = /(?:^|[;&|]\s*|\bcross-env(?:-shell)?\s+(?:\w+=\S+\s+){0,9}|^(?:\w+=\S+\s+){1,9})(?:node|tsx|ts-node|ts-node-dev|nodemon|bun|babel-node|pm2|pm2-runtime|forever|fastify)\s/
+const DEVELOPMENT_SERVER = /scripts\/start|webpack-dev-server|dev-server|vite|react-scripts|vue-cli-service|\bng\b|http-server|live-server|\bserve\b/
+
+/** Whether the start script runs a program of the package's own, rather than the development server of a bundler. */
+export function startsServer(app: NodeApp, site: string): boolean {
+  const start = (app.manifest.scripts.get('start') ?? app.manifest.scripts.get('start:prod') ?? '').trim()
+  if (site === 'storybook') return start !== ''
+  return SERVER_START.test(start) && !DEVELOPMENT_SERVER.test(start)
+}

@@ -1,0 +1,102 @@
+import { configText, majorOf, uses, type NodeApp } from '../manifest.ts'
+import { folderOf } from '../../../tree-queries.ts'
+import type { FrameworkPlan, NodeFramework } from './framework.ts'
+
+/** A generator whose facts fit on one line. */
+interface Generator {
+  name: string
+  packages: readonly string[]
+  build: string
+  output: string | ((app: NodeApp) => string)
+  fallback: 'spa' | 'pages'
+  /** Major version of the first package below which a current Node breaks the build. */
+  modern_since?: number
+}
+
+/** Generators and bundlers that leave files. Those that bring another one along (Gatsby has webpack, VitePress has Vite) stand first. */
+const GENERATORS: readonly Generator[] = [
+  { name: 'gatsby', packages: ['gatsby'], build: 'gatsby build', output: 'public', fallback: 'pages', modern_since: 4 },
+  { name: 'docusaurus', packages: ['@docusaurus/core'], build: 'docusaurus build', output: 'build', fallback: 'pages', modern_since: 2 },
+  { name: 'eleventy', packages: ['@11ty/eleventy'], build: 'eleventy', output: eleventyOutput, fallback: 'pages' },
+  { name: 'vitepress', packages: ['vitepress'], build: 'vitepress build', output: (app) => besideConfig(app, '.vitepress', 'dist'), fallback: 'pages' },
+  { name: 'vuepress', packages: ['vuepress'], build: 'vuepress build', output: (app) => besideConfig(app, '.vuepress', 'dist'), fallback: 'pages', modern_since: 2 },
+  { name: 'hexo', packages: ['hexo'], build: 'hexo generate', output: 'public', fallback: 'pages' },
+  { name: 'gridsome', packages: ['gridsome'], build: 'gridsome build', output: 'dist', fallback: 'pages', modern_since: 99 },
+  { name: 'observable', packages: ['@observablehq/framework'], build: 'observable build', output: 'dist', fallback: 'pages' },
+  { name: 'metalsmith', packages: ['metalsmith'], build: 'node metalsmith.js', output: 'build', fallback: 'pages' },
+  { name: 'create-react-app', packages: ['react-scripts', 'react-scripts-ts', 'react-app-rewired', '@craco/craco'], build: 'react-scripts build', output: 'build', fallback: 'spa', modern_since: 5 },
+  { name: 'vue-cli', packages: ['@vue/cli-service'], build: 'vue-cli-service build', output: vueOutput, fallback: 'spa', modern_since: 5 },
+  { name: 'quasar', packages: ['@quasar/app-vite', '@quasar/app-webpack', '@quasar/app'], build: 'quasar build', output: 'dist/spa', fallback: 'spa' },
+  { name: 'ember', packages: ['ember-cli'], build: 'ember build --environment=production', output: 'dist', fallback: 'spa', modern_since: 4 },
+  { name: 'preact', packages: ['preact-cli'], build: 'preact build', output: 'build', fallback: 'spa', modern_since: 4 },
+  { name: 'stencil', packages: ['@stencil/core'], build: 'stencil build', output: 'www', fallback: 'spa' },
+  { name: 'umi', packages: ['umi', '@umijs/max'], build: 'umi build', output: 'dist', fallback: 'spa' },
+  { name: 'expo', packages: ['expo'], build: 'expo export --platform web', output: 'dist', fallback: 'spa' },
+  { name: 'slidev', packages: ['@slidev/cli'], build: 'slidev build', output: 'dist', fallback: 'spa' },
+  { name: 'rsbuild', packages: ['@rsbuild/core'], build: 'rsbuild build', output: 'dist', fallback: 'spa' },
+  { name: 'farm', packages: ['@farmfe/core'], build: 'farm build', output: 'dist', fallback: 'spa' },
+  { name: 'parcel', packages: ['parcel', 'parcel-bundler'], build: 'parcel build', output: parcelOutput, fallback: 'spa', modern_since: 2 },
+  { name: 'snowpack', packages: ['snowpack'], build: 'snowpack build', output: 'build', fallback: 'spa' },
+  { name: 'vite', packages: ['vite', 'rolldown-vite', 'vite-plus'], build: 'vite build', output: viteOutput, fallback: 'spa' },
+  { name: 'brunch', packages: ['brunch'], build: 'brunch build --production', output: 'public', fallback: 'spa' },
+  { name: 'storybook', packages: ['storybook'], build: 'storybook build', output: 'storybook-static', fallback: 'pages' },
+]
+
+/** The table as frameworks. */
+export const staticSites: readonly NodeFramework[] = GENERATORS.map((generator) => ({
+  name: generator.name,
+  detect: (app: NodeApp) => uses(app, ...generator.packages),
+  plan: (app: NodeApp): FrameworkPlan => ({
+    kind: 'static',
+    build: generator.build,
+    output: typeof generator.output === 'string' ? generator.output : generator.output(app),
+    fallback: generator.fallback,
+    node: isOld(app, generator) ? '16' : undefined,
+  }),
+}))
+
+function isOld(app: NodeApp, { packages, modern_since }: Generator): boolean {
+  const major = majorOf(app, packages[0]!)
+  return modern_since !== undefined && major !== undefined && major < modern_since
+}
+
+const FOLDER = '([A-Za-z0-9._/-]{1,80})'
+
+function setting(text: string, key: string): string | undefined {
+  return new RegExp(`\\b${key}['"]?\\s{0,9}:\\s{0,9}['"\`]${FOLDER}['"\`]`).exec(text)?.[1]?.replace(/^\.\/|\/$/g, '')
+}
+
+function option(script: string | undefined, ...names: string[]): string | undefined {
+  return new RegExp(`(?:^|\\s)(?:${names.join('|')})[ =]['"]?${FOLDER}`).exec(script ?? '')?.[1]?.replace(/^\.\/|\/$/g, '')
+}
+
+function viteOutput(app: NodeApp): string {
+  const config = configText(app.tree, 'vite.config')
+  const written = option(app.manifest.scripts.get('build'), '--outDir') ?? setting(config, 'outDir')
+  const root = setting(config, 'root')
+  if (written === undefined) return root === undefined ? 'dist' : `${root}/dist`
+  if (root === undefined || !written.startsWith('..')) return root === undefined ? written : `${root}/${written}`
+  return written.replace(/^(\.\.\/)+/, '')
+}
+
+function eleventyOutput(app: NodeApp): string {
+  const text = ['eleventy.config', '.eleventy'].map((name) => configText(app.tree, name)).join('\n')
+  return option(app.manifest.scripts.get('build'), '--output') ?? /dir['"]?\s{0,9}:\s{0,9}\{[^}]{0,400}?output['"]?\s{0,9}:\s{0,9}['"]([A-Za-z0-9._/-]{1,80})/.exec(text)?.[1]?.replace(/^\.\//, '') ?? '_site'
+}
+
+function parcelOutput(app: NodeApp): string {
+  return option(app.manifest.scripts.get('build'), '--dist-dir', '-d', '--out-dir') ?? 'dist'
+}
+
+function vueOutput(app: NodeApp): string {
+  return setting(configText(app.tree, 'vue.config'), 'outputDir') ?? 'dist'
+}
+
+/** VitePress and VuePress build next to their configuration, wherever the documents are. */
+function besideConfig(app: NodeApp, folder: string, output: string): string {
+  const config = app.tree.files().find((path) => path.startsWith(`${folder}/`) || path.includes(`/${folder}/`))
+  if (config === undefined) return `${folder}/${output}`
+  const parts = folderOf(config).split('/')
+  const path = [...parts.slice(0, parts.indexOf(folder) + 1), output].join('/')
+  return /^[A-Za-z0-9._/-]+$/.test(path) ? path : `${folder}/${output}`
+}

@@ -1,0 +1,113 @@
+import { baseImage } from '../base-images.ts'
+import { DetectionError, type SourceTree } from '../plan.ts'
+import { filesIn, filesNamed, firstLine } from '../tree-queries.ts'
+import { readToml, textAt } from '../text-formats.ts'
+import { chooseVersion, toolVersion, versionFile, type ChosenVersion } from '../versions.ts'
+import { nodeAssets } from './node/assets.ts'
+import { planPythonFramework, type PythonFrameworkPlan } from './python/frameworks.ts'
+import { chooseInstaller, type PythonInstaller } from './python/package-manager.ts'
+import { pyprojectVersion, readPythonProject, type PythonProject } from './python/project.ts'
+import { pythonSystemPackages } from './python/system-packages.ts'
+import { TCP, because, type Stack, type StackContext } from './stack.ts'
+
+const MANIFESTS = ['requirements.txt', 'pyproject.toml', 'Pipfile', 'setup.py', 'uv.lock', 'poetry.lock', 'pdm.lock', 'setup.cfg', 'requirements/production.txt', 'requirements/base.txt', 'requirements/prod.txt', 'environment.yml', 'requirement.txt']
+const ENTRIES = ['main.py', 'app.py', 'manage.py', 'server.py', 'wsgi.py', 'asgi.py', 'run.py', 'bot.py', 'index.py', 'application.py', 'streamlit_app.py']
+
+/** Python: web frameworks behind their usual server, other programs as they are. */
+export const python: Stack = {
+  name: 'python',
+  help: 'A requirements.txt, pyproject.toml, Pipfile or setup.py, or a main.py or app.py.',
+  looked_for: ['requirements.txt', 'pyproject.toml', 'Pipfile', 'setup.py', 'main.py', 'app.py', 'manage.py'],
+  detect: (tree) => MANIFESTS.some((path) => tree.has(path)) || ENTRIES.some((path) => tree.has(path)) || hasOnlyScript(tree),
+  plan: planPython,
+}
+
+function hasOnlyScript(tree: SourceTree): boolean {
+  return filesIn(tree).filter((path) => path.endsWith('.py')).length === 1 || (filesNamed(tree, 'manage.py', 1).length > 0 && !tree.has('package.json'))
+}
+
+function planPython({ tree, version_request }: StackContext) {
+  const project = readPythonProject(tree)
+  if (tree.has('environment.yml') && project.requirements === undefined && project.pyproject === undefined) refuseConda()
+  const installer = chooseInstaller(tree, project)
+  const plan = planPythonFramework(tree, project)
+  const version = pythonVersion(tree, project, version_request)
+  const { port } = plan
+  return {
+    stack: 'python',
+    framework: plan.framework,
+    version: version.version,
+    package_manager: installer.name,
+    install_command: installer.install,
+    build_command: plan.build ?? null,
+    start_command: plan.start ?? null,
+    release_command: plan.release ?? null,
+    port,
+    health_check: plan.ready_path === undefined ? TCP : { type: 'http' as const, path: plan.ready_path },
+    explanation: [
+      ...because('stack', 'python', installer.source === 'no manifest' ? plan.source : installer.source),
+      ...because('framework', plan.framework, plan.framework === 'django' ? 'manage.py' : 'dependencies or imports'),
+      ...because('version', version.version, version.source),
+      ...because('package_manager', installer.name, installer.source),
+      ...because('install_command', installer.install, installer.source),
+      ...because('build_command', plan.build, 'STATIC_ROOT in the settings'),
+      ...because('start_command', plan.start, plan.source),
+      ...because('release_command', plan.release, 'manage.py'),
+      ...because('port', String(port), 'default, set as PORT'),
+    ],
+    layout: (commands: Parameters<typeof pythonLayout>[5]) => pythonLayout(tree, project, installer, plan, version.version, commands),
+  }
+}
+
+function pythonVersion(tree: SourceTree, project: PythonProject, declared: StackContext['version_request']): ChosenVersion {
+  const pipfile = readToml(tree, 'Pipfile')
+  const pipfile_version = textAt(pipfile, 'requires', 'python_full_version') ?? textAt(pipfile, 'requires', 'python_version')
+  const requested = pyprojectVersion(project)
+  return chooseVersion('python', [
+    declared,
+    firstLine(tree, 'runtime.txt')?.startsWith('python') === true ? versionFile(tree, 'runtime.txt') : undefined,
+    versionFile(tree, '.python-version'),
+    toolVersion(tree, 'python'),
+    pipfile_version === undefined ? undefined : { wanted: pipfile_version, source: 'Pipfile' },
+    requested === undefined ? undefined : { wanted: requested, source: 'pyproject.toml' },
+  ])
+}
+
+function pythonLayout(tree: SourceTree, project: PythonProject, installer: PythonInstaller, plan: PythonFrameworkPlan, version: string, commands: import('./stack.ts').Commands) {
+  const from_git = tree.files().some((path) => /^(?:requirements.*\.txt|Pipfile|pyproject\.toml)$/.test(path) && /git\+|git\s{0,5}=/.test(tree.read(path) ?? ''))
+  const packages = pythonSystemPackages(project, from_git)
+  const image = baseImage('python', version)
+  const environment = {
+    PATH: '/opt/venv/bin:$PATH', VIRTUAL_ENV: '/opt/venv', PYTHONUNBUFFERED: '1', PYTHONDONTWRITEBYTECODE: '1',
+  }
+  const venv = version === '2.7' ? 'pip install virtualenv && virtualenv /opt/venv' : 'python -m venv /opt/venv'
+  const extra = commands.own_start ? (plan.extra_packages ?? []) : []
+  return {
+    build_image: image,
+    runtime_image: image,
+    build_packages: packages.build,
+    runtime_packages: packages.runtime,
+    // The installer lives outside the app's environment, so that their packages cannot clash.
+    build_setup: [...installer.setup, venv],
+    build_env: { ...environment, UV_PROJECT_ENVIRONMENT: '/opt/venv', UV_LINK_MODE: 'copy', POETRY_VIRTUALENVS_CREATE: 'false', PIP_DISABLE_PIP_VERSION_CHECK: '1', PIP_ROOT_USER_ACTION: 'ignore', PIPENV_VERBOSITY: '-1' },
+    runtime_env: { ...environment, ...plan.env },
+    manifests: installer.manifests,
+    install: commands.install,
+    after_install: extra.length > 0 ? [installer.name === 'uv' ? `uv pip install ${extra.join(' ')}` : `pip install --no-cache-dir ${extra.join(' ')}`] : [],
+    node_assets: nodeAssets(tree),
+    directory: '',
+    build: commands.build === plan.build && commands.build !== null && (plan.folder ?? '') !== '' ? `cd ${plan.folder} && ${commands.build}` : commands.build,
+    keep: [{ from: '/opt/venv', to: '/opt/venv' }, { from: '/app', to: '/app' }],
+    start: commands.start,
+    start_directory: commands.own_start ? plan.folder : '',
+    port: commands.port,
+  }
+}
+
+function refuseConda(): never {
+  throw new DetectionError(
+    'The project is described by environment.yml alone, which needs conda.',
+    'Add a requirements.txt or pyproject.toml, or a Dockerfile that starts from a conda image.',
+    ['requirements.txt', 'pyproject.toml', 'Dockerfile'],
+  )
+}

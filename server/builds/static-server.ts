@@ -1,0 +1,61 @@
+import type { Instruction } from './render-dockerfile.ts'
+
+/** Files that nginx serves, and what it answers for a path that is no file. */
+export interface StaticSite {
+  /** Absolute folder in the build stage. */
+  from: string
+  /** `spa`: every path is the app's own and gets `index.html`; `pages`: 404, with the site's own page where it has one. */
+  fallback: 'spa' | 'pages'
+  /** Path of the page to answer 404 with, when the site has one. */
+  not_found?: string
+}
+
+const SITE = '/srv/site'
+/** Names that a web root must never show, whatever the repository holds. */
+const SECRET_FILES = String.raw`\.(pem|key|p12|pfx|jks|sqlite3?|bak|swp)$|/(id_rsa|id_ed25519|id_ecdsa|Dockerfile|Procfile|portreeve\.json)$`
+
+/** Steps of the image that serves a static site, as a user that is not root, on the app's port. */
+export function staticServerSteps(site: StaticSite, port: number, stage: string, owner: string): Instruction[] {
+  const lines = serverConfiguration(site, port).map((line) => `'${line.replaceAll("'", String.raw`'\''`)}'`)
+  return [
+    { kind: 'run', line: `printf '%s\\n' ${lines.join(' ')} > /etc/nginx/nginx.conf` },
+    { kind: 'env', values: { PORT: String(port) } },
+    { kind: 'copy', from: stage, sources: [site.from], target: SITE },
+    // A link could point at a file of the server image; a hidden or key file could have been committed by mistake.
+    {
+      kind: 'run',
+      line: `find ${SITE} -type l -delete && find ${SITE} -mindepth 1 -name '.*' ! -name .well-known -prune -exec rm -rf {} + && find ${SITE} -type f ! -name '*.pub' -name 'id_rsa*' -delete && find ${SITE} -type f -name '*.pem' -delete`,
+    },
+    { kind: 'user', name: owner },
+    { kind: 'expose', port },
+    { kind: 'stop_signal', name: 'SIGQUIT' },
+    { kind: 'start', line: 'nginx -g "daemon off;"' },
+  ]
+}
+
+/** Whole configuration of nginx; everything it writes is in `/tmp`, because the user owns nothing else. */
+export function serverConfiguration(site: StaticSite, port: number): string[] {
+  const fallback = site.fallback === 'spa' ? '/index.html' : '=404'
+  return [
+    'worker_processes 2;', 'pid /tmp/nginx.pid;', 'error_log /dev/stderr warn;', 'events { worker_connections 4096; }',
+    'http {',
+    '  include /etc/nginx/mime.types;', '  default_type application/octet-stream;', '  charset utf-8;',
+    '  access_log /dev/stdout;', '  server_tokens off;', '  sendfile on;', '  tcp_nopush on;', '  keepalive_timeout 75s;',
+    ...['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `  ${kind}_temp_path /tmp/${kind};`),
+    '  gzip on;', '  gzip_vary on;', '  gzip_proxied any;', '  gzip_min_length 1024;',
+    '  gzip_types text/css text/plain text/xml application/javascript text/javascript application/json application/xml application/wasm image/svg+xml font/ttf;',
+    '  map $uri $cache_control {', '    default "no-cache";',
+    '    "~*[.-](?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{8,}[.](?:js|css|woff2?|png|jpe?g|webp|avif|gif|svg)$" "public, max-age=31536000";',
+    '  }',
+    '  server {',
+    `    listen ${port};`, `    root ${SITE};`, '    index index.html index.htm;', '    absolute_redirect off;',
+    ...(site.not_found === undefined ? [] : [`    error_page 404 ${site.not_found};`]),
+    '    add_header Cache-Control $cache_control always;', '    add_header X-Content-Type-Options nosniff always;',
+    '    location ~ /[.](?!well-known/) { return 404; }',
+    `    location ~* "${SECRET_FILES}" { return 404; }`,
+    // A missing script must be a 404: an HTML page in its place breaks the browser's cache after a deploy.
+    ...(site.fallback === 'spa' ? ['    location ~* [.](?:js|mjs|css|map|woff2?|ttf|png|jpe?g|gif|webp|avif|svg|ico|wasm)$ { try_files $uri =404; }'] : []),
+    `    location / { try_files $uri $uri.html $uri/ ${fallback}; }`,
+    '  }', '}',
+  ]
+}

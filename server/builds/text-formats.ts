@@ -1,0 +1,118 @@
+import { parse as parseTomlText } from 'smol-toml'
+import { parse as parseYamlText } from 'yaml'
+import type { SourceTree } from './plan.ts'
+
+/** What a parsed file is: nothing about its shape is trusted, values are asked for one by one. */
+export type Fields = Record<string, unknown>
+
+/** A file that should be JSON (comments and trailing commas allowed). Undefined when it is missing or wrong. */
+export function readJson(tree: SourceTree, path: string): Fields | undefined {
+  const text = tree.read(path)
+  return text === undefined ? undefined : attempt(() => parseJson(text))
+}
+
+/** A file that should be TOML. */
+export function readToml(tree: SourceTree, path: string): Fields | undefined {
+  const text = tree.read(path)
+  return text === undefined ? undefined : attempt(() => parseTomlText(text.slice(text.startsWith('\uFEFF') ? 1 : 0)))
+}
+
+/** A file that should be YAML 1.2. */
+export function readYaml(tree: SourceTree, path: string): Fields | undefined {
+  const text = tree.read(path)
+  if (text === undefined || text.length > 256 * 1024) return undefined
+  return attempt(() => parseYamlText(text, { maxAliasCount: 50, logLevel: 'silent', prettyErrors: false }))
+}
+
+/** Parses JSON; on failure once more without comments and trailing commas. Throws a SyntaxError. */
+export function parseJson(text: string): unknown {
+  const clean = text.startsWith('\uFEFF') ? text.slice(1) : text
+  try {
+    return JSON.parse(clean)
+  } catch {
+    return JSON.parse(withoutComments(clean))
+  }
+}
+
+function attempt(parse: () => unknown): Fields | undefined {
+  try {
+    return asFields(parse())
+  } catch {
+    return undefined
+  }
+}
+
+/** One pass over the text: strings are kept whole, comments become blanks, a comma before a closing bracket is dropped. */
+function withoutComments(text: string): string {
+  let out = ''
+  for (let at = 0; at < text.length; ) {
+    const character = text[at]!
+    if (character === '"') {
+      const end = endOfString(text, at)
+      out += text.slice(at, end)
+      at = end
+    } else if (text.startsWith('//', at)) {
+      const end = text.indexOf('\n', at)
+      at = end < 0 ? text.length : end
+    } else if (text.startsWith('/*', at)) {
+      const end = text.indexOf('*/', at + 2)
+      at = end < 0 ? text.length : end + 2
+    } else if (character === ',' && /^[\s]{0,200}[}\]]/.test(text.slice(at + 1, at + 202))) at++
+    else {
+      out += character
+      at++
+    }
+  }
+  return out
+}
+
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    if (text[at] === '\\') at++
+    else if (text[at] === '"') return at + 1
+  }
+  return text.length
+}
+
+/** The value as an object, never an array. */
+export function asFields(value: unknown): Fields | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined
+}
+
+/** The value at a path of keys; only own keys count, so `__proto__` is nothing special. */
+export function at(value: unknown, ...keys: string[]): unknown {
+  let current = value
+  for (const key of keys) {
+    const fields = asFields(current)
+    if (fields === undefined || !Object.hasOwn(fields, key)) return undefined
+    current = fields[key]
+  }
+  return current
+}
+
+/** The non-empty text at a path of keys. */
+export function textAt(value: unknown, ...keys: string[]): string | undefined {
+  const found = at(value, ...keys)
+  return typeof found === 'string' && found.trim() !== '' ? found.trim() : undefined
+}
+
+/** The texts of the list at a path of keys. */
+export function listAt(value: unknown, ...keys: string[]): string[] {
+  const found = at(value, ...keys)
+  return Array.isArray(found) ? found.filter((item): item is string => typeof item === 'string') : []
+}
+
+/** The keys of the object at a path of keys. */
+export function keysAt(value: unknown, ...keys: string[]): string[] {
+  return Object.keys(asFields(at(value, ...keys)) ?? {})
+}
+
+/** The text inside the first `<tag>` of an XML file; attributes are allowed, nesting is not. */
+export function xmlText(text: string, tag: string): string | undefined {
+  const open = text.search(new RegExp(`<${tag}(?:\\s[^<>]{0,200})?>`))
+  if (open < 0) return undefined
+  const start = text.indexOf('>', open) + 1
+  const end = text.indexOf('<', start)
+  const value = end < 0 || end - start > 500 ? '' : text.slice(start, end).trim()
+  return value === '' ? undefined : value
+}
