@@ -1,5 +1,7 @@
 import { join } from 'node:path'
+import Docker from 'dockerode'
 import { directories } from '#server/composition'
+import { parseHost } from '#server/platform/engine/connection'
 import { createDockerEngine } from '#server/platform/engine/docker'
 import { createGit } from '#server/platform/git/cli'
 import { createHaproxyIngress } from '#server/platform/ingress/haproxy'
@@ -11,10 +13,10 @@ import type { Adapters, Kernel } from '#server/services'
 export async function createAdapters({ config, log }: Kernel): Promise<Adapters> {
   const paths = directories(config.data_directory)
   const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
-  const engine = createDockerEngine({ docker_host: config.docker_host, log: log.child({ part: 'engine' }) })
+  const engine = createDockerEngine({ docker_host: config.docker_host, log: (message) => log.debug(message, { part: 'engine' }) })
   const git = createGit({ policy, proxy: await createConnectProxy(policy), work_directory: join(paths.work, 'git') })
   const ingress = createHaproxyIngress({
-    docker_host: config.docker_host, data_directory: paths.ingress, http_port: config.http_port, https_port: config.https_port,
+    docker: new Docker(parseHost(config.docker_host)), data_directory: paths.ingress, http_port: config.http_port, https_port: config.https_port,
     trusted_proxies: config.trusted_proxies, log: log.child({ part: 'edge' }),
   })
   return { engine, git, ingress }

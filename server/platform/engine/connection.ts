@@ -46,7 +46,8 @@ export interface Connection {
 interface DialOptions extends Record<string, unknown> { path: string; method: string }
 interface Modem { dial(options: DialOptions, callback: (error: unknown, answer: unknown) => void): void }
 
-function parseHost(docker_host: string): { socketPath: string } | { host: string; port: number; protocol: 'http' } {
+/** Where dockerode connects for a DOCKER_HOST; throws for a form that it does not know. */
+export function parseHost(docker_host: string): { socketPath: string } | { host: string; port: number; protocol: 'http' } {
   if (docker_host.startsWith('unix://')) return { socketPath: docker_host.slice('unix://'.length) }
   const url = URL.parse(docker_host)
   if (url?.protocol === 'tcp:' && url.hostname) return { host: url.hostname, port: Number(url.port || 2375), protocol: 'http' }

@@ -1,0 +1,186 @@
+import { request } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type GitServer, startGitServer } from '#test/support/git-server'
+import { docker, eventually, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
+
+let portreeve: Portreeve
+let forge: GitServer
+
+beforeAll(async () => {
+  forge = await startGitServer()
+  portreeve = await startPortreeve({ env: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: forge.host } })
+})
+afterAll(async () => {
+  await portreeve?.dispose()
+  await forge?.close()
+})
+
+/** Creates an app and waits until its first deployment has ended. */
+async function deployed(name: string, body: Record<string, unknown>, status = 'running') {
+  const created = await portreeve.call('POST', '/api/apps', { name, soak_seconds: 1, ...body })
+  expect(created.status, JSON.stringify(created.body)).toBe(201)
+  const app = await portreeve.untilApp(created.body.data.id, ['running', 'failed'])
+  if (app.latest_deployment) await portreeve.untilDeployment(app.latest_deployment.id)
+  expect(app.status, await why(app)).toBe(status)
+  return app
+}
+async function why(app: { latest_deployment: { id: string } | null }): Promise<string> {
+  const { body } = await portreeve.call('GET', `/api/deployments/${app.latest_deployment?.id}`)
+  const log = await portreeve.call('GET', `/api/deployments/${app.latest_deployment?.id}/logs`)
+  return JSON.stringify({ error: body.data?.error, log: log.body.data?.slice(-20) }, null, 1)
+}
+async function redeployed(id: string, body: Record<string, unknown> = {}) {
+  const answer = await portreeve.call('POST', `/api/apps/${id}/deploy`, body)
+  expect(answer.status, JSON.stringify(answer.body)).toBe(201)
+  return portreeve.untilDeployment(answer.body.data.id)
+}
+
+describe('from a Git URL to a running app', () => {
+  it('clones, detects, builds and serves a Node app at its domain, and a push goes live by a second deployment', async () => {
+    const repository = forge.repository('shop')
+    const sha = repository.commit(nodeApp('one'), 'first')
+    const plan = await portreeve.call('POST', '/api/apps/detect', { git_url: repository.url })
+    expect(plan.body.data).toMatchObject({ stack: 'node', package_manager: 'npm' })
+    const started = performance.now()
+    const created = await portreeve.call('POST', '/api/apps', { name: 'shop', git_url: repository.url, branch: 'main', soak_seconds: 1 })
+    expect(created.body.data).toMatchObject({ status: 'building', domain: 'shop.apps.test' })
+    expect(performance.now() - started).toBeLessThan(5000)
+    const { id } = created.body.data
+    await portreeve.untilApp(id, 'running')
+    expect(await portreeve.visit('shop.apps.test')).toEqual({ status: 200, body: 'one' })
+    const app = (await portreeve.call('GET', `/api/apps/${id}`)).body.data
+    const first = await portreeve.untilDeployment(app.live_deployment_id)
+    expect(first).toMatchObject({ status: 'live', commit: { sha, message: 'first' }, plan: { stack: 'node' } })
+    expect(first.steps.map((step: { status: string }) => step.status)).toEqual(['succeeded', 'succeeded', 'succeeded', 'skipped', 'succeeded', 'succeeded', 'succeeded', 'succeeded', 'succeeded'])
+    const log = (await portreeve.call('GET', `/api/apps/${id}/logs?type=build&tail=5000`)).body.data
+    expect(log.map((line: { text: string }) => line.text).join('\n')).toContain('Detected node')
+
+    repository.commit(nodeApp('two'), 'second')
+    expect(await redeployed(id)).toMatchObject({ status: 'live', number: 2, commit: { message: 'second' } })
+    expect((await portreeve.visit('shop.apps.test')).body).toBe('two')
+    expect((await portreeve.call('GET', `/api/apps/${id}/instances`)).body.data).toHaveLength(1)
+    await eventually('The runtime log', async () => ((await portreeve.call('GET', `/api/apps/${id}/logs`)).body.data as { text: string }[]).find((line) => line.text === 'listening two'))
+
+    const rollback = await portreeve.call('POST', `/api/apps/${id}/rollback`)
+    expect(await portreeve.untilDeployment(rollback.body.data.id)).toMatchObject({ status: 'live', trigger: 'rollback' })
+    expect((await portreeve.visit('shop.apps.test')).body).toBe('one')
+
+    const exec = await portreeve.call('POST', `/api/apps/${id}/exec`, { command: ['node', '-p', '6*7'] })
+    expect(exec.body.data).toMatchObject({ exit_code: 0, output: '42\n' })
+    const failing = await portreeve.call('POST', `/api/apps/${id}/exec`, { command: 'echo $PORT; exit 3' })
+    expect(failing.body.data).toMatchObject({ exit_code: 3, output: `${first.plan.port}\n` })
+
+    await portreeve.call('POST', `/api/apps/${id}/stop`)
+    await portreeve.untilApp(id, 'stopped')
+    expect((await portreeve.visit('shop.apps.test')).status).toBe(503)
+    await portreeve.call('POST', `/api/apps/${id}/start`)
+    await portreeve.untilApp(id, 'running')
+    expect((await portreeve.visit('shop.apps.test')).status).toBe(200)
+
+    expect((await portreeve.call('DELETE', `/api/apps/${id}`)).body).toEqual({ data: { id, deleted: true } })
+    await eventually('The app being gone', async () => ((await portreeve.call('GET', `/api/apps/${id}`)).status === 404 ? true : undefined))
+    expect((await portreeve.visit('shop.apps.test')).status).toBe(404)
+    expect(docker('ps', '-aq', '--filter', `label=portreeve.app=${id}`)).toBe('')
+    expect(docker('images', '-q', '--filter', `label=portreeve.app=${id}`)).toBe('')
+  })
+
+  it('deploys an inline Dockerfile, an image and an uploaded folder', async () => {
+    await deployed('inline', { dockerfile: 'FROM node:22-slim\nEXPOSE 8080\nUSER node\nCMD ["node", "-e", "require(\'http\').createServer((q,s)=>s.end(\'inline\')).listen(8080)"]' })
+    expect((await portreeve.visit('inline.apps.test')).body).toBe('inline')
+    await deployed('web', { image: 'nginx:stable', health_check: { path: '/' } })
+    expect((await portreeve.visit('web.apps.test')).status).toBe(200)
+  })
+
+  it('carries WebSockets and streams through the edge', async () => {
+    const repository = forge.repository('stream')
+    repository.commit({
+      'package.json': '{"name":"stream","scripts":{"start":"node server.js"}}',
+      'server.js': `const http = require('node:http')
+const server = http.createServer((request, response) => {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  response.write('data: first\\n\\n')
+  request.socket.once('close', () => response.end())
+})
+server.on('upgrade', (request, socket) => {
+  socket.write('HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\n')
+  socket.on('data', (chunk) => socket.write(chunk))
+})
+server.listen(process.env.PORT)`,
+    })
+    await deployed('stream', { git_url: repository.url })
+    const first = await new Promise<string>((resolve, reject) => {
+      const call = request({ host: '127.0.0.1', port: portreeve.edge_port, headers: { host: 'stream.apps.test' } }, (response) => response.once('data', (chunk: Buffer) => {
+        call.destroy()
+        resolve(chunk.toString())
+      })).on('error', reject)
+      call.end()
+    })
+    expect(first).toBe('data: first\n\n')
+    const echo = await new Promise<string>((resolve, reject) => {
+      const call = request({ host: '127.0.0.1', port: portreeve.edge_port, headers: { host: 'stream.apps.test', connection: 'Upgrade', upgrade: 'websocket' } }).on('error', reject)
+      call.on('upgrade', (_response, socket) => {
+        socket.once('data', (chunk: Buffer) => {
+          socket.destroy()
+          resolve(chunk.toString())
+        })
+        socket.write('ping')
+      })
+      call.end()
+    })
+    expect(echo).toBe('ping')
+  })
+})
+
+describe('what goes wrong keeps the old release serving', () => {
+  it.each([
+    ['a build that fails', { Dockerfile: 'FROM node:22-slim\nRUN echo about to break && exit 7\n' }, {}, 'build_failed', 'build'],
+    ['a release command that fails', {}, { build: { release_command: 'echo cannot migrate; exit 4' } }, 'release_failed', 'release'],
+    ['a container that exits', { 'server.js': 'console.log("no database"); process.exit(5)' }, {}, 'exited', 'verify'],
+    ['an app that never listens', { 'server.js': 'setInterval(() => {}, 1000)' }, { health_check: { grace_s: 2 } }, 'not_ready', 'verify'],
+    ['an app that dies three seconds after the switch', { 'server.js': `${nodeApp('dying')['server.js']}\nsetTimeout(() => { console.log('out of luck'); process.exit(9) }, 4000)` }, { soak_seconds: 10 }, 'exited', 'soak'],
+  ] as const)('%s', async (what, files, change, code, step) => {
+    const name = `bad-${step}-${code}`.replaceAll('_', '-')
+    const repository = forge.repository(name)
+    repository.commit(nodeApp('good'), 'good')
+    const app = await deployed(name, { git_url: repository.url })
+    repository.commit({ ...files, 'note.txt': what }, 'bad')
+    await portreeve.call('PUT', `/api/apps/${app.id}`, change)
+    const failed = await redeployed(app.id)
+    expect(failed, JSON.stringify(failed)).toMatchObject({ status: 'failed', error: { code, step } })
+    expect(failed.error.message).toMatch(/^[A-Z].*\.$/s)
+    expect((await portreeve.call('GET', `/api/apps/${app.id}`)).body.data).toMatchObject({ status: 'running', live_deployment_id: app.live_deployment_id })
+    expect((await portreeve.visit(`${name}.apps.test`)).body).toBe('good')
+    expect(docker('ps', '-aq', '--filter', `label=portreeve.app=${app.id}`).split('\n')).toHaveLength(1)
+  })
+})
+
+describe('the data plane outlives the control plane', () => {
+  it('serves on while Portreeve is killed, and carries on with the same state', async () => {
+    const repository = forge.repository('steady')
+    repository.commit(nodeApp('steady'))
+    const app = await deployed('steady', { git_url: repository.url })
+    await portreeve.kill()
+    expect((await portreeve.visit('steady.apps.test')).body).toBe('steady')
+    await portreeve.start()
+    expect((await portreeve.call('GET', `/api/apps/${app.id}`)).body.data).toMatchObject({ status: 'running', live_deployment_id: app.live_deployment_id })
+    expect((await portreeve.visit('steady.apps.test')).body).toBe('steady')
+    expect(await portreeve.stop()).toBe(0)
+    expect((await portreeve.visit('steady.apps.test')).body).toBe('steady')
+    await portreeve.start()
+  })
+
+  it('brings back an instance that was removed behind its back', async () => {
+    const repository = forge.repository('hardy')
+    repository.commit(nodeApp('hardy'))
+    const app = await deployed('hardy', { git_url: repository.url })
+    docker('rm', '-f', docker('ps', '-q', '--filter', `label=portreeve.app=${app.id}`))
+    await eventually('The app answering again', async () => ((await portreeve.visit('hardy.apps.test')).body === 'hardy' ? true : undefined), 30_000)
+  })
+
+  it('refuses a second process on the same data directory', async () => {
+    const { spawnSync } = await import('node:child_process')
+    const second = spawnSync(process.execPath, ['.output/server/index.mjs'], { env: { PATH: process.env.PATH, PORT: '0', PORTREEVE_DATA_DIR: portreeve.data_directory, PORTREEVE_HTTP_PORT: '18080', PORTREEVE_HTTPS_PORT: '18443' }, encoding: 'utf8', timeout: 30_000 })
+    expect(second.status).toBe(1)
+    expect(second.stderr).toContain('Another Portreeve is running')
+  })
+})
