@@ -17,19 +17,20 @@ import { createDeployments, type Deployments } from '#server/deployments/service
 import { createDomains, type Domains } from '#server/domains/service'
 import type { HttpPorts } from '#server/http/context'
 import { createIdempotency } from '#server/http/idempotency'
+import { createIdentity, type Identity } from '#server/identity/service'
 import type { Clock } from '#server/kernel/clock'
 import type { Config } from '#server/kernel/config'
 import type { Db } from '#server/kernel/db'
-import { ApiError, engineUnavailable } from '#server/kernel/errors'
+import { engineUnavailable } from '#server/kernel/errors'
 import { createEvents, type Events } from '#server/kernel/events'
 import { createJobs, type Jobs } from '#server/kernel/jobs/jobs'
-import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
 import type { Secrets } from '#server/kernel/secrets'
 import type { Engine } from '#server/platform/engine/engine'
 import type { Git } from '#server/platform/git/git'
 import type { Ingress } from '#server/platform/ingress/ingress'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
+import { createProjects, type Projects } from '#server/projects/service'
 import { createSystem, type System } from '#server/system/service'
 
 /** What every domain stands on. */
@@ -43,6 +44,8 @@ export interface Services extends HttpPorts {
   kernel: Kernel
   addresses: Addresses
   audit: Audit
+  identity: Identity
+  projects: Projects
   events: Events
   jobs: Jobs
   apps: Apps
@@ -92,6 +95,8 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
   const checks = createSourceChecks(policy)
   const audit = createAudit({ db, clock })
+  const projects = createProjects({ db, clock, audit, events })
+  const identity = createIdentity({ config, db, clock, log, secrets, audit, projects })
   const addresses = createAddresses(config, () => undefined)
   const domains = createDomains({ db, clock, base_domain: addresses.base_domain, http_port: config.http_port })
   const deploymentLogs = createDeploymentLogs(paths.logs, clock)
@@ -145,24 +150,17 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const runtime = createRuntime(deployments.shop)
   const detection = createDetection({ git, work_directory: paths.work, openTree, detect, checks, credential: () => undefined })
   const system = createSystem({ config, db, clock, jobs, engine, ingress, version, addresses })
-  const locators: Record<string, (id: string) => string | undefined> = { app: apps.projectOf, deployment: deployments.projectOf, project: (id) => (db.sql('SELECT id FROM projects WHERE id = ?').pluck().get(id) as string | undefined) }
-  const default_project = (): string => {
-    const found = db.sql('SELECT id FROM projects WHERE is_default = 1').pluck().get() as string | undefined
-    if (found) return found
-    const id = newId('prj')
-    db.sql(`INSERT INTO projects (id, name, is_default, created_at, updated_at) VALUES (?, 'default', 1, ?, ?)`).run(id, clock.iso(), clock.iso())
-    return id
-  }
+  const locators: Record<string, (id: string) => string | undefined> = { app: apps.projectOf, deployment: deployments.projectOf, project: projects.projectOf }
   const idempotency = createIdempotency(db, clock, secrets)
   const http: HttpPorts['http'] = {
-    log, locate: (noun, id) => locators[noun]?.(id), default_project, idempotency,
-    authenticate: () => { throw new ApiError('UNAUTHORIZED', 'Log in, or send a valid token or API key.') },
-    refused: () => undefined, client: (peer) => ({ address: peer, secure: false }),
+    log, locate: (noun, id) => locators[noun]?.(id), default_project: projects.default, idempotency,
+    authenticate: identity.authenticate, client: identity.client,
+    refused: (facts, code, actor, access) => audit.refused({ ...facts, code, access }, actor),
   }
   const cleanup = () => {
     const before = (days: number) => new Date(clock.now() - days * DAY_MS).toISOString()
     idempotency.prune()
     return { events: events.prune(before(EVENTS_KEPT_DAYS)), jobs: jobs.repository.prune(before(JOBS_KEPT_DAYS)) }
   }
-  return { cleanup, kernel, addresses, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, system, reconciler, audit, http }
+  return { cleanup, kernel, addresses, identity, projects, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, system, reconciler, audit, http }
 }
