@@ -1,0 +1,53 @@
+import { chmod, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+
+/** The edge's folder: small text files, each written whole or not at all. */
+export interface EdgeFiles {
+  /** Every file below the configuration, map and page folders, by its path in the folder. */
+  readAll(): Promise<Map<string, string>>
+  /** Puts files in place one by one; each survives a power cut right after. */
+  write(files: ReadonlyMap<string, string>): Promise<void>
+  remove(paths: Iterable<string>): Promise<void>
+}
+
+const FOLDERS = ['config', 'maps', 'pages']
+const IN_PROGRESS = '.writing'
+
+/** Opens the folder; only Portreeve's own user can look inside. */
+export async function openEdgeFiles(directory: string): Promise<EdgeFiles> {
+  for (const folder of ['', ...FOLDERS, 'run', 'candidate']) {
+    await mkdir(join(directory, folder), { recursive: true, mode: 0o700 })
+    await chmod(join(directory, folder), 0o700)
+  }
+  return {
+    async readAll() {
+      const files = new Map<string, string>()
+      for (const folder of FOLDERS) {
+        for (const name of await readdir(join(directory, folder))) {
+          if (name.endsWith(IN_PROGRESS)) await rm(join(directory, folder, name), { force: true })
+          else files.set(`${folder}/${name}`, await readFile(join(directory, folder, name), 'utf8'))
+        }
+      }
+      return files
+    },
+    async write(files) {
+      await Promise.all([...files].map(([path, text]) => replaceFile(join(directory, path), text)))
+    },
+    async remove(paths) {
+      for (const path of paths) await rm(join(directory, path), { force: true })
+    },
+  }
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  const file = await open(`${path}${IN_PROGRESS}`, 'w', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.datasync()
+  } finally {
+    await file.close()
+  }
+  await rename(`${path}${IN_PROGRESS}`, path)
+  const folder = await open(dirname(path), 'r')
+  await folder.sync().finally(() => folder.close())
+}

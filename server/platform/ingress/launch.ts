@@ -1,0 +1,67 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { EdgeContainer } from './container.ts'
+import type { MasterCli } from './master-cli.ts'
+import type { IngressStatus } from './ingress.ts'
+import { IngressError } from './ingress.ts'
+import { findPortOwner } from './port-owner.ts'
+
+/** Brings the edge up and tells what is wrong when it does not come. */
+export interface EdgeLauncher {
+  /** Resolves once the edge carries traffic; true when this call started it, so that it read the files just now. */
+  ensure(signal?: AbortSignal): Promise<boolean>
+  status(): Promise<Omit<IngressStatus, 'refused'>>
+}
+
+const ANSWER_WITHIN_MS = 15_000
+const POLL_MS = 25
+
+export function createEdgeLauncher({ container, cli, http_port }: { container: EdgeContainer; cli: MasterCli; http_port: number }): EdgeLauncher {
+  async function refuseTakenPort(): Promise<void> {
+    const owner = await findPortOwner(http_port)
+    if (owner !== undefined) throw portTaken(owner)
+  }
+  const portTaken = (owner: string) => new IngressError(`Port ${http_port} is in use by ${owner}; free it or set PORTREEVE_HTTP_PORT.`)
+
+  async function answers(): Promise<boolean> {
+    try {
+      return (await cli.workers()).some((worker) => !worker.old)
+    } catch (error) {
+      if (error instanceof IngressError) return false
+      throw error
+    }
+  }
+
+  /** Why the container that should run does not: in words of its user, where its own can be understood. */
+  async function explain(): Promise<IngressError> {
+    const words = await container.lastWords()
+    if (/address already in use/i.test(words)) return portTaken(await findPortOwner(http_port) ?? 'another program')
+    const alert = words.split('\n').findLast((line) => line.includes('[ALERT]'))?.replace(/^\[ALERT\]\s*\(\d+\)\s*:\s*/, '')
+    return new IngressError(`The edge does not start${alert ? `: ${alert}` : '; its log says no reason.'}`)
+  }
+
+  async function waitForAnswer(signal?: AbortSignal): Promise<boolean> {
+    const deadline = performance.now() + ANSWER_WITHIN_MS
+    while (performance.now() < deadline) {
+      if (await answers()) return true
+      const { running, restarting } = await container.state()
+      if (!running || restarting) throw await explain()
+      await delay(POLL_MS, undefined, { signal })
+    }
+    return false
+  }
+
+  return {
+    async ensure(signal) {
+      const started = await container.start(refuseTakenPort, signal)
+      if (await waitForAnswer(signal)) return started
+      await container.restart()
+      if (await waitForAnswer(signal)) return true
+      throw await explain()
+    },
+    async status() {
+      if (await answers()) return { running: true, version: /^Version: (\S+)/m.exec(await cli.run(['show info']))?.[1] }
+      const { exists, running } = await container.state().catch(() => ({ exists: true, running: true }))
+      return { running: false, message: !exists ? 'The edge has no container yet.' : running ? 'The edge does not answer.' : (await explain()).message }
+    },
+  }
+}

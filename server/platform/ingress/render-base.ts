@@ -1,0 +1,123 @@
+import { PAGES } from './pages.ts'
+import type { EdgeSettings } from './render.ts'
+
+/** The rules that no route changes: what listens, what is refused, what every app is told about its client. */
+export function renderBase(settings: EdgeSettings): Map<string, string> {
+  const files = new Map([['config/00-edge.cfg', renderEdge(settings)]])
+  for (const [status, page] of Object.entries(PAGES)) files.set(`pages/${status}.http`, page)
+  return files
+}
+
+function renderEdge(settings: EdgeSettings): string {
+  return [...GLOBAL, '', ...DEFAULTS, '', ...renderHttp(settings), '', ...HANDOVER, '', ...APP, ...renderForwarding(settings), ''].join('\n')
+}
+
+/**
+ * `quiet` still prints what is wrong with a configuration; without it a reload prints four lines per backend. A listening
+ * port is ours alone (`noreuseport`): otherwise two installations could share one without noticing.
+ */
+const GLOBAL = [
+  'global',
+  '  quiet',
+  '  user haproxy',
+  '  group haproxy',
+  '  fd-hard-limit 100000',
+  '  noreuseport',
+  '  mworker-max-reloads 20',
+  '  tune.bufsize 16384',
+  '  tune.http.maxhdr 128',
+]
+
+const DEFAULTS = [
+  'defaults edge',
+  '  mode http',
+  '  timeout connect 2s',
+  '  timeout client 60s',
+  '  timeout client-fin 30s',
+  '  timeout server 5m',
+  '  timeout tunnel 1h',
+  '  timeout http-request 10s',
+  '  timeout http-keep-alive 75s',
+  '  option dontlognull',
+  '  option abortonclose',
+  '  option idle-close-on-response',
+  '  option http-restrict-req-hdr-names delete',
+  '  retries 3',
+  '  option redispatch 1',
+  ...Object.keys(PAGES).map((status) => `  errorfile ${status} /edge/pages/${status}.http`),
+]
+
+/** Where an old worker hands requests to the new one: inside the container only, so that nobody else can claim to be a client. */
+const HANDOVER_SOCKET = 'unix@/run/portreeve/http.sock'
+
+function renderHttp(settings: EdgeSettings): string[] {
+  return [
+    'frontend http from edge',
+    `  bind ${settings.ipv6 ? ':::' : ':'}${settings.http_port}${settings.ipv6 ? ' v4v6' : ''}`,
+    `  bind ${HANDOVER_SOCKET} user haproxy accept-proxy`,
+    '  http-request return status 405 default-errorfiles if METH_TRACE',
+    '  http-request set-var(txn.host) req.hdr(host),host_only,lower,rtrim(.)',
+    '  http-request set-var(txn.backend) var(txn.host),map(/edge/maps/hosts.map)',
+    '  http-request set-var(txn.backend) var(txn.host),field(2,.,0),map(/edge/maps/wildcards.map) if !{ var(txn.backend) -m found }',
+    '  http-request return status 404 default-errorfiles if !{ stopping } !{ var(txn.backend) -m found }',
+    '  use_backend handover if { stopping }',
+    '  use_backend %[var(txn.backend)]',
+  ]
+}
+
+/**
+ * After a reload the old process knows only the servers of that moment. A connection that it still holds may send one more
+ * request, maybe after its server is gone: that request goes through the new process.
+ */
+const HANDOVER = [
+  'backend handover from edge',
+  `  server next ${HANDOVER_SOCKET} send-proxy-v2`,
+]
+
+/**
+ * What every backend has in common. A request that surely did not reach the app is sent again to another server; one whose
+ * connection broke before any answer came is sent again only when repeating it does no harm.
+ */
+const APP = [
+  'defaults app from edge',
+  '  balance leastconn',
+  '  retry-on conn-failure empty-response',
+  '  http-request disable-l7-retry if !METH_GET',
+  '  http-request return status 503 default-errorfiles if { nbsrv eq 0 }',
+]
+
+/** Headers in which something in front of an app says who the client is. Only the edge, and proxies it trusts, may say so. */
+const CLIENT_HEADERS = ['forwarded', 'x-client-ip', 'x-cluster-client-ip', 'true-client-ip', 'cf-connecting-ip', 'fastly-client-ip', 'x-original-url', 'x-rewrite-url']
+
+function renderForwarding(settings: EdgeSettings): string[] {
+  const believed = settings.trusted_proxies.length > 0
+  const unless = believed ? ' unless trusted' : ''
+  const rules = [
+    '  http-request del-header proxy',
+    '  http-request del-header forwarded',
+    ...CLIENT_HEADERS.filter((name) => name !== 'forwarded').map((name) => `  http-request del-header ${name}${unless}`),
+    `  http-request del-header x-forwarded- -m beg${unless}`,
+  ]
+  if (!believed) return [...rules, '  http-request set-header X-Forwarded-For %[src]', ...renderOwn('')]
+  return [
+    `  acl trusted src ${settings.trusted_proxies.join(' ')}`,
+    '  acl via_trusted var(txn.via_trusted) -m bool',
+    '  http-request set-var(txn.via_trusted) bool(true) if trusted',
+    ...rules.map((rule) => rule.replace('unless trusted', 'unless via_trusted')),
+    '  http-request set-var(txn.client) req.hdr_ip(x-forwarded-for,-1) if via_trusted',
+    '  http-request add-header X-Forwarded-For %[src]',
+    '  http-request set-src var(txn.client) if via_trusted { var(txn.client) -m found }',
+    ...renderOwn('believe'),
+  ]
+}
+
+/** The headers that say how the client reached the edge; one that a trusted proxy has set already stays. */
+function renderOwn(mode: 'believe' | ''): string[] {
+  const unless = (condition: string) => (mode === 'believe' ? ` unless via_trusted ${condition}` : '')
+  return [
+    '  http-request set-header X-Real-IP %[src]',
+    `  http-request set-header X-Forwarded-Proto http${unless('{ req.hdr(x-forwarded-proto) -m str http https }')}`,
+    `  http-request set-header X-Forwarded-Host %[req.hdr(host)]${unless('{ req.hdr(x-forwarded-host) -m found }')}`,
+    `  http-request set-header X-Forwarded-Port %[dst_port]${unless('{ req.hdr(x-forwarded-port) -m found }')}`,
+  ]
+}

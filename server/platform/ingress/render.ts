@@ -1,0 +1,106 @@
+import { renderBase } from './render-base.ts'
+import type { Route, RouteServer } from './ingress.ts'
+
+/** Everything the edge's files are made of. */
+export interface EdgeState {
+  settings: EdgeSettings
+  /** How many backends exist, used or free. */
+  pool_size: number
+  /** The routes by the number of the backend that serves them, from 1. */
+  routes: ReadonlyMap<number, Route>
+}
+export interface EdgeSettings {
+  http_port: number
+  /** Also listen on IPv6. */
+  ipv6: boolean
+  /** Addresses and networks whose forwarding headers are believed. */
+  trusted_proxies: string[]
+}
+
+/** Backends are kept in files of this many, so that a change writes a few kilobytes however many routes there are. */
+export const SHARD_SIZE = 64
+/** Where the edge sees its folder. */
+export const EDGE_ROOT = '/edge'
+export const HOSTS_MAP = 'maps/hosts.map'
+export const WILDCARDS_MAP = 'maps/wildcards.map'
+
+/** The name of a backend: a number, because a backend outlives the route that it serves. */
+export const backendName = (number: number): string => `b${String(number).padStart(5, '0')}`
+/** The shard file that a backend is in. */
+export const shardOf = (number: number): number => Math.floor((number - 1) / SHARD_SIZE)
+export const shardPath = (shard: number): string => `config/50-backends-${String(shard + 1).padStart(4, '0')}.cfg`
+
+/**
+ * A server's name says its address, so that what runs can be compared with what is wanted by names alone. Servers are probed
+ * only when a route has several: with one there is nothing to fall back to, and a probe could only make things worse.
+ */
+export function serverName(server: RouteServer, probed: boolean): string {
+  return `${server.address}_${server.port}${probed ? '_probed' : ''}`
+}
+
+/** The part of a server line, or of an `add server` command, behind the name. */
+export function serverArguments(server: RouteServer, probed: boolean): string {
+  const address = server.address.includes(':') ? `[${server.address}]` : server.address
+  return `${address}:${server.port}${probed ? ' check inter 2s downinter 1s fall 2 rise 1' : ''}`
+}
+
+/** The servers of a route by name. */
+export function serversOf(route: Route | undefined): Map<string, { line: string; probed: boolean }> {
+  const probed = (route?.servers.length ?? 0) > 1
+  return new Map((route?.servers ?? []).map((server) => [serverName(server, probed), { line: serverArguments(server, probed), probed }]))
+}
+
+/**
+ * All files of the edge by their path in its folder: a pure function of the state. The route itself stands in a comment, so
+ * that Portreeve knows after a restart what the edge serves without asking anybody.
+ */
+export function renderIngress(state: EdgeState): Map<string, string> {
+  const files = renderBase(state.settings)
+  for (let shard = 0; shard * SHARD_SIZE < state.pool_size; shard++) files.set(shardPath(shard), renderShard(shard, state))
+  for (const [path, text] of renderMaps(state.routes)) files.set(path, text)
+  return files
+}
+
+/** One file of backends. */
+export function renderShard(shard: number, state: Pick<EdgeState, 'pool_size' | 'routes'>): string {
+  let text = ''
+  const last = Math.min((shard + 1) * SHARD_SIZE, state.pool_size)
+  for (let number = shard * SHARD_SIZE + 1; number <= last; number++) {
+    const route = state.routes.get(number)
+    if (route) text += `# ${JSON.stringify(route)}\n`
+    text += `backend ${backendName(number)} from app\n`
+    for (const [name, server] of serversOf(route)) text += `  server ${name} ${server.line}\n`
+  }
+  return text
+}
+
+/** Reads back from a file of backends which routes are in it. */
+export function parseShard(text: string): { backends: number; routes: Map<number, Route> } {
+  const routes = new Map<number, Route>()
+  let backends = 0
+  let route: Route | undefined
+  for (const line of text.split('\n')) {
+    if (line.startsWith('# ')) route = JSON.parse(line.slice(2)) as Route
+    const number = /^backend b(\d+) /.exec(line)?.[1]
+    if (number === undefined) continue
+    backends++
+    if (route) routes.set(Number(number), route)
+    route = undefined
+  }
+  return { backends, routes }
+}
+
+/** Host name to backend, whole names and wildcards apart. */
+export function hostEntries(route: Route, number: number): { path: string; key: string; value: string }[] {
+  return route.hostnames.map((hostname) => hostname.startsWith('*.')
+    ? { path: WILDCARDS_MAP, key: hostname.slice(2), value: backendName(number) }
+    : { path: HOSTS_MAP, key: hostname, value: backendName(number) })
+}
+
+export function renderMaps(routes: ReadonlyMap<number, Route>): Map<string, string> {
+  const texts = new Map([[HOSTS_MAP, ''], [WILDCARDS_MAP, '']])
+  for (const [number, route] of routes) {
+    for (const { path, key, value } of hostEntries(route, number)) texts.set(path, `${texts.get(path) ?? ''}${key} ${value}\n`)
+  }
+  return texts
+}

@@ -1,0 +1,115 @@
+import { blame } from './blame.ts'
+import { openEdgeFiles } from './files.ts'
+import type { Route } from './ingress.ts'
+import { IngressError } from './ingress.ts'
+import { parseShard, renderIngress, renderMaps, renderShard, SHARD_SIZE, shardOf, shardPath, type EdgeSettings } from './render.ts'
+import type { RuntimeTarget } from './runtime.ts'
+import { createRouteTable, type RouteTable } from './table.ts'
+
+/** The edge's files and the table of routes they were made from; the two are always equal. */
+export interface EdgeStore {
+  readonly table: RouteTable
+  /** True when opening changed files that a running edge has read already. */
+  stale: boolean
+  /** What differs between these routes and the table, by backend; backends are assigned on the way. */
+  differences(routes: Route[], pool_size: number): Map<number, Route | undefined>
+  /** Sets backends in the table and the files. */
+  put(changes: ReadonlyMap<number, Route | undefined>, pool_size?: number): Promise<void>
+  /** Asks the edge whether it would load these changes; throws an error that names the route when not. Nothing is changed. */
+  rehearse(changes: ReadonlyMap<number, Route | undefined>, pool_size: number): Promise<void>
+  /** The whole table as what should run; host names that only the edge knows are to go. */
+  everything(running_hostnames: string[]): RuntimeTarget
+  /** The edge's complaint about the files, as an error for a user. */
+  refusal(complaint: string): IngressError
+}
+
+/** Reads the folder; on the very first call the files of an edge without routes are put there. */
+export async function openEdgeStore({ directory, settings, check }: {
+  directory: string
+  settings: EdgeSettings
+  check: (paths: string[]) => Promise<string | undefined>
+}): Promise<EdgeStore> {
+  const files = await openEdgeFiles(directory)
+  const found = await files.readAll()
+  const table = readTable(found)
+  const texts = renderIngress({ settings, pool_size: table.pool_size, routes: table.routes })
+  const changed = new Map([...texts].filter(([path, text]) => found.get(path) !== text))
+  const obsolete = [...found.keys()].filter((path) => !texts.has(path))
+  await files.write(changed)
+  await files.remove(obsolete)
+
+  /** The files that these changes touch, as they will be. */
+  function renderChanges(changes: ReadonlyMap<number, Route | undefined>, pool_size: number): Map<string, string> {
+    const routes = new Map(table.routes)
+    for (const [number, route] of changes) {
+      if (route) routes.set(number, route)
+      else routes.delete(number)
+    }
+    const shards = new Set([...changes.keys()].map(shardOf))
+    const [smaller, larger] = [Math.min(pool_size, table.pool_size), Math.max(pool_size, table.pool_size)]
+    for (let shard = shardOf(smaller + 1); shard * SHARD_SIZE < larger; shard++) shards.add(shard)
+    const result = new Map([...shards].map((shard) => [shardPath(shard), renderShard(shard, { pool_size, routes })]))
+    const named = [...changes].some(([number, route]) => String(route?.hostnames) !== String(table.routes.get(number)?.hostnames))
+    if (named) for (const [path, text] of renderMaps(routes)) result.set(path, text)
+    return result
+  }
+
+  return {
+    table,
+    stale: changed.size > 0 || obsolete.length > 0,
+    differences(routes, pool_size) {
+      const changes = new Map<number, Route | undefined>()
+      const wanted = new Set(routes.map((route) => route.id))
+      for (const [number, route] of table.routes) if (!wanted.has(route.id)) changes.set(number, undefined)
+      const vacant = vacancies(table, pool_size)
+      for (const route of routes) {
+        const number = table.numberOf(route.id) ?? vacant.next().value
+        if (number !== undefined && JSON.stringify(table.routes.get(number)) !== JSON.stringify(route)) changes.set(number, structuredClone(route))
+      }
+      return changes
+    },
+    async put(changes, pool_size = table.pool_size) {
+      await files.write(renderChanges(changes, pool_size))
+      table.pool_size = pool_size
+      for (const number of changes.keys()) table.put(number, undefined)
+      for (const [number, route] of changes) table.put(number, route)
+    },
+    async rehearse(changes, pool_size) {
+      const rendered = [...renderChanges(changes, pool_size)].filter(([path]) => path.startsWith('config/'))
+      const candidates = new Map(rendered.map(([path, text]) => [path.replace('config/', 'candidate/'), text]))
+      await files.write(candidates)
+      const complaint = await check(['config/00-edge.cfg', ...candidates.keys()])
+      await files.remove(candidates.keys())
+      if (complaint !== undefined) throw refusal(complaint, candidates)
+    },
+    everything(running_hostnames) {
+      const backends = new Map<number, Route | undefined>()
+      for (let number = 1; number <= table.pool_size; number++) backends.set(number, table.routes.get(number))
+      const hostnames = new Set([...running_hostnames, ...[...table.routes.values()].flatMap((route) => route.hostnames)])
+      return { backends, hosts: new Map([...hostnames].map((hostname) => [hostname, table.backendOf(hostname)])) }
+    },
+    refusal: (complaint) => refusal(complaint, renderIngress({ settings, pool_size: table.pool_size, routes: table.routes })),
+  }
+}
+
+function refusal(complaint: string, files: ReadonlyMap<string, string>): IngressError {
+  return new IngressError(`The edge refused the new configuration and keeps the old one; ${blame(complaint, files)}`)
+}
+
+function* vacancies(table: RouteTable, pool_size: number): Generator<number, undefined> {
+  for (let number = 1; number <= pool_size; number++) if (!table.routes.has(number)) yield number
+  return undefined
+}
+
+function readTable(found: ReadonlyMap<string, string>): RouteTable {
+  const routes = new Map<number, Route>()
+  let pool_size = 0
+  for (let shard = 0; ; shard++) {
+    const text = found.get(shardPath(shard))
+    if (text === undefined) break
+    const parsed = parseShard(text)
+    pool_size += parsed.backends
+    for (const [number, route] of parsed.routes) routes.set(number, route)
+  }
+  return createRouteTable(routes, Math.max(pool_size, SHARD_SIZE))
+}
