@@ -18,6 +18,10 @@ async function main(options: Options): Promise<number> {
   await docker.check()
   const chosen = select(wantedImages(), options)
   if (options.list) { await list(options.all || options.only.length > 0 ? chosen : wantedImages(), docker.find); return 0 }
+  if (options.missing) {
+    for (const one of chosen) if (!await docker.find(one.image)) say(one.image)
+    return 0
+  }
   const make = createMaker({ docker, recipes_dir: join(root, 'images'), scratch_dir: join(root, '.images'), mirror: options.mirror, say, signal: stop.signal }, options.rebuild)
   const started = Date.now()
   const outcomes = await provide(chosen, { docker, make: (wanted) => make(wanted.recipe!), pull: options.pull, rebuild: options.rebuild, jobs: options.jobs, say })

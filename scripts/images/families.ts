@@ -18,6 +18,9 @@ const among = (recipes: Record<string, Recipe>, compatibility?: Compatibility) =
 /** One version for all: languages that compile what was written for an older release of theirs. */
 const always = (recipe: Recipe) => (): Recipe => recipe
 
+/** Everything of Erlang that needs no display. */
+const ERLANG = ['elixir', 'erlang-nox', 'erlang-dev']
+
 const javaVersions = (kind: 'jre' | 'jdk' | 'maven'): Record<string, Recipe> => ({
   17: java(kind, '17', 'bookworm'), 21: java(kind, '21', 'trixie'), 25: java(kind, '25', 'trixie'),
 })
@@ -36,7 +39,7 @@ const FAMILIES: Partial<Record<ImageFamilyName, Family>> = {
   maven: { choose: among(javaVersions('maven'), 'any'), usual: [] },
   rust: { choose: always(rust), usual: [] },
   elixir: {
-    choose: among({ '1.14': packaged('elixir-1.14', 'bookworm', ['elixir', 'erlang'], 'elixir', '--short-version'), '1.18': packaged('elixir-1.18', 'trixie', ['elixir', 'erlang'], 'elixir', '--short-version') }),
+    choose: among({ '1.14': packaged('elixir-1.14', 'bookworm', ERLANG, 'elixir', '--short-version'), '1.18': packaged('elixir-1.18', 'trixie', ERLANG, 'elixir', '--short-version') }),
     usual: [],
   },
   clojure: {
@@ -47,7 +50,7 @@ const FAMILIES: Partial<Record<ImageFamilyName, Family>> = {
   crystal: { choose: always(packaged('crystal', 'trixie', ['crystal', 'shards', 'libssl-dev', 'zlib1g-dev', 'git'], 'crystal', '--version')), usual: [] },
   haskell: { choose: always(packaged('haskell', 'trixie', ['ghc', 'cabal-install', 'haskell-stack', 'git'], 'ghc', '--numeric-version')), usual: [] },
   swift: { choose: always(packaged('swift', 'trixie', ['swiftlang', 'git'], 'swift', '--version')), usual: [] },
-  swift_runtime: { choose: always(packaged('swift-runtime', 'trixie', ['libswiftlang', 'libcurl4', 'libxml2', 'tzdata'], 'cat', '/etc/debian_version')), usual: [] },
+  swift_runtime: { choose: always(packaged('swift-runtime', 'trixie', ['libswiftlang', 'libcurl4', 'libxml2', 'tzdata'], 'dpkg-query', '--show', 'libswiftlang')), usual: [] },
   perl: {
     choose: among({ '5.36': packaged('perl-5.36', 'bookworm', ['perl', 'cpanminus', 'make'], 'perl', '-e', 'print $^V'), '5.40': packaged('perl-5.40', 'trixie', ['perl', 'cpanminus', 'make'], 'perl', '-e', 'print $^V') }),
     usual: [],
@@ -58,9 +61,10 @@ const FAMILIES: Partial<Record<ImageFamilyName, Family>> = {
 /** Every image that Portreeve itself asks an engine for: the edge's, then the table of the generated Dockerfiles. */
 export function wantedImages(): Wanted[] {
   const names = Object.keys(BASE_IMAGES) as ImageFamilyName[]
-  const edge: Wanted = { image: EDGE_IMAGE, family: 'haproxy', version: /:(\d+\.\d+)/.exec(EDGE_IMAGE)?.[1] ?? '', recipe: haproxy, usual: true }
+  const edge: Wanted = { image: EDGE_IMAGE, family: 'haproxy', version: /:(\d+\.\d+)/.exec(EDGE_IMAGE)?.[1] ?? '', recipe: haproxy, usual: true, family_default: true }
   return [edge, ...names.flatMap((name) => BASE_IMAGES[name].versions.map((version): Wanted => ({
     image: baseImage(name, version), family: name, version,
     recipe: FAMILIES[name]?.choose(version), usual: FAMILIES[name]?.usual.includes(version) ?? false,
+    family_default: version === BASE_IMAGES[name].default_version,
   })))]
 }

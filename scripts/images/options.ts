@@ -4,6 +4,8 @@ import type { Wanted } from './recipe.ts'
 export interface Options {
   help: boolean
   list: boolean
+  /** Only print the names of selected images that are not there. */
+  missing: boolean
   all: boolean
   /** Families or whole image names; empty means the usual set. */
   only: string[]
@@ -22,6 +24,7 @@ Debian's and npm's packages where none does.
   npm run images -- --all                everything that can be made
   npm run images -- --list               what is there, what could be made, what needs a registry
 
+  --missing        only print the names of what is not there
   --no-pull        do not ask a registry first
   --rebuild        make stand-ins again that exist already, to take in newer packages
   --mirror <url>   Debian mirror to use instead of the one in this machine's apt sources
@@ -42,7 +45,7 @@ export function parseOptions(args: readonly string[]): Options {
   if (parsed.only && only.length === 0) throw new UsageError('--only needs at least one family or image name.')
   if (parsed.all && only.length > 0) throw new UsageError('--all and --only exclude each other.')
   return {
-    help: parsed.help ?? false, list: parsed.list ?? false, all: parsed.all ?? false, only,
+    help: parsed.help ?? false, list: parsed.list ?? false, missing: parsed.missing ?? false, all: parsed.all ?? false, only,
     pull: !parsed['no-pull'], rebuild: parsed.rebuild ?? false, mirror: parsed.mirror, jobs,
   }
 }
@@ -52,14 +55,14 @@ function readArguments(args: readonly string[]) {
     return parseArgs({
       args: [...args], allowPositionals: false,
       options: {
-        help: { type: 'boolean', short: 'h' }, list: { type: 'boolean' }, all: { type: 'boolean' }, only: { type: 'string', multiple: true },
+        help: { type: 'boolean', short: 'h' }, list: { type: 'boolean' }, missing: { type: 'boolean' }, all: { type: 'boolean' }, only: { type: 'string', multiple: true },
         'no-pull': { type: 'boolean' }, rebuild: { type: 'boolean' }, mirror: { type: 'string' }, jobs: { type: 'string' },
       },
     }).values
   } catch (error) { throw new UsageError(error instanceof Error ? error.message : String(error)) }
 }
 
-/** The images that a call is about. A family stands for its usual versions; `--all` for everything that has a recipe. */
+/** The images that a call is about. A family stands for its usual versions, else for its default one; `--all` for everything that has a recipe. */
 export function select(wanted: readonly Wanted[], options: Pick<Options, 'all' | 'only'>): Wanted[] {
   if (options.all) return wanted.filter((one) => one.recipe)
   if (options.only.length === 0) return wanted.filter((one) => one.usual)
@@ -69,6 +72,6 @@ export function select(wanted: readonly Wanted[], options: Pick<Options, 'all' |
     const family = wanted.filter((one) => one.family === name)
     if (family.length === 0) throw new UsageError(`There is no family and no image called "${name}". Families: ${[...new Set(wanted.map((one) => one.family))].join(', ')}.`)
     const usual = family.filter((one) => one.usual)
-    return usual.length > 0 ? usual : family
+    return usual.length > 0 ? usual : family.filter((one) => one.family_default)
   })
 }

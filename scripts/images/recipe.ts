@@ -27,6 +27,8 @@ export interface Wanted {
   recipe: Recipe | undefined
   /** Part of the set that is made when nothing is selected. */
   usual: boolean
+  /** The version that an app gets which asks for none. */
+  family_default: boolean
 }
 
 /** Compares two versions number by number: `3.9` comes before `3.11`. */

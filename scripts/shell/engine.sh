@@ -27,6 +27,7 @@ private_engine_start() {
   setsid dockerd --config-file "$run/daemon.json" --data-root "$data" --exec-root "$run/exec" --pidfile "$run/docker.pid" \
     --host "unix://$run/docker.sock" > "$run/dockerd.log" 2>&1 < /dev/null &
   local pid=$! waited=0
+  echo "$pid" > "$run/started.pid"
   while ! DOCKER_HOST="unix://$run/docker.sock" engine_answers; do
     waited=$((waited + 1))
     if [ "$waited" -gt 120 ] || ! kill -0 "$pid" 2> /dev/null; then
@@ -43,7 +44,7 @@ private_engine_start() {
 private_engine_stop() {
   local run=$1 client pid containers
   client=$(engine_client) || return 0
-  pid=$(cat "$run/docker.pid" 2> /dev/null) || return 0
+  pid=$(cat "$run/started.pid" 2> /dev/null) || return 0
   containers=$(DOCKER_HOST="unix://$run/docker.sock" timeout 30 "$client" ps --quiet 2> /dev/null || true)
   # shellcheck disable=SC2086 # a list of ids
   if [ -n "$containers" ]; then DOCKER_HOST="unix://$run/docker.sock" timeout 60 "$client" kill $containers > /dev/null 2>&1 || true; fi

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Becomes the built server, with the stored settings and nothing else of the environment of whoever started it.
+#   run-server.sh <settings file>
+set -euo pipefail
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+cd "$ROOT"
+settings=()
+while IFS= read -r name; do
+  # shellcheck disable=SC1090 # our own file, which only root can write
+  settings+=("$name=$(. "$1" && printf '%s' "${!name}")")
+done < <(sed -nE 's/^([A-Z][A-Z0-9_]*)=".*"$/\1/p' "$1")
+exec env --ignore-environment "PATH=$PATH" "HOME=${HOME:-/root}" NODE_ENV=production "${settings[@]}" \
+  "$ROOT/node_modules/.bin/node" "$ROOT/.output/server/index.mjs"

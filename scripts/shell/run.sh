@@ -1,0 +1,126 @@
+# shellcheck shell=bash disable=SC2153
+# Starts, stops and describes the installed Portreeve. Source it from install.sh.
+
+# The address to ask this installation at: the one it listens on, or this machine's own when it listens on all.
+local_address() {
+  case ${HOST:-} in '' | 0.0.0.0 | '::' | '[::]') echo 127.0.0.1 ;; *:*) echo "[$HOST]" ;; *) echo "$HOST" ;; esac
+}
+
+# http_status <path>: the status code, or 000. With Node, because a fresh machine may have no curl.
+http_status() {
+  node -e '
+    fetch(process.argv[1], { signal: AbortSignal.timeout(5000) }).then((answer) => answer.status, () => "000").then((code) => { console.log(code); process.exit() })
+  ' "http://$(local_address):${PORT:-9000}$1"
+}
+
+is_ready() { [ "$(http_status /readyz)" = 200 ]; }
+
+is_running() {
+  if has_systemd; then systemctl is-active --quiet portreeve.service; else supervised_pid "$RUN_DIR" portreeve > /dev/null; fi
+}
+
+# The last lines that the background process wrote.
+background_log() {
+  if has_systemd; then journalctl --unit portreeve --no-pager --lines 20 --output cat; else tail -n 20 "$RUN_DIR/portreeve.log"; fi
+}
+
+# How often it has ended by itself since it was started.
+count_restarts() {
+  if has_systemd; then systemctl show --property NRestarts --value portreeve.service; else grep -c 'supervisor: portreeve ended' "$RUN_DIR/portreeve.log" || true; fi
+}
+
+# Waits until the server says that it is ready; gives up early when it keeps ending.
+await_ready() {
+  local deadline=$((SECONDS + 120)) restarts_before=$1
+  until is_ready; do
+    if [ $SECONDS -gt $deadline ] || [ $(($(count_restarts) - restarts_before)) -ge 3 ]; then return 1; fi
+    sleep 0.5
+  done
+}
+
+start_portreeve() {
+  local restarts=0
+  if ! has_systemd && [ -e "$RUN_DIR/portreeve.log" ]; then restarts=$(count_restarts); fi
+  if has_systemd; then start_unit; else start_supervised; fi
+  if await_ready "$restarts"; then return; fi
+  background_log >&2
+  stop_background
+  fail 'Portreeve was started but did not become ready, so it was stopped again; its last lines are above.'
+}
+
+start_unit() {
+  local unit
+  unit=$(render_unit "$ROOT" "$DATA_DIR")
+  if ! [ -e "$UNIT" ] || [ "$(cat "$UNIT")" != "$unit" ]; then
+    printf '%s\n' "$unit" > "$UNIT"
+    systemctl daemon-reload
+    systemctl enable --quiet portreeve.service
+    restart=yes
+    changed 'Installed the unit portreeve.service.'
+  fi
+  if ! is_running; then
+    systemctl start portreeve.service || fail 'systemd could not start Portreeve; "journalctl -u portreeve" tells why.'
+    changed 'Started Portreeve.'
+  elif [ "$restart" = yes ]; then
+    systemctl restart portreeve.service || fail 'systemd could not restart Portreeve; "journalctl -u portreeve" tells why.'
+    changed 'Restarted Portreeve.'
+  fi
+}
+
+start_supervised() {
+  local word=Started
+  if is_running; then
+    if [ "$restart" = no ]; then return; fi
+    stop_background
+    word=Restarted
+  fi
+  supervised_start "$RUN_DIR" portreeve bash "$ROOT/scripts/shell/run-server.sh" "$SETTINGS" || fail "The supervisor does not start; see $RUN_DIR."
+  changed "$word Portreeve."
+}
+
+stop_background() {
+  if has_systemd; then systemctl stop portreeve.service; else supervised_stop "$RUN_DIR" portreeve; fi || fail 'Portreeve does not stop.'
+}
+
+stop_portreeve() {
+  if ! is_running; then say 'Portreeve is not running; nothing was changed.'; return; fi
+  stop_background
+  say 'Portreeve is stopped. The apps it runs go on serving.'
+}
+
+show_status() {
+  if is_ready; then say "Portreeve is ready at $(public_url)."; return; fi
+  if is_running; then say "Portreeve runs, but is not ready (/readyz answers $(http_status /readyz))."; else say 'Portreeve is not running.'; fi
+  return 3
+}
+
+public_url() {
+  local address=${HOST:-}
+  case $address in '' | 0.0.0.0 | '::' | '[::]') address=$(hostname -I 2> /dev/null | awk '{ print $1 }') ;; esac
+  if [ -z "$address" ]; then address=127.0.0.1; fi
+  case $address in \[*) ;; *:*) address="[$address]" ;; esac
+  echo "${PORTREEVE_PUBLIC_URL:-http://$address:${PORT:-9000}}"
+}
+
+show_access() {
+  local password=$DATA_DIR/initial-admin-password
+  say ''
+  say "Portreeve is ready:  $(public_url)"
+  say "Administrator:       ${PORTREEVE_ADMIN_EMAIL:-admin@localhost}"
+  if [ -e "$password" ]; then say "Password:            $(cat "$password")   (change it after the first login)"
+  elif [ -n "${PORTREEVE_ADMIN_PASSWORD:-}" ]; then say 'Password:            the one that PORTREEVE_ADMIN_PASSWORD gave at the first start, unless it was changed'
+  else say 'Password:            the one you chose'; fi
+}
+
+# Runs the server as a child of this shell and goes when it goes.
+run_in_foreground() {
+  bash "$ROOT/scripts/shell/run-server.sh" "$SETTINGS" 9>&- &
+  local server=$! code=0
+  trap 'kill -TERM $server 2> /dev/null' INT TERM HUP
+  while kill -0 $server 2> /dev/null && ! is_ready; do sleep 0.5; done
+  if is_ready; then show_access; fi
+  wait $server || code=$?
+  # The first wait ends when a signal arrives; the server then still has connections to end.
+  while kill -0 $server 2> /dev/null; do wait $server || code=$?; done
+  exit $code
+}

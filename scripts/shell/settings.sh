@@ -1,0 +1,37 @@
+# shellcheck shell=bash
+# The settings an installation was given, kept in one file that systemd and bash read alike. Source it.
+
+# Names of the environment variables that are handed on to the server.
+setting_names() { compgen -e | grep -E '^(PORT|HOST|DOCKER_HOST|NODE_EXTRA_CA_CERTS|PORTREEVE_[A-Z0-9_]+)$' | sort; }
+
+# setting_line <name> <value>: one line of the file, quoted for both readers.
+setting_line() {
+  local value=$2
+  value=${value//\\/\\\\}
+  value=${value//\"/\\\"}
+  value=${value//\$/\\\$}
+  value=${value//\`/\\\`}
+  printf '%s="%s"\n' "$1" "$value"
+}
+
+# settings_load <file>: takes over what an earlier call stored, where the environment of this call says nothing else.
+settings_load() {
+  local file=$1 name
+  [ -e "$file" ] || return 0
+  while IFS= read -r name; do
+    if [ -n "${!name+set}" ]; then continue; fi
+    # Only our own lines come out of the file, which nobody but root can write.
+    # shellcheck disable=SC1090
+    value=$(. "$file" && printf '%s' "${!name}")
+    export "$name=$value"
+  done < <(sed -nE 's/^([A-Z][A-Z0-9_]*)=".*"$/\1/p' "$file")
+}
+
+# settings_store <file>: writes the settings of this environment; succeeds when the file changed, fails when it did not need to.
+settings_store() {
+  local file=$1 name fresh
+  fresh=$(while IFS= read -r name; do setting_line "$name" "${!name}"; done < <(setting_names))
+  if [ -e "$file" ] && [ "$(cat "$file")" = "$fresh" ]; then return 1; fi
+  (umask 077 && printf '%s\n' "$fresh" > "$file.new")
+  mv "$file.new" "$file"
+}

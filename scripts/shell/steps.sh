@@ -1,0 +1,116 @@
+# shellcheck shell=bash disable=SC2153,SC2034
+# The steps of install.sh, each of which does nothing when its result is there already. Source it from install.sh.
+
+check_room() {
+  if is_running; then return; fi
+  local listen=${HOST:-0.0.0.0}
+  port_is_free "$listen" "${PORT:-9000}" || fail "Port ${PORT:-9000} is taken by another program. Stop it, or choose another port with --port."
+  if ! [ -e node_modules/.package-lock.json ]; then require_space "$ROOT" 1500 'building Portreeve'; fi
+  if ! engine_answers; then require_space /var/lib/docker 3000 'the container engine'; fi
+  require_space "$DATA_DIR" 200 'the data of Portreeve'
+  # The edge keeps serving while Portreeve is stopped, so its ports may be taken by itself.
+  if edge_runs; then return; fi
+  local name
+  for name in PORTREEVE_HTTP_PORT PORTREEVE_HTTPS_PORT; do
+    local port=${!name:-}
+    if [ -z "$port" ]; then if [ $name = PORTREEVE_HTTP_PORT ]; then port=80; else port=443; fi; fi
+    port_is_free 0.0.0.0 "$port" || fail "Port $port, on which apps are served, is taken by another program. Stop it, or set $name to another port."
+  done
+}
+
+edge_image() { sed -n "s/^export const EDGE_IMAGE = '\(.*\)'$/\1/p" server/platform/ingress/image.ts; }
+
+edge_runs() {
+  local client
+  client=$(engine_client) || return 1
+  [ -n "$(timeout 20 "$client" ps --quiet --filter "ancestor=$(edge_image)" 2> /dev/null)" ]
+}
+
+install_missing_packages() {
+  local missing=()
+  command -v git > /dev/null || missing+=(git)
+  command -v setsid > /dev/null || missing+=(util-linux)
+  if [ ${#missing[@]} -eq 0 ]; then return; fi
+  command -v apt-get > /dev/null || fail "Please install ${missing[*]}: this machine has no apt to do it with."
+  install_packages "${missing[@]}" || fail "apt could not install ${missing[*]}: $(tail -n 1 "$PACKAGE_LOG")"
+  changed "Installed ${missing[*]}."
+}
+
+ensure_engine_runs() {
+  if engine_answers; then return; fi
+  if [ -n "${DOCKER_HOST:-}" ]; then fail "No container engine answers at DOCKER_HOST ($DOCKER_HOST). Start it, or unset DOCKER_HOST to use this machine's own."; fi
+  install_engine
+  if engine_answers; then return; fi
+  if has_systemd; then
+    systemctl start docker.service 2> /dev/null || fail 'The container engine does not start; "journalctl -u docker" tells why.'
+  else
+    supervised_start "$RUN_DIR" dockerd dockerd || fail "The supervisor of the container engine does not start; see $RUN_DIR/dockerd.log."
+  fi
+  local tries=0
+  until engine_answers; do
+    tries=$((tries + 1))
+    if [ $tries -gt 60 ]; then
+      if ! has_systemd; then tail -n 5 "$RUN_DIR/dockerd.log" >&2; supervised_stop "$RUN_DIR" dockerd; fi
+      fail 'The container engine was started but does not answer.'
+    fi
+    sleep 0.5
+  done
+  changed 'Started the container engine.'
+}
+
+# An engine that we install keeps containers running while it is restarted; one that somebody else set up is left as it is.
+install_engine() {
+  if command -v dockerd > /dev/null; then return; fi
+  command -v apt-get > /dev/null || fail 'There is no container engine, and no apt to install one with. Install Docker, then run this again.'
+  say 'Installing the container engine.'
+  if ! [ -e /etc/docker/daemon.json ]; then
+    mkdir -p /etc/docker
+    printf '{ "live-restore": true }\n' > /etc/docker/daemon.json
+  fi
+  local policy=/usr/sbin/policy-rc.d ours=no result=0
+  # Without systemd the package must not start the engine: the supervisor does.
+  if ! has_systemd && ! [ -e $policy ]; then ours=yes; printf '#!/bin/sh\nexit 101\n' > $policy; chmod 755 $policy; fi
+  install_packages docker.io iptables ca-certificates || result=1
+  if [ $ours = yes ]; then rm -f $policy; fi
+  [ $result -eq 0 ] || fail "apt could not install the container engine: $(grep -E '^(E|Err)' "$PACKAGE_LOG" | tail -n 1). Is the network up?"
+  changed 'Installed the container engine.'
+}
+
+install_node_packages() {
+  if ! [ -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+    say 'Installing packages from the npm registry.'
+    npm ci --no-audit --no-fund --loglevel=error || fail 'npm could not install the packages; its message is above. Is the npm registry reachable from here?'
+    restart=yes
+    changed 'Installed the npm packages.'
+  fi
+  export PATH="$ROOT/node_modules/.bin:$PATH"
+  local napi
+  napi=$(node -p 'process.versions.napi')
+  [ "$napi" -ge 10 ] || fail "Portreeve needs Node.js 22.14 or newer on this kind of machine; it has $(node --version)."
+}
+
+build_server() {
+  local entry=.output/server/index.mjs
+  if [ -e $entry ] && [ -z "$(find server routes tasks storage nitro.config.ts package-lock.json -newer $entry -print -quit)" ]; then return; fi
+  say 'Building Portreeve.'
+  npm run --silent build || fail 'Portreeve does not build; the reason is above.'
+  restart=yes
+  changed 'Built Portreeve.'
+}
+
+# The edge's image is needed to start. When it had to be made here, there is no registry for the images of builds either.
+provide_images() {
+  local client edge
+  client=$(engine_client) edge=$(edge_image)
+  if ! "$client" image inspect "$edge" > /dev/null 2>&1; then
+    say "Getting the image of the edge, $edge."
+    node scripts/images.ts --only haproxy || fail 'The image of the edge could neither be pulled nor made; the reason is above.'
+    changed 'Got the image of the edge.'
+  fi
+  if [ "$("$client" image inspect --format '{{ index .Config.Labels "portreeve.stand-in" }}' "$edge")" != true ]; then return; fi
+  if node scripts/images.ts --missing | grep --quiet .; then
+    say 'Making base images for builds, because no container registry is reachable. This takes a few minutes.'
+    node scripts/images.ts --no-pull || fail 'Not all base images could be made; the reason is above. Run this again to make the rest.'
+    changed 'Made base images for builds.'
+  fi
+}

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# `npm test`: everything that proves this checkout, from a bare clone: dependencies, types, engine, images, build, then all tests.
+#   npm test                      all three projects: unit, engine, e2e
+#   npm test -- unit              one project, or several
+#   npm test -- unit test/kernel  only files whose path contains the text
+# The last line is `N passed, N failed`, with `, N skipped` when tests were skipped.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/shell/engine.sh
+. scripts/shell/engine.sh
+
+projects=() filters=()
+for argument in "$@"; do
+  case $argument in
+    unit | engine | e2e) projects+=("$argument") ;;
+    -*) echo "npm test takes names of projects (unit, engine, e2e) and parts of paths; $argument is neither." >&2; exit 2 ;;
+    *) filters+=("$argument") ;;
+  esac
+done
+if [ ${#projects[@]} -eq 0 ]; then projects=(unit engine e2e); fi
+needs() { case " ${projects[*]} " in *" $1 "*) return 0 ;; *) return 1 ;; esac }
+
+reports=$(mktemp -d "${TMPDIR:-/tmp}/portreeve-test-XXXXXX")
+PACKAGE_LOG=$reports/packages.log
+engine_run='' engine_data=${PORTREEVE_TEST_ENGINE_DATA:-/var/lib/portreeve-test-engine}
+# shellcheck disable=SC2317 # the trap calls it
+clean_up() {
+  if [ -n "$engine_run" ]; then
+    private_engine_stop "$engine_run"
+    # A clone made for one run leaves nothing behind; a developer keeps the images for the next run.
+    if [ "${CI:-}" = true ]; then rm -rf "$engine_data"; fi
+  fi
+  rm -rf "$reports"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+step() { printf '\n== %s (%s s)\n' "$1" "$SECONDS"; }
+
+# Prints the tally and ends: a step that everything after it needs has failed.
+give_up() { node scripts/test-report.ts "failed:$1"; exit 1; }
+
+install_dependencies() {
+  if [ -e node_modules/.package-lock.json ] && ! [ package-lock.json -nt node_modules/.package-lock.json ]; then return; fi
+  step 'installing dependencies'
+  npm ci --no-audit --no-fund
+}
+
+# Installs the engine when the machine has none. Its package must not start it: an engine of ours is stopped again after the tests.
+install_engine() {
+  if command -v dockerd > /dev/null; then return; fi
+  step 'installing the container engine'
+  if [ "$(id -u)" -ne 0 ]; then echo 'No container engine is installed, and only root can install one.' >&2; return 1; fi
+  local policy=/usr/sbin/policy-rc.d had_policy=yes
+  if ! [ -e $policy ]; then had_policy=no; printf '#!/bin/sh\nexit 101\n' > $policy; chmod 755 $policy; fi
+  local result=0
+  install_packages docker.io iptables || { result=1; tail -n 20 "$PACKAGE_LOG" >&2; }
+  if [ $had_policy = no ]; then rm -f $policy; fi
+  return $result
+}
+
+ensure_engine() {
+  if engine_answers; then return; fi
+  install_engine
+  step 'starting a container engine for the tests'
+  engine_run=$(mktemp -d /run/portreeve-test-engine-XXXXXX)
+  private_engine_start "$engine_run" "$engine_data"
+  export DOCKER_HOST="unix://$engine_run/docker.sock"
+}
+
+run_project() {
+  step "tests: $1"
+  local status=0 report=$reports/$1.json
+  vitest run --project "$1" --passWithNoTests --reporter=default --reporter=json --outputFile.json="$report" "${filters[@]}" < /dev/null || status=$?
+  results+=("$report")
+  # A run that ends badly although its report says that all is well (a crash at the very end) must not be green.
+  if [ $status -ne 0 ] && [ -e "$report" ] && node scripts/test-report.ts "$report" > /dev/null; then results+=("failed:vitest ended with code $status after $1."); fi
+}
+
+install_dependencies || { echo 'npm ci failed.' >&2; echo '0 passed, 1 failed'; exit 1; }
+export PATH="$PWD/node_modules/.bin:$PATH"
+
+results=()
+step 'checking types'
+tsc --noEmit || results+=('failed:The types do not check.')
+
+if needs engine || needs e2e; then
+  ensure_engine || give_up 'There is no container engine.'
+  step 'images'
+  node scripts/images.ts || results+=('failed:Not all images could be made.')
+fi
+if needs e2e; then
+  step 'building the server'
+  nitro build || give_up 'The server does not build.'
+fi
+for project in "${projects[@]}"; do run_project "$project"; done
+
+step 'result'
+status=0
+node scripts/test-report.ts "${results[@]}" || status=$?
+exit $status

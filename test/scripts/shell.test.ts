@@ -1,0 +1,109 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+
+const root = join(import.meta.dirname, '..', '..')
+let folder: string
+beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'portreeve-shell-')) })
+afterEach(() => { rmSync(folder, { recursive: true, force: true }) })
+
+/** Runs bash with our shell functions loaded; the values are `$1`, `$2`, …, never part of the script's text. */
+function bash(script: string, args: string[] = [], env: Record<string, string> = {}): string {
+  const sources = ['settings', 'service', 'engine'].map((name) => `. "${root}/scripts/shell/${name}.sh"`).join('\n')
+  return execFileSync('bash', ['--norc', '-c', `set -euo pipefail\nROOT="${root}"\n${sources}\n${script}`, 'bash', ...args], { encoding: 'utf8', env: { PATH: process.env['PATH'] ?? '', ...env } })
+}
+
+describe('the settings of an installation', () => {
+  const VALUES = ['plain', 'two words', `quotes ' and "`, 'dollar $HOME `id` $(id)', 'back\\slash \\" \\$', '#hash=%d;&|', 'ünï']
+  test.each(VALUES)('%s comes back unchanged from the file', (value) => {
+    const file = join(folder, 'settings')
+    bash('settings_store "$1"', [file], { PORTREEVE_ADMIN_PASSWORD: value, PORT: '9100', SECRET_OF_SOMEBODY: 'x' })
+    expect(bash('settings_load "$1"; printf "%s|%s|%s" "$PORTREEVE_ADMIN_PASSWORD" "$PORT" "${SECRET_OF_SOMEBODY-none}"', [file])).toBe(`${value}|9100|none`)
+  })
+  test('only root can read the file, and an unchanged one is not written again', () => {
+    const file = join(folder, 'settings')
+    expect(bash('settings_store "$1" && echo written', [file], { PORT: '9100' })).toBe('written\n')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(bash('settings_store "$1" || echo same', [file], { PORT: '9100' })).toBe('same\n')
+    expect(bash('settings_store "$1" && echo written', [file], { PORT: '9101' })).toBe('written\n')
+  })
+  test('what a call says wins over what was stored', () => {
+    const file = join(folder, 'settings')
+    bash('settings_store "$1"', [file], { PORT: '9100', HOST: '127.0.0.1' })
+    expect(bash('settings_load "$1"; echo "$PORT $HOST"', [file], { PORT: '9200' })).toBe('9200 127.0.0.1\n')
+  })
+})
+
+describe('a program under the supervisor', () => {
+  const supervise = (...command: string[]): void => {
+    spawn('bash', [join(root, 'scripts/shell/supervise.sh'), folder, 'app', ...command], { stdio: 'ignore', detached: true }).unref()
+  }
+  const pid = (): string => bash('supervised_pid "$1" app || echo none', [folder]).trim()
+  afterEach(() => { bash('supervised_stop "$1" app', [folder]) })
+
+  test('is started again after it ended, and each start is in the log', async () => {
+    supervise('sh', '-c', 'echo started; exit 3')
+    await vi.waitFor(() => { expect(readFileSync(join(folder, 'app.log'), 'utf8').match(/started\n/g)?.length ?? 0).toBeGreaterThanOrEqual(2) }, { timeout: 15_000, interval: 50 })
+    expect(readFileSync(join(folder, 'app.log'), 'utf8')).toContain('app ended with code 3; starting it again in 1 s')
+  })
+  test('ends with its supervisor, which leaves no process file', async () => {
+    supervise('sh', '-c', `echo $$ > ${join(folder, 'child')}; exec sleep 600`)
+    await vi.waitFor(() => { expect(existsSync(join(folder, 'child')) && readFileSync(join(folder, 'child'), 'utf8')).toMatch(/\d+\n/) }, { timeout: 10_000, interval: 50 })
+    expect(pid()).toMatch(/^\d+$/)
+    const child = readFileSync(join(folder, 'child'), 'utf8').trim()
+    bash('supervised_stop "$1" app', [folder])
+    expect(existsSync(`/proc/${child}`)).toBe(false)
+    expect(pid()).toBe('none')
+    expect(existsSync(join(folder, 'app.pid'))).toBe(false)
+  })
+  test('a process file of an earlier boot is not mistaken for a running supervisor', () => {
+    writeFileSync(join(folder, 'app.pid'), String(process.pid))
+    expect(pid()).toBe('none')
+  })
+  test('its log stays below the limit while it writes on', async () => {
+    supervise('sh', '-c', 'head -c 12000000 /dev/zero | tr "\\0" x; echo; echo last line; exec sleep 600')
+    await vi.waitFor(() => { expect(existsSync(join(folder, 'app.log.1'))).toBe(true) }, { timeout: 18_000, interval: 100 })
+    await vi.waitFor(() => { expect(statSync(join(folder, 'app.log')).size).toBeLessThan(1000) }, { timeout: 5000, interval: 50 })
+    expect(readFileSync(join(folder, 'app.log.1'), 'utf8')).toContain('last line')
+  })
+})
+
+describe('the systemd unit', () => {
+  test('starts the pinned Node on the built server with the stored settings, also in a folder with a blank and a percent sign', () => {
+    const unit = bash('render_unit "$1" "$2"', ['/opt/my 100% port', '/var/lib/port reeve'])
+    expect(unit).toContain('ExecStart="/opt/my 100%% port/node_modules/.bin/node" "/opt/my 100%% port/.output/server/index.mjs"\n')
+    expect(unit).toContain('WorkingDirectory=/opt/my 100%% port\n')
+    expect(unit).toContain('EnvironmentFile=/var/lib/port reeve/portreeve.env\n')
+    expect(unit).toContain('ReadWritePaths="/var/lib/port reeve" /sys/fs/cgroup\n')
+  })
+})
+
+describe('install.sh', () => {
+  const install = (...args: string[]): { code: number; said: string } => {
+    try {
+      return { code: 0, said: execFileSync('bash', [join(root, 'install.sh'), ...args], { encoding: 'utf8', stdio: 'pipe', env: { PATH: process.env['PATH'] ?? '' } }) }
+    } catch (error) {
+      const { status, stderr } = error as { status: number; stderr: string }
+      return { code: status, said: stderr }
+    }
+  }
+  test.each([
+    [['--nope'], 2, 'There is no option --nope.'], [['--port'], 2, '--port needs a value.'], [['--stop', '--foreground'], 2, '--stop and --foreground exclude each other.'],
+  ])('%j is refused with a sentence', (args, code, sentence) => {
+    expect(install(...args)).toEqual({ code, said: `install.sh: ${sentence}\nTry --help.\n` })
+  })
+  test('explains itself', () => { expect(install('--help').said).toContain('--foreground') })
+  test.runIf(process.getuid?.() === 0).each(['0', '65536', 'http', '90 00'])('the port %s is refused before anything is changed', (port) => {
+    const { code, said } = install('--data-dir', join(folder, 'data'), '--port', port)
+    expect(code).toBe(1)
+    expect(said).toMatch(/^install\.sh: PORT must be a port number from 1 to 65535/)
+    expect(existsSync(join(folder, 'data'))).toBe(false)
+  })
+  test.runIf(process.getuid?.() === 0)('an installation that does not run says so, and stopping it changes nothing', () => {
+    const port = ['--data-dir', join(folder, 'data'), '--port', '59']
+    expect(install('--status', ...port)).toMatchObject({ code: 3 })
+    expect(install('--stop', ...port)).toEqual({ code: 0, said: 'Portreeve is not running; nothing was changed.\n' })
+  })
+})
