@@ -1,11 +1,10 @@
 import { networkInterfaces } from 'node:os'
 import type { Config } from '#server/kernel/config'
-
-const PRIVATE = /^(10\.|127\.|169\.254\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/
+import { isPublicAddress } from '#server/platform/outbound/addresses'
 
 /** The first public IPv4 address of this host, if it has one. */
 function publicAddress(): string | undefined {
-  return Object.values(networkInterfaces()).flat().find((found) => found && found.family === 'IPv4' && !found.internal && !PRIVATE.test(found.address))?.address
+  return Object.values(networkInterfaces()).flat().find((found) => found && found.family === 'IPv4' && !found.internal && isPublicAddress(found.address))?.address
 }
 
 /** Names under which this installation and its apps are reached. Source: api.md "Domains". */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { FakeBehaviour } from '#server/platform/engine/fake'
 import { createTestApi, type TestApi } from '#test/support/api'
 
 const URL = 'https://git.example.com/team/shop.git'
@@ -63,7 +64,7 @@ describe('a deployment', () => {
     ['a build that fails', { build: 'fail', build_log: ['boom'] }, 'build_failed'],
     ['a container that exits', { start: 'exits', exit_code: 3, start_log: ['no database'] }, 'exited'],
     ['a command that cannot be started', { start: 'refused' }, 'start_failed'],
-  ] as const)('keeps the old release serving after %s, and says why', async (_what, behaviour, code) => {
+  ] as [string, FakeBehaviour, string][])('keeps the old release serving after %s, and says why', async (_what, behaviour, code) => {
     api.fakes.git.commit(URL, 'main', SERVER)
     const { id } = (await create()).body.data
     await api.services.jobs.idle()
