@@ -36,6 +36,7 @@ CREATE TABLE jobs (
   state TEXT NOT NULL,
   failure TEXT,
   cancel_requested INTEGER NOT NULL DEFAULT 0,
+  resumes INTEGER NOT NULL DEFAULT 0,
   created_at TEXT NOT NULL,
   started_at TEXT,
   finished_at TEXT

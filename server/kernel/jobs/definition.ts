@@ -98,6 +98,8 @@ export interface JobRow {
   state: string
   failure: string | null
   cancel_requested: number
+  /** How often the job was taken up again within its current step, because the process or the runner broke in it. */
+  resumes: number
   created_at: string
   started_at: string | null
   finished_at: string | null

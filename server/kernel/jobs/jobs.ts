@@ -1,11 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import type { Db } from '../db.ts'
 import { newId } from '../ids.ts'
 import type { Log } from '../log.ts'
-import type { JobDefinition, JobRow, StepRow } from './definition.ts'
+import type { Failure, JobDefinition, JobRow, StepRow } from './definition.ts'
 import { createPool, type Pool } from './pool.ts'
 import { createJobRepository, type JobRepository } from './repository.ts'
-import { createExecution, type Execution } from './run.ts'
+import { afterEnd, createExecution, type Execution } from './run.ts'
 
 export interface NewJob<P> { kind: string; payload: P; lane: string; subject: string; project_id: string | null }
 export interface JobsOptions {
@@ -16,6 +17,8 @@ export interface JobsOptions {
   pools: Record<string, number>
   /** Jobs that run at once on the installation. */
   max_running?: number
+  /** Waits between attempts; tests pass one that does not. */
+  pause?: (duration_ms: number, signal: AbortSignal) => Promise<void>
   /** For fault experiments: called at `<kind>.<step>` `before` and `after`. */
   fault?: (point: string, when: 'before' | 'after') => void
 }
@@ -40,14 +43,21 @@ export interface Jobs {
 }
 
 const MAX_RUNNING = 64
+/** After a fault of the runner or the database, e.g. a full disk, work is tried again this much later. */
+const RETRY_MS = 5000
+
+async function sleep(duration_ms: number, signal: AbortSignal): Promise<void> {
+  await delay(duration_ms, undefined, { signal }).catch(() => undefined)
+}
 
 export function createJobs(options: JobsOptions): Jobs {
-  const { db, clock, log } = options
+  const { db, clock, log, pause = sleep } = options
   const repository = createJobRepository(db)
   const definitions = new Map<string, JobDefinition>()
   const pools = new Map<string, Pool>(Object.entries(options.pools).map(([name, size]) => [name, createPool(size)]))
   const running = new Map<string, Execution>()
   const idlers: (() => void)[] = []
+  let stopping = new AbortController()
   let started = false
 
   const definition = (kind: string): JobDefinition => {
@@ -61,28 +71,63 @@ export function createJobs(options: JobsOptions): Jobs {
     return definition(job.kind).steps.some((step, position) => step.irrevocable && rows[position]?.status !== 'pending')
   }
 
-  const launch = (job: JobRow) => {
-    const execution = createExecution({ ...options, repository, pools }, definition(job.kind), job)
-    running.set(job.id, execution)
-    void execution.done.catch((error: unknown) => log.error('A job broke', { job: job.id, error })).then(() => {
-      running.delete(job.id)
-      wake()
-    })
+  /** Takes a job up again that a process or the runner left in the middle. */
+  const resume = (job_id: string) => {
+    repository.countResume(job_id)
+    const job = repository.find(job_id)
+    if (job) launch(job)
   }
 
+  const launch = (job: JobRow) => {
+    const defined = definitions.get(job.kind)
+    if (!defined) {
+      log.error('A job of a kind that this version does not know was given up', { job: job.id, kind: job.kind })
+      const failure: Failure = { code: 'unknown_kind', message: 'This version of Portreeve does not know this kind of work.', hint: null, step: null, log: [] }
+      repository.setStatus(job.id, job.status, 'failed', clock.iso(), JSON.stringify(failure))
+      return
+    }
+    repository.alignSteps(job.id, defined.steps.map((step) => step.name))
+    const execution = createExecution({ ...options, pause, repository, pools }, defined, job)
+    running.set(job.id, execution)
+    void execution.done.then(() => {
+      running.delete(job.id)
+      wake()
+    }, (error: unknown) => mend(job.id, error))
+  }
+
+  /** The runner itself failed, not a step: the row says where the job stands, so it is taken up from there a little later. */
+  const mend = async (job_id: string, error: unknown) => {
+    log.error('A job broke', { job: job_id, error })
+    await pause(RETRY_MS, stopping.signal)
+    if (!started) return
+    try {
+      resume(job_id)
+    } catch (again) {
+      void mend(job_id, again)
+    }
+  }
+
+  /** Never throws: it runs after commits of others, whose work is done and must not be reported as failed. */
   const wake = () => {
     if (!started) return
-    const free = (options.max_running ?? MAX_RUNNING) - running.size
-    for (const job of free > 0 ? repository.runnable(free) : []) {
-      if (!repository.setStatus(job.id, 'queued', 'running', clock.iso())) continue
-      launch({ ...job, status: 'running' })
+    try {
+      const free = (options.max_running ?? MAX_RUNNING) - running.size
+      for (const job of free > 0 ? repository.runnable(free) : []) {
+        if (repository.setStatus(job.id, 'queued', 'running', clock.iso())) launch({ ...job, status: 'running' })
+      }
+    } catch (error) {
+      log.error('Queued jobs cannot be started now', { error })
+      void pause(RETRY_MS, stopping.signal).then(wake)
     }
     if (running.size === 0) for (const resolve of idlers.splice(0)) resolve()
   }
 
   return {
     repository,
-    define: (added) => definitions.set(added.kind, added),
+    define(added) {
+      for (const { name, pool } of added.steps) if (pool && !pools.has(pool)) throw new Error(`Step ${added.kind}.${name} names the pool ${pool}, which does not exist.`)
+      definitions.set(added.kind, added)
+    },
     enqueue(job) {
       const { steps, initial } = definition(job.kind)
       const id = newId('job')
@@ -100,8 +145,12 @@ export function createJobs(options: JobsOptions): Jobs {
         repository.requestCancel(job_id)
         if (repository.setStatus(job_id, 'queued', 'cancelled', clock.iso())) {
           const ended = repository.find(job_id)!
-          definition(job.kind).onEnd?.(ended, { status: 'cancelled', failure: null }, JSON.parse(ended.state))
-          db.afterCommit(wake)
+          const outcome = { status: 'cancelled', failure: null } as const
+          definition(job.kind).onEnd?.(ended, outcome, JSON.parse(ended.state))
+          db.afterCommit(() => {
+            afterEnd({ log, repository }, definition(job.kind), job_id, outcome)
+            wake()
+          })
         } else {
           db.afterCommit(() => running.get(job_id)?.cancel())
         }
@@ -113,11 +162,13 @@ export function createJobs(options: JobsOptions): Jobs {
     steps: repository.steps,
     start() {
       started = true
-      for (const job of repository.interrupted()) launch(job)
+      stopping = new AbortController()
+      for (const job of repository.interrupted()) resume(job.id)
       wake()
     },
     async stop() {
       started = false
+      stopping.abort()
       const open = [...running.values()]
       for (const execution of open) execution.suspend()
       await Promise.allSettled(open.map((execution) => execution.done))

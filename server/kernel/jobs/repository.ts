@@ -30,6 +30,25 @@ export function createJobRepository(db: Db) {
          WHERE id = @id AND status = @from`).run({ id, from, to, at, failure, ended: ended ? 1 : 0 }).changes === 1
     },
     requestCancel: (id: string) => db.sql('UPDATE jobs SET cancel_requested = 1 WHERE id = ?').run(id),
+    /** Ends the way forward; from now on steps are undone. */
+    beginUndo: (id: string, failure: string | null) => db.sql(`UPDATE jobs SET status = 'undoing', failure = ?, resumes = 0 WHERE id = ? AND status = 'running'`).run(failure, id),
+    countResume: (id: string) => db.sql('UPDATE jobs SET resumes = resumes + 1 WHERE id = ?').run(id),
+    /** An orderly stop takes back beforehand what the next start will count. */
+    forgiveResume: (id: string): void => void db.sql('UPDATE jobs SET resumes = resumes - 1 WHERE id = ?').run(id),
+    resetResumes: (id: string) => db.sql('UPDATE jobs SET resumes = 0 WHERE id = ? AND resumes <> 0').run(id),
+    /** Gives a job the steps that this version of Portreeve knows; those of the same name keep what they reached. */
+    alignSteps(job_id: string, names: readonly string[]) {
+      const rows = db.sql('SELECT * FROM job_steps WHERE job_id = ? ORDER BY position').all(job_id) as StepRow[]
+      if (rows.length === names.length && rows.every((row, position) => row.name === names[position])) return
+      db.tx(() => {
+        db.sql('DELETE FROM job_steps WHERE job_id = ?').run(job_id)
+        for (const [position, name] of names.entries()) {
+          const known = rows.find((row) => row.name === name)
+          db.sql(`INSERT INTO job_steps (job_id, position, name, status, attempts, started_at, duration_ms, failure) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
+            .run(job_id, position, name, known?.status ?? 'pending', known?.attempts ?? 0, known?.started_at ?? null, known?.duration_ms ?? null, known?.failure ?? null)
+        }
+      })
+    },
     saveState: (id: string, state: string) => db.sql('UPDATE jobs SET state = ? WHERE id = ?').run(state, id),
     saveStep(job_id: string, position: number, change: { status: StepStatus; started_at?: string; duration_ms?: number; attempts?: number; failure?: string | null }) {
       db.sql(
@@ -44,7 +63,8 @@ export function createJobRepository(db: Db) {
       const total = db.sql(`SELECT count(*) FROM jobs WHERE ${clause}`).pluck().get(values) as number
       return { rows, total }
     },
-    prune: (before: string) => db.sql(`DELETE FROM jobs WHERE finished_at < ?`).run(before).changes,
+    /** Forgets ended jobs, but those that a deployment shows its steps from. */
+    prune: (before: string) => db.sql(`DELETE FROM jobs WHERE finished_at < ? AND kind <> 'deploy'`).run(before).changes,
   }
 }
 export type JobRepository = ReturnType<typeof createJobRepository>

@@ -1,18 +1,24 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type { Failure, JobDefinition, JobRow, Outcome, Step, StepContext, StepStatus } from './definition.ts'
-import { Fatal } from './definition.ts'
+import { attempt } from './attempt.ts'
+import { Fatal, type Failure, type JobDefinition, type JobRow, type Outcome, type Step, type StepContext, type StepStatus, type Verdict } from './definition.ts'
+import type { Log } from '../log.ts'
 import type { JobsOptions } from './jobs.ts'
 import type { Pool } from './pool.ts'
 import type { JobRepository } from './repository.ts'
 
 /** One job under way. */
 export interface Execution {
+  /** Resolves when the job ended or was left to the next process; rejects when the runner itself failed. */
   done: Promise<void>
   cancel(): void
-  /** Aborts the current step and leaves the job to the next process. */
+  /** Stops the current step and leaves the job to the next process. */
   suspend(): void
 }
-interface Surroundings extends Omit<JobsOptions, 'pools'> { repository: JobRepository; pools: Map<string, Pool> }
+export interface Surroundings extends Omit<JobsOptions, 'pools' | 'pause'> {
+  repository: JobRepository
+  pools: ReadonlyMap<string, Pool>
+  /** Waits between attempts; returns early when the signal aborts. */
+  pause(duration_ms: number, signal: AbortSignal): Promise<void>
+}
 
 const ATTEMPTS = 3
 const TIMEOUT_MS = 600_000
@@ -20,167 +26,208 @@ const UNDO_ATTEMPTS = 5
 const UNDO_TIMEOUT_MS = 120_000
 /** How long a job waits for something outside that is down, such as the engine. */
 const WAIT_LIMIT_MS = 300_000
+/** How often one step may take the whole process down, or break the runner, before the job gives it up. */
+const MAX_RESUMES = 5
 
 const CANCELLED = Symbol('cancelled')
 const SUSPENDED = Symbol('suspended')
-class Suspended extends Error {}
-class Cancelled extends Error {}
 
 /** Back-off between attempts: 0.5 s, 1 s, 2 s … at most 10 s. */
-const backoff = (attempt: number) => Math.min(10_000, 500 * 2 ** (attempt - 1))
+const backoff = (attempts: number) => Math.min(10_000, 500 * 2 ** (attempts - 1))
+
+/** Where a job stands after some of its steps: all done, left to the next process, or to be undone. */
+type Progress = { kind: 'finished' } | { kind: 'suspended' } | { kind: 'stopped'; failure: Failure | null }
+type AnyStep = Step<any, any>
+
+/** What the parts of one execution share. */
+interface Run {
+  around: Surroundings
+  definition: JobDefinition
+  job: JobRow
+  log: Log
+  payload: Readonly<Record<string, unknown>>
+  state: unknown
+  /** Ends the current step: cancel or suspend. */
+  stop: AbortController
+  /** Ends undoing as well. */
+  suspension: AbortController
+}
 
 /** Runs the steps of one job from where it stands, undoing them in reverse when one fails or the job is cancelled. */
 export function createExecution(around: Surroundings, definition: JobDefinition, job: JobRow): Execution {
-  const { db, clock, repository } = around
-  const log = around.log.child({ job: job.id, kind: job.kind, subject: job.subject })
-  const abort = new AbortController()
-  const state: unknown = JSON.parse(job.state)
-  const payload = JSON.parse(job.payload) as Readonly<Record<string, unknown>>
-  const saveState = () => repository.saveState(job.id, JSON.stringify(state))
-
-  const record = (position: number, step: Step<any, any>, status: StepStatus, change: { started_at?: string; duration_ms?: number; attempts?: number } = {}, failure: Failure | null = null) =>
-    db.tx(() => {
-      repository.saveStep(job.id, position, { status, ...change, failure: failure && JSON.stringify(failure) })
-      saveState()
-      definition.onStep?.(job, step.name, status, failure)
-    })
-
-  const interruption = () => (abort.signal.reason === SUSPENDED ? new Suspended() : new Cancelled())
-
-  const attemptStep = async (step: Step<any, any>, attempt: number): Promise<boolean> => {
-    let skipped = false
-    const timeout = AbortSignal.timeout(step.timeout_ms ?? TIMEOUT_MS)
-    const context: StepContext<any, any> = {
-      job_id: job.id, payload, state, attempt, log, save: saveState, skip: () => { skipped = true },
-      signal: AbortSignal.any([abort.signal, timeout]),
-    }
-    const release = step.pool ? await around.pools.get(step.pool)!.acquire(abort.signal) : undefined
-    try {
-      await step.run(context)
-      if (abort.signal.aborted) throw interruption()
-      return skipped
-    } catch (error) {
-      if (abort.signal.aborted) throw interruption()
-      if (timeout.aborted) throw new Fatal('timeout', `The step «${step.name}» took longer than ${Math.round((step.timeout_ms ?? TIMEOUT_MS) / 1000)} seconds and was stopped.`, null, [], { cause: error })
-      throw error
-    } finally {
-      release?.()
-    }
+  const run: Run = {
+    around, definition, job,
+    log: around.log.child({ job: job.id, kind: job.kind, subject: job.subject }),
+    payload: JSON.parse(job.payload) as Record<string, unknown>,
+    state: JSON.parse(job.state) as unknown,
+    stop: new AbortController(),
+    suspension: new AbortController(),
   }
-
-  /** Runs one step to success; throws Failure as `{ failure }`, Cancelled or Suspended. */
-  const runStep = async (position: number, step: Step<any, any>): Promise<void> => {
-    const started = clock.monotonic_ms()
-    const waiting_since = started
-    record(position, step, 'running', { started_at: clock.iso() })
-    for (let attempt = 1, waits = 1; ; ) {
-      around.fault?.(`${job.kind}.${step.name}`, 'before')
-      try {
-        const skipped = await attemptStep(step, attempt)
-        around.fault?.(`${job.kind}.${step.name}`, 'after')
-        record(position, step, skipped ? 'skipped' : 'succeeded', { duration_ms: Math.round(clock.monotonic_ms() - started), attempts: attempt })
-        return
-      } catch (error) {
-        if (error instanceof Suspended) throw error
-        if (error instanceof Cancelled || abort.signal.aborted) {
-          if (abort.signal.reason === SUSPENDED) throw new Suspended()
-          record(position, step, 'cancelled', { duration_ms: Math.round(clock.monotonic_ms() - started) })
-          throw new Cancelled()
-        }
-        const verdict = error instanceof Fatal ? { kind: 'user' as const, code: error.code, message: error.message, hint: error.hint, log: error.log } : definition.classify(error)
-        const again = verdict.kind === 'wait' ? clock.monotonic_ms() - waiting_since < WAIT_LIMIT_MS : verdict.kind === 'system' && attempt < (step.attempts ?? ATTEMPTS)
-        if (!again) {
-          const failure: Failure = { code: verdict.code, message: verdict.message, hint: verdict.hint, step: step.name, log: verdict.log }
-          if (verdict.kind !== 'user') log.error('A step failed', { step: step.name, error })
-          record(position, step, 'failed', { duration_ms: Math.round(clock.monotonic_ms() - started), attempts: attempt }, failure)
-          throw Object.assign(new Error(verdict.message), { failure })
-        }
-        log.warn('A step is tried again', { step: step.name, attempt, error })
-        await delay(backoff(verdict.kind === 'wait' ? waits++ : attempt), undefined, { signal: abort.signal }).catch(() => undefined)
-        if (verdict.kind === 'system') attempt += 1
-      }
-    }
-  }
-
-  /** Takes back every step that began, newest first. An undo that keeps failing is logged and left to the reconciler. */
-  const undo = async (): Promise<void> => {
-    const rows = repository.steps(job.id)
-    for (const [position, step] of [...definition.steps.entries()].reverse()) {
-      if (!step.undo || rows[position]?.status === 'pending') continue
-      for (let attempt = 1; attempt <= UNDO_ATTEMPTS; attempt += 1) {
-        const stop = new AbortController()
-        const context: StepContext<any, any> = {
-          job_id: job.id, payload, state, attempt, log, save: saveState, skip: () => undefined,
-          signal: AbortSignal.any([stop.signal, suspension.signal, AbortSignal.timeout(UNDO_TIMEOUT_MS)]),
-        }
-        try {
-          await step.undo(context)
-          saveState()
-          break
-        } catch (error) {
-          if (suspension.signal.aborted) throw new Suspended()
-          log.warn('Undoing a step failed', { step: step.name, attempt, error })
-          await delay(backoff(attempt), undefined, { signal: suspension.signal }).catch(() => undefined)
-          if (suspension.signal.aborted) throw new Suspended()
-        }
-      }
-    }
-  }
-
-  const end = (from: 'running' | 'undoing', outcome: Outcome) => {
-    db.tx(() => {
-      if (!repository.setStatus(job.id, from, outcome.status, clock.iso(), outcome.failure && JSON.stringify(outcome.failure))) return
-      saveState()
-      definition.onEnd?.(repository.find(job.id)!, outcome, state)
-    })
-    log.info('Job ended', { status: outcome.status, failure: outcome.failure?.message })
-    try {
-      definition.afterEnd?.(repository.find(job.id)!, outcome)
-    } catch (error) {
-      log.error('Work after a job failed', { error })
-    }
-  }
-
-  const suspension = new AbortController()
-
-  const execute = async (): Promise<void> => {
-    let failure: Failure | null = null
-    if (job.status === 'undoing') {
-      failure = job.failure ? (JSON.parse(job.failure) as Failure) : null
-    } else {
-      try {
-        const rows = repository.steps(job.id)
-        if (job.cancel_requested) throw new Cancelled()
-        for (const [position, step] of definition.steps.entries()) {
-          if (['succeeded', 'skipped'].includes(rows[position]?.status ?? '')) continue
-          if (abort.signal.aborted && (abort.signal.reason === SUSPENDED || !step.irrevocable)) throw interruption()
-          await runStep(position, step).catch((error: unknown) => {
-            if (!step.irrevocable || error instanceof Suspended) throw error
-          })
-        }
-        return end('running', { status: 'succeeded', failure: null })
-      } catch (error) {
-        if (error instanceof Suspended) return
-        failure = error instanceof Cancelled ? null : ((error as { failure?: Failure }).failure ?? { code: 'internal', message: 'An internal fault stopped this work.', hint: 'Look at the server log, then try again.', step: null, log: [] })
-        if (!(error instanceof Cancelled) && !(error as { failure?: Failure }).failure) log.error('A job broke', { error })
-        repository.setStatus(job.id, 'running', 'undoing', clock.iso(), failure && JSON.stringify(failure))
-      }
-    }
-    try {
-      await undo()
-    } catch (error) {
-      if (error instanceof Suspended) return
-      throw error
-    }
-    end('undoing', { status: failure ? 'failed' : 'cancelled', failure })
-  }
-
   return {
-    done: execute(),
-    cancel: () => abort.abort(CANCELLED),
-    suspend: () => {
-      suspension.abort(SUSPENDED)
-      abort.abort(SUSPENDED)
+    done: execute(run),
+    cancel: () => run.stop.abort(CANCELLED),
+    suspend() {
+      run.suspension.abort(SUSPENDED)
+      run.stop.abort(SUSPENDED)
     },
+  }
+}
+
+async function execute(run: Run): Promise<void> {
+  const { job, around } = run
+  let failure: Failure | null = job.failure ? (JSON.parse(job.failure) as Failure) : null
+  if (job.status !== 'undoing') {
+    const progress = await goForward(run)
+    if (progress.kind === 'suspended') return around.repository.forgiveResume(job.id)
+    if (progress.kind === 'finished') return end(run, 'running', { status: 'succeeded', failure: null }, !isStuck(run))
+    failure = progress.failure
+    around.repository.beginUndo(job.id, failure && JSON.stringify(failure))
+  }
+  // Undoing that took the process down again and again is given up; the reconciler removes what is left.
+  const given_up = job.status === 'undoing' && job.resumes > MAX_RESUMES
+  if (given_up) run.log.error('Undoing a job was given up', { resumes: job.resumes })
+  else if (!(await undo(run))) return around.repository.forgiveResume(job.id)
+  end(run, 'undoing', { status: failure ? 'failed' : 'cancelled', failure }, !(job.status === 'undoing' && job.resumes > MAX_RESUMES + 1))
+}
+
+/** Whether every step was done already when this process took the job up once too often: only its end cannot be recorded. */
+function isStuck({ job, around }: Run): boolean {
+  return job.resumes > MAX_RESUMES && around.repository.steps(job.id).every((row) => !['pending', 'running'].includes(row.status))
+}
+
+async function goForward(run: Run): Promise<Progress> {
+  const { definition, job, around, stop } = run
+  if (job.cancel_requested) return { kind: 'stopped', failure: null }
+  const rows = around.repository.steps(job.id)
+  for (const [position, step] of definition.steps.entries()) {
+    const { status } = rows[position]!
+    if (status === 'succeeded' || status === 'skipped' || (status === 'failed' && step.irrevocable)) continue
+    if (stop.signal.aborted) return interruption(run)
+    const poisoned = job.resumes > MAX_RESUMES && status === 'running'
+    const progress = poisoned ? giveUp(run, position, step) : await runStep(run, position, step)
+    if (progress.kind === 'suspended' || (progress.kind === 'stopped' && !step.irrevocable)) return progress
+  }
+  if (definition.steps.some((step) => step.irrevocable)) return { kind: 'finished' }
+  if (stop.signal.reason === CANCELLED) return interruption(run)
+  return isStuck(run) && rows.every((row) => row.status !== 'running') ? { kind: 'stopped', failure: INTERNAL } : { kind: 'finished' }
+}
+
+const interruption = (run: Run): Progress => (run.stop.signal.reason === SUSPENDED ? { kind: 'suspended' } : { kind: 'stopped', failure: null })
+const INTERNAL: Failure = { code: 'internal', message: 'An internal fault stopped this work.', hint: 'Look at the log of the server, then try again.', step: null, log: [] }
+
+/** Records a step's change, the job's state and what the domain makes of it in one transaction. */
+function record(run: Run, position: number, step: AnyStep, status: StepStatus, change: { started_at?: string; duration_ms?: number; attempts?: number } = {}, failure: Failure | null = null): void {
+  const { around, job, definition } = run
+  around.db.tx(() => {
+    around.repository.saveStep(job.id, position, { status, ...change, failure: failure && JSON.stringify(failure) })
+    if (status === 'succeeded' || status === 'skipped') around.repository.resetResumes(job.id)
+    saveState(run)
+    definition.onStep?.(job, step.name, status, failure)
+  })
+}
+const saveState = (run: Run) => run.around.repository.saveState(run.job.id, JSON.stringify(run.state))
+
+/** A step that took the process down each time it ran is not run again. */
+function giveUp(run: Run, position: number, step: AnyStep): Progress {
+  const failure: Failure = { code: 'interrupted', message: `Portreeve ended ${run.job.resumes} times while the step «${step.name}» ran, so it is not tried again.`, hint: 'Look at the memory of the server and at its log.', step: step.name, log: [] }
+  run.log.error('A step was given up', { step: step.name, resumes: run.job.resumes })
+  record(run, position, step, 'failed', {}, failure)
+  return { kind: 'stopped', failure }
+}
+
+/** Runs one step to its success, trying again where that may help. */
+async function runStep(run: Run, position: number, step: AnyStep): Promise<Progress> {
+  const { around, job, log, stop } = run
+  const point = `${job.kind}.${step.name}`
+  const began_ms = around.clock.monotonic_ms()
+  const elapsed_ms = () => Math.round(around.clock.monotonic_ms() - began_ms)
+  record(run, position, step, 'running', { started_at: around.clock.iso() })
+  for (let attempts = 1, waits = 0; ; ) {
+    around.fault?.(point, 'before')
+    const context = contextOf(run, attempts)
+    const ended = await attempt((signal) => step.run(Object.assign(context, { signal })), { name: step.name, timeout_ms: step.timeout_ms ?? TIMEOUT_MS, pool: step.pool ? around.pools.get(step.pool) : undefined, stop: stop.signal })
+    if (ended.kind === 'done') {
+      around.fault?.(point, 'after')
+      record(run, position, step, context.skipped ? 'skipped' : 'succeeded', { duration_ms: elapsed_ms(), attempts })
+      return { kind: 'finished' }
+    }
+    if (ended.kind === 'failed') {
+      const verdict = judge(run, ended.error)
+      const again = verdict.kind === 'wait' ? elapsed_ms() < WAIT_LIMIT_MS : verdict.kind === 'system' && attempts < (step.attempts ?? ATTEMPTS)
+      if (!again) {
+        const failure: Failure = { code: verdict.code, message: verdict.message, hint: verdict.hint, step: step.name, log: verdict.log }
+        if (verdict.kind !== 'user') log.error('A step failed', { step: step.name, error: ended.error })
+        record(run, position, step, 'failed', { duration_ms: elapsed_ms(), attempts }, failure)
+        return { kind: 'stopped', failure }
+      }
+      log.warn('A step is tried again', { step: step.name, attempt: attempts, error: ended.error })
+      await around.pause(backoff(verdict.kind === 'wait' ? (waits += 1) : attempts), stop.signal)
+      if (verdict.kind === 'system') attempts += 1
+    }
+    if (stop.signal.aborted) {
+      const progress = interruption(run)
+      if (progress.kind === 'stopped') record(run, position, step, 'cancelled', { duration_ms: elapsed_ms(), attempts })
+      return progress
+    }
+  }
+}
+
+function judge(run: Run, error: unknown): Verdict {
+  if (error instanceof Fatal) return { kind: 'user', code: error.code, message: error.message, hint: error.hint, log: error.log }
+  return run.definition.classify(error)
+}
+
+function contextOf(run: Run, attempts: number): StepContext<any, any> & { skipped: boolean } {
+  const context = {
+    job_id: run.job.id, payload: run.payload, state: run.state, attempt: attempts, log: run.log, signal: run.stop.signal, skipped: false,
+    save: () => saveState(run),
+    skip: () => {
+      context.skipped = true
+    },
+  }
+  return context
+}
+
+/**
+ * Takes back every step that began, newest first. An undo that keeps failing is logged and left to the reconciler.
+ * @returns false when the process ends before it is done.
+ */
+async function undo(run: Run): Promise<boolean> {
+  const { around, suspension, log } = run
+  const rows = around.repository.steps(run.job.id)
+  for (const [position, step] of [...run.definition.steps.entries()].reverse()) {
+    if (!step.undo || rows[position]?.status === 'pending') continue
+    for (let attempts = 1; attempts <= UNDO_ATTEMPTS; attempts += 1) {
+      const ended = await attempt((signal) => step.undo!(Object.assign(contextOf(run, attempts), { signal })), { name: step.name, timeout_ms: UNDO_TIMEOUT_MS, stop: suspension.signal })
+      if (ended.kind === 'done') break
+      if (ended.kind === 'failed') {
+        log.warn('Undoing a step failed', { step: step.name, attempt: attempts, error: ended.error })
+        await around.pause(backoff(attempts), suspension.signal)
+      }
+      if (suspension.signal.aborted) return false
+    }
+    saveState(run)
+  }
+  return true
+}
+
+/** Records the end. `hooks` is false when the domain's own part of the end failed so often that the lane must be freed without it. */
+function end(run: Run, from: 'running' | 'undoing', outcome: Outcome, hooks = true): void {
+  const { around, definition, job, log } = run
+  around.db.tx(() => {
+    if (!around.repository.setStatus(job.id, from, outcome.status, around.clock.iso(), outcome.failure && JSON.stringify(outcome.failure))) return
+    saveState(run)
+    if (hooks) definition.onEnd?.(around.repository.find(job.id)!, outcome, run.state)
+  })
+  log.info('Job ended', { status: outcome.status, failure: outcome.failure?.message })
+  afterEnd(around, definition, job.id, outcome)
+}
+
+/** Work after the end that may fail without harm. */
+export function afterEnd(around: Pick<Surroundings, 'log' | 'repository'>, definition: JobDefinition, job_id: string, outcome: Outcome): void {
+  try {
+    definition.afterEnd?.(around.repository.find(job_id)!, outcome)
+  } catch (error) {
+    around.log.error('Work after a job failed', { job: job_id, error })
   }
 }
