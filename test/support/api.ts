@@ -59,12 +59,23 @@ function actorOf(caller: Caller, project_id: string): Actor {
   }
 }
 
+/** The callers as rows, so that they can be members, be listed and own what they create; none of them has a password. */
+function enrol(kernel: TestKernel, project_id: string): void {
+  const at = kernel.clock.iso()
+  for (const caller of Object.keys(CALLERS) as Caller[]) {
+    const { user_id, email, name, role, projects } = actorOf(caller, project_id)
+    kernel.db.sql('INSERT INTO users (id, email, name, role, password_hash, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)').run(user_id, email, name, role, Buffer.alloc(96).toString('base64'), at, at)
+    for (const [id, project_role] of projects) kernel.db.sql('INSERT INTO project_members VALUES (?, ?, ?, ?)').run(id, user_id, project_role, at)
+  }
+}
+
 /** The whole product in this process: every route, every service, a database in memory, and fakes of the world outside. */
 export async function createTestApi(options: TestApiOptions = {}): Promise<TestApi> {
   const kernel = createTestKernel(options.environment)
   const fakes = { engine: createFakeEngine(), git: createFakeGit(), ingress: createFakeIngress(), clock: kernel.clock }
   const composed = createServices(kernel, fakes)
   const actor = (caller: Caller) => actorOf(caller, composed.http.default_project())
+  enrol(kernel, composed.http.default_project())
   const services: Services = {
     ...composed,
     http: {
