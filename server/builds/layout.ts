@@ -15,6 +15,8 @@ export interface BuildLayout {
   /** Debian packages for building and for running. */
   build_packages?: readonly string[]
   runtime_packages?: readonly string[]
+  /** Lines that build and finished image share; with them, `build_image` becomes the base of both. */
+  base_setup?: readonly string[]
   /** Lines of ours that prepare the build image; they run before anything of the repository is copied. */
   build_setup?: readonly string[]
   /** Lines of ours that prepare the finished image, as root, before the app is copied. */
@@ -36,8 +38,6 @@ export interface BuildLayout {
   after_build?: readonly string[]
   /** A Node toolchain beside the app's own, for assets. */
   node_assets?: NodeAssets
-  /** Folder of the app below the repository where install, build and start run. */
-  directory?: string
   /** What the finished image takes from the build; the default is the work folder. */
   keep?: readonly { from: string; to: string }[]
   start: string | null
@@ -55,12 +55,17 @@ export interface NodeAssets {
   image: string
   setup: readonly string[]
   manifests: readonly string[]
+  /** Runs once its manifests, or the whole source when it has none, are there. */
   install: string
   build: string | null
 }
 
 /** Stages of a layout: `build`, and `app` which takes the result. */
 export function layoutStages(layout: BuildLayout): Stage[] {
+  if (layout.base_setup !== undefined && layout.base_setup.length > 0) {
+    const base: Stage = { name: 'base', image: layout.build_image, instructions: layout.base_setup.map((line) => ({ kind: 'run', line })) }
+    return [base, ...layoutStages({ ...layout, base_setup: [], build_image: 'base', runtime_image: 'base' })]
+  }
   const build: Stage = { name: 'build', image: layout.build_image, instructions: buildSteps(layout) }
   if (layout.static_site !== undefined) {
     return [build, { name: 'app', image: baseImage('static'), instructions: staticServerSteps(layout.static_site, layout.port, 'build', APP_OWNER) }]
@@ -79,33 +84,27 @@ function buildSteps(layout: BuildLayout): Instruction[] {
   run(layout.build_setup)
   steps.push({ kind: 'workdir', path: WORK })
   steps.push(...(layout.build_args ?? []).map((name): Instruction => ({ kind: 'arg', name })))
-  const manifests = [...layout.manifests, ...(layout.node_assets?.manifests ?? [])]
+  const all: Instruction = { kind: 'copy', sources: ['.'], target: './' }
+  const { node_assets } = layout
   // Without an install step of its own, or with a manifest that COPY cannot name, there is no layer to save.
-  const early = manifests.length > 0 && layout.install !== null && manifests.every(isCopyable)
-  if (early) steps.push(...copyByFolder(manifests))
-  else steps.push({ kind: 'copy', sources: ['.'], target: './' })
-  inFolder(steps, layout.directory, () => {
-    run(layout.before_install)
-    if (layout.install !== null) run([layout.install])
-    run(layout.after_install)
-  })
-  if (layout.node_assets !== undefined && (early || manifests.length > 0)) run([layout.node_assets.install])
-  if (early) steps.push({ kind: 'copy', sources: ['.'], target: './' })
+  const early = (paths: readonly string[]) => paths.length > 0 && paths.every(isCopyable)
+  const early_install = layout.install !== null && early(layout.manifests)
+  if (node_assets !== undefined && early(node_assets.manifests)) {
+    steps.push(...copyByFolder(node_assets.manifests))
+    run([node_assets.install])
+  }
+  steps.push(...(early_install ? copyByFolder(layout.manifests) : [all]))
+  run(layout.before_install)
+  if (layout.install !== null) run([layout.install])
+  run(layout.after_install)
+  if (early_install) steps.push(all)
+  if (node_assets !== undefined && !early(node_assets.manifests)) run([node_assets.install])
   env(layout.late_build_env)
-  inFolder(steps, layout.directory, () => {
-    run(layout.before_build)
-    if (layout.node_assets?.build != null) run([layout.node_assets.build])
-    if (layout.build !== null) run([layout.build])
-    run(layout.after_build)
-  })
+  run(layout.before_build)
+  if (node_assets?.build != null) run([node_assets.build])
+  if (layout.build !== null) run([layout.build])
+  run(layout.after_build)
   return steps
-}
-
-function inFolder(steps: Instruction[], folder: string | undefined, add: () => void): void {
-  if (folder === undefined || folder === '' || !/^[A-Za-z0-9._/@+-]+$/.test(folder)) return add()
-  steps.push({ kind: 'workdir', path: `${WORK}/${folder}` })
-  add()
-  steps.push({ kind: 'workdir', path: WORK })
 }
 
 function nodeToolchain(assets: NodeAssets): Instruction[] {

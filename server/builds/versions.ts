@@ -67,7 +67,7 @@ export function chooseVersion(name: ImageFamilyName, requests: readonly (Version
 export function matchVersion(versions: readonly string[], standard: string, text: string): string | undefined {
   const wanted = cleanVersion(text)
   if (wanted === undefined) return undefined
-  const exact = versions.find((version) => wanted === version || wanted.startsWith(`${version}.`))
+  const exact = versions.filter((version) => wanted === version || wanted.startsWith(`${version}.`)).sort((a, b) => b.length - a.length)[0]
   if (exact !== undefined && /^\d+(\.\d+)*$/.test(wanted)) return exact
   if (/^(latest|current|node|stable)$/.test(wanted)) return wanted === 'stable' ? standard : newestNumeric(versions)
   if (/^(lts|lts\/\*|lts\/-\d|\*|x)$/.test(wanted)) return standard

@@ -95,7 +95,6 @@ function pythonLayout(tree: SourceTree, project: PythonProject, installer: Pytho
     install: commands.install,
     after_install: extra.length > 0 ? [installer.name === 'uv' ? `uv pip install ${extra.join(' ')}` : `pip install --no-cache-dir ${extra.join(' ')}`] : [],
     node_assets: nodeAssets(tree),
-    directory: '',
     build: commands.build === plan.build && commands.build !== null && (plan.folder ?? '') !== '' ? `cd ${plan.folder} && ${commands.build}` : commands.build,
     keep: [{ from: '/opt/venv', to: '/opt/venv' }, { from: '/app', to: '/app' }],
     start: commands.start,

@@ -83,7 +83,7 @@ function nodeVersion(context: StackContext, chosen: ChosenApp, preferred: string
 function buildLine(chosen: ChosenApp, facts: FrameworkPlan): FoundStart | undefined {
   const { app, root, packages } = chosen
   if (packages.length > 0 && app.manifest.folder !== '') return monorepoBuild(chosen, facts)
-  const name = ['heroku-postbuild', 'gcp-build', 'build:prod', 'build:production', 'build'].find((script) => root.scripts.has(script))
+  const name = ['heroku-postbuild', 'gcp-build', 'build:prod', 'build:production', 'build', ...(facts.kind === 'static' ? ['docs:build', 'build:docs'] : [])].find((script) => root.scripts.has(script))
   if (facts.own_start === true && facts.kind === 'static' && facts.build != null) return { line: app.exec(facts.build), source: 'default of the framework' }
   if (name !== undefined) return { line: app.script(name), source: `scripts.${name} in package.json` }
   return facts.build == null ? undefined : { line: app.exec(facts.build), source: 'default of the framework' }

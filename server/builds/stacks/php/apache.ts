@@ -31,10 +31,16 @@ export function extensionLines(wanted: readonly string[]): string[] {
   const facts = names.map((name) => ({ name, ...EXTENSIONS[name]! }))
   const packages = [...new Set(facts.flatMap(({ build, runtime }) => [...(build ?? []), ...(runtime ?? [])]))].sort()
   const lines = packages.length === 0 ? [] : [`apt-get update && apt-get install -y --no-install-recommends ${packages.join(' ')} && rm -rf /var/lib/apt/lists`]
-  const missing = (name: string) => `php -m | grep -qix ${name === 'opcache' ? '"zend opcache"' : name}`
+  // `php -m` writes OPcache with its maker's name in front.
+  const present = (name: string) => `php -m | grep -Eqix "(zend )?${name}"`
   const bundled = facts.filter(({ pecl }) => pecl !== true)
-  lines.push(...bundled.map(({ name, configure }) => `${missing(name)} || (${configure === undefined ? '' : `docker-php-ext-configure ${name} ${configure} && `}docker-php-ext-install -j2 ${name})`))
-  lines.push(...facts.filter(({ pecl }) => pecl === true).map(({ name }) => `${missing(name)} || (pecl install ${name} && docker-php-ext-enable ${name})`))
+  const configured = bundled.filter(({ configure }) => configure !== undefined)
+  lines.push(...configured.map(({ name, configure }) => `${present(name)} || docker-php-ext-configure ${name} ${configure}`))
+  if (bundled.length > 0) {
+    const loop = `for name in ${bundled.map(({ name }) => name).join(' ')}; do ${present('$name')} || missing="$missing $name"; done`
+    lines.push(`missing=''; ${loop}; [ -z "$missing" ] || docker-php-ext-install -j2 $missing`)
+  }
+  lines.push(...facts.filter(({ pecl }) => pecl === true).map(({ name }) => `${present(name)} || (pecl install ${name} && docker-php-ext-enable ${name})`))
   return lines
 }
 
