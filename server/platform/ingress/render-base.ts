@@ -40,6 +40,7 @@ const DEFAULTS = [
   '  timeout http-keep-alive 75s',
   '  option dontlognull',
   '  option abortonclose',
+  '  option http-no-delay',
   '  option idle-close-on-response',
   '  option http-restrict-req-hdr-names delete',
   '  retries 3',

@@ -1,0 +1,53 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Docker from 'dockerode'
+import { createLog } from '#server/kernel/log'
+import { createEdgeContainer, type EdgeContainer } from '#server/platform/ingress/container'
+import { createHaproxyIngress, type HaproxyIngressOptions } from '#server/platform/ingress/haproxy'
+import { EDGE_IMAGE } from '#server/platform/ingress/image'
+import type { Ingress } from '#server/platform/ingress/ingress'
+import type { Address } from './client.ts'
+
+export const docker = new Docker()
+
+/** A real edge of its own: own folder, own container, own ports. */
+export interface TestEdge {
+  ingress: Ingress
+  edge: Address
+  container: EdgeContainer
+  directory: string
+  /** Another Portreeve process on the same folder, as after a restart. */
+  reopen(options?: Partial<HaproxyIngressOptions>): Ingress
+  close(): Promise<void>
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/** Prepares an edge without starting it. */
+export async function openTestEdge({ folder = '', ...options }: Partial<HaproxyIngressOptions> & { folder?: string } = {}): Promise<TestEdge> {
+  const root = await mkdtemp(join(tmpdir(), 'portreeve-edge-'))
+  const directory = join(root, folder, 'ingress')
+  const base: HaproxyIngressOptions = {
+    docker, data_directory: directory, http_port: await freePort(), https_port: await freePort(), trusted_proxies: [], log: createLog('text', 'error'), ...options,
+  }
+  const container = createEdgeContainer({ docker, directory, image: EDGE_IMAGE, owner_uid: process.getuid?.() ?? 0 })
+  return {
+    ingress: createHaproxyIngress(base),
+    edge: { host: '127.0.0.1', port: base.http_port },
+    container,
+    directory,
+    reopen: (changes) => createHaproxyIngress({ ...base, ...changes }),
+    async close() {
+      await container.remove()
+      await rm(root, { recursive: true, force: true })
+    },
+  }
+}
