@@ -1,0 +1,143 @@
+import { cp, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { run as spawnRun, type Run } from '#server/kernel/process'
+import { createGuardedClient, type GuardedClient } from '#server/platform/outbound/client'
+import type { ConnectProxy } from '#server/platform/outbound/connect-proxy'
+import { createDial } from '#server/platform/outbound/dial'
+import type { OutboundPolicy } from '#server/platform/outbound/outbound'
+import { quote, tooLarge, tooManyFiles } from './errors.ts'
+import { fetchCommit } from './fetch.ts'
+import { GitError, type Checkout, type CheckoutOptions, type Git, type GitSource } from './git.ts'
+import { fetchLfs, usesLfs } from './lfs.ts'
+import { checkCommit, checkRef, parseGitUrl, type GitUrl } from './parse-url.ts'
+import { findTarget } from './remote.ts'
+import { openSession, prepareWorkDirectory, type GitLimits, type GitSession, type Identity, type SessionParts } from './session.ts'
+import { sweep } from './sweep.ts'
+
+export interface GitOptions {
+  policy: OutboundPolicy
+  proxy: ConnectProxy
+  /** Folder for what is in the making and for host keys; sessions left by a crash are removed at the first use. */
+  work_directory: string
+  limits?: Partial<GitLimits>
+  /** PEM file of the authorities that https hosts are checked against. Default: the system's. */
+  ca_file?: string
+  /** Authorities besides the built-in ones for LFS downloads, in PEM. */
+  ca?: readonly string[]
+  /** User that git runs as. Default: `nobody` (65534) when the server is root, else the server's own. */
+  identity?: Identity | undefined
+  /** Default: the kernel's. */
+  run?: Run
+}
+
+const NOBODY: Identity = { uid: 65534, gid: 65534 }
+const DEFAULT_LIMITS: GitLimits = { timeout_ms: 600_000, max_bytes: 2 * 1024 ** 3, max_files: 200_000 }
+
+interface Checked { url: GitUrl; branch: string | undefined; commit: string | undefined }
+
+/** Counts the files of a commit and their sizes before one of them is written: a small pack can hold a tree of billions. */
+async function measure(session: GitSession, sha: string, limits: GitLimits): Promise<{ files: number; size_bytes: number; submodules: number }> {
+  const found = { files: 0, size_bytes: 0, submodules: 0 }
+  await session.git(['ls-tree', '-r', '--full-tree', '--format=%(objectmode) %(objectsize)', sha], {
+    max_output_bytes: 64 * 1024,
+    onLine(line) {
+      const [mode, size] = line.split(' ')
+      if (mode === '160000') found.submodules += 1
+      else found.files += 1
+      found.size_bytes += Number(size) || 0
+      if (found.files > limits.max_files) throw tooManyFiles(limits.max_files)
+      if (found.size_bytes > limits.max_bytes) throw tooLarge(limits.max_bytes)
+    },
+  })
+  return found
+}
+
+async function describe(session: GitSession, sha: string): Promise<{ message: string; author: string; committed_at: string }> {
+  const { stdout } = await session.git(['show', '--no-patch', '--no-notes', '--format=%an%x00%cI%x00%s', sha])
+  const [author = '', at = '', message = ''] = stdout.replace(/\n$/, '').split('\0')
+  return { author: quote(author, 200), message: quote(message, 200), committed_at: new Date(at).toISOString() }
+}
+
+/** Puts the finished checkout in its place; another disk needs a copy. */
+async function deliver(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true })
+  try {
+    await rename(from, to)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
+    try {
+      await cp(from, to, { recursive: true, verbatimSymlinks: true })
+    } catch (failure) {
+      await rm(to, { recursive: true, force: true })
+      throw failure
+    }
+  }
+}
+
+/** Git over the command of that name, which never runs anything of a repository and connects only where the policy allows. */
+export function createGit(options: GitOptions): Git {
+  const limits: GitLimits = { ...DEFAULT_LIMITS, ...options.limits }
+  const identity = 'identity' in options ? options.identity : process.getuid?.() === 0 ? NOBODY : undefined
+  const owner = identity ? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 } : undefined
+  const dial = createDial(options.policy)
+  let prepared: Promise<string> | undefined
+  let client: GuardedClient | undefined
+
+  function check(source: GitSource): Checked {
+    const url = parseGitUrl(source.url, options.policy)
+    return { url, branch: source.branch === undefined ? undefined : checkRef(source.branch), commit: source.commit === undefined ? undefined : checkCommit(source.commit) }
+  }
+
+  async function withSession<T>(url: GitUrl, source: GitSource, signal: AbortSignal, work: (session: GitSession) => Promise<T>): Promise<T> {
+    prepared ??= prepareWorkDirectory(options.work_directory, identity)
+    const parts: SessionParts = {
+      run: options.run ?? spawnRun, policy: options.policy, proxy: options.proxy, dial, limits, identity, ca_file: options.ca_file,
+      work_directory: await prepared, pins_directory: join(options.work_directory, 'known_hosts'),
+    }
+    const session = await openSession(parts, url, source.credential, signal)
+    try {
+      return await work(session)
+    } catch (error) {
+      throw session.signal.aborted ? session.signal.reason : error
+    } finally {
+      await session.close()
+    }
+  }
+
+  async function read(session: GitSession, { url, branch, commit }: Checked, source: GitSource, directory: string, checkout: CheckoutOptions): Promise<Checkout> {
+    const target = commit && branch ? undefined : await findTarget(session, url.url, branch)
+    const plan = { url: url.url, commit: commit ?? target!.sha, ref: target?.ref ?? `refs/heads/${branch}`, host: url.host, has_credential: source.credential !== undefined }
+    const sha = await fetchCommit(session, plan, limits, checkout.onLog)
+    const { submodules, ...size } = await measure(session, sha, limits)
+    const about = await describe(session, sha)
+    await session.git(['checkout', '--quiet', '--force', '--detach', sha, '--'])
+    await sweep(session.repository, owner, checkout.onLog)
+    if (submodules > 0) checkout.onLog(`The repository has ${submodules} submodule${submodules === 1 ? '' : 's'}; submodules are not fetched.`)
+    if (checkout.lfs) {
+      client ??= createGuardedClient(options.policy, options.ca ? { ca: options.ca } : {})
+      await fetchLfs(client, session, url, source.credential, limits, checkout.onLog)
+    } else if (await usesLfs(session.repository)) checkout.onLog('The repository stores large files with Git LFS; turn on LFS for this app to have them instead of their pointers.')
+    session.signal.throwIfAborted()
+    await deliver(session.repository, directory)
+    return { branch: target?.branch ?? branch!, sha, ...about, ...size }
+  }
+
+  return {
+    async resolve(source, signal) {
+      const { url, branch } = check(source)
+      const target = await withSession(url, source, signal, (session) => findTarget(session, url.url, branch))
+      return { branch: target.branch, sha: target.sha }
+    },
+    async checkout(source, directory, checkout, signal) {
+      const checked = check(source)
+      const existing = await readdir(directory).catch(() => undefined)
+      if (existing && existing.length > 0) throw new GitError('failed', 'The folder for the source is not empty.', 'Start the deployment again.')
+      try {
+        return await withSession(checked.url, source, signal, (session) => read(session, checked, source, directory, checkout))
+      } catch (error) {
+        if (existing) await rmdir(directory).catch(() => {})
+        throw error
+      }
+    },
+  }
+}

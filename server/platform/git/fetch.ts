@@ -1,0 +1,84 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { commitNotFound, quote, tooLarge } from './errors.ts'
+import { explainFailure } from './failure.ts'
+import type { GitLimits, GitSession } from './session.ts'
+
+/** Commits of a branch that are looked through for an abbreviated id, or on servers that hand out tips of branches only. */
+const HISTORY_DEPTH = 5000
+const WATCH_EVERY_MS = 250
+const FETCH = ['fetch', '--no-tags', '--no-recurse-submodules', '--no-auto-maintenance', '--no-show-forced-updates', '--progress']
+/** The server has the commit perhaps, but does not hand it out by its id. */
+const NOT_BY_ID = /unadvertised object|not our ref|no such remote ref|couldn't find remote ref|does not support shallow/i
+
+/** Bytes of a folder's files; what vanishes while looking does not count. */
+async function diskUsage(directory: string): Promise<number> {
+  let total = 0
+  for (const entry of await readdir(directory, { withFileTypes: true }).catch(() => [])) {
+    const path = join(directory, entry.name)
+    if (entry.isDirectory()) total += await diskUsage(path)
+    else total += await stat(path).then(({ size }) => size, () => 0)
+  }
+  return total
+}
+
+/** Ends the session when what is being fetched outgrows its limit on disk. */
+function watchDisk(session: GitSession, max_bytes: number): () => void {
+  let stopped = false
+  let timer: NodeJS.Timeout | undefined
+  const look = async (): Promise<void> => {
+    if (await diskUsage(join(session.repository, '.git')) > max_bytes) session.stop(tooLarge(max_bytes))
+    else if (!stopped) timer = setTimeout(look, WATCH_EVERY_MS)
+  }
+  timer = setTimeout(look, WATCH_EVERY_MS)
+  return () => {
+    stopped = true
+    clearTimeout(timer)
+  }
+}
+
+/** Passes on what the remote says and the end of each phase; percentages in between are noise in a log. */
+export const progressTo = (onLog: (line: string) => void) => (line: string): void => {
+  if (/\b100% .*done\.?$/.test(line)) onLog(quote(line.trim(), 200))
+}
+
+export interface FetchPlan {
+  url: string
+  /** Full or abbreviated id. */
+  commit: string
+  /** Where to look when the server does not hand out the commit by its id. */
+  ref: string
+  host: string
+  has_credential: boolean
+}
+
+const isFull = (commit: string): boolean => commit.length === 40 || commit.length === 64
+
+async function hasCommit(session: GitSession, commit: string): Promise<string | undefined> {
+  const { stdout, exit_code } = await session.git(['rev-parse', '--verify', '--quiet', '--end-of-options', `${commit}^{commit}`], { may_fail: true })
+  return exit_code === 0 ? stdout.trim() : undefined
+}
+
+/**
+ * Brings one commit, without its history, into the session's repository and returns its full id. Old servers hand out tips of
+ * branches only: then the branch's history is fetched, within the same limits.
+ */
+export async function fetchCommit(session: GitSession, plan: FetchPlan, limits: GitLimits, onLog: (line: string) => void): Promise<string> {
+  const format = plan.commit.length === 64 ? 'sha256' : 'sha1'
+  await session.git(['init', '--quiet', '--template=', `--object-format=${format}`, '.'])
+  const stop = watchDisk(session, limits.max_bytes)
+  try {
+    const fetch = (depth: number, what: string, may_fail = false) => session.git([...FETCH, `--depth=${depth}`, '--', plan.url, what], { may_fail, onLine: progressTo(onLog) })
+    if (isFull(plan.commit)) {
+      const direct = await fetch(1, plan.commit, true)
+      if (direct.exit_code === 0) return plan.commit
+      if (!NOT_BY_ID.test(direct.stderr)) throw explainFailure({ ...plan, stderr: direct.stderr, max_bytes: limits.max_bytes, refusal: session.refusal })
+    }
+    await fetch(HISTORY_DEPTH, plan.ref)
+    const found = await hasCommit(session, plan.commit)
+    if (!found) throw commitNotFound(plan.commit)
+    return found
+  } finally {
+    stop()
+  }
+}

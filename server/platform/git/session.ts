@@ -1,0 +1,200 @@
+import { chmod, chown, mkdir, mkdtemp, readdir, realpath, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { Run, RunResult } from '#server/kernel/process'
+import { SpawnError } from '#server/kernel/process'
+import type { ConnectProxy, ProxySession } from '#server/platform/outbound/connect-proxy'
+import { OutboundError, type Dial, type OutboundPolicy } from '#server/platform/outbound/outbound'
+import { aborted, timedOut, tooLarge } from './errors.ts'
+import { explainFailure, explainRefusal } from './failure.ts'
+import { GitError, type GitCredential } from './git.ts'
+import type { GitUrl } from './parse-url.ts'
+import { gitEnvironment } from './settings.ts'
+import { prepareSsh, type SshFiles } from './ssh.ts'
+
+export interface Identity { uid: number; gid: number }
+export interface GitLimits {
+  /** Wall time of one checkout or resolution. */
+  timeout_ms: number
+  /** Bytes that may be received, that may lie on disk while fetching, and that the files may have: each. */
+  max_bytes: number
+  max_files: number
+}
+
+/** What every session shares. */
+export interface SessionParts {
+  run: Run
+  policy: OutboundPolicy
+  proxy: ConnectProxy
+  dial: Dial
+  work_directory: string
+  /** Host keys of first contacts. */
+  pins_directory: string
+  limits: GitLimits
+  ca_file?: string | undefined
+  /** User that git runs as. */
+  identity?: Identity | undefined
+}
+
+/** One run of git commands against one repository, in a folder of its own that is gone afterwards. */
+export interface GitSession {
+  readonly directory: string
+  /** Where git works: `<directory>/repository`. */
+  readonly repository: string
+  /** Ends with the caller's signal, the time limit or the size limit. */
+  readonly signal: AbortSignal
+  /** Runs git; a failure is thrown as GitError unless `may_fail`. */
+  git(args: readonly string[], options?: GitOptions): Promise<RunResult>
+  /** Runs ssh with the session's settings. */
+  ssh(args: readonly string[]): Promise<RunResult>
+  /** Why the guard refused or lost the latest connection. */
+  readonly refusal: OutboundError | undefined
+  /** Ends everything with `error`, whatever runs. */
+  stop(error: GitError): void
+  close(): Promise<void>
+}
+export interface GitOptions { onLine?: (line: string) => void; may_fail?: boolean; max_output_bytes?: number }
+
+/** True when another user may pass through every folder above, so that git can run as one. */
+async function isReachable(directory: string): Promise<boolean> {
+  for (let path = await realpath(directory); path !== dirname(path); path = dirname(path)) {
+    if (((await stat(path)).mode & 0o001) === 0) return false
+  }
+  return true
+}
+
+/** Folder for sessions. Git as an unprivileged user cannot work below a private folder; then the system's temporary one serves. */
+export async function prepareWorkDirectory(work_directory: string, identity: Identity | undefined): Promise<string> {
+  await mkdir(work_directory, { recursive: true, mode: 0o711 })
+  for (const name of await readdir(work_directory)) if (name.startsWith('session-')) await rm(join(work_directory, name), { recursive: true, force: true })
+  if (!identity || await isReachable(work_directory)) return realpath(work_directory)
+  const fallback = await mkdtemp(join(await stat('/var/tmp').then(() => '/var/tmp', () => tmpdir()), 'portreeve-git-'))
+  await chmod(fallback, 0o711)
+  return fallback
+}
+
+/** The line that git's own credential store reads. */
+function credentialLine(url: GitUrl, credential: GitCredential | undefined): string {
+  if (credential?.kind !== 'token' || url.protocol === 'ssh') return ''
+  // GitHub, GitLab and Gitea take any name with a token; Bitbucket wants this one.
+  const username = credential.username || (url.host === 'bitbucket.org' ? 'x-token-auth' : 'x-access-token')
+  if (/[\p{Cc}]/u.test(username + credential.token)) {
+    throw new GitError('authentication', 'The token of this repository holds control characters.', 'Copy the token again, without line breaks.')
+  }
+  const { host } = new URL(url.url)
+  return `${url.protocol}://${encodeURIComponent(username)}:${encodeURIComponent(credential.token)}@${host}\n`
+}
+
+async function prepareFiles(parts: SessionParts, directory: string, files: Record<string, string>): Promise<void> {
+  const own = async (path: string) => { if (parts.identity) await chown(path, parts.identity.uid, parts.identity.gid) }
+  for (const name of ['home', 'repository']) {
+    await mkdir(join(directory, name), { mode: 0o755 })
+    await own(join(directory, name))
+  }
+  for (const [name, content] of Object.entries(files)) {
+    await writeFile(join(directory, name), content, { mode: 0o600, flag: 'wx' })
+    await own(join(directory, name))
+  }
+  await own(directory)
+}
+
+/** Finds the one checked address that ssh will connect to, by connecting to it once. */
+async function checkedAddress({ dial, limits }: SessionParts, url: GitUrl, signal: AbortSignal): Promise<string> {
+  try {
+    const socket = await dial(url.host, url.port, { signal })
+    const address = socket.remoteAddress
+    socket.destroy()
+    if (!address) throw new OutboundError('unreachable', 'The connection was closed.')
+    return address
+  } catch (error) {
+    if (error instanceof OutboundError && error.code !== 'aborted') throw explainRefusal(error, url.host, limits.max_bytes)
+    throw error
+  }
+}
+
+/** The deadline, the caller's wish and the size limit as one signal that knows why it fired. */
+function createEnd(url: GitUrl, limits: GitLimits, signal: AbortSignal) {
+  const own = new AbortController()
+  const timer = setTimeout(() => own.abort(timedOut(url.host, limits.timeout_ms)), limits.timeout_ms)
+  const onAbort = (): void => own.abort(aborted())
+  signal.addEventListener('abort', onAbort, { once: true })
+  if (signal.aborted) onAbort()
+  return {
+    signal: own.signal,
+    stop: (error: GitError) => own.abort(error),
+    release(): void {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', onAbort)
+    },
+  }
+}
+
+/** Opens a session: folder, files, guard and signal. Whatever happens later, `close` removes them all. */
+export async function openSession(parts: SessionParts, url: GitUrl, credential: GitCredential | undefined, caller: AbortSignal): Promise<GitSession> {
+  const end = createEnd(url, parts.limits, caller)
+  let directory: string | undefined
+  let guard: ProxySession | undefined
+  const close = async (): Promise<void> => {
+    end.release()
+    guard?.close()
+    if (directory) await rm(directory, { recursive: true, force: true, maxRetries: 3 })
+  }
+  try {
+    end.signal.throwIfAborted()
+    if (credential && (credential.kind === 'ssh') !== (url.protocol === 'ssh')) {
+      throw new GitError('authentication', credential.kind === 'ssh' ? 'A deploy key does not fit an https address.' : 'An access token does not fit an ssh address.',
+        credential.kind === 'ssh' ? 'Use the ssh address of the repository, or an access token.' : 'Use the https address of the repository, or a deploy key.')
+    }
+    const line = credentialLine(url, credential)
+    const ssh: SshFiles | undefined = url.protocol === 'ssh'
+      ? await prepareSsh(url, await checkedAddress(parts, url, end.signal), credential, parts.pins_directory) : undefined
+    directory = await mkdtemp(join(parts.work_directory, 'session-'))
+    await prepareFiles(parts, directory, { credentials: line, ...(ssh?.files ?? {}) })
+    guard = url.protocol === 'ssh' ? undefined : parts.proxy.open({ max_bytes: parts.limits.max_bytes })
+    const env = gitEnvironment(directory, url, guard?.url, parts.ca_file)
+    return createSession({ parts, url, has_credential: credential !== undefined, directory, guard, env, ssh, end, close })
+  } catch (error) {
+    await close()
+    throw end.signal.aborted ? end.signal.reason : error
+  }
+}
+
+interface SessionState {
+  parts: SessionParts
+  url: GitUrl
+  has_credential: boolean
+  directory: string
+  guard: ProxySession | undefined
+  env: Record<string, string>
+  ssh: SshFiles | undefined
+  end: ReturnType<typeof createEnd>
+  close(): Promise<void>
+}
+
+function createSession({ parts, url, has_credential, directory, guard, env, ssh, end, close }: SessionState): GitSession {
+  const repository = join(directory, 'repository')
+  const { max_bytes, timeout_ms } = parts.limits
+
+  async function execute(argv: readonly string[], { onLine, may_fail = false, max_output_bytes }: GitOptions): Promise<RunResult> {
+    end.signal.throwIfAborted()
+    const result = await parts.run(argv, {
+      cwd: repository, env, signal: end.signal, timeout_ms: timeout_ms + 5_000, ...(onLine ? { onLine } : {}), ...(max_output_bytes ? { max_output_bytes } : {}), ...parts.identity,
+    }).catch((error: unknown) => {
+      if (!(error instanceof SpawnError)) throw error
+      throw new GitError('failed', `The program ${argv[0]} cannot be started on this server (${error.code}).`, `Install ${argv[0]} on the server, then try again.`, { cause: error })
+    })
+    await ssh?.remember(directory)
+    end.signal.throwIfAborted()
+    if (guard?.failure?.code === 'too_large') throw tooLarge(max_bytes)
+    if (result.exit_code !== 0 && !may_fail) throw explainFailure({ stderr: result.stderr, host: url.host, has_credential, max_bytes, refusal: guard?.failure })
+    return result
+  }
+
+  return {
+    directory, repository, signal: end.signal, stop: end.stop, close,
+    get refusal() { return guard?.failure },
+    git: (args, options = {}) => execute(['git', ...args], options),
+    ssh: (args) => execute(['ssh', '-F', '../ssh_config', ...args], {}),
+  }
+}
+

@@ -1,0 +1,36 @@
+import { chmod, lchown, lstat, readdir, rm, unlink } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { linkStaysInside } from '#server/platform/archive/inside'
+import { quote } from './errors.ts'
+
+/**
+ * Makes a checkout safe and equal for everyone who reads it later: it belongs to the server again, has plain modes whatever the umask was, and
+ * no link leads out of it. Links are looked at only after git has ended, so that nothing can change in between.
+ */
+export async function sweep(root: string, owner: { uid: number; gid: number } | undefined, onLog: (line: string) => void): Promise<void> {
+  const visit = async (directory: string): Promise<void> => {
+    if (owner) await lchown(directory, owner.uid, owner.gid)
+    await chmod(directory, 0o755)
+    for (const entry of await readdir(directory, { withFileTypes: true })) {
+      const path = join(directory, entry.name)
+      if (entry.isDirectory()) await visit(path)
+      else if (entry.isSymbolicLink()) await visitLink(path)
+      else if (entry.isFile()) await visitFile(path)
+      else await unlink(path)
+    }
+  }
+  const visitFile = async (path: string): Promise<void> => {
+    const { mode } = await lstat(path)
+    if (owner) await lchown(path, owner.uid, owner.gid)
+    const wanted = mode & 0o100 ? 0o755 : 0o644
+    if ((mode & 0o7777) !== wanted) await chmod(path, wanted)
+  }
+  const visitLink = async (path: string): Promise<void> => {
+    if (owner) await lchown(path, owner.uid, owner.gid)
+    if (await linkStaysInside(root, path)) return
+    await unlink(path)
+    onLog(`Left out the link ${quote(relative(root, path))}, because it leads out of the repository.`)
+  }
+  await rm(join(root, '.git'), { recursive: true, force: true })
+  await visit(root)
+}
