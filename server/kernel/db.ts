@@ -58,7 +58,15 @@ function wrap(raw: Database.Database): Db {
   const flush = () => {
     const due = pending
     pending = []
-    for (const fn of due) fn()
+    const faults: unknown[] = []
+    for (const fn of due) {
+      try {
+        fn()
+      } catch (error) {
+        faults.push(error)
+      }
+    }
+    if (faults.length > 0) throw faults[0]
   }
   return {
     raw,

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { createConsola, type ConsolaInstance, type LogObject } from 'consola'
 
 /** The log that Portreeve's own process writes, one line per record. */
@@ -12,11 +13,25 @@ export interface Log {
 export type LogFields = Record<string, unknown>
 
 const LEVELS = { error: 0, warn: 1, info: 3, debug: 4 } as const
-const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/g
+/** Control characters but tab and line feed, line separators, and marks that turn the direction of a text. */
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
+const escaped = (character: string) => {
+  const code = character.charCodeAt(0)
+  return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16)}`
+}
 
 /** Makes a text safe for one line of a terminal or file: control characters, which could forge lines or colours, are escaped. */
 export function escapeControl(text: string): string {
-  return text.replace(/\n/g, '\\n').replace(CONTROL, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`)
+  return text.replace(/\n/g, '\\n').replace(CONTROL, escaped)
+}
+
+/** JSON of anything; what JSON cannot hold becomes a text. */
+function toJson(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? JSON.stringify(String(value))
+  } catch {
+    return JSON.stringify(inspect(value, { depth: 3, breakLength: Infinity }))
+  }
 }
 
 function describe(value: unknown): unknown {
@@ -27,7 +42,7 @@ function describe(value: unknown): unknown {
 function asText(record: LogObject): string {
   const [message, fields] = record.args as [string, LogFields | undefined]
   const rest = Object.entries(fields ?? {}).filter(([, value]) => value !== undefined).map(([key, value]) => {
-    const text = value instanceof Error ? (value.stack ?? value.message) : typeof value === 'string' ? value : JSON.stringify(value)
+    const text = value instanceof Error ? (value.stack ?? value.message) : typeof value === 'string' ? value : toJson(value)
     return `${key}=${escapeControl(String(text))}`
   })
   return [record.date.toISOString(), record.type.toUpperCase().padEnd(5), escapeControl(message), ...rest].join(' ')
@@ -35,8 +50,9 @@ function asText(record: LogObject): string {
 
 function asJson(record: LogObject): string {
   const [message, fields] = record.args as [string, LogFields | undefined]
-  const described = Object.fromEntries(Object.entries(fields ?? {}).map(([key, value]) => [key, describe(value)]))
-  return JSON.stringify({ at: record.date.toISOString(), level: record.type, message, ...described })
+  const parts = Object.entries({ at: record.date.toISOString(), level: record.type, message, ...fields })
+  const json = parts.filter(([, value]) => value !== undefined).map(([key, value]) => `${JSON.stringify(key)}:${toJson(describe(value))}`)
+  return `{${json.join(',')}}`.replace(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /**

@@ -1,0 +1,114 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Db, openDb } from '#server/kernel/db'
+
+let directory: string
+let db: Db
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'portreeve-db-'))
+  db = openDb(join(directory, 'portreeve.db'))
+  db.raw.exec('CREATE TABLE t (n INTEGER PRIMARY KEY) STRICT')
+})
+afterEach(() => {
+  db.close()
+  rmSync(directory, { recursive: true, force: true })
+})
+const rows = () => db.sql('SELECT n FROM t ORDER BY n').pluck().all()
+const add = (n: number) => db.sql('INSERT INTO t (n) VALUES (?)').run(n)
+
+describe('the database', () => {
+  it('keeps every acknowledged commit: write-ahead log, synchronous FULL, foreign keys on', () => {
+    const pragma = (name: string) => db.raw.pragma(name, { simple: true })
+    expect(Object.fromEntries(['journal_mode', 'synchronous', 'foreign_keys', 'busy_timeout', 'trusted_schema', 'cell_size_check'].map((name) => [name, pragma(name)]))).toEqual({
+      journal_mode: 'wal', synchronous: 2, foreign_keys: 1, busy_timeout: 5000, trusted_schema: 0, cell_size_check: 1,
+    })
+  })
+  it('enforces foreign keys', () => {
+    db.raw.exec('CREATE TABLE child (n INTEGER REFERENCES t (n)) STRICT')
+    expect(() => db.sql('INSERT INTO child (n) VALUES (7)').run()).toThrow('FOREIGN KEY')
+  })
+  it('prepares each statement once', () => {
+    expect(db.sql('SELECT n FROM t')).toBe(db.sql('SELECT n FROM t'))
+  })
+})
+
+describe('a transaction', () => {
+  it('keeps all of its writes or none', () => {
+    expect(() => db.tx(() => {
+      add(1)
+      throw new Error('no')
+    })).toThrow('no')
+    expect(rows()).toEqual([])
+    expect(db.tx(() => add(2).changes)).toBe(1)
+    expect(rows()).toEqual([2])
+  })
+  it('joins the one that is open, so that an inner failure takes all with it', () => {
+    expect(() => db.tx(() => {
+      add(1)
+      db.tx(() => add(2))
+      throw new Error('outer')
+    })).toThrow('outer')
+    expect(rows()).toEqual([])
+  })
+  it('holds the write lock from its beginning, so that a read in it stays true until the write', () => {
+    const other = openDb(join(directory, 'portreeve.db'))
+    other.raw.pragma('busy_timeout = 0')
+    try {
+      db.tx(() => {
+        expect(() => other.sql('INSERT INTO t (n) VALUES (9)').run()).toThrow('locked')
+      })
+    } finally {
+      other.close()
+    }
+  })
+  it('tells what waits for its commit afterwards, in order, and nothing after a rollback', () => {
+    const told: string[] = []
+    db.tx(() => {
+      db.afterCommit(() => told.push('first'))
+      db.tx(() => db.afterCommit(() => told.push(`second, ${rows().length} rows`)))
+      add(1)
+      expect(told).toEqual([])
+    })
+    expect(told).toEqual(['first', 'second, 1 rows'])
+    expect(() => db.tx(() => {
+      db.afterCommit(() => told.push('never'))
+      throw new Error('no')
+    })).toThrow('no')
+    db.tx(() => undefined)
+    expect(told).toHaveLength(2)
+  })
+  it('tells at once when no transaction is open', () => {
+    const told: string[] = []
+    db.afterCommit(() => told.push('now'))
+    expect(told).toEqual(['now'])
+  })
+  it('lets what follows a commit open a transaction of its own', () => {
+    db.tx(() => {
+      add(1)
+      db.afterCommit(() => db.tx(() => {
+        add(2)
+        db.afterCommit(() => add(3))
+      }))
+    })
+    expect(rows()).toEqual([1, 2, 3])
+  })
+  it('tells everyone although one of them fails', () => {
+    const told: string[] = []
+    expect(() => db.tx(() => {
+      add(1)
+      db.afterCommit(() => {
+        throw new Error('a listener broke')
+      })
+      db.afterCommit(() => told.push('second'))
+    })).toThrow('a listener broke')
+    expect(told).toEqual(['second'])
+    expect(rows()).toEqual([1])
+  })
+  it('is refused by the compiler when it is asynchronous', () => {
+    // @ts-expect-error an asynchronous transaction would swallow the writes of other requests
+    const refused = () => db.tx(async () => add(1))
+    expect(refused).toBeTypeOf('function')
+  })
+})
