@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { by, startTinyApi, type TinyApi } from './tiny-api.ts'
+import { createIdempotency } from '#server/http/idempotency'
+
+let api: TinyApi
+let key = 0
+beforeAll(async () => {
+  api = await startTinyApi()
+})
+afterAll(() => api.close())
+beforeEach(() => {
+  api.services.handled.length = 0
+  key += 1
+})
+const post = (body: unknown, headers: Record<string, string> = {}, caller = 'developer') =>
+  api.send('POST', '/api/things', { body, headers: by(caller, { 'idempotency-key': `key-${key}`, ...headers }) })
+
+describe('an Idempotency-Key', () => {
+  it('gives the first answer again without doing the work twice', async () => {
+    const first = await post({ name: 'a' })
+    const second = await post({ name: 'a' })
+    expect([first.status, second.status, second.text]).toEqual([201, 201, first.text])
+    expect([first.headers.get('idempotency-replayed'), second.headers.get('idempotency-replayed')]).toEqual([null, 'true'])
+    expect(api.services.handled).toHaveLength(1)
+  })
+  it('with another body is a conflict', async () => {
+    await post({ name: 'a' })
+    const other = await post({ name: 'b' })
+    expect([other.status, other.body.error.code]).toEqual([409, 'CONFLICT'])
+    expect(api.services.handled).toHaveLength(1)
+  })
+  it('of another caller or path is another key', async () => {
+    const first = await post({ name: 'a' })
+    const second = await post({ name: 'a' }, {}, 'owner')
+    expect(second.text).not.toBe(first.text)
+    expect(api.services.handled).toHaveLength(2)
+  })
+  it('whose first request is still at work is a conflict that says so', async () => {
+    const send = () => api.send('POST', '/api/slow', { headers: by('developer', { 'idempotency-key': 'slow' }) })
+    const first = send()
+    await vi.waitFor(() => expect(api.services.handled).toContain('slow'))
+    const second = await send()
+    expect([second.status, second.body.error.message]).toEqual([409, 'The first request with this Idempotency-Key is still at work. Try again in a moment.'])
+    api.services.gate.open()
+    expect((await first).body).toEqual({ data: 'done' })
+    expect((await send()).body).toEqual({ data: 'done' })
+  })
+  it('of a request that failed may be used again, also with a mended body', async () => {
+    expect((await post({ name: 'taken' })).status).toBe(409)
+    expect((await post({ name: 'free' })).status).toBe(201)
+  })
+  it('of a request with a wrong field is not used up', async () => {
+    expect((await post({ name: '' })).status).toBe(422)
+    expect((await post({ name: 'a' })).status).toBe(201)
+  })
+  it('is forgotten after 24 hours', async () => {
+    await post({ name: 'a' })
+    api.kernel.clock.advance(86_400_000 - 1)
+    await post({ name: 'a' })
+    expect(api.services.handled).toHaveLength(1)
+    api.kernel.clock.advance(2)
+    await post({ name: 'a' })
+    expect(api.services.handled).toHaveLength(2)
+  })
+  it.each(['a b', 'ü', 'x'.repeat(256)])('that is no plain text of 1 to 255 characters is refused: %s', async (text) => {
+    const answer = await api.sendRaw('POST', '/api/broken', by('developer', { 'idempotency-key': Buffer.from(text).toString('latin1') }))
+    expect(answer.status).toBe(400)
+  })
+  it('keeps no answer in the clear, because it may hold a value that is shown once', async () => {
+    await post({ name: 'a' })
+    const rows = api.kernel.db.sql('SELECT answer FROM idempotency').pluck().all() as string[]
+    for (const row of rows) expect(row).not.toContain('thing')
+  })
+  it('means nothing where nothing changes', async () => {
+    const answers = await Promise.all([1, 2].map(() => api.send('GET', '/api/things', { headers: by('viewer', { 'idempotency-key': 'get' }) })))
+    expect(answers.map((answer) => answer.headers.get('idempotency-replayed'))).toEqual([null, null])
+  })
+  it('that a crash left at work is free again after the start', () => {
+    const { db, clock, secrets } = api.kernel
+    createIdempotency(db, clock, secrets).begin('scope', 'crashed', 'hash')
+    expect(createIdempotency(db, clock, secrets).begin('scope', 'crashed', 'hash')).toBeUndefined()
+  })
+  it('is removed for good once it is too old', () => {
+    const { db, clock, secrets } = api.kernel
+    clock.advance(86_400_001)
+    createIdempotency(db, clock, secrets).prune()
+    expect(db.sql('SELECT count(*) FROM idempotency').pluck().get()).toBe(0)
+  })
+})
