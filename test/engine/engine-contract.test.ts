@@ -1,6 +1,5 @@
-import { createDockerEngine } from '#server/platform/engine/docker'
 import { engineContract } from '#test/platform/engine/contract'
-import { BUSYBOX_IMAGE, ensureBusyboxImage, testDocker } from '#test/support/engine-images'
+import { BUSYBOX_IMAGE, ensureBusyboxImage, testDocker, testEngine } from '#test/support/engine-images'
 
 /** Sends a signal from inside: one sent by the engine would count as a wish to stop. */
 async function crash(id: string): Promise<void> {
@@ -13,7 +12,7 @@ for (const builder of ['auto', 'classic'] as const) {
     await ensureBusyboxImage()
     const base = `FROM ${BUSYBOX_IMAGE}\n`
     return {
-      engine: createDockerEngine({ docker_host: process.env.DOCKER_HOST, builder }), image: BUSYBOX_IMAGE, crash,
+      engine: testEngine({ builder }), image: BUSYBOX_IMAGE, crash,
       dockerfiles: {
         good: `${base}COPY hello.txt /\nRUN cat /hello.txt\nEXPOSE 8080`, failing: `${base}RUN exit 7`, endless: `${base}RUN echo begin && sleep 600`, baseless: 'FROM nosuch:1\nRUN true',
       },

@@ -5,12 +5,21 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import Docker from 'dockerode'
 import { pack } from 'tar-stream'
+import { createDockerEngine, type DockerEngineOptions } from '#server/platform/engine/docker'
+import type { Engine } from '#server/platform/engine/engine'
 
 /** A static busybox on an empty file system: the smallest image that has a shell and an HTTP server. */
 export const BUSYBOX_IMAGE = 'portreeve-test/busybox:1'
 
 /** The engine that the tests use, without Portreeve's adapter between. */
 export const testDocker = (): Docker => new Docker({ socketPath: (process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock').replace(/^unix:\/\//, '') })
+
+/** What tests make carries a name of its own, so that no server on the same engine takes it for an orphan, nor the other way round. */
+export const TEST_INSTALLATION = `test-${process.pid}`
+
+/** The adapter under test, on the engine of the tests. */
+export const testEngine = (options: DockerEngineOptions = {}): Engine =>
+  createDockerEngine({ docker_host: process.env.DOCKER_HOST, installation: TEST_INSTALLATION, ...options })
 
 /** Makes the busybox image from Debian's `busybox-static` package where it is absent, since no registry may be reachable. */
 export async function ensureBusyboxImage(): Promise<void> {

@@ -6,7 +6,7 @@ import { createTraceReader } from './build-trace.ts'
 import type { Connection } from './connection.ts'
 import { EngineError, type BuildSpec } from './engine.ts'
 import { readJsonLines } from './json-lines.ts'
-import { storedLabels } from './labels.ts'
+import type { LabelScope } from './labels.ts'
 
 /** The engine runs the steps of this build where they cannot be capped; the classic builder must do it. */
 export class UncappedBuild extends Error {
@@ -20,19 +20,22 @@ export class UncappedBuild extends Error {
 const UNSEEN_STEP_MS = 1_000
 const CHECK_MS = 250
 
+/** Where a build runs and how it is capped. */
+export interface BuildKitHost { connection: Connection; scope: LabelScope; cap: BuildCap }
+
 interface BuildEvent { id?: string; aux?: unknown; error?: string; errorDetail?: { message?: string } }
 
 /** Parameters that both builders share. */
-export const buildQuery = (spec: BuildSpec) => ({
+export const buildQuery = (spec: BuildSpec, scope: LabelScope) => ({
   t: spec.tag, target: spec.target, nocache: spec.no_cache, rm: true, forcerm: true, pull: false,
-  labels: JSON.stringify(storedLabels(spec.labels)), buildargs: JSON.stringify(spec.build_args),
+  labels: JSON.stringify(scope.stored(spec.labels)), buildargs: JSON.stringify(spec.build_args),
 })
 
 /**
  * Builds with BuildKit through the engine's API and answers the image's id. The answer counts as a success only with an id in
  * it: errors come as events of a successful response, and an answer that was cut off looks like one that ended.
  */
-export async function buildWithBuildKit(connection: Connection, cap: BuildCap, spec: BuildSpec, signal: AbortSignal): Promise<string> {
+export async function buildWithBuildKit({ connection, scope, cap }: BuildKitHost, spec: BuildSpec, signal: AbortSignal): Promise<string> {
   const slot = cap.begin(spec.limits)
   if (!slot) throw new UncappedBuild()
   const stop = new AbortController()
@@ -56,7 +59,7 @@ export async function buildWithBuildKit(connection: Connection, cap: BuildCap, s
   try {
     const answer = await connection.stream({
       method: 'POST', path: '/build', signal: stop.signal, deadline_ms: 0,
-      query: { ...buildQuery(spec), version: '2', remote: 'client-session', session: session.id, buildid: build_id, dockerfile: DOCKERFILE_NAME },
+      query: { ...buildQuery(spec, scope), version: '2', remote: 'client-session', session: session.id, buildid: build_id, dockerfile: DOCKERFILE_NAME },
     })
     let image_id: string | undefined
     let failure: string | undefined

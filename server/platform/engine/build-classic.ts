@@ -6,6 +6,7 @@ import { buildError } from './build-failure.ts'
 import type { Connection } from './connection.ts'
 import { EngineError, type BuildLogLine, type BuildSpec } from './engine.ts'
 import { readJsonLines } from './json-lines.ts'
+import type { LabelScope } from './labels.ts'
 import { createLineSplitter, stripColours } from './log-lines.ts'
 import { clampMessage } from './messages.ts'
 
@@ -14,20 +15,21 @@ const CPU_PERIOD_US = 100_000
 const RED = '\u001b[91m'
 const RESET = /^(?:\u001b\[0m)+/
 
+const BUILDER_WORDS = /^(?: ---> |Removing intermediate container |Successfully (?:built|tagged) |Step \d+\/\d+ : )/
 /** Labels are ours, and each costs this builder a step of its own. */
 const LABEL_STEP = /^Step \d+\/\d+ : LABEL portreeve\./
 
 interface BuildEvent { stream?: string; status?: string; id?: string; aux?: { ID?: string }; error?: string; errorDetail?: { message?: string } }
 
 /** Builds with the engine's classic builder, which enforces limits by itself; answers the image's id. */
-export async function buildClassic(connection: Connection, spec: BuildSpec, signal: AbortSignal): Promise<string> {
+export async function buildClassic(connection: Connection, scope: LabelScope, spec: BuildSpec, signal: AbortSignal): Promise<string> {
   const dockerfile = withoutCacheMounts(spec)
   const name = `.portreeve-${randomUUID()}.dockerfile`
   const { memory_bytes, cpus } = spec.limits
   const answer = await connection.stream({
     method: 'POST', path: '/build', signal, deadline_ms: 0, upload: contextTar(spec.context, name, dockerfile),
     query: {
-      ...buildQuery(spec), version: '1', dockerfile: name, memory: memory_bytes, memswap: memory_bytes,
+      ...buildQuery(spec, scope), version: '1', dockerfile: name, memory: memory_bytes, memswap: memory_bytes,
       cpuperiod: CPU_PERIOD_US, cpuquota: Math.round(cpus * CPU_PERIOD_US),
     },
     headers: spec.registries?.length ? { 'X-Registry-Config': registryConfig(spec.registries) } : {},
@@ -83,8 +85,8 @@ async function fill(archive: Pack, context: string, dockerfile_name: string, doc
   }
 }
 
-async function addEntry(archive: Pack, context: string, { path, kind, mode, size, modified_ns, target }: ContextEntry): Promise<void> {
-  const header = { name: path, mode, uid: 0, gid: 0, mtime: new Date(Number(modified_ns / 1_000_000n)) }
+async function addEntry(archive: Pack, context: string, { path, kind, mode, size, modified_ms, target }: ContextEntry): Promise<void> {
+  const header = { name: path, mode, uid: 0, gid: 0, mtime: new Date(modified_ms) }
   if (kind === 'folder') archive.entry({ ...header, type: 'directory' })
   else if (kind === 'link') archive.entry({ ...header, type: 'symlink', linkname: target })
   else await addFile(archive, context, path, { ...header, size })
@@ -127,19 +129,24 @@ function createClassicLog(onLog: (line: BuildLogLine) => void) {
   let step: string | undefined
   const splitter = createLineSplitter((text) => {
     const plain = stripColours(text)
-    if (LABEL_STEP.test(plain)) return
+    // A line of nothing but the end of a colour is the builder's, too.
+    if (LABEL_STEP.test(plain) || (plain === '' && text !== '')) return
     const begun = /^Step (\d+)\/(\d+) : (.*)$/s.exec(plain)
     if (begun) {
       step = `[${begun[1]}/${begun[2]}] ${begun[3]}`
       onLog({ stream: 'system', text: clampMessage(step) })
-    } else if (/^ ---> |^Removing intermediate container |^Successfully (built|tagged) /.test(plain)) {
+    } else if (BUILDER_WORDS.test(plain)) {
       if (/Using cache/.test(plain)) onLog({ stream: 'system', text: '(cached)' })
     } else if (text.startsWith(RED)) onLog({ stream: 'stderr', text: plain })
     else if (text.startsWith('[Warning]')) onLog({ stream: 'system', text })
     else onLog({ stream: 'stdout', text: text.replace(RESET, '') })
   })
   return {
-    text: (text: string) => splitter.write(Buffer.from(text)),
+    text(text: string): void {
+      // A command may end without a newline; the builder's next words are then no part of its last line.
+      if (BUILDER_WORDS.test(text)) splitter.end()
+      splitter.write(Buffer.from(text))
+    },
     status(text: string): void {
       if (seen.has(text)) return
       seen.add(text)

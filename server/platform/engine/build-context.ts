@@ -11,7 +11,7 @@ export interface ContextEntry {
   /** Permission bits with setuid, setgid and sticky. */
   mode: number
   size: number
-  modified_ns: bigint
+  modified_ms: number
   /** Target of a link, sent as it is and never followed. */
   target?: string
 }
@@ -68,12 +68,12 @@ export async function* walkContext(context: string): AsyncGenerator<ContextEntry
 
 async function describe(context: string, path: string): Promise<ContextEntry | undefined> {
   const full = join(context, path)
-  const stats = await lstat(full, { bigint: true }).catch(() => undefined)
+  const stats = await lstat(full).catch(() => undefined)
   if (!stats) return undefined
   const kind = stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : undefined
   if (!kind) return undefined
   return {
-    path, kind, mode: Number(stats.mode) & 0o7777, size: kind === 'file' ? Number(stats.size) : 0, modified_ns: stats.mtimeNs,
+    path, kind, mode: stats.mode & 0o7777, size: kind === 'file' ? stats.size : 0, modified_ms: stats.mtimeMs,
     ...(kind === 'link' ? { target: await readlink(full) } : {}),
   }
 }

@@ -28,7 +28,7 @@ export function buildError(evidence: BuildEvidence): EngineError {
   if (saysDiskFull(text)) return diskFull(cause)
   const exit_code = EXIT_CODE.exec(text)?.[1]
   if (exit_code !== undefined) return commandError(text, Number(exit_code), evidence, cause)
-  return syntaxLineError(text, evidence, cause) ?? imageError(text, evidence, cause) ?? copyError(text, cause) ?? otherError(text, cause)
+  return secretError(text, cause) ?? syntaxLineError(text, evidence, cause) ?? imageError(text, evidence, cause) ?? copyError(text, cause) ?? otherError(text, cause)
 }
 
 function commandError(text: string, exit_code: number, { memory, memory_bytes }: BuildEvidence, cause: Error): EngineError {
@@ -73,6 +73,13 @@ function imageError(text: string, { step, dockerfile }: BuildEvidence, cause: Er
   return new EngineError('image_not_found', `The base image ${image} ${reason}.`, CLOSED_NETWORK, { cause })
 }
 
+function secretError(text: string, cause: Error): EngineError | undefined {
+  const missing = /secret (\S+)(?:: | )not found/i.exec(text)?.[1]
+  if (missing === undefined) return undefined
+  return new EngineError('build_failed', `The Dockerfile asks for the build secret \`${clampMessage(missing, 80)}\`, which is not set.`,
+    'Set the secret for builds, or remove it from the Dockerfile.', { cause })
+}
+
 function copyError(text: string, cause: Error): EngineError | undefined {
   const path = /"?\/?([^"\s]+)"? not found: not found/.exec(text)?.[1] ?? /"\/([^"]+)": not found/.exec(text)?.[1]
     ?? /(?:COPY|ADD) failed: .*?stat ([^\s:]+)/.exec(text)?.[1]?.replace(/^.*\/docker-builder\d+\//, '')
@@ -85,8 +92,5 @@ function otherError(text: string, cause: Error): EngineError {
   const words = engineWords(text.replace(/^(?:failed to solve(?: with frontend \S+)?: |failed to create LLB definition: |rpc error: code = \w+ desc = )+/g, ''))
   const parse = /dockerfile parse error|unknown instruction|cannot be empty|no instructions|no build stage|unknown flag|requires (?:at least|exactly)/i.test(text)
   if (parse) return new EngineError('build_failed', `The Dockerfile is not valid: ${words}`, 'Correct the Dockerfile.', { cause })
-  if (/secret .*not found/i.test(text)) {
-    return new EngineError('build_failed', `The Dockerfile asks for a build secret that is not set: ${words}`, 'Set the secret for builds, or remove it from the Dockerfile.', { cause })
-  }
   return new EngineError('build_failed', `The build failed: ${words}`, 'The build log has more.', { cause })
 }

@@ -9,6 +9,7 @@ import { buildError } from './build-failure.ts'
 import { aborted, EngineAnswer, toEngineError } from './failures.ts'
 import { heartbeat } from './heartbeat.ts'
 import type { Images } from './images.ts'
+import type { LabelScope } from './labels.ts'
 
 export interface BuildOptions {
   /** `classic` never uses BuildKit; `auto` does where builds can be capped. */
@@ -19,7 +20,7 @@ export interface BuildOptions {
 interface EngineInfo { Name?: string; KernelVersion?: string; CgroupDriver?: string; CgroupVersion?: string }
 
 /** Builds images, with BuildKit where its steps can be held to limits, else with the classic builder (decision 0003). */
-export function createBuilds(connection: Connection, images: Images, options: BuildOptions) {
+export function createBuilds(connection: Connection, scope: LabelScope, images: Images, options: BuildOptions) {
   let cap: Promise<BuildCap | undefined> | undefined
 
   /** Groups can be set only on the machine of the engine itself. */
@@ -38,14 +39,14 @@ export function createBuilds(connection: Connection, images: Images, options: Bu
       cap = undefined
       throw error
     })
-    if (!usable) return buildClassic(connection, spec, signal)
+    if (!usable) return buildClassic(connection, scope, spec, signal)
     try {
-      return await buildWithBuildKit(connection, usable, spec, signal)
+      return await buildWithBuildKit({ connection, scope, cap: usable }, spec, signal)
     } catch (error) {
       if (!(error instanceof UncappedBuild)) throw error
       options.log('BuildKit builds cannot be limited on this engine; using the classic builder from now on.')
       cap = Promise.resolve(undefined)
-      return buildClassic(connection, spec, signal)
+      return buildClassic(connection, scope, spec, signal)
     }
   }
 

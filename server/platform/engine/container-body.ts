@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ContainerSpec } from './engine.ts'
-import { storedLabels } from './labels.ts'
+import type { LabelScope } from './labels.ts'
 
 /**
  * What a container may do beyond an ordinary process, after everything was dropped: what the entrypoints of common images need
@@ -40,13 +40,13 @@ export interface ContainerBody {
 export interface ContainerPlace { labels: Record<string, string>; address?: string }
 
 /** Builds a create request from typed fields only. A place without an address gets one from the network's dynamic half. */
-export function containerBody(spec: ContainerSpec, place: ContainerPlace): ContainerBody {
+export function containerBody(scope: LabelScope, spec: ContainerSpec, place: ContainerPlace): ContainerBody {
   const endpoint = { Aliases: [...(spec.aliases ?? [])], ...(place.address ? { IPAMConfig: { IPv4Address: place.address } } : {}) }
   return {
     Image: spec.image,
     ...commandOf(spec),
     Env: Object.entries(spec.env).map(([name, value]) => `${name}=${value}`),
-    Labels: storedLabels({ app: spec.app_id, project: spec.project_id, release: spec.release_id, ...place.labels }),
+    Labels: scope.stored({ app: spec.app_id, project: spec.project_id, release: spec.release_id, ...place.labels }),
     StopTimeout: spec.stop_grace_s,
     HostConfig: {
       Memory: spec.limits.memory_bytes,
@@ -72,6 +72,6 @@ function commandOf(spec: ContainerSpec): { Cmd?: string[]; Entrypoint?: string[]
 }
 
 /** A fingerprint of everything that was asked for, the address aside; tells a container to adopt from one to replace. */
-export function specFingerprint(spec: ContainerSpec): string {
-  return createHash('sha256').update(JSON.stringify(containerBody(spec, { labels: {} }))).digest('hex').slice(0, 32)
+export function specFingerprint(scope: LabelScope, spec: ContainerSpec): string {
+  return createHash('sha256').update(JSON.stringify(containerBody(scope, spec, { labels: {} }))).digest('hex').slice(0, 32)
 }

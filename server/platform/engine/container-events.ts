@@ -1,7 +1,7 @@
 import type { Connection } from './connection.ts'
 import type { EngineEvent } from './engine.ts'
 import { toEngineError, unavailable } from './failures.ts'
-import { labelFilter, ownLabel } from './labels.ts'
+import { type LabelScope, ownLabel } from './labels.ts'
 import { readJsonLines } from './json-lines.ts'
 
 const KINDS = ['start', 'die', 'oom', 'stop', 'destroy'] as const
@@ -17,9 +17,9 @@ interface RawEvent {
  * Lifecycle events of our containers. A stream that ends without the caller's wish means that the engine went away: it throws,
  * so that the caller looks at everything again before it subscribes anew.
  */
-export async function* containerEvents(connection: Connection, signal: AbortSignal): AsyncGenerator<EngineEvent> {
+export async function* containerEvents(connection: Connection, scope: LabelScope, signal: AbortSignal): AsyncGenerator<EngineEvent> {
   if (signal.aborted) return
-  const filters = JSON.stringify({ type: ['container'], event: KINDS, label: labelFilter({}) })
+  const filters = JSON.stringify({ type: ['container'], event: KINDS, label: scope.filter({}) })
   try {
     const answer = await connection.stream({ path: '/events', query: { filters }, signal })
     try {

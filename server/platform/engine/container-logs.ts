@@ -1,10 +1,12 @@
-import type { IncomingMessage } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Connection } from './connection.ts'
-import type { Containers } from './containers.ts'
+import type { ContainerInfo, Containers } from './containers.ts'
 import { EngineError, type LogLine, type LogOptions } from './engine.ts'
 import { toEngineError } from './failures.ts'
 import { cleanLine, createLineSplitter, LINE_LIMIT } from './log-lines.ts'
 
+/** An exited container that is followed is looked at again after this time: it may be started again. */
+const EXITED_PAUSE_MS = 500
 const HEADER_BYTES = 8
 /** Frames carry at most 16 KiB of text; more than this is not the engine's framing. */
 const FRAME_LIMIT_BYTES = 4 * 1024 * 1024
@@ -78,35 +80,71 @@ async function* readTerminal(source: AsyncIterable<Buffer>): AsyncGenerator<LogL
   yield* ready
 }
 
-/**
- * Reads a container's log. The reader sets the pace: while it does not ask for lines, nothing is read from the engine, so a
- * container that floods its log costs no memory here.
- */
-export async function* containerLogs(
-  connection: Connection, containers: Containers, id: string, options: LogOptions, signal?: AbortSignal,
-): AsyncGenerator<LogLine> {
-  if (signal?.aborted) return
-  const info = await containers.find(id)
-  if (!info) throw new EngineError('not_found', 'There is no such instance.')
-  let answer: IncomingMessage
-  try {
-    answer = await connection.stream({
-      path: `/containers/${encodeURIComponent(id)}/logs`, signal,
-      query: {
-        stdout: true, stderr: true, timestamps: true, follow: options.follow ?? false, tail: options.tail ?? 'all',
-        since: seconds(options.since), until: seconds(options.until),
-      },
-    })
-  } catch (error) {
-    if (signal?.aborted) return
-    throw error
+/** Where a reader has got to: how many lines with the latest time it has had. */
+function createMark() {
+  let at = ''
+  let count = 0
+  let skip = 0
+  return {
+    at: () => at || undefined,
+    /** The next pass begins at the mark and shows those lines again. */
+    rewind(): void { skip = count },
+    isNew(line: LogLine): boolean {
+      if (line.at === at && skip > 0) {
+        skip -= 1
+        return false
+      }
+      count = line.at === at ? count + 1 : 1
+      at = line.at
+      skip = 0
+      return true
+    },
   }
+}
+
+/** One reading of the log: what is there and, with `follow`, what comes until this life of the container ends. */
+async function* readPass(connection: Connection, info: ContainerInfo, options: LogOptions, signal?: AbortSignal): AsyncGenerator<LogLine> {
+  const answer = await connection.stream({
+    path: `/containers/${encodeURIComponent(info.Id)}/logs`, signal,
+    query: {
+      stdout: true, stderr: true, timestamps: true, follow: options.follow ?? false, tail: options.tail ?? 'all',
+      since: seconds(options.since), until: seconds(options.until),
+    },
+  })
   try {
     yield* info.Config.Tty ? readTerminal(answer) : readLines(readFrames(answer))
-  } catch (error) {
-    if (!signal?.aborted) throw toEngineError(error)
   } finally {
     answer.destroy()
+  }
+}
+
+/**
+ * Reads a container's log. The reader sets the pace: while it does not ask for lines, nothing is read from the engine, so a
+ * container that floods its log costs no memory here. The engine's own follower ends with each life of a container and can miss
+ * its last words, so following means reading again from the last line, until the container is gone or, on wish, has exited.
+ */
+export async function* containerLogs(
+  connection: Connection, containers: Containers, id: string, options: LogOptions & { until_exit?: boolean }, signal?: AbortSignal,
+): AsyncGenerator<LogLine> {
+  const mark = createMark()
+  let window: LogOptions = options
+  try {
+    for (let first = true; !signal?.aborted; first = false) {
+      const info = await containers.find(id, signal)
+      if (!info && first) throw new EngineError('not_found', 'There is no such instance.')
+      if (!info) return
+      for await (const line of readPass(connection, info, window, signal)) if (mark.isNew(line)) yield line
+      const lives = info.State.Running
+      if (!options.follow || (options.until_exit && !lives)) return
+      if (!lives) await wait(EXITED_PAUSE_MS, undefined, { signal })
+      mark.rewind()
+      window = { follow: true, since: mark.at() ?? options.since, until: options.until }
+    }
+  } catch (error) {
+    if (signal?.aborted) return
+    // The log of a container that is being removed cannot be read any more; it ends here like that of a removed one.
+    if (options.follow && error instanceof EngineError && error.code === 'conflict') return
+    throw toEngineError(error)
   }
 }
 

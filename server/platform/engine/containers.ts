@@ -2,7 +2,7 @@ import { eachLimited } from './concurrency.ts'
 import type { Connection } from './connection.ts'
 import type { ContainerBody } from './container-body.ts'
 import { EngineError, type Instance, type InstanceFilter, type Labels } from './engine.ts'
-import { isManaged, labelFilter, ownLabel } from './labels.ts'
+import { INDEX_LABEL, type LabelScope, ownLabel } from './labels.ts'
 
 /** What we read of an inspected container. */
 export interface ContainerInfo {
@@ -22,12 +22,12 @@ const PARALLEL = 8
 const NEVER = '0001-01-01T00:00:00Z'
 
 /** Single containers: the calls that everything else is made of. */
-export function createContainers(connection: Connection) {
+export function createContainers(connection: Connection, scope: LabelScope) {
   const path = (id: string, verb = '') => `/containers/${encodeURIComponent(id)}${verb}`
 
   const find = (id: string, signal?: AbortSignal) => connection.call<ContainerInfo | undefined>({ path: path(id, '/json'), accept: [404], signal })
   const list = (labels: Labels, extra: string[] = []) => connection.call<ListedContainer[]>({
-    path: '/containers/json', query: { all: true, filters: JSON.stringify({ label: [...labelFilter(labels), ...extra] }) },
+    path: '/containers/json', query: { all: true, filters: JSON.stringify({ label: [...scope.filter(labels), ...extra] }) },
   })
 
   async function remove(id: string): Promise<void> {
@@ -40,7 +40,7 @@ export function createContainers(connection: Connection) {
   }
 
   return {
-    find, list, remove,
+    find, list, remove, scope,
     async create(name: string, body: ContainerBody, signal?: AbortSignal): Promise<string> {
       const answer = await connection.call<{ Id: string }>({
         method: 'POST', path: '/containers/create', query: { name }, body, signal, deadline_ms: START_DEADLINE_MS,
@@ -62,9 +62,9 @@ export function createContainers(connection: Connection) {
       if (filter.app_id) labels.app = filter.app_id
       if (filter.release_id) labels.release = filter.release_id
       if (filter.project_id) labels.project = filter.project_id
-      const listed = await list(labels, ['portreeve.index'])
+      const listed = await list(labels, [INDEX_LABEL])
       const found = await eachLimited(listed, PARALLEL, ({ Id }) => find(Id))
-      return found.flatMap((info) => (info && isManaged(info.Config.Labels) ? [toInstance(info)] : []))
+      return found.flatMap((info) => (info && scope.owns(info.Config.Labels) ? [toInstance(info)] : []))
         .sort((a, b) => a.release_id.localeCompare(b.release_id) || a.index - b.index)
     },
     async removeLabelled(labels: Labels): Promise<void> {

@@ -8,6 +8,7 @@ import { createContainers } from './containers.ts'
 import type { Connection } from './connection.ts'
 import type { Engine, EngineVersion } from './engine.ts'
 import { createImages } from './images.ts'
+import { createLabelScope } from './labels.ts'
 import { createNetworks } from './networks.ts'
 import { createOneOffs } from './one-off.ts'
 import { createPull } from './pull.ts'
@@ -18,6 +19,8 @@ export interface DockerEngineOptions {
   docker_host?: string
   /** Where notes for the operator go. */
   log?(message: string): void
+  /** Marks what this installation makes, so that several can share an engine; must stay the same over restarts. */
+  installation?: string
   /** `classic` never uses BuildKit. */
   builder?: 'auto' | 'classic'
 }
@@ -29,10 +32,11 @@ const BUILDKIT_API = '1.39'
 /** The engine of this machine, or of another one over TCP, through its HTTP API. */
 export function createDockerEngine(options: DockerEngineOptions = {}): Engine {
   const connection = createConnection(options.docker_host)
+  const scope = createLabelScope(options.installation ?? 'default')
   const version = (signal?: AbortSignal) => readVersion(connection, signal)
-  const containers = createContainers(connection)
-  const networks = createNetworks(connection)
-  const images = createImages(connection)
+  const containers = createContainers(connection, scope)
+  const networks = createNetworks(connection, scope)
+  const images = createImages(connection, scope)
   const open = new AbortController()
   const whileOpen = (signal?: AbortSignal) => (signal ? AbortSignal.any([signal, open.signal]) : open.signal)
 
@@ -43,7 +47,7 @@ export function createDockerEngine(options: DockerEngineOptions = {}): Engine {
     version,
     ensureNetwork: networks.ensure,
     removeNetwork: networks.remove,
-    buildImage: createBuilds(connection, images, { builder: options.builder ?? 'auto', log: options.log ?? (() => {}), version }),
+    buildImage: createBuilds(connection, scope, images, { builder: options.builder ?? 'auto', log: options.log ?? (() => {}), version }),
     pullImage: createPull(connection, images),
     findImage: images.find,
     listImages: images.list,
@@ -55,7 +59,7 @@ export function createDockerEngine(options: DockerEngineOptions = {}): Engine {
     runOnce: createOneOffs(connection, containers),
     logs,
     stats: createStats(connection),
-    events: (signal) => containerEvents(connection, whileOpen(signal)),
+    events: (signal) => containerEvents(connection, scope, whileOpen(signal)),
     async removeLabelled(labels) {
       await containers.removeLabelled(labels)
       await networks.removeLabelled(labels)

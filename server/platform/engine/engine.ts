@@ -49,7 +49,7 @@ export interface Engine {
   close(): Promise<void>
 }
 
-/** Labels always live below `portreeve.`: `{ app: 'app_…' }` is stored as `portreeve.app=app_…`; the adapter adds `portreeve.managed=true`. */
+/** Labels always live below `portreeve.`: `{ app: 'app_…' }` is stored as `portreeve.app=app_…`; the adapter adds `portreeve.managed=true` and the installation's name. */
 export type Labels = Record<string, string>
 
 export interface EngineVersion {

@@ -55,7 +55,7 @@ export function contextSource(context: string): SyncSource {
 export function textSource(name: string, text: string): SyncSource {
   const content = Buffer.from(text)
   return {
-    async *entries() { yield { path: name, kind: 'file', mode: 0o644, size: content.length, modified_ns: 0n } },
+    async *entries() { yield { path: name, kind: 'file', mode: 0o644, size: content.length, modified_ms: 0 } },
     async *read() { yield content },
   }
 }
@@ -83,7 +83,7 @@ export async function sendFiles(call: SyncCall, source: SyncSource): Promise<voi
       await send({
         type: STAT,
         stat: {
-          path: entry.path, mode: goMode(entry), uid: 0, gid: 0, size: entry.size, modTime: String(entry.modified_ns),
+          path: entry.path, mode: goMode(entry), uid: 0, gid: 0, size: entry.size, modTime: `${Math.round(entry.modified_ms)}000000`,
           ...(entry.target === undefined ? {} : { linkname: entry.target }),
         },
       })

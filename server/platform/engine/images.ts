@@ -1,7 +1,7 @@
 import { eachLimited } from './concurrency.ts'
 import type { Connection } from './connection.ts'
 import { EngineError, type Image, type Labels } from './engine.ts'
-import { labelFilter } from './labels.ts'
+import type { LabelScope } from './labels.ts'
 
 const PARALLEL = 8
 const REMOVE_DEADLINE_MS = 120_000
@@ -27,7 +27,7 @@ export function repositoryOf(reference: string): string {
 }
 
 /** Images that are on the engine: found, listed and removed. */
-export function createImages(connection: Connection) {
+export function createImages(connection: Connection, scope: LabelScope) {
   const inspect = (reference: string) => connection.call<ImageInfo | undefined>({ path: imagePath(reference, '/json'), accept: [404] })
 
   async function find(reference: string): Promise<Image | undefined> {
@@ -56,7 +56,7 @@ export function createImages(connection: Connection) {
   return {
     find,
     async list(labels: Labels): Promise<Image[]> {
-      const listed = await connection.call<{ Id: string }[]>({ path: '/images/json', query: { filters: JSON.stringify({ label: labelFilter(labels) }) } })
+      const listed = await connection.call<{ Id: string }[]>({ path: '/images/json', query: { filters: JSON.stringify({ label: scope.filter(labels) }) } })
       const found = await eachLimited(listed, PARALLEL, ({ Id }) => find(Id))
       return found.filter((image) => image !== undefined)
     },
@@ -73,7 +73,7 @@ export function createImages(connection: Connection) {
     /** Removes untagged images of ours that carry these labels, where nothing uses them. */
     async removeDangling(labels: Labels): Promise<void> {
       const listed = await connection.call<{ Id: string }[]>({
-        path: '/images/json', query: { filters: JSON.stringify({ label: labelFilter(labels), dangling: ['true'] }) },
+        path: '/images/json', query: { filters: JSON.stringify({ label: scope.filter(labels), dangling: ['true'] }) },
       })
       for (const { Id } of listed) await removeOne(Id)
     },

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import type { Connection } from './connection.ts'
 import { EngineError, type Labels } from './engine.ts'
-import { isManaged, labelFilter, storedLabels } from './labels.ts'
+import type { LabelScope } from './labels.ts'
 import { formatAddress, overlaps, parseAddress, parseRange, type Range } from './subnets.ts'
 
 /** Project networks are /22 slots of this range: 512 networks of 1,022 addresses each. */
@@ -46,7 +46,7 @@ export function* candidateSubnets(name: string, taken: Range[]): Generator<Range
 }
 
 /** Creates, finds and removes the bridge networks of projects. */
-export function createNetworks(connection: Connection) {
+export function createNetworks(connection: Connection, scope: LabelScope) {
   const list = (filters: Record<string, string[]> = {}) =>
     connection.call<NetworkInfo[]>({ path: '/networks', query: { filters: JSON.stringify(filters) } })
   /** All networks of exactly that name, oldest first: engines do not enforce unique names. */
@@ -61,7 +61,7 @@ export function createNetworks(connection: Connection) {
     await connection.call({
       method: 'POST', path: '/networks/create',
       body: {
-        Name: name, CheckDuplicate: true, Driver: 'bridge', Labels: storedLabels(labels),
+        Name: name, CheckDuplicate: true, Driver: 'bridge', Labels: scope.stored(labels),
         IPAM: {
           Driver: 'default',
           // The lower half is handed out by the engine, the upper half by us: fixed addresses never meet dynamic ones.
@@ -99,7 +99,7 @@ export function createNetworks(connection: Connection) {
       for (const network of await named(name)) await remove(network.Id)
     },
     async removeLabelled(labels: Labels): Promise<void> {
-      for (const network of await list({ label: labelFilter(labels) })) if (isManaged(network.Labels)) await remove(network.Id)
+      for (const network of await list({ label: scope.filter(labels) })) if (scope.owns(network.Labels)) await remove(network.Id)
     },
   }
 }

@@ -4,7 +4,6 @@ import { containerLogs } from './container-logs.ts'
 import type { Containers } from './containers.ts'
 import { EngineError, type RunOnceSpec, type RunResult } from './engine.ts'
 import { aborted } from './failures.ts'
-import { isManaged } from './labels.ts'
 import { initError, startError } from './start-failure.ts'
 
 /** After the end of a command, its last lines may take this long to arrive. */
@@ -15,13 +14,13 @@ export function createOneOffs(connection: Connection, containers: Containers) {
   async function makeRoom(name: string): Promise<void> {
     const leftover = await containers.find(name)
     if (!leftover) return
-    if (!isManaged(leftover.Config.Labels)) throw new EngineError('conflict', `A container named ${name} exists that Portreeve did not make.`, 'Remove or rename it.')
+    if (!containers.scope.owns(leftover.Config.Labels)) throw new EngineError('conflict', `A container named ${name} exists that Portreeve did not make.`, 'Remove or rename it.')
     await containers.remove(leftover.Id)
   }
 
   /** Hands on log lines until the container has ended and its log is read. */
   async function follow(id: string, spec: RunOnceSpec, signal: AbortSignal): Promise<void> {
-    for await (const line of containerLogs(connection, containers, id, { follow: true }, signal)) {
+    for await (const line of containerLogs(connection, containers, id, { follow: true, until_exit: true }, signal)) {
       const failure = initError(line.text)
       if (failure) throw failure
       spec.onLog(line)
@@ -63,7 +62,7 @@ export function createOneOffs(connection: Connection, containers: Containers) {
     const started = performance.now()
     await makeRoom(name)
     try {
-      const id = await containers.create(name, containerBody(spec, { labels: { run: spec.purpose } }), signal)
+      const id = await containers.create(name, containerBody(containers.scope, spec, { labels: { run: spec.purpose } }), signal)
       await containers.start(id, signal)
       const { timed_out } = await watch(id, spec, signal)
       const info = timed_out ? undefined : await containers.find(id)

@@ -4,7 +4,7 @@ import { containerBody, specFingerprint } from './container-body.ts'
 import { type ContainerInfo, type Containers, toInstance } from './containers.ts'
 import { type Engine, EngineError, type Instance, type ReleaseSpec } from './engine.ts'
 import { aborted } from './failures.ts'
-import { isManaged, ownLabel } from './labels.ts'
+import { INDEX_LABEL, ownLabel } from './labels.ts'
 import { INIT_EXIT_CODES, initError, startError } from './start-failure.ts'
 
 const PARALLEL_STARTS = 4
@@ -23,15 +23,15 @@ export function createReleases(containers: Containers, addresses: Addresses, log
   /** Creates the container of one index with a fixed address; removes what a crashed attempt left half-done under its name. */
   async function create(spec: ReleaseSpec, index: number, refused: ReadonlySet<string>, signal: AbortSignal): Promise<ContainerInfo> {
     const name = `${spec.release_id}-${index}`
-    const labels = { index: String(index), spec: specFingerprint(spec) }
+    const labels = { index: String(index), spec: specFingerprint(containers.scope, spec) }
     const address = await addresses.reserve(spec.network, name, refused)
-    const body = containerBody(spec, { labels, address })
+    const body = containerBody(containers.scope, spec, { labels, address })
     try {
       const id = await containers.create(name, body, signal).catch(async (error: unknown) => {
         if (!(error instanceof EngineError && error.code === 'conflict')) throw startError(error)
         const known = await containers.find(name)
-        if (known && !isManaged(known.Config.Labels)) throw new EngineError('conflict', `A container named ${name} exists that Portreeve did not make.`, 'Remove or rename it.')
-        if (known && adoptable(known, spec)) return known.Id
+        if (known && !containers.scope.owns(known.Config.Labels)) throw new EngineError('conflict', `A container named ${name} exists that Portreeve did not make.`, 'Remove or rename it.')
+        if (known && adoptable(containers, known, spec)) return known.Id
         if (known) await containers.remove(known.Id)
         return containers.create(name, body, signal)
       })
@@ -43,7 +43,7 @@ export function createReleases(containers: Containers, addresses: Addresses, log
 
   async function ensureOne(spec: ReleaseSpec, index: number, known: ContainerInfo | undefined, signal: AbortSignal): Promise<Instance> {
     let current = known
-    if (current && !adoptable(current, spec)) {
+    if (current && !adoptable(containers, current, spec)) {
       await containers.remove(current.Id)
       current = undefined
     }
@@ -69,7 +69,7 @@ export function createReleases(containers: Containers, addresses: Addresses, log
 
   /** Containers of a release by index; of two with one index, the first is kept. */
   async function members(release_id: string): Promise<ContainerInfo[]> {
-    const listed = await containers.list({ release: release_id }, ['portreeve.index'])
+    const listed = await containers.list({ release: release_id }, [INDEX_LABEL])
     const found = await eachLimited(listed, PARALLEL_STARTS, ({ Id }) => containers.find(Id))
     return found.filter((info) => info !== undefined)
   }
@@ -85,7 +85,7 @@ export function createReleases(containers: Containers, addresses: Addresses, log
       return eachLimited(indexes, PARALLEL_STARTS, (index) => ensureOne(spec, index, known.find((info) => indexOf(info) === index), signal))
     },
     async supervise(release_id: string, supervised: boolean): Promise<void> {
-      const listed = await containers.list({ release: release_id }, ['portreeve.index'])
+      const listed = await containers.list({ release: release_id }, [INDEX_LABEL])
       await eachLimited(listed, PARALLEL_STARTS, ({ Id }) => containers.setRestartPolicy(Id, supervised ? 'unless-stopped' : 'no'))
     },
     /** All replicas stop at once: the grace is waited for once, not once per replica. */
@@ -108,8 +108,8 @@ async function existing(containers: Containers, id: string): Promise<ContainerIn
 }
 
 /** Whether a container is exactly what the release asks for. */
-function adoptable(info: ContainerInfo, spec: ReleaseSpec): boolean {
-  return ownLabel(info.Config.Labels, 'spec') === specFingerprint(spec) && info.State.Status !== 'dead' && info.State.Status !== 'removing'
+function adoptable(containers: Containers, info: ContainerInfo, spec: ReleaseSpec): boolean {
+  return ownLabel(info.Config.Labels, 'spec') === specFingerprint(containers.scope, spec) && info.State.Status !== 'dead' && info.State.Status !== 'removing'
 }
 
 function saysAddressTaken(error: unknown): boolean {

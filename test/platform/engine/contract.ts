@@ -196,6 +196,22 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
       expect(seen.toSorted()).toEqual(['ready', 'warned'])
     })
 
+    test('logs are followed over a restart, and end when the instance is removed', async () => {
+      const [instance] = await engine.ensureRelease(release(), calm)
+      const seen: string[] = []
+      const following = (async () => {
+        for await (const { text } of engine.logs(instance!.id, { follow: true })) seen.push(text)
+      })()
+      await poll(() => seen.length === 2)
+      await subject.crash(instance!.id)
+      await poll(async () => (await engine.instances({ release_id }))[0]?.state === 'exited')
+      await engine.ensureRelease(release(), calm)
+      await poll(() => seen.length >= 4)
+      await engine.removeRelease(release_id, 0)
+      await following
+      expect(seen.toSorted()).toEqual(['ready', 'ready', 'warned', 'warned'])
+    })
+
     test('stats are there for a running instance only', async () => {
       const [instance] = await engine.ensureRelease(release(), calm)
       expect(await engine.stats(instance!.id)).toMatchObject({ cpu_cores: expect.any(Number), memory_bytes: expect.any(Number) })
