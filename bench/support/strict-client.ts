@@ -20,6 +20,7 @@ export interface LoadOptions {
 /** Why requests failed. Other load generators send again silently when a kept-alive connection breaks; here each one counts. */
 export type FailureKind =
   | 'connect_refused'
+  | 'connect_timeout'
   /** The connection broke under a request that was the first on it. */
   | 'closed_fresh'
   /** The connection broke under a request on a connection that had served others before. */
@@ -93,6 +94,7 @@ class Run {
       let answered = 0
       const socket: Socket = connect(this.options.port, this.options.host)
       socket.setNoDelay(true)
+      socket.setTimeout(this.options.timeout_ms ?? 15_000, () => abandon(waiting ? 'timeout' : 'connect_timeout'))
 
       const finish = () => {
         socket.removeAllListeners()
@@ -101,6 +103,7 @@ class Run {
         resolve(answered === 0)
       }
       const abandon = (kind: FailureKind) => {
+        if (!connected) this.result.sent++
         waiting = false
         this.fail(kind)
         finish()
@@ -111,7 +114,6 @@ class Run {
         waiting = true
         this.result.sent++
         sent_at = performance.now()
-        socket.setTimeout(this.options.timeout_ms ?? 15_000, () => abandon('timeout'))
         socket.write(this.request)
       }
       const complete = (status: number, close: boolean) => {
@@ -135,7 +137,7 @@ class Run {
         complete(response.status, response.close)
       })
       socket.on('close', () => {
-        if (!connected) { this.result.sent++; return abandon('connect_refused') }
+        if (!connected) return abandon('connect_refused')
         if (!waiting) return finish()
         abandon(received.length > 0 ? 'partial' : answered > 0 ? 'closed_reused' : 'closed_fresh')
       })

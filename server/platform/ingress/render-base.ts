@@ -51,10 +51,13 @@ const DEFAULTS = [
 /** Where an old worker hands requests to the new one: inside the container only, so that nobody else can claim to be a client. */
 const HANDOVER_SOCKET = 'unix@/run/portreeve/http.sock'
 
+/** A socket for each family: on a common one IPv4 clients would look like `::ffff:192.0.2.1`. */
+const renderBinds = ({ ipv6 }: EdgeSettings, port: number): string[] => [`  bind :${port}`, ...(ipv6 ? [`  bind :::${port} v6only`] : [])]
+
 function renderHttp(settings: EdgeSettings): string[] {
   return [
     'frontend http from edge',
-    `  bind ${settings.ipv6 ? ':::' : ':'}${settings.http_port}${settings.ipv6 ? ' v4v6' : ''}`,
+    ...renderBinds(settings, settings.http_port),
     `  bind ${HANDOVER_SOCKET} user haproxy accept-proxy`,
     '  http-request return status 405 default-errorfiles if METH_TRACE',
     '  http-request set-var(txn.host) req.hdr(host),host_only,lower,rtrim(.)',
@@ -90,6 +93,7 @@ const APP = [
 /** Headers in which something in front of an app says who the client is. Only the edge, and proxies it trusts, may say so. */
 const CLIENT_HEADERS = ['forwarded', 'x-client-ip', 'x-cluster-client-ip', 'true-client-ip', 'cf-connecting-ip', 'fastly-client-ip', 'x-original-url', 'x-rewrite-url']
 
+/** The client is the last address in `X-Forwarded-For` that is not a trusted proxy itself, up to three proxies in a row. */
 function renderForwarding(settings: EdgeSettings): string[] {
   const believed = settings.trusted_proxies.length > 0
   const unless = believed ? ' unless trusted' : ''
@@ -105,9 +109,9 @@ function renderForwarding(settings: EdgeSettings): string[] {
     '  acl via_trusted var(txn.via_trusted) -m bool',
     '  http-request set-var(txn.via_trusted) bool(true) if trusted',
     ...rules.map((rule) => rule.replace('unless trusted', 'unless via_trusted')),
-    '  http-request set-var(txn.client) req.hdr_ip(x-forwarded-for,-1) if via_trusted',
-    '  http-request add-header X-Forwarded-For %[src]',
-    '  http-request set-src var(txn.client) if via_trusted { var(txn.client) -m found }',
+    '  http-request set-var(txn.peer) src',
+    ...[-1, -2, -3].map((hop) => `  http-request set-src req.hdr_ip(x-forwarded-for,${hop}) if trusted { req.hdr_ip(x-forwarded-for,${hop}) -m found }`),
+    '  http-request add-header X-Forwarded-For %[var(txn.peer)]',
     ...renderOwn('believe'),
   ]
 }
