@@ -6,11 +6,11 @@ import type { ConnectProxy } from '#server/platform/outbound/connect-proxy'
 import { createDial } from '#server/platform/outbound/dial'
 import type { OutboundPolicy } from '#server/platform/outbound/outbound'
 import { quote, tooLarge, tooManyFiles } from './errors.ts'
-import { fetchCommit } from './fetch.ts'
+import { fetchBranch, fetchCommit } from './fetch.ts'
 import { GitError, type Checkout, type CheckoutOptions, type Git, type GitSource } from './git.ts'
 import { fetchLfs, usesLfs } from './lfs.ts'
 import { checkCommit, checkRef, parseGitUrl, type GitUrl } from './parse-url.ts'
-import { findTarget } from './remote.ts'
+import { findTarget, type Target } from './remote.ts'
 import { openSession, prepareWorkDirectory, type GitLimits, type GitSession, type Identity, type SessionParts } from './session.ts'
 import { sweep } from './sweep.ts'
 
@@ -36,9 +36,9 @@ const DEFAULT_LIMITS: GitLimits = { timeout_ms: 600_000, max_bytes: 2 * 1024 ** 
 interface Checked { url: GitUrl; branch: string | undefined; commit: string | undefined }
 
 /** Counts the files of a commit and their sizes before one of them is written: a small pack can hold a tree of billions. */
-async function measure(session: GitSession, sha: string, limits: GitLimits): Promise<{ files: number; size_bytes: number; submodules: number }> {
+async function measure(session: GitSession, revision: string, limits: GitLimits): Promise<{ files: number; size_bytes: number; submodules: number }> {
   const found = { files: 0, size_bytes: 0, submodules: 0 }
-  await session.git(['ls-tree', '-r', '--full-tree', '--format=%(objectmode) %(objectsize)', sha], {
+  await session.git(['ls-tree', '-r', '--full-tree', '--format=%(objectmode) %(objectsize)', revision], {
     max_output_bytes: 64 * 1024,
     onLine(line) {
       const [mode, size] = line.split(' ')
@@ -52,10 +52,11 @@ async function measure(session: GitSession, sha: string, limits: GitLimits): Pro
   return found
 }
 
-async function describe(session: GitSession, sha: string): Promise<{ message: string; author: string; committed_at: string }> {
-  const { stdout } = await session.git(['show', '--no-patch', '--no-notes', '--format=%an%x00%cI%x00%s', sha])
-  const [author = '', at = '', message = ''] = stdout.replace(/\n$/, '').split('\0')
-  return { author: quote(author, 200), message: quote(message, 200), committed_at: new Date(at).toISOString() }
+/** Full id, subject, author and time of a commit. */
+async function describe(session: GitSession, revision: string): Promise<{ sha: string; message: string; author: string; committed_at: string }> {
+  const { stdout } = await session.git(['show', '--no-patch', '--no-notes', '--format=%H%x00%an%x00%cI%x00%s', revision])
+  const [sha = '', author = '', at = '', message = ''] = stdout.replace(/\n$/, '').split('\0')
+  return { sha, author: quote(author, 200), message: quote(message, 200), committed_at: new Date(at).toISOString() }
 }
 
 /** Puts the finished checkout in its place; another disk needs a copy. */
@@ -104,22 +105,31 @@ export function createGit(options: GitOptions): Git {
     }
   }
 
-  async function read(session: GitSession, { url, branch, commit }: Checked, source: GitSource, directory: string, checkout: CheckoutOptions): Promise<Checkout> {
-    const target = commit && branch ? undefined : await findTarget(session, url.url, branch)
-    const plan = { url: url.url, commit: commit ?? target!.sha, ref: target?.ref ?? `refs/heads/${branch}`, host: url.host, has_credential: source.credential !== undefined }
-    const sha = await fetchCommit(session, plan, limits, checkout.onLog)
-    const { submodules, ...size } = await measure(session, sha, limits)
-    const about = await describe(session, sha)
-    await session.git(['checkout', '--quiet', '--force', '--detach', sha, '--'])
+  /** Fetches what is asked for; returns the branch and a revision that git understands. */
+  async function fetchSource(session: GitSession, { url, branch, commit }: Checked, source: GitSource, onLog: CheckoutOptions['onLog']): Promise<{ branch: string; revision: string }> {
+    const connection = { url: url.url, host: url.host, has_credential: source.credential !== undefined }
+    if (branch && !commit) {
+      const revision = await fetchBranch(session, connection, branch, limits, onLog)
+      if (revision) return { branch, revision }
+    }
+    const known: Pick<Target, 'branch' | 'ref'> & Partial<Target> = commit && branch ? { branch, ref: `refs/heads/${branch}` } : await findTarget(session, url.url, branch)
+    const revision = await fetchCommit(session, { ...connection, commit: commit ?? known.sha!, ref: known.ref }, limits, onLog)
+    return { branch: known.branch, revision }
+  }
+
+  async function read(session: GitSession, checked: Checked, source: GitSource, directory: string, checkout: CheckoutOptions): Promise<Checkout> {
+    const { branch, revision } = await fetchSource(session, checked, source, checkout.onLog)
+    const [about, { submodules, ...size }] = await Promise.all([describe(session, `${revision}^{commit}`), measure(session, `${revision}^{commit}`, limits)])
+    await session.git(['checkout', '--quiet', '--force', '--detach', about.sha, '--'])
     await sweep(session.repository, owner, checkout.onLog)
     if (submodules > 0) checkout.onLog(`The repository has ${submodules} submodule${submodules === 1 ? '' : 's'}; submodules are not fetched.`)
     if (checkout.lfs) {
       client ??= createGuardedClient(options.policy, options.ca ? { ca: options.ca } : {})
-      await fetchLfs(client, session, url, source.credential, limits, checkout.onLog)
+      await fetchLfs(client, session, checked.url, source.credential, limits, checkout.onLog)
     } else if (await usesLfs(session.repository)) checkout.onLog('The repository stores large files with Git LFS; turn on LFS for this app to have them instead of their pointers.')
     session.signal.throwIfAborted()
     await deliver(session.repository, directory)
-    return { branch: target?.branch ?? branch!, sha, ...about, ...size }
+    return { branch, ...about, ...size }
   }
 
   return {

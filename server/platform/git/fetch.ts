@@ -1,4 +1,4 @@
-import { readdir, stat } from 'node:fs/promises'
+import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { commitNotFound, quote, tooLarge } from './errors.ts'
 import { explainFailure } from './failure.ts'
@@ -53,10 +53,34 @@ export interface FetchPlan {
 }
 
 const isFull = (commit: string): boolean => commit.length === 40 || commit.length === 64
+const NO_SUCH_BRANCH = /couldn't find remote ref|mismatched algorithms/i
+type Connection = Pick<FetchPlan, 'url' | 'host' | 'has_credential'>
 
-async function hasCommit(session: GitSession, commit: string): Promise<string | undefined> {
-  const { stdout, exit_code } = await session.git(['rev-parse', '--verify', '--quiet', '--end-of-options', `${commit}^{commit}`], { may_fail: true })
-  return exit_code === 0 ? stdout.trim() : undefined
+/** An empty repository, whatever an earlier attempt left. */
+async function init(session: GitSession, format: 'sha1' | 'sha256'): Promise<void> {
+  await rm(join(session.repository, '.git'), { recursive: true, force: true })
+  await session.git(['init', '--quiet', '--template=', `--object-format=${format}`, '.'])
+}
+
+/** Runs `work` with the disk watched, and hands it a fetch whose failure it may look at. */
+async function fetching<T>(session: GitSession, limits: GitLimits, onLog: (line: string) => void,
+  work: (fetch: (connection: Connection, depth: number, what: string, excused?: RegExp) => Promise<boolean>) => Promise<T>): Promise<T> {
+  const stop = watchDisk(session, limits.max_bytes)
+  try {
+    return await work(async (connection, depth, what, excused) => {
+      const { exit_code, stderr } = await session.git([...FETCH, `--depth=${depth}`, '--', connection.url, what], { may_fail: true, onLine: progressTo(onLog) })
+      if (exit_code !== 0 && !excused?.test(stderr)) throw explainFailure({ ...connection, stderr, max_bytes: limits.max_bytes, refusal: session.refusal })
+      return exit_code === 0
+    })
+  } finally {
+    stop()
+  }
+}
+
+/** Brings the tip of a branch with a single exchange. `undefined` when there is no such branch; then the slower way finds out what there is. */
+export async function fetchBranch(session: GitSession, connection: Connection, branch: string, limits: GitLimits, onLog: (line: string) => void): Promise<string | undefined> {
+  await init(session, 'sha1')
+  return fetching(session, limits, onLog, async (fetch) => (await fetch(connection, 1, `refs/heads/${branch}`, NO_SUCH_BRANCH) ? 'FETCH_HEAD' : undefined))
 }
 
 /**
@@ -64,21 +88,12 @@ async function hasCommit(session: GitSession, commit: string): Promise<string | 
  * branches only: then the branch's history is fetched, within the same limits.
  */
 export async function fetchCommit(session: GitSession, plan: FetchPlan, limits: GitLimits, onLog: (line: string) => void): Promise<string> {
-  const format = plan.commit.length === 64 ? 'sha256' : 'sha1'
-  await session.git(['init', '--quiet', '--template=', `--object-format=${format}`, '.'])
-  const stop = watchDisk(session, limits.max_bytes)
-  try {
-    const fetch = (depth: number, what: string, may_fail = false) => session.git([...FETCH, `--depth=${depth}`, '--', plan.url, what], { may_fail, onLine: progressTo(onLog) })
-    if (isFull(plan.commit)) {
-      const direct = await fetch(1, plan.commit, true)
-      if (direct.exit_code === 0) return plan.commit
-      if (!NOT_BY_ID.test(direct.stderr)) throw explainFailure({ ...plan, stderr: direct.stderr, max_bytes: limits.max_bytes, refusal: session.refusal })
-    }
-    await fetch(HISTORY_DEPTH, plan.ref)
-    const found = await hasCommit(session, plan.commit)
-    if (!found) throw commitNotFound(plan.commit)
-    return found
-  } finally {
-    stop()
-  }
+  await init(session, plan.commit.length === 64 ? 'sha256' : 'sha1')
+  return fetching(session, limits, onLog, async (fetch) => {
+    if (isFull(plan.commit) && await fetch(plan, 1, plan.commit, NOT_BY_ID)) return plan.commit
+    await fetch(plan, HISTORY_DEPTH, plan.ref)
+    const { stdout, exit_code } = await session.git(['rev-parse', '--verify', '--quiet', '--end-of-options', `${plan.commit}^{commit}`], { may_fail: true })
+    if (exit_code !== 0) throw commitNotFound(plan.commit)
+    return stdout.trim()
+  })
 }
