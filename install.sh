@@ -19,6 +19,7 @@ Installs what Portreeve needs, builds it, starts it and prints where it is and h
   --help
 
 Settings are taken from the environment and kept for later calls: PORT, HOST, DOCKER_HOST and every PORTREEVE_ variable.
+An empty value takes a kept setting away: PORTREEVE_BASE_DOMAIN= ./install.sh
 TEXT
 }
 
@@ -83,15 +84,18 @@ changes=() restart=no
 changed() { changes+=("$1"); say "$1"; }
 
 check_room
+# Made first and for root alone: everything below it holds secrets or logs.
+(umask 077 && mkdir -p "$DATA_DIR")
 install_missing_packages
 ensure_engine_runs
 install_node_packages
 build_server
-(umask 077 && mkdir -p "$DATA_DIR")
-provide_images
+provide_edge_image
 if settings_store "$SETTINGS"; then restart=yes; changed 'Stored the settings.'; fi
 
-if [ "$mode" = foreground ]; then run_in_foreground; fi
+if [ "$mode" = foreground ]; then provide_base_images; run_in_foreground; fi
 start_portreeve
+rm -f "$SETTINGS.before"
+provide_base_images
 if [ ${#changes[@]} -eq 0 ]; then say 'Portreeve is installed and running already; nothing was changed.'; fi
 show_access

@@ -45,6 +45,7 @@ start_portreeve() {
   if await_ready "$restarts"; then return; fi
   background_log >&2
   stop_background
+  settings_take_back "$SETTINGS"
   fail 'Portreeve was started but did not become ready, so it was stopped again; its last lines are above.'
 }
 
@@ -121,6 +122,9 @@ run_in_foreground() {
   if is_ready; then show_access; fi
   wait $server || code=$?
   # The first wait ends when a signal arrives; the server then still has connections to end.
-  while kill -0 $server 2> /dev/null; do wait $server || code=$?; done
+  while kill -0 $server 2> /dev/null; do
+    code=0
+    wait $server || code=$?
+  done
   exit $code
 }

@@ -27,11 +27,18 @@ settings_load() {
   done < <(sed -nE 's/^([A-Z][A-Z0-9_]*)=".*"$/\1/p' "$file")
 }
 
-# settings_store <file>: writes the settings of this environment; succeeds when the file changed, fails when it did not need to.
+# settings_store <file>: writes the settings of this environment; succeeds when the file changed, fails when it did not need to. An empty
+# value takes a setting away.
 settings_store() {
   local file=$1 name fresh
-  fresh=$(while IFS= read -r name; do setting_line "$name" "${!name}"; done < <(setting_names))
+  fresh=$(while IFS= read -r name; do if [ -n "${!name}" ]; then setting_line "$name" "${!name}"; fi; done < <(setting_names))
   if [ -e "$file" ] && [ "$(cat "$file")" = "$fresh" ]; then return 1; fi
   (umask 077 && printf '%s\n' "$fresh" > "$file.new")
+  if [ -e "$file" ]; then cp --preserve=mode "$file" "$file.before"; fi
   mv "$file.new" "$file"
+}
+
+# settings_take_back <file>: undoes the last settings_store, because Portreeve did not start with what it wrote.
+settings_take_back() {
+  if [ -e "$1.before" ]; then mv "$1.before" "$1"; fi
 }

@@ -98,19 +98,22 @@ build_server() {
   changed 'Built Portreeve.'
 }
 
-# The edge's image is needed to start. When it had to be made here, there is no registry for the images of builds either.
-provide_images() {
-  local client edge
-  client=$(engine_client) edge=$(edge_image)
-  if ! "$client" image inspect "$edge" > /dev/null 2>&1; then
-    say "Getting the image of the edge, $edge."
-    node scripts/images.ts --only haproxy || fail 'The image of the edge could neither be pulled nor made; the reason is above.'
-    changed 'Got the image of the edge.'
-  fi
-  if [ "$("$client" image inspect --format '{{ index .Config.Labels "portreeve.stand-in" }}' "$edge")" != true ]; then return; fi
-  if node scripts/images.ts --missing | grep --quiet .; then
-    say 'Making base images for builds, because no container registry is reachable. This takes a few minutes.'
-    node scripts/images.ts --no-pull || fail 'Not all base images could be made; the reason is above. Run this again to make the rest.'
-    changed 'Made base images for builds.'
-  fi
+# Nothing can be served without the edge's image, so it comes before the start.
+provide_edge_image() {
+  local edge
+  edge=$(edge_image)
+  if "$(engine_client)" image inspect "$edge" > /dev/null 2>&1; then return; fi
+  say "Getting the image of the edge, $edge."
+  node scripts/images.ts --only haproxy || fail 'The image of the edge could neither be pulled nor made; the reason is above.'
+  changed 'Got the image of the edge.'
+}
+
+# When the edge's image had to be made here, there is no registry for the images of builds either. Portreeve runs meanwhile.
+provide_base_images() {
+  local stand_in
+  stand_in=$("$(engine_client)" image inspect --format '{{ index .Config.Labels "portreeve.stand-in" }}' "$(edge_image)")
+  if [ "$stand_in" != true ] || [ -z "$(node scripts/images.ts --missing)" ]; then return; fi
+  say 'Making base images for builds, because no container registry is reachable. This takes a few minutes.'
+  node scripts/images.ts --no-pull || fail 'Not all base images could be made; the reason is above. Portreeve runs; call this again to make the rest.'
+  changed 'Made base images for builds.'
 }

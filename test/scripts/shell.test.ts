@@ -29,6 +29,18 @@ describe('the settings of an installation', () => {
     expect(bash('settings_store "$1" || echo same', [file], { PORT: '9100' })).toBe('same\n')
     expect(bash('settings_store "$1" && echo written', [file], { PORT: '9101' })).toBe('written\n')
   })
+  test('an empty value takes a stored setting away', () => {
+    const file = join(folder, 'settings')
+    bash('settings_store "$1"', [file], { PORT: '9100', HOST: '127.0.0.1' })
+    bash('settings_load "$1"; settings_store "$1"', [file], { HOST: '' })
+    expect(readFileSync(file, 'utf8')).toBe('PORT="9100"\n')
+  })
+  test('settings that Portreeve does not start with are taken back', () => {
+    const file = join(folder, 'settings')
+    bash('settings_store "$1"', [file], { PORT: '9100' })
+    bash('settings_store "$1"; settings_take_back "$1"', [file], { PORT: '9100', HOST: 'wrong' })
+    expect(readFileSync(file, 'utf8')).toBe('PORT="9100"\n')
+  })
   test('what a call says wins over what was stored', () => {
     const file = join(folder, 'settings')
     bash('settings_store "$1"', [file], { PORT: '9100', HOST: '127.0.0.1' })
