@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import Docker from 'dockerode'
 import { directories } from '#server/composition'
+import type { Db } from '#server/kernel/db'
 import { parseHost } from '#server/platform/engine/connection'
 import { createDockerEngine } from '#server/platform/engine/docker'
 import { createGit } from '#server/platform/git/cli'
@@ -9,11 +11,17 @@ import { createConnectProxy } from '#server/platform/outbound/connect-proxy'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import type { Adapters, Kernel } from '#server/services'
 
+/** What marks this installation's containers and images: several share an engine without taking each other's for orphans. */
+function installationName(db: Db): string {
+  db.sql(`INSERT OR IGNORE INTO meta (key, value) VALUES ('installation', ?)`).run(randomBytes(8).toString('hex'))
+  return db.sql(`SELECT value FROM meta WHERE key = 'installation'`).pluck().get() as string
+}
+
 /** The real world: a container engine, the git command and HAProxy. */
-export async function createAdapters({ config, log }: Kernel): Promise<Adapters> {
+export async function createAdapters({ config, db, log }: Kernel): Promise<Adapters> {
   const paths = directories(config.data_directory)
   const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
-  const engine = createDockerEngine({ docker_host: config.docker_host, log: (message) => log.debug(message, { part: 'engine' }) })
+  const engine = createDockerEngine({ docker_host: config.docker_host, installation: installationName(db), log: (message) => log.debug(message, { part: 'engine' }) })
   const git = createGit({ policy, proxy: await createConnectProxy(policy), work_directory: join(paths.work, 'git') })
   const ingress = createHaproxyIngress({
     docker: new Docker(parseHost(config.docker_host)), data_directory: paths.ingress, http_port: config.http_port, https_port: config.https_port,
