@@ -68,7 +68,8 @@ export async function eventually<T>(what: string, check: () => Promise<T | undef
 export const docker = (...args: string[]): string => execFileSync(DOCKER, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
 
 export async function startPortreeve(options: PortreeveOptions = {}): Promise<Portreeve> {
-  const entry = join(ROOT, '.output/server/index.mjs')
+  // A copy of a build stays what it is while the checkout is built again.
+  const entry = process.env.PORTREEVE_ENTRY ?? join(ROOT, '.output/server/index.mjs')
   if (!existsSync(entry)) throw new Error('Build the server first: npm run build')
   const data_directory = mkdtempSync(join(tmpdir(), 'ptr-'))
   const port = await freePort()
