@@ -64,6 +64,7 @@ export function createConnection(docker_host = 'unix:///var/run/docker.sock'): C
   })
 
   async function send(options: StreamOptions, signal: AbortSignal): Promise<IncomingMessage> {
+    assertPath(options.path)
     const query = Object.fromEntries(Object.entries(options.query ?? {}).filter(([, value]) => value !== undefined))
     const answer = await dial({
       path: `${options.path}?`, method: options.method ?? 'GET', abortSignal: signal, options: { _query: query, _body: options.body ?? {} },
@@ -125,6 +126,13 @@ export function createConnection(docker_host = 'unix:///var/run/docker.sock'): C
       })
     },
     close: () => agent.destroy(),
+  }
+}
+
+/** A name that is empty or `..` would turn a path into that of another call. */
+function assertPath(path: string): void {
+  if (path.split('/').slice(1).some((part) => part === '' || part === '.' || part === '..')) {
+    throw new EngineError('not_found', 'There is nothing of that name.')
   }
 }
 
