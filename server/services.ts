@@ -29,7 +29,9 @@ import type { Secrets } from '#server/kernel/secrets'
 import type { Engine } from '#server/platform/engine/engine'
 import type { Git } from '#server/platform/git/git'
 import type { Ingress } from '#server/platform/ingress/ingress'
+import { type Mail, NO_MAIL } from '#server/platform/mail/mail'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
+import { createTableSource, type ResourceSource } from '#server/projects/resources'
 import { createProjects, type Projects } from '#server/projects/service'
 import { createSystem, type System } from '#server/system/service'
 
@@ -37,7 +39,7 @@ import { createSystem, type System } from '#server/system/service'
 export interface Kernel { config: Config; db: Db; clock: Clock; log: Log; secrets: Secrets }
 
 /** The outside world; real ones are chosen in `plugins/boot.ts`, fake ones in tests. */
-export interface Adapters { engine: Engine; git: Git; ingress: Ingress }
+export interface Adapters { engine: Engine; git: Git; ingress: Ingress; /** Absent: no mail is sent. */ mail?: Mail }
 
 /** The composed product: what routes, the WebSocket and tasks call. */
 export interface Services extends HttpPorts {
@@ -85,6 +87,17 @@ function faultOf(crash_at: string | undefined) {
   }
 }
 
+/** Every kind of resource that lives in projects: counted for quotas, listed in overviews, found by search. */
+function projectTables(db: Db): ResourceSource[] {
+  return [
+    createTableSource(db, { kind: 'app', table: 'apps', status_column: 'status' }),
+    createTableSource(db, { kind: 'domain', table: 'domains', name_column: 'hostname', status_column: 'status' }),
+    createTableSource(db, { kind: 'ssh_key', table: 'ssh_keys', access: 'developer' }),
+    createTableSource(db, { kind: 'git_credential', table: 'git_credentials', access: 'developer' }),
+    createTableSource(db, { kind: 'registry', table: 'registries', access: 'developer' }),
+  ]
+}
+
 /** Composes the product from a kernel and the outside world. The one place where domains meet. */
 export function createServices(kernel: Kernel, adapters: Adapters, version = '0.0.0'): Services {
   const { config, db, clock, log, secrets } = kernel
@@ -95,8 +108,9 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
   const checks = createSourceChecks(policy)
   const audit = createAudit({ db, clock })
-  const projects = createProjects({ db, clock, audit, events })
-  const identity = createIdentity({ config, db, clock, log, secrets, audit, projects })
+  const projects = createProjects({ db, clock, audit, events, people: () => identity.people, resources: () => resources })
+  const identity: Identity = createIdentity({ config, db, clock, log, secrets, audit, projects, mail: adapters.mail ?? NO_MAIL, public_url: () => addresses.public_url() })
+  const resources = projectTables(db)
   const addresses = createAddresses(config, () => undefined)
   const domains = createDomains({ db, clock, base_domain: addresses.base_domain, http_port: config.http_port })
   const deploymentLogs = createDeploymentLogs(paths.logs, clock)

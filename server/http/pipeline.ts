@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { getRouterParams, type H3Event, setCookie, setResponseHeader, setResponseStatus } from 'h3'
 import * as v from 'valibot'
 import { type Actor, authorize } from '#server/kernel/access'
@@ -54,6 +55,8 @@ async function answer(call: Call): Promise<unknown> {
     const result: unknown = await definition.handler({
       params, query, body, actor, project_id: project_id ?? '', services, facts, response: controlsOf(event), upload: uploadOf(definition, event),
     } as HandlerContext<unknown, any, any, any>)
+    // An export is a stream in another of the declared media types, written line by line from its own allow-list.
+    if (definition.media_types && result instanceof Readable) return result
     return definition.response ? v.parse(definition.response, result) : result
   }
   const key = facts.method === 'POST' && !definition.upload && definition.access !== 'public' ? event.node.req.headers['idempotency-key'] : undefined

@@ -114,3 +114,14 @@ export const CreatedApiKey = v.object({ ...ApiKey.entries, key: v.pipe(v.string(
 export const WsTicket = v.object({ ticket: v.pipe(v.string(), v.description('Opens the WebSocket once: `/api/ws?ticket=…`.')), expires_at: Timestamp })
 export const LoggedOut = v.object({ logged_out: v.literal(true) })
 export const PasswordChanged = v.object({ changed: v.literal(true), sessions_ended: v.pipe(v.number(), v.description('How many other sessions ended with it.')) })
+
+export const TwoFactorSetup = v.object({
+  secret: v.pipe(v.string(), v.description('The seed in base32, for typing it into an app. It is never shown again.')),
+  otpauth_url: v.pipe(v.string(), v.description('The same as the QR code holds.')),
+  qr_svg: v.pipe(v.string(), v.description('QR code as an SVG document.')),
+})
+export const TwoFactorEnable = v.strictObject({ totp_code: v.pipe(v.string(), v.regex(/^\d{3} ?\d{3}$/, 'must be the six digits that the app shows.'), v.description('The code that the app shows for the new seed.')) })
+export const RecoveryCodes = v.object({ recovery_codes: v.pipe(v.array(v.string()), v.description('Ten codes, each good for one login in place of a TOTP code. They are in this answer only.')) })
+/** Confirmation of a change that a stolen session must not be able to make. */
+export const Confirmation = v.strictObject({ password: v.pipe(PasswordText, v.description('Own password.')), totp_code: SecondFactor })
+export const TwoFactorState = v.object({ two_factor_enabled: v.boolean() })

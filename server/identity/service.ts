@@ -1,10 +1,11 @@
-import type { Actor, ProjectRole } from '#server/kernel/access'
+import type { Actor } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Config } from '#server/kernel/config'
 import type { Db } from '#server/kernel/db'
 import type { Log } from '#server/kernel/log'
 import type { Secrets } from '#server/kernel/secrets'
+import type { Mail } from '#server/platform/mail/mail'
 import { createAccount } from './account.ts'
 import { createApiKeys } from './api-keys.ts'
 import { createAuthentication } from './authenticate.ts'
@@ -18,8 +19,13 @@ import { createTickets } from './one-time-tickets.ts'
 import { type Cost, createPasswords } from './passwords.ts'
 import { createUserRepository } from './repository.ts'
 import { createRevocations } from './revocations.ts'
+import { createInvitations } from './invitations.ts'
+import { createInvitationRepository, type ProjectGrant } from './invitations-repository.ts'
+import { createNotices } from './notices.ts'
 import type { Me } from './schema.ts'
+import { createSecondFactor } from './second-factor.ts'
 import { createSessions } from './sessions.ts'
+import { createTeam } from './team.ts'
 import { createTokens } from './tokens.ts'
 import { createTwoFactor } from './two-factor.ts'
 
@@ -32,9 +38,17 @@ export interface IdentityOptions {
   audit: AuditTrail
   /** What identity needs from projects. */
   projects: {
-    rolesOf(user_id: string): { project_id: string; role: ProjectRole }[]
+    rolesOf(user_id: string): ProjectGrant[]
     listFor(actor: Actor): Me['projects']
+    projectOf(id: string): string | undefined
+    members: {
+      insert(actor: Actor, project_id: string, user: { id: string; email: string }, role: ProjectGrant['role']): void
+      requireOtherOwners(user_id: string): void
+    }
   }
+  mail: Mail
+  /** Where people reach the dashboard. */
+  public_url(): string
   /** Cost of password hashes; tests of other things lower it. */
   password_cost?: Cost
 }
@@ -54,9 +68,12 @@ export function createIdentity(options: IdentityOptions) {
   const two_factor = createTwoFactor({ clock, secrets, users })
   const initial_password = createInitialPassword({ config, db, clock, log, audit, users, passwords })
   const sessions = createSessions({ db, clock, audit, users, sessions: session_rows, tokens, csrf, revocations })
-  const account = createAccount({
-    db, clock, audit, users, sessions, passwords, two_factor, limit, revocations, initial_password,
-    projectsOf: projects.listFor, tell: () => undefined,
+  const tell = createNotices({ db, mail: options.mail, log })
+  const account = createAccount({ db, clock, audit, users, sessions, passwords, two_factor, limit, revocations, initial_password, projectsOf: projects.listFor, tell })
+  const invitations = createInvitations({
+    db, clock, audit, users, invitations: createInvitationRepository(db), passwords, limit, mail: options.mail, public_url: options.public_url,
+    hasProject: (id) => projects.projectOf(id) !== undefined,
+    addToProject: ({ project_id, role }, user_id, actor) => projects.members.insert(actor, project_id, { id: user_id, email: actor.email }, role),
   })
   return {
     ...createAuthentication({ clock, users, sessions: session_rows, keys, tokens, csrf, tickets, rolesOf: projects.rolesOf }),
@@ -64,10 +81,23 @@ export function createIdentity(options: IdentityOptions) {
     login: createLogin({ clock, audit, users, sessions, passwords, limit, two_factor }),
     sessions,
     account,
+    second_factor: createSecondFactor({ db, clock, secrets, audit, users, sessions, account, two_factor, tell }),
     api_keys: createApiKeys({ db, clock, audit, keys, account, revocations }),
+    invitations,
+    team: createTeam({ db, clock, audit, users, keys, sessions, invitations, revocations, rolesOf: projects.rolesOf, requireOtherOwners: projects.members.requireOtherOwners, tell }),
     tickets,
     revocations,
+    /** What projects need to know of people. */
+    people: {
+      find({ user_id, email }: { user_id?: string; email?: string }) {
+        const user = user_id === undefined ? users.findByEmail(email ?? '') : users.find(user_id)
+        return user?.status === 'active' ? user : undefined
+      },
+      rightsChanged: (user_id: string) => revocations.announce({ kind: 'user', user_id }),
+    },
     ensureAdministrator: initial_password.ensure,
+    /** Forgets sessions and invitations that have expired; returns how many. */
+    prune: () => sessions.prune() + invitations.prune(),
   }
 }
 export type Identity = ReturnType<typeof createIdentity>

@@ -45,7 +45,14 @@ export function createProjectRepository(db: Db) {
     /** Owners of a project who can still act, besides one user. */
     otherOwners: (project_id: string, user_id: string) => db.sql(
       `SELECT count(*) FROM project_members m JOIN users u ON u.id = m.user_id
-       WHERE m.project_id = ? AND m.user_id <> ? AND m.role = 'owner' AND u.status = 'active'`).pluck().get(project_id, user_id) as number,
+       WHERE m.project_id = ? AND m.user_id <> ? AND m.role = 'owner' AND u.status = 'active' AND u.role <> 'viewer'`).pluck().get(project_id, user_id) as number,
+    /** Projects, besides the default one, that would be left without an owner who can act if this user were gone. */
+    onlyOwnedBy: (user_id: string) => db.sql(
+      `SELECT p.name FROM project_members m JOIN projects p ON p.id = m.project_id
+       WHERE m.user_id = @user_id AND m.role = 'owner' AND p.is_default = 0 AND NOT EXISTS (
+         SELECT 1 FROM project_members o JOIN users u ON u.id = o.user_id
+         WHERE o.project_id = m.project_id AND o.user_id <> @user_id AND o.role = 'owner' AND u.status = 'active' AND u.role <> 'viewer')
+       ORDER BY p.name`).pluck().all({ user_id }) as string[],
     memberIds: (project_id: string) => db.sql('SELECT user_id FROM project_members WHERE project_id = ?').pluck().all(project_id) as string[],
   }
 }

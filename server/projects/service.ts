@@ -2,33 +2,139 @@ import { type Actor, type ProjectRole, projectRole, visibleProjects } from '#ser
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
+import { conflict, forbidden, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
-import { createProjectRepository } from './repository.ts'
+import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { createMembers, type People } from './members.ts'
+import { createProjectRepository, type ProjectRow } from './repository.ts'
+import type { ResourceSource } from './resources.ts'
+import type { NewProject, Project, ProjectChange, ProjectWithCounts, Quotas, Resource } from './schema.ts'
 
-export interface ProjectOptions { db: Db; clock: Clock; audit: AuditTrail; events: Events }
+export interface ProjectOptions {
+  db: Db
+  clock: Clock
+  audit: AuditTrail
+  events: Events
+  /** Late, because people need projects as well. */
+  people: () => People
+  /** Every kind of resource that lives in projects; late, because their domains come after. */
+  resources: () => readonly ResourceSource[]
+}
 
 /** Name of the project that a fresh installation has. */
 const DEFAULT_NAME = 'default'
+/** Projects that `me` lists at most. */
 const MANY = 1_000
+const RANK = { viewer: 1, developer: 2, owner: 3 } as const
+
+const quotasOf = (row: ProjectRow) => JSON.parse(row.quotas) as Quotas
 
 /** Projects: every resource lives in one, and roles in it decide who may do what. */
-export function createProjects({ db, clock }: ProjectOptions) {
+export function createProjects({ db, clock, audit, events, people, resources }: ProjectOptions) {
   const repository = createProjectRepository(db)
-  const ensureDefault = (): string => db.tx(() => {
-    const found = repository.default()
-    if (found) return found
-    const id = newId('prj')
-    repository.insert({ id, name: DEFAULT_NAME, description: '', is_default: 1, quotas: '{}', created_at: clock.iso(), updated_at: clock.iso() })
-    return id
+  const members = createMembers({ db, clock, audit, events, repository, people })
+  const get = (id: string): ProjectRow => repository.find(id) ?? (() => { throw notFound('project') })()
+  const view = (actor: Actor, row: ProjectRow): Project => ({
+    id: row.id, name: row.name, description: row.description, is_default: row.is_default === 1,
+    role: projectRole(actor, row.id) ?? 'viewer', created_at: row.created_at, updated_at: row.updated_at,
   })
+  /** What this caller may see in overviews of the project. */
+  const sourcesFor = (actor: Actor, project_id: string) => {
+    const role = actor.role === 'viewer' ? 'viewer' : projectRole(actor, project_id) ?? 'viewer'
+    return resources().filter(({ access }) => RANK[role] >= RANK[access])
+  }
+  const full = (actor: Actor, row: ProjectRow): ProjectWithCounts => ({
+    ...view(actor, row), quotas: quotasOf(row),
+    counts: Object.fromEntries([...sourcesFor(actor, row.id).map(({ kind, count }) => [kind, count(row.id)]), ['member', repository.memberIds(row.id).length]]) as Record<string, number>,
+  })
+  const requireFreeName = (actor: Actor, name: string, except: string) => {
+    // Only among projects that the caller may see: a conflict with another would tell that it exists.
+    if (repository.hasName(visibleProjects(actor), name, except)) throw conflict(`There is a project named ${name} already. Choose another name.`)
+  }
+  const ensureDefault = (): string => {
+    const known = repository.default()
+    if (known) return known
+    return db.tx(() => {
+      const id = repository.default() ?? newId('prj')
+      if (!repository.exists(id)) repository.insert({ id, name: DEFAULT_NAME, description: '', is_default: 1, quotas: '{}', created_at: clock.iso(), updated_at: clock.iso() })
+      return id
+    })
+  }
+  const audited = ({ name, description, quotas }: ProjectRow) => ({ name, description, quotas: JSON.parse(quotas) as unknown })
+  const note = (actor: Actor, type: string, row: ProjectRow, before: ProjectRow | null, after: ProjectRow | null) => {
+    audit.record(actor, { action: type, resource_type: 'project', resource_id: row.id, project_id: row.id, before: before && audited(before), after: after && audited(after) })
+    events.append({ type: `${type}d`, project_id: row.id, actor_id: actor.user_id || null, payload: { name: row.name } })
+  }
   return {
+    members,
     /** The id itself when the project exists: a project is its own scope. */
     projectOf: (id: string): string | undefined => (repository.exists(id) ? id : undefined),
     default: ensureDefault,
     rolesOf: repository.rolesOf as (user_id: string) => { project_id: string; role: ProjectRole }[],
     /** What the caller sees in `me`. */
     listFor: (actor: Actor) => repository.page(visibleProjects(actor), undefined, MANY, 0).rows.map(({ id, name }) => ({ id, name, role: projectRole(actor, id)! })),
+    list(actor: Actor, query: Paging & { q?: string }) {
+      const { rows, total } = repository.page(visibleProjects(actor), query.q, ...limits(query))
+      return paged({ rows: rows.map((row) => view(actor, row)), total }, query)
+    },
+    get: (actor: Actor, id: string): ProjectWithCounts => full(actor, get(id)),
+    create(actor: Actor, given: NewProject): ProjectWithCounts {
+      if (actor.only_projects) throw forbidden('This API key is limited to other projects.')
+      return db.tx(() => {
+        requireFreeName(actor, given.name, '')
+        const row: ProjectRow = { id: newId('prj'), ...given, is_default: 0, quotas: '{}', created_at: clock.iso(), updated_at: clock.iso() }
+        repository.insert(row)
+        note(actor, 'project.create', row, null, row)
+        members.insert(actor, row.id, { id: actor.user_id, email: actor.email }, 'owner')
+        return full({ ...actor, projects: new Map([...actor.projects, [row.id, 'owner']]) }, row)
+      })
+    },
+    change: (actor: Actor, id: string, change: ProjectChange): ProjectWithCounts => db.tx(() => {
+      const before = get(id)
+      if (change.quotas && actor.role !== 'admin') throw forbidden('Only an administrator may set quotas.')
+      const row: ProjectRow = {
+        ...before, name: change.name ?? before.name, description: change.description ?? before.description,
+        quotas: change.quotas ? JSON.stringify(change.quotas) : before.quotas, updated_at: clock.iso(),
+      }
+      requireFreeName(actor, row.name, id)
+      repository.update(row)
+      note(actor, 'project.update', row, before, row)
+      return full(actor, row)
+    }),
+    remove: (actor: Actor, id: string): void => db.tx(() => {
+      const row = get(id)
+      if (row.is_default === 1) throw conflict('The default project cannot be deleted: new resources go there.')
+      const left = resources().map(({ kind, count }) => ({ kind, number: count(id) })).filter(({ number }) => number > 0)
+      if (left.length > 0) throw conflict(`The project is not empty: ${left.map(({ kind, number }) => `${number} ${kind.replaceAll('_', ' ')}${number === 1 ? '' : 's'}`).join(', ')}. Move or delete them first.`)
+      for (const user_id of repository.memberIds(id)) people().rightsChanged(user_id)
+      repository.delete(id)
+      note(actor, 'project.delete', row, row, null)
+    }),
+    /** Everything in a project, kind by kind, newest first. */
+    resources(actor: Actor, project_id: string, query: Paging & { kind?: string }) {
+      const sources = sourcesFor(actor, project_id).filter(({ kind }) => query.kind === undefined || kind === query.kind)
+      let [wanted, skip] = limits(query)
+      let total = 0
+      const rows: Resource[] = []
+      for (const source of sources) {
+        const size = source.count(project_id)
+        if (wanted > 0 && skip < size) {
+          const piece = source.list(project_id, wanted, skip)
+          rows.push(...piece)
+          wanted -= piece.length
+        }
+        skip = Math.max(0, skip - size)
+        total += size
+      }
+      return paged({ rows, total }, query)
+    },
+    /** Throws 409 when the project may not have one more of a kind. Call it in the transaction that creates it. */
+    requireRoom(project_id: string, quota: 'apps' | 'databases' | 'volumes', kind: string): void {
+      const most = quotasOf(get(project_id))[quota]
+      const size = resources().find((source) => source.kind === kind)?.count(project_id) ?? 0
+      if (typeof most === 'number' && size >= most) throw conflict(`The project may have ${most} ${quota} at most. Delete one, or ask an administrator to raise the quota.`)
+    },
   }
 }
 export type Projects = ReturnType<typeof createProjects>

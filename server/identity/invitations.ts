@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto'
+import { type Actor, PLATFORM } from '#server/kernel/access'
+import type { AuditTrail } from '#server/kernel/audit'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import { conflict, invalid, notFound } from '#server/kernel/errors'
+import { newId } from '#server/kernel/ids'
+import type { Mail } from '#server/platform/mail/mail'
+import { sha256 } from './authenticate.ts'
+import type { InvitationRepository, InvitationRow, ProjectGrant } from './invitations-repository.ts'
+import type { LoginLimit } from './login-limit.ts'
+import { weaknessOf } from './password-rules.ts'
+import type { Passwords } from './passwords.ts'
+import type { UserRepository } from './repository.ts'
+import type { AcceptedInvitation, Invitation, NewMember } from './team-schema.ts'
+import { userOf } from './login.ts'
+
+export interface InvitationParts {
+  db: Db
+  clock: Clock
+  audit: AuditTrail
+  users: UserRepository
+  invitations: InvitationRepository
+  passwords: Passwords
+  limit: LoginLimit
+  mail: Mail
+  /** Whether a project exists. */
+  hasProject(id: string): boolean
+  addToProject(grant: ProjectGrant, user_id: string, actor: Actor): void
+  /** Where people reach the dashboard. */
+  public_url(): string
+}
+
+const LIFETIME_MS = 7 * 86_400_000
+
+const grantsOf = (row: InvitationRow) => JSON.parse(row.projects) as ProjectGrant[]
+const viewOf = (row: InvitationRow): Invitation => ({ id: row.id, email: row.email, role: row.role, projects: grantsOf(row), created_at: row.created_at, expires_at: row.expires_at })
+
+/** Invitations: bound to one address, good for one use, and only for a week. */
+export function createInvitations(parts: InvitationParts) {
+  const { db, clock, audit, users, invitations, passwords, limit, mail } = parts
+  const note = (actor: Actor, action: string, row: InvitationRow) =>
+    audit.record(actor, { action, resource_type: 'invitation', resource_id: row.id, project_id: null, after: { email: row.email, role: row.role, projects: grantsOf(row) } })
+  return {
+    open: (): Invitation[] => invitations.open(clock.iso()).map(viewOf),
+    find: (id: string): Invitation | undefined => {
+      const row = invitations.find(id)
+      return row && viewOf(row)
+    },
+    /** Creates an invitation and sends it; what cannot be sent is shown to the administrator, once. */
+    async create(actor: Actor, given: NewMember): Promise<Invitation & { sent: boolean; link: string | null; reason: string | null }> {
+      for (const [index, grant] of given.projects.entries()) if (!parts.hasProject(grant.project_id)) throw invalid(`projects.${index}.project_id`, 'is not a project.')
+      if (new Set(given.projects.map(({ project_id }) => project_id)).size !== given.projects.length) throw invalid('projects', 'must name each project once.')
+      const token = randomBytes(32).toString('base64url')
+      const row: InvitationRow = {
+        id: newId('inv'), email: given.email, role: given.role, projects: JSON.stringify(given.projects), token_hash: sha256(token), invited_by: actor.user_id,
+        created_at: clock.iso(), expires_at: new Date(clock.now() + LIFETIME_MS).toISOString(),
+      }
+      db.tx(() => {
+        if (users.findByEmail(given.email)) throw conflict('There is a user with this e-mail address already.')
+        invitations.replace(row)
+        note(actor, 'member.invite', row)
+      })
+      // In the fragment, which browsers keep to themselves: it reaches no log and no Referer.
+      const link = `${parts.public_url()}/invitation#${token}`
+      if (!mail.isConfigured()) return { ...viewOf(row), sent: false, link, reason: 'No mail server is configured. Hand this link over yourself.' }
+      try {
+        await mail.send({
+          to: row.email, subject: `${actor.name || 'An administrator'} invites you to Portreeve`.replace(/[\r\n]+/g, ' '),
+          text: `Open this link to choose your name and password:\n\n${link}\n\nIt works once, until ${row.expires_at}. If you expected no invitation, ignore this message.\n`,
+        })
+        return { ...viewOf(row), sent: true, link: null, reason: null }
+      } catch (error) {
+        return { ...viewOf(row), sent: false, link, reason: `${(error as Error).message} Hand this link over yourself.` }
+      }
+    },
+    revoke(actor: Actor, id: string): void {
+      const row = invitations.find(id) ?? (() => { throw notFound('member') })()
+      db.tx(() => {
+        if (invitations.take(id)) note(actor, 'member.invitation_revoke', row)
+      })
+    },
+    /** Turns an invitation into a user. Unknown, used and expired ones answer alike. */
+    async accept(given: AcceptedInvitation, client: { address: string; id: string }) {
+      limit.attempt(client.address, `invitation ${client.address}`)
+      const row = invitations.findByToken(sha256(given.token))
+      const gone = () => notFound('invitation')
+      if (!row || row.expires_at <= clock.iso()) throw gone()
+      const weakness = weaknessOf(given.password, { email: row.email, name: given.name })
+      if (weakness) throw invalid('password', weakness)
+      const password_hash = await passwords.hash(given.password)
+      return db.tx(() => {
+        if (!invitations.take(row.id)) throw gone()
+        if (users.findByEmail(row.email)) throw conflict('There is a user with this e-mail address already.')
+        const id = newId('usr')
+        users.insert({ id, email: row.email, name: given.name, role: row.role, password_hash, password_stale: 0, created_at: clock.iso() })
+        const by: Actor = { ...PLATFORM, method: 'invitation' as Actor['method'], user_id: id, email: row.email, name: given.name, address: client.address, request_id: client.id }
+        audit.record(by, { action: 'member.join', resource_type: 'user', resource_id: id, project_id: null, after: { email: row.email, role: row.role, invitation_id: row.id, invited_by: row.invited_by } })
+        for (const grant of grantsOf(row)) if (parts.hasProject(grant.project_id)) parts.addToProject(grant, id, by)
+        return userOf(users.find(id)!)
+      })
+    },
+    prune: () => invitations.prune(clock.iso()),
+  }
+}
+export type Invitations = ReturnType<typeof createInvitations>

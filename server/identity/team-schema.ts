@@ -1,0 +1,56 @@
+import * as v from 'valibot'
+import { pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { DisplayName, EmailAddress, NewPassword, PlatformRoleName, ProjectRoleName, User } from './schema.ts'
+
+const Grant = v.strictObject({ project_id: v.pipe(v.string(), v.maxLength(64), v.description('Project to become a member of.')), role: ProjectRoleName })
+const GrantView = v.object({ project_id: v.string(), role: ProjectRoleName })
+
+export const NewMember = v.strictObject({
+  email: EmailAddress,
+  role: v.optional(PlatformRoleName, 'member'),
+  projects: v.optional(v.pipe(v.array(Grant), v.maxLength(100), v.description('Project roles that the user gets on joining.')), []),
+})
+export type NewMember = v.InferOutput<typeof NewMember>
+
+/** An invitation that was not accepted yet. */
+export const Invitation = v.object({ id: v.string(), email: v.string(), role: PlatformRoleName, projects: v.array(GrantView), created_at: Timestamp, expires_at: Timestamp })
+export type Invitation = v.InferOutput<typeof Invitation>
+export const CreatedInvitation = v.object({
+  ...Invitation.entries,
+  sent: v.pipe(v.boolean(), v.description('Whether the invitation went out by mail.')),
+  link: v.pipe(v.nullable(v.string()), v.description('Link to hand over, when no mail could be sent. It is in this answer only.')),
+  reason: v.pipe(v.nullable(v.string()), v.description('Why no mail was sent.')),
+})
+
+export const AcceptedInvitation = v.strictObject({
+  token: v.pipe(v.string(), v.minLength(1), v.maxLength(200), v.description('Text after the # of the link.')),
+  name: DisplayName,
+  password: NewPassword,
+})
+export type AcceptedInvitation = v.InferOutput<typeof AcceptedInvitation>
+
+/** A user of the installation, as administrators see them; open invitations are listed with status `invited`. */
+export const Member = v.object({
+  ...User.entries,
+  status: v.pipe(v.picklist(['active', 'disabled', 'invited']), v.description('`invited` until the invitation is accepted.')),
+  two_factor_enabled: v.boolean(),
+  projects: v.array(GrantView),
+  created_at: Timestamp,
+  last_login_at: v.nullable(Timestamp),
+})
+export type Member = v.InferOutput<typeof Member>
+
+export const MemberQuery = v.strictObject({
+  ...pagingEntries,
+  q: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('Part of the name or e-mail address.'))),
+  role: v.optional(PlatformRoleName),
+  status: v.optional(v.pipe(v.picklist(['active', 'disabled', 'invited']), v.description('Only users in this state; `invited` lists open invitations.'))),
+})
+export type MemberQuery = v.InferOutput<typeof MemberQuery>
+
+export const MemberChange = v.strictObject({
+  role: v.optional(PlatformRoleName),
+  status: v.optional(v.pipe(v.picklist(['active', 'disabled']), v.description('A disabled user cannot log in; sessions end, keys stop to work, nothing is deleted.'))),
+  reset_two_factor: v.optional(v.pipe(v.literal(true), v.description('Turns the user\'s two-factor authentication off, for somebody who has lost the device and the recovery codes; their sessions end.'))),
+})
+export type MemberChange = v.InferOutput<typeof MemberChange>

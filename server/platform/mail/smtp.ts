@@ -1,0 +1,51 @@
+import { createTransport, type Transporter } from 'nodemailer'
+import type { Dial } from '#server/platform/outbound/outbound'
+import { OutboundError } from '#server/platform/outbound/outbound'
+import { type Mail, MailError, type SmtpSettings } from './mail.ts'
+
+export interface SmtpMailOptions {
+  /** Read before each message, so that a change of the settings holds at once; undefined while no server is configured. */
+  settings(): SmtpSettings | undefined
+  /** Opens the connection: the address of the server is an administrator's input and is checked like any other. */
+  dial: Dial
+  /** Authorities besides the built-in ones, in PEM. */
+  ca?: readonly string[]
+}
+
+const TIMEOUT_MS = 15_000
+
+function explain(error: unknown, host: string): MailError {
+  if (error instanceof OutboundError) return new MailError(error.code === 'forbidden' ? 'forbidden' : 'unreachable', error.message, { cause: error })
+  const { code = '', responseCode } = error as { code?: string; responseCode?: number }
+  if (code === 'EAUTH') return new MailError('authentication', `${host} refused the user name or password.`, { cause: error })
+  if (['ESOCKET', 'ECONNECTION', 'ETIMEDOUT', 'EDNS', 'ETLS'].includes(code)) return new MailError('unreachable', `${host} does not answer as a mail server (${code}).`, { cause: error })
+  return new MailError('refused', `${host} did not take the message${responseCode ? ` (${responseCode})` : ''}.`, { cause: error })
+}
+
+/** Mail over SMTP. One connection per message: a self-hosted platform sends few. */
+export function createSmtpMail({ settings, dial, ca }: SmtpMailOptions): Mail {
+  const transportFor = (smtp: SmtpSettings, socket: Awaited<ReturnType<Dial>>): Transporter => createTransport({
+    host: smtp.host, port: smtp.port, connection: socket, secure: smtp.security === 'tls', requireTLS: smtp.security === 'starttls', ignoreTLS: smtp.security === 'none',
+    ...(smtp.username ? { auth: { user: smtp.username, pass: smtp.password ?? '' } } : {}),
+    tls: { servername: smtp.host, ...(ca ? { ca: [...ca] } : {}) },
+    greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS, disableFileAccess: true, disableUrlAccess: true,
+  })
+  return {
+    isConfigured: () => settings() !== undefined,
+    async send(message) {
+      const smtp = settings()
+      if (!smtp) throw new MailError('not_configured', 'No mail server is configured. Set one with PUT /api/settings/smtp.')
+      let transport: Transporter | undefined
+      try {
+        const socket = await dial(smtp.host, smtp.port, { timeout_ms: TIMEOUT_MS })
+        transport = transportFor(smtp, socket)
+        await transport.sendMail({ from: smtp.from, to: { name: '', address: message.to }, subject: message.subject, text: message.text })
+      } catch (error) {
+        throw explain(error, smtp.host)
+      } finally {
+        transport?.close()
+      }
+    },
+    close: async () => undefined,
+  }
+}

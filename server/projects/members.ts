@@ -1,0 +1,78 @@
+import type { Actor, ProjectRole } from '#server/kernel/access'
+import type { AuditTrail } from '#server/kernel/audit'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import { conflict, invalid, notFound } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
+import { limits, paged, type Paging } from '#server/kernel/schemas'
+import type { MemberRow, ProjectRepository } from './repository.ts'
+import type { NewProjectMember, ProjectMember } from './schema.ts'
+
+/** What projects need to know of people; handed in at composition. */
+export interface People {
+  /** A user by id or e-mail address who can act; undefined when there is none. */
+  find(by: { user_id?: string; email?: string }): { id: string; email: string; name: string } | undefined
+  /** The rights of a user have changed. */
+  rightsChanged(user_id: string): void
+}
+export interface MemberParts { db: Db; clock: Clock; audit: AuditTrail; events: Events; repository: ProjectRepository; people: () => People }
+
+const view = ({ user_id, email, name, role, created_at }: MemberRow): ProjectMember => ({ user_id, email, name, role, created_at })
+const LAST_OWNER = 'This is the last owner of the project. Make somebody else an owner first.'
+
+/** Who may do what in a project. */
+export function createMembers({ db, clock, audit, events, repository, people }: MemberParts) {
+  const get = (project_id: string, user_id: string): MemberRow => repository.member(project_id, user_id) ?? (() => { throw notFound('member') })()
+  /** In the transaction of the change, so that two owners who remove each other cannot both succeed. Administrators own the default project. */
+  const requireOtherOwner = (member: MemberRow) => {
+    if (member.role !== 'owner' || repository.find(member.project_id)?.is_default === 1) return
+    if (repository.otherOwners(member.project_id, member.user_id) === 0) throw conflict(LAST_OWNER)
+  }
+  const tell = (actor: Actor, what: string, project_id: string, user: { id: string; email: string }, before: ProjectRole | null, after: ProjectRole | null) => {
+    audit.record(actor, {
+      action: `project.member_${what}`, resource_type: 'project', resource_id: project_id, project_id,
+      before: before && { user_id: user.id, email: user.email, role: before }, after: after && { user_id: user.id, email: user.email, role: after },
+    })
+    events.append({ type: `project.member_${what}`, project_id, actor_id: actor.user_id || null, payload: { user_id: user.id, role: after } })
+    people().rightsChanged(user.id)
+  }
+  const insert = (actor: Actor, project_id: string, user: { id: string; email: string }, role: ProjectRole) => {
+    repository.addMember(project_id, user.id, role, clock.iso())
+    tell(actor, 'add', project_id, user, null, role)
+  }
+  return {
+    list(project_id: string, paging: Paging) {
+      const { rows, total } = repository.members(project_id, ...limits(paging))
+      return paged({ rows: rows.map(view), total }, paging)
+    },
+    /** For a user who was found already, in the current transaction. */
+    insert,
+    add: (actor: Actor, project_id: string, given: NewProjectMember): ProjectMember => db.tx(() => {
+      const user = people().find(given)
+      if (!user) throw invalid(given.email === undefined ? 'user_id' : 'email', 'is not a user of this installation. Ask an administrator to invite them.')
+      if (repository.member(project_id, user.id)) throw conflict('This user is a member of the project already.')
+      insert(actor, project_id, user, given.role)
+      return view(get(project_id, user.id))
+    }),
+    change: (actor: Actor, project_id: string, user_id: string, role: ProjectRole): ProjectMember => db.tx(() => {
+      const member = get(project_id, user_id)
+      if (role === member.role) return view(member)
+      requireOtherOwner(member)
+      repository.setRole(project_id, user_id, role)
+      tell(actor, 'change', project_id, { id: user_id, email: member.email }, member.role, role)
+      return view(get(project_id, user_id))
+    }),
+    remove: (actor: Actor, project_id: string, user_id: string): void => db.tx(() => {
+      const member = get(project_id, user_id)
+      requireOtherOwner(member)
+      repository.removeMember(project_id, user_id)
+      tell(actor, 'remove', project_id, { id: user_id, email: member.email }, member.role, null)
+    }),
+    /** Throws 409 when this user, gone, would leave a project without an owner who can act. */
+    requireOtherOwners(user_id: string): void {
+      const names = repository.onlyOwnedBy(user_id)
+      if (names.length > 0) throw conflict(`This user is the last owner of ${names.slice(0, 5).join(', ')}${names.length > 5 ? ' and others' : ''}. Make somebody else an owner there first.`)
+    },
+  }
+}
+export type Members = ReturnType<typeof createMembers>
