@@ -1,0 +1,15 @@
+import { endpoint } from '#server/endpoint'
+import { IdParam, list, PagingQuery } from '#server/http/schemas'
+import { ProjectMember } from '#server/projects/schema'
+
+/** Who may do what in a project. */
+export default endpoint({
+  summary: 'List the members of a project',
+  access: 'viewer',
+  scope: { noun: 'project' },
+  params: IdParam,
+  query: PagingQuery,
+  response: list(ProjectMember),
+  errors: ['NOT_FOUND'],
+  handler: ({ params, query, services }) => services.projects.members.list(params.id, query),
+})
