@@ -59,7 +59,8 @@ function renderHttp(settings: EdgeSettings): string[] {
     'frontend http from edge',
     ...renderBinds(settings, settings.http_port),
     `  bind ${HANDOVER_SOCKET} user haproxy accept-proxy`,
-    '  http-request return status 405 default-errorfiles if METH_TRACE',
+    '  option disable-h2-upgrade',
+    '  http-request return status 405 default-errorfiles if METH_TRACE or METH_CONNECT',
     '  http-request set-var(txn.host) req.hdr(host),host_only,lower,rtrim(.)',
     '  http-request set-var(txn.backend) var(txn.host),map(/edge/maps/hosts.map)',
     '  http-request set-var(txn.backend) var(txn.host),field(2,.,0),map(/edge/maps/wildcards.map) if !{ var(txn.backend) -m found }',
@@ -80,7 +81,8 @@ const HANDOVER = [
 
 /**
  * What every backend has in common. A request that surely did not reach the app is sent again to another server; one whose
- * connection broke before any answer came is sent again only when repeating it does no harm.
+ * connection broke before any answer came is sent again only when repeating it does no harm. An app must not change to
+ * HTTP/2 in clear text, because from then on the edge would see one opaque stream.
  */
 const APP = [
   'defaults app from edge',
@@ -88,6 +90,8 @@ const APP = [
   '  retry-on conn-failure empty-response',
   '  http-request disable-l7-retry if !METH_GET',
   '  http-request return status 503 default-errorfiles if { nbsrv eq 0 }',
+  '  http-request del-header http2-settings',
+  '  http-request del-header upgrade if { req.hdr(upgrade) -m sub -i h2c }',
 ]
 
 /** Headers in which something in front of an app says who the client is. Only the edge, and proxies it trusts, may say so. */

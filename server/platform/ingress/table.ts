@@ -20,11 +20,10 @@ export interface RouteTable {
 /** Free backends that there should always be, so that a new app need not wait until room is made. */
 export const MIN_FREE_BACKENDS = 16
 
-/** How many backends to have when so many are needed: whole shards, and more at a time the more there are, since each step is a reload. */
+/** How many backends to have when so many are needed: whole shards, with an eighth to spare, since each step is a reload. */
 export function poolSizeFor(needed: number, current: number): number {
   if (needed + MIN_FREE_BACKENDS <= current) return current
-  const steps = Math.ceil(Math.max(needed + MIN_FREE_BACKENDS - current, current / 4) / SHARD_SIZE)
-  return current + steps * SHARD_SIZE
+  return Math.ceil((needed + Math.max(SHARD_SIZE, needed / 8)) / SHARD_SIZE) * SHARD_SIZE
 }
 
 export function createRouteTable(initial: ReadonlyMap<number, Route>, pool_size: number): RouteTable {
