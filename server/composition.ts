@@ -70,7 +70,7 @@ export function createDeployPorts(parts: {
     detect,
     openTree,
     dockerignore: defaultDockerignore,
-    extract: extractTarGz,
+    extract: async (archive, directory, signal) => void (await extractTarGz(archive, directory, signal)),
   }
 }
 

@@ -1,4 +1,8 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type GitServer, startGitServer } from '#test/support/git-server'
 import { docker, eventually, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
@@ -87,6 +91,15 @@ describe('from a Git URL to a running app', () => {
   it('deploys an inline Dockerfile, an image and an uploaded folder', async () => {
     await deployed('inline', { dockerfile: 'FROM node:22-slim\nEXPOSE 8080\nUSER node\nCMD ["node", "-e", "require(\'http\').createServer((q,s)=>s.end(\'inline\')).listen(8080)"]' })
     expect((await portreeve.visit('inline.apps.test')).body).toBe('inline')
+    const uploaded = (await portreeve.call('POST', '/api/apps', { name: 'packed', source: 'upload', soak_seconds: 1 })).body.data
+    expect(uploaded.status).toBe('stopped')
+    const folder = mkdtempSync(join(tmpdir(), 'upload-'))
+    for (const [name, text] of Object.entries(nodeApp('packed'))) writeFileSync(join(folder, name), text)
+    const archive = execFileSync('tar', ['-C', folder, '-cz', '.'])
+    const upload = await portreeve.call('POST', `/api/apps/${uploaded.id}/upload`, new Uint8Array(archive), { 'content-type': 'application/gzip' })
+    expect(upload.status, JSON.stringify(upload.body)).toBe(201)
+    expect(await portreeve.untilDeployment(upload.body.data.id)).toMatchObject({ status: 'live', error: null })
+    expect((await portreeve.visit('packed.apps.test')).body).toBe('packed')
     await deployed('web', { image: 'nginx:stable', health_check: { path: '/' } })
     expect((await portreeve.visit('web.apps.test')).status).toBe(200)
   })
@@ -102,7 +115,8 @@ const server = http.createServer((request, response) => {
   request.socket.once('close', () => response.end())
 })
 server.on('upgrade', (request, socket) => {
-  socket.write('HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\n')
+  const accept = require('node:crypto').createHash('sha1').update(request.headers['sec-websocket-key'] + '258EAFA5-E914-47DA-95CA-C5AB0DC85B11').digest('base64')
+  socket.write('HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\nSec-WebSocket-Accept: ' + accept + '\\r\\n\\r\\n')
   socket.on('data', (chunk) => socket.write(chunk))
 })
 server.listen(process.env.PORT)`,
@@ -117,7 +131,8 @@ server.listen(process.env.PORT)`,
     })
     expect(first).toBe('data: first\n\n')
     const echo = await new Promise<string>((resolve, reject) => {
-      const call = request({ host: '127.0.0.1', port: portreeve.edge_port, headers: { host: 'stream.apps.test', connection: 'Upgrade', upgrade: 'websocket' } }).on('error', reject)
+      const call = request({ host: '127.0.0.1', port: portreeve.edge_port, headers: { host: 'stream.apps.test', connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', 'sec-websocket-version': '13' } }).on('error', reject)
+      call.on('response', (response) => reject(new Error(`answered ${response.statusCode}`)))
       call.on('upgrade', (_response, socket) => {
         socket.once('data', (chunk: Buffer) => {
           socket.destroy()

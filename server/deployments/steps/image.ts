@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BuildPlan } from '#server/builds/plan'
 import { Fatal } from '#server/kernel/jobs/definition'
-import type { Image } from '#server/platform/engine/engine'
+import { EngineError, type Image } from '#server/platform/engine/engine'
 import type { DeploymentAsk } from '../repository.ts'
 import type { ReleaseSettings } from '../releases.ts'
 import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
@@ -52,7 +52,14 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
   if (app.configuration.source === 'image') {
     const reference = app.configuration.image!
     onLog({ stream: 'system', text: `Pulling ${reference}.` })
-    return shop.engine.pullImage(reference, { auth: shop.ports.registryAuth(reference), onLog }, context.signal)
+    try {
+      return await shop.engine.pullImage(reference, { auth: shop.ports.registryAuth(reference), onLog }, context.signal)
+    } catch (error) {
+      const here = error instanceof EngineError && error.code === 'image_not_found' ? await shop.engine.findImage(reference) : undefined
+      if (!here) throw error
+      onLog({ stream: 'system', text: `${(error as Error).message} The image of that name on this server is used.` })
+      return here
+    }
   }
   const plan = context.state.plan!
   const tag = `portreeve/${app.id}:${deployment_id}`
