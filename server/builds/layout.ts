@@ -1,5 +1,5 @@
 import { baseImage } from './base-images.ts'
-import { staticServerSteps, type StaticSite } from './static-server.ts'
+import { cleanSite, staticServerSteps, type StaticSite } from './static-server.ts'
 import { isCopyable, type Instruction, type Stage } from './render-dockerfile.ts'
 
 /** The user of every app: a number of its own, never root, the same in all images so that volumes keep their owner. */
@@ -68,7 +68,8 @@ export function layoutStages(layout: BuildLayout): Stage[] {
   }
   const build: Stage = { name: 'build', image: layout.build_image, instructions: buildSteps(layout) }
   if (layout.static_site !== undefined) {
-    return [build, { name: 'app', image: baseImage('static'), instructions: staticServerSteps(layout.static_site, layout.port, 'build', APP_OWNER) }]
+    const site: Stage = { ...build, instructions: [...build.instructions, cleanSite(layout.static_site)] }
+    return [site, { name: 'app', image: baseImage('static'), instructions: staticServerSteps(layout.static_site, layout.port, 'build', APP_OWNER) }]
   }
   return [build, { name: 'app', image: layout.runtime_image, instructions: runtimeSteps(layout) }]
 }

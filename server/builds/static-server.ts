@@ -1,3 +1,4 @@
+import { shellWord } from './commands.ts'
 import type { Instruction } from './render-dockerfile.ts'
 
 /** Files that nginx serves, and what it answers for a path that is no file. */
@@ -21,23 +22,29 @@ export function staticServerSteps(site: StaticSite, port: number, stage: string,
     { kind: 'run', line: `printf '%s\\n' ${lines.join(' ')} > /etc/nginx/nginx.conf` },
     { kind: 'env', values: { PORT: String(port) } },
     { kind: 'copy', from: stage, sources: [site.from], target: SITE },
-    // A link could point at a file of the server image; a hidden or key file could have been committed by mistake.
-    {
-      kind: 'run',
-      line: `find ${SITE} -type l -delete && find ${SITE} -mindepth 1 -name '.*' ! -name .well-known -prune -exec rm -rf {} + && find ${SITE} -type f ! -name '*.pub' -name 'id_rsa*' -delete && find ${SITE} -type f -name '*.pem' -delete`,
-    },
     { kind: 'user', name: owner },
     { kind: 'expose', port },
     { kind: 'stop_signal', name: 'SIGQUIT' },
-    { kind: 'start', line: 'nginx -g "daemon off;"' },
+    { kind: 'start', line: 'nginx' },
   ]
+}
+
+/**
+ * Takes out of the web root, before it is copied, what could have been committed by mistake: hidden files, keys, and links,
+ * which could point at a file of the server image.
+ */
+export function cleanSite(site: StaticSite): Instruction {
+  const names = ["'*.pem'", "'*.key'", "'*.p12'", "'*.pfx'", "'id_rsa*'", "'id_ed25519*'"].map((name) => `-name ${name}`).join(' -o ')
+  const folder = shellWord(site.from)
+  const hidden = `find ${folder} -mindepth 1 -name '.*' ! -name .well-known -prune -exec rm -rf {} +`
+  return { kind: 'run', line: `test -d ${folder} && find ${folder} '(' -type l -o ${names} ')' -delete && ${hidden}` }
 }
 
 /** Whole configuration of nginx; everything it writes is in `/tmp`, because the user owns nothing else. */
 export function serverConfiguration(site: StaticSite, port: number): string[] {
   const fallback = site.fallback === 'spa' ? '/index.html' : '=404'
   return [
-    'worker_processes 2;', 'pid /tmp/nginx.pid;', 'error_log /dev/stderr warn;', 'events { worker_connections 4096; }',
+    'daemon off;', 'worker_processes 2;', 'pid /tmp/nginx.pid;', 'error_log /dev/stderr warn;', 'events { worker_connections 4096; }',
     'http {',
     '  include /etc/nginx/mime.types;', '  default_type application/octet-stream;', '  charset utf-8;',
     '  access_log /dev/stdout;', '  server_tokens off;', '  sendfile on;', '  tcp_nopush on;', '  keepalive_timeout 75s;',

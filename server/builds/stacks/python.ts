@@ -1,4 +1,5 @@
 import { baseImage } from '../base-images.ts'
+import { shellWord } from '../commands.ts'
 import { DetectionError, type SourceTree } from '../plan.ts'
 import { filesIn, filesNamed, firstLine } from '../tree-queries.ts'
 import { readToml, textAt } from '../text-formats.ts'
@@ -95,7 +96,7 @@ function pythonLayout(tree: SourceTree, project: PythonProject, installer: Pytho
     install: commands.install,
     after_install: extra.length > 0 ? [installer.name === 'uv' ? `uv pip install ${extra.join(' ')}` : `pip install --no-cache-dir ${extra.join(' ')}`] : [],
     node_assets: nodeAssets(tree),
-    build: commands.build === plan.build && commands.build !== null && (plan.folder ?? '') !== '' ? `cd ${plan.folder} && ${commands.build}` : commands.build,
+    build: commands.build === plan.build && commands.build !== null && (plan.folder ?? '') !== '' ? `cd ${shellWord(plan.folder ?? '')} && ${commands.build}` : commands.build,
     keep: [{ from: '/opt/venv', to: '/opt/venv' }, { from: '/app', to: '/app' }],
     start: commands.start,
     start_directory: commands.own_start ? plan.folder : '',

@@ -158,9 +158,9 @@ function nodeLayout(context: StackContext, chosen: ChosenApp, facts: FrameworkPl
     build: commands.build,
     after_build: facts.kind === 'static' || bundle !== undefined ? at_root(facts.after_build) : [],
     keep: bundle === undefined ? undefined : [{ from: `/app/${bundle}`, to: bundleTarget(facts, folder) }],
-    start: facts.kind === 'static' ? commands.start : commands.start,
+    start: commands.start,
     start_directory: bundle === undefined || facts.bundle?.includes('standalone') !== true ? folder : '',
-    static_site: facts.kind === 'static' && commands.own_start ? { from: `/app/${joinPath(folder, facts.output ?? 'dist')}`, fallback: facts.fallback ?? 'spa', not_found: facts.fallback === 'pages' ? '/404.html' : undefined } : undefined,
+    static_site: facts.kind === 'static' && commands.own_start ? { from: `/app/${joinPath(folder, facts.output ?? 'dist').replace(/^(?:\.\.\/)+/, '')}`, fallback: facts.fallback ?? 'spa', not_found: facts.fallback === 'pages' ? '/404.html' : undefined } : undefined,
     port: commands.port,
   }
 }

@@ -20,6 +20,8 @@ export function workspacePackages(tree: SourceTree, root: Manifest): Manifest[] 
     .files()
     .filter((path) => path.endsWith('/package.json'))
     .map(folderOf)
+    // A folder with any other character could not be named in a Dockerfile without care; nobody has one.
+    .filter((folder) => /^[A-Za-z0-9._/@+-]+$/.test(folder))
     .filter((folder) => included.some((matches) => matches(folder)) && !excluded.some((matches) => matches(folder)))
   return folders.slice(0, MAX_PACKAGES).flatMap((folder) => readManifest(tree, folder) ?? [])
 }

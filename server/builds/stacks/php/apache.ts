@@ -61,6 +61,6 @@ export function apacheSetup(root: string, front_controller: boolean): string[] {
     `printf '%s\\n' 'ServerName localhost' 'ServerTokens Prod' 'PidFile /tmp/apache2.pid' 'Listen \${PORT}' > /etc/apache2/ports.conf`,
     `printf '%s\\n' ${quoted} > /etc/apache2/sites-available/000-default.conf && ln -sf ../sites-available/000-default.conf /etc/apache2/sites-enabled/000-default.conf`,
     'mkdir -p /var/run/apache2 /var/lock/apache2 /var/log/apache2 && chmod -R a+rwX /var/run/apache2 /var/lock/apache2 /var/log/apache2',
-    `printf '%s\\n' 'expose_php=Off' 'display_errors=Off' 'log_errors=On' 'error_log=/dev/stderr' 'upload_max_filesize=64M' 'post_max_size=64M' > "$(php --ini | sed -n 's/.*Scan for additional .ini files in: *//p' | head -n 1)/zz-portreeve.ini"`,
+    `mkdir -p /usr/local/etc/php/conf.d && printf '%s\\n' 'expose_php=Off' 'display_errors=Off' 'log_errors=On' 'error_log=/dev/stderr' 'upload_max_filesize=64M' 'post_max_size=64M' > /usr/local/etc/php/conf.d/zz-portreeve.ini`,
   ]
 }
