@@ -4,10 +4,11 @@
 set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 cd "$ROOT"
+umask 077
 settings=()
 while IFS= read -r name; do
   # shellcheck disable=SC1090 # our own file, which only root can write
   settings+=("$name=$(. "$1" && printf '%s' "${!name}")")
 done < <(sed -nE 's/^([A-Z][A-Z0-9_]*)=".*"$/\1/p' "$1")
-exec env --ignore-environment "PATH=$PATH" "HOME=${HOME:-/root}" NODE_ENV=production "${settings[@]}" \
+exec env --ignore-environment "PATH=$PATH" "HOME=${HOME:-/root}" NODE_ENV=production PORT=9000 "${settings[@]}" \
   "$ROOT/node_modules/.bin/node" "$ROOT/.output/server/index.mjs"

@@ -14,7 +14,7 @@ supervised_pid() {
 # supervised_start <folder> <name> <command> [argument …]
 supervised_start() {
   local folder=$1 name=$2
-  mkdir -p "$folder"
+  (umask 077 && mkdir -p "$folder")
   # The lock on this installer must not live on in the background.
   setsid bash "$ROOT/scripts/shell/supervise.sh" "$@" > /dev/null 2>&1 < /dev/null 9>&- &
   local tries=0
@@ -61,8 +61,8 @@ StartLimitIntervalSec=0
 [Service]
 Type=simple
 WorkingDirectory=${checkout//%/%%}
+Environment=NODE_ENV=production PORT=9000
 EnvironmentFile=${data//%/%%}/portreeve.env
-Environment=NODE_ENV=production
 ExecStart=$(unit_quote "$checkout/node_modules/.bin/node") $(unit_quote "$checkout/.output/server/index.mjs")
 Restart=always
 RestartSec=2

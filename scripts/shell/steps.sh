@@ -93,7 +93,11 @@ build_server() {
   local entry=.output/server/index.mjs
   if [ -e $entry ] && [ -z "$(find server routes tasks storage nitro.config.ts package-lock.json -newer $entry -print -quit)" ]; then return; fi
   say 'Building Portreeve.'
-  npm run --silent build || fail 'Portreeve does not build; the reason is above.'
+  local log
+  if ! log=$(npm run --silent build 2>&1); then
+    tail -n 30 <<< "$log" >&2
+    fail 'Portreeve does not build; the reason is above.'
+  fi
   restart=yes
   changed 'Built Portreeve.'
 }

@@ -46,7 +46,7 @@ await_child() {
   code=$?
 }
 
-mkdir -p "$folder"
+(umask 077 && mkdir -p "$folder")
 touch "$log"
 chmod 600 "$log"
 echo $$ > "$folder/$name.pid"
