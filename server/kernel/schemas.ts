@@ -37,13 +37,3 @@ export function paged<T>(page: { rows: T[]; total: number }, paging: Paging) {
 }
 /** LIMIT and OFFSET of a page. */
 export const limits = (paging: Paging): [limit: number, offset: number] => [paging.per_page, (paging.page - 1) * paging.per_page]
-
-/** Envelope of every error. */
-export const ErrorEnvelope = v.object({
-  error: v.object({
-    code: v.pipe(v.string(), v.description('Stable; branch on this.')),
-    message: v.pipe(v.string(), v.description('For people; may change between versions.')),
-    details: v.optional(v.array(v.object({ path: v.string(), message: v.string() }))),
-    request_id: v.optional(v.string()),
-  }),
-})

@@ -36,6 +36,8 @@ export function createSystem({ config, db, clock, jobs, engine, ingress, version
     }
   }
   return {
+    /** Version of the product. */
+    version,
     async info() {
       const [found, edge] = await Promise.all([engine.version().catch(() => undefined), ingress.status().catch(() => undefined)])
       return {

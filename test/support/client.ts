@@ -1,0 +1,40 @@
+import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
+import ts from 'typescript'
+import { ROOT } from './routes.ts'
+
+/** A program beside a client that was generated for it. */
+export interface CompiledClient<M> {
+  /** What the compiler said; empty when everything fits. */
+  diagnostics: string[]
+  /** Loads the program, to run it. */
+  load(): Promise<M>
+  dispose(): void
+}
+
+/**
+ * Generates the TypeScript types of an OpenAPI document with `openapi-typescript` and compiles a program that uses them through
+ * `openapi-fetch`, strictly.
+ * @param program a file that imports the types as `./schema.ts`.
+ */
+export async function compileClient<M>(document: unknown, program: string): Promise<CompiledClient<M>> {
+  const directory = mkdtempSync(join(tmpdir(), 'portreeve-client-'))
+  symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'))
+  writeFileSync(join(directory, 'package.json'), '{ "type": "module" }')
+  writeFileSync(join(directory, 'schema.ts'), astToString(await openapiTS(document as OpenAPI3)))
+  const copy = join(directory, basename(program))
+  copyFileSync(join(ROOT, program), copy)
+  const checked = ts.createProgram([copy], {
+    strict: true, noEmit: true, skipLibCheck: true, noUncheckedIndexedAccess: true, allowImportingTsExtensions: true, preserveSymlinks: true, types: [],
+    target: ts.ScriptTarget.ES2024, module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext, lib: ['lib.es2024.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
+  })
+  const diagnostics = ts.getPreEmitDiagnostics(checked).map((one) => `${basename(one.file?.fileName ?? '')}: ${ts.flattenDiagnosticMessageText(one.messageText, ' ')}`)
+  return {
+    diagnostics,
+    load: () => import(/* @vite-ignore */ pathToFileURL(copy).href) as Promise<M>,
+    dispose: () => rmSync(directory, { recursive: true, force: true }),
+  }
+}
