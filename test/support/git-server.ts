@@ -35,7 +35,7 @@ export interface GitServer {
   /** PEM file of the throw-away authority, with `tls`. */
   readonly ca_file?: string
   /** The repository of this name (such as `group/app`), created when absent; with `credential` only its owner may read it. */
-  repository(name: string, options?: { credential?: BasicCredential }): GitRepository
+  repository(name: string, options?: { credential?: BasicCredential; object_format?: 'sha1' | 'sha256' }): GitRepository
   /** Answers requests in place of git while set; returns false to let git answer. */
   intercept: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined
   /** `METHOD path` of every request so far. */
@@ -200,13 +200,13 @@ export async function startGitServer(options: GitServerOptions = {}): Promise<Gi
     url, host, root, requests,
     ...(certificate ? { ca_file: certificate.ca_file } : {}),
     intercept: undefined,
-    repository(name, { credential } = {}) {
+    repository(name, { credential, object_format = 'sha1' } = {}) {
       if (credential) credentials.set(name, credential)
       const known = repositories.get(name)
       if (known) return known
       const directory = join(root, `${name}.git`)
       mkdirSync(dirname(directory), { recursive: true })
-      execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', directory], { env: GIT_ENVIRONMENT })
+      execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', `--object-format=${object_format}`, directory], { env: GIT_ENVIRONMENT })
       const created = openRepository(directory, `${url}/${name}.git`)
       repositories.set(name, created)
       return created

@@ -5,7 +5,7 @@ import { createGuardedClient, type GuardedClient } from '#server/platform/outbou
 import type { ConnectProxy } from '#server/platform/outbound/connect-proxy'
 import { createDial } from '#server/platform/outbound/dial'
 import type { OutboundPolicy } from '#server/platform/outbound/outbound'
-import { quote, tooLarge, tooManyFiles } from './errors.ts'
+import { quote, repositoryNotFound, tooLarge, tooManyFiles } from './errors.ts'
 import { fetchBranch, fetchCommit } from './fetch.ts'
 import { GitError, type Checkout, type CheckoutOptions, type Git, type GitSource } from './git.ts'
 import { fetchLfs, usesLfs } from './lfs.ts'
@@ -52,11 +52,19 @@ async function measure(session: GitSession, revision: string, limits: GitLimits)
   return found
 }
 
-/** Full id, subject, author and time of a commit. */
+/** Full id, subject, author and time of a commit. Not by `git show`, which compares the whole tree even when it prints none of it. */
 async function describe(session: GitSession, revision: string): Promise<{ sha: string; message: string; author: string; committed_at: string }> {
-  const { stdout } = await session.git(['show', '--no-patch', '--no-notes', '--format=%H%x00%an%x00%cI%x00%s', revision])
+  const { stdout } = await session.git(['rev-list', '--max-count=1', '--no-commit-header', '--format=%H%x00%an%x00%cI%x00%s', revision])
   const [sha = '', author = '', at = '', message = ''] = stdout.replace(/\n$/, '').split('\0')
   return { sha, author: quote(author, 200), message: quote(message, 200), committed_at: new Date(at).toISOString() }
+}
+
+/** True when a host answers git's question with a web page; git itself takes some pages for an empty repository. */
+async function isWebPage(client: GuardedClient, url: GitUrl, signal: AbortSignal): Promise<boolean> {
+  if (url.protocol === 'ssh') return false
+  const answer = await client.send(`${url.url}/info/refs?service=git-upload-pack`, { signal, max_redirects: 3 }).catch(() => undefined)
+  await answer?.discard()
+  return answer?.status === 200 && !/^application\/x-git-/.test(answer.headers['content-type'] ?? '')
 }
 
 /** Puts the finished checkout in its place; another disk needs a copy. */
@@ -83,6 +91,7 @@ export function createGit(options: GitOptions): Git {
   const dial = createDial(options.policy)
   let prepared: Promise<string> | undefined
   let client: GuardedClient | undefined
+  const http = (): GuardedClient => (client ??= createGuardedClient(options.policy, options.ca ? { ca: options.ca } : {}))
 
   function check(source: GitSource): Checked {
     const url = parseGitUrl(source.url, options.policy)
@@ -99,7 +108,9 @@ export function createGit(options: GitOptions): Git {
     try {
       return await work(session)
     } catch (error) {
-      throw session.signal.aborted ? session.signal.reason : error
+      if (session.signal.aborted) throw session.signal.reason
+      if (error instanceof GitError && error.code === 'empty' && await isWebPage(http(), url, session.signal)) throw repositoryNotFound(url.host)
+      throw error
     } finally {
       await session.close()
     }
@@ -124,8 +135,7 @@ export function createGit(options: GitOptions): Git {
     await sweep(session.repository, owner, checkout.onLog)
     if (submodules > 0) checkout.onLog(`The repository has ${submodules} submodule${submodules === 1 ? '' : 's'}; submodules are not fetched.`)
     if (checkout.lfs) {
-      client ??= createGuardedClient(options.policy, options.ca ? { ca: options.ca } : {})
-      await fetchLfs(client, session, checked.url, source.credential, limits, checkout.onLog)
+      await fetchLfs(http(), session, checked.url, source.credential, limits, checkout.onLog)
     } else if (await usesLfs(session.repository)) checkout.onLog('The repository stores large files with Git LFS; turn on LFS for this app to have them instead of their pointers.')
     session.signal.throwIfAborted()
     await deliver(session.repository, directory)

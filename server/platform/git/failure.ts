@@ -22,6 +22,9 @@ const hostKey = ({ host }: FailedRun) => new GitError('host_key', `The SSH host 
 
 /** Read from top to bottom: the first that matches explains. Texts are git's and ssh's own with LC_ALL=C. */
 const RULES: Rule[] = [
+  [/Out of memory|out of memory|unable to create thread|mmap failed/, () => new GitError('too_large', 'Git ran out of the memory that it may use for one repository.',
+    'Remove large files from the branch (or store them outside of Git).')],
+  [/File too large|File size limit exceeded|SIGXFSZ|died of signal 25/, ({ max_bytes }) => tooLarge(max_bytes)],
   [/No space left on device|Disk quota exceeded/, () => new GitError('failed', 'The disk of this server is full.', 'Free space on the server, then try again.')],
   [/REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed|No \S+ host key is known/, hostKey],
   [/Load key .*(invalid format|error in libcrypto|incorrect passphrase|bad permissions)/, () => new GitError('authentication', 'The deploy key of this repository cannot be read.',
@@ -46,7 +49,7 @@ const RULES: Rule[] = [
 /** A refusal of the guard as a sentence about the repository. */
 export function explainRefusal(refusal: OutboundError, host: string, max_bytes: number): GitError {
   const reasons: Partial<Record<OutboundError['code'], string>> = {
-    unknown_host: 'its name is not known to DNS', refused: 'it refused the connection', timeout: 'it did not answer in time',
+    unknown_host: 'its name is not known to DNS', refused: 'it refused the connection', timeout: 'it did not answer in time', failed: 'the connection broke',
   }
   if (refusal.code === 'too_large') return tooLarge(max_bytes)
   if (refusal.code === 'forbidden' || refusal.code === 'invalid') {

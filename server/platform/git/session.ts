@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, mkdtemp, readdir, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -34,6 +35,23 @@ export interface SessionParts {
   ca_file?: string | undefined
   /** User that git runs as. */
   identity?: Identity | undefined
+}
+
+const SETPRIV = '/usr/bin/setpriv'
+const PRLIMIT = '/usr/bin/prlimit'
+/** Address space of one process of git. A small repository can be made so that walking it fills any memory. */
+const MAX_MEMORY_BYTES = 4 * 1024 ** 3
+
+/**
+ * What a command runs under: it dies with the server, gains no privileges, and is held to memory and file sizes by the kernel itself.
+ * Where these tools of util-linux are missing, the limits of the session still hold.
+ */
+function confined(argv: readonly string[], max_bytes: number): readonly string[] {
+  return [
+    ...(existsSync(SETPRIV) ? [SETPRIV, '--no-new-privs', '--pdeathsig', 'KILL', '--'] : []),
+    ...(existsSync(PRLIMIT) ? [PRLIMIT, `--as=${MAX_MEMORY_BYTES}`, `--fsize=${max_bytes}`, '--core=0', '--'] : []),
+    ...argv,
+  ]
 }
 
 /** One run of git commands against one repository, in a folder of its own that is gone afterwards. */
@@ -129,6 +147,9 @@ function createEnd(url: GitUrl, limits: GitLimits, signal: AbortSignal) {
   }
 }
 
+const notInstalled = (program: string, cause?: unknown) => new GitError('failed', `The program ${program} cannot be started on this server.`,
+  `Install ${program} on the server, then try again.`, { cause })
+
 /** Opens a session: folder, files, guard and signal. Whatever happens later, `close` removes them all. */
 export async function openSession(parts: SessionParts, url: GitUrl, credential: GitCredential | undefined, caller: AbortSignal): Promise<GitSession> {
   const end = createEnd(url, parts.limits, caller)
@@ -174,24 +195,40 @@ interface SessionState {
 function createSession({ parts, url, has_credential, directory, guard, env, ssh, end, close }: SessionState): GitSession {
   const repository = join(directory, 'repository')
   const { max_bytes, timeout_ms } = parts.limits
+  const running = new Set<Promise<unknown>>()
 
-  async function execute(argv: readonly string[], { onLine, may_fail = false, max_output_bytes }: GitOptions): Promise<RunResult> {
-    end.signal.throwIfAborted()
-    const result = await parts.run(argv, {
+  /** Runs a command that ends at the latest with the session. */
+  function start(argv: readonly string[], { onLine, max_output_bytes }: GitOptions): Promise<RunResult> {
+    const work = parts.run(confined(argv, max_bytes), {
       cwd: repository, env, signal: end.signal, timeout_ms: timeout_ms + 5_000, ...(onLine ? { onLine } : {}), ...(max_output_bytes ? { max_output_bytes } : {}), ...parts.identity,
-    }).catch((error: unknown) => {
-      if (!(error instanceof SpawnError)) throw error
-      throw new GitError('failed', `The program ${argv[0]} cannot be started on this server (${error.code}).`, `Install ${argv[0]} on the server, then try again.`, { cause: error })
+    })
+    const settled = work.catch(() => {}).finally(() => running.delete(settled))
+    running.add(settled)
+    return work
+  }
+
+  async function execute(argv: readonly string[], options: GitOptions): Promise<RunResult> {
+    end.signal.throwIfAborted()
+    const result = await start(argv, options).catch((error: unknown) => {
+      if (error instanceof SpawnError) throw notInstalled(argv[0]!, error)
+      throw error
     })
     await ssh?.remember(directory)
     end.signal.throwIfAborted()
     if (guard?.failure?.code === 'too_large') throw tooLarge(max_bytes)
-    if (result.exit_code !== 0 && !may_fail) throw explainFailure({ stderr: result.stderr, host: url.host, has_credential, max_bytes, refusal: guard?.failure })
+    if (/^(setpriv|prlimit): failed to execute/m.test(result.stderr)) throw notInstalled(argv[0]!)
+    if (result.exit_code !== 0 && !options.may_fail) throw explainFailure({ stderr: result.stderr, host: url.host, has_credential, max_bytes, refusal: guard?.failure })
     return result
   }
 
   return {
-    directory, repository, signal: end.signal, stop: end.stop, close,
+    directory, repository, signal: end.signal, stop: end.stop,
+    async close() {
+      // A command that still runs would outlive its folder and the reason for it.
+      end.stop(aborted())
+      await Promise.all(running)
+      await close()
+    },
     get refusal() { return guard?.failure },
     git: (args, options = {}) => execute(['git', ...args], options),
     ssh: (args) => execute(['ssh', '-F', '../ssh_config', ...args], {}),

@@ -12,7 +12,7 @@ function settings(url: GitUrl, proxy_url: string | undefined): [key: string, val
     // Harmless and found in the history of well-known projects; git hosts accept them too.
     ['fetch.fsck.zeroPaddedFilemode', 'ignore'], ['fetch.fsck.missingSpaceBeforeDate', 'ignore'], ['fetch.fsck.badTimezone', 'ignore'], ['fetch.fsck.missingEmail', 'ignore'],
     ['gc.auto', '0'], ['maintenance.auto', 'false'], ['fetch.writeCommitGraph', 'false'], ['fetch.unpackLimit', '1'], ['advice.detachedHead', 'false'], ['init.defaultBranch', 'main'],
-    ['pack.threads', '1'], ['checkout.workers', '1'], ['i18n.logOutputEncoding', 'UTF-8'], ['log.showSignature', 'false'],
+    ['pack.threads', '1'], ['core.packedGitWindowSize', '64m'], ['core.packedGitLimit', '512m'], ['core.bigFileThreshold', '32m'], ['checkout.workers', '1'], ['i18n.logOutputEncoding', 'UTF-8'], ['log.showSignature', 'false'],
     // Renamed repositories answer with a redirect. Each hop goes through the guard, and a credential stays with its host.
     ['http.followRedirects', 'initial'], ['http.sslVerify', 'true'], ['http.lowSpeedLimit', '1000'], ['http.lowSpeedTime', '30'],
     ...(proxy_url ? [['http.proxy', proxy_url], ['http.proxyAuthMethod', 'basic']] as [string, string][] : []),
