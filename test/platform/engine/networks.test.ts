@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest'
+import { candidateSubnets, hostRanges } from '#server/platform/engine/networks'
+import { formatAddress, overlaps, parseAddress, parseRange } from '#server/platform/engine/subnets'
+
+const text = ({ first, prefix }: { first: number; prefix: number }) => `${formatAddress(first)}/${prefix}`
+
+describe('subnets of project networks', () => {
+  test('are all different, all in the range, and the same for a name each time', () => {
+    const all = [...candidateSubnets('prj_a', [])].map(text)
+    expect(all).toHaveLength(512)
+    expect(new Set(all).size).toBe(512)
+    expect(all.every((subnet) => /^10\.20[0-7]\.\d+\.0\/22$/.test(subnet))).toBe(true)
+    expect([...candidateSubnets('prj_a', [])].map(text)).toEqual(all)
+    expect([...candidateSubnets('prj_b', [])].map(text)[0]).not.toBe(all[0])
+  })
+
+  test('leave out what networks and the host use already, also when it is larger or smaller', () => {
+    const [first] = candidateSubnets('prj_a', [])
+    expect([...candidateSubnets('prj_a', [first!])]).toHaveLength(511)
+    expect([...candidateSubnets('prj_a', [parseRange(`${formatAddress(first!.first + 5)}/32`)])]).toHaveLength(511)
+    expect([...candidateSubnets('prj_a', [parseRange('10.200.0.0/14')])].every((slot) => slot.first >= parseAddress('10.204.0.0'))).toBe(true)
+    expect([...candidateSubnets('prj_a', [parseRange('10.0.0.0/8')])]).toEqual([])
+  })
+
+  test('are compared as ranges', () => {
+    expect(text(parseRange('10.1.2.3/24'))).toBe('10.1.2.0/24')
+    expect(overlaps(parseRange('10.0.0.0/24'), parseRange('10.0.1.0/24'))).toBe(false)
+    expect(overlaps(parseRange('10.0.0.0/8'), parseRange('10.255.0.0/16'))).toBe(true)
+    expect(overlaps(parseRange('255.255.255.0/24'), parseRange('255.255.255.255/32'))).toBe(true)
+  })
+
+  test('know the ranges of this host', () => {
+    expect(hostRanges().map(text)).toContain('127.0.0.0/8')
+  })
+})
