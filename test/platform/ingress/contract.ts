@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { Ingress, Route, RouteServer } from '#server/platform/ingress/ingress'
+import type { Ingress, Route, RouteServer, RouteTraffic } from '#server/platform/ingress/ingress'
 import { startApp, type TestApp } from './app.ts'
 import { ask, until, upgrade, type Address } from './client.ts'
 
@@ -184,7 +184,11 @@ export function ingressContract(name: string, open: () => Promise<{ ingress: Ing
       await ingress.setRoute(route('app_count', ['count.test'], two.server))
       await ask(edge, 'count.test', { method: 'POST', body: Buffer.alloc(10_000) })
       await ask(edge, 'uncounted.test')
-      const traffic = new Map((await ingress.traffic()).map((row) => [row.route_id, row]))
+      let traffic = new Map<string, RouteTraffic>()
+      await until('the last request is counted', async () => {
+        traffic = new Map((await ingress.traffic()).map((row) => [row.route_id, row]))
+        return [...traffic.values()].reduce((sum, row) => sum + row.requests - row.sessions, 0) >= 5
+      })
       expect(traffic.get('app_count')).toMatchObject({ requests: 4, errors_5xx: 0, sessions: 0 })
       expect(traffic.get('app_count')?.bytes_in).toBeGreaterThanOrEqual(10_000)
       expect(traffic.get('app_count')?.bytes_out).toBeGreaterThan(0)
