@@ -22,8 +22,7 @@ export const testEngine = (options: DockerEngineOptions = {}): Engine =>
   createDockerEngine({ docker_host: process.env.DOCKER_HOST, installation: TEST_INSTALLATION, ...options })
 
 /** Makes the busybox image from Debian's `busybox-static` package where it is absent, since no registry may be reachable. */
-export async function ensureBusyboxImage(): Promise<void> {
-  const docker = testDocker()
+export async function ensureBusyboxImage(docker = testDocker()): Promise<void> {
   const known = await docker.getImage(BUSYBOX_IMAGE).inspect().catch(() => undefined)
   if (known) return
   const folder = mkdtempSync(join(tmpdir(), 'portreeve-busybox-'))

@@ -1,0 +1,57 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newId } from '#server/kernel/ids'
+import type { Engine } from '#server/platform/engine/engine'
+import { BUSYBOX_IMAGE, ensureBusyboxImage, testEngine } from '#test/support/engine-images'
+import { canStartEngine, startOwnEngine } from '#test/support/own-engine'
+import { poll } from '#test/support/poll'
+
+describe.skipIf(!canStartEngine)('an engine of our own, whose groups have another name', () => {
+  const calm = new AbortController().signal
+  const notes: string[] = []
+  let own: Awaited<ReturnType<typeof startOwnEngine>>
+  let engine: Engine
+
+  beforeAll(async () => {
+    own = await startOwnEngine('--cgroup-parent', `/pt-${process.pid}`)
+    await ensureBusyboxImage(own.docker)
+    engine = testEngine({ docker_host: own.docker_host, log: (note) => notes.push(note) })
+  })
+  afterAll(async () => {
+    await engine.close()
+    await own.close()
+  })
+
+  test('builds with the classic builder as soon as BuildKit is seen to run uncapped, and the build still succeeds within its limits', async () => {
+    const context = mkdtempSync(join(tmpdir(), 'portreeve-uncapped-'))
+    const printed: string[] = []
+    const build = (step: string) => engine.buildImage({
+      context, dockerfile: `FROM ${BUSYBOX_IMAGE}\nRUN ${step}`, tag: 'portreeve-test/uncapped:1', labels: {}, build_args: {}, secrets: {}, no_cache: true,
+      limits: { cpus: 1, memory_bytes: 64 * 1024 ** 2, timeout_ms: 60_000 }, onLog: ({ text }) => printed.push(text),
+    }, calm)
+    await build('sleep 3; echo done')
+    expect(notes).toEqual(['BuildKit builds cannot be limited on this engine; using the classic builder from now on.'])
+    expect(printed).toContain('done')
+    await expect(build('tail /dev/zero')).rejects.toMatchObject({ code: 'out_of_memory' })
+    rmSync(context, { recursive: true })
+  })
+
+  test('starts supervised instances again at their addresses after a restart, ends event streams, and answers as before', async () => {
+    const ids = { app_id: newId('app'), project_id: newId('prj'), release_id: newId('rel') }
+    const network = `test-${ids.project_id}`
+    await engine.ensureNetwork(network, { project: ids.project_id })
+    const before = await engine.ensureRelease({
+      ...ids, image: BUSYBOX_IMAGE, shell_command: 'exec sleep 600', env: {}, network, replicas: 3, limits: { cpus: 1, memory_bytes: 32 * 1024 ** 2, pids: 20 }, stop_grace_s: 1,
+    }, calm)
+    await engine.superviseRelease(ids.release_id, true)
+    const watching = (async () => { for await (const event of engine.events(calm)) void event })()
+    const ended = expect(watching).rejects.toMatchObject({ code: 'unavailable' })
+    await own.restart()
+    await ended
+    await poll(async () => (await engine.instances({ release_id: ids.release_id })).every(({ state }) => state === 'running'), 60_000)
+    const after = await engine.instances({ release_id: ids.release_id })
+    expect(after.map(({ id, address }) => ({ id, address }))).toEqual(before.map(({ id, address }) => ({ id, address })))
+  })
+})
