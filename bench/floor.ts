@@ -1,0 +1,125 @@
+/**
+ * Wall time from the request to the first answer of the new version at the edge, divided by the same steps scripted by hand with
+ * git and the engine's CLI: the same Dockerfile, builder and machine, the two taking turns. The soak comes after and is not in it.
+ * `node bench/floor.ts [--rounds=7]`
+ */
+import { get } from 'node:http'
+import { defaultDockerignore } from '#server/builds/dockerignore'
+import type { GitRepository } from '#test/support/git-server'
+import { nodeApp } from '#test/support/portreeve'
+import { createByHand } from './support/by-hand.ts'
+import { createReport, median, ms, numberOptions } from './support/report.ts'
+import { onStage, type Stage } from './support/stage.ts'
+
+const LIMIT = 1.15
+const WATCH_MS = 8
+const options = numberOptions({ rounds: 7 })
+const report = createReport(`Portreeve against the same steps by hand, medians of ${options.rounds} rounds each, taking turns`)
+
+type Times = Record<'create' | 'changed' | 'unchanged', number[]>
+const none = (): Times => ({ create: [], changed: [], unchanged: [] })
+const ours = none()
+const hand = none()
+const steps: Record<string, Record<string, number[]>> = {}
+
+/** What the edge answers for this host, by a request on a new connection. */
+const answerOf = (port: number, host: string) => new Promise<string>((resolve) => {
+  get({ host: '127.0.0.1', port, agent: false, headers: { host } }, (response) => {
+    let body = ''
+    response.on('data', (chunk: Buffer) => { body += chunk.toString() }).on('end', () => resolve(response.statusCode === 200 ? body : '')).on('error', () => resolve(''))
+  }).on('error', () => resolve(''))
+})
+async function served(port: number, host: string, version: string): Promise<void> {
+  const end = performance.now() + 120_000
+  while ((await answerOf(port, host)) !== version) {
+    if (performance.now() > end) throw new Error(`«${version}» was not served at ${host}.`)
+    await new Promise((resolve) => setTimeout(resolve, WATCH_MS))
+  }
+}
+const timed = async (work: () => Promise<unknown>): Promise<number> => {
+  const began = performance.now()
+  await work()
+  return performance.now() - began
+}
+
+/** Version of the files: the first line of package.json differs per app, so that no app finds another's layers. */
+function commit(repository: GitRepository, name: string, version: string): string {
+  const text = `${name} ${version}`
+  repository.commit({ ...nodeApp(text), 'package.json': JSON.stringify({ name, version: '1.0.0', scripts: { start: 'node server.js' } }), 'README.md': text }, text)
+  return text
+}
+
+await onStage(async (stage) => {
+  const by_hand = await createByHand(`bench-floor-${process.pid}`)
+  try {
+    // Once each to warm caches up; not counted.
+    const plan = await ourRound(stage, 'warm', none())
+    await handRound(stage, 'hand-warm', plan, none())
+    for (let round = 1; round <= options.rounds; round += 1) {
+      const turns = [() => ourRound(stage, `ours-${round}`, ours), () => handRound(stage, `hand-${round}`, plan, hand)]
+      for (const turn of round % 2 === 1 ? turns : turns.toReversed()) await turn()
+    }
+  } finally {
+    by_hand.close()
+  }
+
+  async function ourRound({ portreeve, forge }: Stage, name: string, into: Times): Promise<Plan> {
+    const repository = forge.repository(name)
+    const host = `${name}.apps.test`
+    let version = commit(repository, name, '1')
+    let id = ''
+    into.create.push(await timed(async () => {
+      const created = await portreeve.call('POST', '/api/apps', { name, git_url: repository.url, branch: 'main', soak_seconds: 0 })
+      if (created.status !== 201) throw new Error(JSON.stringify(created.body))
+      id = created.body.data.id
+      await served(portreeve.edge_port, host, version)
+    }))
+    const first = await settled('create')
+    version = commit(repository, name, '2')
+    for (const kind of ['changed', 'unchanged'] as const) {
+      into[kind].push(await timed(async () => {
+        const answer = await portreeve.call('POST', `/api/apps/${id}/deploy`, {})
+        if (kind === 'changed') return served(portreeve.edge_port, host, version)
+        return liveAgain(answer.body.data.id)
+      }))
+      await settled(kind)
+    }
+    await portreeve.call('DELETE', `/api/apps/${id}`)
+    return { dockerfile: first.plan.dockerfile, port: first.plan.port }
+
+    /** Nothing to see from outside when the same version goes live again: until the deployment says so. */
+    async function liveAgain(deployment_id: string): Promise<void> {
+      while (!(await portreeve.call('GET', `/api/deployments/${deployment_id}`)).body.data.live_at) await new Promise((resolve) => setTimeout(resolve, WATCH_MS))
+    }
+    async function settled(kind: string): Promise<any> {
+      const app = (await portreeve.call('GET', `/api/apps/${id}`)).body.data
+      const ended = await portreeve.untilDeployment(app.latest_deployment.id)
+      if (ended.status !== 'live') throw new Error(JSON.stringify(ended.error))
+      if (into === ours) for (const step of ended.steps) ((steps[kind] ??= {})[step.name] ??= []).push(step.duration_ms ?? 0)
+      return ended
+    }
+  }
+
+  async function handRound({ forge }: Stage, name: string, { dockerfile, port }: Plan, into: Times): Promise<void> {
+    const repository = forge.repository(name)
+    let version = commit(repository, name, '1')
+    for (const kind of ['create', 'changed', 'unchanged'] as const) {
+      if (kind === 'changed') version = commit(repository, name, '2')
+      into[kind].push(await timed(async () => {
+        await by_hand.deploy(repository.url, dockerfile, defaultDockerignore(), port)
+        await served(by_hand.edge_port, 'any.test', version)
+      }))
+      by_hand.retire()
+    }
+  }
+})
+
+interface Plan { dockerfile: string; port: number }
+
+for (const [kind, title] of [['create', 'create to live'], ['changed', 'redeploy, one file changed'], ['unchanged', 'redeploy, nothing changed (no build)']] as const) {
+  const [mine, theirs] = [median(ours[kind]), median(hand[kind])]
+  report.figure(`${title}: Portreeve / by hand`, `${ms(mine)} / ${ms(theirs)}`)
+  report.figure(`  steps`, Object.entries(steps[kind] ?? {}).map(([name, times]) => `${name} ${Math.round(median(times))}`).join(', '))
+  report.check(`${title}: ratio at most ${LIMIT}`, mine / theirs <= LIMIT, (mine / theirs).toFixed(2))
+}
+report.end()
