@@ -6,6 +6,7 @@ import { detect } from '#server/builds/detect'
 import { createDetection, type Detection } from '#server/builds/service'
 import { openTree } from '#server/builds/source-tree'
 import { createDeployPorts, createSourceChecks, directories } from '#server/composition'
+import { createCredentials, type CredentialServices } from '#server/credentials'
 import { desiredState } from '#server/deployments/desired'
 import { lifecycleJobs, type LifecyclePayload } from '#server/deployments/lifecycle'
 import { createDeploymentLogs, type DeploymentLogs } from '#server/deployments/logs'
@@ -33,6 +34,8 @@ import { type Mail, NO_MAIL } from '#server/platform/mail/mail'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import { createTableSource, type ResourceSource } from '#server/projects/resources'
 import { createProjects, type Projects } from '#server/projects/service'
+import { createSearch, type Search } from '#server/search/service'
+import { createRealtime, type Realtime } from '#server/realtime/realtime'
 import { createSystem, type System } from '#server/system/service'
 
 /** What every domain stands on. */
@@ -48,6 +51,10 @@ export interface Services extends HttpPorts {
   audit: Audit
   identity: Identity
   projects: Projects
+  ssh_keys: CredentialServices['ssh_keys']
+  git_credentials: CredentialServices['git_credentials']
+  registries: CredentialServices['registries']
+  search: Search
   events: Events
   jobs: Jobs
   apps: Apps
@@ -58,6 +65,7 @@ export interface Services extends HttpPorts {
   domains: Domains
   system: System
   reconciler: Reconciler
+  realtime: Realtime
   /** Forgets what is past its time; returns how much. */
   cleanup(): { events: number; jobs: number }
 }
@@ -94,7 +102,6 @@ function projectTables(db: Db): ResourceSource[] {
     createTableSource(db, { kind: 'domain', table: 'domains', name_column: 'hostname', status_column: 'status' }),
     createTableSource(db, { kind: 'ssh_key', table: 'ssh_keys', access: 'developer' }),
     createTableSource(db, { kind: 'git_credential', table: 'git_credentials', access: 'developer' }),
-    createTableSource(db, { kind: 'registry', table: 'registries', access: 'developer' }),
   ]
 }
 
@@ -120,7 +127,11 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const requireEngine = () => {
     if (reconciler.engineIsDown()) throw engineUnavailable()
   }
-  const ports = createDeployPorts({ apps: () => apps, domains, gitCredential: () => undefined, registryAuth: () => undefined })
+  const credentials = createCredentials({
+    kernel, audit, policy,
+    apps: (project_id) => apps.repository.all().filter((app) => project_id === undefined || app.project_id === project_id),
+  })
+  const ports = createDeployPorts({ apps: () => apps, domains, gitCredential: credentials.gitCredentialFor, registryAuth: credentials.registryAuthFor })
   const deployments = createDeployments({
     db, events, jobs, audit,
     shop: { engine, git, ingress, clock, log, logs: deploymentLogs, deployments: repository, releases, ports, defaults: defaultsOf(), work_directory: paths.work, uploads_directory: paths.uploads },
@@ -132,7 +143,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const apps: Apps = createApps({
     db, clock, events, audit, checks,
     ports: {
-      requireEngine,
+      requireEngine, requireRoom: (project_id) => projects.requireRoom(project_id, 'apps', 'app'),
       deploy: (app, actor) => void deployments.enqueue(app, 'create', {}, actor),
       isDeploying: deployments.isDeploying,
       latestDeployment: deployments.latest,
@@ -162,19 +173,27 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     appEvent: (id, event, payload) => void apps.transition(id, event, payload),
   })
   const runtime = createRuntime(deployments.shop)
-  const detection = createDetection({ git, work_directory: paths.work, openTree, detect, checks, credential: () => undefined })
+  const detection = createDetection({ git, work_directory: paths.work, openTree, detect, checks, credential: credentials.gitCredentialFor })
   const system = createSystem({ config, db, clock, jobs, engine, ingress, version, addresses })
-  const locators: Record<string, (id: string) => string | undefined> = { app: apps.projectOf, deployment: deployments.projectOf, project: projects.projectOf }
+  const { ssh_keys, git_credentials, registries } = credentials
+  const search = createSearch({ resources: () => resources, others: [projects.search] })
+  const locators: Record<string, (id: string) => string | undefined> = {
+    app: apps.projectOf, deployment: deployments.projectOf, project: projects.projectOf, ssh_key: ssh_keys.projectOf, git_credential: git_credentials.projectOf,
+  }
   const idempotency = createIdempotency(db, clock, secrets)
   const http: HttpPorts['http'] = {
     log, locate: (noun, id) => locators[noun]?.(id), default_project: projects.default, idempotency,
     authenticate: identity.authenticate, client: identity.client,
     refused: (facts, code, actor, access) => audit.refused({ ...facts, code, access }, actor),
   }
+  const realtime = createRealtime({
+    clock, log, events, deploymentLogs, runtimeLogs: runtime, locate: http.locate, onRevocation: identity.revocations.subscribe,
+    refresh: (actor) => identity.actorOf({ user_id: actor.user_id, method: actor.method, credential_id: actor.credential_id }, { address: actor.address, id: actor.request_id }),
+  })
   const cleanup = () => {
     const before = (days: number) => new Date(clock.now() - days * DAY_MS).toISOString()
     idempotency.prune()
     return { events: events.prune(before(EVENTS_KEPT_DAYS)), jobs: jobs.repository.prune(before(JOBS_KEPT_DAYS)) }
   }
-  return { cleanup, kernel, addresses, identity, projects, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, system, reconciler, audit, http }
+  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, system, reconciler, realtime, audit, http }
 }

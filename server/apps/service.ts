@@ -14,6 +14,8 @@ import type { InferOutput } from 'valibot'
 
 /** What apps need from other domains; handed in at composition. */
 export interface AppPorts {
+  /** Throws 409 when the project may not have one more app. */
+  requireRoom(project_id: string): void
   /** Queues the first deployment in the current transaction. */
   deploy(app: AppRow, actor: Actor): void
   /** Whether a deployment of the app is queued or under way. */
@@ -98,6 +100,7 @@ export function createApps(options: AppOptions) {
       if (columns.source !== 'upload') ports.requireEngine()
       return db.tx(() => {
         if (repository.findByName(body.name)) throw conflict(`An app named ${body.name} exists already. Choose another name.`)
+        ports.requireRoom(project_id)
         repository.insert(columns)
         const row = get(columns.id)
         ports.addAutomaticDomain(row)
@@ -143,6 +146,7 @@ export function createApps(options: AppOptions) {
         const before = get(id)
         if (before.project_id === project_id) return view(before)
         if (ports.isDeploying(id)) throw conflict('Cannot move an app while a deployment is under way. Wait for it or cancel it.')
+        ports.requireRoom(project_id)
         repository.move(id, project_id, clock.iso())
         const row = get(id)
         note(row, 'app.moved', { from: before.project_id, to: project_id }, actor)

@@ -169,15 +169,12 @@ CREATE TABLE git_credentials (
 
 CREATE TABLE registries (
   id TEXT PRIMARY KEY,
-  -- Null: every project may pull from it.
-  project_id TEXT REFERENCES projects (id),
   name TEXT NOT NULL,
-  host TEXT NOT NULL,
+  -- Host with its port, as image references begin with it; `docker.io` for the default one.
+  host TEXT NOT NULL UNIQUE,
   username TEXT NOT NULL,
   password TEXT NOT NULL,
-  insecure INTEGER NOT NULL DEFAULT 0,
   verified_at TEXT NOT NULL,
   created_at TEXT NOT NULL,
   updated_at TEXT NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX registries_host ON registries (host, coalesce(project_id, ''));

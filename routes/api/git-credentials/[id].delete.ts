@@ -1,0 +1,16 @@
+import { endpoint } from '#server/endpoint'
+import { data, Deleted, deleted, IdParam } from '#server/http/schemas'
+
+/** Deletes a token. */
+export default endpoint({
+  summary: 'Delete a token',
+  access: 'developer',
+  scope: { noun: 'git_credential' },
+  params: IdParam,
+  response: data(Deleted),
+  errors: ['NOT_FOUND'],
+  handler({ actor, params, services }) {
+    services.git_credentials.remove(actor, params.id)
+    return deleted(params.id)
+  },
+})
