@@ -11,4 +11,4 @@ while IFS= read -r name; do
   settings+=("$name=$(. "$1" && printf '%s' "${!name}")")
 done < <(sed -nE 's/^([A-Z][A-Z0-9_]*)=".*"$/\1/p' "$1")
 exec env --ignore-environment "PATH=$PATH" "HOME=${HOME:-/root}" NODE_ENV=production PORT=9000 "${settings[@]}" \
-  "$ROOT/node_modules/.bin/node" "$ROOT/.output/server/index.mjs"
+  "$ROOT/node_modules/.bin/node" --max-semi-space-size=2 "$ROOT/.output/server/index.mjs"

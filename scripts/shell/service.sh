@@ -63,7 +63,7 @@ Type=simple
 WorkingDirectory=${checkout//%/%%}
 Environment=NODE_ENV=production PORT=9000
 EnvironmentFile=${data//%/%%}/portreeve.env
-ExecStart=$(unit_quote "$checkout/node_modules/.bin/node") $(unit_quote "$checkout/.output/server/index.mjs")
+ExecStart=$(unit_quote "$checkout/node_modules/.bin/node") --max-semi-space-size=2 $(unit_quote "$checkout/.output/server/index.mjs")
 Restart=always
 RestartSec=2
 KillMode=mixed

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { isIP } from 'node:net'
-import { Agent, buildConnector, request, type Dispatcher } from 'undici'
+import type { Agent, buildConnector, Dispatcher } from 'undici'
 import { createDial } from './dial.ts'
 import { OutboundError, type Dial, type OutboundPolicy } from './outbound.ts'
 import { bareHost } from './policy.ts'
@@ -37,8 +37,6 @@ export interface Answer {
 /** Sends requests to addresses that users gave. Throws OutboundError only. */
 export interface GuardedClient {
   send(url: string, options?: SendOptions): Promise<Answer>
-  /** For libraries that take an undici dispatcher. It checks the address of every connection, but neither scheme nor size. */
-  readonly dispatcher: Dispatcher
   close(): Promise<void>
 }
 
@@ -65,10 +63,14 @@ function explain(error: unknown, host: string, signal: AbortSignal | undefined):
   return new OutboundError('failed', `The connection to ${host} broke before the answer was complete.`, { cause: error })
 }
 
+/** The HTTP client, loaded at the first request: it takes 13 MB of memory, and many installations never send one. */
+const loadUndici = () => import('undici')
+type Undici = Awaited<ReturnType<typeof loadUndici>>
+
 /** A connector that dials checked addresses only, and speaks TLS over the connection it was given. */
-function createConnector(dial: Dial, options: GuardedClientOptions): buildConnector.connector {
+function createConnector(undici: Undici, dial: Dial, options: GuardedClientOptions): buildConnector.connector {
   const timeout_ms = options.connect_timeout_ms ?? 10_000
-  const startTls = buildConnector({ timeout: timeout_ms, allowH2: false, ...(options.ca ? { ca: [...options.ca] } : {}) })
+  const startTls = undici.buildConnector({ timeout: timeout_ms, allowH2: false, ...(options.ca ? { ca: [...options.ca] } : {}) })
   return (target, callback) => {
     const host = bareHost(target.hostname)
     const port = Number(target.port || (target.protocol === 'https:' ? 443 : 80))
@@ -124,11 +126,16 @@ function follow(from: URL, location: string, status: number, options: SendOption
 
 /** A client that connects where the policy allows, and nowhere else, whatever DNS and redirects say. */
 export function createGuardedClient(policy: OutboundPolicy, options: GuardedClientOptions = {}): GuardedClient {
-  const dispatcher = new Agent({ connect: createConnector(options.dial ?? createDial(policy), options), keepAliveTimeout: 5_000, maxRedirections: 0 } as Agent.Options)
+  let opening: Promise<{ undici: Undici; dispatcher: Agent }> | undefined
+  const open = () => (opening ??= loadUndici().then((undici) => {
+    const connect = createConnector(undici, options.dial ?? createDial(policy), options)
+    return { undici, dispatcher: new undici.Agent({ connect, keepAliveTimeout: 5_000, maxRedirections: 0 } as Agent.Options) }
+  }))
 
   async function attempt(address: string, send: SendOptions, limit: AbortSignal, redirects: number): Promise<Answer> {
     const url = policy.checkUrl(address, send.protocols ? { protocols: send.protocols } : {})
-    const response = await request(url, {
+    const { undici, dispatcher } = await open()
+    const response = await undici.request(url, {
       dispatcher, method: send.method ?? 'GET', headers: { 'user-agent': 'Portreeve', ...send.headers }, signal: limit, body: send.body ?? null,
     }).catch((error: unknown) => { throw explain(error, url.host, send.signal) })
     const location = response.headers.location
@@ -140,11 +147,10 @@ export function createGuardedClient(policy: OutboundPolicy, options: GuardedClie
   }
 
   return {
-    dispatcher,
     send(address, send = {}) {
       const time = AbortSignal.timeout(send.timeout_ms ?? 10_000)
       return attempt(address, send, send.signal ? AbortSignal.any([send.signal, time]) : time, 0)
     },
-    close: () => dispatcher.destroy(),
+    close: async () => (await opening)?.dispatcher.destroy(),
   }
 }
