@@ -24,7 +24,7 @@ export async function spawnServer(data_directory: string, env: Record<string, st
   const url = `http://127.0.0.1:${port}`
   const spawned_at = performance.now()
   let output = ''
-  const child: ChildProcess = spawn(process.execPath, [entry], {
+  const child: ChildProcess = spawn(process.execPath, ['--max-semi-space-size=2', entry], {
     cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env.PATH, HOME: process.env.HOME, NODE_ENV: 'production', HOST: '127.0.0.1', PORT: String(port), PORTREEVE_DATA_DIR: data_directory,

@@ -91,7 +91,7 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
   }
 
   const start = async (env: Record<string, string> = {}) => {
-    child = spawn(process.execPath, [entry], {
+    child = spawn(process.execPath, ['--max-semi-space-size=2', entry], {
       cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'],
       env: {
         PATH: process.env.PATH, HOME: process.env.HOME, NODE_ENV: 'production', HOST: '127.0.0.1', PORT: String(port), PORTREEVE_DATA_DIR: data_directory,
