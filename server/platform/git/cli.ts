@@ -11,8 +11,9 @@ import { GitError, type Checkout, type CheckoutOptions, type Git, type GitSource
 import { fetchLfs, usesLfs } from './lfs.ts'
 import { checkCommit, checkRef, parseGitUrl, type GitUrl } from './parse-url.ts'
 import { findTarget, type Target } from './remote.ts'
-import { openSession, prepareWorkDirectory, type GitLimits, type GitSession, type Identity, type SessionParts } from './session.ts'
+import { openSession, type GitLimits, type GitSession, type SessionParts } from './session.ts'
 import { sweep } from './sweep.ts'
+import { prepareSessions, type Identity } from './work-directory.ts'
 
 export interface GitOptions {
   policy: OutboundPolicy
@@ -99,10 +100,10 @@ export function createGit(options: GitOptions): Git {
   }
 
   async function withSession<T>(url: GitUrl, source: GitSource, signal: AbortSignal, work: (session: GitSession) => Promise<T>): Promise<T> {
-    prepared ??= prepareWorkDirectory(options.work_directory, identity)
+    prepared ??= prepareSessions(options.work_directory, identity)
     const parts: SessionParts = {
       run: options.run ?? spawnRun, policy: options.policy, proxy: options.proxy, dial, limits, identity, ca_file: options.ca_file,
-      work_directory: await prepared, pins_directory: join(options.work_directory, 'known_hosts'),
+      session_prefix: await prepared, pins_directory: join(options.work_directory, 'known_hosts'),
     }
     const session = await openSession(parts, url, source.credential, signal)
     try {

@@ -61,11 +61,13 @@ export function explainRefusal(refusal: OutboundError, host: string, max_bytes: 
 
 /** Turns a failed run into one sentence and a hint. What cannot be explained quotes git's last words, without paths of this server. */
 export function explainFailure(run: FailedRun): GitError {
-  if (run.refusal) return explainRefusal(run.refusal, run.host, run.max_bytes)
+  // A connection that broke may be the effect of what git says; other refusals are the cause.
+  if (run.refusal && run.refusal.code !== 'failed') return explainRefusal(run.refusal, run.host, run.max_bytes)
   for (const [pattern, explain] of RULES) {
     const match = pattern.exec(run.stderr)
     if (match) return explain(run, match)
   }
+  if (run.refusal) return explainRefusal(run.refusal, run.host, run.max_bytes)
   const last = run.stderr.split(/[\r\n]+/).filter((line) => /^(fatal|error|remote):/.test(line)).at(-1) ?? 'no reason was given'
   return new GitError('failed', `Git could not read the repository: ${quote(last.replace(/\/\S*/g, '…'), 200)}.`, 'Try again; when it happens again, clone the repository by hand to see why.')
 }

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
-import { chmod, chown, mkdir, mkdtemp, readdir, realpath, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Run, RunResult } from '#server/kernel/process'
 import { SpawnError } from '#server/kernel/process'
 import type { ConnectProxy, ProxySession } from '#server/platform/outbound/connect-proxy'
@@ -12,8 +11,8 @@ import { GitError, type GitCredential } from './git.ts'
 import type { GitUrl } from './parse-url.ts'
 import { gitEnvironment } from './settings.ts'
 import { prepareSsh, type SshFiles } from './ssh.ts'
+import type { Identity } from './work-directory.ts'
 
-export interface Identity { uid: number; gid: number }
 export interface GitLimits {
   /** Wall time of one checkout or resolution. */
   timeout_ms: number
@@ -28,7 +27,8 @@ export interface SessionParts {
   policy: OutboundPolicy
   proxy: ConnectProxy
   dial: Dial
-  work_directory: string
+  /** Path that folders of sessions start with. */
+  session_prefix: string
   /** Host keys of first contacts. */
   pins_directory: string
   limits: GitLimits
@@ -72,24 +72,6 @@ export interface GitSession {
   close(): Promise<void>
 }
 export interface GitOptions { onLine?: (line: string) => void; may_fail?: boolean; max_output_bytes?: number }
-
-/** True when another user may pass through every folder above, so that git can run as one. */
-async function isReachable(directory: string): Promise<boolean> {
-  for (let path = await realpath(directory); path !== dirname(path); path = dirname(path)) {
-    if (((await stat(path)).mode & 0o001) === 0) return false
-  }
-  return true
-}
-
-/** Folder for sessions. Git as an unprivileged user cannot work below a private folder; then the system's temporary one serves. */
-export async function prepareWorkDirectory(work_directory: string, identity: Identity | undefined): Promise<string> {
-  await mkdir(work_directory, { recursive: true, mode: 0o711 })
-  for (const name of await readdir(work_directory)) if (name.startsWith('session-')) await rm(join(work_directory, name), { recursive: true, force: true })
-  if (!identity || await isReachable(work_directory)) return realpath(work_directory)
-  const fallback = await mkdtemp(join(await stat('/var/tmp').then(() => '/var/tmp', () => tmpdir()), 'portreeve-git-'))
-  await chmod(fallback, 0o711)
-  return fallback
-}
 
 /** The line that git's own credential store reads. */
 function credentialLine(url: GitUrl, credential: GitCredential | undefined): string {
@@ -169,7 +151,7 @@ export async function openSession(parts: SessionParts, url: GitUrl, credential: 
     const line = credentialLine(url, credential)
     const ssh: SshFiles | undefined = url.protocol === 'ssh'
       ? await prepareSsh(url, await checkedAddress(parts, url, end.signal), credential, parts.pins_directory) : undefined
-    directory = await mkdtemp(join(parts.work_directory, 'session-'))
+    directory = await mkdtemp(parts.session_prefix)
     await prepareFiles(parts, directory, { credentials: line, ...(ssh?.files ?? {}) })
     guard = url.protocol === 'ssh' ? undefined : parts.proxy.open({ max_bytes: parts.limits.max_bytes })
     const env = gitEnvironment(directory, url, guard?.url, parts.ca_file)

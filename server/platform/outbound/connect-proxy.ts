@@ -61,7 +61,10 @@ function meter(session: SessionState, socket: Socket): void {
 
 /** Hands a plain http request on over a checked connection. */
 function forward(session: SessionState, dial: Dial, request: IncomingMessage, response: ServerResponse): void {
+  let left = false
   const refuse = (error: unknown): void => {
+    // When the program itself hangs up, what breaks after that is no failure of the network.
+    if (left) return
     session.failure ??= toOutboundError(error)
     const [status, text] = STATUS[toOutboundError(error).code] ?? [502, 'Bad Gateway']
     if (response.headersSent) response.destroy()
@@ -79,7 +82,10 @@ function forward(session: SessionState, dial: Dial, request: IncomingMessage, re
       answer.on('error', refuse)
       answer.pipe(response)
     })
-    response.on('close', () => upstream.destroy())
+    response.on('close', () => {
+      left = true
+      upstream.destroy()
+    })
     request.pipe(upstream)
   }).catch(refuse)
 }

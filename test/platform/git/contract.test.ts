@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createGit } from '#server/platform/git/cli'
@@ -25,6 +25,7 @@ gitContract('the fake', async () => {
 async function realForge(options: GitServerOptions): Promise<Forge> {
   const server = await startGitServer(options)
   const work_directory = mkdtempSync(join(tmpdir(), 'portreeve-git-work-'))
+  chmodSync(work_directory, 0o711)
   const policy = createOutboundPolicy({ allowed_private_hosts: [server.host] })
   const proxy = await createConnectProxy(policy)
   return {

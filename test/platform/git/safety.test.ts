@@ -49,7 +49,7 @@ describe('nothing of a repository is run', () => {
       const tree = execFileSync('git', ['-C', evil.directory, 'hash-object', '-t', 'tree', '-w', '--literally', '--stdin'],
         { input: Buffer.concat([Buffer.from(`100644 ${name}\0`), Buffer.from(blob, 'hex')]), encoding: 'utf8' }).trim()
       evil.ref('refs/heads/main', evil.git('-c', 'user.name=x', '-c', 'user.email=x@example.com', 'commit-tree', '-m', 'x', tree))
-      await expect(bench.checkout({ url: evil.url }), name).rejects.toMatchObject({ code: 'failed' })
+      await expect(bench.checkout({ url: evil.url }), name).rejects.toMatchObject({ code: 'failed', message: expect.stringContaining('unsafe') })
     }
   })
 
@@ -131,6 +131,8 @@ describe('limits hold', () => {
     const target = repository()
     target.commit({ a: 'a' })
     await bench.git.resolve({ url: target.url }, new AbortController().signal)
+    expect(bench.commands.every(({ options }) => options.cwd.startsWith(bench.work_directory))).toBe(true)
+    expect(readdirSync(bench.work_directory)).toEqual([])
   })
 })
 
@@ -206,6 +208,7 @@ it.runIf(root)('git runs as an unprivileged user, even when the folder of the se
   expect(readFileSync(join(await hidden.checkout({ url: target.url }), 'a'), 'utf8')).toBe('a')
   expect(users.length).toBeGreaterThan(0)
   expect(new Set(users)).toEqual(new Set(['65534']))
+  expect(hidden.commands.every(({ options }) => options.cwd.startsWith('/var/tmp/portreeve-git-') && !existsSync(options.cwd))).toBe(true)
   await hidden.close()
   rmSync(private_folder, { recursive: true, force: true })
 })

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,8 +32,9 @@ export async function createBench(options: { allowed?: string[]; resolver?: Reso
   const commands: Bench['commands'] = []
   const lines: string[] = []
   let running = 0
-  // Folders of mkdtemp are private; git as another user must be able to pass.
   const work_directory = rest.work_directory ?? mkdtempSync(join(tmpdir(), 'portreeve-git-work-'))
+  // Folders of mkdtemp are private; git as another user must be able to pass.
+  if (!rest.work_directory) chmodSync(work_directory, 0o711)
   const git = createGit({
     policy, proxy, work_directory, ...rest,
     run: (argv, run_options) => {
