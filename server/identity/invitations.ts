@@ -3,7 +3,7 @@ import { type Actor, PLATFORM } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
-import { conflict, invalid, notFound } from '#server/kernel/errors'
+import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import type { Mail } from '#server/platform/mail/mail'
 import { sha256 } from './authenticate.ts'
@@ -49,11 +49,13 @@ export function createInvitations(parts: InvitationParts) {
     },
     /** Creates an invitation and sends it; what cannot be sent is shown to the administrator, once. */
     async create(actor: Actor, given: NewMember): Promise<Invitation & { sent: boolean; link: string | null; reason: string | null }> {
+      const { role } = given
+      if (role === 'owner') throw forbidden('Nobody can give a role above administrator. To make somebody owner of a project, use projects.')
       for (const [index, grant] of given.projects.entries()) if (!parts.hasProject(grant.project_id)) throw invalid(`projects.${index}.project_id`, 'is not a project.')
       if (new Set(given.projects.map(({ project_id }) => project_id)).size !== given.projects.length) throw invalid('projects', 'must name each project once.')
       const token = randomBytes(32).toString('base64url')
       const row: InvitationRow = {
-        id: newId('inv'), email: given.email, role: given.role, projects: JSON.stringify(given.projects), token_hash: sha256(token), invited_by: actor.user_id,
+        id: newId('inv'), email: given.email, role, projects: JSON.stringify(given.projects), token_hash: sha256(token), invited_by: actor.user_id,
         created_at: clock.iso(), expires_at: new Date(clock.now() + LIFETIME_MS).toISOString(),
       }
       db.tx(() => {
