@@ -26,10 +26,11 @@ export interface SessionParts { db: Db; clock: Clock; audit: AuditTrail; users: 
 /** Sessions: opened by a login, seen and ended by their user. */
 export function createSessions({ db, clock, audit, users, sessions, tokens, csrf, revocations }: SessionParts) {
   const expiry = () => new Date(clock.now() + TOKEN_LIFETIME_S * 1000).toISOString()
-  const own = (actor: Actor): SessionRow => {
+  const idOf = (actor: Actor): string => {
     if (actor.method === 'api_key') throw new ApiError('BAD_REQUEST', 'An API key has no session. Call this with a bearer token or a session cookie.')
-    return sessions.find(actor.credential_id) ?? (() => { throw unauthorized() })()
+    return actor.credential_id
   }
+  const own = (actor: Actor): SessionRow => sessions.find(idOf(actor)) ?? (() => { throw unauthorized() })()
   const announce = (user_id: string, ids: readonly string[]) => {
     for (const id of ids) revocations.announce({ kind: 'session', id, user_id })
   }
@@ -68,7 +69,7 @@ export function createSessions({ db, clock, audit, users, sessions, tokens, csrf
       if (!isRecent && !sessions.refresh(session.id, session.token_version, clock.iso(), expires_at)) return this.refresh(actor)
       return { token, expires_at }
     },
-    csrfToken: (actor: Actor) => ({ csrf_token: csrf.tokenOf(own(actor).id) }),
+    csrfToken: (actor: Actor) => ({ csrf_token: csrf.tokenOf(idOf(actor)) }),
     logout(actor: Actor): void {
       const session = own(actor)
       db.tx(() => {
