@@ -22,7 +22,7 @@ export async function createAdapters({ config, db, log }: Kernel): Promise<Adapt
   const paths = directories(config.data_directory)
   const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
   const engine = createDockerEngine({ docker_host: config.docker_host, installation: installationName(db), log: (message) => log.debug(message, { part: 'engine' }) })
-  const git = createGit({ policy, proxy: await createConnectProxy(policy), work_directory: join(paths.work, 'git') })
+  const git = createGit({ policy, proxy: await createConnectProxy(policy), work_directory: join(paths.work, 'git'), ...(config.ca_file ? { ca_file: config.ca_file } : {}) })
   const ingress = createHaproxyIngress({
     docker: new Docker(parseHost(config.docker_host)), data_directory: paths.ingress, http_port: config.http_port, https_port: config.https_port,
     trusted_proxies: config.trusted_proxies, log: log.child({ part: 'edge' }),

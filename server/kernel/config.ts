@@ -29,6 +29,8 @@ export interface Config {
   trusted_proxies: string[]
   /** Address of the engine, as the Docker CLI understands it. `DOCKER_HOST`, default `unix:///var/run/docker.sock`. */
   docker_host: string
+  /** Authorities that TLS connections of git trust, a PEM file. `SSL_CERT_FILE`, default the system's. */
+  ca_file?: string
   /** `PORTREEVE_LOG_FORMAT`: `text` (default) or `json`. */
   log_format: 'text' | 'json'
   /** `PORTREEVE_LOG_LEVEL`: `error`, `warn`, `info` (default) or `debug`. */
@@ -117,6 +119,7 @@ export function loadConfig(env: Environment): Config {
     allowed_private_hosts: list(env, 'PORTREEVE_ALLOWED_PRIVATE_HOSTS', isHost, 'hosts (host, host:port or network)'),
     trusted_proxies: list(env, 'PORTREEVE_TRUSTED_PROXIES', isNetwork, 'addresses or networks such as 10.0.0.0/8'),
     docker_host: checked(env, 'DOCKER_HOST', (v) => /^(unix:\/\/\/|tcp:\/\/)/.test(v), 'must start with unix:/// or tcp://.') ?? 'unix:///var/run/docker.sock',
+    ca_file: text(env, 'SSL_CERT_FILE'),
     log_format: choice(env, 'PORTREEVE_LOG_FORMAT', ['text', 'json'] as const, 'text'),
     log_level: choice(env, 'PORTREEVE_LOG_LEVEL', ['error', 'warn', 'info', 'debug'] as const, 'info'),
     build_concurrency: integer(env, 'PORTREEVE_BUILD_CONCURRENCY', 1, 1, 64),

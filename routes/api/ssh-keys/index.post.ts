@@ -5,7 +5,7 @@ import { NewSshKey, SshKey } from '#server/ssh-keys/schema'
 /** Adds a key that exists already. */
 export default endpoint({
   summary: 'Add an SSH key',
-  description: 'A private key in the form of OpenSSH or PEM, with its passphrase where it has one, or a public key alone. The private half is sealed and never shown again.',
+  description: 'A private key in the form of OpenSSH or PEM, with its passphrase where it has one, or a public key alone. The private half is stored encrypted and never shown again.',
   access: 'developer',
   scope: 'body',
   body: NewSshKey,

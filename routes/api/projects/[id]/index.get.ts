@@ -5,6 +5,7 @@ import { ProjectWithCounts } from '#server/projects/schema'
 /** One project, with how much is in it. */
 export default endpoint({
   summary: 'Get a project',
+  description: 'The project with its limits and how much of each kind of resource it holds.',
   access: 'viewer',
   scope: { noun: 'project' },
   params: IdParam,

@@ -5,6 +5,7 @@ import { Member } from '#server/identity/team-schema'
 /** One user, or one open invitation. */
 export default endpoint({
   summary: 'Get a user',
+  description: 'A user with role, state and project roles, or an invitation that was not accepted yet.',
   access: 'admin',
   params: IdParam,
   response: data(Member),
