@@ -82,6 +82,7 @@ export async function boot(options: BootOptions): Promise<Booted> {
       services,
       async stop() {
         stopping.abort()
+        services.realtime.stop()
         await services.jobs.stop()
         await services.reconciler.stop()
         services.deploymentLogs.flush()

@@ -1,0 +1,95 @@
+import type { IncomingMessage } from 'node:http'
+import type { Hooks, Peer as SocketPeer } from 'crossws'
+import type { Actor } from '#server/kernel/access'
+import { ApiError } from '#server/kernel/errors'
+import { newId } from '#server/kernel/ids'
+import type { Peer, Realtime } from '#server/realtime/realtime'
+import type { Credentials, HttpPorts, RequestFacts } from './context.ts'
+import { toErrorAnswer } from './errors.ts'
+import { plainAddress } from './request.ts'
+
+/** What opening a WebSocket needs of the product. */
+export interface WebSocketParts {
+  realtime: Realtime
+  http: Pick<HttpPorts['http'], 'log' | 'client' | 'refused'>
+  /** Who opens it. Throws UNAUTHORIZED, CSRF_INVALID for a cookie of another origin, PASSWORD_CHANGE_REQUIRED. */
+  authenticate(credentials: Credentials & { ticket?: string }, facts: RequestFacts): Promise<Actor> | Actor
+}
+
+/** The socket below the library's peer, for what the library does not pass on. */
+interface NodeSocket { readonly bufferedAmount: number; ping(): void; on(event: 'pong', listener: () => void): void }
+interface Upgrade { url: string; headers: Headers; context: Record<string, unknown>; _req?: IncomingMessage }
+
+const socketOf = (peer: SocketPeer) => (peer as unknown as { _internal: { ws: NodeSocket } })._internal.ws
+
+function factsOf(upgrade: Upgrade, parts: WebSocketParts): RequestFacts {
+  const { headers } = upgrade
+  const client = parts.http.client(plainAddress(upgrade._req?.socket.remoteAddress ?? ''), {
+    forwarded_for: headers.get('x-forwarded-for') ?? undefined, forwarded_proto: headers.get('x-forwarded-proto') ?? undefined,
+  })
+  return { id: newId('req'), method: 'GET', path: '/api/ws', ...client, user_agent: (headers.get('user-agent') ?? '').slice(0, 512) }
+}
+
+function credentialsOf({ headers }: Upgrade, ticket: string | undefined): Credentials & { ticket?: string } {
+  const header = (name: string) => headers.get(name) ?? undefined
+  return {
+    authorization: header('authorization'), api_key: header('x-api-key'), session: /(?:^|;\s*)session=([^;]*)/.exec(headers.get('cookie') ?? '')?.[1],
+    csrf_token: undefined, origin: header('origin'), fetch_site: header('sec-fetch-site'), host: header('host'), mutating: false, ...(ticket === undefined ? {} : { ticket }),
+  }
+}
+
+/** The envelope of an error as the answer to an upgrade. Bytes, because the library would encode the content type beyond recognition. */
+export function refusal(error: unknown, request_id: string, log: HttpPorts['http']['log']): Response {
+  const answer = toErrorAnswer(error, request_id, log)
+  return new Response(new TextEncoder().encode(JSON.stringify(answer.body)), { status: answer.status, headers: { 'X-Request-Id': request_id, Connection: 'close' } })
+}
+
+async function admit(upgrade: Upgrade, parts: WebSocketParts): Promise<Response | undefined> {
+  const facts = factsOf(upgrade, parts)
+  try {
+    const search = new URLSearchParams(upgrade._req?.url?.split('?')[1] ?? '')
+    const actor = await parts.authenticate(credentialsOf(upgrade, search.get('ticket') ?? undefined), facts)
+    if (!parts.realtime.admits(actor.user_id)) throw new ApiError('RATE_LIMITED', 'Too many connections are open. Close one first.', undefined, 10)
+    upgrade.context.actor = actor
+    return undefined
+  } catch (error) {
+    if (error instanceof ApiError) parts.http.refused(facts, error.code, undefined, 'self')
+    return refusal(error, facts.id, parts.http.log)
+  }
+}
+
+/** Hooks of `GET /api/ws`: who may open it is decided before the answer 101. */
+export function createWebSocketHooks(running: () => WebSocketParts | undefined): Partial<Hooks> {
+  const peers = new WeakMap<SocketPeer, Peer>()
+  const with_peer = (socket: SocketPeer, act: (realtime: Realtime, peer: Peer) => void) => {
+    const parts = running()
+    const peer = peers.get(socket)
+    if (parts && peer) act(parts.realtime, peer)
+  }
+  return {
+    upgrade(request) {
+      const parts = running()
+      if (!parts) return new Response(null, { status: 503 })
+      return admit(request as unknown as Upgrade, parts)
+    },
+    open(socket) {
+      const parts = running()
+      const actor = socket.context.actor as Actor | undefined
+      if (!parts || !actor) return socket.terminate()
+      const below = socketOf(socket)
+      const peer: Peer = {
+        send: (text) => void socket.send(text),
+        bufferedBytes: () => below.bufferedAmount,
+        ping: () => below.ping(),
+        close: (code, reason) => socket.close(code, reason),
+        terminate: () => socket.terminate(),
+      }
+      peers.set(socket, peer)
+      parts.realtime.open(peer, actor)
+      below.on('pong', () => with_peer(socket, (realtime) => realtime.alive(peer)))
+    },
+    message: (socket, message) => with_peer(socket, (realtime, peer) => realtime.message(peer, message.text())),
+    close: (socket) => with_peer(socket, (realtime, peer) => realtime.close(peer)),
+    error: (socket) => with_peer(socket, (realtime, peer) => realtime.close(peer)),
+  }
+}

@@ -1,0 +1,88 @@
+import { join } from 'node:path'
+import type { Actor, ProjectRole } from '#server/kernel/access'
+import { ApiError } from '#server/kernel/errors'
+import { createEvents } from '#server/kernel/events'
+import { createDeploymentLogs } from '#server/deployments/logs'
+import type { Outgoing, Peer, RealtimePorts, Revoked, RuntimeLine } from '#server/realtime/ports'
+import { createRealtime } from '#server/realtime/realtime'
+import { createTestKernel } from '#test/support/kernel'
+
+/** A connection that keeps what it was sent. */
+export interface TestPeer extends Peer {
+  received: Outgoing[]
+  /** Bytes that the client is said not to have taken yet. */
+  buffered: number
+  pings: number
+  closed: { code: number; reason: string } | 'terminated' | undefined
+}
+export function createTestPeer(): TestPeer {
+  const peer: TestPeer = {
+    received: [], buffered: 0, pings: 0, closed: undefined,
+    send: (text) => void peer.received.push(JSON.parse(text) as Outgoing),
+    bufferedBytes: () => peer.buffered,
+    ping: () => void (peer.pings += 1),
+    close: (code, reason) => void (peer.closed = { code, reason }),
+    terminate: () => void (peer.closed = 'terminated'),
+  }
+  return peer
+}
+
+/** The hub on real events and real deployment logs, with users and instances that a test steers. */
+export function createRealtimeBench() {
+  const kernel = createTestKernel()
+  const events = createEvents(kernel.db, kernel.clock, kernel.log)
+  const logs = createDeploymentLogs(join(kernel.config.data_directory, 'logs'), kernel.clock)
+  const listeners = new Set<(revoked: Revoked) => void>()
+  const users = new Map<string, Partial<Actor> | undefined>()
+  const runtime: { app_id: string; tail: number; signal: AbortSignal; print(instance_id: string, line: RuntimeLine): void; fail(error: Error): void }[] = []
+  const actor = (name: string, project?: ProjectRole): Actor => {
+    const who: Actor = { user_id: `usr_${name}`, email: '', name, role: 'member', method: 'bearer', credential_id: `ses_${name}`, projects: new Map(project ? [['prj_1', project]] : []), scope: 'full', address: '', request_id: '' }
+    users.set(who.user_id, {})
+    return who
+  }
+  const ports: RealtimePorts = {
+    clock: kernel.clock, log: kernel.log, events, deploymentLogs: logs,
+    locate: (_noun, id) => id.startsWith('app_many') ? 'prj_1' : ({ app_1: 'prj_1', dep_1: 'prj_1', prj_1: 'prj_1', app_2: 'prj_2', prj_2: 'prj_2' })[id],
+    refresh(who) {
+      const change = users.get(who.user_id)
+      if (!change) throw new ApiError('UNAUTHORIZED', 'ended')
+      return { ...who, ...change }
+    },
+    onRevocation(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    runtimeLogs: {
+      follow: (app_id, tail, signal, onLine) => new Promise((resolve, reject) => {
+        runtime.push({ app_id, tail, signal, print: onLine, fail: reject })
+        signal.addEventListener('abort', () => resolve())
+      }),
+    },
+  }
+  const realtime = createRealtime(ports)
+  return {
+    kernel, events, logs, runtime, users, actor, realtime,
+    revoke: (revoked: Revoked) => listeners.forEach((listener) => listener(revoked)),
+    /** Opens a connection of somebody. */
+    connect(who: Actor) {
+      const peer = createTestPeer()
+      realtime.open(peer, who)
+      const say = (message: unknown) => realtime.message(peer, typeof message === 'string' ? message : JSON.stringify(message))
+      return { peer, say, subscribe: (channel: string, after?: string | number) => say({ type: 'subscribe', channel, ...(after === undefined ? {} : { after }) }) }
+    },
+    event: (type: string, about: { app_id?: string; deployment_id?: string; project_id?: string } = { app_id: 'app_1', project_id: 'prj_1' }) => events.append({ type, payload: {}, ...about }),
+    line: (text: string) => logs.append('dep_1', 'build', 'stdout', text),
+    pass(duration_ms: number) {
+      for (let left = duration_ms; left > 0; left -= 1000) {
+        kernel.clock.advance(Math.min(left, 1000))
+        realtime.tick()
+      }
+    },
+    dispose() {
+      realtime.stop()
+      logs.flush()
+      kernel.dispose()
+    },
+  }
+}
+export type RealtimeBench = ReturnType<typeof createRealtimeBench>

@@ -1,0 +1,303 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Outgoing } from '#server/realtime/ports'
+import { createRealtimeBench, type RealtimeBench, type TestPeer } from './bench.ts'
+
+let bench: RealtimeBench
+beforeEach(() => {
+  bench = createRealtimeBench()
+})
+afterEach(() => bench.dispose())
+const types = (peer: TestPeer) => peer.received.map((message) => message.type)
+const texts = (messages: Outgoing[]) => messages.filter((message) => message.type === 'log').map((message) => (message.data as { text: string }).text)
+const errorOf = (peer: TestPeer) => peer.received.filter((message) => message.type === 'error').at(-1)?.data as { code: string; message: string } | undefined
+
+describe('a subscription', () => {
+  it('hears what happens from now on, with type, channel, cursor and data', () => {
+    bench.event('app.created')
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('apps/app_1')
+    bench.event('app.updated')
+    bench.event('app.updated', { app_id: 'app_2', project_id: 'prj_2' })
+    expect(peer.received).toEqual([
+      { type: 'subscribed', channel: 'apps/app_1', cursor: '1', data: {} },
+      { type: 'app.updated', channel: 'apps/app_1', cursor: '2', data: { project_id: 'prj_1', app_id: 'app_1', deployment_id: null, actor_id: null, payload: {}, created_at: '2026-01-31T12:00:00.000Z' } },
+    ])
+  })
+  it('with a cursor goes on exactly there, then with what is new, without a gap or a duplicate', () => {
+    for (let n = 0; n < 450; n += 1) bench.event(`app.e${n}`)
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('apps/app_1', '3')
+    for (let n = 450; n < 460; n += 1) bench.event(`app.e${n}`)
+    const heard = peer.received.slice(1)
+    expect(heard.map((message) => message.type)).toEqual(Array.from({ length: 457 }, (_, n) => `app.e${n + 3}`))
+    expect(heard.at(-1)!.cursor).toBe('460')
+  })
+  it('to a deployment has its events and its log lines, and its cursor resumes both', () => {
+    bench.line('first')
+    bench.event('deployment.step', { deployment_id: 'dep_1', app_id: 'app_1' })
+    const one = bench.connect(bench.actor('ada', 'viewer'))
+    one.subscribe('deployments/dep_1', 0)
+    bench.line('second')
+    expect(one.peer.received.map((message) => [message.type, message.cursor])).toEqual([['subscribed', '0.0'], ['deployment.step', '1.0'], ['log', '1.1'], ['log', '1.2']])
+    const cursor = one.peer.received.at(-1)!.cursor!
+    one.peer.received.length = 0
+    bench.realtime.close(one.peer)
+    bench.line('third')
+    bench.event('deployment.live', { deployment_id: 'dep_1', app_id: 'app_1' })
+    const two = bench.connect(bench.actor('ada', 'viewer'))
+    two.subscribe('deployments/dep_1', cursor)
+    bench.line('fourth')
+    expect(types(two.peer).slice(1).sort()).toEqual(['deployment.live', 'log', 'log'])
+    expect(texts(two.peer.received)).toEqual(['third', 'fourth'])
+    expect(two.peer.received.at(-1)!.cursor).toBe('2.4')
+    expect(one.peer.received).toEqual([])
+  })
+  it('to a log of an app follows its instances, and resumes after a time', () => {
+    const { peer, subscribe, say } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('apps/app_1/logs', '2026-01-31T12:00:01.000Z')
+    const [follow] = bench.runtime
+    expect(follow).toMatchObject({ app_id: 'app_1', tail: 5000 })
+    follow!.print('i1', { at: '2026-01-31T12:00:01.000Z', stream: 'stdout', text: 'known' })
+    follow!.print('i1', { at: '2026-01-31T12:00:02.000Z', stream: 'stdout', text: 'new' })
+    expect(texts(peer.received)).toEqual(['new'])
+    expect(peer.received.at(-1)).toMatchObject({ cursor: '2026-01-31T12:00:02.000Z', data: { instance_id: 'i1' } })
+    say({ type: 'unsubscribe', channel: 'apps/app_1/logs' })
+    expect(follow!.signal.aborted).toBe(true)
+    follow!.print('i1', { at: '2026-01-31T12:00:03.000Z', stream: 'stdout', text: 'late' })
+    expect(texts(peer.received)).toEqual(['new'])
+  })
+  it('to a project hears of all its apps, and of nothing else', () => {
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('projects/prj_1')
+    bench.event('app.created', { app_id: 'app_1', project_id: 'prj_1' })
+    bench.event('app.created', { app_id: 'app_2', project_id: 'prj_2' })
+    expect(types(peer)).toEqual(['subscribed', 'app.created'])
+  })
+  it('asked for twice is one, from the newer cursor', () => {
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('apps/app_1')
+    subscribe('apps/app_1')
+    bench.event('app.updated')
+    expect(types(peer)).toEqual(['subscribed', 'subscribed', 'app.updated'])
+  })
+  it('ends with unsubscribe and with the connection', () => {
+    const { peer, subscribe, say } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('apps/app_1')
+    say({ type: 'unsubscribe', channel: 'apps/app_1' })
+    bench.event('app.updated')
+    expect(types(peer)).toEqual(['subscribed', 'unsubscribed'])
+    subscribe('apps/app_1/logs')
+    bench.realtime.close(peer)
+    expect([bench.runtime[0]!.signal.aborted, bench.realtime.size]).toEqual([true, 0])
+  })
+  it('hears nothing of a change that was rolled back', () => {
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('apps/app_1')
+    expect(() => bench.kernel.db.tx(() => {
+      bench.event('app.updated')
+      throw new Error('no')
+    })).toThrow()
+    expect(types(peer)).toEqual(['subscribed'])
+  })
+})
+
+describe('who may listen', () => {
+  it('answers a channel of a foreign project exactly like an unknown one', () => {
+    const { peer, subscribe } = bench.connect(bench.actor('eve'))
+    const answers = ['apps/app_1', 'apps/app_9'].map((channel) => {
+      subscribe(channel)
+      return peer.received.at(-1)!.data
+    })
+    expect(answers[0]).toEqual({ code: 'NOT_FOUND', message: 'There is no such app.' })
+    expect(answers[1]).toEqual(answers[0])
+    bench.event('app.updated')
+    expect(types(peer)).toEqual(['error', 'error'])
+  })
+  it.each(['apps/app_1/logs', 'deployments/dep_1', 'projects/prj_1'])('checks %s as well', (channel) => {
+    const { peer, subscribe } = bench.connect(bench.actor('eve'))
+    subscribe(channel)
+    expect(errorOf(peer)?.code).toBe('NOT_FOUND')
+    expect(bench.runtime).toEqual([])
+  })
+  it('lets only administrators hear the whole installation', () => {
+    const member = bench.connect(bench.actor('ada', 'owner'))
+    member.subscribe('system')
+    expect(errorOf(member.peer)?.code).toBe('FORBIDDEN')
+    const admin = bench.connect({ ...bench.actor('root'), role: 'admin' })
+    admin.subscribe('system')
+    bench.event('node.joined', {})
+    expect(types(admin.peer)).toEqual(['subscribed', 'node.joined'])
+  })
+  it('takes a channel away at once when the rights change, and says so', () => {
+    const who = bench.actor('ada', 'viewer')
+    const { peer, subscribe } = bench.connect(who)
+    subscribe('apps/app_1')
+    bench.users.set(who.user_id, { projects: new Map() })
+    bench.revoke({ kind: 'user', user_id: who.user_id })
+    bench.event('app.updated')
+    expect(types(peer)).toEqual(['subscribed', 'error'])
+    expect(peer.received.at(-1)).toMatchObject({ channel: 'apps/app_1', data: { code: 'NOT_FOUND' } })
+    expect(peer.closed).toBeUndefined()
+  })
+  it.each([['the session ends', { kind: 'session', id: 'ses_ada', user_id: 'usr_ada' }], ['the user is removed', { kind: 'user', user_id: 'usr_ada' }]] as const)('closes the connection at once when %s', (_what, revoked) => {
+    const who = bench.actor('ada', 'viewer')
+    const { peer, subscribe } = bench.connect(who)
+    const other = bench.connect({ ...bench.actor('bob', 'viewer') })
+    subscribe('apps/app_1')
+    bench.users.set(who.user_id, undefined)
+    bench.revoke(revoked)
+    bench.event('app.updated')
+    expect(peer.closed).toMatchObject({ code: 4401 })
+    expect(types(peer)).toEqual(['subscribed'])
+    expect(other.peer.closed).toBeUndefined()
+  })
+  it('asks again every 60 seconds, in case a change was not announced', () => {
+    const who = bench.actor('ada', 'viewer')
+    const { peer, subscribe } = bench.connect(who)
+    subscribe('apps/app_1')
+    bench.users.set(who.user_id, undefined)
+    bench.pass(58_000)
+    expect(peer.closed).toBeUndefined()
+    bench.pass(3000)
+    expect(peer.closed).toMatchObject({ code: 4401 })
+  })
+})
+
+describe('what a client may send', () => {
+  it.each(['', '{', '[]', 'null', '7', '{"type":"subscribe"}', '{"type":"publish","channel":"apps/app_1"}', '{"type":"subscribe","channel":"apps/app_1","extra":1}', '{"type":"subscribe","channel":{"a":1}}', '{"type":"subscribe","channel":"apps/app_1","after":-1}', '{"__proto__":{"type":"ping"}}'])('answers %s with what to send', (text) => {
+    const { peer, say } = bench.connect(bench.actor('ada', 'viewer'))
+    say(text)
+    expect(errorOf(peer)?.code).toBe('BAD_REQUEST')
+    expect(peer.closed).toBeUndefined()
+  })
+  it.each(['apps', 'apps/', 'apps/app_1/', 'apps/app_1/logs/x', 'deployments/dep_1/logs', 'apps/../system', "apps/app_' OR 1", 'databases/db_1', 'System', 'x'.repeat(150)])('knows no channel %s', (channel) => {
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'owner'))
+    subscribe(channel)
+    expect(errorOf(peer)?.code).toBe('NOT_FOUND')
+  })
+  it.each([['apps/app_1', 'abc'], ['apps/app_1', '1.2'], ['deployments/dep_1', '1.2.3'], ['apps/app_1/logs', '5'], ['apps/app_1', '9'.repeat(30)]])('refuses a cursor of another kind: %s %s', (channel, after) => {
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe(channel, after)
+    expect(errorOf(peer)?.code).toBe('BAD_REQUEST')
+  })
+  it('answers a ping', () => {
+    const { peer, say } = bench.connect(bench.actor('ada'))
+    say({ type: 'ping' })
+    expect(peer.received).toEqual([{ type: 'pong', channel: null, cursor: null, data: {} }])
+  })
+  it('limits channels to 100 and logs of apps to 10 for each connection', () => {
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    for (let n = 0; n < 10; n += 1) subscribe(`apps/app_many${n}/logs`)
+    subscribe('apps/app_many0/logs')
+    expect(errorOf(peer)).toBeUndefined()
+    subscribe('apps/app_many10/logs')
+    expect(errorOf(peer)?.code).toBe('RATE_LIMITED')
+    peer.received.length = 0
+    for (let n = 0; n < 90; n += 1) subscribe(`apps/app_many${n}`)
+    expect(types(peer)).toEqual(Array.from({ length: 90 }, () => 'subscribed'))
+    subscribe('apps/app_many90')
+    expect(errorOf(peer)?.code).toBe('RATE_LIMITED')
+  })
+  it('ends a connection that sends too many or too large messages', () => {
+    const busy = bench.connect(bench.actor('ada'))
+    for (let n = 0; n < 301; n += 1) busy.say({ type: 'ping' })
+    expect(busy.peer.closed).toMatchObject({ code: 1008 })
+    expect(busy.peer.received).toHaveLength(300)
+    const large = bench.connect(bench.actor('bob'))
+    large.say('x'.repeat(64 * 1024 + 1))
+    expect(large.peer.closed).toMatchObject({ code: 1009 })
+  })
+  it('forgets how many messages came before, so that a steady client stays', () => {
+    const { peer, say } = bench.connect(bench.actor('ada'))
+    for (let round = 0; round < 5; round += 1) {
+      for (let n = 0; n < 200; n += 1) say({ type: 'ping' })
+      bench.pass(10_000)
+    }
+    expect(peer.closed).toBeUndefined()
+  })
+  it('limits connections of one user', () => {
+    const who = bench.actor('ada')
+    for (let n = 0; n < 50; n += 1) {
+      expect(bench.realtime.admits(who.user_id)).toBe(true)
+      bench.connect(who)
+    }
+    expect([bench.realtime.admits(who.user_id), bench.realtime.admits('usr_bob')]).toEqual([false, true])
+  })
+})
+
+describe('a slow client', () => {
+  it('is sent nothing while it is full, and everything it missed afterwards', () => {
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('deployments/dep_1', 0)
+    bench.line('one')
+    peer.buffered = 2_000_000
+    for (let n = 0; n < 500; n += 1) bench.line(`line ${n}`)
+    bench.event('deployment.step', { deployment_id: 'dep_1' })
+    expect(texts(peer.received)).toEqual(['one'])
+    bench.pass(1000)
+    expect(texts(peer.received)).toEqual(['one'])
+    peer.buffered = 0
+    bench.pass(1000)
+    bench.line('last')
+    expect(texts(peer.received)).toEqual(['one', ...Array.from({ length: 500 }, (_, n) => `line ${n}`), 'last'])
+    expect(types(peer).filter((type) => type === 'deployment.step')).toHaveLength(1)
+  })
+  it('is told how much of a running log was dropped', () => {
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('apps/app_1/logs')
+    const print = (second: number) => bench.runtime[0]!.print('i1', { at: `2026-01-31T12:00:0${second}.000Z`, stream: 'stdout', text: `t${second}` })
+    print(1)
+    peer.buffered = 2_000_000
+    for (let n = 2; n < 5; n += 1) print(n)
+    peer.buffered = 0
+    print(5)
+    expect(peer.received.slice(1).map((message) => [message.type, message.cursor, (message.data as { dropped?: number }).dropped])).toEqual([
+      ['log', '2026-01-31T12:00:01.000Z', undefined], ['gap', '2026-01-31T12:00:01.000Z', 3], ['log', '2026-01-31T12:00:05.000Z', undefined],
+    ])
+  })
+  it('that takes nothing for a minute is let go', () => {
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('apps/app_1')
+    peer.buffered = 2_000_000
+    bench.event('app.updated')
+    for (let n = 0; n < 62; n += 1) {
+      bench.realtime.alive(peer)
+      bench.pass(1000)
+    }
+    expect(peer.closed).toMatchObject({ code: 4408 })
+  })
+})
+
+describe('a connection', () => {
+  it('is asked for a sign of life every 30 seconds and ended when there is none', () => {
+    const { peer } = bench.connect(bench.actor('ada'))
+    bench.pass(61_000)
+    expect([peer.pings, peer.closed]).toEqual([2, undefined])
+    bench.pass(15_000)
+    expect(peer.closed).toBe('terminated')
+    expect(bench.realtime.size).toBe(0)
+  })
+  it('stays as long as it answers', () => {
+    const { peer } = bench.connect(bench.actor('ada'))
+    for (let n = 0; n < 10; n += 1) {
+      bench.pass(30_000)
+      bench.realtime.alive(peer)
+    }
+    expect(peer.closed).toBeUndefined()
+  })
+  it('is told when the server restarts, so that it comes back with its cursor', () => {
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('apps/app_1/logs')
+    bench.realtime.stop()
+    expect(peer.closed).toMatchObject({ code: 1001 })
+    expect(bench.runtime[0]!.signal.aborted).toBe(true)
+  })
+  it('learns that the engine went away while it followed a log', async () => {
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('apps/app_1/logs')
+    bench.runtime[0]!.fail(new Error('socket hang up'))
+    await Promise.resolve()
+    await Promise.resolve()
+    expect(peer.received.at(-1)).toMatchObject({ type: 'gap', channel: 'apps/app_1/logs', data: { dropped: null } })
+  })
+})
