@@ -22,13 +22,14 @@ needs() { case " ${projects[*]} " in *" $1 "*) return 0 ;; *) return 1 ;; esac }
 
 reports=$(mktemp -d "${TMPDIR:-/tmp}/portreeve-test-XXXXXX")
 PACKAGE_LOG=$reports/packages.log
-engine_run='' engine_data=${PORTREEVE_TEST_ENGINE_DATA:-/var/lib/portreeve-test-engine}
+engine_run='' engine_data_usual=${PORTREEVE_TEST_ENGINE_DATA:-/var/lib/portreeve-test-engine}
+engine_data=$engine_data_usual
 # shellcheck disable=SC2317 # the trap calls it
 clean_up() {
   if [ -n "$engine_run" ]; then
     private_engine_stop "$engine_run"
     # A clone made for one run leaves nothing behind; a developer keeps the images for the next run.
-    if [ "${CI:-}" = true ]; then rm -rf "$engine_data"; fi
+    if [ "${CI:-}" = true ] || [ "$engine_data" != "$engine_data_usual" ]; then rm -rf "$engine_data"; fi
   fi
   rm -rf "$reports"
 }
@@ -64,7 +65,14 @@ ensure_engine() {
   if engine_answers; then return; fi
   install_engine
   step 'starting a container engine for the tests'
+  local earlier
+  for earlier in /run/portreeve-test-engine-*; do
+    [ -e "$earlier/owner.pid" ] || continue
+    # A run that is still going keeps its engine, and this one takes other folders; what a killed run left behind is stopped.
+    if kill -0 "$(cat "$earlier/owner.pid")" 2> /dev/null; then engine_data=$engine_data-$$; else private_engine_stop "$earlier"; fi
+  done
   engine_run=$(mktemp -d /run/portreeve-test-engine-XXXXXX)
+  echo $$ > "$engine_run/owner.pid"
   private_engine_start "$engine_run" "$engine_data"
   export DOCKER_HOST="unix://$engine_run/docker.sock"
 }
