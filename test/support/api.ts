@@ -3,6 +3,7 @@ import type { PlatformEvent } from '#server/kernel/events'
 import { createFakeEngine, type FakeEngine } from '#server/platform/engine/fake'
 import { createFakeGit, type FakeGit } from '#server/platform/git/fake'
 import { createFakeIngress, type FakeIngress } from '#server/platform/ingress/fake'
+import type { FakeMail } from '#server/platform/mail/fake'
 import { createServices, type Services } from '#server/services'
 import type { TestClock } from './clock.ts'
 import { type Answer, type SendOptions, startTestServer } from './http-server.ts'
@@ -48,6 +49,8 @@ export interface TestApiOptions {
   environment?: Record<string, string>
   /** Whether jobs run; default true. Without, they stay queued. */
   jobs?: boolean
+  /** Mail server; none when absent, as in a fresh installation. */
+  mail?: FakeMail
 }
 
 function actorOf(caller: Caller, project_id: string): Actor {
@@ -73,8 +76,12 @@ function enrol(kernel: TestKernel, project_id: string): void {
 export async function createTestApi(options: TestApiOptions = {}): Promise<TestApi> {
   const kernel = createTestKernel(options.environment)
   const fakes = { engine: createFakeEngine(), git: createFakeGit(), ingress: createFakeIngress(), clock: kernel.clock }
-  const composed = createServices(kernel, fakes)
-  const actor = (caller: Caller) => actorOf(caller, composed.http.default_project())
+  const composed = createServices(kernel, { ...fakes, ...(options.mail ? { mail: options.mail } : {}) })
+  // Project roles as they are now, so that a test may add a caller to a project.
+  const actor = (caller: Caller): Actor => {
+    const static_actor = actorOf(caller, composed.http.default_project())
+    return { ...static_actor, projects: new Map(composed.projects.rolesOf(static_actor.user_id).map(({ project_id, role }) => [project_id, role])) }
+  }
   enrol(kernel, composed.http.default_project())
   const services: Services = {
     ...composed,
