@@ -124,6 +124,11 @@ CREATE TRIGGER audit_log_no_delete BEFORE DELETE ON audit_log
 WHEN OLD.created_at >= coalesce((SELECT value FROM meta WHERE key = 'audit_log.prune_before'), '') BEGIN
   SELECT RAISE(ABORT, 'The audit log cannot be changed.');
 END;
+-- REPLACE would delete without asking the trigger above.
+CREATE TRIGGER audit_log_no_replace BEFORE INSERT ON audit_log
+WHEN EXISTS (SELECT 1 FROM audit_log WHERE id = NEW.id OR seq = NEW.seq) BEGIN
+  SELECT RAISE(ABORT, 'The audit log cannot be changed.');
+END;
 CREATE TRIGGER audit_log_count_insert AFTER INSERT ON audit_log BEGIN
   INSERT INTO row_counts VALUES ('audit_log', 1) ON CONFLICT (scope) DO UPDATE SET n = n + 1;
   INSERT INTO row_counts SELECT 'audit_log:' || NEW.project_id, 1 WHERE NEW.project_id IS NOT NULL ON CONFLICT (scope) DO UPDATE SET n = n + 1;
