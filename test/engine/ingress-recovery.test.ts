@@ -27,8 +27,7 @@ test('a killed proxy is back within 5 seconds with the same routes, without Port
   const { edge } = await serving()
   const pid = await mainPid(edge)
   process.kill(pid, 'SIGKILL')
-  await until('the edge serves again', () => serves(edge), 5_000)
-  expect(await mainPid(edge)).not.toBe(pid)
+  await until('another edge serves', async () => ![0, pid].includes(await mainPid(edge)) && serves(edge), 5_000)
 })
 
 test('a killed worker is back within 5 seconds too', async () => {

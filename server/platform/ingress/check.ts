@@ -1,9 +1,10 @@
 import { isIP } from 'node:net'
-import type { RefusedRoute, Route } from './ingress.ts'
+import type { Challenge, RefusedRoute, Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
 
 const ROUTE_ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/
-const HOSTNAME = /^(?=.{1,253}$)(\*\.)?[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/
+/** A DNS name in lower case, maybe with a wildcard as its first label. */
+export const HOSTNAME = /^(?=.{1,253}$)(\*\.)?[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/
 
 function refuse(route: Route, message: string): never {
   throw new IngressError(`The route of ${ROUTE_ID.test(route.id) ? route.id : 'an app'} cannot be set: ${message}`)
@@ -24,7 +25,36 @@ export function checkRoute(route: Route): void {
     if (isIP(address) === 0 || address.includes('%')) refuse(route, 'a server is not an IP address.')
     if (!Number.isInteger(port) || port < 1 || port > 65_535) refuse(route, 'a server has no valid port.')
   }
+  checkOptions(route)
   if (new Set(route.servers.map((server) => `${server.address} ${server.port}`)).size !== route.servers.length) refuse(route, 'a server is listed twice.')
+}
+
+const HEADER_NAME = /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/
+/** Headers of the connection itself: setting one would break the answer's own framing. */
+const FRAMING = new Set(['connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'keep-alive', 'content-encoding'])
+const isNetwork = (text: string): boolean => {
+  const [address = '', bits = '0', ...rest] = text.split('/')
+  return rest.length === 0 && isIP(address) !== 0 && !address.includes('%') && /^\d{1,3}$/.test(bits) && Number(bits) <= (isIP(address) === 4 ? 32 : 128)
+}
+const isBetween = (value: number, low: number, high: number): boolean => Number.isSafeInteger(value) && value >= low && value <= high
+
+function checkOptions(route: Route): void {
+  const { allowed_addresses = [], basic_auth, body_limit_bytes = 0, request_timeout_ms = 1, response_headers = {} } = route
+  if (!allowed_addresses.every(isNetwork)) refuse(route, 'an allowed address is neither an IP address nor a network.')
+  if (basic_auth && !(/^[A-Za-z0-9+/]{32}$/.test(basic_auth.salt) && /^[0-9A-F]{64}$/.test(basic_auth.digest))) refuse(route, 'its name and password are not in the form that the edge takes.')
+  if (!isBetween(body_limit_bytes, 0, 2 ** 40)) refuse(route, 'its body limit is not a number of bytes.')
+  if (!isBetween(request_timeout_ms, 1, 86_400_000)) refuse(route, 'its time limit is not between a millisecond and a day.')
+  for (const [name, value] of Object.entries(response_headers)) {
+    if (!HEADER_NAME.test(name) || FRAMING.has(name.toLowerCase())) refuse(route, 'one of its headers has a name that cannot be set.')
+    if (!/^[ -~]{0,4096}$/.test(value)) refuse(route, `its header ${name} has characters that a header cannot have.`)
+  }
+}
+
+/** Refuses a challenge that could answer more than the one question it is for. */
+export function checkChallenge({ hostname, token, key_authorization }: Challenge): void {
+  if (!HOSTNAME.test(hostname) || hostname.startsWith('*') || !/^[A-Za-z0-9_-]{1,256}$/.test(token) || !/^[A-Za-z0-9_.-]{1,512}$/.test(key_authorization)) {
+    throw new IngressError('The challenge of the certificate authority cannot be answered: it has characters that the edge does not take.')
+  }
 }
 
 /** Refuses a route that claims a host name of another one: who serves a name must never depend on the order of changes. */

@@ -83,14 +83,16 @@ export function createEdgeContainer({ docker, directory, image, owner_uid }: Edg
       return stripFrames(output)
     },
     async check(paths) {
-      const exec = await container.exec({ Cmd: ['haproxy', '-c', '-q', ...paths.flatMap((path) => ['-f', `/edge/${path}`])], AttachStdout: true, AttachStderr: true })
+      const exec = await container.exec({ Cmd: ['haproxy', '-c', ...paths.flatMap((path) => ['-f', `/edge/${path}`])], AttachStdout: true, AttachStderr: true })
       const stream = await exec.start({})
       const output: Buffer[] = []
       const sink = new PassThrough().on('data', (chunk: Buffer) => output.push(chunk))
       docker.modem.demuxStream(stream, sink, sink)
       await new Promise((resolve, reject) => stream.once('end', resolve).once('error', reject))
-      const { ExitCode } = await exec.inspect()
-      return ExitCode === 0 ? undefined : Buffer.concat(output).toString('utf8')
+      // The stream may end a moment before the engine knows how the command ended.
+      let ended = await exec.inspect()
+      while (ended.Running) ended = await exec.inspect()
+      return ended.ExitCode === 0 ? undefined : Buffer.concat(output).toString('utf8')
     },
     async restart() {
       await container.restart({ t: 1 })

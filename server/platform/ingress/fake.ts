@@ -1,15 +1,23 @@
-import { checkClaims, checkRoute, sortRoutes } from './check.ts'
+import { checkCertificate } from './certificates.ts'
+import { checkChallenge, checkClaims, checkRoute, sortRoutes } from './check.ts'
 import { createFakeProxy } from './fake-proxy.ts'
-import type { Ingress, IngressState, RefusedRoute, Route } from './ingress.ts'
+import type { Certificate, Ingress, IngressState, RefusedRoute, Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
 
 /** One call that changed or asked something, in order. */
 export interface FakeIngressCall { method: keyof Ingress; args: unknown[] }
 
-/** An edge in memory, **for tests only**. It keeps the same promises as the real one; one contract suite checks both. */
+/**
+ * An edge in memory, **for tests only**. It routes as the real one does, and one contract suite checks both; certificates and
+ * the further settings of a route are checked and kept, not acted on.
+ */
 export interface FakeIngress extends Ingress {
   /** The routes as they are now. */
   readonly routes: ReadonlyMap<string, Route>
+  /** The certificates by id. */
+  readonly certificates: ReadonlyMap<string, Certificate>
+  /** The answers to ACME challenges by `<host name>/<token>`. */
+  readonly challenges: ReadonlyMap<string, string>
   readonly calls: readonly FakeIngressCall[]
   /** The next call of this method throws this error and changes nothing. */
   failNext(method: keyof Ingress, message: string): void
@@ -25,6 +33,8 @@ export function createFakeIngress(): FakeIngress {
   let hosts = new Map<string, Route>()
   let refused: RefusedRoute[] = []
   let running = false
+  let certificates = new Map<string, Certificate>()
+  const challenges = new Map<string, string>()
   const calls: FakeIngressCall[] = []
   const failures = new Map<keyof Ingress, string>()
   const held = new Map<string, number>()
@@ -43,6 +53,8 @@ export function createFakeIngress(): FakeIngress {
 
   return {
     get routes() { return routes },
+    get certificates() { return certificates },
+    challenges,
     calls,
     failNext: (method, message) => void failures.set(method, message),
     hold: (address, port, connections) => void held.set(`${address} ${port}`, connections),
@@ -56,6 +68,26 @@ export function createFakeIngress(): FakeIngress {
       const sorted = sortRoutes(state.routes)
       refused = sorted.refused
       replace(sorted.accepted)
+      for (const certificate of state.certificates ?? []) checkCertificate(certificate)
+      if (state.certificates) certificates = new Map(state.certificates.map((certificate) => [certificate.id, certificate]))
+    },
+    async setCertificate(certificate) {
+      called('setCertificate', certificate)
+      checkCertificate(certificate)
+      certificates.set(certificate.id, certificate)
+    },
+    async removeCertificate(certificate_id) {
+      called('removeCertificate', certificate_id)
+      certificates.delete(certificate_id)
+    },
+    async setChallenge(challenge) {
+      called('setChallenge', challenge)
+      checkChallenge(challenge)
+      challenges.set(`${challenge.hostname}/${challenge.token}`, challenge.key_authorization)
+    },
+    async removeChallenge(challenge) {
+      called('removeChallenge', challenge)
+      challenges.delete(`${challenge.hostname}/${challenge.token}`)
     },
     async setRoute(route) {
       called('setRoute', route)

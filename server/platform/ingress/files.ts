@@ -3,14 +3,15 @@ import { dirname, join } from 'node:path'
 
 /** The edge's folder: small text files, each written whole or not at all. */
 export interface EdgeFiles {
-  /** Every file below the configuration, map and page folders, by its path in the folder. */
+  /** Every file of the edge's configuration, by its path in the folder. */
   readAll(): Promise<Map<string, string>>
   /** Puts files in place one by one; each survives a power cut right after. */
   write(files: ReadonlyMap<string, string>): Promise<void>
   remove(paths: Iterable<string>): Promise<void>
+  read(path: string): Promise<string>
 }
 
-const FOLDERS = ['config', 'maps', 'pages']
+const FOLDERS = ['config', 'maps', 'pages', 'certificates']
 const IN_PROGRESS = '.writing'
 
 /** Opens the folder; only Portreeve's own user can look inside. */
@@ -30,6 +31,7 @@ export async function openEdgeFiles(directory: string): Promise<EdgeFiles> {
       }
       return files
     },
+    read: (path) => readFile(join(directory, path), 'utf8'),
     async write(files) {
       await Promise.all([...files].map(([path, text]) => replaceFile(join(directory, path), text)))
     },

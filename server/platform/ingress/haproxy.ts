@@ -2,6 +2,9 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type Docker from 'dockerode'
 import type { Log } from '#server/kernel/log'
+import { createCertificateRuntime } from './certificates.ts'
+import { createCertificateKeeper } from './certificate-keeper.ts'
+import { createChallengeKeeper } from './challenge-keeper.ts'
 import { checkClaims, checkRoute, sortRoutes } from './check.ts'
 import { createEdgeContainer } from './container.ts'
 import { EDGE_IMAGE } from './image.ts'
@@ -9,8 +12,9 @@ import type { Ingress, RefusedRoute, Route } from './ingress.ts'
 import { createEdgeLauncher } from './launch.ts'
 import { createMasterCli } from './master-cli.ts'
 import { createQueue } from './queue.ts'
-import type { EdgeSettings } from './render.ts'
-import { createEdgeRuntime } from './runtime.ts'
+import { mapEntries, type EdgeSettings } from './render.ts'
+import { renderRules } from './rules.ts'
+import { createEdgeRuntime, type RuntimeTarget } from './runtime.ts'
 import { openEdgeStore, type EdgeStore } from './store.ts'
 import { MIN_FREE_BACKENDS, poolSizeFor } from './table.ts'
 import { createTrafficCounter } from './traffic.ts'
@@ -38,12 +42,14 @@ const MAX_RUNTIME_CHANGES = 500
 export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
   const directory = resolve(options.data_directory)
   const owner_uid = process.getuid?.() ?? 0
-  const settings: EdgeSettings = { http_port: options.http_port, ipv6: existsSync('/proc/net/if_inet6'), trusted_proxies: options.trusted_proxies }
+  const settings: EdgeSettings = { http_port: options.http_port, https_port: options.https_port, ipv6: existsSync('/proc/net/if_inet6'), trusted_proxies: options.trusted_proxies }
   const container = createEdgeContainer({ docker: options.docker, directory, image: options.image ?? EDGE_IMAGE, owner_uid })
   const cli = createMasterCli(join(directory, 'run/master.sock'))
   const runtime = createEdgeRuntime(cli)
   const traffic = createTrafficCounter(cli)
-  const launcher = createEdgeLauncher({ container, cli, http_port: options.http_port })
+  const launcher = createEdgeLauncher({ container, cli, ports: { PORTREEVE_HTTP_PORT: options.http_port, PORTREEVE_HTTPS_PORT: options.https_port } })
+  const certificates = createCertificateKeeper(createCertificateRuntime(cli))
+  const challenges = createChallengeKeeper(cli)
   const exclusively = createQueue()
   let opened: EdgeStore | undefined
   let refused: RefusedRoute[] = []
@@ -60,9 +66,12 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
   /** Sets some backends, in the files and then in the running edge. When the edge refuses, both go back to what was. */
   async function change(store: EdgeStore, changes: ReadonlyMap<number, Route | undefined>): Promise<void> {
     const before = new Map([...changes.keys()].map((number) => [number, store.table.routes.get(number)]))
-    const hostnames = [...changes.values(), ...before.values()].flatMap((route) => route?.hostnames ?? [])
-    const target = (backends: ReadonlyMap<number, Route | undefined>) =>
-      ({ backends, hosts: new Map(hostnames.map((hostname) => [hostname, store.table.backendOf(hostname)])) })
+    const keys = entriesOf(before, changes)
+    if ([...changes].some(([number, route]) => String(renderRules(route)) !== String(renderRules(before.get(number))))) return changeByReload(store, changes, store.table.pool_size)
+    const target = (backends: ReadonlyMap<number, Route | undefined>): RuntimeTarget => {
+      const wanted = entriesOf(backends)
+      return { backends, entries: new Map([...keys.keys()].map((key) => [key, wanted.get(key)])) }
+    }
     try {
       await store.put(changes)
       await runtime.sync(target(changes))
@@ -112,7 +121,8 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
       const changes = store.differences(sorted.accepted, pool_size)
       if (changes.size > MAX_RUNTIME_CHANGES || pool_size > store.table.pool_size) await changeByReload(store, changes, pool_size)
       else await change(store, changes)
-      await runtime.sync(store.everything(await runtime.hostnames()))
+      await runtime.sync(store.everything(await runtime.entries()))
+      if (wanted.certificates) await certificates.replace(store, wanted.certificates)
       refused = sorted.refused
       for (const { route_id, message } of refused) options.log.warn(message, { route_id })
     }),
@@ -133,9 +143,18 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
       if (number !== undefined) await change(store, new Map([[number, undefined]]))
     }),
 
+    setCertificate: (certificate) => exclusively(async () => certificates.set(await open(), certificate)),
+    removeCertificate: (certificate_id) => exclusively(async () => certificates.remove(await open(), certificate_id)),
+    setChallenge: (challenge) => exclusively(async () => challenges.set(await open(), challenge)),
+    removeChallenge: (challenge) => exclusively(async () => challenges.remove(await open(), challenge)),
     activeConnections: (address, port) => runtime.activeConnections(address, port),
     traffic: () => exclusively(async () => traffic.collect((await open()).table.routes)),
     status: async () => ({ ...await launcher.status(), refused }),
     close: () => exclusively(async () => undefined),
   }
+}
+
+/** The map entries of routes by `<path> <key>`; later ones win. */
+function entriesOf(...changes: ReadonlyMap<number, Route | undefined>[]): Map<string, string> {
+  return new Map(changes.flatMap((backends) => [...backends].flatMap(([number, route]) => (route ? mapEntries(route, number) : []).map(({ path, key, value }) => [`${path} ${key}`, value] as const))))
 }

@@ -14,6 +14,13 @@ export interface Ingress {
   setRoute(route: Route): Promise<void>
   /** Removes one route; its host names answer 404 from then on. A missing one is fine. */
   removeRoute(route_id: string): Promise<void>
+  /** Sets a certificate (adds or replaces it) for the names it lists; connections that are open keep the one they have. */
+  setCertificate(certificate: Certificate): Promise<void>
+  /** Removes a certificate; its names get the edge's own self-signed one. A missing one is fine. */
+  removeCertificate(certificate_id: string): Promise<void>
+  /** Answers an ACME HTTP-01 challenge by itself, for any name, whether or not an app is behind it, until it is removed. */
+  setChallenge(challenge: Challenge): Promise<void>
+  removeChallenge(challenge: Pick<Challenge, 'hostname' | 'token'>): Promise<void>
   /** Requests and connections that servers no longer in any route still hold: 0 means that they may be stopped. */
   activeConnections(address: string, port: number): Promise<number>
   /** What the edge counted per route since it started. */
@@ -21,7 +28,11 @@ export interface Ingress {
   status(): Promise<IngressStatus>
   close(): Promise<void>
 }
-export interface IngressState { routes: Route[] }
+export interface IngressState {
+  routes: Route[]
+  /** Absent: the certificates stay as they are. */
+  certificates?: Certificate[]
+}
 export interface Route {
   /** Stable: the app's id. */
   id: string
@@ -29,7 +40,32 @@ export interface Route {
   hostnames: string[]
   /** Empty: the route answers 503 with a plain page that says the app is not running. */
   servers: RouteServer[]
+  /** Sends plain HTTP requests to HTTPS with 308. */
+  force_https?: boolean
+  /** Answers every request with a page that says the app is being worked on. */
+  maintenance?: boolean
+  /** Addresses and networks that may ask; everybody else gets 403. */
+  allowed_addresses?: string[]
+  /** Name and password that a client must send, made by `createBasicAuth`. The app does not see them. */
+  basic_auth?: BasicAuth
+  /** A larger body gets 413, one of unstated size 411. */
+  body_limit_bytes?: number
+  /** How long the app may be silent before the client gets 504. */
+  request_timeout_ms?: number
+  /** Set on every answer of the app. `Strict-Transport-Security` is sent over HTTPS only. */
+  response_headers?: Record<string, string>
 }
+/** What the edge compares a client's credentials with; the password cannot be read from it. */
+export interface BasicAuth { salt: string; digest: string }
+export interface Certificate {
+  /** Stable; a renewed certificate keeps it. */
+  id: string
+  /** Lower-case names that it is shown for; `*.example.com` for one label. */
+  names: string[]
+  /** The chain, leaf first, then the private key, each block as PEM with a line break at its end. */
+  pem: string
+}
+export interface Challenge { hostname: string; token: string; key_authorization: string }
 /** Where an instance listens: an IP address, never a name, and a TCP port. */
 export interface RouteServer { address: string; port: number }
 export interface RouteTraffic { route_id: string; requests: number; errors_5xx: number; bytes_in: number; bytes_out: number; sessions: number }

@@ -13,14 +13,18 @@ export interface EdgeLauncher {
 }
 
 const ANSWER_WITHIN_MS = 15_000
+/** How long the engine may take to start again an edge that died just now, e.g. since its former workers still had the ports. */
+const RESTART_WITHIN_MS = 4_000
 const POLL_MS = 25
 
-export function createEdgeLauncher({ container, cli, http_port }: { container: EdgeContainer; cli: MasterCli; http_port: number }): EdgeLauncher {
+export function createEdgeLauncher({ container, cli, ports }: { container: EdgeContainer; cli: MasterCli; ports: Record<string, number> }): EdgeLauncher {
+  /** Throws when another program has one of the ports; the variable that sets the port is named with it. */
   async function refuseTakenPort(): Promise<void> {
-    const owner = await findPortOwner(http_port)
-    if (owner !== undefined) throw portTaken(owner)
+    for (const [variable, port] of Object.entries(ports)) {
+      const owner = await findPortOwner(port)
+      if (owner !== undefined) throw new IngressError(`Port ${port} is in use by ${owner}; free it or set ${variable}.`)
+    }
   }
-  const portTaken = (owner: string) => new IngressError(`Port ${http_port} is in use by ${owner}; free it or set PORTREEVE_HTTP_PORT.`)
 
   async function answers(): Promise<boolean> {
     try {
@@ -34,17 +38,20 @@ export function createEdgeLauncher({ container, cli, http_port }: { container: E
   /** Why the container that should run does not: in words of its user, where its own can be understood. */
   async function explain(): Promise<IngressError> {
     const words = await container.lastWords()
-    if (/address already in use/i.test(words)) return portTaken(await findPortOwner(http_port) ?? 'another program')
+    if (/address already in use/i.test(words)) {
+      const error = await refuseTakenPort().then(() => undefined, (refusal: unknown) => refusal)
+      if (error instanceof IngressError) return error
+    }
     const alert = words.split('\n').findLast((line) => line.includes('[ALERT]'))?.replace(/^\[ALERT\]\s*\(\d+\)\s*:\s*/, '')
     return new IngressError(`The edge does not start${alert ? `: ${alert}` : '; its log says no reason.'}`)
   }
 
   async function waitForAnswer(signal?: AbortSignal): Promise<boolean> {
-    const deadline = performance.now() + ANSWER_WITHIN_MS
-    while (performance.now() < deadline) {
+    const started = performance.now()
+    while (performance.now() < started + ANSWER_WITHIN_MS) {
       if (await answers()) return true
       const { running, restarting } = await container.state()
-      if (!running || restarting) throw await explain()
+      if ((!running || restarting) && performance.now() > started + RESTART_WITHIN_MS) throw await explain()
       await delay(POLL_MS, undefined, { signal })
     }
     return false

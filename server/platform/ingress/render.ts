@@ -1,5 +1,7 @@
 import { renderBase } from './render-base.ts'
+import { CERTIFICATE_LIST, renderCertificateList, type StoredCertificate } from './certificates.ts'
 import type { Route, RouteServer } from './ingress.ts'
+import { renderRules } from './rules.ts'
 
 /** Everything the edge's files are made of. */
 export interface EdgeState {
@@ -8,9 +10,14 @@ export interface EdgeState {
   pool_size: number
   /** The routes by the number of the backend that serves them, from 1. */
   routes: ReadonlyMap<number, Route>
+  /** By path. Their files are put beside, since they are not made here. */
+  certificates?: ReadonlyMap<string, StoredCertificate>
+  /** ACME challenges: host name and path to the answer. */
+  challenges?: ReadonlyMap<string, string>
 }
 export interface EdgeSettings {
   http_port: number
+  https_port: number
   /** Also listen on IPv6. */
   ipv6: boolean
   /** Addresses and networks whose forwarding headers are believed. */
@@ -23,6 +30,10 @@ export const SHARD_SIZE = 64
 export const EDGE_ROOT = '/edge'
 export const HOSTS_MAP = 'maps/hosts.map'
 export const WILDCARDS_MAP = 'maps/wildcards.map'
+export const FORCE_HTTPS_MAP = 'maps/force-https.map'
+export const MAINTENANCE_MAP = 'maps/maintenance.map'
+export const CHALLENGES_MAP = 'maps/challenges.map'
+export const ROUTE_MAPS = [HOSTS_MAP, WILDCARDS_MAP, FORCE_HTTPS_MAP, MAINTENANCE_MAP]
 
 /** The name of a backend: a number, because a backend outlives the route that it serves. */
 export const backendName = (number: number): string => `b${String(number).padStart(5, '0')}`
@@ -58,6 +69,8 @@ export function renderIngress(state: EdgeState): Map<string, string> {
   const files = renderBase(state.settings)
   for (let shard = 0; shard * SHARD_SIZE < state.pool_size; shard++) files.set(shardPath(shard), renderShard(shard, state))
   for (const [path, text] of renderMaps(state.routes)) files.set(path, text)
+  files.set(CHALLENGES_MAP, renderChallenges(state.challenges ?? new Map()))
+  files.set(CERTIFICATE_LIST, renderCertificateList(state.certificates?.values() ?? []))
   return files
 }
 
@@ -69,6 +82,7 @@ export function renderShard(shard: number, state: Pick<EdgeState, 'pool_size' | 
     const route = state.routes.get(number)
     if (route) text += `# ${JSON.stringify(route)}\n`
     text += `backend ${backendName(number)} from app\n`
+    for (const line of renderRules(route)) text += `${line}\n`
     for (const [name, server] of serversOf(route)) text += `  server ${name} ${server.line}\n`
   }
   return text
@@ -90,17 +104,26 @@ export function parseShard(text: string): { backends: number; routes: Map<number
   return { backends, routes }
 }
 
-/** Host name to backend, whole names and wildcards apart. */
-export function hostEntries(route: Route, number: number): { path: string; key: string; value: string }[] {
-  return route.hostnames.map((hostname) => hostname.startsWith('*.')
-    ? { path: WILDCARDS_MAP, key: hostname.slice(2), value: backendName(number) }
-    : { path: HOSTS_MAP, key: hostname, value: backendName(number) })
+/** An entry of a map that the edge looks things up in. */
+export interface MapEntry { path: string; key: string; value: string }
+
+/** Host name to backend, whole names and wildcards apart, and what is looked up by backend. */
+export function mapEntries(route: Route, number: number): MapEntry[] {
+  const value = backendName(number)
+  const entries: MapEntry[] = route.hostnames.map((hostname) => hostname.startsWith('*.')
+    ? { path: WILDCARDS_MAP, key: hostname.slice(2), value }
+    : { path: HOSTS_MAP, key: hostname, value })
+  if (route.force_https) entries.push({ path: FORCE_HTTPS_MAP, key: value, value: 'yes' })
+  if (route.maintenance) entries.push({ path: MAINTENANCE_MAP, key: value, value: 'yes' })
+  return entries
 }
 
+export const renderChallenges = (challenges: ReadonlyMap<string, string>): string => [...challenges].map(([key, answer]) => `${key} ${answer}\n`).join('')
+
 export function renderMaps(routes: ReadonlyMap<number, Route>): Map<string, string> {
-  const texts = new Map([[HOSTS_MAP, ''], [WILDCARDS_MAP, '']])
+  const texts = new Map(ROUTE_MAPS.map((path) => [path, '']))
   for (const [number, route] of routes) {
-    for (const { path, key, value } of hostEntries(route, number)) texts.set(path, `${texts.get(path) ?? ''}${key} ${value}\n`)
+    for (const { path, key, value } of mapEntries(route, number)) texts.set(path, `${texts.get(path) ?? ''}${key} ${value}\n`)
   }
   return texts
 }

@@ -1,21 +1,21 @@
 import type { MasterCli } from './master-cli.ts'
 import type { Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
-import { backendName, EDGE_ROOT, HOSTS_MAP, serversOf, WILDCARDS_MAP } from './render.ts'
+import { backendName, EDGE_ROOT, ROUTE_MAPS, serversOf } from './render.ts'
 import { parseMap, parseServers, parseStatistics, type RunningServer } from './statistics.ts'
 
-/** What should run: the routes of some backends, and for some host names the backend that serves them. */
+/** What should run: the routes of some backends, and some entries of maps by `<path> <key>`; those without a value should not be there. */
 export interface RuntimeTarget {
   backends: ReadonlyMap<number, Route | undefined>
-  hosts: ReadonlyMap<string, number | undefined>
+  entries: ReadonlyMap<string, string | undefined>
 }
 
 /** Changes the running edge without a reload. */
 export interface EdgeRuntime {
   /** Makes the running process equal to the target, by what it says itself that it runs. */
   sync(target: RuntimeTarget): Promise<void>
-  /** Every host name that the running process knows. */
-  hostnames(): Promise<string[]>
+  /** Every entry that the running process has in the maps of routes. */
+  entries(): Promise<string[]>
   activeConnections(address: string, port: number): Promise<number>
 }
 
@@ -33,38 +33,36 @@ export function createEdgeRuntime(cli: MasterCli): EdgeRuntime {
     return parseServers(outputs)
   }
 
-  async function readHosts(target: RuntimeTarget): Promise<Map<string, string>> {
+  async function readMaps(): Promise<Map<string, string>> {
     const known = new Map<string, string>()
-    if (target.hosts.size > MANY) {
-      for (const [hostname, backend] of parseMap(await cli.run([`show map ${EDGE_ROOT}/${HOSTS_MAP}`]))) known.set(hostname, backend)
-      for (const [parent, backend] of parseMap(await cli.run([`show map ${EDGE_ROOT}/${WILDCARDS_MAP}`]))) known.set(`*.${parent}`, backend)
-      return known
-    }
-    const hostnames = [...target.hosts.keys()]
-    if (hostnames.length === 0) return known
-    const answers = (await cli.run(hostnames.map((hostname) => `get map ${mapKey(hostname)}`))).split('\n').filter((line) => line.startsWith('type='))
-    if (answers.length !== hostnames.length) throw new IngressError('The edge gave an answer that cannot be read.')
-    for (const [index, hostname] of hostnames.entries()) {
-      const backend = /found=yes.* value="([^"]*)"/.exec(answers[index] ?? '')?.[1]
-      if (backend !== undefined) known.set(hostname, backend)
+    for (const path of ROUTE_MAPS) for (const [key, value] of parseMap(await cli.run([`show map ${EDGE_ROOT}/${path}`]))) known.set(`${path} ${key}`, value)
+    return known
+  }
+
+  async function readEntries(target: RuntimeTarget): Promise<Map<string, string>> {
+    if (target.entries.size > MANY) return readMaps()
+    const known = new Map<string, string>()
+    const wanted = [...target.entries.keys()]
+    if (wanted.length === 0) return known
+    const answers = (await cli.run(wanted.map((entry) => `get map ${EDGE_ROOT}/${entry}`))).split('\n').filter((line) => line.startsWith('type='))
+    if (answers.length !== wanted.length) throw new IngressError('The edge gave an answer that cannot be read.')
+    for (const [index, entry] of wanted.entries()) {
+      const value = /found=yes.* value="([^"]*)"/.exec(answers[index] ?? '')?.[1]
+      if (value !== undefined) known.set(entry, value)
     }
     return known
   }
 
   return {
     async sync(target) {
-      const [servers, hosts] = [await readServers(target), await readHosts(target)]
-      const commands = [...openServers(target, servers), ...changeHosts(target, hosts), ...retireServers(target, servers)]
+      const [servers, entries] = [await readServers(target), await readEntries(target)]
+      const commands = [...openServers(target, servers), ...changeEntries(target, entries), ...retireServers(target, servers)]
       if (commands.length === 0) return
       places.clear()
       const complaint = complaintIn(await cli.run(commands))
       if (complaint !== undefined) throw new IngressError(`The edge refused a change: ${complaint}`)
     },
-    async hostnames() {
-      const whole = parseMap(await cli.run([`show map ${EDGE_ROOT}/${HOSTS_MAP}`]))
-      const wildcards = parseMap(await cli.run([`show map ${EDGE_ROOT}/${WILDCARDS_MAP}`]))
-      return [...whole.keys(), ...[...wildcards.keys()].map((parent) => `*.${parent}`)]
-    },
+    entries: async () => [...(await readMaps()).keys()],
     async activeConnections(address, port) {
       let active = 0
       for (const { pid } of await cli.workers()) {
@@ -81,10 +79,6 @@ export function createEdgeRuntime(cli: MasterCli): EdgeRuntime {
   }
 }
 
-function mapKey(hostname: string): string {
-  return hostname.startsWith('*.') ? `${EDGE_ROOT}/${WILDCARDS_MAP} ${hostname.slice(2)}` : `${EDGE_ROOT}/${HOSTS_MAP} ${hostname}`
-}
-
 /** New servers come before names point to them and before old ones go, so that there is no moment without one. */
 function openServers(target: RuntimeTarget, running: RunningServer[]): string[] {
   const states = new Map(running.map((server) => [`${server.backend}/${server.name}`, server.enabled]))
@@ -96,12 +90,12 @@ function openServers(target: RuntimeTarget, running: RunningServer[]): string[] 
   }))
 }
 
-function changeHosts(target: RuntimeTarget, known: ReadonlyMap<string, string>): string[] {
-  return [...target.hosts].flatMap(([hostname, number]) => {
-    const [now, wanted] = [known.get(hostname), number === undefined ? undefined : backendName(number)]
+function changeEntries(target: RuntimeTarget, known: ReadonlyMap<string, string>): string[] {
+  return [...target.entries].flatMap(([entry, wanted]) => {
+    const now = known.get(entry)
     if (now === wanted) return []
-    if (wanted === undefined) return [`del map ${mapKey(hostname)}`]
-    return [`${now === undefined ? 'add' : 'set'} map ${mapKey(hostname)} ${wanted}`]
+    if (wanted === undefined) return [`del map ${EDGE_ROOT}/${entry}`]
+    return [`${now === undefined ? 'add' : 'set'} map ${EDGE_ROOT}/${entry} ${wanted}`]
   })
 }
 

@@ -1,9 +1,11 @@
 import { blame } from './blame.ts'
+import { CERTIFICATE_LIST, DEFAULT_CERTIFICATE, parseCertificateList, renderCertificateList, type StoredCertificate } from './certificates.ts'
 import { openEdgeFiles } from './files.ts'
 import type { Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
-import { parseShard, renderIngress, renderMaps, renderShard, SHARD_SIZE, shardOf, shardPath, type EdgeSettings } from './render.ts'
+import { CHALLENGES_MAP, mapEntries, parseShard, renderChallenges, renderIngress, renderMaps, renderShard, SHARD_SIZE, shardOf, shardPath, type EdgeSettings, type EdgeState } from './render.ts'
 import type { RuntimeTarget } from './runtime.ts'
+import { createSelfSigned } from './self-signed.ts'
 import { createRouteTable, type RouteTable } from './table.ts'
 
 /** The edge's files and the table of routes they were made from; the two are always equal. */
@@ -17,11 +19,21 @@ export interface EdgeStore {
   put(changes: ReadonlyMap<number, Route | undefined>, pool_size?: number): Promise<void>
   /** Asks the edge whether it would load these changes; throws an error that names the route when not. Nothing is changed. */
   rehearse(changes: ReadonlyMap<number, Route | undefined>, pool_size: number): Promise<void>
-  /** The whole table as what should run; host names that only the edge knows are to go. */
-  everything(running_hostnames: string[]): RuntimeTarget
+  /** The whole table as what should run; entries that only the edge knows are to go. */
+  everything(running_entries: string[]): RuntimeTarget
+  /** By path. */
+  readonly certificates: ReadonlyMap<string, StoredCertificate>
+  /** Puts these certificates on disk in place of those known, with the PEMs of the new ones by path. Files of the old ones stay until `forget`. */
+  putCertificates(certificates: StoredCertificate[], pems: ReadonlyMap<string, string>): Promise<void>
+  forgetCertificates(paths: Iterable<string>): Promise<void>
+  readPem(path: string): Promise<string>
+  readonly challenges: ReadonlyMap<string, string>
+  putChallenge(key: string, answer: string | undefined): Promise<void>
   /** The edge's complaint about the files, as an error for a user. */
   refusal(complaint: string): IngressError
 }
+
+const DEFAULT_CERTIFICATE_DAYS = 3_650
 
 /** Reads the folder; on the very first call the files of an edge without routes are put there. */
 export async function openEdgeStore({ directory, settings, check }: {
@@ -32,9 +44,13 @@ export async function openEdgeStore({ directory, settings, check }: {
   const files = await openEdgeFiles(directory)
   const found = await files.readAll()
   const table = readTable(found)
-  const texts = renderIngress({ settings, pool_size: table.pool_size, routes: table.routes })
+  let certificates = new Map(parseCertificateList(found.get(CERTIFICATE_LIST) ?? '').filter(({ path }) => found.has(path)).map((certificate) => [certificate.path, certificate]))
+  const challenges = new Map((found.get(CHALLENGES_MAP) ?? '').split('\n').filter(Boolean).map((line) => line.split(' ') as [string, string]))
+  const state = (): EdgeState => ({ settings, pool_size: table.pool_size, routes: table.routes, certificates, challenges })
+  const texts = renderIngress(state())
+  if (!found.has(DEFAULT_CERTIFICATE)) texts.set(DEFAULT_CERTIFICATE, createSelfSigned(['portreeve.invalid'], new Date(), DEFAULT_CERTIFICATE_DAYS))
   const changed = new Map([...texts].filter(([path, text]) => found.get(path) !== text))
-  const obsolete = [...found.keys()].filter((path) => !texts.has(path))
+  const obsolete = [...found.keys()].filter((path) => !texts.has(path) && path !== DEFAULT_CERTIFICATE && !certificates.has(path))
   await files.write(changed)
   await files.remove(obsolete)
 
@@ -49,7 +65,8 @@ export async function openEdgeStore({ directory, settings, check }: {
     const [smaller, larger] = [Math.min(pool_size, table.pool_size), Math.max(pool_size, table.pool_size)]
     for (let shard = shardOf(smaller + 1); shard * SHARD_SIZE < larger; shard++) shards.add(shard)
     const result = new Map([...shards].map((shard) => [shardPath(shard), renderShard(shard, { pool_size, routes })]))
-    const named = [...changes].some(([number, route]) => String(route?.hostnames) !== String(table.routes.get(number)?.hostnames))
+    const entries = (route: Route | undefined, number: number) => JSON.stringify(route ? mapEntries(route, number) : [])
+    const named = [...changes].some(([number, route]) => entries(route, number) !== entries(table.routes.get(number), number))
     if (named) for (const [path, text] of renderMaps(routes)) result.set(path, text)
     return result
   }
@@ -82,13 +99,28 @@ export async function openEdgeStore({ directory, settings, check }: {
       await files.remove(candidates.keys())
       if (complaint !== undefined) throw refusal(complaint, candidates)
     },
-    everything(running_hostnames) {
+    everything(running_entries) {
       const backends = new Map<number, Route | undefined>()
+      const entries = new Map<string, string | undefined>(running_entries.map((entry) => [entry, undefined]))
       for (let number = 1; number <= table.pool_size; number++) backends.set(number, table.routes.get(number))
-      const hostnames = new Set([...running_hostnames, ...[...table.routes.values()].flatMap((route) => route.hostnames)])
-      return { backends, hosts: new Map([...hostnames].map((hostname) => [hostname, table.backendOf(hostname)])) }
+      for (const [number, route] of table.routes) for (const { path, key, value } of mapEntries(route, number)) entries.set(`${path} ${key}`, value)
+      return { backends, entries }
     },
-    refusal: (complaint) => refusal(complaint, renderIngress({ settings, pool_size: table.pool_size, routes: table.routes })),
+    get certificates() { return certificates },
+    async putCertificates(next, pems) {
+      await files.write(pems)
+      certificates = new Map(next.map((certificate) => [certificate.path, certificate]))
+      await files.write(new Map([[CERTIFICATE_LIST, renderCertificateList(certificates.values())]]))
+    },
+    forgetCertificates: (paths) => files.remove(paths),
+    readPem: (path) => files.read(path),
+    challenges,
+    async putChallenge(key, answer) {
+      if (answer === undefined) challenges.delete(key)
+      else challenges.set(key, answer)
+      await files.write(new Map([[CHALLENGES_MAP, renderChallenges(challenges)]]))
+    },
+    refusal: (complaint) => refusal(complaint, renderIngress(state())),
   }
 }
 

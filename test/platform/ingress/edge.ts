@@ -16,6 +16,7 @@ export const docker = new Docker()
 export interface TestEdge {
   ingress: Ingress
   edge: Address
+  https: Address
   container: EdgeContainer
   directory: string
   /** Another Portreeve process on the same folder, as after a restart. */
@@ -42,6 +43,7 @@ export async function openTestEdge({ folder = '', ...options }: Partial<HaproxyI
   return {
     ingress: createHaproxyIngress(base),
     edge: { host: '127.0.0.1', port: base.http_port },
+    https: { host: '127.0.0.1', port: base.https_port },
     container,
     directory,
     reopen: (changes) => createHaproxyIngress({ ...base, ...changes }),
