@@ -49,9 +49,7 @@ export function createTraceReader(onLog: (line: BuildLogLine) => void, now: () =
       step.announced = true
       onLog({ stream: 'system', text: `${clampMessage(name)}${vertex.cached ? ' (cached)' : ''}` })
     }
-    if (vertex.started && !vertex.completed && isRunStep(name)) {
-      if (!running.has(vertex.digest)) running.set(vertex.digest, now())
-    }
+    if (vertex.started && !vertex.completed && isRunStep(name) && !running.has(vertex.digest)) running.set(vertex.digest, now())
     if (!vertex.completed) return
     running.delete(vertex.digest)
     step.stdout.end()
@@ -79,9 +77,6 @@ export function createTraceReader(onLog: (line: BuildLogLine) => void, now: () =
       }
     },
     get failed() { return failed },
-    runningFor(now_ms) {
-      const since = Math.min(...running.values())
-      return running.size === 0 ? 0 : now_ms - since
-    },
+    runningFor: (now_ms) => (running.size === 0 ? 0 : now_ms - Math.min(...running.values())),
   }
 }

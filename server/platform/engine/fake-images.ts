@@ -39,6 +39,27 @@ function buildFailure(kind: Exclude<FakeBehaviour['build'], undefined | 'hang'>)
   }
 }
 
+/** Goes through the motions of a build as the behaviour says; throws when it is meant to go wrong. */
+async function pretendBuild(behaviour: FakeBehaviour, spec: BuildSpec, signal: AbortSignal): Promise<void> {
+  const steps = spec.dockerfile.split('\n').filter((line) => line.trim() && !line.startsWith('#'))
+  for (const [index, line] of steps.entries()) spec.onLog({ stream: 'system', text: `[${index + 1}/${steps.length}] ${line}` })
+  for (const text of behaviour.build_log ?? []) spec.onLog({ stream: 'stdout', text })
+  const hangs = behaviour.build === 'hang'
+  const aborted = await pause(hangs ? spec.limits.timeout_ms : (behaviour.build_duration_ms ?? 0), signal)
+  if (aborted) throw new EngineError('aborted', 'The build was cancelled.')
+  if (hangs) throw buildFailure('timeout')
+  if (behaviour.build && behaviour.build !== 'hang') throw buildFailure(behaviour.build)
+}
+
+async function pretendPull(behaviour: FakeBehaviour, reference: string, options: PullOptions, signal: AbortSignal): Promise<void> {
+  if (behaviour.pull === 'hang') await pause(600_000, signal)
+  if (signal.aborted) throw new EngineError('aborted', 'The pull was cancelled.')
+  if (behaviour.pull === 'missing') throw new EngineError('image_not_found', `The image ${reference} does not exist.`)
+  if (behaviour.pull === 'denied') throw new EngineError('image_denied', `The registry refused access to the image ${reference}.`)
+  if (behaviour.pull === 'unavailable') throw new EngineError('unavailable', 'The container engine does not answer.')
+  options.onLog({ stream: 'system', text: `Pulled ${reference}` })
+}
+
 /** The images of the fake engine, by tag and id. */
 export function createFakeImages(behaviours: { match: FakeMatch; behaviour: FakeBehaviour }[]) {
   const stored: FakeImage[] = []
@@ -71,25 +92,13 @@ export function createFakeImages(behaviours: { match: FakeMatch; behaviour: Fake
   async function build(spec: BuildSpec, signal: AbortSignal): Promise<Image> {
     const subject = { reference: spec.tag, dockerfile: spec.dockerfile, labels: spec.labels }
     const behaviour = behaviourFor(subject)
-    const steps = spec.dockerfile.split('\n').filter((line) => line.trim() && !line.startsWith('#'))
-    for (const [index, line] of steps.entries()) spec.onLog({ stream: 'system', text: `[${index + 1}/${steps.length}] ${line}` })
-    for (const text of behaviour.build_log ?? []) spec.onLog({ stream: 'stdout', text })
-    const hangs = behaviour.build === 'hang'
-    const aborted = await pause(hangs ? spec.limits.timeout_ms : (behaviour.build_duration_ms ?? 0), signal)
-    if (aborted) throw new EngineError('aborted', 'The build was cancelled.')
-    if (hangs) throw buildFailure('timeout')
-    if (behaviour.build && behaviour.build !== 'hang') throw buildFailure(behaviour.build)
+    await pretendBuild(behaviour, spec, signal)
     return store(contentId(spec), subject, behaviour.exposed_ports ?? exposedPorts(spec.dockerfile))
   }
 
   async function pull(reference: string, options: PullOptions, signal: AbortSignal): Promise<Image> {
     const behaviour = behaviourFor({ reference, dockerfile: '', labels: {} })
-    if (behaviour.pull === 'hang') await pause(600_000, signal)
-    if (signal.aborted) throw new EngineError('aborted', 'The pull was cancelled.')
-    if (behaviour.pull === 'missing') throw new EngineError('image_not_found', `The image ${reference} does not exist.`)
-    if (behaviour.pull === 'denied') throw new EngineError('image_denied', `The registry refused access to the image ${reference}.`)
-    if (behaviour.pull === 'unavailable') throw new EngineError('unavailable', 'The container engine does not answer.')
-    options.onLog({ stream: 'system', text: `Pulled ${reference}` })
+    await pretendPull(behaviour, reference, options, signal)
     return add(reference, { exposed_ports: behaviour.exposed_ports })
   }
 

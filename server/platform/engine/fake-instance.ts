@@ -46,7 +46,7 @@ export function printLine(instance: FakeInstance, text: string, stream: LogLine[
 }
 
 /** Opens the instance's HTTP server on the port in `PORT`, the image's first exposed port or 3000. */
-export async function listen(instance: FakeInstance, behaviour: FakeBehaviour): Promise<void> {
+export async function openServer(instance: FakeInstance, behaviour: FakeBehaviour): Promise<void> {
   const port = Number(instance.spec.env.PORT ?? behaviour.exposed_ports?.[0] ?? 3000)
   const server = createServer((request, response) => {
     if (behaviour.respond) return behaviour.respond(request, response, instance.record)

@@ -1,9 +1,9 @@
 import type { Engine, Instance, Labels } from './engine.ts'
 import { EngineError } from './engine.ts'
 import type { FakeBehaviour, FakeMatch } from './fake-behaviour.ts'
-import { createFakeImages } from './fake-images.ts'
+import { createFakeImages, type FakeImages } from './fake-images.ts'
 import { followLog, printLine, silence } from './fake-instance.ts'
-import { createFakeInstances } from './fake-instances.ts'
+import { carries, createFakeInstances, type FakeInstances } from './fake-instances.ts'
 import { runFake } from './fake-run.ts'
 import { clampMessage } from './messages.ts'
 
@@ -35,38 +35,56 @@ export interface FakeEngine extends Engine {
   networks(): string[]
 }
 
+interface State {
+  calls: FakeCall[]
+  networks: Map<string, Labels>
+  behaviours: { match: FakeMatch; behaviour: FakeBehaviour }[]
+  images: FakeImages
+  instances: FakeInstances
+  unavailable: boolean
+  /** Records the call and refuses it while the engine is meant to be away. */
+  called(method: keyof Engine, ...args: unknown[]): void
+}
+
 /** Creates an empty fake engine. Call `close()` at the end of the test: it stops the instances' servers. */
 export function createFakeEngine(): FakeEngine {
-  const calls: FakeCall[] = []
   const networks = new Map<string, Labels>()
-  const behaviours: { match: FakeMatch; behaviour: FakeBehaviour }[] = []
-  let unavailable = false
+  const behaviours: State['behaviours'] = []
   const images = createFakeImages(behaviours)
-  const instances = createFakeInstances(images, networks)
-
-  /** Records the call and refuses it while the engine is meant to be away. */
-  function called(method: keyof Engine, ...args: unknown[]): void {
-    calls.push({ method, args: args.filter((arg) => !(arg instanceof AbortSignal)) })
-    if (unavailable) throw new EngineError('unavailable', 'The container engine does not answer.', 'Start the container engine, then try again.')
+  const state: State = {
+    calls: [], networks, behaviours, images, instances: createFakeInstances(images, networks), unavailable: false,
+    called(method, ...args) {
+      state.calls.push({ method, args: args.filter((arg) => !(arg instanceof AbortSignal)) })
+      if (state.unavailable) throw new EngineError('unavailable', 'The container engine does not answer.', 'Start the container engine, then try again.')
+    },
   }
+  return { ...controls(state), ...hostCalls(state), ...imageCalls(state), ...releaseCalls(state), ...watchCalls(state) }
+}
 
+/** What a test does to the engine. */
+function controls(state: State): Omit<FakeEngine, keyof Engine> {
+  const { instances, networks, behaviours } = state
   return {
-    calls,
+    calls: state.calls,
     behave(match, behaviour) {
       const known = behaviours.find((entry) => entry.match === match)
       if (known) known.behaviour = behaviour
       else behaviours.unshift({ match, behaviour })
     },
-    addImage: (reference, image) => void images.add(reference, image),
+    addImage: (reference, image) => void state.images.add(reference, image),
     crash: (id, exit_code = 1, oom_killed = false) => instances.die(instances.get(id), exit_code, oom_killed),
     vanish: (id) => instances.destroy(instances.get(id)),
     print: (id, text, stream) => printLine(instances.get(id), text, stream),
     networks: () => [...networks.keys()],
     setUnavailable(value) {
-      unavailable = value
+      state.unavailable = value
       if (value) instances.endEvents(new EngineError('unavailable', 'The container engine went away.'))
     },
+  }
+}
 
+function hostCalls({ called, networks, instances }: State): Pick<Engine, 'version' | 'ensureNetwork' | 'removeNetwork' | 'removeLabelled' | 'close'> {
+  return {
     async version() {
       called('version')
       return { version: 'fake', api_version: '1.41', os: 'linux', arch: 'amd64', cpus: 2, memory_bytes: 4 * 1024 ** 3, buildkit: true }
@@ -77,11 +95,23 @@ export function createFakeEngine(): FakeEngine {
     },
     async removeNetwork(name) {
       called('removeNetwork', name)
-      if (instances.all().some(({ spec }) => spec.network === name)) {
-        throw new EngineError('conflict', `The network ${clampMessage(name)} is still in use.`)
-      }
+      if (instances.all().some(({ spec }) => spec.network === name)) throw new EngineError('conflict', `The network ${clampMessage(name)} is still in use.`)
       networks.delete(name)
     },
+    async removeLabelled(labels) {
+      called('removeLabelled', labels)
+      for (const instance of instances.all()) if (carries(instance, labels)) instances.destroy(instance)
+      for (const [name, own] of networks) if (Object.entries(labels).every(([key, value]) => own[key] === value)) networks.delete(name)
+    },
+    async close() {
+      for (const instance of instances.all()) silence(instance)
+      instances.endEvents()
+    },
+  }
+}
+
+function imageCalls({ called, images, instances }: State): Pick<Engine, 'buildImage' | 'pullImage' | 'findImage' | 'listImages' | 'removeImage'> {
+  return {
     async buildImage(spec, signal) {
       called('buildImage', spec)
       return images.build(spec, signal)
@@ -105,28 +135,39 @@ export function createFakeEngine(): FakeEngine {
       images.remove(reference)
       return true
     },
+  }
+}
+
+function releaseCalls({ called, images, instances }: State): Pick<Engine, 'ensureRelease' | 'superviseRelease' | 'removeRelease' | 'instances' | 'runOnce'> {
+  const ofRelease = (release_id: string) => instances.all().filter(({ spec }) => spec.release_id === release_id)
+  return {
     async ensureRelease(spec, signal) {
       called('ensureRelease', spec)
-      signal.throwIfAborted()
+      if (signal.aborted) throw new EngineError('aborted', 'Starting the release was cancelled.')
       return instances.ensure(spec)
     },
     async superviseRelease(release_id, supervised) {
       called('superviseRelease', release_id, supervised)
-      for (const instance of instances.all()) if (instance.spec.release_id === release_id) instance.supervised = supervised
+      for (const instance of ofRelease(release_id)) instance.supervised = supervised
     },
     async removeRelease(release_id, grace_s) {
       called('removeRelease', release_id, grace_s)
-      for (const instance of instances.all()) if (instance.spec.release_id === release_id) instances.destroy(instance)
+      for (const instance of ofRelease(release_id)) instances.destroy(instance)
     },
     async instances(filter) {
       called('instances', filter)
-      return instances.all().map(({ record }) => record).filter((record) => Object.entries(filter).every(
-        ([key, value]) => value === undefined || record[key as keyof Instance] === value)).map((record) => ({ ...record }))
+      const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
+      return instances.all().map(({ record }) => ({ ...record })).filter((record) => wanted.every(([key, value]) => record[key as keyof Instance] === value))
     },
     async runOnce(spec, signal) {
       called('runOnce', spec)
       return runFake(images.behaviourOf(spec.image), spec, signal)
     },
+  }
+}
+
+function watchCalls({ called, instances }: State): Pick<Engine, 'logs' | 'stats' | 'events'> {
+  return {
     async *logs(instance_id, options, signal) {
       called('logs', instance_id, options)
       const instance = instances.get(instance_id)
@@ -149,15 +190,6 @@ export function createFakeEngine(): FakeEngine {
     events(signal) {
       called('events')
       return instances.events(signal)
-    },
-    async removeLabelled(labels) {
-      called('removeLabelled', labels)
-      for (const instance of instances.all()) if (instances.carries(instance, labels)) instances.destroy(instance)
-      for (const [name, own] of networks) if (Object.entries(labels).every(([key, value]) => own[key] === value)) networks.delete(name)
-    },
-    async close() {
-      for (const instance of instances.all()) silence(instance)
-      instances.endEvents()
     },
   }
 }

@@ -10,89 +10,91 @@ import { INIT_EXIT_CODES, initError, startError } from './start-failure.ts'
 const PARALLEL_STARTS = 4
 const ADDRESS_ATTEMPTS = 8
 
+interface Host { containers: Containers; addresses: Addresses; logs: Engine['logs'] }
+
 /** Groups of replicas: made, adopted, supervised and removed as one. */
 export function createReleases(containers: Containers, addresses: Addresses, logs: Engine['logs']) {
-  /** Throws when the container ended at once because its program cannot be run; other exits are the caller's to judge. */
-  async function explainExit(id: string, signal: AbortSignal): Promise<void> {
-    for await (const line of logs(id, { tail: 5 }, signal)) {
-      const failure = initError(line.text)
-      if (failure) throw failure
-    }
-  }
-
-  /** Creates the container of one index with a fixed address; removes what a crashed attempt left half-done under its name. */
-  async function create(spec: ReleaseSpec, index: number, refused: ReadonlySet<string>, signal: AbortSignal): Promise<ContainerInfo> {
-    const name = `${spec.release_id}-${index}`
-    const labels = { index: String(index), spec: specFingerprint(containers.scope, spec) }
-    const address = await addresses.reserve(spec.network, name, refused)
-    const body = containerBody(containers.scope, spec, { labels, address })
-    try {
-      const id = await containers.create(name, body, signal).catch(async (error: unknown) => {
-        if (!(error instanceof EngineError && error.code === 'conflict')) throw startError(error)
-        const known = await containers.find(name)
-        if (known && !containers.scope.owns(known.Config.Labels)) throw new EngineError('conflict', `A container named ${name} exists that Portreeve did not make.`, 'Remove or rename it.')
-        if (known && adoptable(containers, known, spec)) return known.Id
-        if (known) await containers.remove(known.Id)
-        return containers.create(name, body, signal)
-      })
-      return await existing(containers, id)
-    } finally {
-      addresses.release(spec.network, address)
-    }
-  }
-
-  async function ensureOne(spec: ReleaseSpec, index: number, known: ContainerInfo | undefined, signal: AbortSignal): Promise<Instance> {
-    let current = known
-    if (current && !adoptable(containers, current, spec)) {
-      await containers.remove(current.Id)
-      current = undefined
-    }
-    const refused = new Set<string>()
-    for (let attempt = 1; ; attempt++) {
-      if (signal.aborted) throw aborted('Starting the release')
-      current ??= await create(spec, index, refused, signal)
-      if (current.State.Running) return toInstance(current)
-      try {
-        await containers.start(current.Id, signal)
-        const started = await existing(containers, current.Id)
-        if (!started.State.Running && INIT_EXIT_CODES.includes(started.State.ExitCode)) await explainExit(started.Id, signal)
-        return toInstance(started)
-      } catch (error) {
-        const address = Object.values(current.NetworkSettings.Networks ?? {})[0]?.IPAMConfig?.IPv4Address
-        if (attempt >= ADDRESS_ATTEMPTS || !saysAddressTaken(error)) throw startError(error)
-        if (address) refused.add(address)
-        await containers.remove(current.Id)
-        current = undefined
-      }
-    }
-  }
-
-  /** Containers of a release by index; of two with one index, the first is kept. */
-  async function members(release_id: string): Promise<ContainerInfo[]> {
-    const listed = await containers.list({ release: release_id }, [INDEX_LABEL])
-    const found = await eachLimited(listed, PARALLEL_STARTS, ({ Id }) => containers.find(Id))
-    return found.filter((info) => info !== undefined)
-  }
+  const host = { containers, addresses, logs }
+  const members = (release_id: string, labels: string[] = []) => containers.list({ release: release_id }, labels)
 
   return {
     async ensure(spec: ReleaseSpec, signal: AbortSignal): Promise<Instance[]> {
       if (signal.aborted) throw aborted('Starting the release')
-      const known = await members(spec.release_id)
-      const indexOf = (info: ContainerInfo) => Number(ownLabel(info.Config.Labels, 'index'))
+      const listed = await members(spec.release_id, [INDEX_LABEL])
+      const known = (await eachLimited(listed, PARALLEL_STARTS, ({ Id }) => containers.find(Id))).filter((info) => info !== undefined)
       const extra = known.filter((info) => !(indexOf(info) < spec.replicas))
       await eachLimited(extra, PARALLEL_STARTS, (info) => retire(containers, info.Id, spec.stop_grace_s))
       const indexes = Array.from({ length: spec.replicas }, (_, index) => index)
-      return eachLimited(indexes, PARALLEL_STARTS, (index) => ensureOne(spec, index, known.find((info) => indexOf(info) === index), signal))
+      return eachLimited(indexes, PARALLEL_STARTS, (index) => ensureOne(host, { spec, index, known: known.find((info) => indexOf(info) === index) }, signal))
     },
     async supervise(release_id: string, supervised: boolean): Promise<void> {
-      const listed = await containers.list({ release: release_id }, [INDEX_LABEL])
+      const listed = await members(release_id, [INDEX_LABEL])
       await eachLimited(listed, PARALLEL_STARTS, ({ Id }) => containers.setRestartPolicy(Id, supervised ? 'unless-stopped' : 'no'))
     },
     /** All replicas stop at once: the grace is waited for once, not once per replica. */
     async remove(release_id: string, grace_s: number): Promise<void> {
-      const listed = await containers.list({ release: release_id })
+      const listed = await members(release_id)
       await eachLimited(listed, listed.length, ({ Id }) => retire(containers, Id, grace_s))
     },
+  }
+}
+
+const indexOf = (info: ContainerInfo): number => Number(ownLabel(info.Config.Labels, 'index'))
+
+/** Creates the container of one index with a fixed address; removes what a crashed attempt left half-done under its name. */
+async function create({ containers, addresses }: Host, spec: ReleaseSpec, index: number, refused: ReadonlySet<string>, signal: AbortSignal): Promise<ContainerInfo> {
+  const name = `${spec.release_id}-${index}`
+  const labels = { index: String(index), spec: specFingerprint(containers.scope, spec) }
+  const address = await addresses.reserve(spec.network, name, refused)
+  const body = containerBody(containers.scope, spec, { labels, address })
+  try {
+    const id = await containers.create(name, body, signal).catch(async (error: unknown) => {
+      if (!(error instanceof EngineError && error.code === 'conflict')) throw startError(error)
+      const known = await containers.find(name)
+      if (known && !containers.scope.owns(known.Config.Labels)) throw new EngineError('conflict', `A container named ${name} exists that Portreeve did not make.`, 'Remove or rename it.')
+      if (known && adoptable(containers, known, spec)) return known.Id
+      if (known) await containers.remove(known.Id)
+      return containers.create(name, body, signal)
+    })
+    return await existing(containers, id)
+  } finally {
+    addresses.release(spec.network, address)
+  }
+}
+
+/** Makes one index run: adopts it, starts it again or makes it anew, at another address when somebody else holds the first. */
+async function ensureOne(host: Host, { spec, index, known }: { spec: ReleaseSpec; index: number; known?: ContainerInfo }, signal: AbortSignal): Promise<Instance> {
+  const { containers } = host
+  let current = known
+  if (current && !adoptable(containers, current, spec)) {
+    await containers.remove(current.Id)
+    current = undefined
+  }
+  const refused = new Set<string>()
+  for (let attempt = 1; ; attempt++) {
+    if (signal.aborted) throw aborted('Starting the release')
+    current ??= await create(host, spec, index, refused, signal)
+    if (current.State.Running) return toInstance(current)
+    try {
+      await containers.start(current.Id, signal)
+      const started = await existing(containers, current.Id)
+      if (!started.State.Running && INIT_EXIT_CODES.includes(started.State.ExitCode)) await explainExit(host, started.Id, signal)
+      return toInstance(started)
+    } catch (error) {
+      const address = Object.values(current.NetworkSettings.Networks ?? {})[0]?.IPAMConfig?.IPv4Address
+      if (attempt >= ADDRESS_ATTEMPTS || !saysAddressTaken(error)) throw startError(error)
+      if (address) refused.add(address)
+      await containers.remove(current.Id)
+      current = undefined
+    }
+  }
+}
+
+/** Throws when the container ended at once because its program cannot be run; other exits are the caller's to judge. */
+async function explainExit({ logs }: Host, id: string, signal: AbortSignal): Promise<void> {
+  for await (const line of logs(id, { tail: 5 }, signal)) {
+    const failure = initError(line.text)
+    if (failure) throw failure
   }
 }
 

@@ -1,17 +1,20 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createBuildCap } from '#server/platform/engine/build-cap'
 
 let root: string
-beforeEach(() => { root = mkdtempSync(join(tmpdir(), 'portreeve-cgroup-')) })
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'portreeve-cgroup-'))
+  for (const controller of ['memory', 'cpu', 'pids']) mkdirSync(join(root, controller))
+})
 afterEach(() => rmSync(root, { recursive: true }))
 
-const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8')
-const write = (text: string, ...path: string[]) => {
-  mkdirSync(join(root, ...path.slice(0, -1)), { recursive: true })
-  writeFileSync(join(root, ...path), text)
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const write = (text: string, path: string) => {
+  mkdirSync(dirname(join(root, path)), { recursive: true })
+  writeFileSync(join(root, path), text)
 }
 const GIB = 1024 ** 3
 
