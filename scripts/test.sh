@@ -27,7 +27,7 @@ engine_data=$engine_data_usual
 # shellcheck disable=SC2317 # the trap calls it
 clean_up() {
   if [ -n "$engine_run" ]; then
-    private_engine_stop "$engine_run"
+    private_engine_stop "$engine_run" "$engine_data"
     # A clone made for one run leaves nothing behind; a developer keeps the images for the next run.
     if [ "${CI:-}" = true ] || [ "$engine_data" != "$engine_data_usual" ]; then rm -rf "$engine_data"; fi
   fi
@@ -69,10 +69,11 @@ ensure_engine() {
   for earlier in /run/portreeve-test-engine-*; do
     [ -e "$earlier/owner.pid" ] || continue
     # A run that is still going keeps its engine, and this one takes other folders; what a killed run left behind is stopped.
-    if kill -0 "$(cat "$earlier/owner.pid")" 2> /dev/null; then engine_data=$engine_data-$$; else private_engine_stop "$earlier"; fi
+    if kill -0 "$(cat "$earlier/owner.pid")" 2> /dev/null; then engine_data=$engine_data-$$; else private_engine_stop "$earlier" "$(cat "$earlier/data")"; fi
   done
   engine_run=$(mktemp -d /run/portreeve-test-engine-XXXXXX)
   echo $$ > "$engine_run/owner.pid"
+  echo "$engine_data" > "$engine_run/data"
   private_engine_start "$engine_run" "$engine_data"
   export DOCKER_HOST="unix://$engine_run/docker.sock"
 }

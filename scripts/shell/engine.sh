@@ -40,9 +40,9 @@ private_engine_start() {
 }
 
 # Stops an engine started by private_engine_start, its containers first, and takes away what it mounted.
-# private_engine_stop <run folder>
+# private_engine_stop <run folder> <data folder>
 private_engine_stop() {
-  local run=$1 client pid containers
+  local run=$1 data=$2 client pid containers
   client=$(engine_client) || return 0
   pid=$(cat "$run/started.pid" 2> /dev/null) || return 0
   containers=$(DOCKER_HOST="unix://$run/docker.sock" timeout 30 "$client" ps --quiet 2> /dev/null || true)
@@ -55,6 +55,7 @@ private_engine_stop() {
     if [ "$waited" -gt 60 ]; then kill -9 "$pid" 2> /dev/null || true; fi
     sleep 0.5
   done
-  awk -v folder="$run/" 'index($2, folder) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mounted; do umount --lazy "$mounted" || true; done
+  # An engine mounts its data folder on itself and leaves that behind.
+  awk -v run="$run/" -v data="$data/" 'index($2 "/", run) == 1 || index($2 "/", data) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mounted; do umount --lazy "$mounted" || true; done
   rm -rf "$run"
 }
