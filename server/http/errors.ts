@@ -17,6 +17,7 @@ const BY_STATUS: Record<number, [ErrorCode, string]> = {
   405: ['METHOD_NOT_ALLOWED', 'This path does not accept this method.'],
   413: ['PAYLOAD_TOO_LARGE', 'The body is too large.'],
   415: ['UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.'],
+  426: ['BAD_REQUEST', 'Open this path as a WebSocket.'],
 }
 
 /** Faults of the engine, of SQLite and of the file system that are the host's state, not a bug. */

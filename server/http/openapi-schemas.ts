@@ -50,8 +50,9 @@ export interface SchemaConverter {
   components(used: Iterable<string>): Record<string, JsonSchema>
 }
 
-function convertOne(schema: v.GenericSchema, side: Side, named: ReadonlyMap<string, v.GenericSchema>, nameOf: (name: string) => string, inline: boolean): JsonSchema {
-  const definitions = Object.fromEntries(named)
+function convertOne(schema: v.GenericSchema, side: Side, nameOf: (name: string) => string, inline: boolean): JsonSchema {
+  // Only what the schema reaches: the library converts every definition that it is given.
+  const definitions = Object.fromEntries(collectNamed([schema]))
   const converted: JsonSchema = toJsonSchema(schema, {
     typeMode: side, errorMode: 'ignore', target: 'draft-2020-12', definitions,
     overrideRef: ({ referenceId }) => `${PREFIX}${nameOf(referenceId)}`,
@@ -60,6 +61,15 @@ function convertOne(schema: v.GenericSchema, side: Side, named: ReadonlyMap<stri
   const body = title === undefined ? converted : converted.$defs[title] as JsonSchema
   const { $schema: _dialect, $defs: _definitions, ...rest } = body
   return tidy(rest)
+}
+
+/** Remembers by object and side: schemas are shared by many endpoints, and a conversion walks all that they reach. */
+function remembered<K extends object | string, T>(make: (key: K, side: Side) => T): (key: K, side: Side) => T {
+  const known = { input: new Map<K, T>(), output: new Map<K, T>() }
+  return (key, side) => {
+    if (!known[side].has(key)) known[side].set(key, make(key, side))
+    return known[side].get(key)!
+  }
 }
 
 /** `required: []` says nothing, and a choice of one thing is that thing. */
@@ -76,7 +86,7 @@ function tidy(value: any): any {
  */
 export function createSchemaConverter(roots: Iterable<v.GenericSchema>): SchemaConverter {
   const named = collectNamed(roots)
-  const plain = (side: Side) => new Map([...named].map(([name, schema]) => [name, convertOne(schema, side, named, (ref) => ref, true)]))
+  const plain = (side: Side) => new Map([...named].map(([name, schema]) => [name, convertOne(schema, side, (ref) => ref, true)]))
   const [inputs, outputs] = [plain('input'), plain('output')]
   const split = new Set([...named.keys()].filter((name) => JSON.stringify(inputs.get(name)) !== JSON.stringify(outputs.get(name))))
   for (let size = -1; size !== split.size;) {
@@ -84,19 +94,16 @@ export function createSchemaConverter(roots: Iterable<v.GenericSchema>): SchemaC
     for (const [name, schema] of inputs) if (refsIn(schema).some((ref) => split.has(ref))) split.add(name)
   }
   const nameOf = (side: Side) => (name: string) => (side === 'input' && split.has(name) ? `${name}Input` : name)
-  const component = (name: string): JsonSchema => {
-    const original = named.has(name) ? name : name.replace(/Input$/, '')
-    const side: Side = original === name ? 'output' : 'input'
-    return convertOne(named.get(original)!, side, named, nameOf(side), true)
-  }
+  const component = remembered((name: string, side: Side) => convertOne(named.get(name)!, side, nameOf(side), true))
+  const componentOf = (name: string) => (named.has(name) ? component(name, 'output') : component(name.replace(/Input$/, ''), 'input'))
   return {
-    convert: (schema, side) => convertOne(schema, side, named, nameOf(side), false),
+    convert: remembered((schema: v.GenericSchema, side) => convertOne(schema, side, nameOf(side), false)),
     components(used) {
       const found: Record<string, JsonSchema> = {}
       const open = [...used]
       for (let name = open.pop(); name !== undefined; name = open.pop()) {
         if (found[name]) continue
-        found[name] = component(name)
+        found[name] = componentOf(name)
         open.push(...refsIn(found[name]))
       }
       return Object.fromEntries(Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -34,6 +34,10 @@ describe('the OpenAPI document', () => {
     expect(answer.headers.get('content-type')).toContain('application/yaml')
     expect(parse(answer.text, { maxAliasCount: 0 })).toEqual(document)
   })
+  it('tells a plain GET of the WebSocket what to do', async () => {
+    const answer = await api.request('GET', '/api/ws', { as: 'viewer' })
+    expect([answer.status, answer.body.error]).toEqual([400, { code: 'BAD_REQUEST', message: 'Open this path as a WebSocket.' }])
+  })
   it('needs an account', async () => {
     expect((await api.request('GET', '/api/openapi.json')).status).toBe(401)
     expect((await api.request('GET', '/api/openapi.json', { as: 'viewer' })).headers.get('content-type')).toContain('application/json')
