@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../platform/ingress/app.ts'
+import { blame } from '#server/platform/ingress/blame'
 import { ask, until } from '../platform/ingress/client.ts'
 import { docker, freePort, openTestEdge, type TestEdge } from '../platform/ingress/edge.ts'
 
@@ -95,6 +96,18 @@ test('a change while the edge is down is refused with a sentence, and nothing of
   await edge.ingress.ensure()
   expect(await serves(edge)).toBe(true)
   expect((await ask(edge.edge, 'two.test')).status).toBe(404)
+})
+
+test('what the edge would refuse is found before it is put in place, with the name of the route', async () => {
+  const { edge } = await serving()
+  const path = 'candidate/50-backends-0001.cfg'
+  const good = await readFile(join(edge.directory, 'config/50-backends-0001.cfg'), 'utf8')
+  const broken = good.replace('  server ', '  http-request return status 9999\n  server ')
+  await writeFile(join(edge.directory, path), good)
+  expect(await edge.container.check(['config/00-edge.cfg', path])).toBeUndefined()
+  await writeFile(join(edge.directory, path), broken)
+  const complaint = await edge.container.check(['config/00-edge.cfg', path])
+  expect(blame(complaint ?? '', new Map([[path, broken]]))).toMatch(/^the route of app_1: error detected .*9999/)
 })
 
 test('a port that another program has is named together with the program', async () => {

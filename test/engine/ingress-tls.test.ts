@@ -57,7 +57,8 @@ describe('certificates', () => {
     await next.ensure()
     await next.apply({ routes: [] })
     expect(await shakeHands(edge.https, 'app.test')).toMatchObject({ certificate_name: 'app.test' })
-    await edge.reopen().removeCertificate('cert_1')
+    edge.ingress = edge.reopen()
+    await edge.ingress.removeCertificate('cert_1')
     expect(await shakeHands(edge.https, 'app.test')).toMatchObject({ certificate_name: 'portreeve.invalid' })
   })
 

@@ -83,7 +83,7 @@ export function createEdgeContainer({ docker, directory, image, owner_uid }: Edg
       return stripFrames(output)
     },
     async check(paths) {
-      const exec = await container.exec({ Cmd: ['haproxy', '-c', ...paths.flatMap((path) => ['-f', `/edge/${path}`])], AttachStdout: true, AttachStderr: true })
+      const exec = await container.exec({ Cmd: ['haproxy', '-c', '-V', ...paths.flatMap((path) => ['-f', `/edge/${path}`])], AttachStdout: true, AttachStderr: true })
       const stream = await exec.start({})
       const output: Buffer[] = []
       const sink = new PassThrough().on('data', (chunk: Buffer) => output.push(chunk))
@@ -92,7 +92,7 @@ export function createEdgeContainer({ docker, directory, image, owner_uid }: Edg
       // The stream may end a moment before the engine knows how the command ended.
       let ended = await exec.inspect()
       while (ended.Running) ended = await exec.inspect()
-      return ended.ExitCode === 0 ? undefined : Buffer.concat(output).toString('utf8')
+      return ended.ExitCode === 0 ? undefined : Buffer.concat(output).toString('utf8') || `the check ended with code ${ended.ExitCode}.`
     },
     async restart() {
       await container.restart({ t: 1 })

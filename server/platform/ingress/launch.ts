@@ -37,11 +37,9 @@ export function createEdgeLauncher({ container, cli, ports }: { container: EdgeC
 
   /** Why the container that should run does not: in words of its user, where its own can be understood. */
   async function explain(): Promise<IngressError> {
+    const taken = await refuseTakenPort().then(() => undefined, (refusal: unknown) => refusal)
+    if (taken instanceof IngressError) return taken
     const words = await container.lastWords()
-    if (/address already in use/i.test(words)) {
-      const error = await refuseTakenPort().then(() => undefined, (refusal: unknown) => refusal)
-      if (error instanceof IngressError) return error
-    }
     const alert = words.split('\n').findLast((line) => line.includes('[ALERT]'))?.replace(/^\[ALERT\]\s*\(\d+\)\s*:\s*/, '')
     return new IngressError(`The edge does not start${alert ? `: ${alert}` : '; its log says no reason.'}`)
   }

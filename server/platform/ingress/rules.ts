@@ -31,7 +31,7 @@ export function renderRules(route: Route | undefined): string[] {
   }
   if (route.request_timeout_ms !== undefined) lines.push(`  timeout server ${route.request_timeout_ms}ms`)
   for (const [name, value] of Object.entries(route.response_headers ?? {})) {
-    const when = name.toLowerCase() === 'strict-transport-security' ? ' if { var(txn.proto) https }' : ''
+    const when = name.toLowerCase() === 'strict-transport-security' ? ' if { var(txn.proto) -m str https }' : ''
     lines.push(`  http-response set-header ${name} ${quote(value.replaceAll('%', '%%'))}${when}`)
   }
   return lines
