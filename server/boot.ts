@@ -7,7 +7,7 @@ import { type Db, openDb } from '#server/kernel/db'
 import { lockDirectory, LockedError } from '#server/kernel/lock'
 import { createLog, type Log } from '#server/kernel/log'
 import { DowngradeError, type Migration, migrate } from '#server/kernel/migrate'
-import { createSecrets, loadMasterKey, type Secrets } from '#server/kernel/secrets'
+import { createSecrets, loadMasterKey, loadNextKey, type Secrets } from '#server/kernel/secrets'
 import { createServices, type Adapters, type Kernel, type Services } from '#server/services'
 
 /** The addon of the database ends the process without a word on older versions of Node. */
@@ -27,7 +27,10 @@ function checkNode(): void {
 /** The master key; a database whose secrets it does not open is refused, never started with them lost. */
 function openSecrets(config: Config, db: Db, keys: string): Secrets {
   const check = db.sql(`SELECT value FROM meta WHERE key = 'secret_check'`).pluck().get() as string | undefined
-  const secrets = createSecrets(loadMasterKey(join(keys, 'secret.key'), config.secret_key, check !== undefined))
+  const path = join(keys, 'secret.key')
+  const master = loadMasterKey(path, config.secret_key, check !== undefined)
+  const next = config.secret_key === undefined ? loadNextKey(path) : undefined
+  const secrets = next ? createSecrets(next, master) : createSecrets(master)
   if (check === undefined) db.sql(`INSERT INTO meta (key, value) VALUES ('secret_check', ?)`).run(secrets.seal('portreeve', 'meta/secret_check'))
   else secrets.open(check, 'meta/secret_check')
   return secrets
@@ -72,6 +75,7 @@ export async function boot(options: BootOptions): Promise<Booted> {
     const adapters = await options.adapters(kernel)
     const services = createServices(kernel, adapters, options.version)
     await services.identity.ensureAdministrator()
+    services.rotation.start()
     const stopping = new AbortController()
     await services.reconciler.start()
     void bringUpEdge(services, adapters.ingress, stopping.signal).then(() => {

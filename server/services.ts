@@ -1,4 +1,5 @@
 import { cpus, totalmem } from 'node:os'
+import { join } from 'node:path'
 import { type Addresses, createAddresses } from '#server/addresses'
 import { type Apps, createApps } from '#server/apps/service'
 import { type Audit, createAudit } from '#server/audit/service'
@@ -26,7 +27,7 @@ import { engineUnavailable } from '#server/kernel/errors'
 import { createEvents, type Events } from '#server/kernel/events'
 import { createJobs, type Jobs } from '#server/kernel/jobs/jobs'
 import type { Log } from '#server/kernel/log'
-import type { Secrets } from '#server/kernel/secrets'
+import { finishRotation, type Secrets } from '#server/kernel/secrets'
 import type { Engine } from '#server/platform/engine/engine'
 import type { Git } from '#server/platform/git/git'
 import type { Ingress } from '#server/platform/ingress/ingress'
@@ -34,6 +35,7 @@ import { type Mail, NO_MAIL } from '#server/platform/mail/mail'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import { createTableSource, type ResourceSource } from '#server/projects/resources'
 import { createProjects, type Projects } from '#server/projects/service'
+import { createKeyRotation, type KeyRotation, SEALED_COLUMNS } from '#server/rotation/rotation'
 import { createSearch, type Search } from '#server/search/service'
 import { createRealtime, type Realtime } from '#server/realtime/realtime'
 import { createSystem, type System } from '#server/system/service'
@@ -55,6 +57,8 @@ export interface Services extends HttpPorts {
   git_credentials: CredentialServices['git_credentials']
   registries: CredentialServices['registries']
   search: Search
+  /** Seals everything anew after `prepareRotation`; `start` is called at boot. */
+  rotation: KeyRotation
   events: Events
   jobs: Jobs
   apps: Apps
@@ -180,6 +184,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const locators: Record<string, (id: string) => string | undefined> = {
     app: apps.projectOf, deployment: deployments.projectOf, project: projects.projectOf, ssh_key: ssh_keys.projectOf, git_credential: git_credentials.projectOf,
   }
+  const rotation = createKeyRotation({ db, jobs, log, secrets, columns: SEALED_COLUMNS, finish: () => finishRotation(join(paths.keys, 'secret.key')) })
   const idempotency = createIdempotency(db, clock, secrets)
   const http: HttpPorts['http'] = {
     log, locate: (noun, id) => locators[noun]?.(id), default_project: projects.default, idempotency,
@@ -195,5 +200,5 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     idempotency.prune()
     return { events: events.prune(before(EVENTS_KEPT_DAYS)), jobs: jobs.repository.prune(before(JOBS_KEPT_DAYS)) }
   }
-  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, system, reconciler, realtime, audit, http }
+  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, rotation, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, system, reconciler, realtime, audit, http }
 }

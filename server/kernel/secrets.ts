@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /** A stored secret that cannot be decrypted. Never treated as an empty value: what needed it fails. */
@@ -19,6 +19,8 @@ export interface Secrets {
   derive(purpose: string): Buffer
   /** Names the key, so that a rotation finds what is still under an old one. */
   readonly key_id: string
+  /** Whether a key from before a rotation is still needed to open what was not sealed anew yet. */
+  readonly is_rotating: boolean
 }
 
 const KEY_BYTES = 32
@@ -43,23 +45,53 @@ export function loadMasterKey(path: string, from_environment: string | undefined
   return key
 }
 
-/** AES-256-GCM with a random 96-bit nonce and the context as associated text. Form: `v1.<key id>.<nonce>.<ciphertext and tag>`. */
-export function createSecrets(master: Buffer): Secrets {
-  const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', master, 'portreeve', purpose, KEY_BYTES))
-  const key = derive('secrets')
-  const key_id = createHash('sha256').update(key).digest('hex').slice(0, 8)
+/** File that a new key waits in while everything is sealed anew with it. */
+const nextPath = (path: string) => `${path}.next`
+
+/** Makes the key of a rotation. From the next start on everything is sealed with it; a second call changes nothing. */
+export function prepareRotation(path: string): 'prepared' | 'under_way' {
+  if (!existsSync(path)) throw new Error(`There is no key file ${path} to rotate. Keys given as PORTREEVE_SECRET_KEY are not kept in a file.`)
+  if (existsSync(nextPath(path))) return 'under_way'
+  writeFileSync(nextPath(path), `${randomBytes(KEY_BYTES).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  return 'prepared'
+}
+
+/** The key of a rotation that is under way; undefined when there is none. */
+export const loadNextKey = (path: string): Buffer | undefined => (existsSync(nextPath(path)) ? loadMasterKey(nextPath(path), undefined, true) : undefined)
+
+/** Ends a rotation: the new key takes the place of the old one, which is gone. Does nothing when that has happened already. */
+export function finishRotation(path: string): void {
+  if (existsSync(nextPath(path))) renameSync(nextPath(path), path)
+}
+
+interface Key { id: string; key: Buffer }
+
+/**
+ * AES-256-GCM with a random 96-bit nonce and the context as associated text. Form: `v1.<key id>.<nonce>.<ciphertext and tag>`.
+ * @param previous the master key from before a rotation: opens, but no longer seals.
+ */
+export function createSecrets(master: Buffer, previous?: Buffer): Secrets {
+  const deriveFrom = (source: Buffer, purpose: string) => Buffer.from(hkdfSync('sha256', source, 'portreeve', purpose, KEY_BYTES))
+  const keyOf = (source: Buffer): Key => {
+    const key = deriveFrom(source, 'secrets')
+    return { key, id: createHash('sha256').update(key).digest('hex').slice(0, 8) }
+  }
+  const current = keyOf(master)
+  const keys = previous ? [current, keyOf(previous)] : [current]
   return {
-    key_id,
-    derive,
+    key_id: current.id,
+    is_rotating: previous !== undefined,
+    derive: (purpose) => deriveFrom(master, purpose),
     seal(plaintext, context) {
       const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context))
+      const cipher = createCipheriv('aes-256-gcm', current.key, nonce).setAAD(Buffer.from(context))
       const body = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()])
-      return `v1.${key_id}.${nonce.toString('base64url')}.${body.toString('base64url')}`
+      return `v1.${current.id}.${nonce.toString('base64url')}.${body.toString('base64url')}`
     },
     open(sealed, context) {
       const [version, id, nonce, body] = sealed.split('.')
-      if (version !== 'v1' || id !== key_id || !nonce || !body) throw new SecretUnreadableError()
+      const key = keys.find((known) => known.id === id)?.key
+      if (version !== 'v1' || !key || !nonce || !body) throw new SecretUnreadableError()
       const bytes = Buffer.from(body, 'base64url')
       try {
         const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url')).setAAD(Buffer.from(context))
