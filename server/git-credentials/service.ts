@@ -1,4 +1,4 @@
-import type { Actor } from '#server/kernel/access'
+import { type Actor, developerProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
@@ -8,7 +8,6 @@ import { selectPage } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Secrets } from '#server/kernel/secrets'
 import type { GitCredential } from '#server/platform/git/git'
-import { developerProjects } from '#server/projects/visible'
 import type { GitCredentialView, NewGitCredential } from './schema.ts'
 
 interface GitCredentialRow {

@@ -51,6 +51,11 @@ export function visibleProjects(actor: Actor): readonly string[] | undefined {
   return [...actor.projects.keys()].filter((id) => !actor.only_projects || actor.only_projects.has(id))
 }
 
+/** Projects in which the caller is a developer or owner; undefined means all. For lists that viewers must not see. */
+export function developerProjects(actor: Actor): readonly string[] | undefined {
+  return visibleProjects(actor)?.filter((id) => ['developer', 'owner'].includes(projectRole(actor, id) ?? ''))
+}
+
 /** What is acted upon: a project (through one of its resources), or the installation. */
 export interface Target { project_id: string; /** For the 404 sentence: `app`. */ noun: string }
 

@@ -1,5 +1,4 @@
-import { type Actor, visibleProjects } from '#server/kernel/access'
-import { developerProjects } from '#server/projects/visible'
+import { type Actor, visibleProjects, developerProjects } from '#server/kernel/access'
 import type { Resource } from '#server/projects/schema'
 import type { ResourceSource } from '#server/projects/resources'
 

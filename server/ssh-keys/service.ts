@@ -1,5 +1,4 @@
-import type { Actor } from '#server/kernel/access'
-import { developerProjects } from '#server/projects/visible'
+import { type Actor, developerProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'

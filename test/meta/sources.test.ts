@@ -1,0 +1,58 @@
+import { basename } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { importsOf, readSources } from './sources.ts'
+
+const server = readSources(['server', 'routes', 'tasks'])
+const all = [...server, ...readSources(['test', 'scripts', 'bench'])]
+const lines = (text: string) => text.split('\n').length - 1
+
+describe('every source file', () => {
+  it('is small: at most 250 lines, a route at most 40', () => {
+    const large = server.filter(({ path, text }) => lines(text) > (path.startsWith('routes/') ? 40 : 250))
+    expect(large.map(({ path, text }) => `${path}: ${lines(text)}`)).toEqual([])
+  })
+  it('has a name in kebab case that says what is in it', () => {
+    const odd = server.filter(({ path }) => !path.startsWith('routes/') && !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/.test(basename(path)))
+    expect(odd.map(({ path }) => path)).toEqual([])
+    // The framework calls one of them so, and npm is a package manager.
+    const vague = all.filter(({ path }) => /(^|[/-])(managers?|helpers?|utils?|utilities|misc|handlers?)([.-])/.test(path.replace(/error-handler|package-manager/, '')))
+    expect(vague.map(({ path }) => path)).toEqual([])
+  })
+  it('is finished: nothing is left to do, skipped or tried alone', () => {
+    const marks = new RegExp(['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'HA' + 'CK'].map((word) => `\\b${word}\\b`).join('|'))
+    expect(all.filter(({ text }) => marks.test(text)).map(({ path }) => path)).toEqual([])
+    const alone = all.filter(({ path, text }) => path.endsWith('.test.ts') && /\b(it|describe|test)\.(only|skip|todo)\(/.test(text))
+    expect(alone.map(({ path }) => path)).toEqual([])
+  })
+  it('runs under plain type stripping', () => {
+    const odd = server.filter(({ text }) => /^\s*(export\s+)?(const\s+)?enum\s|^\s*(export\s+)?namespace\s|constructor\(\s*(private|public|readonly|protected)\s/m.test(text))
+    expect(odd.map(({ path }) => path)).toEqual([])
+  })
+})
+
+describe('programs on the host', () => {
+  it('are started in one place only', () => {
+    const starters = server.filter((source) => importsOf(source).some(({ specifier }) => /^(node:)?child_process$/.test(specifier)))
+    expect(starters.map(({ path }) => path)).toEqual(['server/kernel/process.ts'])
+  })
+  it('never go through a shell', () => {
+    const shells = server.filter(({ text }) => /shell:\s*(true|['"])|\bexecSync\(|\bspawnSync\(/.test(text))
+    expect(shells.map(({ path }) => path)).toEqual([])
+  })
+  it('and commands of users reach a shell only inside their own containers', () => {
+    const users = server.filter(({ text }) => /['"](\/bin\/)?(ba|da)?sh['"],\s*['"]-l?c['"]/.test(text)).map(({ path }) => path)
+    // A line in a Dockerfile, the start command of an app's container, and one-off commands in it.
+    expect(users).toEqual(['server/builds/commands.ts', 'server/builds/render-dockerfile.ts', 'server/platform/engine/container-body.ts'])
+  })
+  it('do not exist for code that is made from text', () => {
+    expect(server.filter(({ text }) => /\beval\(|new Function\(/.test(text)).map(({ path }) => path)).toEqual([])
+  })
+})
+
+describe('the database', () => {
+  it('is asked with bound values: no value is written into a statement', () => {
+    // Names of tables and columns may be composed; they come from the code. Values are ?, @name or json_each(?).
+    const quoted = server.filter(({ text }) => /(sql|prepare|exec)\(\s*`[^`]*'\$\{/.test(text))
+    expect(quoted.map(({ path }) => path)).toEqual([])
+  })
+})
