@@ -32,7 +32,7 @@ await onStage(async (stage) => {
     for (const step of ['start', 'verify', 'switch']) await bothSides(`app.start.${step}`, (point) => crashLifecycle(portreeve, other.id, point, 'start', 'running'))
     for (const step of ['route', 'containers', 'images', 'files']) await bothSides(`app.delete.${step}`, async (point) => crashDelete(portreeve, (await stage.app(`gone-${point.replaceAll(/[.:]/g, '-')}`)).id, point))
   }
-  for (let round = 1; round <= options.random; round += 1) await crashAnytime(portreeve, app, round)
+  for (let round = 1; round <= options.random; round += 1) await told(`random kill ${round}`, () => crashAnytime(portreeve, app, round))
   await prober.stop()
   report.figure('kills', recoveries.length)
   report.figure('from the kill to the end of the work: median / longest', `${ms(median(recoveries))} / ${ms(Math.max(...recoveries))}`)
@@ -43,13 +43,14 @@ await onStage(async (stage) => {
 report.end()
 
 async function bothSides(step: string, crash: (point: string) => Promise<void>): Promise<void> {
-  for (const side of ['before', 'after']) {
-    try {
-      await crash(`${step}:${side}`)
-    } catch (error) {
-      faults.push(`${step}:${side}: ${(error as Error).message}`)
-    }
-  }
+  for (const side of ['before', 'after']) await told(`${step}:${side}`, crash)
+}
+
+/** Runs one crash and prints how it went, so that a long run can be watched. */
+async function told(point: string, crash: (point: string) => Promise<void>): Promise<void> {
+  const known = faults.length
+  await crash(point).catch((error: unknown) => faults.push(`${point}: ${(error as Error).message}`))
+  report.figure(point, faults.length === known ? `recovered in ${ms(recoveries.at(-1) ?? Number.NaN)}` : faults.slice(known).join(' | '))
 }
 
 /** A new commit, deployed without a crash. */

@@ -4,6 +4,8 @@
  * `node bench/floor.ts [--rounds=7]`
  */
 import { get } from 'node:http'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { defaultDockerignore } from '#server/builds/dockerignore'
 import type { GitRepository } from '#test/support/git-server'
 import { nodeApp } from '#test/support/portreeve'
@@ -84,8 +86,9 @@ await onStage(async (stage) => {
       }))
       await settled(kind)
     }
+    const plan = planOf(portreeve.data_directory, first.id)
     await portreeve.call('DELETE', `/api/apps/${id}`)
-    return { dockerfile: first.plan.dockerfile, port: first.plan.port }
+    return plan
 
     /** Nothing to see from outside when the same version goes live again: until the deployment says so. */
     async function liveAgain(deployment_id: string): Promise<void> {
@@ -115,6 +118,16 @@ await onStage(async (stage) => {
 })
 
 interface Plan { dockerfile: string; port: number }
+
+/** The Dockerfile that Portreeve made; the API shows the plan without its text. */
+function planOf(data_directory: string, deployment_id: string): Plan {
+  const db = new Database(join(data_directory, 'portreeve.db'), { readonly: true })
+  try {
+    return JSON.parse(db.prepare('SELECT plan FROM deployments WHERE id = ?').pluck().get(deployment_id) as string) as Plan
+  } finally {
+    db.close()
+  }
+}
 
 for (const [kind, title] of [['create', 'create to live'], ['changed', 'redeploy, one file changed'], ['unchanged', 'redeploy, nothing changed (no build)']] as const) {
   const [mine, theirs] = [median(ours[kind]), median(hand[kind])]

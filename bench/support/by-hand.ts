@@ -1,8 +1,9 @@
-import { execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { docker, freePort } from '#test/support/portreeve'
 
 /** The steps of a deployment as an experienced operator scripts them: git, the engine's CLI, and a switch at a HAProxy of their own. */
@@ -19,13 +20,17 @@ export interface ByHand {
 const IMAGE = 'haproxy:3.0-trixie'
 const POLL_MS = 15
 
+/** Asynchronous: the Git server that is cloned from may live in this process. */
+const command = promisify(execFile)
+const engine = async (...args: string[]): Promise<string> => (await command('/usr/bin/docker', args, { env: { ...process.env, DOCKER_BUILDKIT: '1' } })).stdout.trim()
+
 const pause = (duration_ms: number) => new Promise((resolve) => setTimeout(resolve, duration_ms))
 
 /** One command on HAProxy's runtime socket. */
-const runtime = (port: number, command: string) => new Promise<string>((resolve, reject) => {
+const runtime = (port: number, line: string) => new Promise<string>((resolve, reject) => {
   let answer = ''
   connect(port, '127.0.0.1', function opened(this: import('node:net').Socket) {
-    this.write(`${command}\n`)
+    this.write(`${line}\n`)
   }).on('data', (chunk: Buffer) => { answer += chunk.toString() }).on('end', () => resolve(answer.trim())).on('error', reject)
 })
 const accepts = (host: string, port: number) => new Promise<boolean>((resolve) => {
@@ -72,12 +77,12 @@ backend app
       count += 1
       const source = join(folder, `source-${count}`)
       const tag = `${name}:${count}`
-      execFileSync('git', ['clone', '-q', '--depth', '1', '-b', 'main', url, source])
+      await command('git', ['clone', '-q', '--depth', '1', '-b', 'main', url, source])
       writeFileSync(join(source, '.dockerignore'), dockerignore)
       writeFileSync(join(folder, 'Dockerfile'), dockerfile)
-      execFileSync('/usr/bin/docker', ['build', '-q', '-f', join(folder, 'Dockerfile'), '-t', tag, '--label', label, source], { env: { ...process.env, DOCKER_BUILDKIT: '1' }, stdio: 'pipe' })
-      const id = docker('run', '-d', '--name', `${name}-${count}`, '--label', label, '--init', '--network', name, '-e', `PORT=${port}`, tag)
-      const address = docker('inspect', '-f', `{{(index .NetworkSettings.Networks "${name}").IPAddress}}`, id)
+      await engine('build', '-q', '-f', join(folder, 'Dockerfile'), '-t', tag, '--label', label, source)
+      const id = await engine('run', '-d', '--name', `${name}-${count}`, '--label', label, '--init', '--network', name, '-e', `PORT=${port}`, tag)
+      const address = await engine('inspect', '-f', `{{(index .NetworkSettings.Networks "${name}").IPAddress}}`, id)
       await until('The app', () => accepts(address, port))
       await runtime(admin_port, `set server app/one addr ${address} port ${port}`)
       await runtime(admin_port, 'set server app/one state ready')

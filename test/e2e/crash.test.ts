@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type GitServer, startGitServer } from '#test/support/git-server'
+import { docker, eventually, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
+import { leftovers } from '../../bench/support/leftovers.ts'
+import { startProber } from '../../bench/support/probe.ts'
+
+let portreeve: Portreeve
+let forge: GitServer
+let app_id: string
+
+beforeAll(async () => {
+  forge = await startGitServer()
+  portreeve = await startPortreeve({ env: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: forge.host } })
+  forge.repository('served').commit(nodeApp('first'))
+  const created = await portreeve.call('POST', '/api/apps', { name: 'served', git_url: forge.repository('served').url, soak_seconds: 0 })
+  app_id = (await portreeve.untilApp(created.body.data.id, 'running')).id
+  await portreeve.untilDeployment(created.body.data.latest_deployment.id)
+})
+afterAll(async () => {
+  await portreeve?.dispose()
+  await forge?.close()
+})
+
+/** Whether the process has ended; a signal 0 only asks. */
+function ended(pid: number): true | undefined {
+  try {
+    process.kill(pid, 0)
+    return undefined
+  } catch {
+    return true
+  }
+}
+
+describe('kill -9 in the middle of a deployment', () => {
+  it.each(['deploy.build:after', 'deploy.switch:before', 'deploy.retire:before'])('at %s: the app serves on, the next start ends the deployment, and nothing is left over', async (point) => {
+    forge.repository('served').commit(nodeApp(point))
+    await portreeve.stop()
+    await portreeve.start({ PORTREEVE_CRASH_AT: point })
+    const prober = startProber(portreeve.edge_port, 'served.apps.test')
+    const { body } = await portreeve.call('POST', `/api/apps/${app_id}/deploy`, {})
+    await eventually(`The crash at ${point}`, () => ended(portreeve.pid()))
+    await portreeve.start()
+    expect(await portreeve.untilDeployment(body.data.id)).toMatchObject({ status: 'live', error: null })
+    await prober.stop()
+    expect(prober.failures()).toEqual([])
+    expect((await portreeve.visit('served.apps.test')).body).toBe(point)
+    await eventually('Everything being cleared', async () => ((await leftovers(portreeve, app_id)).length === 0 ? true : undefined), 15_000)
+    expect(await leftovers(portreeve, app_id)).toEqual([])
+  })
+})
+
+it('two installations on one engine leave each other’s apps alone', async () => {
+  const running = docker('ps', '-q', '--filter', `label=portreeve.app=${app_id}`)
+  expect(running).not.toBe('')
+  const other = await startPortreeve()
+  try {
+    // The first pass of its reconciler is what would remove containers of nobody that it knows.
+    const created = await other.call('POST', '/api/apps', { name: 'neighbour', dockerfile: 'FROM node:22-slim\nCMD ["node", "-e", "require(\'http\').createServer((q,s)=>s.end(\'hi\')).listen(3000)"]', port: 3000, soak_seconds: 0 })
+    await other.untilApp(created.body.data.id, 'running')
+    await other.untilDeployment(created.body.data.latest_deployment.id)
+    expect(docker('ps', '-q', '--filter', `label=portreeve.app=${app_id}`)).toBe(running)
+    expect((await portreeve.visit('served.apps.test')).status).toBe(200)
+  } finally {
+    await other.dispose()
+  }
+})
