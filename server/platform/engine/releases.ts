@@ -1,6 +1,7 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Addresses } from './addresses.ts'
 import { eachLimited } from './concurrency.ts'
-import { containerBody, specFingerprint } from './container-body.ts'
+import { type ContainerBody, containerBody, specFingerprint } from './container-body.ts'
 import { type ContainerInfo, type Containers, toInstance } from './containers.ts'
 import { type Engine, EngineError, type Instance, type ReleaseSpec } from './engine.ts'
 import { aborted } from './failures.ts'
@@ -9,6 +10,8 @@ import { INIT_EXIT_CODES, initError, startError } from './start-failure.ts'
 
 const PARALLEL_STARTS = 4
 const ADDRESS_ATTEMPTS = 8
+const NAME_ATTEMPTS = 50
+const NAME_PAUSE_MS = 100
 
 interface Host { containers: Containers; addresses: Addresses; logs: Engine['logs'] }
 
@@ -48,17 +51,27 @@ async function create({ containers, addresses }: Host, spec: ReleaseSpec, index:
   const address = await addresses.reserve(spec.network, name, refused)
   const body = containerBody(containers.scope, spec, { labels, address })
   try {
-    const id = await containers.create(name, body, signal).catch(async (error: unknown) => {
-      if (!(error instanceof EngineError && error.code === 'conflict')) throw startError(error)
-      const known = await containers.find(name)
-      if (known && !containers.scope.owns(known.Config.Labels)) throw new EngineError('conflict', `A container named ${name} exists that Portreeve did not make.`, 'Remove or rename it.')
-      if (known && adoptable(containers, known, spec)) return known.Id
-      if (known) await containers.remove(known.Id)
-      return containers.create(name, body, signal)
-    })
+    const id = await createOrAdopt(containers, { name, body, spec }, signal)
     return await existing(containers, id)
   } finally {
     addresses.release(spec.network, address)
+  }
+}
+
+/** Creates a container, or takes the one that has its name already when it is the same; replaces another of ours. */
+async function createOrAdopt(containers: Containers, { name, body, spec }: { name: string; body: ContainerBody; spec: ReleaseSpec }, signal: AbortSignal): Promise<string> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await containers.create(name, body, signal)
+    } catch (error) {
+      if (!(error instanceof EngineError && error.code === 'conflict') || attempt >= NAME_ATTEMPTS) throw startError(error)
+    }
+    const known = await containers.find(name, signal)
+    if (known && !containers.scope.owns(known.Config.Labels)) throw new EngineError('conflict', `A container named ${name} exists that Portreeve did not make.`, 'Remove or rename it.')
+    if (known && adoptable(containers, known, spec)) return known.Id
+    if (known) await containers.remove(known.Id)
+    // The engine takes a name before the container can be seen, and gives it back after it is gone.
+    else await wait(NAME_PAUSE_MS)
   }
 }
 
