@@ -1,4 +1,7 @@
+import { Agent } from 'node:http'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createMasterCli } from '#server/platform/ingress/master-cli'
 import { runLoad, type LoadResult } from '../../bench/support/strict-client.ts'
 import { startApp, type TestApp } from '../platform/ingress/app.ts'
 import { ask, until, upgrade } from '../platform/ingress/client.ts'
@@ -51,22 +54,25 @@ test('20 switches under 50 busy connections lose no request, though each old ser
 
 test('making room for many more apps loses no request, keeps WebSockets, and every app serves', async () => {
   const [busy, many] = [await app('busy'), await app('many')]
-  await edge.ingress.setRoute({ id: 'app_busy', hostnames: ['busy.test'], servers: [busy.server] })
+  const crowd = Array.from({ length: 230 }, (_, count) => ({ id: `crowd_${count}`, hostnames: [`crowd-${count}.test`], servers: [] }))
+  await edge.ingress.apply({ routes: [...crowd, { id: 'app_busy', hostnames: ['busy.test'], servers: [busy.server] }] })
+  const workers = async () => (await createMasterCli(join(edge.directory, 'run/master.sock')).workers()).length
+  expect(await workers()).toBe(1)
   const socket = await upgrade(edge.edge, 'busy.test')
   const result = await underLoad('busy.test', async () => {
-    for (let count = 0; count < 150; count++) await edge.ingress.setRoute({ id: `app_${count}`, hostnames: [`many-${count}.test`], servers: [many.server] })
+    for (let count = 0; count < 40; count++) await edge.ingress.setRoute({ id: `app_${count}`, hostnames: [`many-${count}.test`], servers: [many.server] })
   })
   expect(result).toMatchObject({ failed: {}, failed_total: 0 })
+  expect(await workers(), 'the old worker lives on for the WebSocket').toBe(2)
   expect(await socket.say('still')).toBe('busy:still')
   expect(await edge.ingress.activeConnections(busy.server.address, busy.server.port)).toBe(1)
   socket.close()
-  for (let count = 0; count < 150; count += 10) expect((await ask(edge.edge, `many-${count}.test`)).seen.app).toBe('many')
+  for (let count = 0; count < 40; count += 5) expect((await ask(edge.edge, `many-${count}.test`)).seen.app).toBe('many')
 })
 
 test('a connection that idled through a reload reaches the server of now, not the one of then', async () => {
   const [old, fresh] = [await app('old'), await app('fresh')]
   await edge.ingress.setRoute({ id: 'app_idle', hostnames: ['idle.test'], servers: [old.server] })
-  const { Agent } = await import('node:http')
   const agents = Array.from({ length: 5 }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
   for (const agent of agents) expect((await ask(edge.edge, 'idle.test', { agent })).seen.app).toBe('old')
   await edge.ingress.apply({ routes: [

@@ -33,6 +33,8 @@ export interface EdgeStore {
   refusal(complaint: string): IngressError
 }
 
+/** Enough for most machines, so that theirs never needs a reload for a new app. */
+const FIRST_POOL_SIZE = 4 * SHARD_SIZE
 const DEFAULT_CERTIFICATE_DAYS = 3_650
 
 /** Reads the folder; on the very first call the files of an edge without routes are put there. */
@@ -143,5 +145,5 @@ function readTable(found: ReadonlyMap<string, string>): RouteTable {
     pool_size += parsed.backends
     for (const [number, route] of parsed.routes) routes.set(number, route)
   }
-  return createRouteTable(routes, Math.max(pool_size, SHARD_SIZE))
+  return createRouteTable(routes, Math.max(pool_size, FIRST_POOL_SIZE))
 }
