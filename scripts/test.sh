@@ -78,13 +78,23 @@ ensure_engine() {
   export DOCKER_HOST="unix://$engine_run/docker.sock"
 }
 
+# Seconds that one project may take: a test that hangs must not cost the results of the others.
+limit_s() { case $1 in unit) echo 900 ;; *) echo 1500 ;; esac }
+
 run_project() {
   step "tests: $1"
   local status=0 report=$reports/$1.json
-  vitest run --project "$1" --passWithNoTests --reporter=default --reporter=json --outputFile.json="$report" "${filters[@]}" < /dev/null || status=$?
-  results+=("$report")
-  # A run that ends badly although its report says that all is well (a crash at the very end) must not be green.
-  if [ $status -ne 0 ] && [ -e "$report" ] && node scripts/test-report.ts "$report" > /dev/null; then results+=("failed:vitest ended with code $status after $1."); fi
+  # In the foreground, so that a signal to this run reaches vitest as well.
+  timeout --foreground --kill-after=30 "$(limit_s "$1")" \
+    vitest run --project "$1" --passWithNoTests --reporter=default --reporter=json --outputFile.json="$report" "${filters[@]}" < /dev/null || status=$?
+  if [ $status -eq 124 ] || [ $status -eq 137 ]; then results+=("failed:The tests of $1 did not end within $(limit_s "$1") s."); fi
+  if [ -e "$report" ]; then
+    results+=("$report")
+    # A run that ends badly although its report says that all is well (a crash at the very end) must not be green.
+    if [ $status -ne 0 ] && node scripts/test-report.ts "$report" > /dev/null; then results+=("failed:vitest ended with code $status after $1."); fi
+  else
+    results+=("failed:vitest ended with code $status and left no report of $1.")
+  fi
 }
 
 install_dependencies || { echo 'npm ci failed.' >&2; echo '0 passed, 1 failed'; exit 1; }

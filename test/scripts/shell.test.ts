@@ -85,7 +85,7 @@ describe('a program under the supervisor', () => {
 describe('the systemd unit', () => {
   test('starts the pinned Node on the built server with the stored settings, also in a folder with a blank and a percent sign', () => {
     const unit = bash('render_unit "$1" "$2"', ['/opt/my 100% port', '/var/lib/port reeve'])
-    expect(unit).toContain('ExecStart="/opt/my 100%% port/node_modules/.bin/node" "/opt/my 100%% port/.output/server/index.mjs"\n')
+    expect(unit).toMatch(/^ExecStart="\/opt\/my 100%% port\/node_modules\/\.bin\/node"( --[\w=-]+)* "\/opt\/my 100%% port\/\.output\/server\/index\.mjs"$/m)
     expect(unit).toContain('WorkingDirectory=/opt/my 100%% port\n')
     expect(unit).toContain('EnvironmentFile=/var/lib/port reeve/portreeve.env\n')
     expect(unit).toContain('ReadWritePaths="/var/lib/port reeve" /sys/fs/cgroup\n')
