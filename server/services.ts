@@ -81,6 +81,7 @@ const BUILD_TIMEOUT_MS = 1_800_000
 const DAY_MS = 86_400_000
 const EVENTS_KEPT_DAYS = 90
 const JOBS_KEPT_DAYS = 90
+const AUDIT_KEPT_DAYS = 365
 
 /** What one build and one instance may use by default on this host. */
 function defaultsOf() {
@@ -198,6 +199,8 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const cleanup = () => {
     const before = (days: number) => new Date(clock.now() - days * DAY_MS).toISOString()
     idempotency.prune()
+    identity.prune()
+    audit.prune(AUDIT_KEPT_DAYS)
     return { events: events.prune(before(EVENTS_KEPT_DAYS)), jobs: jobs.repository.prune(before(JOBS_KEPT_DAYS)) }
   }
   return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, rotation, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, system, reconciler, realtime, audit, http }
