@@ -32,7 +32,7 @@ beforeAll(async () => {
   const bearer = { authorization: `Bearer ${secrets.token}` }
   secrets.api_key = (await api.request('POST', '/api/auth/api-keys', { headers: bearer, body: { name: 'key' } })).body.data.key
   secrets.totp_seed = (await api.request('POST', '/api/auth/2fa/setup', { headers: bearer })).body.data.secret
-  const codes = await api.request('POST', '/api/auth/2fa/enable', { headers: bearer, body: { totp_code: await generate({ secret: secrets.totp_seed, epoch: Math.floor(api.fakes.clock.now() / 1000) }) } })
+  const codes = await api.request('POST', '/api/auth/2fa/enable', { headers: bearer, body: { totp_code: await generate({ secret: secrets.totp_seed!, epoch: Math.floor(api.fakes.clock.now() / 1000) }) } })
   secrets.recovery_code = codes.body.data.recovery_codes[0]
   secrets.wrong_password = `${CANARY} wrong`
   await api.request('POST', '/api/auth/login', { body: { email: 'ada@example.com', password: secrets.wrong_password } })
