@@ -17,11 +17,11 @@ export function readToml(tree: SourceTree, path: string): Fields | undefined {
   return text === undefined ? undefined : attempt(() => parseTomlText(text.slice(text.startsWith('\uFEFF') ? 1 : 0)))
 }
 
-/** A file that should be YAML 1.2. */
+/** A file that should be YAML 1.2. Undefined also when its shape is one that no person writes. */
 export function readYaml(tree: SourceTree, path: string): Fields | undefined {
   const text = tree.read(path)
-  if (text === undefined || text.length > 256 * 1024) return undefined
-  return attempt(() => parseYamlText(text, { maxAliasCount: 50, logLevel: 'silent', prettyErrors: false }))
+  if (text === undefined || !isModestYaml(text)) return undefined
+  return attempt(() => parseYamlText(text, { maxAliasCount: 50, logLevel: 'silent', prettyErrors: false, uniqueKeys: false }))
 }
 
 /** Parses JSON; on failure once more without comments and trailing commas. Throws a SyntaxError. */
@@ -32,6 +32,29 @@ export function parseJson(text: string): unknown {
   } catch {
     return JSON.parse(withoutComments(clean))
   }
+}
+
+const YAML_MAX_CHARACTERS = 64 * 1024
+const YAML_MAX_LINE = 4096
+const YAML_MAX_DEPTH = 48
+
+/**
+ * The parser takes minutes for some kilobytes of open brackets, quotes or dashes in a row. Real settings have short lines and few
+ * levels, so that one pass over the characters tells them from an attack. Brackets inside of strings count too, which is harmless.
+ * For the same reason keys are not compared with each other: that is quadratic.
+ */
+function isModestYaml(text: string): boolean {
+  if (text.length > YAML_MAX_CHARACTERS) return false
+  let depth = 0
+  let line_start = 0
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at]
+    if (character === '\n') line_start = at + 1
+    else if (character === '[' || character === '{') depth++
+    else if ((character === ']' || character === '}') && depth > 0) depth--
+    if (depth > YAML_MAX_DEPTH || at - line_start > YAML_MAX_LINE) return false
+  }
+  return true
 }
 
 function attempt(parse: () => unknown): Fields | undefined {
