@@ -4,6 +4,9 @@ import Database from 'better-sqlite3'
 /** Another process holds the data directory. */
 export class LockedError extends Error {}
 
+/** Locks of this process. Without a reference the garbage collector would close the file, and with it give the lock back. */
+const held = new Set<Database.Database>()
+
 /**
  * Takes the data directory for this process, until it ends however it ends. An exclusive SQLite transaction is a file lock
  * of the operating system: unlike a pid file it cannot be left behind by kill -9 or a reboot.
@@ -19,5 +22,9 @@ export function lockDirectory(directory: string): () => void {
     if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error
     throw new LockedError(`Another Portreeve is running on ${directory}. Stop it first, or set PORTREEVE_DATA_DIR to another folder.`)
   }
-  return () => lock.close()
+  held.add(lock)
+  return () => {
+    held.delete(lock)
+    lock.close()
+  }
 }

@@ -21,9 +21,15 @@ afterEach(() => {
 async function takeInChild(): Promise<string> {
   const script = `
     import { lockDirectory } from '#server/kernel/lock'
-    try { lockDirectory(process.argv[1]); console.log('taken'); setInterval(() => undefined, 1000) }
+    try {
+      lockDirectory(process.argv[1])
+      // Whoever drops the result of the call must not lose the lock to the garbage collector.
+      for (let n = 0; n < 5; n += 1) { globalThis.gc(); await new Promise((resolve) => setTimeout(resolve, 1)) }
+      console.log('taken')
+      setInterval(() => undefined, 1000)
+    }
     catch (error) { console.log(error.message) }`
-  child = spawn(process.execPath, ['--input-type=module', '-e', script, '--', directory], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] })
+  child = spawn(process.execPath, ['--expose-gc', '--input-type=module', '-e', script, '--', directory], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = (await once(child.stdout!, 'data')) as [Buffer]
   return line.toString().trim()
 }
