@@ -5,6 +5,9 @@ import { boot, type Booted, StartError } from '#server/boot'
 import { setRunningServices } from '#server/running'
 import pkg from '../../package.json' with { type: 'json' }
 
+// Nitro would listen on 3000; it reads the variable after its plugins have run.
+process.env.PORT ||= '9000'
+
 /** Starts the product behind the HTTP server. Requests that come before it is ready are told so. */
 export default defineNitroPlugin((nitro) => {
   let booted: Booted | undefined
