@@ -1,0 +1,153 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { detect } from '#server/builds/detect'
+import { defaultDockerignore } from '#server/builds/dockerignore'
+import { openTree } from '#server/builds/source-tree'
+import { newId } from '#server/kernel/ids'
+import type { Engine, LogLine } from '#server/platform/engine/engine'
+import { testDocker, testEngine } from '#test/support/engine-images'
+import { poll } from '#test/support/poll'
+
+const ids = { app_id: newId('app'), project_id: newId('prj') }
+const network = `test-${ids.project_id}`
+const calm = new AbortController().signal
+const GIB = 1024 ** 3
+const docker = testDocker()
+const folders: string[] = []
+let engine: Engine
+
+/** A small repository, and what its running app must answer at each path. */
+interface Sample {
+  files: Record<string, string>
+  stack: string
+  answers: Record<string, string>
+  /** Files that the image must and must not hold. */
+  holds?: string[]
+  lacks?: string[]
+}
+
+const NODE_SERVER = "require('node:http').createServer((_, answer) => answer.end(`node as ${process.getuid()}`)).listen(process.env.PORT)\n"
+
+const SAMPLES: Record<string, Sample> = {
+  'a Node server without packages': {
+    files: { 'package.json': '{"name":"plain","scripts":{"start":"node index.js"},"engines":{"node":"22"}}', 'index.js': NODE_SERVER },
+    stack: 'node', answers: { '/': 'node as 10001' },
+  },
+  'a Node server that is built first, with a Procfile': {
+    files: {
+      'package.json': '{"name":"built","scripts":{"build":"mkdir -p out && cp source.js out/server.js"}}', 'source.js': NODE_SERVER,
+      Procfile: 'web: node out/server.js $UNSET\n', '.env': 'SECRET=canary',
+    },
+    stack: 'node', answers: { '/': 'node as 10001' }, holds: ['/app/out/server.js'], lacks: ['/app/.env'],
+  },
+  'a static site with a page for what is missing': {
+    files: { 'index.html': '<h1>front</h1>', 'about.html': '<h1>about</h1>', 'assets/a b.txt': 'asset' },
+    stack: 'static', answers: { '/': '<h1>front</h1>', '/about.html': '<h1>about</h1>', '/assets/a%20b.txt': 'asset' },
+  },
+  'a Python server of the standard library': {
+    files: {
+      'main.py': [
+        'import os', 'from http.server import BaseHTTPRequestHandler, HTTPServer', '', 'class Page(BaseHTTPRequestHandler):', '    def do_GET(self):',
+        '        self.send_response(200)', '        self.end_headers()', '        self.wfile.write(f"python as {os.getuid()}".encode())', '',
+        "HTTPServer(('0.0.0.0', int(os.environ['PORT'])), Page).serve_forever()", '',
+      ].join('\n'),
+    },
+    stack: 'python', answers: { '/': 'python as 10001' },
+  },
+  'a Go server of the standard library': {
+    files: {
+      'go.mod': 'module example.com/hello\n\ngo 1.22\n',
+      'main.go': [
+        'package main', '', 'import (', '\t"fmt"', '\t"net/http"', '\t"os"', ')', '', 'func main() {',
+        '\thttp.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "go as %d", os.Getuid()) })',
+        '\tif err := http.ListenAndServe(":"+os.Getenv("PORT"), nil); err != nil {', '\t\tpanic(err)', '\t}', '}', '',
+      ].join('\n'),
+    },
+    stack: 'go', answers: { '/': 'go as 10001' },
+  },
+  'a PHP page': {
+    files: { 'index.php': "<?php echo 'php as ' . posix_getuid();\n" },
+    stack: 'php', answers: { '/': 'php as 10001' },
+  },
+}
+
+function repository(files: Record<string, string>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'portreeve-generated-'))
+  folders.push(folder)
+  for (const [path, text] of Object.entries({ ...files, '.dockerignore': defaultDockerignore() })) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+  return folder
+}
+
+async function buildImage(context: string, dockerfile: string): Promise<string> {
+  const log: string[] = []
+  const tag = `portreeve-test/generated:${newId('rel').toLowerCase()}`
+  const limits = { cpus: 2, memory_bytes: 2 * GIB, timeout_ms: 100_000 }
+  try {
+    const image = await engine.buildImage({ context, dockerfile, tag, labels: { project: ids.project_id }, build_args: {}, secrets: {}, no_cache: false, limits, onLog: ({ text }) => log.push(text) }, calm)
+    return image.id
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${log.slice(-30).join('\n')}\n${dockerfile}`, { cause: error })
+  }
+}
+
+async function printed(instance_id: string): Promise<string> {
+  const lines: LogLine[] = []
+  for await (const line of engine.logs(instance_id, { tail: 20 })) lines.push(line)
+  return lines.map(({ text }) => text).join('\n')
+}
+
+beforeAll(async () => {
+  engine = testEngine()
+  await engine.ensureNetwork(network, { project: ids.project_id })
+})
+afterAll(async () => {
+  await engine.removeLabelled({ project: ids.project_id })
+  for (const image of await engine.listImages({ project: ids.project_id })) await engine.removeImage(image.id)
+  await engine.removeNetwork(network)
+  await engine.close()
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+describe('a generated Dockerfile builds, and its image serves without being root:', () => {
+  test.each(Object.entries(SAMPLES))('%s', async (_, { files, stack, answers, holds = [], lacks = [] }) => {
+    const context = repository(files)
+    const plan = detect(openTree(context))
+    expect(plan.stack).toBe(stack)
+    const image = await buildImage(context, plan.dockerfile)
+    const release_id = newId('rel')
+    const [instance] = await engine.ensureRelease({
+      ...ids, release_id, image, env: { PORT: String(plan.port) }, network, replicas: 1,
+      limits: { cpus: 1, memory_bytes: 256 * 1024 ** 2, pids: 200 }, stop_grace_s: 5,
+    }, calm)
+    try {
+      for (const [path, expected] of Object.entries(answers)) {
+        let body = ''
+        const served = poll(async () => {
+          const answer = await fetch(`http://${instance!.address}:${plan.port}${path}`).catch(() => undefined)
+          body = (await answer?.text()) ?? ''
+          return answer?.status === 200
+        })
+        await served.catch(async (error: Error) => { throw new Error(`${path}: ${error.message}; last answer ${body.slice(0, 200)}\n${await printed(instance!.id)}`) })
+        expect(body.trim()).toBe(expected)
+      }
+      const { Config } = await docker.getContainer(instance!.id).inspect()
+      expect(Config.User).toMatch(/^[1-9]\d*(:[1-9]\d*)?$/)
+      for (const path of holds) expect(await imageHas(image, path)).toBe(true)
+      for (const path of lacks) expect(await imageHas(image, path)).toBe(false)
+    } finally {
+      await engine.removeRelease(release_id, 1)
+    }
+  })
+})
+
+/** Whether a path exists in an image. */
+async function imageHas(image: string, path: string): Promise<boolean> {
+  const spec = { ...ids, release_id: newId('rel'), image, shell_command: `test -e ${path}`, env: {}, network, limits: { cpus: 1, memory_bytes: 64 * 1024 ** 2, pids: 50 }, stop_grace_s: 1 }
+  const { exit_code } = await engine.runOnce({ ...spec, purpose: 'task', timeout_ms: 20_000, onLog: () => {} }, calm)
+  return exit_code === 0
+}
