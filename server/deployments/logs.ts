@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '#server/kernel/clock'
 import { redactor } from '#server/kernel/redact'
@@ -23,17 +23,23 @@ export function createDeploymentLogs(directory: string, clock: Clock) {
   let timer: NodeJS.Timeout | undefined
   const path = (deployment_id: string) => join(directory, `${deployment_id}.ndjson`)
 
+  /** The log read last: a client that reads it page by page, or reconnects, does not parse the file anew each time. */
+  let recent: { deployment_id: string; size: number; lines: DeploymentLogLine[] } | undefined
+
   const read = (deployment_id: string): DeploymentLogLine[] => {
     flush()
-    if (!existsSync(path(deployment_id))) return []
-    const lines = readFileSync(path(deployment_id), 'utf8').split('\n')
-    return lines.flatMap((line) => {
+    const size = statSync(path(deployment_id), { throwIfNoEntry: false })?.size
+    if (size === undefined) return []
+    if (recent?.deployment_id === deployment_id && recent.size === size) return recent.lines
+    const lines = readFileSync(path(deployment_id), 'utf8').split('\n').flatMap((line) => {
       try {
         return [JSON.parse(line) as DeploymentLogLine]
       } catch {
         return [] // The end of the file after a crash may be half a line.
       }
     })
+    recent = { deployment_id, size, lines }
+    return lines
   }
 
   const opened = (deployment_id: string): OpenLog => {
@@ -98,6 +104,7 @@ export function createDeploymentLogs(directory: string, clock: Clock) {
     },
     remove(deployment_id: string) {
       open.delete(deployment_id)
+      if (recent?.deployment_id === deployment_id) recent = undefined
       rmSync(path(deployment_id), { force: true })
     },
     flush,

@@ -3,6 +3,8 @@ export interface Entry { position: number; type: string; data: unknown }
 
 /** Something ordered that is kept and can be read from any position, and that also tells what is new at once. */
 export interface Source {
+  /** How many entries are read at once; more where a read costs the same whatever it answers. */
+  page_size: number
   /** Entries after a position, oldest first; fewer than `limit` means that there are no more. */
   after(position: number, limit: number): Entry[]
   subscribe(listener: (entry: Entry) => void): () => void
@@ -14,8 +16,6 @@ export interface Feed {
   pump(): void
   stop(): void
 }
-
-const PAGE = 200
 
 /**
  * Delivers a source from a position on: first what is kept, then what is new, without a gap and without a duplicate. When the
@@ -40,9 +40,9 @@ export function createFeed(source: Source, position: number, deliver: (entry: En
     },
     pump() {
       while (!live) {
-        const page = source.after(at, PAGE)
+        const page = source.after(at, source.page_size)
         for (const entry of page) if (!send(entry)) return
-        live = page.length < PAGE
+        live = page.length < source.page_size
       }
     },
     stop: unsubscribe,

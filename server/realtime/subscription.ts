@@ -37,6 +37,7 @@ const entryOf = (event: PlatformEvent): Entry => {
 
 function eventSource(ports: RealtimePorts, channel: Exclude<Channel, { kind: 'runtime_log' }>): Source {
   return {
+    page_size: 200,
     after: (position, limit) => ports.events.after(position, channel.filter, limit).map(entryOf),
     subscribe: (listener) => ports.events.subscribe((event) => {
       if (matches(event, channel.filter)) listener(entryOf(event))
@@ -46,6 +47,7 @@ function eventSource(ports: RealtimePorts, channel: Exclude<Channel, { kind: 'ru
 
 function lineSource(ports: RealtimePorts, deployment_id: string): Source {
   return {
+    page_size: 5000,
     after: (position, limit) => ports.deploymentLogs.after(deployment_id, position, limit).map((line) => ({ position: line.seq, type: 'log', data: line })),
     subscribe: (listener) => ports.deploymentLogs.subscribe(deployment_id, (line) => listener({ position: line.seq, type: 'log', data: line })),
   }
