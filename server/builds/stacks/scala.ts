@@ -20,7 +20,7 @@ function planScala({ tree, version_request }: StackContext) {
   const version = javaVersion(tree, version_request)
   const text = `${skim(tree, 'build.sbt')}\n${skim(tree, 'project/plugins.sbt')}\n${skim(tree, 'project/Dependencies.scala')}`
   const framework = jvmFramework(text) ?? (/akka-http|pekko-http/.test(text) ? 'akka-http' : /http4s/.test(text) ? 'http4s' : /zio-http/.test(text) ? 'zio-http' : null)
-  const packager = /sbt-native-packager|JavaAppPackaging|PlayScala|PlayJava|sbt-heroku|playframework/.test(text)
+  const packager = /sbt-native-packager|JavaAppPackaging|PlayScala|PlayJava|sbt-heroku|playframework|com\.typesafe\.play"/.test(text) || skim(tree, 'Procfile').includes('target/universal/stage/')
   const assembly = /sbt-assembly/.test(text)
   const build = packager ? 'sbt -batch stage' : assembly ? 'sbt -batch assembly' : 'sbt -batch package'
   // Without a packaging plugin only sbt knows the class path; then it starts the app.
