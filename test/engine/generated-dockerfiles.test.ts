@@ -71,6 +71,10 @@ const SAMPLES: Record<string, Sample> = {
     files: { 'index.php': "<?php echo 'php as ' . posix_getuid();\n" },
     stack: 'php', answers: { '/': 'php as 10001' },
   },
+  "a PHP page with Heroku's Procfile": {
+    files: { 'www/index.php': "<?php echo 'php as ' . posix_getuid();\n", 'web/index.php': '<?php echo 1;', Procfile: 'web: heroku-php-apache2 www/\n' },
+    stack: 'php', answers: { '/': 'php as 10001' },
+  },
 }
 
 function repository(files: Record<string, string>): string {

@@ -95,6 +95,16 @@ function documentRoot(tree: SourceTree, framework: PhpFramework | undefined): st
   return folder ?? ''
 }
 
+/** Heroku's name for its web servers, as a script that starts ours: Apache is configured already, so its arguments are not needed. */
+const HEROKU_SERVER = `printf '#!/bin/sh\\nexec apache2-foreground\\n' > /usr/local/bin/heroku-php-apache2 && chmod 755 /usr/local/bin/heroku-php-apache2 && ln -s heroku-php-apache2 /usr/local/bin/heroku-php-nginx`
+
+/** The folder that a Procfile such as `web: heroku-php-apache2 public/` names; undefined when the start command is another. */
+function herokuServer(tree: SourceTree, start: string | null): { root: string | undefined } | undefined {
+  if (start === null || !/^heroku-php-(?:apache2|nginx)(?:\s|$)/.test(start)) return undefined
+  const last = start.trim().split(/\s+/).at(-1)!.replace(/\/+$/, '')
+  return { root: /^[\w][\w./-]*$/.test(last) && !last.includes('..') && hasFolder(tree, last) ? last : undefined }
+}
+
 function doctrineMigrations(tree: SourceTree, packages: readonly string[]): string | null {
   return packages.includes('doctrine/doctrine-migrations-bundle') && hasFolder(tree, 'migrations') && tree.files().some((path) => /^migrations\/.*\.php$/.test(path))
     ? 'php bin/console doctrine:migrations:migrate --no-interaction --allow-no-migration'
@@ -110,13 +120,14 @@ function phpLayout(tree: SourceTree, composer: unknown, framework: PhpFramework 
   // A path repository or a patch is source that the install needs.
   const needs_source = /"type"\s{0,5}:\s{0,5}"path"|composer-patches|wikimedia\/composer-merge-plugin/.test(tree.read('composer.json') ?? '')
   const writable = framework?.writable ?? []
+  const heroku = herokuServer(tree, commands.start)
   return {
     build_image: image,
     runtime_image: image,
     build_packages: composer === undefined ? [] : ['git', 'unzip'],
     base_setup: extensions,
     build_copies: composer === undefined ? [] : [{ image: baseImage('composer'), from: '/usr/bin/composer', to: '/usr/local/bin/composer' }],
-    runtime_setup: [...apacheSetup(root, framework !== undefined)],
+    runtime_setup: [...apacheSetup(heroku?.root ?? root, framework !== undefined), ...(heroku === undefined ? [] : [HEROKU_SERVER])],
     build_env: { COMPOSER_ALLOW_SUPERUSER: '1', COMPOSER_NO_INTERACTION: '1', ...framework?.env },
     runtime_env: { APACHE_RUN_USER: '#10001', APACHE_RUN_GROUP: '#10001', ...framework?.env },
     manifests: needs_source ? [] : composer_manifests,
