@@ -21,7 +21,7 @@ export async function leftovers(portreeve: Portreeve, app_id: string): Promise<s
   if (live?.status !== 'live') found.push(`the live deployment is ${live?.status}`)
   const history = (await portreeve.call('GET', `/api/apps/${app_id}/deployments?per_page=100`)).body.data as { status: string; image: string | null; finished_at: string | null }[]
   if (history.some((deployment) => !deployment.finished_at)) found.push('a deployment has not ended')
-  const images = new Set(lines(docker('images', '-a', '-q', '--no-trunc', '--filter', `label=portreeve.app=${app_id}`)))
+  const images = new Set(lines(docker('images', '-q', '--no-trunc', '--filter', `label=portreeve.app=${app_id}`)))
   const known = new Set(history.filter((deployment) => deployment.status === 'live').map((deployment) => deployment.image))
   for (const image of images) if (!known.has(image)) found.push(`image ${image.slice(7, 19)} belongs to no release`)
   if (images.size > RELEASES_KEPT) found.push(`${images.size} images are kept`)
@@ -34,7 +34,7 @@ export async function leftovers(portreeve: Portreeve, app_id: string): Promise<s
 /** What is left of a deleted app; nothing when all is gone. */
 export function remains(portreeve: Portreeve, app_id: string): string[] {
   const containers = lines(docker('ps', '-aq', '--filter', `label=portreeve.app=${app_id}`)).map((id) => `container ${id}`)
-  const images = lines(docker('images', '-aq', '--filter', `label=portreeve.app=${app_id}`)).map((id) => `image ${id}`)
+  const images = lines(docker('images', '-q', '--filter', `label=portreeve.app=${app_id}`)).map((id) => `image ${id}`)
   const work = join(portreeve.data_directory, 'work')
   return [...containers, ...images, ...(existsSync(work) ? readdirSync(work).filter((name) => name.startsWith('dep_')).map((name) => `folder ${name}`) : [])]
 }

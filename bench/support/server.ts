@@ -40,7 +40,7 @@ export async function spawnServer(data_directory: string, env: Record<string, st
         if (child.exitCode !== null) throw new Error(output)
         if ((await statusOf(`${url}${path}`)) === 200) return performance.now() - spawned_at
         if (performance.now() - spawned_at > 60_000) throw new Error(`${path} did not answer 200 within a minute. ${output}`)
-        await new Promise((done) => setTimeout(done, 2))
+        await new Promise((done) => setTimeout(done, 10))
       }
     },
     async login(email = ADMIN.email) {

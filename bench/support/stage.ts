@@ -6,7 +6,7 @@ export interface Stage {
   portreeve: Portreeve
   forge: GitServer
   /** Creates an app from a new repository and waits until its first deployment is live. */
-  app(name: string, settings?: Record<string, unknown>): Promise<StagedApp>
+  app(name: string, settings?: Record<string, unknown>, files?: Record<string, string>): Promise<StagedApp>
 }
 export interface StagedApp { id: string; name: string; host: string; repository: GitRepository }
 
@@ -22,7 +22,7 @@ export async function onStage(experiment: (stage: Stage) => Promise<void>, env: 
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted)
   try {
     portreeve = await startPortreeve({ env: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: forge.host, PORTREEVE_LOG_LEVEL: 'info', ...env } })
-    await experiment({ portreeve, forge, app: (name, settings) => createApp(portreeve!, forge, name, settings) })
+    await experiment({ portreeve, forge, app: (name, settings, files) => createApp(portreeve!, forge, name, settings, files) })
   } catch (error) {
     console.error(portreeve?.output().split('\n').slice(-25).join('\n'))
     throw error
@@ -32,9 +32,9 @@ export async function onStage(experiment: (stage: Stage) => Promise<void>, env: 
   }
 }
 
-async function createApp(portreeve: Portreeve, forge: GitServer, name: string, settings: Record<string, unknown> = {}): Promise<StagedApp> {
+async function createApp(portreeve: Portreeve, forge: GitServer, name: string, settings: Record<string, unknown> = {}, files: Record<string, string> = {}): Promise<StagedApp> {
   const repository = forge.repository(name)
-  repository.commit(nodeApp(`${name} 1`), 'version 1')
+  repository.commit({ ...nodeApp(`${name} 1`), ...files }, 'version 1')
   const created = await portreeve.call('POST', '/api/apps', { name, git_url: repository.url, branch: 'main', soak_seconds: 0, ...settings })
   if (created.status !== 201) throw new Error(`Creating ${name}: ${JSON.stringify(created.body)}`)
   const { id } = created.body.data
