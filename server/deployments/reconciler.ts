@@ -125,7 +125,8 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
         for await (const event of engine.events(stop.signal)) {
           engine_up = true
           if (event.kind === 'die' || event.kind === 'oom') {
-            if (event.app_id && event.release_id) ports.note(event.app_id, event.kind === 'oom' ? 'app.oom_killed' : 'app.instance_exited', { instance_id: event.instance_id, exit_code: event.exit_code ?? null, release_id: event.release_id })
+            // While a job works on the app, instances end because it ends them.
+            if (event.app_id && event.release_id && !ports.busy(event.app_id)) ports.note(event.app_id, event.kind === 'oom' ? 'app.oom_killed' : 'app.instance_exited', { instance_id: event.instance_id, exit_code: event.exit_code ?? null, release_id: event.release_id })
           }
           if (event.kind === 'start' || event.kind === 'die' || event.kind === 'destroy') void reconcile()
         }
@@ -142,9 +143,9 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
     reconcile,
     /** Whether the engine did not answer when it was asked last. */
     engineIsDown: () => engine_up === false,
-    /** The whole state of the edge, from what is meant to serve. */
+    /** The whole state of the edge, from what is meant to serve. Throws while the engine cannot be asked: apps serve on from what the edge knows. */
     async applyEdge() {
-      const instances = await engine.instances({}).catch(() => [] as Instance[])
+      const instances = await engine.instances({})
       await ingress.apply({
         routes: ports.routed().map((app) => {
           const release = app.release_id ? releases.find(app.release_id) : undefined
