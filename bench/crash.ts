@@ -78,7 +78,7 @@ async function dieAt(portreeve: Portreeve, point: string, work: () => Promise<un
   recoveries.push(-performance.now())
   await portreeve.start()
 }
-const ended = () => {
+function ended(): void {
   recoveries[recoveries.length - 1]! += performance.now()
 }
 function isAlive(pid: number): boolean {
