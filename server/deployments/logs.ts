@@ -57,7 +57,12 @@ export function createDeploymentLogs(directory: string, clock: Clock) {
     timer = undefined
     for (const [deployment_id, log] of open) {
       if (log.pending.length === 0) continue
-      appendFileSync(path(deployment_id), log.pending.splice(0).join(''), { mode: 0o600 })
+      try {
+        appendFileSync(path(deployment_id), log.pending.join(''), { mode: 0o600 })
+        log.pending.length = 0
+      } catch {
+        // A full disk must not end the server; the lines are kept, within the log's limit, and written with the next one.
+      }
     }
   }
 
