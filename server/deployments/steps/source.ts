@@ -46,7 +46,7 @@ async function fromGit(shop: Workshop, context: DeployContext, app: DeployedApp,
   say(`Cloning ${source.url}${source.branch ? ` (${source.branch})` : ''}.`)
   const directory = sourceDirectory(shop, deployment_id)
   rmSync(directory, { recursive: true, force: true })
-  const checkout = await shop.git.checkout(source, directory, { lfs: false, onLog: (text) => shop.logs.append(deployment_id, 'clone', 'stderr', text) }, context.signal)
+  const checkout = await shop.git.checkout(source, directory, { lfs: true, onLog: (text) => shop.logs.append(deployment_id, 'clone', 'stderr', text) }, context.signal)
   shop.deployments.change(deployment_id, { branch: checkout.branch, commit_sha: checkout.sha, commit_message: checkout.message, commit_author: checkout.author })
   say(`Commit ${checkout.sha.slice(0, 12)} by ${checkout.author}: ${checkout.message}`)
   if (adopt(shop, context, app, checkout.sha, ask.no_cache)) rmSync(directory, { recursive: true, force: true })

@@ -135,9 +135,10 @@ export function createGit(options: GitOptions): Git {
     await session.git(['checkout', '--quiet', '--force', '--detach', about.sha, '--'])
     await sweep(session.repository, owner, checkout.onLog)
     if (submodules > 0) checkout.onLog(`The repository has ${submodules} submodule${submodules === 1 ? '' : 's'}; submodules are not fetched.`)
-    if (checkout.lfs) {
+    const large_files = await usesLfs(session.repository)
+    if (large_files && checkout.lfs) {
       await fetchLfs(http(), session, checked.url, source.credential, limits, checkout.onLog)
-    } else if (await usesLfs(session.repository)) checkout.onLog('The repository stores large files with Git LFS; turn on LFS for this app to have them instead of their pointers.')
+    } else if (large_files) checkout.onLog('The repository stores large files with Git LFS; turn on LFS for this app to have them instead of their pointers.')
     session.signal.throwIfAborted()
     await deliver(session.repository, directory)
     return { branch, ...about, ...size }
