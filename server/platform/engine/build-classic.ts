@@ -137,22 +137,31 @@ function createClassicLog(onLog: (line: BuildLogLine) => void) {
       onLog({ stream: 'system', text: clampMessage(step) })
     } else if (BUILDER_WORDS.test(plain)) {
       if (/Using cache/.test(plain)) onLog({ stream: 'system', text: '(cached)' })
-    } else if (text.startsWith(RED)) onLog({ stream: 'stderr', text: plain })
-    else if (text.startsWith('[Warning]')) onLog({ stream: 'system', text })
+    } else if (text.startsWith('[Warning]')) onLog({ stream: 'system', text })
     else onLog({ stream: 'stdout', text: text.replace(RESET, '') })
   })
+  // Each write of a command to its error output comes in red, and may come between two parts of a line of its other output.
+  const errors = createLineSplitter((text) => {
+    const plain = stripColours(text)
+    if (plain !== '' || text === '') onLog({ stream: 'stderr', text: plain })
+  })
+  const endAll = () => {
+    splitter.end()
+    errors.end()
+  }
   return {
     text(text: string): void {
       // A command may end without a newline; the builder's next words are then no part of its last line.
-      if (BUILDER_WORDS.test(text)) splitter.end()
-      splitter.write(Buffer.from(text))
+      if (BUILDER_WORDS.test(text)) endAll()
+      const target = text.startsWith(RED) ? errors : splitter
+      target.write(Buffer.from(text))
     },
     status(text: string): void {
       if (seen.has(text)) return
       seen.add(text)
       onLog({ stream: 'system', text: clampMessage(text) })
     },
-    end: () => splitter.end(),
+    end: endAll,
     lastStep: () => step,
   }
 }
