@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -38,15 +38,17 @@ export interface PortreeveOptions {
 export const ADMIN = { email: 'admin@example.test', password: 'correct horse battery staple' }
 const DOCKER = '/usr/bin/docker'
 
-/** A TCP port that is free now. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject).listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
+/** TCP ports that are free now, held together until all are known, so that none comes twice. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(Array.from({ length: count }, () => new Promise<Server>((resolve, reject) => {
+    const server = createServer().once('error', reject).listen(0, '127.0.0.1', () => resolve(server))
+  })))
+  const ports = servers.map((server) => (server.address() as { port: number }).port)
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
 }
+/** One TCP port that is free now. */
+export const freePort = async (): Promise<number> => (await freePorts(1))[0]!
 
 /** Asks until `check` gives something; fails with what it saw last. */
 export async function eventually<T>(what: string, check: () => Promise<T | undefined> | T | undefined, limit_ms = 90_000): Promise<T> {
@@ -72,9 +74,7 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
   const entry = process.env.PORTREEVE_ENTRY ?? join(ROOT, '.output/server/index.mjs')
   if (!existsSync(entry)) throw new Error('Build the server first: npm run build')
   const data_directory = mkdtempSync(join(tmpdir(), 'ptr-'))
-  const port = await freePort()
-  const edge_port = await freePort()
-  const https_port = await freePort()
+  const [port = 0, edge_port = 0, https_port = 0] = await freePorts(3)
   const url = `http://127.0.0.1:${port}`
   let child: ChildProcess
   let output = ''
