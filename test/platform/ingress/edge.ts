@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Docker from 'dockerode'
@@ -8,6 +7,7 @@ import { createEdgeContainer, type EdgeContainer } from '#server/platform/ingres
 import { createHaproxyIngress, type HaproxyIngressOptions } from '#server/platform/ingress/haproxy'
 import { EDGE_IMAGE } from '#server/platform/ingress/image'
 import type { Ingress } from '#server/platform/ingress/ingress'
+import { freePorts } from '#test/support/portreeve'
 import type { Address } from './client.ts'
 
 export const docker = new Docker()
@@ -24,20 +24,15 @@ export interface TestEdge {
   close(): Promise<void>
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
+export { freePort } from '#test/support/portreeve'
 
 /** Prepares an edge without starting it. */
 export async function openTestEdge({ folder = '', ...options }: Partial<HaproxyIngressOptions> & { folder?: string } = {}): Promise<TestEdge> {
   const root = await mkdtemp(join(tmpdir(), 'portreeve-edge-'))
   const directory = join(root, folder, 'ingress')
+  const [http_port = 0, https_port = 0] = await freePorts(2)
   const base: HaproxyIngressOptions = {
-    docker, data_directory: directory, http_port: await freePort(), https_port: await freePort(), trusted_proxies: [], log: createLog('text', 'error'), ...options,
+    docker, data_directory: directory, http_port, https_port, trusted_proxies: [], log: createLog('text', 'error'), ...options,
   }
   const container = createEdgeContainer({ docker, directory, image: EDGE_IMAGE, owner_uid: process.getuid?.() ?? 0 })
   return {
