@@ -56,6 +56,14 @@ function asJson(record: LogObject): string {
 }
 
 /**
+ * Lets the process outlive whoever reads its output: a supervisor that died or a closed pipe makes each write an error, which
+ * would otherwise be printed, fail again, and go on so until the memory is full.
+ */
+export function outliveReaders(streams: readonly NodeJS.WritableStream[] = [process.stdout, process.stderr]): void {
+  for (const stream of streams) stream.on('error', () => {})
+}
+
+/**
  * A log on standard output (errors and warnings on standard error).
  * @param format `text` for people, `json` for a log collector: one object a line.
  */

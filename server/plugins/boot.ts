@@ -2,6 +2,7 @@ import { migrations } from '#migrations'
 import { defineNitroPlugin } from 'nitropack/runtime'
 import { createAdapters } from '#server/adapters'
 import { boot, type Booted, StartError } from '#server/boot'
+import { outliveReaders } from '#server/kernel/log'
 import { setRunningServices } from '#server/running'
 import pkg from '../../package.json' with { type: 'json' }
 
@@ -10,6 +11,7 @@ process.env.PORT ||= '9000'
 
 /** Starts the product behind the HTTP server. Requests that come before it is ready are told so. */
 export default defineNitroPlugin((nitro) => {
+  outliveReaders()
   let booted: Booted | undefined
   const booting = boot({ env: process.env, migrations, version: pkg.version, adapters: createAdapters }).then(
     (started) => {
