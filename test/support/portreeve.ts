@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:net'
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { ROOT } from './routes.ts'
 
 /** The built server as a user starts it, on a data directory and ports of its own, against the real engine. */
@@ -142,13 +143,22 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
     start,
     stop: () => end('SIGTERM'),
     async dispose() {
-      const apps = (await call('GET', '/api/apps?per_page=100').catch(() => undefined))?.body?.data ?? []
       await end('SIGTERM')
-      for (const app of apps as { id: string }[]) removeOf(`portreeve.app=${app.id}`)
+      removeOf(`portreeve.installation=${installationOf(data_directory)}`)
       const edge = docker('ps', '-aq', '--filter', `label=portreeve.edge`).split('\n').filter(Boolean)
       for (const id of edge) if (docker('inspect', id, '--format', '{{json .Mounts}}').includes(data_directory)) docker('rm', '-f', id)
       rmSync(data_directory, { recursive: true, force: true })
     },
+  }
+}
+
+/** What the server marked its containers, images and networks with. */
+function installationOf(data_directory: string): string {
+  const db = new Database(join(data_directory, 'portreeve.db'), { readonly: true })
+  try {
+    return db.prepare(`SELECT value FROM meta WHERE key = 'installation'`).pluck().get() as string
+  } finally {
+    db.close()
   }
 }
 
@@ -157,6 +167,8 @@ function removeOf(label: string): void {
   if (containers.length > 0) docker('rm', '-f', ...containers)
   const images = docker('images', '-q', '--filter', `label=${label}`).split('\n').filter(Boolean)
   if (images.length > 0) docker('rmi', '-f', ...new Set(images))
+  const networks = docker('network', 'ls', '-q', '--filter', `label=${label}`).split('\n').filter(Boolean)
+  if (networks.length > 0) docker('network', 'rm', ...networks)
 }
 
 /** What a test app prints first, and files of small apps that need nothing but their base image. */
