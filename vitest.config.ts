@@ -7,6 +7,8 @@ export default defineConfig({
   resolve: { alias: { '#endpoints': resolve('test/support/virtual-endpoints.ts'), '#migrations': resolve('test/support/virtual-migrations.ts') } },
   test: {
     pool: 'forks',
+    // Shared machines of CI stall for seconds; a test that only fails then is no fault. On a developer's machine every failure shows.
+    retry: process.env.CI ? 2 : 0,
     projects: [
       { extends: true, test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: ['test/engine/**', 'test/e2e/**'], testTimeout: 20_000 } },
       { extends: true, test: { name: 'engine', include: ['test/engine/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000, fileParallelism: false } },
