@@ -32,17 +32,6 @@ async function fromGit(shop: Workshop, context: DeployContext, app: DeployedApp,
   const say = (text: string) => shop.logs.append(deployment_id, 'clone', 'system', text)
   const credential = shop.ports.gitCredential(app)
   const source: GitSource = { url: app.configuration.git_url!, branch: ask.branch ?? app.configuration.branch ?? undefined, commit: ask.commit, ...(credential ? { credential } : {}) }
-  if (app.live_release_id && !ask.commit) {
-    const { branch, sha } = await shop.git.resolve(source, context.signal)
-    const row = shop.deployments.find(deployment_id)!
-    if (adopt(shop, context, app, sha, ask.no_cache)) {
-      const origin = shop.deployments.find(shop.releases.findBuilt(app.id, context.state.build_key!)!.deployment_id)
-      shop.deployments.change(row.id, { branch, commit_sha: sha, commit_message: origin?.commit_message ?? null, commit_author: origin?.commit_author ?? null })
-      return
-    }
-    source.commit = sha
-    source.branch = branch
-  }
   say(`Cloning ${source.url}${source.branch ? ` (${source.branch})` : ''}.`)
   const directory = sourceDirectory(shop, deployment_id)
   rmSync(directory, { recursive: true, force: true })
