@@ -165,7 +165,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     },
   })
   for (const job of lifecycleJobs(deployments.shop, {
-    db, removeApp: apps.remove,
+    removeApp: apps.remove,
     appEvent: (id, event, payload) => void apps.transition(id, event, payload),
     note: (id, type, payload) => noteOf(id, type, payload),
   })) jobs.define(job)

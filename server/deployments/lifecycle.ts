@@ -1,17 +1,15 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Db } from '#server/kernel/db'
 import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
 import { classify } from './classify.ts'
 import { waitUntilReady } from './probe.ts'
-import type { DeploymentAsk } from './repository.ts'
+import { askOf } from './repository.ts'
 import { drain, routeTo } from './steps/switch.ts'
 import { exited } from './steps/run.ts'
 import { containerSpec, networkOf, type Workshop } from './work.ts'
 
 export interface LifecyclePayload { app_id: string; project_id: string }
 export interface LifecyclePorts {
-  db: Db
   appEvent(app_id: string, event: 'stop' | 'start', payload: Record<string, unknown>): void
   removeApp(app_id: string): void
   note(app_id: string, type: string, payload: Record<string, unknown>): void
@@ -101,7 +99,7 @@ function deleteJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecyc
           for (const row of shop.deployments.history(payload.app_id, -1, 0).rows) {
             shop.logs.remove(row.id)
             rmSync(join(shop.work_directory, row.id), { recursive: true, force: true })
-            const { upload } = JSON.parse(row.request) as DeploymentAsk
+            const { upload } = askOf(row)
             if (upload) rmSync(join(shop.uploads_directory, upload), { force: true })
           }
         },

@@ -37,6 +37,9 @@ export interface DeploymentAsk {
   /** File name of the uploaded archive below `<data>/uploads`. */
   upload?: string
 }
+/** What was asked for when a deployment was queued. */
+export const askOf = (row: Pick<DeploymentRow, 'request'>): DeploymentAsk => JSON.parse(row.request) as DeploymentAsk
+
 type Change = Partial<Pick<DeploymentRow, 'plan' | 'branch' | 'commit_sha' | 'commit_message' | 'commit_author' | 'image' | 'release_id' | 'failure' | 'job_id' | 'started_at' | 'live_at' | 'finished_at'>>
 
 /** SQL of deployments and nothing else. */

@@ -12,7 +12,7 @@ import type { Jobs } from '#server/kernel/jobs/jobs'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { deployJob } from './job.ts'
 import { type DeploymentEventName, deploymentMachine } from './machine.ts'
-import type { DeploymentAsk, DeploymentRow } from './repository.ts'
+import { askOf, type DeploymentAsk, type DeploymentRow } from './repository.ts'
 import type { DeployRequest, Trigger } from './schema.ts'
 import { summaryOf, viewOf } from './view.ts'
 import type { DeployPayload, DeployState, Workshop } from './work.ts'
@@ -209,7 +209,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
   }
 
   function redeployUpload(actor: Actor, row: { id: string; project_id: string; branch: string | null }): DeploymentRow {
-    const last = repository.history(row.id, 100, 0).rows.map((found) => (JSON.parse(found.request) as DeploymentAsk).upload).find(Boolean)
+    const last = repository.history(row.id, 100, 0).rows.map((found) => askOf(found).upload).find(Boolean)
     if (!last) throw conflict('Nothing has been uploaded yet. Send a gzipped tar to POST /api/apps/:id/upload.')
     return enqueue(row, actor.method === 'api_key' ? 'api' : 'manual', { upload: last }, actor)
   }

@@ -1,5 +1,5 @@
 import type { Failure, StepRow } from '#server/kernel/jobs/definition'
-import type { DeploymentAsk, DeploymentRow } from './repository.ts'
+import { askOf, type DeploymentRow } from './repository.ts'
 import type { Deployment } from './schema.ts'
 
 const between = (from: string | null, to: string | null): number | null => (from && to ? Math.max(0, Date.parse(to) - Date.parse(from)) : null)
@@ -10,7 +10,7 @@ export function summaryOf(row: DeploymentRow) {
   return {
     id: row.id, app_id: row.app_id, number: row.number, status: row.status, trigger: row.trigger as Deployment['trigger'], branch: row.branch,
     commit: row.commit_sha ? { sha: row.commit_sha, message: row.commit_message, author: row.commit_author } : null,
-    image: row.image, rolled_back_to: row.trigger === 'rollback' ? ((JSON.parse(row.request) as DeploymentAsk).from_deployment ?? null) : null,
+    image: row.image, rolled_back_to: row.trigger === 'rollback' ? (askOf(row).from_deployment ?? null) : null,
     error: failure && { step: failure.step, code: failure.code, message: failure.message, hint: failure.hint, log: failure.log ?? [] },
     created_by: row.created_by, created_at: row.created_at, started_at: row.started_at, live_at: row.live_at, finished_at: row.finished_at,
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { BuildPlan } from '#server/builds/plan'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { EngineError, type Image } from '#server/platform/engine/engine'
-import type { DeploymentAsk } from '../repository.ts'
+import { askOf } from '../repository.ts'
 import type { ReleaseSettings } from '../releases.ts'
 import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
 import { sourceDirectory } from './source.ts'
@@ -24,7 +24,7 @@ export function detectStep(shop: Workshop, context: DeployContext): void {
   const { deployment_id, app_id } = context.payload
   const app = shop.ports.app(app_id)
   const { configuration } = app
-  if (context.state.image_id || (JSON.parse(shop.deployments.find(deployment_id)!.request) as DeploymentAsk).from_release || configuration.source === 'image') {
+  if (context.state.image_id || askOf(shop.deployments.find(deployment_id)!).from_release || configuration.source === 'image') {
     if (context.state.plan) shop.deployments.change(deployment_id, { plan: JSON.stringify(context.state.plan) })
     return context.skip()
   }
@@ -69,7 +69,7 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
   return shop.engine.buildImage({
     context: join(sourceDirectory(shop, deployment_id), app.configuration.source === 'dockerfile' ? '.' : app.configuration.base_directory),
     dockerfile: plan.dockerfile, tag, labels: { app: app.id, deployment: deployment_id, project: app.project_id },
-    build_args: app.configuration.build.args ?? {}, secrets: {}, no_cache: (JSON.parse(shop.deployments.find(deployment_id)!.request) as DeploymentAsk).no_cache ?? false,
+    build_args: app.configuration.build.args ?? {}, secrets: {}, no_cache: askOf(shop.deployments.find(deployment_id)!).no_cache ?? false,
     limits: shop.defaults.build, onLog,
   }, context.signal)
 }
@@ -99,7 +99,7 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
   const { deployment_id, app_id } = context.payload
   const { state } = context
   const app = shop.ports.app(app_id)
-  const ask = JSON.parse(shop.deployments.find(deployment_id)!.request) as DeploymentAsk
+  const ask = askOf(shop.deployments.find(deployment_id)!)
   const known = ask.from_release ? shop.releases.find(ask.from_release) : undefined
   const wanted = known?.image_id ?? state.image_id
   const present = wanted ? await shop.engine.findImage(wanted) : undefined

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { GitSource } from '#server/platform/git/git'
-import type { DeploymentAsk } from '../repository.ts'
+import { askOf, type DeploymentAsk } from '../repository.ts'
 import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
 
 export const sourceDirectory = (shop: Workshop, deployment_id: string) => join(shop.work_directory, deployment_id, 'source')
@@ -46,7 +46,7 @@ export async function cloneStep(shop: Workshop, context: DeployContext): Promise
   const { deployment_id, app_id } = context.payload
   const app = shop.ports.app(app_id)
   const deployment = shop.deployments.find(deployment_id)!
-  const ask = JSON.parse(deployment.request) as DeploymentAsk
+  const ask = askOf(deployment)
   context.state.previous = { deployment_id: app.live_deployment_id, release_id: app.live_release_id }
   if (ask.from_release) {
     const release = shop.releases.find(ask.from_release)
