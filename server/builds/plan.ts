@@ -20,6 +20,12 @@ export interface BuildOverrides {
   port?: number
 }
 
+/** What an app's settings override; build arguments are no part of the plan, and what is not set overrides nothing. */
+export function overridesOf(build: Record<string, unknown>, port: number | null | undefined): BuildOverrides {
+  const { args: _args, ...commands } = build
+  return Object.fromEntries(Object.entries({ ...commands, port }).filter(([, value]) => value !== null && value !== undefined))
+}
+
 export interface HealthCheckPlan { type: 'http' | 'tcp'; path?: string }
 
 /** Why a value is what it is: `{ field: 'version', value: '22', source: '.nvmrc' }`; shown to the user. */

@@ -1,7 +1,7 @@
 import { mkdtempSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BuildOverrides, BuildPlan, SourceTree } from '#server/builds/plan'
-import { DetectionError } from '#server/builds/plan'
+import { DetectionError, overridesOf } from '#server/builds/plan'
 import { ApiError, invalid } from '#server/kernel/errors'
 import type { Git, GitCredential, GitErrorCode } from '#server/platform/git/git'
 import { GitError } from '#server/platform/git/git'
@@ -36,9 +36,7 @@ export function createDetection(options: DetectionOptions) {
         const source = join(work, 'source')
         const credential = options.credential(project_id, ask.git_url)
         await options.git.checkout({ url: ask.git_url, branch: ask.branch, ...(credential ? { credential } : {}) }, source, { lfs: false, onLog: () => undefined }, AbortSignal.timeout(TIMEOUT_MS))
-        const { args: _args, ...commands } = ask.build ?? {}
-        const overrides = Object.fromEntries(Object.entries({ ...commands, port: ask.port }).filter(([, value]) => value !== null && value !== undefined))
-        return options.detect(options.openTree(join(source, ask.base_directory ?? '.')), overrides)
+        return options.detect(options.openTree(join(source, ask.base_directory ?? '.')), overridesOf(ask.build ?? {}, ask.port))
       } catch (error) {
         throw asApiError(error)
       } finally {

@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { BuildPlan } from '#server/builds/plan'
+import { type BuildPlan, overridesOf } from '#server/builds/plan'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { EngineError, type Image } from '#server/platform/engine/engine'
 import { askOf } from '../repository.ts'
@@ -33,9 +33,7 @@ export function detectStep(shop: Workshop, context: DeployContext): void {
     plan = inlinePlan(app)
   } else {
     const tree = shop.ports.openTree(join(sourceDirectory(shop, deployment_id), configuration.base_directory))
-    const { args: _args, ...commands } = configuration.build
-    const overrides = Object.fromEntries(Object.entries({ ...commands, port: configuration.port }).filter(([, value]) => value !== null && value !== undefined))
-    plan = shop.ports.detect(tree, overrides)
+    plan = shop.ports.detect(tree, overridesOf(configuration.build, configuration.port))
     const ignore = join(sourceDirectory(shop, deployment_id), configuration.base_directory, '.dockerignore')
     if (plan.stack !== 'dockerfile' && !existsSync(ignore)) writeFileSync(ignore, shop.ports.dockerignore())
   }
