@@ -33,11 +33,22 @@ export interface IngressState {
   /** Absent: the certificates stay as they are. */
   certificates?: Certificate[]
 }
+/** What one domain answers: its names and path, the rules that hold there, and the instances behind it. An app has one for each of its domains. */
 export interface Route {
-  /** Stable: the app's id. */
+  /** Stable: the domain's id. */
   id: string
+  /** The app behind it, for its access log; absent for the platform's own routes. */
+  app_id?: string
   /** Lower-case ASCII host names, without port. `*.example.com` stands for every name one label below example.com that no route names itself. */
   hostnames: string[]
+  /** Serves only paths at or below this one; `/` when absent. Of several routes with one name the longest path wins, at whole segments only. */
+  path?: string
+  /** Takes `path` off before the app sees the request. */
+  strip_path?: boolean
+  /** Names that are not served but sent, with 308, to the same path at another name: `www.example.com` to `example.com`. */
+  aliases?: Record<string, string>
+  /** Rules that answer instead of the app, tried in this order; the first that matches wins. */
+  redirects?: RouteRedirect[]
   /** Empty: the route answers 503 with a plain page that says the app is not running. */
   servers: RouteServer[]
   /** Sends plain HTTP requests to HTTPS with 308. */
@@ -54,6 +65,20 @@ export interface Route {
   request_timeout_ms?: number
   /** Set on every answer of the app. `Strict-Transport-Security` is sent over HTTPS only. */
   response_headers?: Record<string, string>
+  /** Pages to send instead of the edge's own, HTML by status: 403, 404 (only the edge's), 502, 503, 504. */
+  error_pages?: Record<string, string>
+}
+/** One redirect rule of a route; the path it compares is the request's, before `strip_path`, without the query. */
+export interface RouteRedirect {
+  id: string
+  kind: 'exact' | 'prefix' | 'regex'
+  /** A path, or a regular expression over the whole path in the subset that `redirects` accepts. */
+  from: string
+  /** Address or path; `$1` to `$9` stand for what the groups of `from` matched, for a prefix `$1` is the rest behind it. */
+  to: string
+  status: 301 | 302 | 307 | 308
+  /** Whether the query of the request is put behind the target. */
+  keep_query: boolean
 }
 /** What the edge compares a client's credentials with; the password cannot be read from it. */
 export interface BasicAuth { salt: string; digest: string }
