@@ -48,17 +48,30 @@ install_dependencies() {
   npm ci --no-audit --no-fund
 }
 
-# Installs the engine when the machine has none. Its package must not start it: an engine of ours is stopped again after the tests.
+# Installs packages of which none may start what it brings: no SSH server is wanted, and an engine of ours is stopped again after the tests.
+install_unstarted() {
+  if [ "$(id -u)" -ne 0 ]; then echo "Not installed, and only root can install it: $*" >&2; return 1; fi
+  local policy=/usr/sbin/policy-rc.d had_policy=yes result=0
+  if ! [ -e $policy ]; then had_policy=no; printf '#!/bin/sh\nexit 101\n' > $policy; chmod 755 $policy; fi
+  install_packages "$@" || { result=1; tail -n 20 "$PACKAGE_LOG" >&2; }
+  if [ $had_policy = no ]; then rm -f $policy; fi
+  return $result
+}
+
+# What the tests of deploy keys and of TLS run against: a real SSH server, and a real authority.
+install_tools() {
+  local missing=()
+  command -v openssl > /dev/null || missing+=(openssl)
+  [ -x /usr/sbin/sshd ] || missing+=(openssh-server)
+  if [ ${#missing[@]} -eq 0 ]; then return; fi
+  step "installing ${missing[*]}"
+  install_unstarted "${missing[@]}"
+}
+
 install_engine() {
   if command -v dockerd > /dev/null; then return; fi
   step 'installing the container engine'
-  if [ "$(id -u)" -ne 0 ]; then echo 'No container engine is installed, and only root can install one.' >&2; return 1; fi
-  local policy=/usr/sbin/policy-rc.d had_policy=yes
-  if ! [ -e $policy ]; then had_policy=no; printf '#!/bin/sh\nexit 101\n' > $policy; chmod 755 $policy; fi
-  local result=0
-  install_packages docker.io iptables || { result=1; tail -n 20 "$PACKAGE_LOG" >&2; }
-  if [ $had_policy = no ]; then rm -f $policy; fi
-  return $result
+  install_unstarted docker.io iptables
 }
 
 ensure_engine() {
@@ -104,6 +117,7 @@ results=()
 step 'checking types'
 tsc --noEmit || results+=('failed:The types do not check.')
 
+install_tools || results+=('failed:The programs that tests run against could not be installed.')
 if needs engine || needs e2e; then
   ensure_engine || give_up 'There is no container engine.'
   step 'images'

@@ -1,14 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { startGitServer, type GitServer } from './git-server.ts'
 
 const SSHD = '/usr/sbin/sshd'
-/** False where Debian's `openssh-server` is not installed. */
-export const hasSshServer = existsSync(SSHD)
-
 /** A real OpenSSH server on a free port that lets one key read the repositories of a Git server. */
 export interface SshGitServer {
   /** `127.0.0.1:<port>`. */
@@ -18,12 +15,16 @@ export interface SshGitServer {
   readonly deploy_key: string
   /** A valid key that may not. */
   readonly stranger_key: string
-  /** The server's line of known_hosts. */
+  /** The line of known_hosts of the key that the server has now. */
   readonly known_hosts: string
   /** Address of a repository of `git`. */
   url(name: string): string
   /** The same repositories; create them here. */
   readonly git: GitServer
+  /** Lets the owner of one more key read: its line as authorized_keys wants it. */
+  authorize(public_key: string): void
+  /** Command lines and environments of every process of this machine, as they were while clients were connected. */
+  processes(): string
   /** Starts anew on the same port with another host key, as a reinstalled machine would. */
   changeHostKey(): Promise<void>
   close(): Promise<void>
@@ -49,6 +50,7 @@ async function ready(port: number): Promise<void> {
 }
 
 export async function startSshGitServer(): Promise<SshGitServer> {
+  if (!existsSync(SSHD)) throw new Error("These tests need a real SSH server: install Debian's openssh-server, as npm test does.")
   const git = await startGitServer()
   const base = mkdtempSync(join(tmpdir(), 'portreeve-sshd-'))
   const at = (name: string) => join(base, name)
@@ -56,30 +58,34 @@ export async function startSshGitServer(): Promise<SshGitServer> {
   const makeKey = (name: string) => execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', name, '-f', at(name)])
   for (const name of ['host', 'host2', 'deploy', 'stranger']) makeKey(name)
   // Only what git and LFS ask for; the paths are those of the Git server.
-  writeFileSync(at('command'), `#!/bin/sh\ncd ${git.root}\ncase "$SSH_ORIGINAL_COMMAND" in\n  git-lfs-authenticate*) printf '{"href":"${git.url}/lfs-over-ssh","header":{"Authorization":"RemoteAuth x"}}' ;;\n  git-upload-pack*) exec git-shell -c "$SSH_ORIGINAL_COMMAND" ;;\n  *) exit 1 ;;\nesac\n`)
+  writeFileSync(at('command'), `#!/bin/sh\ncat /proc/[0-9]*/cmdline /proc/[0-9]*/environ >> ${at('processes')} 2> /dev/null\ncd ${git.root}\ncase "$SSH_ORIGINAL_COMMAND" in\n  git-lfs-authenticate*) printf '{"href":"${git.url}/lfs-over-ssh","header":{"Authorization":"RemoteAuth x"}}' ;;\n  git-upload-pack*) exec git-shell -c "$SSH_ORIGINAL_COMMAND" ;;\n  *) exit 1 ;;\nesac\n`)
   chmodSync(at('command'), 0o755)
   writeFileSync(at('authorized_keys'), readFileSync(at('deploy.pub')))
-  const configuration = (host_key: string) => writeFileSync(at('config'), [
-    `Port ${port}`, 'ListenAddress 127.0.0.1', `HostKey ${at(host_key)}`, `AuthorizedKeysFile ${at('authorized_keys')}`, 'PidFile none', 'UsePAM no', 'StrictModes no', 'PermitRootLogin yes',
+  const configuration = (name: string) => writeFileSync(at('config'), [
+    `Port ${port}`, 'ListenAddress 127.0.0.1', `HostKey ${at(name)}`, `AuthorizedKeysFile ${at('authorized_keys')}`, 'PidFile none', 'UsePAM no', 'StrictModes no', 'PermitRootLogin yes',
     'PasswordAuthentication no', 'KbdInteractiveAuthentication no', `ForceCommand ${at('command')}`, '',
   ].join('\n'))
   if (process.getuid?.() === 0) execFileSync('mkdir', ['-p', '/run/sshd'])
-  const start = async (host_key: string) => {
-    configuration(host_key)
+  const start = async (name: string) => {
+    configuration(name)
     const child = spawn(SSHD, ['-D', '-e', '-f', at('config')], { stdio: 'ignore' })
     await ready(port)
     return child
   }
-  let child = await start('host')
+  let host_key = 'host'
+  let child = await start(host_key)
   const stop = () => new Promise<void>((resolve) => { child.once('exit', () => resolve()).kill() })
   return {
     host: `127.0.0.1:${port}`, port, git,
     deploy_key: readFileSync(at('deploy'), 'utf8'), stranger_key: readFileSync(at('stranger'), 'utf8'),
-    known_hosts: `[127.0.0.1]:${port} ${readFileSync(at('host.pub'), 'utf8')}`,
+    get known_hosts() { return `[127.0.0.1]:${port} ${readFileSync(at(`${host_key}.pub`), 'utf8')}` },
     url: (name) => `ssh://${userInfo().username}@127.0.0.1:${port}${git.root}/${name}.git`,
+    authorize: (public_key) => appendFileSync(at('authorized_keys'), `${public_key.trim()}\n`),
+    processes: () => readFileSync(at('processes'), 'latin1').replaceAll('\0', ' '),
     async changeHostKey() {
       await stop()
-      child = await start('host2')
+      host_key = 'host2'
+      child = await start(host_key)
     },
     async close() {
       await stop()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { GitCredential } from '#server/platform/git/git'
 import { publishedHostKey } from '#server/platform/git/known-hosts'
-import { hasSshServer, startSshGitServer, type SshGitServer } from '#test/support/ssh-git-server'
+import { startSshGitServer, type SshGitServer } from '#test/support/ssh-git-server'
 import { createBench, type Bench } from './setup.ts'
 
 const never = new AbortController().signal
@@ -15,7 +15,7 @@ it('the keys of large forges are known before the first contact', () => {
   expect(publishedHostKey('constructor', 22)).toBeUndefined()
 })
 
-describe.skipIf(!hasSshServer)('over ssh (needs openssh-server)', () => {
+describe('over ssh', () => {
   let server: SshGitServer
   let bench: Bench
   let sha: string
@@ -61,9 +61,10 @@ describe.skipIf(!hasSshServer)('over ssh (needs openssh-server)', () => {
   })
 
   it('a host key that comes with the deploy key is the only one that counts', async () => {
-    expect(await bench.git.resolve({ url, credential: key({ known_hosts: server.known_hosts }) }, never)).toMatchObject({ sha })
+    const { known_hosts } = server
+    expect(await bench.git.resolve({ url, credential: key({ known_hosts }) }, never)).toMatchObject({ sha })
     await server.changeHostKey()
-    await expect(bench.git.resolve({ url, credential: key({ known_hosts: server.known_hosts }) }, never)).rejects.toMatchObject({ code: 'host_key' })
+    await expect(bench.git.resolve({ url, credential: key({ known_hosts }) }, never)).rejects.toMatchObject({ code: 'host_key' })
     expect(readdirSync(bench.work_directory)).toEqual([])
   })
 
