@@ -58,11 +58,14 @@ install_unstarted() {
   return $result
 }
 
-# What the tests of deploy keys and of TLS run against: a real SSH server, and a real authority.
+# What the tests of deploy keys, certificates and DNS run against: a real SSH server, real authorities, a real name server.
 install_tools() {
   local missing=()
   command -v openssl > /dev/null || missing+=(openssl)
   [ -x /usr/sbin/sshd ] || missing+=(openssh-server)
+  command -v pebble > /dev/null || missing+=(pebble)
+  [ -x /usr/sbin/named ] || missing+=(bind9)
+  command -v nsupdate > /dev/null || missing+=(bind9-dnsutils)
   if [ ${#missing[@]} -eq 0 ]; then return; fi
   step "installing ${missing[*]}"
   install_unstarted "${missing[@]}"

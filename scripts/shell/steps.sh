@@ -29,6 +29,8 @@ edge_runs() {
 install_missing_packages() {
   local missing=()
   command -v git > /dev/null || missing+=(git)
+  # Changes zones of name servers that take signed updates, for wildcard certificates.
+  command -v nsupdate > /dev/null || missing+=(bind9-dnsutils)
   command -v setsid > /dev/null || missing+=(util-linux)
   if [ ${#missing[@]} -eq 0 ]; then return; fi
   command -v apt-get > /dev/null || fail "Please install ${missing[*]}: this machine has no apt to do it with."
