@@ -56,13 +56,14 @@ export function createDeployPorts(parts: {
     app(id) {
       const row = parts.apps().find(id)
       if (!row) throw notFound('app')
-      const { name, project_id, live_release_id, live_deployment_id, soak_seconds } = row
-      return { id, name, project_id, live_release_id, live_deployment_id, soak_seconds, configuration: configurationOf(row) }
+      const { name, project_id, status, live_release_id, live_deployment_id, soak_seconds } = row
+      return { id, name, project_id, status, live_release_id, live_deployment_id, soak_seconds, configuration: configurationOf(row) }
     },
     projectOf: (app_id) => parts.apps().projectOf(app_id),
     setLive: (app_id, deployment_id, release_id) => parts.apps().setLive(app_id, deployment_id, release_id),
     appEvent: (app_id, event, payload) => void parts.apps().transition(app_id, event, payload),
-    hostnames: (app_id) => parts.domains.hostnamesOf(app_id),
+    routes: (app_id, target) => parts.domains.routes(app_id, target),
+    routed: (domain_ids) => parts.domains.activate(domain_ids),
     gitCredential: (app) => parts.gitCredential(app.project_id, app.configuration.git_url ?? ''),
     registryAuth: parts.registryAuth,
     environment: () => ({}),

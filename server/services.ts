@@ -158,10 +158,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
       automaticDomain: domains.automaticOf,
       enqueue: (kind, app) => void jobs.enqueue<LifecyclePayload>({ kind, lane: `app:${app.id}`, subject: app.id, project_id: app.project_id, payload: { app_id: app.id, project_id: app.project_id } }),
       cancelDeployments: deployments.cancelAll,
-      refreshRoute(app_id) {
-        reconciler.forgetRoute(app_id)
-        void reconciler.reconcile()
-      },
+      refreshRoutes: deployments.shop.routing.refreshSoon,
     },
   })
   for (const job of lifecycleJobs(deployments.shop, {

@@ -28,8 +28,8 @@ export interface AppPorts {
   /** Queues stop, start or delete in the current transaction. */
   enqueue(kind: 'app.stop' | 'app.start' | 'app.delete', app: AppRow): void
   cancelDeployments(app_id: string): void
-  /** Applies the app's host names to the edge after the commit. */
-  refreshRoute(app_id: string): void
+  /** Applies the app's domains to the edge after the commit. */
+  refreshRoutes(app_id: string): void
   /** Throws ENGINE_UNAVAILABLE when the engine does not answer. */
   requireEngine(): void
 }
@@ -120,7 +120,7 @@ export function createApps(options: AppOptions) {
         const row = get(id)
         if (row.name !== before.name) {
           ports.renameAutomaticDomain(row)
-          db.afterCommit(() => ports.refreshRoute(id))
+          db.afterCommit(() => ports.refreshRoutes(id))
         }
         note(row, 'app.updated', { changed: changedKeys(configurationOf(before), configurationOf(row)) }, actor)
         audit.record(actor, { action: 'app.update', resource_type: 'app', resource_id: id, project_id: row.project_id, before: audited(before), after: audited(row) })

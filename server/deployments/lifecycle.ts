@@ -4,6 +4,7 @@ import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
 import { classify } from './classify.ts'
 import { waitUntilReady } from './probe.ts'
 import { askOf } from './repository.ts'
+import { NOTHING } from './routing.ts'
 import { drain, routeTo } from './steps/switch.ts'
 import { exited } from './steps/run.ts'
 import { containerSpec, networkOf, type Workshop } from './work.ts'
@@ -25,9 +26,9 @@ function stopJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycle
       async run({ payload, signal }) {
         const app = shop.ports.app(payload.app_id)
         const release = app.live_release_id ? shop.releases.find(app.live_release_id) : undefined
-        await shop.ingress.setRoute({ id: app.id, hostnames: shop.ports.hostnames(app.id), servers: [] })
+        await shop.routing.serve(app.id, NOTHING)
         if (!release) return
-        await drain(shop, await shop.engine.instances({ release_id: release.id }), release.settings.port, signal)
+        await drain(shop, release, signal)
         await shop.engine.removeRelease(release.id, release.settings.stop_grace_s)
       },
     }],
@@ -83,7 +84,7 @@ function deleteJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecyc
   return defineJob<LifecyclePayload, object>({
     kind: 'app.delete', initial: () => ({}), classify,
     steps: [
-      { name: 'route', irrevocable: true, run: ({ payload }) => shop.ingress.removeRoute(payload.app_id) },
+      { name: 'route', irrevocable: true, run: ({ payload }) => shop.routing.remove(payload.app_id) },
       { name: 'containers', irrevocable: true, run: ({ payload }) => shop.engine.removeLabelled({ app: payload.app_id }) },
       {
         name: 'images',

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import type { Instance } from '#server/platform/engine/engine'
-import type { Release } from './releases.ts'
+import { NOTHING } from './routing.ts'
 import { removeWork } from './steps/source.ts'
-import { containerSpec, networkOf, serversOf, type Workshop } from './work.ts'
+import { containerSpec, networkOf, targetOf, type Workshop } from './work.ts'
 
 const PASS_MS = 30_000
 const RETRY_MS = 1000
@@ -28,21 +28,12 @@ export interface ReconcilerPorts {
  * that vanished, addresses that changed, containers and images that nobody owns.
  */
 export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
-  const { engine, ingress, releases, log } = shop
+  const { engine, routing, releases, log } = shop
   const stop = new AbortController()
   /** Undefined until the engine was asked for the first time. */
   let engine_up: boolean | undefined
   let passing: Promise<void> | undefined
   let again = false
-
-  const routeKey = new Map<string, string>()
-  const applyRoute = async (app_id: string, release: Release, instances: readonly Instance[]) => {
-    const servers = serversOf(instances, release.settings)
-    const key = JSON.stringify([release.id, servers])
-    if (routeKey.get(app_id) === key) return
-    await ingress.setRoute({ id: app_id, hostnames: shop.ports.hostnames(app_id), servers })
-    routeKey.set(app_id, key)
-  }
 
   const judge = (app: { id: string; status: string }, instances: readonly Instance[]) => {
     const alive = instances.filter((instance) => instance.state === 'running' && instance.restart_count < CRASH_LOOP)
@@ -66,7 +57,7 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
       instances = await engine.ensureRelease({ ...containerSpec(release, app.project_id, releases.environment(release.id)), replicas: release.settings.replicas }, stop.signal)
       await engine.superviseRelease(release.id, true)
     }
-    await applyRoute(app.id, release, instances)
+    await routing.serve(app.id, targetOf(instances, release.settings))
     judge(app, instances)
   }
 
@@ -95,6 +86,7 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
         log.warn('An app could not be restored', { app: app.id, error })
       }
     }
+    await routing.mend()
     await removeOrphans(instances, new Set(desired.map((app) => app.release_id)))
   }
 
@@ -146,14 +138,11 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
     /** The whole state of the edge, from what is meant to serve. Throws while the engine cannot be asked: apps serve on from what the edge knows. */
     async applyEdge() {
       const instances = await engine.instances({})
-      await ingress.apply({
-        routes: ports.routed().map((app) => {
-          const release = app.release_id ? releases.find(app.release_id) : undefined
-          return { id: app.id, hostnames: shop.ports.hostnames(app.id), servers: release ? serversOf(instances.filter((instance) => instance.release_id === release.id), release.settings) : [] }
-        }),
-      })
+      await routing.replace(new Map(ports.routed().map((app) => {
+        const release = app.release_id ? releases.find(app.release_id) : undefined
+        return [app.id, release ? targetOf(instances.filter((instance) => instance.release_id === release.id), release.settings) : NOTHING]
+      })))
     },
-    forgetRoute: (app_id: string) => routeKey.delete(app_id),
     async start() {
       engine_up = await engine.version().then(() => true, () => false)
       void watch()

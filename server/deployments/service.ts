@@ -14,8 +14,9 @@ import { deployJob } from './job.ts'
 import { type DeploymentEventName, deploymentMachine } from './machine.ts'
 import { askOf, type DeploymentAsk, type DeploymentRow } from './repository.ts'
 import type { DeployRequest, Trigger } from './schema.ts'
+import { createRouting, NOTHING } from './routing.ts'
 import { summaryOf, viewOf } from './view.ts'
-import type { DeployPayload, DeployState, Workshop } from './work.ts'
+import { type DeployPayload, type DeployState, targetOf, type Workshop } from './work.ts'
 
 /** What the service asks of the apps domain, beyond what the steps need. */
 export interface DeploymentPorts {
@@ -26,7 +27,7 @@ export interface DeploymentPorts {
   pauseAutoDeploy(app_id: string): void
   checkBranch(text: string): void
 }
-export interface DeploymentOptions { shop: Omit<Workshop, 'advance'>; db: Db; events: Events; jobs: Jobs; audit: AuditTrail; ports: DeploymentPorts }
+export interface DeploymentOptions { shop: Omit<Workshop, 'advance' | 'routing'>; db: Db; events: Events; jobs: Jobs; audit: AuditTrail; ports: DeploymentPorts }
 
 /** Largest archive of `POST /api/apps/:id/upload`. */
 export const MAX_UPLOAD_BYTES = 512 * 1024 * 1024
@@ -52,7 +53,16 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     }
     if (next !== row.status) tell(get(id), `deployment.${next}`)
   })
-  const shop: Workshop = { ...parts, advance }
+  const routing = createRouting({
+    ingress: parts.ingress, log: parts.log, routes: parts.ports.routes, routed: parts.ports.routed,
+    async current(app_id) {
+      const app = parts.ports.app(app_id)
+      const release = app.live_release_id ? releases.find(app.live_release_id) : undefined
+      if (app.status === 'deleting') return undefined
+      return release ? targetOf(await parts.engine.instances({ release_id: release.id }), release.settings) : NOTHING
+    },
+  })
+  const shop: Workshop = { ...parts, routing, advance }
 
   jobs.define(deployJob(
     shop,

@@ -1,18 +1,20 @@
 import type { Configuration } from '#server/apps/configuration'
+import type { AppStatus } from '#server/apps/schema'
 import type { BuildPlan, BuildOverrides, SourceTree } from '#server/builds/plan'
 import type { Clock } from '#server/kernel/clock'
 import type { StepContext } from '#server/kernel/jobs/definition'
 import type { Log } from '#server/kernel/log'
 import type { ContainerSpec, Engine } from '#server/platform/engine/engine'
 import type { Git, GitCredential } from '#server/platform/git/git'
-import type { Ingress, RouteServer } from '#server/platform/ingress/ingress'
+import type { Ingress, Route } from '#server/platform/ingress/ingress'
 import type { DeploymentLogs } from './logs.ts'
 import type { DeploymentRepository } from './repository.ts'
 import type { Release, Releases, ReleaseSettings } from './releases.ts'
+import type { Routing, Target } from './routing.ts'
 import type { DeploymentEventName } from './machine.ts'
 
 /** The app as a deployment sees it. */
-export interface DeployedApp { id: string; name: string; project_id: string; live_release_id: string | null; live_deployment_id: string | null; soak_seconds: number; configuration: Configuration }
+export interface DeployedApp { id: string; name: string; project_id: string; status: AppStatus; live_release_id: string | null; live_deployment_id: string | null; soak_seconds: number; configuration: Configuration }
 
 /** What deployments need from other domains and from the platform; handed in at composition. */
 export interface DeployPorts {
@@ -21,7 +23,10 @@ export interface DeployPorts {
   /** Records in one transaction that a release serves (or nothing does). */
   setLive(app_id: string, deployment_id: string | null, release_id: string | null): void
   appEvent(app_id: string, event: 'go_live' | 'fail' | 'cancel' | 'lose', payload: Record<string, unknown>): void
-  hostnames(app_id: string): string[]
+  /** One route for each of the app's domains that may be served, to these instances. */
+  routes(app_id: string, target: Target): Route[]
+  /** Hears of domains that the edge serves now. */
+  routed(domain_ids: string[]): void
   gitCredential(app: DeployedApp): GitCredential | undefined
   registryAuth(image: string): { username: string; password: string; server: string } | undefined
   /** Runtime variables that the user set, in clear. */
@@ -45,6 +50,8 @@ export interface Workshop {
   engine: Engine
   git: Git
   ingress: Ingress
+  /** Which instances the edge sends each app's domains to; the only one that sets routes. */
+  routing: Routing
   clock: Clock
   log: Log
   logs: DeploymentLogs
@@ -90,6 +97,6 @@ export function containerSpec(release: Release, project_id: string, environment:
   }
 }
 
-/** Servers that the edge sends requests to. */
-export const serversOf = (instances: readonly { address?: string; state: string }[], settings: ReleaseSettings): RouteServer[] =>
-  instances.flatMap(({ address, state }) => (address && state === 'running' ? [{ address, port: settings.port }] : []))
+/** Where requests for the app go: its instances that run. */
+export const targetOf = (instances: readonly { address?: string; state: string }[], settings: ReleaseSettings): Target =>
+  ({ port: settings.port, addresses: instances.flatMap(({ address, state }) => (address && state === 'running' ? [address] : [])) })

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { pagingEntries, Timestamp } from '#server/kernel/schemas'
 
 export const DomainStatus = v.picklist(['pending', 'verified', 'active', 'failed'])
+export type DomainStatus = v.InferOutput<typeof DomainStatus>
 export const Domain = v.pipe(v.object({
   id: v.string(),
   app_id: v.string(),

@@ -1,19 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Fatal } from '#server/kernel/jobs/definition'
-import type { Instance } from '#server/platform/engine/engine'
 import { removableImages, type Release } from '../releases.ts'
-import { type DeployContext, serversOf, type Workshop } from '../work.ts'
+import { NOTHING } from '../routing.ts'
+import { type DeployContext, targetOf, type Workshop } from '../work.ts'
 import { removeWork } from './source.ts'
 
 /** How long requests in flight may still use the old release. */
 const DRAIN_LIMIT_MS = 30_000
 const DRAIN_POLL_MS = 100
 
-/** Sends the app's host names to the instances of a release; answers how many there are. */
+/** Sends the app's domains to the instances of a release; answers how many there are. */
 export async function routeTo(shop: Workshop, app_id: string, release: Release | undefined): Promise<number> {
-  const servers = release ? serversOf(await shop.engine.instances({ release_id: release.id }), release.settings) : []
-  await shop.ingress.setRoute({ id: app_id, hostnames: shop.ports.hostnames(app_id), servers })
-  return servers.length
+  const target = release ? targetOf(await shop.engine.instances({ release_id: release.id }), release.settings) : NOTHING
+  await shop.routing.serve(app_id, target)
+  return target.addresses.length
 }
 
 /** Gives the traffic to the new release; requests in flight end on the old one. */
@@ -21,12 +21,12 @@ export async function switchStep(shop: Workshop, context: DeployContext): Promis
   const { deployment_id, app_id } = context.payload
   const release = shop.releases.find(context.state.release_id)!
   const instances = await shop.engine.instances({ release_id: release.id })
-  const servers = serversOf(instances, release.settings)
-  if (servers.length === 0) throw new Fatal('exited', 'The new release ended just before traffic was to go to it.', 'Look at the log of the deployment, then deploy again.')
+  const target = targetOf(instances, release.settings)
+  if (target.addresses.length === 0) throw new Fatal('exited', 'The new release ended just before traffic was to go to it.', 'Look at the log of the deployment, then deploy again.')
   context.state.switched = true
   context.state.live_at = shop.clock.iso()
   context.save()
-  await shop.ingress.setRoute({ id: app_id, hostnames: shop.ports.hostnames(app_id), servers })
+  await shop.routing.serve(app_id, target)
   shop.advance(deployment_id, 'go_live', { live_at: context.state.live_at })
 }
 
@@ -43,11 +43,15 @@ export async function undoSwitch(shop: Workshop, context: DeployContext): Promis
   shop.logs.append(context.payload.deployment_id, 'switch', 'system', serving > 0 ? 'Traffic went back to the previous release.' : 'No earlier release is there to take the traffic.')
 }
 
-/** Waits until nobody uses the instances any more, at most the drain limit. */
-export async function drain(shop: Workshop, instances: readonly Instance[], port: number, signal?: AbortSignal): Promise<void> {
+/** Waits until nobody uses the instances of a release any more on any of the ports that domains lead to, at most the drain limit. */
+export async function drain(shop: Workshop, release: Release, signal?: AbortSignal): Promise<void> {
   const end = shop.clock.monotonic_ms() + DRAIN_LIMIT_MS
-  for (const { address } of instances) {
-    while (address && shop.clock.monotonic_ms() < end && (await shop.ingress.activeConnections(address, port)) > 0) await delay(DRAIN_POLL_MS, undefined, { signal })
+  const { addresses, port } = targetOf(await shop.engine.instances({ release_id: release.id }), release.settings)
+  const ports = new Set([port, ...shop.ports.routes(release.app_id, { addresses, port }).flatMap((route) => route.servers.map((server) => server.port))])
+  for (const address of addresses) {
+    for (const one of ports) {
+      while (shop.clock.monotonic_ms() < end && (await shop.ingress.activeConnections(address, one)) > 0) await delay(DRAIN_POLL_MS, undefined, { signal })
+    }
   }
 }
 
@@ -59,7 +63,7 @@ export async function retireStep(shop: Workshop, context: DeployContext): Promis
   await shop.engine.superviseRelease(release_id, true)
   const old = previous?.release_id && previous.release_id !== release_id ? shop.releases.find(previous.release_id) : undefined
   if (old) {
-    await drain(shop, await shop.engine.instances({ release_id: old.id }), old.settings.port, context.signal)
+    await drain(shop, old, context.signal)
     await shop.engine.removeRelease(old.id, old.settings.stop_grace_s)
   }
   removeWork(shop, deployment_id)
