@@ -31,6 +31,7 @@ export function createSourceChecks(policy: OutboundPolicy) {
   }
 }
 
+const OWN_IMAGES = 'portreeve/'
 const COMPONENT = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*'
 const IMAGE = new RegExp(`^(?:(?<host>[A-Za-z0-9.-]+(?::\\d{1,5})?|\\[[0-9a-fA-F:.]+\\](?::\\d{1,5})?)/)?(?<path>${COMPONENT}(?:/${COMPONENT})*)(?<tag>:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(?<digest>@sha256:[0-9a-f]{64})?$`)
 
@@ -39,6 +40,8 @@ function checkImage(text: string, policy: OutboundPolicy): void {
   const groups = IMAGE.exec(text)?.groups
   if (!groups) throw invalid('image', 'must be an image reference such as nginx:1.29 or registry.example.com/team/app@sha256:….')
   const { host } = groups
+  // What builds of apps are kept under on the engine: naming it would run the image of another project.
+  if (text.replace(/^([a-z0-9-]+\.)?docker\.io\//i, '').startsWith(OWN_IMAGES)) throw invalid('image', `must not begin with ${OWN_IMAGES}: these are images of apps of this installation.`)
   // The first part names a registry only when it looks like a host; else it belongs to the path.
   if (!host || !/[.:]|^localhost$/.test(host)) return
   const [, name = host, port = '443'] = /^(.*?)(?::(\d+))?$/.exec(host) ?? []
@@ -50,7 +53,8 @@ export function createDeployPorts(parts: {
   apps(): Apps
   domains: Domains
   gitCredential(project_id: string, git_url: string): GitCredential | undefined
-  registryAuth(image: string): { username: string; password: string; server: string } | undefined
+  registryAuth: DeployPorts['registryAuth']
+  registryAuths: DeployPorts['registryAuths']
 }): DeployPorts {
   return {
     app(id) {
@@ -66,6 +70,7 @@ export function createDeployPorts(parts: {
     routed: (domain_ids) => parts.domains.activate(domain_ids),
     gitCredential: (app) => parts.gitCredential(app.project_id, app.configuration.git_url ?? ''),
     registryAuth: parts.registryAuth,
+    registryAuths: parts.registryAuths,
     environment: () => ({}),
     secretValues: () => [],
     detect,

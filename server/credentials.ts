@@ -52,6 +52,7 @@ export function createCredentials({ kernel: { db, clock, secrets }, audit, polic
       return url.protocol === 'ssh' ? ssh_keys.credentialFor(project_id, url.host) : git_credentials.credentialFor(project_id, url.host, url.port)
     },
     registryAuthFor: registries.authFor,
+    registryAuthsFor: registries.authsFor,
   }
 }
 export type CredentialServices = ReturnType<typeof createCredentials>

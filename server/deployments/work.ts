@@ -4,7 +4,7 @@ import type { BuildPlan, BuildOverrides, SourceTree } from '#server/builds/plan'
 import type { Clock } from '#server/kernel/clock'
 import type { StepContext } from '#server/kernel/jobs/definition'
 import type { Log } from '#server/kernel/log'
-import type { ContainerSpec, Engine } from '#server/platform/engine/engine'
+import type { ContainerSpec, Engine, PullOptions } from '#server/platform/engine/engine'
 import type { Git, GitCredential } from '#server/platform/git/git'
 import type { Ingress, Route } from '#server/platform/ingress/ingress'
 import type { DeploymentLogs } from './logs.ts'
@@ -28,7 +28,10 @@ export interface DeployPorts {
   /** Hears of domains that the edge serves now. */
   routed(domain_ids: string[]): void
   gitCredential(app: DeployedApp): GitCredential | undefined
-  registryAuth(image: string): { username: string; password: string; server: string } | undefined
+  /** The login for pulling an image; undefined when the installation has none for its registry. */
+  registryAuth(image: string): PullOptions['auth']
+  /** The logins for the base images that a Dockerfile with these build arguments names. */
+  registryAuths(text: string): NonNullable<PullOptions['auth']>[]
   /** Runtime variables that the user set, in clear. */
   environment(app: DeployedApp): Record<string, string>
   /** Values of the app that must not show up in any log. */

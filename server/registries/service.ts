@@ -22,6 +22,9 @@ export interface RegistryOptions {
   usesOf(host: string): string[]
 }
 
+/** A login in clear, as the engine wants it for a pull. */
+export interface RegistryAuth { username: string; password: string; server: string }
+
 export const registryContext = (id: string) => `registries/password/${id}`
 const HUB = 'docker.io'
 /** The name under which engines keep the login of Docker Hub. */
@@ -43,6 +46,7 @@ function createRepository(db: Db) {
       `INSERT INTO registries (id, name, host, username, password, verified_at, created_at, updated_at)
        VALUES (@id, @name, @host, @username, @password, @verified_at, @created_at, @updated_at)`).run(row),
     find: (id: string) => db.sql('SELECT * FROM registries WHERE id = ?').get(id) as RegistryRow | undefined,
+    all: () => db.sql('SELECT * FROM registries').all() as RegistryRow[],
     findByHost: (host: string) => db.sql('SELECT * FROM registries WHERE host = ?').get(host) as RegistryRow | undefined,
     update: (row: RegistryRow) => db.sql('UPDATE registries SET name = @name, username = @username, password = @password, verified_at = @verified_at, updated_at = @updated_at WHERE id = @id').run(row),
     delete: (id: string) => db.sql('DELETE FROM registries WHERE id = ?').run(id),
@@ -55,6 +59,7 @@ export function createRegistries({ db, clock, secrets, audit, check, usesOf }: R
   const get = (id: string): RegistryRow => repository.find(id) ?? (() => { throw notFound('registry') })()
   const note = (actor: Actor, action: string, id: string, before: RegistryRow | null, after: RegistryRow | null) =>
     audit.record(actor, { action, resource_type: 'registry', resource_id: id, project_id: null, before: before && { ...view(before) }, after: after && { ...view(after) } })
+  const authOf = (row: RegistryRow): RegistryAuth => ({ username: row.username, password: secrets.open(row.password, registryContext(row.id)), server: row.host === HUB ? HUB_SERVER : row.host })
   const requireFree = (host: string) => {
     if (repository.findByHost(host)) throw conflict(`There are credentials for ${host} already. Change those.`)
   }
@@ -99,10 +104,12 @@ export function createRegistries({ db, clock, secrets, audit, check, usesOf }: R
       repository.delete(id)
       note(actor, 'registry.delete', id, row, null)
     }),
+    /** The logins that a build may need: of every registry that its text names, and of the one that images without a host come from. */
+    authsFor: (text: string): RegistryAuth[] => repository.all().filter(({ host }) => host === HUB || text.toLowerCase().includes(host)).map(authOf),
     /** The login for pulling an image; undefined when the installation has none for its registry. */
-    authFor(image: string): { username: string; password: string; server: string } | undefined {
+    authFor(image: string): RegistryAuth | undefined {
       const row = repository.findByHost(registryHost(image))
-      return row && { username: row.username, password: secrets.open(row.password, registryContext(row.id)), server: row.host === HUB ? HUB_SERVER : row.host }
+      return row && authOf(row)
     },
   }
 }

@@ -65,6 +65,10 @@ describe('registries', () => {
     }
     expect(connections).toBe(0)
   })
+  it.each(['portreeve/app_x:dep_y', 'docker.io/portreeve/app_x:dep_y', 'index.docker.io/portreeve/app_x@sha256:'.concat('0'.repeat(64))])('do not have %s, which is the build of an app', async (image) => {
+    const answer = await api.as('owner').post('/api/apps', { name: 'foreign', image })
+    expect([answer.status, answer.body.error.message]).toEqual([422, expect.stringContaining('must not begin with portreeve/')])
+  })
   it.each([
     ['nginx', 'docker.io'], ['library/nginx:1', 'docker.io'], ['index.docker.io/a/b', 'docker.io'], ['ghcr.io/a/b@sha256:00', 'ghcr.io'],
     ['localhost/a', 'localhost'], ['registry:5000/a/b:1', 'registry:5000'], ['Registry.Example.com/a', 'registry.example.com'],

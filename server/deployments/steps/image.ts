@@ -44,6 +44,13 @@ export function detectStep(shop: Workshop, context: DeployContext): void {
   for (const { field, value, source } of plan.explanation) shop.logs.append(deployment_id, 'detect', 'system', `  ${field}: ${value} (${source})`)
 }
 
+/** Whether an image of the engine really has this name: the engine also finds one by the beginning of its id, whoever it belongs to. */
+function isNamed(image: Image, reference: string): boolean {
+  const short = (name: string) => name.replace(/^(index\.)?docker\.io\//, '').replace(/^library\//, '')
+  const wanted = short(/@|:[^/]*$/.test(reference) ? reference : `${reference}:latest`)
+  return [...image.tags, image.digest ?? ''].some((name) => short(name) === wanted)
+}
+
 async function make(shop: Workshop, context: DeployContext, app: DeployedApp): Promise<Image> {
   const { deployment_id } = context.payload
   const onLog = (line: { stream: 'stdout' | 'stderr' | 'system'; text: string }) => shop.logs.append(deployment_id, 'build', line.stream, line.text)
@@ -54,7 +61,7 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
       return await shop.engine.pullImage(reference, { auth: shop.ports.registryAuth(reference), onLog }, context.signal)
     } catch (error) {
       const here = error instanceof EngineError && error.code === 'image_not_found' ? await shop.engine.findImage(reference) : undefined
-      if (!here) throw error
+      if (!here || !isNamed(here, reference)) throw error
       onLog({ stream: 'system', text: `${(error as Error).message} The image of that name on this server is used.` })
       return here
     }
@@ -64,10 +71,11 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
   context.state.built = true
   context.state.image_tag = tag
   context.save()
+  const build_args = app.configuration.build.args ?? {}
   return shop.engine.buildImage({
     context: join(sourceDirectory(shop, deployment_id), app.configuration.source === 'dockerfile' ? '.' : app.configuration.base_directory),
     dockerfile: plan.dockerfile, tag, labels: { app: app.id, deployment: deployment_id, project: app.project_id },
-    build_args: app.configuration.build.args ?? {}, secrets: {}, no_cache: askOf(shop.deployments.find(deployment_id)!).no_cache ?? false,
+    build_args, secrets: {}, registries: shop.ports.registryAuths(`${plan.dockerfile} ${Object.values(build_args).join(' ')}`), no_cache: askOf(shop.deployments.find(deployment_id)!).no_cache ?? false,
     limits: shop.defaults.build, onLog,
   }, context.signal)
 }

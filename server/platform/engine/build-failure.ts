@@ -68,7 +68,7 @@ function imageError(text: string, { step, dockerfile }: BuildEvidence, cause: Er
   if (!(missing || unreachable || denied) || !(about_image || unreachable)) return undefined
   const named = in_step?.[1] ?? in_step?.[2] ?? /pull access denied for ([^\s,]+)/.exec(text)?.[1] ?? /^FROM\s+(?:--\S+\s+)*(\S+)/im.exec(dockerfile)?.[1] ?? 'of the Dockerfile'
   const image = clampMessage(named.replace(/^docker\.io\/(?:library\/)?/, '').replace(/@sha256:[0-9a-f]+$/, ''), 120)
-  if (denied && !missing) return new EngineError('image_denied', `The registry refused access to the base image ${image}.`, 'Check the registry credentials of the project.', { cause })
+  if (denied && !missing) return new EngineError('image_denied', `The registry refused access to the base image ${image}.`, 'Check the login that is stored for this registry; an administrator changes it under registries.', { cause })
   const reason = unreachable ? 'is not on this server, and its registry cannot be reached' : 'does not exist, or the registry shows it only after a login'
   return new EngineError('image_not_found', `The base image ${image} ${reason}.`, CLOSED_NETWORK, { cause })
 }

@@ -74,7 +74,7 @@ export function pullError(reference: string, text: string): EngineError {
   const image = clampMessage(reference, 120)
   if (saysDiskFull(text)) return diskFull(cause)
   if (/unauthorized|authentication required|no basic auth|denied: |incorrect username/i.test(text) && !/does not exist or may require/i.test(text)) {
-    return new EngineError('image_denied', `The registry refused access to the image ${image}.`, 'Check the registry credentials of the project.', { cause })
+    return new EngineError('image_denied', `The registry refused access to the image ${image}.`, 'Check the login that is stored for this registry; an administrator changes it under registries.', { cause })
   }
   if (/does not exist or may require|manifest unknown|not found|no such image|name unknown|repository .* not/i.test(text)) {
     return new EngineError('image_not_found', `The image ${image} does not exist, or the registry shows it only after a login.`, 'Check its name and tag, and add registry credentials if it is private.', { cause })
