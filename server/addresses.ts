@@ -8,12 +8,18 @@ function publicAddress(): string | undefined {
 }
 
 /** Names under which this installation and its apps are reached. Source: api.md "Domains". */
-export function createAddresses(config: Config, setting: (key: 'base_domain' | 'public_url') => string | undefined) {
+export function createAddresses(config: Config, setting: () => { base_domain: string | null; dashboard_domain: string | null }) {
   const address = publicAddress()
+  /** Where the dashboard is by somebody's word: the domain of the settings, which the edge serves over HTTPS, else the environment's. */
+  const chosen_url = () => {
+    const { dashboard_domain } = setting()
+    return dashboard_domain === null ? config.public_url : `https://${dashboard_domain}${config.https_port === 443 ? '' : `:${config.https_port}`}`
+  }
   return {
     /** Settings, else the environment, else `<public address>.sslip.io`, else `localhost`. */
-    base_domain: () => setting('base_domain') ?? config.base_domain ?? (address ? `${address}.sslip.io` : 'localhost'),
-    public_url: () => setting('public_url') ?? config.public_url ?? `http://${address ?? 'localhost'}:${config.port}`,
+    base_domain: () => setting().base_domain ?? config.base_domain ?? (address ? `${address}.sslip.io` : 'localhost'),
+    chosen_url,
+    public_url: () => chosen_url() ?? `http://${address ?? 'localhost'}:${config.port}`,
   }
 }
 export type Addresses = ReturnType<typeof createAddresses>

@@ -18,6 +18,7 @@ import { createRuntime, type Runtime } from '#server/deployments/runtime'
 import { createDeployments, type Deployments } from '#server/deployments/service'
 import { createDomains, type Domains } from '#server/domains/service'
 import type { HttpPorts } from '#server/http/context'
+import { createInstallation } from '#server/installation'
 import { createIdempotency } from '#server/http/idempotency'
 import { createIdentity, type Identity } from '#server/identity/service'
 import type { Clock } from '#server/kernel/clock'
@@ -28,23 +29,27 @@ import { createEvents, type Events } from '#server/kernel/events'
 import { createJobs, type Jobs } from '#server/kernel/jobs/jobs'
 import type { Log } from '#server/kernel/log'
 import { finishRotation, type Secrets } from '#server/kernel/secrets'
+import { DNS_PROVIDERS } from '#server/platform/dns-providers/providers'
+import type { DnsProviderDescriptor } from '#server/platform/dns-providers/provider'
 import type { Engine } from '#server/platform/engine/engine'
 import type { Git } from '#server/platform/git/git'
 import type { Ingress } from '#server/platform/ingress/ingress'
-import { type Mail, NO_MAIL } from '#server/platform/mail/mail'
+import type { Mail } from '#server/platform/mail/mail'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import { createTableSource, type ResourceSource } from '#server/projects/resources'
 import { createProjects, type Projects } from '#server/projects/service'
 import { createKeyRotation, type KeyRotation, SEALED_COLUMNS } from '#server/rotation/rotation'
 import { createSearch, type Search } from '#server/search/service'
 import { createRealtime, type Realtime } from '#server/realtime/realtime'
+import { createRouteMove } from '#server/settings/route-move'
+import type { SettingsService } from '#server/settings/service'
 import { createSystem, type System } from '#server/system/service'
 
 /** What every domain stands on. */
 export interface Kernel { config: Config; db: Db; clock: Clock; log: Log; secrets: Secrets }
 
 /** The outside world; real ones are chosen in `plugins/boot.ts`, fake ones in tests. */
-export interface Adapters { engine: Engine; git: Git; ingress: Ingress; /** Absent: no mail is sent. */ mail?: Mail }
+export interface Adapters { engine: Engine; git: Git; ingress: Ingress; /** Stands in for the mail server of the settings. */ mail?: Mail; /** Default: those that exist. */ dns_providers?: readonly DnsProviderDescriptor[] }
 
 /** The composed product: what routes, the WebSocket and tasks call. */
 export interface Services extends HttpPorts {
@@ -67,11 +72,12 @@ export interface Services extends HttpPorts {
   runtime: Runtime
   detection: Detection
   domains: Domains
+  settings: SettingsService
   system: System
   reconciler: Reconciler
   realtime: Realtime
   /** Forgets what is past its time; returns how much. */
-  cleanup(): { events: number; jobs: number }
+  cleanup(): { events: number; jobs: number; audit_lines: number; logs: number }
 }
 
 const MIB = 1024 * 1024
@@ -79,9 +85,6 @@ const MIB = 1024 * 1024
 const BUILD_MEMORY_SHARE = 0.5
 const BUILD_TIMEOUT_MS = 1_800_000
 const DAY_MS = 86_400_000
-const EVENTS_KEPT_DAYS = 90
-const JOBS_KEPT_DAYS = 90
-const AUDIT_KEPT_DAYS = 365
 
 /** What one build and one instance may use by default on this host. */
 function defaultsOf() {
@@ -116,14 +119,25 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const { engine, git, ingress } = adapters
   const paths = directories(config.data_directory)
   const events = createEvents(db, clock, log)
-  const jobs = createJobs({ db, clock, log, pools: { build: config.build_concurrency }, fault: faultOf(config.crash_at) })
-  const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
-  const checks = createSourceChecks(policy)
   const audit = createAudit({ db, clock })
+  const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
+  const { settings, mail } = createInstallation({
+    kernel, audit, events, policy, providers: adapters.dns_providers ?? DNS_PROVIDERS,
+    in_use: () => ({ base_domain: addresses.base_domain(), public_url: addresses.public_url() }),
+    refuse: {},
+    changed: {
+      server: ({ build_concurrency }) => db.afterCommit(() => jobs.resizePool('build', build_concurrency)),
+      domain: (after, before) => {
+        if (after.base_domain !== before.base_domain) moveRoutes.enqueue(domains.rebase())
+      },
+    },
+  })
+  const addresses = createAddresses(config, settings.domain)
+  const jobs = createJobs({ db, clock, log, pools: { build: settings.server().build_concurrency }, fault: faultOf(config.crash_at) })
+  const checks = createSourceChecks(policy)
   const projects = createProjects({ db, clock, audit, events, people: () => identity.people, resources: () => resources })
-  const identity: Identity = createIdentity({ config, db, clock, log, secrets, audit, projects, mail: adapters.mail ?? NO_MAIL, public_url: () => addresses.public_url() })
+  const identity: Identity = createIdentity({ config, db, clock, log, secrets, audit, projects, mail: adapters.mail ?? mail, public_url: addresses.public_url, chosen_url: addresses.chosen_url })
   const resources = projectTables(db)
-  const addresses = createAddresses(config, () => undefined)
   const domains = createDomains({ db, clock, base_domain: addresses.base_domain, http_port: config.http_port })
   const deploymentLogs = createDeploymentLogs(paths.logs, clock)
   const releases = createReleases(db, secrets)
@@ -174,6 +188,9 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     ...desiredState(db), note: noteOf,
     appEvent: (id, event, payload) => void apps.transition(id, event, payload),
   })
+  const moveRoutes = createRouteMove(jobs, async (app_ids) => {
+    for (const id of app_ids) await deployments.shop.routing.refresh(id)
+  })
   const runtime = createRuntime(deployments.shop)
   const detection = createDetection({ git, work_directory: paths.work, openTree, detect, checks, credential: credentials.gitCredentialFor })
   const system = createSystem({ config, db, clock, jobs, engine, ingress, version, addresses })
@@ -197,8 +214,11 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     const before = (days: number) => new Date(clock.now() - days * DAY_MS).toISOString()
     idempotency.prune()
     identity.prune()
-    audit.prune(AUDIT_KEPT_DAYS)
-    return { events: events.prune(before(EVENTS_KEPT_DAYS)), jobs: jobs.repository.prune(before(JOBS_KEPT_DAYS)) }
+    const kept = settings.server()
+    return {
+      events: events.prune(before(kept.event_retention_days)), jobs: jobs.repository.prune(before(kept.job_retention_days)),
+      audit_lines: audit.prune(kept.audit_retention_days), logs: deploymentLogs.prune(clock.now() - kept.deployment_log_retention_days * DAY_MS),
+    }
   }
-  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, rotation, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, system, reconciler, realtime, audit, http }
+  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, rotation, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, settings, system, reconciler, realtime, audit, http }
 }

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '#server/kernel/clock'
 import { redactor } from '#server/kernel/redact'
@@ -111,6 +111,12 @@ export function createDeploymentLogs(directory: string, clock: Clock) {
       open.delete(deployment_id)
       if (recent?.deployment_id === deployment_id) recent = undefined
       rmSync(path(deployment_id), { force: true })
+    },
+    /** Removes logs that nothing was added to since `before` (ms); returns how many. */
+    prune(before: number): number {
+      const old = readdirSync(directory).filter((name) => name.endsWith('.ndjson') && !open.has(name.slice(0, -7)) && (statSync(join(directory, name), { throwIfNoEntry: false })?.mtimeMs ?? Infinity) < before)
+      for (const name of old) rmSync(join(directory, name), { force: true })
+      return old.length
     },
     flush,
   }

@@ -15,12 +15,15 @@ export interface Csrf {
 
 const refused = (message: string) => new ApiError('CSRF_INVALID', message)
 
-/** Protection of cookie sessions against requests that another site makes a browser send. */
-export function createCsrf(key: Buffer, public_url: string | undefined): Csrf {
-  const own = public_url ? new URL(public_url).origin : undefined
+/**
+ * Protection of cookie sessions against requests that another site makes a browser send. Pages come from the public address, or
+ * from whatever name or address the browser used for this request: a wrong public address locks nobody out.
+ */
+export function createCsrf(key: Buffer, public_url: () => string | undefined): Csrf {
   const tokenOf = (session_id: string) => createHmac('sha256', key).update(session_id).digest('base64url')
   const isOwn = (origin: string, host: string | undefined) => {
-    if (origin === own) return true
+    const own = public_url()
+    if (own !== undefined && origin === new URL(own).origin) return true
     return URL.canParse(origin) && host !== undefined && new URL(origin).host === host.toLowerCase()
   }
   return {

@@ -49,6 +49,8 @@ export interface IdentityOptions {
   mail: Mail
   /** Where people reach the dashboard. */
   public_url(): string
+  /** The same when somebody set it, undefined when it is made up from the address of this server. */
+  chosen_url(): string | undefined
   /** Cost of password hashes; tests of other things lower it. */
   password_cost?: Cost
 }
@@ -61,7 +63,7 @@ export function createIdentity(options: IdentityOptions) {
   const keys = createApiKeyRepository(db)
   const passwords = createPasswords(options.password_cost)
   const tokens = createTokens(secrets.derive('jwt'), clock)
-  const csrf = createCsrf(secrets.derive('csrf'), config.public_url)
+  const csrf = createCsrf(secrets.derive('csrf'), options.chosen_url)
   const tickets = createTickets(clock)
   const revocations = createRevocations(db)
   const limit = createLoginLimit(clock)

@@ -95,6 +95,7 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   byId('git_credentials', 'token'),
   byId('registries', 'password'),
   byId('releases', 'environment'),
+  { table: 'settings', column: 'secrets', key: ['section'], context: ({ section }) => `settings/secrets/${section}` },
   { table: 'idempotency', column: 'answer', key: ['scope', 'key'], context: ({ scope, key }) => `idempotency/answer/${scope}/${key}` },
   { table: 'meta', column: 'value', key: ['key'], context: ({ key }) => `meta/${key}` },
 ]

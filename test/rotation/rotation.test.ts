@@ -26,6 +26,7 @@ async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {
   const app = (await developer.post('/api/apps', { name: 'app', git_url: 'https://git.example.com/a/b.git' })).body.data
   const deployment = (await developer.get('/api/deployments')).body.data[0]
   kernel.db.sql(`INSERT INTO releases (id, app_id, deployment_id, image_id, settings, environment, configuration, created_at) VALUES ('rel_1', ?, ?, 'x', '{}', ?, '{}', '')`).run(app.id, deployment.id, seal('releases/environment/rel_1'))
+  kernel.db.sql(`INSERT INTO settings VALUES ('smtp', '{}', ?, '')`).run(seal('settings/secrets/smtp'))
   kernel.db.sql(`INSERT INTO meta VALUES ('secret_check', ?)`).run(seal('meta/secret_check'))
   const all = () => SEALED_COLUMNS.flatMap((one) => (kernel.db.sql(`SELECT *, ${one.column} AS sealed FROM ${one.table} WHERE ${one.column} LIKE 'v1.%'`).all() as Record<string, string>[]).map((row) => [one.context(row), row.sealed!] as const))
   return { api, plain: () => all().map(([context, sealed]) => createSecrets(Buffer.alloc(32, 9)).open(sealed, context)) }

@@ -3,6 +3,7 @@ import type { PlatformEvent } from '#server/kernel/events'
 import { createFakeEngine, type FakeEngine } from '#server/platform/engine/fake'
 import { createFakeGit, type FakeGit } from '#server/platform/git/fake'
 import { createFakeIngress, type FakeIngress } from '#server/platform/ingress/fake'
+import type { DnsProviderDescriptor } from '#server/platform/dns-providers/provider'
 import type { FakeMail } from '#server/platform/mail/fake'
 import { createServices, type Services } from '#server/services'
 import type { TestClock } from './clock.ts'
@@ -51,6 +52,8 @@ export interface TestApiOptions {
   jobs?: boolean
   /** Mail server; none when absent, as in a fresh installation. */
   mail?: FakeMail
+  /** DNS providers that can be set; the real ones when absent. */
+  dns_providers?: readonly DnsProviderDescriptor[]
 }
 
 function actorOf(caller: Caller, project_id: string): Actor {
@@ -76,7 +79,7 @@ function enrol(kernel: TestKernel, project_id: string): void {
 export async function createTestApi(options: TestApiOptions = {}): Promise<TestApi> {
   const kernel = createTestKernel(options.environment)
   const fakes = { engine: createFakeEngine(), git: createFakeGit(), ingress: createFakeIngress(), clock: kernel.clock }
-  const composed = createServices(kernel, { ...fakes, ...(options.mail ? { mail: options.mail } : {}) })
+  const composed = createServices(kernel, { ...fakes, ...(options.mail ? { mail: options.mail } : {}), ...(options.dns_providers ? { dns_providers: options.dns_providers } : {}) })
   // Project roles as they are now, so that a test may add a caller to a project.
   const actor = (caller: Caller): Actor => {
     const static_actor = actorOf(caller, composed.http.default_project())

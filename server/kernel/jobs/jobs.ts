@@ -33,6 +33,8 @@ export interface Jobs {
   find(job_id: string): JobRow | undefined
   findBySubject(subject: string): JobRow | undefined
   steps(job_id: string): StepRow[]
+  /** Changes the size of a pool from now on; steps under way go on. */
+  resizePool(name: string, size: number): void
   repository: JobRepository
   /** Takes up what the last process left, and starts working. */
   start(): void
@@ -160,6 +162,7 @@ export function createJobs(options: JobsOptions): Jobs {
     find: repository.find,
     findBySubject: repository.findBySubject,
     steps: repository.steps,
+    resizePool: (name, size) => pools.get(name)?.resize(size),
     start() {
       started = true
       stopping = new AbortController()

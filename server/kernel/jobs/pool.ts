@@ -3,15 +3,24 @@ export interface Pool {
   /** Waits for a place; rejects with the signal's reason when it aborts. Call the result to give the place back. */
   acquire(signal: AbortSignal): Promise<() => void>
   readonly waiting: number
+  /** Changes how many may run at once: those that run go on, and as many fewer or more enter from then on. */
+  resize(size: number): void
 }
 
-export function createPool(size: number): Pool {
-  let free = size
+export function createPool(initial: number): Pool {
+  let size = initial
+  let free = initial
   const queue: (() => void)[] = []
+  /** Lets those in who wait, as far as there are places; below zero, more run than now may. */
+  const admit = () => {
+    while (free > 0 && queue.length > 0) {
+      free -= 1
+      queue.shift()!()
+    }
+  }
   const release = () => {
-    const next = queue.shift()
-    if (next) next()
-    else free += 1
+    free += 1
+    admit()
   }
   const place = () => {
     let held = true
@@ -23,6 +32,11 @@ export function createPool(size: number): Pool {
   return {
     get waiting() {
       return queue.length
+    },
+    resize(next) {
+      free += next - size
+      size = next
+      admit()
     },
     async acquire(signal) {
       signal.throwIfAborted()

@@ -4,8 +4,10 @@ import { OutboundError } from '#server/platform/outbound/outbound'
 import { type Mail, MailError, type SmtpSettings } from './mail.ts'
 
 export interface SmtpMailOptions {
-  /** Read before each message, so that a change of the settings holds at once; undefined while no server is configured. */
-  settings(): SmtpSettings | undefined
+  /** Whether a server is set. */
+  isConfigured(): boolean
+  /** Read before each message, so that a change of the settings holds at once; null while no server is configured. Throws when its password cannot be read. */
+  settings(): SmtpSettings | null
   /** Opens the connection: the address of the server is an administrator's input and is checked like any other. */
   dial: Dial
   /** Authorities besides the built-in ones, in PEM. */
@@ -23,7 +25,7 @@ function explain(error: unknown, host: string): MailError {
 }
 
 /** Mail over SMTP. One connection per message: a self-hosted platform sends few. */
-export function createSmtpMail({ settings, dial, ca }: SmtpMailOptions): Mail {
+export function createSmtpMail({ isConfigured, settings, dial, ca }: SmtpMailOptions): Mail {
   const transportFor = (smtp: SmtpSettings, socket: Awaited<ReturnType<Dial>>): Transporter => createTransport({
     host: smtp.host, port: smtp.port, connection: socket, secure: smtp.security === 'tls', requireTLS: smtp.security === 'starttls', ignoreTLS: smtp.security === 'none',
     ...(smtp.username ? { auth: { user: smtp.username, pass: smtp.password ?? '' } } : {}),
@@ -31,7 +33,7 @@ export function createSmtpMail({ settings, dial, ca }: SmtpMailOptions): Mail {
     greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS, disableFileAccess: true, disableUrlAccess: true,
   })
   return {
-    isConfigured: () => settings() !== undefined,
+    isConfigured,
     async send(message) {
       const smtp = settings()
       if (!smtp) throw new MailError('not_configured', 'No mail server is configured. Set one with PUT /api/settings/smtp.')

@@ -327,6 +327,27 @@ describe('lanes and pools', () => {
     await jobs.idle()
     expect(jobs.find(second)!.status).toBe('succeeded')
   })
+  it('take a new size of a pool at once: more enter, and fewer enter once enough of those that run have ended', async () => {
+    const open = new Map<string, () => void>()
+    const jobs = bench.boot([{ name: 'build', pool: 'build', run: ({ payload }) => new Promise<void>((resolve) => open.set((payload as { subject: string }).subject, resolve)) }])
+    jobs.start()
+    const names = ['1', '2', '3', '4', '5']
+    for (const name of names) jobs.enqueue(job(`app:${name}`, name))
+    await until(() => open.size === 1)
+    jobs.resizePool('build', 3)
+    await until(() => open.size === 3)
+    jobs.resizePool('build', 1)
+    open.get('1')!()
+    open.get('2')!()
+    await until(() => jobs.repository.runnable(9).length === 0 && [...open.keys()].join() === '1,2,3')
+    open.get('3')!()
+    await until(() => open.size === 4)
+    open.get('4')!()
+    await until(() => open.size === 5)
+    open.get('5')!()
+    await jobs.idle()
+    expect([...open.keys()]).toEqual(names)
+  })
   it('limit how many steps of a kind run at once on the installation', async () => {
     let at_work = 0
     const most: number[] = []

@@ -1,0 +1,212 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createFakeDns } from '#server/platform/dns-providers/fake'
+import { DEFAULT_DIRECTORY, MASK } from '#server/settings/schema'
+import { createTestApi, type TestApi } from '#test/support/api'
+
+const SECTIONS = { '': 'server', '/domain': 'domain', '/dns-provider': 'dns_provider', '/acme': 'acme', '/dns': 'dns', '/smtp': 'smtp' } as const
+const dns = createFakeDns()
+let api: TestApi
+let directory: Server
+let directory_url: string
+let meta: Record<string, unknown> = {}
+let answer: (base: string) => { status: number; body: string }
+const wellFormed = (base: string) => ({ status: 200, body: JSON.stringify({ newNonce: `${base}/nonce`, newAccount: `${base}/account`, newOrder: `${base}/order`, meta }) })
+
+beforeAll(async () => {
+  answer = wellFormed
+  directory = createServer((_request, response) => {
+    const { status, body } = answer(directory_url)
+    response.writeHead(status).end(body)
+  })
+  await new Promise<void>((resolve) => directory.listen(0, '127.0.0.1', resolve))
+  directory_url = `http://127.0.0.1:${(directory.address() as AddressInfo).port}`
+  api = await createTestApi({ environment: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: directory_url.slice(7) }, dns_providers: [dns.descriptor] })
+})
+afterAll(async () => {
+  await api.close()
+  directory.close()
+})
+const put = (section: string, body: unknown) => api.as('admin').put(`/api/settings${section}`, body)
+const read = async () => (await api.as('admin').get('/api/settings')).body.data
+const last = () => api.kernel.db.sql('SELECT * FROM audit_log ORDER BY rowid DESC LIMIT 1').get() as { action: string; resource_id: string; before: string; after: string }
+const rawRow = (section: string) => api.kernel.db.sql('SELECT * FROM settings WHERE section = ?').get(section) as { value: string; secrets: string | null } | undefined
+
+describe('GET /api/settings', () => {
+  it('shows every section with its defaults before anything was set', async () => {
+    const all = await read()
+    expect(all).toEqual({
+      server: { name: 'Portreeve', build_concurrency: 1, audit_retention_days: 365, event_retention_days: 90, job_retention_days: 90, deployment_log_retention_days: 90, releases_kept: 5, default_cpus: null, default_memory_bytes: 512 * 1024 ** 2, owners_may_invite: false },
+      domain: { dashboard_domain: null, base_domain: null },
+      dns_provider: { provider: null, config: {} },
+      acme: { directory_url: DEFAULT_DIRECTORY, email: null, eab: null, key_type: 'ecdsa', challenge: 'http-01' },
+      dns: { resolvers: [], public_addresses: [], wildcard: false },
+      smtp: { host: null, port: null, security: 'starttls', username: null, password: null, from: null },
+      in_use: { base_domain: 'apps.test', public_url: expect.stringMatching(/^http:\/\/.+:9000$/) },
+      updated_at: { server: null, domain: null, dns_provider: null, acme: null, dns: null, smtp: null },
+    })
+  })
+  it.each(['owner', 'developer', 'viewer', 'outsider', 'reader', 'read_key', 'deploy_key'] as const)('is for administrators, not for %s', async (caller) => {
+    expect((await api.as(caller).get('/api/settings')).status).toBe(403)
+    for (const section of Object.keys(SECTIONS)) expect([section, (await api.as(caller).put(`/api/settings${section}`, {})).status]).toEqual([section, 403])
+  })
+})
+
+describe('every section', () => {
+  it.each(Object.keys(SECTIONS))('PUT /api/settings%s refuses a field that it does not know, and tells nobody', async (section) => {
+    const before = api.services.events.latest()
+    const refused = await put(section, { provider: null, host: null, surprise: 1 })
+    expect([refused.status, refused.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
+    expect(api.services.events.latest()).toBe(before)
+  })
+  it.each(Object.entries(SECTIONS))('PUT /api/settings%s takes the section back as it was read', async (path, name) => {
+    const section = (await read())[name]
+    const again = await put(path, name === 'acme' ? { ...section, directory_url: `${directory_url}/` } : section)
+    expect([again.status, again.text]).toEqual([200, expect.any(String)])
+    expect(again.body.data).toEqual(name === 'acme' ? { ...section, directory_url: `${directory_url}/` } : section)
+    expect((await read()).updated_at[name]).toBe(api.kernel.clock.iso())
+    expect(api.events().at(-1)).toMatchObject({ type: 'settings.updated', project_id: null, payload: { section: name } })
+    expect(last()).toMatchObject({ action: 'settings.update', resource_id: name })
+  })
+})
+
+describe('PUT /api/settings', () => {
+  it('replaces the section, and holds at once for whoever reads it', async () => {
+    expect((await put('', { name: 'Harbour', build_concurrency: 3, audit_retention_days: 30 })).body.data).toMatchObject({ name: 'Harbour', build_concurrency: 3, event_retention_days: 90 })
+    expect(api.services.settings.server()).toMatchObject({ name: 'Harbour', build_concurrency: 3, audit_retention_days: 30 })
+    expect((await put('', {})).body.data).toMatchObject({ name: 'Portreeve', build_concurrency: 1, audit_retention_days: 365 })
+  })
+  it.each([
+    ['build_concurrency', 0], ['build_concurrency', 65], ['build_concurrency', 1.5], ['build_concurrency', '2'], ['audit_retention_days', 0], ['audit_retention_days', 3651],
+    ['name', ''], ['name', 'a\nb'], ['name', 'x'.repeat(65)], ['releases_kept', 0], ['default_memory_bytes', 1], ['owners_may_invite', 'yes'], ['default_cpus', 0],
+  ])('refuses %s = %j', async (field, value) => {
+    const refused = await put('', { [field]: value })
+    expect([refused.status, refused.body.error.details[0].path]).toEqual([422, field])
+  })
+  it('forgets lines of the audit log, events, jobs and deployment logs after the days that were set', async () => {
+    await put('', { audit_retention_days: 2, event_retention_days: 3, job_retention_days: 4, deployment_log_retention_days: 5 })
+    const lines = () => api.kernel.db.sql('SELECT count(*) FROM audit_log').pluck().get() as number
+    expect(lines()).toBeGreaterThan(0)
+    api.fakes.clock.advance(2 * 86_400_000 + 1000)
+    expect(api.services.cleanup()).toMatchObject({ events: 0, jobs: 0 })
+    expect(lines()).toBe(0)
+    api.fakes.clock.advance(86_400_000)
+    expect(api.services.cleanup().events).toBeGreaterThan(0)
+    await put('', {})
+  })
+})
+
+describe('PUT /api/settings/domain', () => {
+  it.each([
+    ['Apps.Example.COM.', 'apps.example.com'], ['bücher.example', 'xn--bcher-kva.example'], ['apps.localhost', 'apps.localhost'], ['localhost', 'localhost'], ['203.0.113.7.sslip.io', '203.0.113.7.sslip.io'],
+    [`${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(61)}`, `${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(61)}`],
+  ])('accepts %s', async (given, kept) => {
+    expect((await put('/domain', { base_domain: given })).body.data).toEqual({ dashboard_domain: null, base_domain: kept })
+    expect((await read()).in_use.base_domain).toBe(kept)
+  })
+  it.each([
+    '', ' ', '203.0.113.7', '[2001:db8::1]', '2001:db8::1', '2130706433', '0x7f.1', '127.1', 'com', 'co.uk', '*.example.com', 'a.*.example.com', 'https://example.com', 'example.com/x', 'example.com:9000',
+    'under_score.example.com', '-a.example.com', 'a-.example.com', 'a..example.com', '.example.com', 'a b.example.com', 'exa\nmple.com', 'user@example.com', '%65xample.com', '１２７.0.0.1',
+    `${'a'.repeat(64)}.example.com`, `${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(62)}`, 12, {}, ['a.example.com'],
+  ])('refuses %j in both fields', async (value) => {
+    for (const field of ['base_domain', 'dashboard_domain']) {
+      const refused = await put('/domain', { [field]: value })
+      expect([refused.status, refused.body.error.details[0].path]).toEqual([422, field])
+    }
+  })
+  it('moves automatic names and their routes when the base domain changes, and leaves other names alone', async () => {
+    await put('/domain', { base_domain: 'old.example.com' })
+    api.fakes.git.commit('https://git.example.com/team/shop.git', 'main', { 'index.html': '<p>hello' })
+    const app = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: 'https://git.example.com/team/shop.git' })).body.data
+    expect(app.domain).toBe('shop.old.example.com')
+    await api.services.jobs.idle()
+    const names = () => [...api.fakes.ingress.routes.values()].flatMap((route) => route.hostnames)
+    expect(names()).toEqual(['shop.old.example.com'])
+    await put('/domain', { base_domain: 'new.example.com' })
+    await api.services.jobs.idle()
+    expect((await api.as('developer').get(`/api/apps/${app.id}`)).body.data.domain).toBe('shop.new.example.com')
+    expect(names()).toEqual(['shop.new.example.com'])
+    await put('/domain', {})
+    await api.services.jobs.idle()
+    expect(names()).toEqual(['shop.apps.test'])
+  })
+  it('makes the public address, which links of mails and the browser check use', async () => {
+    await put('/domain', { dashboard_domain: 'portreeve.example.com' })
+    expect((await read()).in_use.public_url).toBe('https://portreeve.example.com')
+    expect(api.services.addresses.public_url()).toBe('https://portreeve.example.com')
+    await put('/domain', {})
+  })
+})
+
+describe('PUT /api/settings/dns-provider', () => {
+  it('tries the credentials, keeps what works, and shows a mask', async () => {
+    const set = await put('/dns-provider', { provider: 'fake', config: { zone: 'Example.com', token: 'good' } })
+    expect([set.status, set.body.data]).toEqual([200, { provider: 'fake', config: { zone: 'example.com', token: MASK } }])
+    expect((await read()).dns_provider).toEqual(set.body.data)
+    expect(api.services.settings.dnsProvider()).toEqual({ provider: 'fake', config: { zone: 'example.com', token: 'good' } })
+    expect(JSON.parse(last().after)).toMatchObject({ replaced_secrets: ['config.token'] })
+    expect(JSON.stringify([rawRow('dns_provider'), last(), api.events()])).not.toContain('good')
+    expect(rawRow('dns_provider')!.secrets).toMatch(/^v1\./)
+  })
+  it('refuses what the provider refuses with its sentence, and changes nothing', async () => {
+    const refused = await put('/dns-provider', { provider: 'fake', config: { zone: 'example.com', token: 'bad' } })
+    expect([refused.status, refused.body.error.message]).toEqual([422, 'config: The token was refused.'])
+    expect(api.services.settings.dnsProvider()?.config.token).toBe('good')
+  })
+  it.each([{}, { token: MASK }])('keeps the stored secret when %j is sent', async (sent) => {
+    expect((await put('/dns-provider', { provider: 'fake', config: { zone: 'example.org', ...sent } })).status).toBe(200)
+    expect(api.services.settings.dnsProvider()?.config).toEqual({ zone: 'example.org', token: 'good' })
+  })
+  it.each([
+    [{ provider: 'route66' }, 'provider'], [{ provider: 'fake', config: {} }, 'config.zone'], [{ provider: 'fake', config: { zone: 'example.com', token: 1 } }, 'config.token'],
+    [{ provider: 'fake', config: { zone: 'example.com', surprise: 1 } }, 'config.surprise'], [{ provider: 'fake', config: 'text' }, 'config'], [{}, 'provider'],
+  ])('refuses %j', async (body, path) => {
+    const refused = await put('/dns-provider', body)
+    expect([refused.status, refused.body.error.details[0].path]).toEqual([422, path])
+  })
+  it('forgets provider and secret with null; a mask then stands for nothing', async () => {
+    expect((await put('/dns-provider', { provider: null })).body.data).toEqual({ provider: null, config: {} })
+    expect(api.services.settings.dnsProvider()).toBeNull()
+    expect(rawRow('dns_provider')!.secrets).toBeNull()
+    expect((await put('/dns-provider', { provider: 'fake', config: { zone: 'example.com', token: MASK } })).body.error.message).toContain('config.token: is a mask')
+  })
+})
+
+describe('PUT /api/settings/acme', () => {
+  const eab = { kid: 'kid-1', hmac_key: 'bG9uZyBlbm91Z2g' }
+  it('reads the directory first, and gives the opened key to whoever asks for certificates', async () => {
+    const set = await put('/acme', { directory_url, email: 'ops@example.com', eab, key_type: 'rsa' })
+    expect([set.status, set.body.data]).toEqual([200, { directory_url, email: 'ops@example.com', eab: { kid: 'kid-1', hmac_key: MASK }, key_type: 'rsa', challenge: 'http-01' }])
+    expect(api.services.settings.acme()).toEqual({ directory_url, email: 'ops@example.com', eab, key_type: 'rsa', challenge: 'http-01' })
+    expect(JSON.stringify([rawRow('acme'), last(), api.events()])).not.toContain(eab.hmac_key)
+  })
+  it('keeps the stored key for the same directory and account, and sends it nowhere else', async () => {
+    expect((await put('/acme', { directory_url, eab: { kid: 'kid-1' } })).status).toBe(200)
+    expect(api.services.settings.acme().eab).toEqual(eab)
+    for (const changed of [{ directory_url: `${directory_url}/other`, eab: { kid: 'kid-1', hmac_key: MASK } }, { directory_url, eab: { kid: 'kid-2' } }]) {
+      expect((await put('/acme', changed)).body.error.message).toContain('eab.hmac_key: must be sent again')
+    }
+  })
+  it('refuses what is no directory, and one that asks for a binding when none is set', async () => {
+    const says = async (body: object) => {
+      const { status, body: { error } } = await put('/acme', body)
+      return `${status} ${error?.message}`
+    }
+    answer = () => ({ status: 200, body: '<html>' })
+    expect(await says({ directory_url })).toContain('422 directory_url: does not answer as an ACME directory (HTTP 200)')
+    answer = () => ({ status: 500, body: '{}' })
+    expect(await says({ directory_url })).toContain('422 directory_url: does not answer as an ACME directory (HTTP 500)')
+    answer = () => ({ status: 200, body: JSON.stringify({ newNonce: 'https://10.0.0.1/nonce', newAccount: 'x', newOrder: 'x' }) })
+    expect(await says({ directory_url })).toContain('422 directory_url: 10.0.0.1 is or leads to an address that is not public')
+    answer = wellFormed
+    meta = { externalAccountRequired: true }
+    expect(await says({ directory_url })).toContain('422 eab: is required by this authority')
+    meta = {}
+    expect(await says({ directory_url, eab: { kid: 'another' } })).toContain('422 eab.hmac_key: ')
+  })
+  it.each([['email', 'no address'], ['email', 'a@b@c'], ['email', 'a@b>\r\nx'], ['key_type', 'dsa'], ['challenge', 'tls-alpn-01'], ['directory_url', ''], ['eab', { kid: '' }], ['eab', {}]])('refuses %s = %j', async (field, value) => {
+    const refused = await put('/acme', { directory_url, [field]: value })
+    expect([refused.status, refused.body.error.details[0].path.split('.')[0]]).toEqual([422, field])
+  })
+})
