@@ -16,6 +16,7 @@ function refuse(route: Route, message: string): never {
  */
 export function checkRoute(route: Route): void {
   if (!ROUTE_ID.test(route.id)) refuse(route, 'its id has characters that the edge does not take.')
+  if (route.app_id !== undefined && !ROUTE_ID.test(route.app_id)) refuse(route, 'the id of its app has characters that the edge does not take.')
   for (const name of route.hostnames) {
     if (!HOSTNAME.test(name)) refuse(route, 'a host name is not a lower-case DNS name.')
     if (isIP(name) !== 0) refuse(route, 'a host name is an IP address.')

@@ -1,6 +1,6 @@
-import { createServer, request, type IncomingMessage, type Server } from 'node:http'
+import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { Route, RouteServer, RouteTraffic } from './ingress.ts'
+import type { EdgeRequest, Route, RouteServer, RouteTraffic } from './ingress.ts'
 
 /** A small HTTP proxy behind the fake edge, for tests only: picks a server by `Host`, streams both ways, upgrades WebSockets. */
 export interface FakeProxy {
@@ -11,12 +11,13 @@ export interface FakeProxy {
   close(): Promise<void>
 }
 
-export function createFakeProxy(routeOf: (hostname: string) => Route | undefined): FakeProxy {
+export function createFakeProxy(routeOf: (hostname: string) => Route | undefined, onAnswered: (request: EdgeRequest) => void): FakeProxy {
   const active = new Map<string, number>()
   const counters = new Map<string, RouteTraffic>()
   const turns = new Map<string, number>()
   const upgraded = new Set<Socket>()
   let server: Server | undefined
+  let answers = 0
 
   const countersOf = (route_id: string): RouteTraffic => {
     const known = counters.get(route_id) ?? { route_id, requests: 0, errors_5xx: 0, bytes_in: 0, bytes_out: 0, sessions: 0 }
@@ -25,10 +26,11 @@ export function createFakeProxy(routeOf: (hostname: string) => Route | undefined
   }
   const hold = ({ address, port }: RouteServer, change: 1 | -1) => active.set(`${address} ${port}`, (active.get(`${address} ${port}`) ?? 0) + change)
 
+  const hostnameOf = (incoming: IncomingMessage): string => (incoming.headers.host ?? '').replace(/:\d+$/, '').replace(/\.$/, '').toLowerCase()
+
   /** The route and the server of a request; servers take turns. */
   function pick(incoming: IncomingMessage): { route?: Route; target?: RouteServer } {
-    const hostname = (incoming.headers.host ?? '').replace(/:\d+$/, '').replace(/\.$/, '').toLowerCase()
-    const route = routeOf(hostname)
+    const route = routeOf(hostnameOf(incoming))
     if (!route) return {}
     const turn = turns.get(route.id) ?? 0
     turns.set(route.id, turn + 1)
@@ -40,9 +42,20 @@ export function createFakeProxy(routeOf: (hostname: string) => Route | undefined
     return request({ host: target.address, port: target.port, method: incoming.method, path: incoming.url, headers, agent: false })
   }
 
+  /** Tells of a request once its answer has ended, as the log of the edge does. */
+  function watch(incoming: IncomingMessage, response: ServerResponse, app_id: string, target: RouteServer | undefined): void {
+    const at_ms = Date.now()
+    response.on('close', () => onAnswered({
+      id: `FAKE-${++answers}`, app_id, at_ms, client: incoming.socket.remoteAddress ?? '', method: incoming.method ?? '', host: hostnameOf(incoming), target: incoming.url ?? '/',
+      version: `HTTP/${incoming.httpVersion}`, secure: false, status: response.statusCode, bytes_in: 0, bytes_out: 0, user_agent: incoming.headers['user-agent'] ?? '',
+      server: target ? `${target.address}:${target.port}` : null, end: '--', receive_ms: 0, queue_ms: 0, connect_ms: 0, response_ms: Date.now() - at_ms, total_ms: Date.now() - at_ms,
+    }))
+  }
+
   function start(): Server {
     const created = createServer((incoming, response) => {
       const { route, target } = pick(incoming)
+      if (route?.app_id !== undefined) watch(incoming, response, route.app_id, target)
       if (!route) return void response.writeHead(404, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end('<h1>Not found</h1>')
       const counted = countersOf(route.id)
       counted.requests++

@@ -1,7 +1,7 @@
 import { checkCertificate } from './certificates.ts'
 import { checkChallenge, checkClaims, checkRoute, sortRoutes } from './check.ts'
 import { createFakeProxy } from './fake-proxy.ts'
-import type { Certificate, Ingress, IngressState, RefusedRoute, Route } from './ingress.ts'
+import type { Certificate, EdgeRequest, Ingress, IngressState, RefusedRoute, RequestFollowing, Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
 
 /** One call that changed or asked something, in order. */
@@ -23,6 +23,8 @@ export interface FakeIngress extends Ingress {
   failNext(method: keyof Ingress, message: string): void
   /** Pretends that a server still holds so many requests; without it, the real requests of the proxy count. */
   hold(address: string, port: number, connections: number): void
+  /** Tells those who follow that the edge has answered these requests. */
+  answered(requests: EdgeRequest[]): void
   /** Starts a real HTTP proxy on 127.0.0.1 on the first call, so that a test can fetch apps by their `Host` header. */
   listen(): Promise<{ host: string; port: number }>
 }
@@ -38,7 +40,11 @@ export function createFakeIngress(): FakeIngress {
   const calls: FakeIngressCall[] = []
   const failures = new Map<keyof Ingress, string>()
   const held = new Map<string, number>()
-  const proxy = createFakeProxy((hostname) => hosts.get(hostname) ?? hosts.get(hostname.replace(/^[^.]*/, '*')))
+  const followers = new Set<RequestFollowing>()
+  const answered = (requests: EdgeRequest[]) => {
+    for (const follower of followers) follower.onRequests(requests, requests.at(-1)?.id ?? '')
+  }
+  const proxy = createFakeProxy((hostname) => hosts.get(hostname) ?? hosts.get(hostname.replace(/^[^.]*/, '*')), (request) => answered([request]))
 
   function called(method: keyof Ingress, ...args: unknown[]): void {
     calls.push({ method, args })
@@ -58,6 +64,7 @@ export function createFakeIngress(): FakeIngress {
     calls,
     failNext: (method, message) => void failures.set(method, message),
     hold: (address, port, connections) => void held.set(`${address} ${port}`, connections),
+    answered,
     listen: () => proxy.listen(),
     async ensure() {
       called('ensure')
@@ -106,6 +113,11 @@ export function createFakeIngress(): FakeIngress {
     async traffic() {
       called('traffic')
       return [...routes.keys()].map((route_id) => proxy.traffic(route_id))
+    },
+    followRequests(following) {
+      called('followRequests')
+      followers.add(following)
+      following.signal.addEventListener('abort', () => followers.delete(following), { once: true })
     },
     async status() {
       called('status')

@@ -12,6 +12,8 @@ import type { Ingress, RefusedRoute, Route } from './ingress.ts'
 import { createEdgeLauncher } from './launch.ts'
 import { createMasterCli } from './master-cli.ts'
 import { createQueue } from './queue.ts'
+import { LOG_SOCKET } from './render-log.ts'
+import { createRequestFollower } from './request-follower.ts'
 import { mapEntries, type EdgeSettings } from './render.ts'
 import { renderRules } from './rules.ts'
 import { createEdgeRuntime, type RuntimeTarget } from './runtime.ts'
@@ -42,7 +44,7 @@ const MAX_RUNTIME_CHANGES = 500
 export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
   const directory = resolve(options.data_directory)
   const owner_uid = process.getuid?.() ?? 0
-  const settings: EdgeSettings = { http_port: options.http_port, https_port: options.https_port, ipv6: existsSync('/proc/net/if_inet6'), trusted_proxies: options.trusted_proxies }
+  const settings: EdgeSettings = { http_port: options.http_port, https_port: options.https_port, ipv6: existsSync('/proc/net/if_inet6'), trusted_proxies: options.trusted_proxies, owner_uid }
   const container = createEdgeContainer({ docker: options.docker, directory, image: options.image ?? EDGE_IMAGE, owner_uid })
   const cli = createMasterCli(join(directory, 'run/master.sock'))
   const runtime = createEdgeRuntime(cli)
@@ -50,6 +52,7 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
   const launcher = createEdgeLauncher({ container, cli, ports: { PORTREEVE_HTTP_PORT: options.http_port, PORTREEVE_HTTPS_PORT: options.https_port } })
   const certificates = createCertificateKeeper(createCertificateRuntime(cli))
   const challenges = createChallengeKeeper(cli)
+  const requests = createRequestFollower({ socket_path: join(directory, LOG_SOCKET), cli, log: options.log })
   const exclusively = createQueue()
   let opened: EdgeStore | undefined
   let refused: RefusedRoute[] = []
@@ -61,6 +64,7 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
     await traffic.collect(store.table.routes)
     const complaint = await cli.reload()
     if (complaint !== undefined) throw store.refusal(complaint)
+    requests.refresh()
   }
 
   /** Sets some backends, in the files and then in the running edge. When the edge refuses, both go back to what was. */
@@ -149,6 +153,7 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
     removeChallenge: (challenge) => exclusively(async () => challenges.remove(await open(), challenge)),
     activeConnections: (address, port) => runtime.activeConnections(address, port),
     traffic: () => exclusively(async () => traffic.collect((await open()).table.routes)),
+    followRequests: (following) => requests.follow(following),
     status: async () => ({ ...await launcher.status(), refused }),
     close: () => exclusively(async () => undefined),
   }

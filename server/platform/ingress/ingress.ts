@@ -25,6 +25,8 @@ export interface Ingress {
   activeConnections(address: string, port: number): Promise<number>
   /** What the edge counted per route since it started. */
   traffic(): Promise<RouteTraffic[]>
+  /** Tells every request that the edge has answered for an app, until the signal aborts. It never holds up a request, and a listener that was away hears what came meanwhile. */
+  followRequests(options: RequestFollowing): void
   status(): Promise<IngressStatus>
   close(): Promise<void>
 }
@@ -94,6 +96,45 @@ export interface Challenge { hostname: string; token: string; key_authorization:
 /** Where an instance listens: an IP address, never a name, and a TCP port. */
 export interface RouteServer { address: string; port: number }
 export interface RouteTraffic { route_id: string; requests: number; errors_5xx: number; bytes_in: number; bytes_out: number; sessions: number }
+export interface RequestFollowing {
+  /** What came with the last requests that were heard; absent: everything that the edge still knows. */
+  cursor?: string
+  signal: AbortSignal
+  /** Requests in the order of their end. After a break, some may be told twice; their `id` is the same then. */
+  onRequests(requests: EdgeRequest[], cursor: string): void
+}
+/** One request as the edge logged it at its end. */
+export interface EdgeRequest {
+  /** Unique in the installation; the app got it as `X-Request-Id` unless the client sent one. */
+  id: string
+  app_id: string
+  /** When it arrived, in milliseconds since 1970. */
+  at_ms: number
+  /** Address of the client, told by a trusted proxy where there is one. */
+  client: string
+  method: string
+  /** The name that it asked for, in lower case, without the port. */
+  host: string
+  /** Path and query as sent, up to 1 KiB; a query may hold secrets. */
+  target: string
+  version: string
+  secure: boolean
+  status: number
+  bytes_in: number
+  bytes_out: number
+  user_agent: string
+  /** The instance that was asked, `address:port`; null when the edge answered by itself. */
+  server: string | null
+  /** Two letters by which HAProxy says who ended it in which phase; `--` for a request that went well. */
+  end: string
+  /** How long each phase took; null for one that it never came to. */
+  receive_ms: number | null
+  queue_ms: number | null
+  connect_ms: number | null
+  response_ms: number | null
+  total_ms: number
+}
+
 export interface IngressStatus {
   running: boolean
   version?: string

@@ -1,7 +1,5 @@
-import { closeSync, constants, openSync } from 'node:fs'
-import { connect } from 'node:net'
-import { basename, dirname } from 'node:path'
 import { IngressError } from './ingress.ts'
+import { connectUnix } from './unix-socket.ts'
 
 /** One process of the edge that carries traffic. After a reload, old ones live on until their last connection ends. */
 export interface EdgeWorker { pid: number; old: boolean }
@@ -15,8 +13,6 @@ export interface MasterCli {
   workers(): Promise<EdgeWorker[]>
 }
 
-/** Longest path that fits a Unix socket's address on Linux, without the closing zero. */
-const MAX_SOCKET_PATH_BYTES = 107
 const COMMAND_TIMEOUT_MS = 10_000
 const RELOAD_TIMEOUT_MS = 60_000
 /** The edge reads a line of commands into one buffer of 16 KiB. */
@@ -64,18 +60,13 @@ function lines(commands: string[]): string[] {
   return packed
 }
 
-/**
- * Sends one line and reads the answer to its end. A path too long for a socket address is reached through the open folder
- * in /proc, which needs no link in a public place that somebody else could have put there first.
- */
+/** Sends one line and reads the answer to its end. */
 function exchange(socket_path: string, line: string, timeout_ms: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const folder = Buffer.byteLength(socket_path) > MAX_SOCKET_PATH_BYTES ? openFolder(socket_path) : undefined
-    const socket = connect(folder === undefined ? socket_path : `/proc/self/fd/${folder}/${basename(socket_path)}`)
+    const socket = connectUnix(socket_path)
     const chunks: Buffer[] = []
     const settle = (error?: Error) => {
       socket.destroy()
-      if (folder !== undefined) closeSync(folder)
       if (error) reject(new IngressError('The edge does not answer; its container may be stopped.', { cause: error }))
       else resolve(Buffer.concat(chunks).toString('utf8'))
     }
@@ -85,12 +76,4 @@ function exchange(socket_path: string, line: string, timeout_ms: number): Promis
     socket.once('end', () => settle())
     socket.end(`${line}\n`)
   })
-}
-
-function openFolder(socket_path: string): number {
-  try {
-    return openSync(dirname(socket_path), constants.O_RDONLY | constants.O_DIRECTORY)
-  } catch (error) {
-    throw new IngressError('The edge does not answer; its folder is missing.', { cause: error })
-  }
 }

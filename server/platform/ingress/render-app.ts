@@ -15,6 +15,7 @@ const APP = [
   '  http-request disable-l7-retry if !METH_GET',
   '  http-request return status 503 content-type "text/html; charset=utf-8" hdr cache-control no-store file /edge/pages/maintenance.html if { var(txn.backend),map(/edge/maps/maintenance.map) -m found }',
   '  http-request return status 503 default-errorfiles if { nbsrv eq 0 }',
+  '  http-request set-header X-Request-Id %[unique-id] unless { req.hdr(x-request-id) -m found }',
   '  http-request del-header http2-settings',
   '  http-request del-header upgrade if { req.hdr(upgrade) -m sub -i h2c }',
 ]

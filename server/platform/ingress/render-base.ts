@@ -2,6 +2,7 @@ import { MAINTENANCE_PAGE, PAGES } from './pages.ts'
 import type { EdgeSettings } from './render.ts'
 import { renderApp } from './render-app.ts'
 import { renderFrontends } from './render-frontends.ts'
+import { renderLogSocket, RING } from './render-log.ts'
 
 /** The files that no route changes. */
 export function renderBase(settings: EdgeSettings): Map<string, string> {
@@ -12,7 +13,7 @@ export function renderBase(settings: EdgeSettings): Map<string, string> {
 }
 
 function renderEdge(settings: EdgeSettings): string {
-  return [...GLOBAL, '', ...DEFAULTS, '', ...renderFrontends(settings), '', ...renderApp(settings), ''].join('\n')
+  return [...GLOBAL, ...renderLogSocket(settings), '', ...RING, '', ...DEFAULTS, '', ...renderFrontends(settings), '', ...renderApp(settings), ''].join('\n')
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { EdgeSettings } from './render.ts'
+import { LOG_OF_FRONTEND, LOG_RULES } from './render-log.ts'
 
 /** What listens, how a request finds its route, and how an old process hands requests to the new one. */
 export const renderFrontends = (settings: EdgeSettings): string[] => [...renderHttp(settings), '', ...renderHttps(settings), '', ...HANDOVER]
@@ -15,7 +16,9 @@ function renderHttp(settings: EdgeSettings): string[] {
   return [
     'frontend http from edge',
     ...renderBinds(settings, settings.http_port),
+    ...LOG_OF_FRONTEND,
     ...renderRouting('http'),
+    ...LOG_RULES,
     '  http-request set-var-fmt(txn.challenge) %[var(txn.host)]%[path] if { path_beg /.well-known/acme-challenge/ }',
     '  http-request set-var(txn.answer) var(txn.challenge),map(/edge/maps/challenges.map) if { var(txn.challenge) -m found }',
     '  http-request return status 200 content-type text/plain lf-string %[var(txn.answer)] if { var(txn.answer) -m found }',
@@ -28,7 +31,9 @@ function renderHttps(settings: EdgeSettings): string[] {
   return [
     'frontend https from edge',
     ...renderBinds(settings, settings.https_port, ' ssl crt /edge/certificates/default.pem crt-list /edge/certificates/list.txt alpn h2,http/1.1'),
+    ...LOG_OF_FRONTEND,
     ...renderRouting('https'),
+    ...LOG_RULES,
     ...renderChoice('https'),
   ]
 }

@@ -1,6 +1,7 @@
 import { renderBase } from './render-base.ts'
 import { CERTIFICATE_LIST, renderCertificateList, type StoredCertificate } from './certificates.ts'
 import type { Route, RouteServer } from './ingress.ts'
+import { APPS_MAP } from './render-log.ts'
 import { renderRules } from './rules.ts'
 
 /** Everything the edge's files are made of. */
@@ -22,6 +23,8 @@ export interface EdgeSettings {
   ipv6: boolean
   /** Addresses and networks whose forwarding headers are believed. */
   trusted_proxies: string[]
+  /** The user that Portreeve runs as, who may read the log of requests. */
+  owner_uid: number
 }
 
 /** Backends are kept in files of this many, so that a change writes a few kilobytes however many routes there are. */
@@ -33,7 +36,7 @@ export const WILDCARDS_MAP = 'maps/wildcards.map'
 export const FORCE_HTTPS_MAP = 'maps/force-https.map'
 export const MAINTENANCE_MAP = 'maps/maintenance.map'
 export const CHALLENGES_MAP = 'maps/challenges.map'
-export const ROUTE_MAPS = [HOSTS_MAP, WILDCARDS_MAP, FORCE_HTTPS_MAP, MAINTENANCE_MAP]
+export const ROUTE_MAPS = [HOSTS_MAP, WILDCARDS_MAP, FORCE_HTTPS_MAP, MAINTENANCE_MAP, APPS_MAP]
 
 /** The name of a backend: a number, because a backend outlives the route that it serves. */
 export const backendName = (number: number): string => `b${String(number).padStart(5, '0')}`
@@ -115,6 +118,7 @@ export function mapEntries(route: Route, number: number): MapEntry[] {
     : { path: HOSTS_MAP, key: hostname, value })
   if (route.force_https) entries.push({ path: FORCE_HTTPS_MAP, key: value, value: 'yes' })
   if (route.maintenance) entries.push({ path: MAINTENANCE_MAP, key: value, value: 'yes' })
+  if (route.app_id !== undefined) entries.push({ path: APPS_MAP, key: value, value: route.app_id })
   return entries
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { Ingress, Route, RouteServer, RouteTraffic } from '#server/platform/ingress/ingress'
+import type { EdgeRequest, Ingress, Route, RouteServer, RouteTraffic } from '#server/platform/ingress/ingress'
 import { startApp, type TestApp } from './app.ts'
 import { ask, until, upgrade, type Address } from './client.ts'
 
@@ -42,6 +42,24 @@ export function ingressContract(name: string, open: () => Promise<{ ingress: Ing
       expect((await ask(edge, 'some.wild.test')).seen.app).toBe('any')
       expect((await ask(edge, 'own.wild.test')).seen.app).toBe('own')
       for (const hostname of ['wild.test', 'a.b.wild.test']) expect((await ask(edge, hostname)).status).toBe(404)
+    })
+
+    test('every request of an app is told once with what it was, those for nobody are not', async () => {
+      const heard: EdgeRequest[] = []
+      const ended = new AbortController()
+      ingress.followRequests({ signal: ended.signal, onRequests: (requests) => void heard.push(...requests) })
+      await ingress.setRoute({ ...route('dom_1', ['told.test'], (await app('told')).server), app_id: 'app_told' })
+      await ask(edge, 'told.test', { path: '/some/path?x=1', headers: { 'user-agent': 'tester/1' } })
+      await ask(edge, 'nobody.test')
+      await ask(edge, 'TOLD.test:80', { method: 'POST', body: Buffer.from('hello') })
+      await until('both are told', () => heard.length >= 2)
+      ended.abort()
+      expect(heard).toMatchObject([
+        { app_id: 'app_told', host: 'told.test', method: 'GET', target: '/some/path?x=1', version: 'HTTP/1.1', status: 200, secure: false, user_agent: 'tester/1', server: expect.stringMatching(/^127\.0\.0\.1:\d+$/), end: '--' },
+        { app_id: 'app_told', host: 'told.test', method: 'POST', target: '/', status: 200 },
+      ])
+      expect(new Set(heard.map((request) => request.id)).size).toBe(2)
+      expect(Math.abs((heard[0]?.at_ms ?? 0) - Date.now())).toBeLessThan(60_000)
     })
 
     test('an unknown host name gets a page that says nothing about any app', async () => {

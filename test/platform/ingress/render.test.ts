@@ -11,7 +11,7 @@ interface Case { show: string[]; pool_size?: number; settings?: Partial<EdgeSett
 
 const folder = join(import.meta.dirname, 'render')
 const SEPARATOR = '\n----------\n'
-const settings: EdgeSettings = { http_port: 80, https_port: 443, ipv6: true, trusted_proxies: [] }
+const settings: EdgeSettings = { http_port: 80, https_port: 443, ipv6: true, trusted_proxies: [], owner_uid: 0 }
 
 test.each(readdirSync(folder).filter((name) => name.endsWith('.txt')))('configuration: %s', (name) => {
   const [input = '', expected] = readFileSync(join(folder, name), 'utf8').split(SEPARATOR)

@@ -1,0 +1,39 @@
+import type { EdgeSettings } from './render.ts'
+
+/** Backend to app: a line of the log names its app by what held when the request came, for backends are used again. */
+export const APPS_MAP = 'maps/apps.map'
+/** Where a worker tells its log, by its path in the edge's folder. */
+export const LOG_SOCKET = 'run/log.sock'
+/** The memory in which a worker keeps its latest requests. */
+export const LOG_RING = 'requests'
+const RING_BYTES = 8 * 1024 * 1024
+const MAX_LINE_BYTES = 4096
+
+/**
+ * Where the log of requests is read. The socket can show things and change none of them. Whoever listens may be silent for a day;
+ * a listener never holds up a request, for what does not fit is overwritten.
+ */
+export function renderLogSocket({ owner_uid }: Pick<EdgeSettings, 'owner_uid'>): string[] {
+  return [`  stats socket unix@/edge/${LOG_SOCKET} uid ${owner_uid} mode 600 level operator`, '  stats timeout 1d']
+}
+
+/** The last requests of a worker, in its memory: Portreeve reads them from where it stopped, also after a restart of its own. */
+export const RING = [`ring ${LOG_RING}`, '  format raw', `  maxlen ${MAX_LINE_BYTES}`, `  size ${RING_BYTES}`]
+
+/** What every frontend logs; a line stands for one request and is one JSON object, so that nothing in it can look like another line. */
+const FIELDS = [
+  '%(id)ID', '%(app)[var(txn.app)]', '%(at)[accept_date(ms)]', '%(client)[src]', '%(method)HM', '%(host)[var(txn.host)]', '%(target)HU', '%(version)HV', '%(proto)[var(txn.proto)]',
+  '%(status)ST', '%(bytes_out)B', '%(bytes_in)U', '%(agent)[capture.req.hdr(0)]', '%(server)s', '%(end)ts', '%(idle)Ti', '%(receive)TR', '%(queue)Tw', '%(connect)Tc', '%(response)Tr', '%(total)Ta',
+]
+export const LOG_OF_FRONTEND = [
+  `  log ring@${LOG_RING} len ${MAX_LINE_BYTES} local0`,
+  `  log-format '%{+json}o ${FIELDS.join(' ')}'`,
+  "  unique-id-format '%{+X}o%Ts-%pid-%rt'",
+  '  capture request header user-agent len 256',
+]
+
+/** Behind the choice of the backend: names of no route are not logged, nor are requests that another worker answers and logs. */
+export const LOG_RULES = [
+  `  http-request set-var(txn.app) var(txn.backend),map(/edge/${APPS_MAP})`,
+  '  http-request set-log-level silent if { stopping } or !{ var(txn.app) -m found }',
+]
