@@ -75,6 +75,8 @@ export async function boot(options: BootOptions): Promise<Booted> {
     const adapters = await options.adapters(kernel)
     const services = createServices(kernel, adapters, options.version)
     await services.identity.ensureAdministrator()
+    // Members are invited into it before anything is created there.
+    services.projects.default()
     services.rotation.start()
     const stopping = new AbortController()
     await services.reconciler.start()
