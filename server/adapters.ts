@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import Docker from 'dockerode'
-import { directories } from '#server/composition'
+import { directories } from '#server/directories'
 import type { Db } from '#server/kernel/db'
-import { parseHost } from '#server/platform/engine/connection'
+import { createConnection } from '#server/platform/engine/connection'
 import { createDockerEngine } from '#server/platform/engine/docker'
 import { createGit } from '#server/platform/git/cli'
 import { createHaproxyIngress } from '#server/platform/ingress/haproxy'
@@ -24,7 +23,7 @@ export async function createAdapters({ config, db, log }: Kernel): Promise<Adapt
   const engine = createDockerEngine({ docker_host: config.docker_host, installation: installationName(db), log: (message) => log.debug(message, { part: 'engine' }) })
   const git = createGit({ policy, proxy: await createConnectProxy(policy), work_directory: join(paths.work, 'git'), ...(config.ca_file ? { ca_file: config.ca_file } : {}) })
   const ingress = createHaproxyIngress({
-    docker: new Docker(parseHost(config.docker_host)), data_directory: paths.ingress, http_port: config.http_port, https_port: config.https_port,
+    engine: createConnection(config.docker_host), data_directory: paths.ingress, http_port: config.http_port, https_port: config.https_port,
     trusted_proxies: config.trusted_proxies, log: log.child({ part: 'edge' }),
   })
   return { engine, git, ingress }

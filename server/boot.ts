@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { directories } from '#server/composition'
+import { directories } from '#server/directories'
 import { type Config, ConfigError, loadConfig } from '#server/kernel/config'
 import { systemClock } from '#server/kernel/clock'
 import { type Db, openDb } from '#server/kernel/db'
@@ -8,7 +8,7 @@ import { lockDirectory, LockedError } from '#server/kernel/lock'
 import { createLog, type Log } from '#server/kernel/log'
 import { DowngradeError, type Migration, migrate } from '#server/kernel/migrate'
 import { createSecrets, loadMasterKey, loadNextKey, type Secrets } from '#server/kernel/secrets'
-import { createServices, type Adapters, type Kernel, type Services } from '#server/services'
+import type { Adapters, Kernel, Services } from '#server/services'
 
 /** The addon of the database ends the process without a word on older versions of Node. */
 const OLDEST_NODE_API = 10
@@ -62,7 +62,11 @@ async function bringUpEdge(services: Services, ingress: Adapters['ingress'], sto
   }
 }
 
-/** Starts everything behind the HTTP server. Throws StartError with a sentence for what the operator has to mend. */
+/**
+ * Starts everything behind the HTTP server. What can only be mended by the operator is found out first and at once: settings, a
+ * second process, a database that does not fit. Only then is the rest of the product loaded, while the server answers that it is
+ * alive and starting. Throws StartError with a sentence for what the operator has to mend.
+ */
 export async function boot(options: BootOptions): Promise<Booted> {
   checkNode()
   let unlock = () => {}
@@ -73,6 +77,7 @@ export async function boot(options: BootOptions): Promise<Booted> {
     unlock = lockDirectory(config.data_directory)
     const kernel = openKernel(config, log, options.migrations)
     const adapters = await options.adapters(kernel)
+    const { createServices } = await import('#server/services')
     const services = createServices(kernel, adapters, options.version)
     await services.identity.ensureAdministrator()
     // Members are invited into it before anything is created there.

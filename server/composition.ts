@@ -1,13 +1,10 @@
-import { join } from 'node:path'
 import type { Apps } from '#server/apps/service'
 import { configurationOf } from '#server/apps/configuration'
-import { detect } from '#server/builds/detect'
 import { defaultDockerignore } from '#server/builds/dockerignore'
-import { openTree } from '#server/builds/source-tree'
+import type { BuildOverrides, BuildPlan } from '#server/builds/plan'
 import type { DeployPorts } from '#server/deployments/work'
 import type { Domains } from '#server/domains/service'
 import { invalid, notFound } from '#server/kernel/errors'
-import { extractTarGz } from '#server/platform/archive/extract'
 import type { GitCredential } from '#server/platform/git/git'
 import { GitError } from '#server/platform/git/git'
 import { checkRef, parseGitUrl } from '#server/platform/git/parse-url'
@@ -48,6 +45,12 @@ function checkImage(text: string, policy: OutboundPolicy): void {
   policy.checkHost(name, Number(port))
 }
 
+/** Works out how a folder is built. The stacks and their parsers are loaded by the first build: a start needs none of them. */
+export async function detectFolder(directory: string, overrides: BuildOverrides): Promise<BuildPlan> {
+  const [{ detect }, { openTree }] = await Promise.all([import('#server/builds/detect'), import('#server/builds/source-tree')])
+  return detect(openTree(directory), overrides)
+}
+
 /** The installation's side of the deploy runbook. */
 export function createDeployPorts(parts: {
   apps(): Apps
@@ -73,14 +76,11 @@ export function createDeployPorts(parts: {
     registryAuths: parts.registryAuths,
     environment: () => ({}),
     secretValues: () => [],
-    detect,
-    openTree,
+    detect: detectFolder,
     dockerignore: defaultDockerignore,
-    extract: async (archive, directory, signal) => void (await extractTarGz(archive, directory, signal)),
+    async extract(archive, directory, signal) {
+      const { extractTarGz } = await import('#server/platform/archive/extract')
+      await extractTarGz(archive, directory, signal)
+    },
   }
 }
-
-/** Folders of runtime state below the data directory. */
-export const directories = (data: string) => ({
-  work: join(data, 'work'), uploads: join(data, 'uploads'), logs: join(data, 'logs', 'deployments'), keys: join(data, 'keys'), backups: join(data, 'backups'), ingress: join(data, 'ingress'),
-})

@@ -3,10 +3,8 @@ import { join } from 'node:path'
 import { type Addresses, createAddresses } from '#server/addresses'
 import { type Apps, createApps } from '#server/apps/service'
 import { type Audit, createAudit } from '#server/audit/service'
-import { detect } from '#server/builds/detect'
 import { createDetection, type Detection } from '#server/builds/service'
-import { openTree } from '#server/builds/source-tree'
-import { createDeployPorts, createSourceChecks, directories } from '#server/composition'
+import { createDeployPorts, createSourceChecks, detectFolder } from '#server/composition'
 import { createCredentials, type CredentialServices } from '#server/credentials'
 import { desiredState } from '#server/deployments/desired'
 import { lifecycleJobs, type LifecyclePayload } from '#server/deployments/lifecycle'
@@ -16,6 +14,7 @@ import { createReleases } from '#server/deployments/releases'
 import { createDeploymentRepository } from '#server/deployments/repository'
 import { createRuntime, type Runtime } from '#server/deployments/runtime'
 import { createDeployments, type Deployments } from '#server/deployments/service'
+import { directories } from '#server/directories'
 import { createDomains, type Domains } from '#server/domains/service'
 import type { HttpPorts } from '#server/http/context'
 import { createInstallation } from '#server/installation'
@@ -192,7 +191,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     for (const id of app_ids) await deployments.shop.routing.refresh(id)
   })
   const runtime = createRuntime(deployments.shop)
-  const detection = createDetection({ git, work_directory: paths.work, openTree, detect, checks, credential: credentials.gitCredentialFor })
+  const detection = createDetection({ git, work_directory: paths.work, detect: detectFolder, checks, credential: credentials.gitCredentialFor })
   const system = createSystem({ config, db, clock, jobs, engine, ingress, version, addresses })
   const { ssh_keys, git_credentials, registries } = credentials
   const search = createSearch({ resources: () => resources, others: [projects.search] })

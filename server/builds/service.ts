@@ -1,6 +1,6 @@
 import { mkdtempSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { BuildOverrides, BuildPlan, SourceTree } from '#server/builds/plan'
+import type { BuildOverrides, BuildPlan } from '#server/builds/plan'
 import { DetectionError, overridesOf } from '#server/builds/plan'
 import { ApiError, invalid } from '#server/kernel/errors'
 import type { Git, GitCredential, GitErrorCode } from '#server/platform/git/git'
@@ -10,8 +10,7 @@ export interface DetectionAsk { git_url: string; branch?: string; base_directory
 export interface DetectionOptions {
   git: Git
   work_directory: string
-  openTree(directory: string): SourceTree
-  detect(tree: SourceTree, overrides: BuildOverrides): BuildPlan
+  detect(directory: string, overrides: BuildOverrides): Promise<BuildPlan>
   checks: { git_url(text: string): void; branch(text: string): void }
   credential(project_id: string, git_url: string): GitCredential | undefined
 }
@@ -36,7 +35,7 @@ export function createDetection(options: DetectionOptions) {
         const source = join(work, 'source')
         const credential = options.credential(project_id, ask.git_url)
         await options.git.checkout({ url: ask.git_url, branch: ask.branch, ...(credential ? { credential } : {}) }, source, { lfs: false, onLog: () => undefined }, AbortSignal.timeout(TIMEOUT_MS))
-        return options.detect(options.openTree(join(source, ask.base_directory ?? '.')), overridesOf(ask.build ?? {}, ask.port))
+        return await options.detect(join(source, ask.base_directory ?? '.'), overridesOf(ask.build ?? {}, ask.port))
       } catch (error) {
         throw asApiError(error)
       } finally {

@@ -1,6 +1,6 @@
 import type { Configuration } from '#server/apps/configuration'
 import type { AppStatus } from '#server/apps/schema'
-import type { BuildPlan, BuildOverrides, SourceTree } from '#server/builds/plan'
+import type { BuildPlan, BuildOverrides } from '#server/builds/plan'
 import type { Clock } from '#server/kernel/clock'
 import type { StepContext } from '#server/kernel/jobs/definition'
 import type { Log } from '#server/kernel/log'
@@ -36,8 +36,8 @@ export interface DeployPorts {
   environment(app: DeployedApp): Record<string, string>
   /** Values of the app that must not show up in any log. */
   secretValues(app: DeployedApp): string[]
-  detect(tree: SourceTree, overrides: BuildOverrides): BuildPlan
-  openTree(directory: string): SourceTree
+  /** How the source in a folder is built and run. Throws a DetectionError when it is not understood. */
+  detect(directory: string, overrides: BuildOverrides): Promise<BuildPlan>
   /** Written beside a generated Dockerfile when the repository has no .dockerignore. */
   dockerignore(): string
   extract(archive: string, directory: string, signal: AbortSignal): Promise<void>

@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto'
-import * as scryptModule from 'scrypt-kdf'
 import { ApiError } from '#server/kernel/errors'
 
 /** What scrypt-kdf 4 really exports; its own type file describes functions that are not there. */
@@ -7,7 +6,8 @@ interface ScryptKdf {
   kdf(passphrase: string, params: Cost): Promise<Uint8Array>
   verify(key: Uint8Array, passphrase: string): Promise<boolean>
 }
-const Scrypt = (scryptModule as unknown as { default: ScryptKdf }).default
+/** Loaded by the first password. */
+const scrypt = async (): Promise<ScryptKdf> => (await import('scrypt-kdf') as unknown as { default: ScryptKdf }).default
 
 /** Cost of one hash: `2^logN` blocks of `128 r` bytes, `p` times. */
 export interface Cost { logN: number; r: number; p: number }
@@ -59,13 +59,13 @@ export function createPasswords(cost: Cost = COST): Passwords {
       else free += 1
     }
   }
-  const hash = (password: string) => inTurn(async () => Buffer.from(await Scrypt.kdf(password, cost)).toString('base64'))
+  const hash = (password: string) => inTurn(async () => Buffer.from(await (await scrypt()).kdf(password, cost)).toString('base64'))
   const nobody = unmatchable(cost)
   return {
     hash,
     async verify(password, stored) {
       const key = stored === undefined ? nobody : Buffer.from(stored, 'base64')
-      const fits = await inTurn(() => Scrypt.verify(new Uint8Array(key), password))
+      const fits = await inTurn(async () => (await scrypt()).verify(new Uint8Array(key), password))
       return fits && stored !== undefined
     },
     isOutdated(stored) {

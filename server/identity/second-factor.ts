@@ -1,4 +1,3 @@
-import { renderSVG } from 'uqr'
 import type { Actor } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
@@ -37,8 +36,9 @@ export function createSecondFactor(parts: SecondFactorParts) {
     return user
   }
   return {
-    setup(actor: Actor) {
-      const { secret, otpauth_url } = two_factor.prepare(owner(actor))
+    async setup(actor: Actor) {
+      const { renderSVG } = await import('uqr')
+      const { secret, otpauth_url } = await two_factor.prepare(owner(actor))
       note(actor, 'two_factor.setup')
       return { secret, otpauth_url, qr_svg: renderSVG(otpauth_url, { border: 2 }) }
     },

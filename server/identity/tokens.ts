@@ -1,4 +1,3 @@
-import { jwtVerify, SignJWT } from 'jose'
 import type { Clock } from '#server/kernel/clock'
 import type { PlatformRole } from '#server/kernel/access'
 
@@ -20,6 +19,9 @@ export const TOKEN_LIFETIME_S = 30 * 86_400
 const REMEMBERED = 5_000
 const MAX_TOKEN_LENGTH = 2_048
 
+/** Loaded by the first login or token: nothing before it needs signatures. */
+const jose = () => import('jose')
+
 /**
  * Tokens signed with HS256. A verified one is remembered, because WebCrypto shares its threads with password hashing: a burst
  * of logins would make every request wait. Remembering is safe: only signature, audience and type are, never the right.
@@ -32,6 +34,7 @@ export function createTokens(key: Buffer, clock: Clock): Tokens {
   }
   const now_s = () => Math.floor(clock.now() / 1000)
   const check = async (token: string): Promise<TokenClaims | undefined> => {
+    const { jwtVerify } = await jose()
     try {
       const { payload } = await jwtVerify(token, key, {
         algorithms: ['HS256'], audience: AUDIENCE, requiredClaims: ['sub', 'iat', 'exp', 'jti', 'ver'], currentDate: new Date(clock.now()),
@@ -46,12 +49,14 @@ export function createTokens(key: Buffer, clock: Clock): Tokens {
     }
   }
   return {
-    sign: ({ user_id, role, session_id, version, expires_at }) =>
-      new SignJWT({ ver: version, typ: TYPE, role })
+    async sign({ user_id, role, session_id, version, expires_at }) {
+      const { SignJWT } = await jose()
+      return new SignJWT({ ver: version, typ: TYPE, role })
         .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
         .setSubject(user_id).setAudience(AUDIENCE).setJti(`${session_id}.${version}`)
         .setIssuedAt(now_s()).setExpirationTime(Math.floor(Date.parse(expires_at) / 1000))
-        .sign(key),
+        .sign(key)
+    },
     verify(token) {
       const known = remembered.get(token)
       if (!known) return token.length > MAX_TOKEN_LENGTH ? undefined : check(token)

@@ -1,9 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { generateSecret, generateURI, verify } from 'otplib'
 import type { Clock } from '#server/kernel/clock'
 import { conflict } from '#server/kernel/errors'
 import type { Secrets } from '#server/kernel/secrets'
 import type { UserRepository, UserRow } from './repository.ts'
+
+/** Few requests need codes, so that the library is loaded by the first. */
+const codes = () => import('otplib')
 
 const STEP_S = 30
 /** Clocks of phones and servers differ by less than one step. */
@@ -17,7 +19,7 @@ export interface TwoFactor {
   /** Whether a code fits, and uses it up: a time step and a recovery code count once. */
   use(user: UserRow, code: string): Promise<boolean>
   /** Starts enrolment: a new seed that counts once its first code was shown. */
-  prepare(user: UserRow): { secret: string; otpauth_url: string }
+  prepare(user: UserRow): Promise<{ secret: string; otpauth_url: string }>
   /** Whether the code belongs to the prepared seed; uses up its step. */
   usePrepared(user: UserRow, code: string): Promise<boolean>
   /** Replaces the recovery codes; they are in this answer only. */
@@ -44,6 +46,7 @@ export function createTwoFactor(options: { clock: Clock; secrets: Secrets; users
   const fits = async (user: UserRow, column: 'totp_seed' | 'totp_pending', code: string): Promise<boolean> => {
     const sealed = user[column]
     if (sealed === null || !/^\d{6}$/.test(code)) return false
+    const { verify } = await codes()
     const epoch = Math.floor(clock.now() / 1000)
     const result = await verify({ secret: secrets.open(sealed, seedContext(user.id, column)), token: code, epoch, period: STEP_S, epochTolerance: TOLERANCE_S })
     return result.valid && users.takeTotpStep(user.id, Math.floor(epoch / STEP_S) + result.delta)
@@ -54,7 +57,8 @@ export function createTwoFactor(options: { clock: Clock; secrets: Secrets; users
       if (/^\d{6}$/.test(code)) return fits(user, 'totp_seed', code)
       return users.takeRecoveryCode(user.id, hashOf(user.id, code))
     },
-    prepare(user) {
+    async prepare(user) {
+      const { generateSecret, generateURI } = await codes()
       if (user.totp_seed !== null) throw conflict('Two-factor authentication is on already. Turn it off first to use another device.')
       const secret = generateSecret({ length: SEED_BYTES })
       users.update(user.id, { totp_pending: secrets.seal(secret, seedContext(user.id, 'totp_pending')) }, clock.iso())
@@ -62,9 +66,9 @@ export function createTwoFactor(options: { clock: Clock; secrets: Secrets; users
     },
     usePrepared: (user, code) => fits(user, 'totp_pending', normal(code)),
     renewRecoveryCodes(user_id) {
-      const codes = Array.from({ length: RECOVERY_CODES }, recoveryCode)
-      users.replaceRecoveryCodes(user_id, codes.map((code) => hashOf(user_id, normal(code))))
-      return codes
+      const fresh = Array.from({ length: RECOVERY_CODES }, recoveryCode)
+      users.replaceRecoveryCodes(user_id, fresh.map((code) => hashOf(user_id, normal(code))))
+      return fresh
     },
   }
 }

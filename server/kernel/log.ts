@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { createConsola, type ConsolaInstance, type LogObject } from 'consola'
+import { createConsola, type ConsolaInstance, type LogObject } from 'consola/core'
 
 /** The log that Portreeve's own process writes, one line per record. */
 export interface Log {

@@ -1,6 +1,5 @@
 import { migrations } from '#migrations'
 import { defineNitroPlugin } from 'nitropack/runtime'
-import { createAdapters } from '#server/adapters'
 import { boot, type Booted, StartError } from '#server/boot'
 import { outliveReaders } from '#server/kernel/log'
 import { setRunningServices } from '#server/running'
@@ -13,7 +12,7 @@ process.env.PORT ||= '9000'
 export default defineNitroPlugin((nitro) => {
   outliveReaders()
   let booted: Booted | undefined
-  const booting = boot({ env: process.env, migrations, version: pkg.version, adapters: createAdapters }).then(
+  const booting = boot({ env: process.env, migrations, version: pkg.version, adapters: async (kernel) => (await import('#server/adapters')).createAdapters(kernel) }).then(
     (started) => {
       booted = started
       setRunningServices(started.services)

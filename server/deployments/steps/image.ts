@@ -20,7 +20,7 @@ const inlinePlan = (app: DeployedApp): BuildPlan => ({
 })
 
 /** Looks at the source and decides how to build and run it. */
-export function detectStep(shop: Workshop, context: DeployContext): void {
+export async function detectStep(shop: Workshop, context: DeployContext): Promise<void> {
   const { deployment_id, app_id } = context.payload
   const app = shop.ports.app(app_id)
   const { configuration } = app
@@ -32,8 +32,7 @@ export function detectStep(shop: Workshop, context: DeployContext): void {
   if (configuration.source === 'dockerfile') {
     plan = inlinePlan(app)
   } else {
-    const tree = shop.ports.openTree(join(sourceDirectory(shop, deployment_id), configuration.base_directory))
-    plan = shop.ports.detect(tree, overridesOf(configuration.build, configuration.port))
+    plan = await shop.ports.detect(join(sourceDirectory(shop, deployment_id), configuration.base_directory), overridesOf(configuration.build, configuration.port))
     const ignore = join(sourceDirectory(shop, deployment_id), configuration.base_directory, '.dockerignore')
     if (plan.stack !== 'dockerfile' && !existsSync(ignore)) writeFileSync(ignore, shop.ports.dockerignore())
   }

@@ -35,7 +35,7 @@ export async function openBuildSession(connection: Connection, spec: BuildSpec, 
     'X-Docker-Expose-Session-Uuid': id,
     'X-Docker-Expose-Session-Name': 'portreeve',
     'X-Docker-Expose-Session-Sharedkey': randomUUID(),
-    'X-Docker-Expose-Session-Grpc-Method': [SYNC.DiffCopy.path, AUTH.Credentials.path, SECRETS.GetSecret.path] as unknown as string,
+    'X-Docker-Expose-Session-Grpc-Method': [SYNC.DiffCopy.path, AUTH.Credentials.path, SECRETS.GetSecret.path],
   }, signal)
   const server = new Server({ 'grpc.max_receive_message_length': 16 * 1024 * 1024 })
   server.addService(SYNC, { DiffCopy: (call: ServerDuplexStream<Packet, Packet>) => void sync(call, spec) })

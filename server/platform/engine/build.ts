@@ -1,7 +1,5 @@
 import { hostname, release } from 'node:os'
-import { buildClassic } from './build-classic.ts'
 import { type BuildCap, createBuildCap } from './build-cap.ts'
-import { buildWithBuildKit, UncappedBuild } from './build-buildkit.ts'
 import { isFolder } from './build-context.ts'
 import type { Connection } from './connection.ts'
 import { EngineError, type BuildSpec, type EngineVersion, type Image } from './engine.ts'
@@ -18,6 +16,10 @@ export interface BuildOptions {
   version(): Promise<EngineVersion>
 }
 interface EngineInfo { Name?: string; KernelVersion?: string; CgroupDriver?: string; CgroupVersion?: string }
+
+/** The builders are loaded at the first build: what they speak and pack with would otherwise be half of the memory of an idle server. */
+const classic = () => import('./build-classic.ts')
+const buildKit = () => import('./build-buildkit.ts')
 
 /** Builds images, with BuildKit where its steps can be held to limits, else with the classic builder (decision 0003). */
 export function createBuilds(connection: Connection, scope: LabelScope, images: Images, options: BuildOptions) {
@@ -39,7 +41,9 @@ export function createBuilds(connection: Connection, scope: LabelScope, images: 
       cap = undefined
       throw error
     })
+    const { buildClassic } = await classic()
     if (!usable) return buildClassic(connection, scope, spec, signal)
+    const { buildWithBuildKit, UncappedBuild } = await buildKit()
     try {
       return await buildWithBuildKit({ connection, scope, cap: usable }, spec, signal)
     } catch (error) {

@@ -1,8 +1,6 @@
-import { Agent } from 'node:http'
-import type { IncomingMessage } from 'node:http'
+import { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { inspect } from 'node:util'
-import Docker from 'dockerode'
+import { createDial, parseHost, type Upload } from './dial.ts'
 import { EngineError } from './engine.ts'
 import { aborted, isConnectionLoss, statusError, toEngineError, unavailable } from './failures.ts'
 
@@ -10,8 +8,6 @@ import { aborted, isConnectionLoss, statusError, toEngineError, unavailable } fr
 export const DEFAULT_DEADLINE_MS = 10_000
 /** An answer larger than this is not one of the engine's. */
 const ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
-/** All statuses are answers to us; dockerode would otherwise turn them into errors that mix its words with the engine's. */
-const ALL_STATUSES = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [100 + index, true]))
 
 export interface CallOptions {
   method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -28,7 +24,7 @@ export interface CallOptions {
 }
 export interface StreamOptions extends CallOptions {
   /** Bytes to send as the body, e.g. a build context. */
-  upload?: { pipe: unknown; destroy(error?: Error): unknown }
+  upload?: Upload
 }
 
 /** The engine's HTTP API with deadlines, cancellation and errors of ours around each call. */
@@ -38,47 +34,23 @@ export interface Connection {
   /** One request whose answer is read as it comes. Destroying the answer ends the request. */
   stream(options: StreamOptions): Promise<IncomingMessage>
   /** A request that turns its connection into a two-way byte stream. */
-  hijack(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<Socket>
+  hijack(path: string, headers: Record<string, string | string[]>, signal: AbortSignal): Promise<Socket>
   /** Whether the engine is reached over a socket of this machine. */
   readonly local: boolean
   close(): void
 }
 
-interface DialOptions extends Record<string, unknown> { path: string; method: string }
-interface Modem { dial(options: DialOptions, callback: (error: unknown, answer: unknown) => void): void }
-
-/** Where dockerode connects for a DOCKER_HOST; throws for a form that it does not know. */
-export function parseHost(docker_host: string): { socketPath: string } | { host: string; port: number; protocol: 'http' } {
-  if (docker_host.startsWith('unix://')) return { socketPath: docker_host.slice('unix://'.length) }
-  const url = URL.parse(docker_host)
-  if (url?.protocol === 'tcp:' && url.hostname) return { host: url.hostname, port: Number(url.port || 2375), protocol: 'http' }
-  throw new EngineError('unavailable', 'DOCKER_HOST must look like unix:///var/run/docker.sock or tcp://host:2375.')
-}
-
-/**
- * Before each request docker-modem renders all its options to text for its debug output, also while that is off: without this
- * it walks every socket of the agent and every listener of the signal, which takes ten times as long as the request itself.
- */
-function cheapToInspect<T extends object>(value: T, name: string): T {
-  return Object.defineProperty(value, inspect.custom, { configurable: true, value: () => name })
-}
-
 /** Opens no connection yet: each call does. */
 export function createConnection(docker_host = 'unix:///var/run/docker.sock'): Connection {
-  const target = parseHost(docker_host)
-  const agent = cheapToInspect(new Agent({ keepAlive: true, keepAliveMsecs: 30_000, maxFreeSockets: 8 }), 'agent')
-  const modem = new Docker({ ...target, agent } as never).modem as unknown as Modem
-  const dial = (options: DialOptions) => new Promise<unknown>((resolve, reject) => {
-    modem.dial({ ...options, isStream: true, statusCodes: ALL_STATUSES }, (error, answer) => (error ? reject(error) : resolve(answer)))
-  })
+  const address = parseHost(docker_host)
+  const dial = createDial(address)
 
-  async function send(options: StreamOptions, signal: AbortSignal): Promise<IncomingMessage> {
-    assertPath(options.path)
-    const query = Object.fromEntries(Object.entries(options.query ?? {}).filter(([, value]) => value !== undefined))
-    const answer = await dial({
-      path: `${options.path}?`, method: options.method ?? 'GET', abortSignal: cheapToInspect(signal, 'signal'), options: { _query: query, _body: options.body ?? {} },
-      ...(options.headers ? { headers: options.headers } : {}), ...(options.upload ? { file: options.upload } : {}),
-    }) as IncomingMessage
+  async function send({ path, query, method = 'GET', body, headers, upload }: StreamOptions, signal: AbortSignal): Promise<IncomingMessage> {
+    assertPath(path)
+    const content: Record<string, string> = upload ? { 'content-type': 'application/x-tar' } : {}
+    const text = upload || body === undefined ? undefined : JSON.stringify(body)
+    if (text !== undefined) Object.assign(content, { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) })
+    const answer = await dial.request({ method, target: `${path}${queryText(query)}`, headers: { ...content, ...headers }, signal, ...(upload || text !== undefined ? { body: upload ?? text! } : {}) })
     answer.on('error', () => {})
     return answer
   }
@@ -92,7 +64,7 @@ export function createConnection(docker_host = 'unix:///var/run/docker.sock'): C
   }
 
   return {
-    local: 'socketPath' in target,
+    local: 'socketPath' in address,
     async call<T>(options: CallOptions): Promise<T> {
       try {
         return await attempt<T>(options)
@@ -106,15 +78,12 @@ export function createConnection(docker_host = 'unix:///var/run/docker.sock'): C
     stream: (options) => openStream(options, send),
     hijack(path, headers, signal) {
       return within({ path, signal, deadline_ms: DEFAULT_DEADLINE_MS }, async (inner) => {
-        const answer = await dial({ path, method: 'POST', hijack: true, headers, abortSignal: cheapToInspect(inner, 'signal') })
-        if ('statusCode' in (answer as object)) {
-          const refused = answer as IncomingMessage
-          throw statusError(refused.statusCode ?? 0, await readAll(refused))
-        }
-        return answer as Socket
+        const answer = await dial.upgrade({ method: 'POST', target: path, headers: { Connection: 'Upgrade', ...headers }, signal: inner })
+        if (!(answer instanceof IncomingMessage)) return answer
+        throw statusError(answer.statusCode ?? 0, await readAll(answer))
       })
     },
-    close: () => agent.destroy(),
+    close: dial.close,
   }
 }
 
@@ -143,6 +112,12 @@ async function openStream(options: StreamOptions, send: Send): Promise<IncomingM
   return answer
 }
 
+/** The question mark and what follows it; values that are undefined are left out. */
+function queryText(query: CallOptions['query'] = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined).map(([key, value]) => [key, String(value)] as [string, string])
+  return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`
+}
+
 /** A name that is empty or `..` would turn a path into that of another call. */
 function assertPath(path: string): void {
   if (path.split('/').slice(1).some((part) => part === '' || part === '.' || part === '..')) {
@@ -158,7 +133,7 @@ async function within<T>(options: CallOptions, work: (signal: AbortSignal) => Pr
   const timer = deadline_ms > 0 ? setTimeout(() => controller.abort(), deadline_ms) : undefined
   const cancel = () => controller.abort()
   options.signal?.addEventListener('abort', cancel, { once: true })
-  // The work is raced, because not every stage of a request in dockerode settles when its signal aborts.
+  // The work is raced, because not every stage of a request settles when its signal aborts.
   const ended = new Promise<never>((_, reject) => {
     controller.signal.addEventListener('abort', () => reject(options.signal?.aborted ? aborted() : unavailable(new Error(`no answer within ${deadline_ms} ms`))), { once: true })
   })

@@ -1,5 +1,5 @@
 /**
- * The container engine in Portreeve's own words. Domains know this file only; dockerode's types stay in `docker.ts`
+ * The container engine in Portreeve's own words. Domains know this file only; the engine's own words stay in `docker.ts`
  * and its neighbours. Every request to the engine is built from these typed fields (security.md 2.9): there is no
  * field through which a privilege, a host path or a host namespace could be asked for.
  */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { PassThrough } from 'node:stream'
-import type Docker from 'dockerode'
+import type { IncomingMessage } from 'node:http'
+import type { CallOptions, Connection } from '#server/platform/engine/connection'
+import type { EngineError } from '#server/platform/engine/engine'
 import { IngressError } from './ingress.ts'
 
 /** The edge's container. It has the network of the machine and one folder of it, and can change nothing else. */
@@ -18,7 +19,7 @@ export interface EdgeContainer {
   remove(): Promise<void>
 }
 export interface EdgeContainerOptions {
-  docker: Docker
+  engine: Connection
   /** The edge's folder on this machine; it decides the container's name, so that installations side by side keep apart. */
   directory: string
   image: string
@@ -26,41 +27,48 @@ export interface EdgeContainerOptions {
   owner_uid: number
 }
 
+interface InspectedContainer { Config: { Labels: Record<string, string> }; State: { Running: boolean; Restarting: boolean } }
+
+/** The engine may be slow under load, when the edge must still be brought up. */
+const DEADLINE_MS = 60_000
+
 /** The folder of an installation names its edge. */
 export const edgeHash = (directory: string): string => createHash('sha256').update(directory).digest('hex').slice(0, 12)
 
-export function createEdgeContainer({ docker, directory, image, owner_uid }: EdgeContainerOptions): EdgeContainer {
+export function createEdgeContainer({ engine, directory, image, owner_uid }: EdgeContainerOptions): EdgeContainer {
   const hash = edgeHash(directory)
   const name = `portreeve-edge-${hash}`
   const wanted = describeContainer(name, hash, directory, image, owner_uid)
   const specification = createHash('sha256').update(JSON.stringify(wanted)).digest('hex').slice(0, 16)
-  const container = docker.getContainer(name)
+  const call = <T>(method: 'GET' | 'POST' | 'DELETE', verb = '', options: Partial<CallOptions> = {}) =>
+    engine.call<T>({ method, path: `/containers/${name}${verb}`, deadline_ms: DEADLINE_MS, ...options })
 
-  async function find(): Promise<Docker.ContainerInspectInfo | undefined> {
+  async function find(): Promise<InspectedContainer | undefined> {
     try {
-      return await container.inspect()
+      return await call<InspectedContainer | undefined>('GET', '/json', { accept: [404] })
     } catch (error) {
-      if (statusOf(error) === 404) return undefined
       throw new IngressError('The container engine does not answer, so the edge cannot be checked.', { cause: error })
     }
   }
 
   async function create(): Promise<void> {
+    const body = { ...wanted, Labels: { ...wanted.Labels, 'portreeve.edge.specification': specification } }
     try {
-      await docker.createContainer({ ...wanted, Labels: { ...wanted.Labels, 'portreeve.edge.specification': specification } })
+      await engine.call({ method: 'POST', path: '/containers/create', query: { name }, body, accept: [409], deadline_ms: DEADLINE_MS })
     } catch (error) {
-      if (statusOf(error) === 409) return
-      if (statusOf(error) === 404) throw new IngressError(`The image ${image} of the edge is missing; run \`npm run images\` or pull it, then try again.`, { cause: error })
+      if ((error as EngineError).code === 'not_found') throw new IngressError(`The image ${image} of the edge is missing; run \`npm run images\` or pull it, then try again.`, { cause: error })
       throw new IngressError('The container engine refused to create the edge.', { cause: error })
     }
   }
+
+  const remove = () => call('DELETE', '', { query: { force: true }, accept: [404] })
 
   return {
     name,
     async start(beforeStart, signal) {
       let known = await find()
       if (known && known.Config.Labels['portreeve.edge.specification'] !== specification) {
-        await container.remove({ force: true })
+        await remove()
         known = undefined
       }
       if (known?.State.Running && !known.State.Restarting) return false
@@ -68,9 +76,9 @@ export function createEdgeContainer({ docker, directory, image, owner_uid }: Edg
       await beforeStart()
       if (!known) await create()
       try {
-        await container.start()
+        await call('POST', '/start')
       } catch (error) {
-        if (statusOf(error) !== 304) throw new IngressError('The container engine could not start the edge.', { cause: error })
+        throw new IngressError('The container engine could not start the edge.', { cause: error })
       }
       return true
     },
@@ -79,28 +87,24 @@ export function createEdgeContainer({ docker, directory, image, owner_uid }: Edg
       return { exists: known !== undefined, running: known?.State.Running ?? false, restarting: known?.State.Restarting ?? false }
     },
     async lastWords() {
-      const output = await container.logs({ stdout: true, stderr: true, tail: 20 }).catch(() => Buffer.alloc(0))
-      return stripFrames(output)
+      const query = { stdout: true, stderr: true, tail: 20 }
+      return withoutFrames(await engine.stream({ path: `/containers/${name}/logs`, query }).then(bytesOf, () => Buffer.alloc(0)))
     },
     async check(paths) {
-      const exec = await container.exec({ Cmd: ['haproxy', '-c', '-V', ...paths.flatMap((path) => ['-f', `/edge/${path}`])], AttachStdout: true, AttachStderr: true })
-      const stream = await exec.start({})
-      const output: Buffer[] = []
-      const sink = new PassThrough().on('data', (chunk: Buffer) => output.push(chunk))
-      docker.modem.demuxStream(stream, sink, sink)
-      await new Promise((resolve, reject) => stream.once('end', resolve).once('error', reject))
+      const Cmd = ['haproxy', '-c', '-V', ...paths.flatMap((path) => ['-f', `/edge/${path}`])]
+      const { Id } = await call<{ Id: string }>('POST', '/exec', { body: { Cmd, AttachStdout: true, AttachStderr: true } })
+      const output = withoutFrames(await bytesOf(await engine.stream({ method: 'POST', path: `/exec/${Id}/start`, body: { Detach: false, Tty: false }, deadline_ms: DEADLINE_MS })))
       // The stream may end a moment before the engine knows how the command ended.
-      let ended = await exec.inspect()
-      while (ended.Running) ended = await exec.inspect()
-      return ended.ExitCode === 0 ? undefined : Buffer.concat(output).toString('utf8') || `the check ended with code ${ended.ExitCode}.`
+      for (;;) {
+        const ended = await engine.call<{ Running: boolean; ExitCode: number }>({ path: `/exec/${Id}/json` })
+        if (!ended.Running) return ended.ExitCode === 0 ? undefined : output || `the check ended with code ${ended.ExitCode}.`
+      }
     },
     async restart() {
-      await container.restart({ t: 1 })
+      await call('POST', '/restart', { query: { t: 1 } })
     },
     async remove() {
-      await container.remove({ force: true }).catch((error: unknown) => {
-        if (statusOf(error) !== 404) throw error
-      })
+      await remove()
     },
   }
 }
@@ -133,12 +137,14 @@ function describeContainer(name: string, hash: string, directory: string, image:
   }
 }
 
-function statusOf(error: unknown): number | undefined {
-  return (error as { statusCode?: number }).statusCode
+async function bytesOf(answer: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk)
+  return Buffer.concat(chunks)
 }
 
 /** The engine frames each piece of output with eight bytes. */
-function stripFrames(output: Buffer): string {
+function withoutFrames(output: Buffer): string {
   let text = ''
   for (let at = 0; at + 8 <= output.length;) {
     const size = output.readUInt32BE(at + 4)

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type Docker from 'dockerode'
 import type { Log } from '#server/kernel/log'
+import type { Connection } from '#server/platform/engine/connection'
 import { createCertificateRuntime } from './certificates.ts'
 import { createCertificateKeeper } from './certificate-keeper.ts'
 import { createChallengeKeeper } from './challenge-keeper.ts'
@@ -22,7 +22,7 @@ import { MIN_FREE_BACKENDS, poolSizeFor } from './table.ts'
 import { createTrafficCounter } from './traffic.ts'
 
 export interface HaproxyIngressOptions {
-  docker: Docker
+  engine: Connection
   /** The edge's folder, e.g. `<data>/ingress`. Installations with different folders never touch each other's edge. */
   data_directory: string
   http_port: number
@@ -45,7 +45,7 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
   const directory = resolve(options.data_directory)
   const owner_uid = process.getuid?.() ?? 0
   const settings: EdgeSettings = { http_port: options.http_port, https_port: options.https_port, ipv6: existsSync('/proc/net/if_inet6'), trusted_proxies: options.trusted_proxies, owner_uid }
-  const container = createEdgeContainer({ docker: options.docker, directory, image: options.image ?? EDGE_IMAGE, owner_uid })
+  const container = createEdgeContainer({ engine: options.engine, directory, image: options.image ?? EDGE_IMAGE, owner_uid })
   const cli = createMasterCli(join(directory, 'run/master.sock'))
   const runtime = createEdgeRuntime(cli)
   const traffic = createTrafficCounter(cli)

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Docker from 'dockerode'
 import { createLog } from '#server/kernel/log'
+import { createConnection } from '#server/platform/engine/connection'
 import { createEdgeContainer, type EdgeContainer } from '#server/platform/ingress/container'
 import { createHaproxyIngress, type HaproxyIngressOptions } from '#server/platform/ingress/haproxy'
 import { EDGE_IMAGE } from '#server/platform/ingress/image'
@@ -11,6 +12,7 @@ import { freePorts } from '#test/support/portreeve'
 import type { Address } from './client.ts'
 
 export const docker = new Docker()
+const engine = createConnection()
 
 /** A real edge of its own: own folder, own container, own ports. */
 export interface TestEdge {
@@ -32,9 +34,9 @@ export async function openTestEdge({ folder = '', ...options }: Partial<HaproxyI
   const directory = join(root, folder, 'ingress')
   const [http_port = 0, https_port = 0] = await freePorts(2)
   const base: HaproxyIngressOptions = {
-    docker, data_directory: directory, http_port, https_port, trusted_proxies: [], log: createLog('text', 'error'), ...options,
+    engine, data_directory: directory, http_port, https_port, trusted_proxies: [], log: createLog('text', 'error'), ...options,
   }
-  const container = createEdgeContainer({ docker, directory, image: EDGE_IMAGE, owner_uid: process.getuid?.() ?? 0 })
+  const container = createEdgeContainer({ engine, directory, image: EDGE_IMAGE, owner_uid: process.getuid?.() ?? 0 })
   return {
     ingress: createHaproxyIngress(base),
     edge: { host: '127.0.0.1', port: base.http_port },

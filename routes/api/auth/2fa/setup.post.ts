@@ -9,5 +9,5 @@ export default endpoint({
   access: 'self',
   response: data(TwoFactorSetup),
   errors: ['FORBIDDEN', 'CONFLICT'],
-  handler: ({ actor, services }) => ({ data: services.identity.second_factor.setup(actor) }),
+  handler: async ({ actor, services }) => ({ data: await services.identity.second_factor.setup(actor) }),
 })
