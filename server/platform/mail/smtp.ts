@@ -1,4 +1,4 @@
-import { createTransport, type Transporter } from 'nodemailer'
+import type { createTransport, Transporter } from 'nodemailer'
 import type { Dial } from '#server/platform/outbound/outbound'
 import { OutboundError } from '#server/platform/outbound/outbound'
 import { type Mail, MailError, type SmtpSettings } from './mail.ts'
@@ -26,7 +26,7 @@ function explain(error: unknown, host: string): MailError {
 
 /** Mail over SMTP. One connection per message: a self-hosted platform sends few. */
 export function createSmtpMail({ isConfigured, settings, dial, ca }: SmtpMailOptions): Mail {
-  const transportFor = (smtp: SmtpSettings, socket: Awaited<ReturnType<Dial>>): Transporter => createTransport({
+  const transportFor = (create: typeof createTransport, smtp: SmtpSettings, socket: Awaited<ReturnType<Dial>>): Transporter => create({
     host: smtp.host, port: smtp.port, connection: socket, secure: smtp.security === 'tls', requireTLS: smtp.security === 'starttls', ignoreTLS: smtp.security === 'none',
     ...(smtp.username ? { auth: { user: smtp.username, pass: smtp.password ?? '' } } : {}),
     tls: { servername: smtp.host, ...(ca ? { ca: [...ca] } : {}) },
@@ -37,10 +37,12 @@ export function createSmtpMail({ isConfigured, settings, dial, ca }: SmtpMailOpt
     async send(message) {
       const smtp = settings()
       if (!smtp) throw new MailError('not_configured', 'No mail server is configured. Set one with PUT /api/settings/smtp.')
+      // Loaded by the first message: most starts send none.
+      const { createTransport: create } = await import('nodemailer')
       let transport: Transporter | undefined
       try {
         const socket = await dial(smtp.host, smtp.port, { timeout_ms: TIMEOUT_MS })
-        transport = transportFor(smtp, socket)
+        transport = transportFor(create, smtp, socket)
         await transport.sendMail({ from: smtp.from, to: { name: '', address: message.to }, subject: message.subject, text: message.text })
       } catch (error) {
         throw explain(error, smtp.host)
