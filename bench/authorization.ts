@@ -33,7 +33,7 @@ const log = createLog('text', 'error')
 const config = loadConfig({ PORTREEVE_DATA_DIR: directory, PORTREEVE_ADMIN_EMAIL: ADMIN.email, PORTREEVE_ADMIN_PASSWORD: ADMIN.password })
 const audit = createAudit({ db, clock })
 const projects = createProjects({ db, clock, audit, events: createEvents(db, clock, log), people: () => identity.people, resources: () => [] })
-const identity: ReturnType<typeof createIdentity> = createIdentity({ config, db, clock, log, secrets: createSecrets(Buffer.alloc(32, 1)), audit, projects, mail: NO_MAIL, public_url: () => '', chosen_url: () => undefined })
+const identity: ReturnType<typeof createIdentity> = createIdentity({ config, db, clock, log, secrets: createSecrets(Buffer.alloc(32, 1)), audit, projects, mail: NO_MAIL, public_url: () => '', chosen_url: () => undefined, settings: () => ({ name: 'Portreeve', owners_may_invite: false }) })
 await identity.ensureAdministrator()
 const project_id = projects.default()
 

@@ -86,11 +86,15 @@ const BUILD_TIMEOUT_MS = 1_800_000
 const DAY_MS = 86_400_000
 
 /** What one build and one instance may use by default on this host. */
-function defaultsOf() {
+function defaultsOf(server: SettingsService['server']) {
   const cores = cpus().length
   return {
     build: { cpus: Math.max(1, cores - 0.25), memory_bytes: Math.max(512 * MIB, Math.min(Math.floor(totalmem() * BUILD_MEMORY_SHARE), 8192 * MIB)), timeout_ms: BUILD_TIMEOUT_MS },
-    instance: { cpus: cores, memory_bytes: 512 * MIB, pids: 512 },
+    // Read at each deployment, so that a change of the settings holds from the next one on.
+    get instance() {
+      const { default_cpus, default_memory_bytes } = server()
+      return { cpus: default_cpus ?? cores, memory_bytes: default_memory_bytes, pids: 512 }
+    },
   }
 }
 
@@ -135,11 +139,11 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const jobs = createJobs({ db, clock, log, pools: { build: settings.server().build_concurrency }, fault: faultOf(config.crash_at) })
   const checks = createSourceChecks(policy)
   const projects = createProjects({ db, clock, audit, events, people: () => identity.people, resources: () => resources })
-  const identity: Identity = createIdentity({ config, db, clock, log, secrets, audit, projects, mail: adapters.mail ?? mail, public_url: addresses.public_url, chosen_url: addresses.chosen_url })
+  const identity: Identity = createIdentity({ config, db, clock, log, secrets, audit, projects, mail: adapters.mail ?? mail, public_url: addresses.public_url, chosen_url: addresses.chosen_url, settings: settings.server })
   const resources = projectTables(db)
   const domains = createDomains({ db, clock, base_domain: addresses.base_domain, http_port: config.http_port })
   const deploymentLogs = createDeploymentLogs(paths.logs, clock)
-  const releases = createReleases(db, secrets)
+  const releases = createReleases(db, secrets, () => settings.server().releases_kept)
   const repository = createDeploymentRepository(db)
 
   const requireEngine = () => {
@@ -152,7 +156,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const ports = createDeployPorts({ apps: () => apps, domains, gitCredential: credentials.gitCredentialFor, registryAuth: credentials.registryAuthFor, registryAuths: credentials.registryAuthsFor })
   const deployments = createDeployments({
     db, events, jobs, audit,
-    shop: { engine, git, ingress, clock, log, logs: deploymentLogs, deployments: repository, releases, ports, defaults: defaultsOf(), work_directory: paths.work, uploads_directory: paths.uploads },
+    shop: { engine, git, ingress, clock, log, logs: deploymentLogs, deployments: repository, releases, ports, defaults: defaultsOf(settings.server), work_directory: paths.work, uploads_directory: paths.uploads },
     ports: {
       requireEngine, takeNumber: (id) => apps.takeNumber(id), appDeploys: (id) => void apps.transition(id, 'deploy'),
       pauseAutoDeploy: (id) => apps.pauseAutoDeploy(id), checkBranch: checks.branch,

@@ -29,16 +29,16 @@ export interface Release {
 }
 interface Row extends Omit<Release, 'settings' | 'configuration' | 'image_present' | 'proven'> { settings: string; configuration: string; environment: string; image_present: number; proven: number }
 
-/** Images of this many releases of an app are never removed. Source: api.md "Apps and deployments". */
-export const RELEASES_KEPT = 5
-
 const read = (row: Row): Release => {
   const { environment: _sealed, ...rest } = row
   return { ...rest, settings: JSON.parse(row.settings) as ReleaseSettings, configuration: JSON.parse(row.configuration) as Configuration, image_present: row.image_present === 1, proven: row.proven === 1 }
 }
 
-/** Releases with their sealed environment. */
-export function createReleases(db: Db, secrets: Secrets) {
+/**
+ * Releases with their sealed environment.
+ * @param kept of so many releases of an app the images are never removed.
+ */
+export function createReleases(db: Db, secrets: Secrets, kept: () => number) {
   const context = (id: string) => `releases/environment/${id}`
   const find = (id: string) => {
     const row = db.sql('SELECT * FROM releases WHERE id = ?').get(id) as Row | undefined
@@ -64,6 +64,8 @@ export function createReleases(db: Db, secrets: Secrets) {
     findBuilt: (app_id: string, build_key: string): Release | undefined => many('SELECT * FROM releases WHERE app_id = ? AND build_key = ? AND image_present = 1 ORDER BY rowid DESC LIMIT 1', app_id, build_key)[0],
     /** Proven releases of an app, newest first. */
     proven: (app_id: string): Release[] => many('SELECT * FROM releases WHERE app_id = ? AND proven = 1 ORDER BY rowid DESC', app_id),
+    /** Those of them whose images are kept. */
+    kept: (app_id: string): Release[] => many('SELECT * FROM releases WHERE app_id = ? AND proven = 1 ORDER BY rowid DESC LIMIT ?', app_id, kept()),
     ofApp: (app_id: string): Release[] => many('SELECT * FROM releases WHERE app_id = ?', app_id),
     ofDeployment: (deployment_id: string): Release | undefined => many('SELECT * FROM releases WHERE deployment_id = ?', deployment_id)[0],
     markProven: (id: string) => db.sql('UPDATE releases SET proven = 1 WHERE id = ?').run(id),
@@ -75,9 +77,9 @@ export function createReleases(db: Db, secrets: Secrets) {
 }
 export type Releases = ReturnType<typeof createReleases>
 
-/** Images of an app that no kept release needs: all but those of the newest proven releases and of those in use. */
-export function removableImages(proven: readonly Release[], all: readonly Release[], in_use: ReadonlySet<string>): string[] {
-  const kept = new Set(proven.slice(0, RELEASES_KEPT).map((release) => release.image_id))
+/** Images of an app that no kept release needs: all but those of the releases to roll back to and of those in use. */
+export function removableImages(targets: readonly Release[], all: readonly Release[], in_use: ReadonlySet<string>): string[] {
+  const kept = new Set(targets.map((release) => release.image_id))
   for (const release of all) if (in_use.has(release.id)) kept.add(release.image_id)
   return [...new Set(all.filter((release) => release.image_present && !kept.has(release.image_id)).map((release) => release.image_id))]
 }

@@ -29,6 +29,8 @@ export interface InvitationParts {
   addToProject(grant: ProjectGrant, user_id: string, actor: Actor): void
   /** Where people reach the dashboard. */
   public_url(): string
+  /** Name of this installation. */
+  installation(): string
 }
 
 const LIFETIME_MS = 7 * 86_400_000
@@ -41,6 +43,24 @@ export function createInvitations(parts: InvitationParts) {
   const { db, clock, audit, users, invitations, passwords, limit, mail } = parts
   const note = (actor: Actor, action: string, row: InvitationRow) =>
     audit.record(actor, { action, resource_type: 'invitation', resource_id: row.id, project_id: null, after: { email: row.email, role: row.role, projects: grantsOf(row) } })
+  const insert = (actor: Actor, given: Pick<InvitationRow, 'email' | 'role'> & { projects: ProjectGrant[] }): { row: InvitationRow; link: string } => {
+    const token = randomBytes(32).toString('base64url')
+    const row: InvitationRow = {
+      id: newId('inv'), email: given.email, role: given.role, projects: JSON.stringify(given.projects), token_hash: sha256(token), invited_by: actor.user_id,
+      created_at: clock.iso(), expires_at: new Date(clock.now() + LIFETIME_MS).toISOString(),
+    }
+    db.tx(() => {
+      if (users.findByEmail(given.email)) throw conflict('There is a user with this e-mail address already.')
+      invitations.replace(row)
+      note(actor, 'member.invite', row)
+    })
+    // In the fragment, which browsers keep to themselves: it reaches no log and no Referer.
+    return { row, link: `${parts.public_url()}/invitation#${token}` }
+  }
+  const send = (actor: Actor, row: InvitationRow, link: string) => mail.send({
+    to: row.email, subject: `${actor.name || 'An administrator'} invites you to ${parts.installation()}`.replace(/[\r\n]+/g, ' '),
+    text: `Open this link to choose your name and password:\n\n${link}\n\nIt works once, until ${row.expires_at}. If you expected no invitation, ignore this message.\n`,
+  })
   return {
     open: (): Invitation[] => invitations.open(clock.iso()).map(viewOf),
     find: (id: string): Invitation | undefined => {
@@ -53,28 +73,30 @@ export function createInvitations(parts: InvitationParts) {
       if (role === 'owner') throw forbidden('Nobody can give a role above administrator. To make somebody owner of a project, use projects.')
       for (const [index, grant] of given.projects.entries()) if (!parts.hasProject(grant.project_id)) throw invalid(`projects.${index}.project_id`, 'is not a project.')
       if (new Set(given.projects.map(({ project_id }) => project_id)).size !== given.projects.length) throw invalid('projects', 'must name each project once.')
-      const token = randomBytes(32).toString('base64url')
-      const row: InvitationRow = {
-        id: newId('inv'), email: given.email, role, projects: JSON.stringify(given.projects), token_hash: sha256(token), invited_by: actor.user_id,
-        created_at: clock.iso(), expires_at: new Date(clock.now() + LIFETIME_MS).toISOString(),
-      }
-      db.tx(() => {
-        if (users.findByEmail(given.email)) throw conflict('There is a user with this e-mail address already.')
-        invitations.replace(row)
-        note(actor, 'member.invite', row)
-      })
-      // In the fragment, which browsers keep to themselves: it reaches no log and no Referer.
-      const link = `${parts.public_url()}/invitation#${token}`
+      const { row, link } = insert(actor, { email: given.email, role, projects: given.projects })
       if (!mail.isConfigured()) return { ...viewOf(row), sent: false, link, reason: 'No mail server is configured. Hand this link over yourself.' }
       try {
-        await mail.send({
-          to: row.email, subject: `${actor.name || 'An administrator'} invites you to Portreeve`.replace(/[\r\n]+/g, ' '),
-          text: `Open this link to choose your name and password:\n\n${link}\n\nIt works once, until ${row.expires_at}. If you expected no invitation, ignore this message.\n`,
-        })
+        await send(actor, row, link)
         return { ...viewOf(row), sent: true, link: null, reason: null }
       } catch (error) {
         return { ...viewOf(row), sent: false, link, reason: `${(error as Error).message} Hand this link over yourself.` }
       }
+    },
+    /**
+     * An invitation to the installation and to one project, by an owner of it. Throws 409 when nobody but the person invited may
+     * see the link, because mail does not work, and when somebody invited this address already.
+     */
+    async createByOwner(actor: Actor, email: string, grant: ProjectGrant): Promise<Invitation> {
+      if (!mail.isConfigured()) throw conflict('No mail server is configured. Ask an administrator to invite this person.')
+      if (invitations.open(clock.iso()).some((row) => row.email === email)) throw conflict('This person was invited already. Add them once they have accepted, or ask an administrator.')
+      const { row, link } = insert(actor, { email, role: 'member', projects: [grant] })
+      try {
+        await send(actor, row, link)
+      } catch (error) {
+        invitations.take(row.id)
+        throw conflict(`${(error as Error).message} The invitation was not sent; ask an administrator.`)
+      }
+      return viewOf(row)
     },
     revoke(actor: Actor, id: string): void {
       const row = invitations.find(id) ?? (() => { throw notFound('member') })()

@@ -1,3 +1,4 @@
+import * as v from 'valibot'
 import type { Actor } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
@@ -22,7 +23,7 @@ import { createRevocations } from './revocations.ts'
 import { createInvitations } from './invitations.ts'
 import { createInvitationRepository, type ProjectGrant } from './invitations-repository.ts'
 import { createNotices } from './notices.ts'
-import type { Me } from './schema.ts'
+import { EmailAddress, type Me } from './schema.ts'
 import { createSecondFactor } from './second-factor.ts'
 import { createSessions } from './sessions.ts'
 import { createTeam } from './team.ts'
@@ -47,6 +48,8 @@ export interface IdentityOptions {
     }
   }
   mail: Mail
+  /** Name of the installation, and who may invite people. */
+  settings(): { name: string; owners_may_invite: boolean }
   /** Where people reach the dashboard. */
   public_url(): string
   /** The same when somebody set it, undefined when it is made up from the address of this server. */
@@ -73,7 +76,7 @@ export function createIdentity(options: IdentityOptions) {
   const tell = createNotices({ db, mail: options.mail, log })
   const account = createAccount({ db, clock, audit, users, sessions, passwords, two_factor, limit, revocations, initial_password, projectsOf: projects.listFor, tell })
   const invitations = createInvitations({
-    db, clock, audit, users, invitations: createInvitationRepository(db), passwords, limit, mail: options.mail, public_url: options.public_url,
+    db, clock, audit, users, invitations: createInvitationRepository(db), passwords, limit, mail: options.mail, public_url: options.public_url, installation: () => options.settings().name,
     hasProject: (id) => projects.projectOf(id) !== undefined,
     addToProject: ({ project_id, role }, user_id, actor) => projects.members.insert(actor, project_id, { id: user_id, email: actor.email }, role),
   })
@@ -94,6 +97,11 @@ export function createIdentity(options: IdentityOptions) {
       find({ user_id, email }: { user_id?: string; email?: string }) {
         const user = user_id === undefined ? users.findByEmail(email ?? '') : users.find(user_id)
         return user?.status === 'active' ? user : undefined
+      },
+      /** Invites somebody who has no account, when owners of projects may. The invitation goes out by mail only: its link is nobody else's. */
+      async invite(actor: Actor, email: string, grant: ProjectGrant) {
+        if (!options.settings().owners_may_invite || !v.is(EmailAddress, email)) return undefined
+        return invitations.createByOwner(actor, email, grant)
       },
       rightsChanged: (user_id: string) => revocations.announce({ kind: 'user', user_id }),
     },

@@ -12,12 +12,14 @@ import type { NewProjectMember, ProjectMember } from './schema.ts'
 export interface People {
   /** A user by id or e-mail address who can act; undefined when there is none. */
   find(by: { user_id?: string; email?: string }): { id: string; email: string; name: string } | undefined
+  /** Sends an invitation to the installation and this project, where the settings let owners do so; undefined where they do not. */
+  invite(actor: Actor, email: string, grant: { project_id: string; role: ProjectRole }): Promise<{ id: string; email: string; created_at: string } | undefined>
   /** The rights of a user have changed. */
   rightsChanged(user_id: string): void
 }
 export interface MemberParts { db: Db; clock: Clock; audit: AuditTrail; events: Events; repository: ProjectRepository; people: () => People }
 
-const view = ({ user_id, email, name, role, created_at }: MemberRow): ProjectMember => ({ user_id, email, name, role, created_at })
+const view = ({ user_id, email, name, role, created_at }: MemberRow): ProjectMember => ({ user_id, email, name, role, status: 'active', created_at })
 const LAST_OWNER = 'This is the last owner of the project. Make somebody else an owner first.'
 
 /** Who may do what in a project. */
@@ -47,13 +49,20 @@ export function createMembers({ db, clock, audit, events, repository, people }: 
     },
     /** For a user who was found already, in the current transaction. */
     insert,
-    add: (actor: Actor, project_id: string, given: NewProjectMember): ProjectMember => db.tx(() => {
-      const user = people().find(given)
-      if (!user) throw invalid(given.email === undefined ? 'user_id' : 'email', 'is not a user of this installation. Ask an administrator to invite them.')
-      if (repository.member(project_id, user.id)) throw conflict('This user is a member of the project already.')
-      insert(actor, project_id, user, given.role)
-      return view(get(project_id, user.id))
-    }),
+    /** Adds a user; somebody who is none yet is invited, where the settings let owners do so. */
+    async add(actor: Actor, project_id: string, given: NewProjectMember): Promise<ProjectMember> {
+      const { email, role } = given
+      const known = people().find(given)
+      const invited = known || email === undefined ? undefined : await people().invite(actor, email, { project_id, role })
+      if (invited) return { user_id: invited.id, email: invited.email, name: '', role, status: 'invited', created_at: invited.created_at }
+      return db.tx(() => {
+        const user = people().find(given)
+        if (!user) throw invalid(email === undefined ? 'user_id' : 'email', 'is not a user of this installation. Ask an administrator to invite them.')
+        if (repository.member(project_id, user.id)) throw conflict('This user is a member of the project already.')
+        insert(actor, project_id, user, role)
+        return view(get(project_id, user.id))
+      })
+    },
     change: (actor: Actor, project_id: string, user_id: string, role: ProjectRole): ProjectMember => db.tx(() => {
       const member = get(project_id, user_id)
       if (role === member.role) return view(member)

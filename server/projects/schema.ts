@@ -44,7 +44,12 @@ export const ProjectWithCounts = v.object({
 export type ProjectWithCounts = v.InferOutput<typeof ProjectWithCounts>
 export const ProjectQuery = v.strictObject({ ...pagingEntries, q: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('Part of the name.'))) })
 
-export const ProjectMember = v.object({ user_id: v.string(), email: v.string(), name: v.string(), role: ProjectRoleName, created_at: Timestamp })
+export const ProjectMember = v.object({
+  user_id: v.pipe(v.string(), v.description('The user; for somebody who was just invited, the invitation.')),
+  email: v.string(), name: v.string(), role: ProjectRoleName,
+  status: v.pipe(v.picklist(['active', 'invited']), v.description('`invited`: becomes a member on accepting the invitation.')),
+  created_at: Timestamp,
+})
 export type ProjectMember = v.InferOutput<typeof ProjectMember>
 export const NewProjectMember = v.pipe(
   v.strictObject({

@@ -73,7 +73,7 @@ export async function retireStep(shop: Workshop, context: DeployContext): Promis
 /** Removes images of an app beyond those that can be rolled back to. */
 export async function pruneImages(shop: Workshop, app_id: string, live_release_id: string): Promise<void> {
   const all = shop.releases.ofApp(app_id)
-  for (const image_id of removableImages(shop.releases.proven(app_id), all, new Set([live_release_id]))) {
+  for (const image_id of removableImages(shop.releases.kept(app_id), all, new Set([live_release_id]))) {
     const tags = all.filter((release) => release.image_id === image_id).flatMap((release) => (release.image_tag ? [release.image_tag] : []))
     if (tags.length === 0) continue // Pulled images may be shared with others; the disk clean-up takes them.
     for (const tag of new Set(tags)) await shop.engine.removeImage(tag)

@@ -1,4 +1,5 @@
 import type { createTransport, Transporter } from 'nodemailer'
+import { redactor } from '#server/kernel/redact'
 import type { Dial } from '#server/platform/outbound/outbound'
 import { OutboundError } from '#server/platform/outbound/outbound'
 import { type Mail, MailError, type SmtpSettings } from './mail.ts'
@@ -16,12 +17,20 @@ export interface SmtpMailOptions {
 
 const TIMEOUT_MS = 15_000
 
-function explain(error: unknown, host: string): MailError {
+const TLS_CODE = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|ERR_TLS|ERR_SSL|INVALID_CA)/
+/** What the server said, as one line; a secret that it repeats is taken out. */
+function answerOf(response: string | undefined, secrets: readonly string[]): string {
+  const line = redactor(secrets)((response ?? '').replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')).trim()
+  return line === '' ? '.' : `: ${line.slice(0, 300)}`
+}
+
+function explain(error: unknown, host: string, secrets: readonly string[]): MailError {
   if (error instanceof OutboundError) return new MailError(error.code === 'forbidden' ? 'forbidden' : 'unreachable', error.message, { cause: error })
-  const { code = '', responseCode } = error as { code?: string; responseCode?: number }
-  if (code === 'EAUTH') return new MailError('authentication', `${host} refused the user name or password.`, { cause: error })
-  if (['ESOCKET', 'ECONNECTION', 'ETIMEDOUT', 'EDNS', 'ETLS'].includes(code)) return new MailError('unreachable', `${host} does not answer as a mail server (${code}).`, { cause: error })
-  return new MailError('refused', `${host} did not take the message${responseCode ? ` (${responseCode})` : ''}.`, { cause: error })
+  const { code = '', response, message = '' } = error as { code?: string; response?: string; message?: string }
+  if (code === 'EAUTH') return new MailError('authentication', `${host} refused the user name or password${answerOf(response, secrets)}`, { cause: error })
+  if (TLS_CODE.test(code) || /certificate/i.test(message)) return new MailError('unreachable', `${host} did not prove its identity: its TLS certificate is not valid for this server.`, { cause: error })
+  if (response === undefined && ['ESOCKET', 'ECONNECTION', 'ETIMEDOUT', 'EDNS', 'ETLS'].includes(code)) return new MailError('unreachable', `${host} does not answer as a mail server (${code}).`, { cause: error })
+  return new MailError('refused', `${host} did not take the message${answerOf(response, secrets)}`, { cause: error })
 }
 
 /** Mail over SMTP. One connection per message: a self-hosted platform sends few. */
@@ -45,7 +54,7 @@ export function createSmtpMail({ isConfigured, settings, dial, ca }: SmtpMailOpt
         transport = transportFor(create, smtp, socket)
         await transport.sendMail({ from: smtp.from, to: { name: '', address: message.to }, subject: message.subject, text: message.text })
       } catch (error) {
-        throw explain(error, smtp.host)
+        throw explain(error, smtp.host, smtp.password ? [smtp.password, Buffer.from(smtp.password).toString('base64'), Buffer.from(`\0${smtp.username}\0${smtp.password}`).toString('base64')] : [])
       } finally {
         transport?.close()
       }
