@@ -56,7 +56,10 @@ test('a request that a reload overtakes is heard from the old worker, which then
   await until('the app has it', () => app.held() === 1)
   await until('the listener is there', () => listener.heard.length > 0)
   const before = (await workers()).find((worker) => !worker.old)?.pid
-  await edge.ingress.setRoute({ id: 'dom_1', app_id: 'app_1', hostnames: ['app.test'], servers: [app.server], response_headers: { 'X-Reload': 'one' } })
+  await edge.ingress.apply({ routes: [
+    { id: 'dom_1', app_id: 'app_1', hostnames: ['app.test'], servers: [app.server] },
+    ...Array.from({ length: 400 }, (_, count) => ({ id: `room_${count}`, hostnames: [`room-${count}.test`], servers: [] })),
+  ] })
   await ask(edge.edge, 'app.test', { path: '/new-worker' })
   app.release()
   await slow

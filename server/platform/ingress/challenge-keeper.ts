@@ -2,7 +2,8 @@ import { checkChallenge } from './check.ts'
 import type { Challenge } from './ingress.ts'
 import { IngressError } from './ingress.ts'
 import type { MasterCli } from './master-cli.ts'
-import { CHALLENGES_MAP, EDGE_ROOT } from './render.ts'
+import { CHALLENGES_MAP } from './maps.ts'
+import { EDGE_ROOT } from './render.ts'
 import type { EdgeStore } from './store.ts'
 
 /** Lets the edge answer challenges of a certificate authority by itself, so that they are answered though the app is down or redirects everything. */

@@ -1,6 +1,9 @@
 import { isIP } from 'node:net'
 import type { Challenge, RefusedRoute, Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
+import { placeName, placesOf } from './places.ts'
+import { redirectComplaint } from './redirects.ts'
+import { encodeWord } from './words.ts'
 
 const ROUTE_ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/
 /** A DNS name in lower case, maybe with a wildcard as its first label. */
@@ -26,13 +29,34 @@ export function checkRoute(route: Route): void {
     if (isIP(address) === 0 || address.includes('%')) refuse(route, 'a server is not an IP address.')
     if (!Number.isInteger(port) || port < 1 || port > 65_535) refuse(route, 'a server has no valid port.')
   }
+  checkPlaces(route)
   checkOptions(route)
   if (new Set(route.servers.map((server) => `${server.address} ${server.port}`)).size !== route.servers.length) refuse(route, 'a server is listed twice.')
+}
+
+/** Characters that mean the same in a path, in a map and in a command. */
+const PATH = /^\/$|^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9._~@:+,=-]+)+$/
+const MAX_REDIRECTS = 1_000
+
+function checkPlaces(route: Route): void {
+  const { path = '/', aliases = {}, redirects = [] } = route
+  if (!PATH.test(path) || path.length > 500) refuse(route, 'its path is not a list of plain segments, each behind a slash.')
+  for (const [alias, target] of Object.entries(aliases)) {
+    if (![alias, target].every((name) => HOSTNAME.test(name) && !name.startsWith('*') && isIP(name) === 0)) refuse(route, 'an alias is not a lower-case DNS name that leads to another one.')
+    if (route.hostnames.includes(alias) || Object.hasOwn(aliases, target)) refuse(route, `the alias ${alias} leads in a circle.`)
+  }
+  if (redirects.length > MAX_REDIRECTS) refuse(route, `it has more than ${MAX_REDIRECTS} redirects.`)
+  for (const redirect of redirects) {
+    const complaint = redirectComplaint(redirect)
+    if (complaint !== undefined) refuse(route, complaint)
+  }
 }
 
 const HEADER_NAME = /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/
 /** Headers of the connection itself: setting one would break the answer's own framing. */
 const FRAMING = new Set(['connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'keep-alive', 'content-encoding'])
+/** What fits into one command of the edge. */
+const MAX_HEADER = 10_000
 const isNetwork = (text: string): boolean => {
   const [address = '', bits = '0', ...rest] = text.split('/')
   return rest.length === 0 && isIP(address) !== 0 && !address.includes('%') && /^\d{1,3}$/.test(bits) && Number(bits) <= (isIP(address) === 4 ? 32 : 128)
@@ -47,6 +71,7 @@ function checkOptions(route: Route): void {
   if (!isBetween(request_timeout_ms, 1, 86_400_000)) refuse(route, 'its time limit is not between a millisecond and a day.')
   for (const [name, value] of Object.entries(response_headers)) {
     if (!HEADER_NAME.test(name) || FRAMING.has(name.toLowerCase())) refuse(route, 'one of its headers has a name that cannot be set.')
+    if (encodeWord(value).length > MAX_HEADER) refuse(route, `its header ${name} is too long.`)
     if (!/^[ -~]{0,4096}$/.test(value)) refuse(route, `its header ${name} has characters that a header cannot have.`)
   }
 }
@@ -58,11 +83,11 @@ export function checkChallenge({ hostname, token, key_authorization }: Challenge
   }
 }
 
-/** Refuses a route that claims a host name of another one: who serves a name must never depend on the order of changes. */
-export function checkClaims(route: Route, ownerOf: (hostname: string) => string | undefined): void {
-  for (const name of route.hostnames) {
-    const owner = ownerOf(name)
-    if (owner !== undefined && owner !== route.id) refuse(route, `${name} already belongs to ${owner}.`)
+/** Refuses a route that claims a name and path of another one: who serves it must never depend on the order of changes. */
+export function checkClaims(route: Route, ownerOf: (hostname: string, path: string) => string | undefined): void {
+  for (const [hostname, path] of placesOf(route)) {
+    const owner = ownerOf(hostname, path)
+    if (owner !== undefined && owner !== route.id) refuse(route, `${placeName(hostname, path)} already belongs to ${owner}.`)
   }
 }
 
@@ -76,9 +101,9 @@ export function sortRoutes(routes: Route[]): { accepted: Route[]; refused: Refus
     try {
       checkRoute(route)
       if (ids.has(route.id)) refuse(route, 'another route has the same id.')
-      checkClaims(route, (hostname) => owners.get(hostname))
+      checkClaims(route, (hostname, path) => owners.get(placeName(hostname, path)))
       ids.add(route.id)
-      for (const name of route.hostnames) owners.set(name, route.id)
+      for (const [hostname, path] of placesOf(route)) owners.set(placeName(hostname, path), route.id)
       accepted.push(route)
     } catch (error) {
       if (!(error instanceof IngressError)) throw error

@@ -1,6 +1,7 @@
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { EdgeRequest, Route, RouteServer, RouteTraffic } from './ingress.ts'
+import { matchRedirect } from './redirects.ts'
 
 /** A small HTTP proxy behind the fake edge, for tests only: picks a server by `Host`, streams both ways, upgrades WebSockets. */
 export interface FakeProxy {
@@ -11,7 +12,7 @@ export interface FakeProxy {
   close(): Promise<void>
 }
 
-export function createFakeProxy(routeOf: (hostname: string) => Route | undefined, onAnswered: (request: EdgeRequest) => void): FakeProxy {
+export function createFakeProxy(routeOf: (hostname: string, path: string) => Route | undefined, onAnswered: (request: EdgeRequest) => void): FakeProxy {
   const active = new Map<string, number>()
   const counters = new Map<string, RouteTraffic>()
   const turns = new Map<string, number>()
@@ -29,17 +30,24 @@ export function createFakeProxy(routeOf: (hostname: string) => Route | undefined
   const hostnameOf = (incoming: IncomingMessage): string => (incoming.headers.host ?? '').replace(/:\d+$/, '').replace(/\.$/, '').toLowerCase()
 
   /** The route and the server of a request; servers take turns. */
-  function pick(incoming: IncomingMessage): { route?: Route; target?: RouteServer } {
-    const route = routeOf(hostnameOf(incoming))
+  function pick(incoming: IncomingMessage): { route?: Route; target?: RouteServer; location?: [status: number, target: string] } {
+    const hostname = hostnameOf(incoming)
+    const [path = '', query] = (incoming.url ?? '').split(/\?(.*)/s)
+    const route = routeOf(hostname, path)
     if (!route) return {}
+    const alias = Object.hasOwn(route.aliases ?? {}, hostname) ? route.aliases?.[hostname] : undefined
+    if (alias !== undefined) return { route, location: [308, `http://${alias}:${incoming.socket.localPort}${incoming.url}`] }
+    const match = matchRedirect(route.redirects ?? [], path, query)
+    if (match) return { route, location: [match.redirect.status, match.location] }
     const turn = turns.get(route.id) ?? 0
     turns.set(route.id, turn + 1)
     return { route, target: route.servers[turn % Math.max(route.servers.length, 1)] }
   }
 
-  function forward(incoming: IncomingMessage, target: RouteServer) {
+  function forward(incoming: IncomingMessage, { path: prefix = '/', strip_path }: Route, target: RouteServer) {
+    const path = strip_path && prefix !== '/' ? incoming.url?.slice(prefix.length).replace(/^(?!\/)/, '/') : incoming.url
     const headers = { ...incoming.headers, 'x-forwarded-for': incoming.socket.remoteAddress ?? '', 'x-forwarded-proto': 'http', 'x-forwarded-host': incoming.headers.host ?? '' }
-    return request({ host: target.address, port: target.port, method: incoming.method, path: incoming.url, headers, agent: false })
+    return request({ host: target.address, port: target.port, method: incoming.method, path, headers, agent: false })
   }
 
   /** Tells of a request once its answer has ended, as the log of the edge does. */
@@ -54,18 +62,19 @@ export function createFakeProxy(routeOf: (hostname: string) => Route | undefined
 
   function start(): Server {
     const created = createServer((incoming, response) => {
-      const { route, target } = pick(incoming)
+      const { route, target, location } = pick(incoming)
       if (route?.app_id !== undefined) watch(incoming, response, route.app_id, target)
       if (!route) return void response.writeHead(404, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end('<h1>Not found</h1>')
       const counted = countersOf(route.id)
       counted.requests++
+      if (location) return void response.writeHead(location[0], { location: location[1], 'content-length': 0 }).end()
       if (!target) {
         counted.errors_5xx++
         return void response.writeHead(503, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end('<h1>The app is not running</h1>')
       }
       hold(target, 1)
       counted.sessions++
-      const outgoing = forward(incoming, target)
+      const outgoing = forward(incoming, route, target)
       response.on('close', () => { hold(target, -1); counted.sessions--; outgoing.destroy() })
       incoming.on('data', (chunk: Buffer) => { counted.bytes_in += chunk.length })
       outgoing.on('response', (answer) => {
@@ -82,9 +91,9 @@ export function createFakeProxy(routeOf: (hostname: string) => Route | undefined
       incoming.pipe(outgoing)
     })
     created.on('upgrade', (incoming, socket: Socket, head) => {
-      const { target } = pick(incoming)
-      if (!target) return void socket.destroy()
-      const outgoing = forward(incoming, target)
+      const { route, target } = pick(incoming)
+      if (!route || !target) return void socket.destroy()
+      const outgoing = forward(incoming, route, target)
       hold(target, 1)
       upgraded.add(socket)
       socket.on('close', () => { hold(target, -1); upgraded.delete(socket); outgoing.destroy() })

@@ -3,13 +3,14 @@ import { checkChallenge, checkClaims, checkRoute, sortRoutes } from './check.ts'
 import { createFakeProxy } from './fake-proxy.ts'
 import type { Certificate, EdgeRequest, Ingress, IngressState, RefusedRoute, RequestFollowing, Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
+import { placesOf } from './places.ts'
 
 /** One call that changed or asked something, in order. */
 export interface FakeIngressCall { method: keyof Ingress; args: unknown[] }
 
 /**
- * An edge in memory, **for tests only**. It routes as the real one does, and one contract suite checks both; certificates and
- * the further settings of a route are checked and kept, not acted on.
+ * An edge in memory, **for tests only**. It routes and redirects as the real one does, and one contract suite checks both;
+ * certificates and the further settings of a route are checked and kept, not acted on.
  */
 export interface FakeIngress extends Ingress {
   /** The routes as they are now. */
@@ -32,7 +33,7 @@ export interface FakeIngress extends Ingress {
 /** Creates an edge without routes. Call `close()` at the end of a test that called `listen()`. */
 export function createFakeIngress(): FakeIngress {
   let routes = new Map<string, Route>()
-  let hosts = new Map<string, Route>()
+  const routesAt = (hostname: string) => [...routes.values()].filter((route) => placesOf(route).some(([name]) => name === hostname))
   let refused: RefusedRoute[] = []
   let running = false
   let certificates = new Map<string, Certificate>()
@@ -44,7 +45,10 @@ export function createFakeIngress(): FakeIngress {
   const answered = (requests: EdgeRequest[]) => {
     for (const follower of followers) follower.onRequests(requests, requests.at(-1)?.id ?? '')
   }
-  const proxy = createFakeProxy((hostname) => hosts.get(hostname) ?? hosts.get(hostname.replace(/^[^.]*/, '*')), (request) => answered([request]))
+  const proxy = createFakeProxy((hostname, path) => {
+    const own = routesAt(hostname)
+    return longestPath(own.length > 0 ? own : routesAt(hostname.replace(/^[^.]*/, '*')), path)
+  }, (request) => answered([request]))
 
   function called(method: keyof Ingress, ...args: unknown[]): void {
     calls.push({ method, args })
@@ -54,7 +58,6 @@ export function createFakeIngress(): FakeIngress {
   }
   function replace(next: Route[]): void {
     routes = new Map(next.map((route) => [route.id, structuredClone(route)]))
-    hosts = new Map([...routes.values()].flatMap((route) => route.hostnames.map((hostname) => [hostname, route] as const)))
   }
 
   return {
@@ -99,7 +102,7 @@ export function createFakeIngress(): FakeIngress {
     async setRoute(route) {
       called('setRoute', route)
       checkRoute(route)
-      checkClaims(route, (hostname) => hosts.get(hostname)?.id)
+      checkClaims(route, (hostname, path) => routesAt(hostname).find((known) => (known.path ?? '/') === path && known.id !== route.id)?.id)
       replace([...[...routes.values()].filter((known) => known.id !== route.id), route])
     },
     async removeRoute(route_id) {
@@ -128,4 +131,10 @@ export function createFakeIngress(): FakeIngress {
       await proxy.close()
     },
   }
+}
+
+/** Of routes with one name the one with the longest path that the request's is at or below. */
+function longestPath(routes: Route[], path: string): Route | undefined {
+  const below = ({ path: own = '/' }: Route) => own === '/' || path === own || path.startsWith(`${own}/`)
+  return routes.filter(below).sort((left, right) => (right.path ?? '/').length - (left.path ?? '/').length)[0]
 }

@@ -11,7 +11,7 @@ export interface EdgeFiles {
   read(path: string): Promise<string>
 }
 
-const FOLDERS = ['config', 'maps', 'pages', 'certificates']
+const FOLDERS = ['config', 'maps', 'pages', 'program', 'certificates']
 const IN_PROGRESS = '.writing'
 
 /** Opens the folder; only Portreeve's own user can look inside. */

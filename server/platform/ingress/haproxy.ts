@@ -12,11 +12,10 @@ import type { Ingress, RefusedRoute, Route } from './ingress.ts'
 import { createEdgeLauncher } from './launch.ts'
 import { createMasterCli } from './master-cli.ts'
 import { createQueue } from './queue.ts'
+import type { EdgeSettings } from './render.ts'
 import { LOG_SOCKET } from './render-log.ts'
 import { createRequestFollower } from './request-follower.ts'
-import { mapEntries, type EdgeSettings } from './render.ts'
-import { renderRules } from './rules.ts'
-import { createEdgeRuntime, type RuntimeTarget } from './runtime.ts'
+import { createEdgeRuntime } from './runtime.ts'
 import { openEdgeStore, type EdgeStore } from './store.ts'
 import { MIN_FREE_BACKENDS, poolSizeFor } from './table.ts'
 import { createTrafficCounter } from './traffic.ts'
@@ -69,19 +68,13 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
 
   /** Sets some backends, in the files and then in the running edge. When the edge refuses, both go back to what was. */
   async function change(store: EdgeStore, changes: ReadonlyMap<number, Route | undefined>): Promise<void> {
-    const before = new Map([...changes.keys()].map((number) => [number, store.table.routes.get(number)]))
-    const keys = entriesOf(before, changes)
-    if ([...changes].some(([number, route]) => String(renderRules(route)) !== String(renderRules(before.get(number))))) return changeByReload(store, changes, store.table.pool_size)
-    const target = (backends: ReadonlyMap<number, Route | undefined>): RuntimeTarget => {
-      const wanted = entriesOf(backends)
-      return { backends, entries: new Map([...keys.keys()].map((key) => [key, wanted.get(key)])) }
-    }
+    const { before, after } = store.targets(changes)
     try {
       await store.put(changes)
-      await runtime.sync(target(changes))
+      await runtime.sync(after)
     } catch (error) {
-      await store.put(before)
-      await runtime.sync(target(before)).catch((cause: unknown) => options.log.warn('The edge could not be put back to its last state; the next change does it.', { error: cause }))
+      await store.put(before.backends)
+      await runtime.sync(before).catch((cause: unknown) => options.log.warn('The edge could not be put back to its last state; the next change does it.', { error: cause }))
       throw error
     }
   }
@@ -157,9 +150,4 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
     status: async () => ({ ...await launcher.status(), refused }),
     close: () => exclusively(async () => undefined),
   }
-}
-
-/** The map entries of routes by `<path> <key>`; later ones win. */
-function entriesOf(...changes: ReadonlyMap<number, Route | undefined>[]): Map<string, string> {
-  return new Map(changes.flatMap((backends) => [...backends].flatMap(([number, route]) => (route ? mapEntries(route, number) : []).map(({ path, key, value }) => [`${path} ${key}`, value] as const))))
 }

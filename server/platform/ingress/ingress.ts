@@ -43,7 +43,7 @@ export interface Route {
   app_id?: string
   /** Lower-case ASCII host names, without port. `*.example.com` stands for every name one label below example.com that no route names itself. */
   hostnames: string[]
-  /** Serves only paths at or below this one; `/` when absent. Of several routes with one name the longest path wins, at whole segments only. */
+  /** Serves only paths at or below this one, e.g. `/api`; `/` when absent. Letters, digits and `._~@:+,=-` only. Of several routes with one name the longest path wins, at whole segments only. */
   path?: string
   /** Takes `path` off before the app sees the request. */
   strip_path?: boolean
@@ -74,9 +74,9 @@ export interface Route {
 export interface RouteRedirect {
   id: string
   kind: 'exact' | 'prefix' | 'regex'
-  /** A path, or a regular expression over the whole path in the subset that `redirects` accepts. */
+  /** A path; a prefix matches at whole segments. Or a regular expression over the whole path without back-references, named groups or options. `matchRedirect` says what the edge does. */
   from: string
-  /** Address or path; `$1` to `$9` stand for what the groups of `from` matched, for a prefix `$1` is the rest behind it. */
+  /** Address with a fixed host, or path; `$1` to `$9` stand for what the groups of `from` matched, for a prefix `$1` is the rest behind it. */
   to: string
   status: 301 | 302 | 307 | 308
   /** Whether the query of the request is put behind the target. */

@@ -1,23 +1,89 @@
+import { ALIASES_MAP, ALLOWED_MAP, RULES_MAP } from './maps.ts'
+import { RULE_FIELDS, RULE_FLAGS } from './rules.ts'
 import type { EdgeSettings } from './render.ts'
 
 /** The rules of every route: when it is answered by the edge itself, and what the app is told about its client. */
-export const renderApp = (settings: EdgeSettings): string[] => [...APP, ...renderForwarding(settings)]
+export function renderApp(settings: EdgeSettings): string[] {
+  return [...APP, ...FLAGS, ...renderNames(settings), ...renderForwarding(settings), ...renderAliases(), ...ANSWERS, ...TO_THE_APP]
+}
 
 /**
- * What every backend has in common. A request that surely did not reach the app is sent again to another server; one whose
- * connection broke before any answer came is sent again only when repeating it does no harm. An app must not change to
- * HTTP/2 in clear text, because from then on the edge would see one opaque stream.
+ * What every backend has in common. A request that surely did not reach the app is sent again. One whose connection broke
+ * before any answer came is sent again only when repeating it does no harm, and only where that can happen to an app that is
+ * well: there is another server, or the connection idled long enough for the app to close it. Keeping a copy of a request
+ * costs a fifth of the throughput.
  */
 const APP = [
   'defaults app from edge',
   '  balance leastconn',
   '  retry-on conn-failure empty-response',
-  '  http-request disable-l7-retry if !METH_GET',
-  '  http-request return status 503 content-type "text/html; charset=utf-8" hdr cache-control no-store file /edge/pages/maintenance.html if { var(txn.backend),map(/edge/maps/maintenance.map) -m found }',
+  '  acl repeatable method GET',
+  '  acl replicated nbsrv gt 1',
+  '  acl idled req.timer.idle gt 1000',
+  '  http-request disable-l7-retry if !repeatable or !replicated !idled',
+]
+
+/** The rules of a route are one look-up by its backend. Each is tried only if the route has it. */
+const FLAGS = [
+  `  http-request set-var(txn.rules) be_name,map(/edge/${RULES_MAP})`,
+  ...Object.entries(RULE_FLAGS).map(([name, flag]) => `  acl ${name} var(txn.rules) -m sub ${flag}`),
+]
+const field = (name: keyof typeof RULE_FIELDS): string => `var(txn.rules),field(${RULE_FIELDS[name]},|)`
+
+/** Another name or HTTPS, by the way the request reached the edge. */
+function renderNames(settings: EdgeSettings): string[] {
+  const port = settings.https_port === 443 ? '' : `:${settings.https_port}`
+  const unless = settings.trusted_proxies.length > 0 ? ' !trusted' : ''
+  return [
+    ...(settings.trusted_proxies.length > 0 ? [`  acl trusted src ${settings.trusted_proxies.join(' ')}`] : []),
+    '  acl plain fe_name http',
+    '  acl alias var(txn.alias) -m found',
+    '  http-request set-var-fmt(txn.named) %[be_name]/%[var(txn.host)] if aliases',
+    `  http-request set-var(txn.alias) var(txn.named),map(/edge/${ALIASES_MAP}) if aliases`,
+    `  http-request redirect location https://%[var(txn.alias)]${port}%[pathq] code 308 if alias force_https plain${unless}`,
+    `  http-request redirect location https://%[var(txn.host)]${port}%[pathq] code 308 if !alias force_https plain${unless}`,
+  ]
+}
+
+/** An alias keeps scheme and port that the client sees. */
+const renderAliases = (): string[] => [
+  '  http-request redirect location %[req.hdr(x-forwarded-proto)]://%[var(txn.alias)]%[pathq] code 308 if alias { req.hdr(x-forwarded-port) 80 443 }',
+  '  http-request redirect location %[req.hdr(x-forwarded-proto)]://%[var(txn.alias)]:%[req.hdr(x-forwarded-port)]%[pathq] code 308 if alias',
+]
+
+/** Where the edge answers instead of the app. Credentials are compared as salted digests. */
+const ANSWERS = [
+  '  http-request return status 503 content-type "text/html; charset=utf-8" hdr cache-control no-store file /edge/pages/maintenance.html if maintenance',
+  '  http-request set-var-fmt(txn.from) %[be_name]/4%[src,hex] if allowed { src,hex,length eq 8 }',
+  '  http-request set-var-fmt(txn.from) %[be_name]/6%[src,hex] if allowed { src,hex,length eq 32 }',
+  `  http-request return status 403 default-errorfiles if allowed !{ var(txn.from),map_beg(/edge/${ALLOWED_MAP}) -m found }`,
+  `  http-request set-var(txn.salt) ${field('salt')} if basic_auth`,
+  `  http-request set-var(txn.digest) ${field('digest')} if basic_auth`,
+  '  http-request auth realm Restricted if basic_auth !{ req.hdr(authorization),hmac(sha256,txn.salt),hex,strcmp(txn.digest) eq 0 }',
+  '  http-request del-header authorization if basic_auth',
+  '  http-request lua.redirect if redirects',
   '  http-request return status 503 default-errorfiles if { nbsrv eq 0 }',
+  '  http-request return status 411 content-type text/plain string "The size of the body must be stated." if body_limit { req.hdr(transfer-encoding) -m found }',
+  `  http-request set-var(txn.limit) ${field('body_limit')},add(0) if body_limit`,
+  '  http-request return status 413 default-errorfiles if body_limit { req.body_size,sub(txn.limit) gt 0 }',
+]
+
+/**
+ * What changes on the way to the app and back. An app must not change to HTTP/2 in clear text, because from then on the edge
+ * would see one opaque stream. A path whose beginning is written in another way than the route's cannot be shortened.
+ */
+const TO_THE_APP = [
   '  http-request set-header X-Request-Id %[unique-id] unless { req.hdr(x-request-id) -m found }',
   '  http-request del-header http2-settings',
   '  http-request del-header upgrade if { req.hdr(upgrade) -m sub -i h2c }',
+  `  http-request set-timeout server ${field('timeout')},add(0) if timeout`,
+  `  http-request set-var(txn.strip) ${field('strip')} if strip`,
+  '  http-request set-var(txn.length) var(txn.strip),length if strip',
+  '  http-request return status 400 default-errorfiles if strip !{ path,bytes(0,txn.length),strcmp(txn.strip) eq 0 }',
+  '  http-request set-header X-Forwarded-Prefix %[var(txn.strip)] if strip',
+  '  http-request set-path %[path,bytes(txn.length)] if strip',
+  '  http-request set-path /%[path] if strip !{ path_beg / }',
+  '  http-response lua.set_headers if headers',
 ]
 
 /** Headers in which something in front of an app says who the client is. Only the edge, and proxies it trusts, may say so. */
@@ -35,7 +101,6 @@ function renderForwarding(settings: EdgeSettings): string[] {
   ]
   if (!believed) return [...rules, '  http-request set-header X-Forwarded-For %[src]', ...renderOwn('')]
   return [
-    `  acl trusted src ${settings.trusted_proxies.join(' ')}`,
     '  acl via_trusted var(txn.via_trusted) -m bool',
     '  http-request set-var(txn.via_trusted) bool(true) if trusted',
     ...rules.map((rule) => rule.replace('unless trusted', 'unless via_trusted')),
@@ -51,7 +116,7 @@ function renderOwn(mode: 'believe' | ''): string[] {
   const unless = (condition: string) => (mode === 'believe' ? ` unless via_trusted ${condition}` : '')
   return [
     '  http-request set-header X-Real-IP %[src]',
-    `  http-request set-header X-Forwarded-Proto %[var(txn.proto)]${unless('{ req.hdr(x-forwarded-proto) -m str http https }')}`,
+    `  http-request set-header X-Forwarded-Proto %[fe_name]${unless('{ req.hdr(x-forwarded-proto) -m str http https }')}`,
     `  http-request set-header X-Forwarded-Host %[req.hdr(host)]${unless('{ req.hdr(x-forwarded-host) -m found }')}`,
     `  http-request set-header X-Forwarded-Port %[dst_port]${unless('{ req.hdr(x-forwarded-port) -m found }')}`,
   ]

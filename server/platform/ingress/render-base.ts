@@ -1,4 +1,5 @@
 import { MAINTENANCE_PAGE, PAGES } from './pages.ts'
+import { PROGRAM_FILE, renderProgram } from './program.ts'
 import type { EdgeSettings } from './render.ts'
 import { renderApp } from './render-app.ts'
 import { renderFrontends } from './render-frontends.ts'
@@ -6,7 +7,7 @@ import { renderLogSocket, RING } from './render-log.ts'
 
 /** The files that no route changes. */
 export function renderBase(settings: EdgeSettings): Map<string, string> {
-  const files = new Map([['config/00-edge.cfg', renderEdge(settings)]])
+  const files = new Map([['config/00-edge.cfg', renderEdge(settings)], [PROGRAM_FILE, renderProgram()]])
   files.set('pages/maintenance.html', MAINTENANCE_PAGE)
   for (const [status, page] of Object.entries(PAGES)) files.set(`pages/${status}.http`, page)
   return files
@@ -22,6 +23,7 @@ function renderEdge(settings: EdgeSettings): string {
  */
 const GLOBAL = [
   'global',
+  `  lua-load-per-thread /edge/${PROGRAM_FILE}`,
   '  quiet',
   '  user haproxy',
   '  group haproxy',

@@ -1,3 +1,4 @@
+import { BY_PATH, CHALLENGES_MAP, HOSTS_MAP, PATHS_MAP, WILDCARDS_MAP } from './maps.ts'
 import type { EdgeSettings } from './render.ts'
 import { LOG_OF_FRONTEND, LOG_RULES } from './render-log.ts'
 
@@ -7,22 +8,23 @@ export const renderFrontends = (settings: EdgeSettings): string[] => [...renderH
 /** Where an old worker hands requests to the new one: inside the container only, so that nobody else can claim to be a client. */
 const handoverSocket = (proto: 'http' | 'https') => `unix@/run/portreeve/${proto}.sock`
 
+/** Where a request ends that no route wants. */
+const NO_ROUTE = 'nowhere'
+
 /** A socket for each family: on a common one IPv4 clients would look like `::ffff:192.0.2.1`. */
 const renderBinds = ({ ipv6 }: EdgeSettings, port: number, options = ''): string[] => [`  bind :${port}${options}`, ...(ipv6 ? [`  bind :::${port} v6only${options}`] : [])]
 
 function renderHttp(settings: EdgeSettings): string[] {
-  const port = settings.https_port === 443 ? '' : `:${settings.https_port}`
-  const unless = settings.trusted_proxies.length > 0 ? ` !{ src ${settings.trusted_proxies.join(' ')} }` : ''
   return [
     'frontend http from edge',
     ...renderBinds(settings, settings.http_port),
     ...LOG_OF_FRONTEND,
     ...renderRouting('http'),
     ...LOG_RULES,
-    '  http-request set-var-fmt(txn.challenge) %[var(txn.host)]%[path] if { path_beg /.well-known/acme-challenge/ }',
-    '  http-request set-var(txn.answer) var(txn.challenge),map(/edge/maps/challenges.map) if { var(txn.challenge) -m found }',
+    '  acl challenge path_beg /.well-known/acme-challenge/',
+    '  http-request set-var-fmt(txn.place) %[var(txn.host)]%[path] if challenge',
+    `  http-request set-var(txn.answer) var(txn.place),map(/edge/${CHALLENGES_MAP}) if challenge`,
     '  http-request return status 200 content-type text/plain lf-string %[var(txn.answer)] if { var(txn.answer) -m found }',
-    `  http-request redirect location https://%[var(txn.host)]${port}%[pathq] code 308 if { var(txn.backend),map(/edge/maps/force-https.map) -m found } !{ stopping }${unless}`,
     ...renderChoice('http'),
   ]
 }
@@ -38,24 +40,39 @@ function renderHttps(settings: EdgeSettings): string[] {
   ]
 }
 
-/** Finds the backend of a request by its host name. */
+/**
+ * Finds the backend of a request by its host name, and by its path where several routes share a name. There the path is
+ * compared as an app might understand it: decoded, slashes joined, parameters left out. One that could climb is refused.
+ */
 function renderRouting(proto: 'http' | 'https'): string[] {
   return [
     `  bind ${handoverSocket(proto)} user haproxy accept-proxy`,
     '  option disable-h2-upgrade',
-    `  http-request set-var(txn.proto) str(${proto})`,
-    '  http-request return status 405 default-errorfiles if METH_TRACE or METH_CONNECT',
+    '  acl known var(txn.backend) -m found',
+    `  acl by_path var(txn.backend) -m str ${BY_PATH}`,
+    '  http-request return status 405 default-errorfiles if { method TRACE CONNECT }',
     '  http-request set-var(txn.host) req.hdr(host),host_only,lower,rtrim(.)',
-    '  http-request set-var(txn.backend) var(txn.host),map(/edge/maps/hosts.map)',
-    '  http-request set-var(txn.backend) var(txn.host),field(2,.,0),map(/edge/maps/wildcards.map) if !{ var(txn.backend) -m found }',
+    `  http-request set-var(txn.backend) var(txn.host),map(/edge/${HOSTS_MAP})`,
+    `  http-request set-var(txn.backend) var(txn.host),field(2,.,0),map(/edge/${WILDCARDS_MAP}) if !known`,
+    ...BY_PATH_ROUTING,
   ]
 }
 
+const BY_PATH_ROUTING = [
+  '  http-request set-var(txn.path) path,url_dec if by_path',
+  String.raw`  http-request return status 400 default-errorfiles if by_path { var(txn.path) -m reg [\\x00-\\x1f\\x5c\\x7f]|/\\.\\.?(/|;|$) }`,
+  '  http-request set-var(txn.path) "var(txn.path),regsub(;[^/]*,,g),regsub(/+,/,g)" if by_path',
+  '  http-request set-var-fmt(txn.place) %[var(txn.host)]%[var(txn.path)]/ if by_path',
+  `  http-request set-var(txn.exact) var(txn.host),map(/edge/${HOSTS_MAP}) if by_path`,
+  '  http-request set-var-fmt(txn.place) *.%[var(txn.host),field(2,.,0)]%[var(txn.path)]/ if by_path !{ var(txn.exact) -m found }',
+  `  http-request set-var(txn.backend) var(txn.place),map_beg(/edge/${PATHS_MAP},${NO_ROUTE}) if by_path`,
+]
+
 function renderChoice(proto: 'http' | 'https'): string[] {
   return [
-    '  http-request return status 404 default-errorfiles if !{ stopping } !{ var(txn.backend) -m found }',
     `  use_backend handover-${proto} if { stopping }`,
-    '  use_backend %[var(txn.backend)]',
+    '  use_backend %[var(txn.backend)] if known',
+    `  default_backend ${NO_ROUTE}`,
   ]
 }
 
@@ -63,7 +80,11 @@ function renderChoice(proto: 'http' | 'https'): string[] {
  * After a reload the old process knows only the servers of that moment. A connection that it still holds may send one more
  * request, maybe after its server is gone: that request goes through the new process.
  */
-const HANDOVER = (['http', 'https'] as const).flatMap((proto) => [
-  `backend handover-${proto} from edge`,
-  `  server next ${handoverSocket(proto)} send-proxy-v2`,
-])
+const HANDOVER = [
+  ...(['http', 'https'] as const).flatMap((proto) => [
+    `backend handover-${proto} from edge`,
+    `  server next ${handoverSocket(proto)} send-proxy-v2`,
+  ]),
+  `backend ${NO_ROUTE} from edge`,
+  '  http-request return status 404 default-errorfiles',
+]

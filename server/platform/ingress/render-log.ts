@@ -1,7 +1,6 @@
+import { APPS_MAP } from './maps.ts'
 import type { EdgeSettings } from './render.ts'
 
-/** Backend to app: a line of the log names its app by what held when the request came, for backends are used again. */
-export const APPS_MAP = 'maps/apps.map'
 /** Where a worker tells its log, by its path in the edge's folder. */
 export const LOG_SOCKET = 'run/log.sock'
 /** The memory in which a worker keeps its latest requests. */
@@ -22,7 +21,7 @@ export const RING = [`ring ${LOG_RING}`, '  format raw', `  maxlen ${MAX_LINE_BY
 
 /** What every frontend logs; a line stands for one request and is one JSON object, so that nothing in it can look like another line. */
 const FIELDS = [
-  '%(id)ID', '%(app)[var(txn.app)]', '%(at)[accept_date(ms)]', '%(client)[src]', '%(method)HM', '%(host)[var(txn.host)]', '%(target)HU', '%(version)HV', '%(proto)[var(txn.proto)]',
+  '%(id)ID', '%(app)[var(txn.app)]', '%(at)[accept_date(ms)]', '%(client)[src]', '%(method)HM', '%(host)[var(txn.host)]', '%(target)HU', '%(version)HV', '%(proto)[fe_name]',
   '%(status)ST', '%(bytes_out)B', '%(bytes_in)U', '%(agent)[capture.req.hdr(0)]', '%(server)s', '%(end)ts', '%(idle)Ti', '%(receive)TR', '%(queue)Tw', '%(connect)Tc', '%(response)Tr', '%(total)Ta',
 ]
 export const LOG_OF_FRONTEND = [

@@ -1,8 +1,8 @@
 import { renderBase } from './render-base.ts'
 import { CERTIFICATE_LIST, renderCertificateList, type StoredCertificate } from './certificates.ts'
 import type { Route, RouteServer } from './ingress.ts'
-import { APPS_MAP } from './render-log.ts'
-import { renderRules } from './rules.ts'
+import { backendName, CHALLENGES_MAP, hostEntries, ROUTE_MAPS, ruleEntries, type MapEntry } from './maps.ts'
+import { placesOf } from './places.ts'
 
 /** Everything the edge's files are made of. */
 export interface EdgeState {
@@ -31,15 +31,7 @@ export interface EdgeSettings {
 export const SHARD_SIZE = 64
 /** Where the edge sees its folder. */
 export const EDGE_ROOT = '/edge'
-export const HOSTS_MAP = 'maps/hosts.map'
-export const WILDCARDS_MAP = 'maps/wildcards.map'
-export const FORCE_HTTPS_MAP = 'maps/force-https.map'
-export const MAINTENANCE_MAP = 'maps/maintenance.map'
-export const CHALLENGES_MAP = 'maps/challenges.map'
-export const ROUTE_MAPS = [HOSTS_MAP, WILDCARDS_MAP, FORCE_HTTPS_MAP, MAINTENANCE_MAP, APPS_MAP]
 
-/** The name of a backend: a number, because a backend outlives the route that it serves. */
-export const backendName = (number: number): string => `b${String(number).padStart(5, '0')}`
 /** The shard file that a backend is in. */
 export const shardOf = (number: number): number => Math.floor((number - 1) / SHARD_SIZE)
 export const shardPath = (shard: number): string => `config/50-backends-${String(shard + 1).padStart(4, '0')}.cfg`
@@ -71,7 +63,7 @@ export function serversOf(route: Route | undefined): Map<string, { line: string;
 export function renderIngress(state: EdgeState): Map<string, string> {
   const files = renderBase(state.settings)
   for (let shard = 0; shard * SHARD_SIZE < state.pool_size; shard++) files.set(shardPath(shard), renderShard(shard, state))
-  for (const [path, text] of renderMaps(state.routes)) files.set(path, text)
+  for (const [path, entries] of collectEntries(state.routes)) files.set(path, renderMap(entries))
   files.set(CHALLENGES_MAP, renderChallenges(state.challenges ?? new Map()))
   files.set(CERTIFICATE_LIST, renderCertificateList(state.certificates?.values() ?? []))
   return files
@@ -85,7 +77,6 @@ export function renderShard(shard: number, state: Pick<EdgeState, 'pool_size' | 
     const route = state.routes.get(number)
     if (route) text += `# ${JSON.stringify(route)}\n`
     text += `backend ${backendName(number)} from app\n`
-    for (const line of renderRules(route)) text += `${line}\n`
     for (const [name, server] of serversOf(route)) text += `  server ${name} ${server.line}\n`
   }
   return text
@@ -107,27 +98,24 @@ export function parseShard(text: string): { backends: number; routes: Map<number
   return { backends, routes }
 }
 
-/** An entry of a map that the edge looks things up in. */
-export interface MapEntry { path: string; key: string; value: string }
+export const renderChallenges = (challenges: ReadonlyMap<string, string>): string => renderMap(challenges)
 
-/** Host name to backend, whole names and wildcards apart, and what is looked up by backend. */
-export function mapEntries(route: Route, number: number): MapEntry[] {
-  const value = backendName(number)
-  const entries: MapEntry[] = route.hostnames.map((hostname) => hostname.startsWith('*.')
-    ? { path: WILDCARDS_MAP, key: hostname.slice(2), value }
-    : { path: HOSTS_MAP, key: hostname, value })
-  if (route.force_https) entries.push({ path: FORCE_HTTPS_MAP, key: value, value: 'yes' })
-  if (route.maintenance) entries.push({ path: MAINTENANCE_MAP, key: value, value: 'yes' })
-  if (route.app_id !== undefined) entries.push({ path: APPS_MAP, key: value, value: route.app_id })
-  return entries
+/** A file that a map is read from. */
+export function renderMap(entries: Iterable<readonly [string, string]>): string {
+  let text = ''
+  for (const [key, value] of entries) text += `${key} ${value}\n`
+  return text
 }
 
-export const renderChallenges = (challenges: ReadonlyMap<string, string>): string => [...challenges].map(([key, answer]) => `${key} ${answer}\n`).join('')
-
-export function renderMaps(routes: ReadonlyMap<number, Route>): Map<string, string> {
-  const texts = new Map(ROUTE_MAPS.map((path) => [path, '']))
+/** All entries of the maps of routes, by map. */
+export function collectEntries(routes: ReadonlyMap<number, Route>): Map<string, Map<string, string>> {
+  const maps = new Map<string, Map<string, string>>(ROUTE_MAPS.map((path) => [path, new Map()]))
+  const hosts = new Map<string, Map<string, number>>()
+  const put = ({ path, key, value }: MapEntry) => maps.get(path)?.set(key, value)
   for (const [number, route] of routes) {
-    for (const { path, key, value } of mapEntries(route, number)) texts.set(path, `${texts.get(path) ?? ''}${key} ${value}\n`)
+    ruleEntries(route, number).forEach(put)
+    for (const [hostname, place] of placesOf(route)) hosts.set(hostname, (hosts.get(hostname) ?? new Map<string, number>()).set(place, number))
   }
-  return texts
+  for (const [hostname, places] of hosts) hostEntries(hostname, places).forEach(put)
+  return maps
 }

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { BasicAuth, Route } from './ingress.ts'
+import { encodeWord, listName } from './words.ts'
 
 /** Makes what a route needs to check a name and a password, without keeping the password. */
 export function createBasicAuth(username: string, password: string): BasicAuth {
@@ -10,29 +11,32 @@ function digestOf(header: string, salt: string): string {
   return createHmac('sha256', Buffer.from(salt, 'base64')).update(header).digest('hex').toUpperCase()
 }
 
-/** A text as one word of the configuration. */
-const quote = (text: string): string => `"${text.replace(/[\\"$]/g, '\\$&')}"`
+/** What the edge's configuration asks the rules of a route for: by position, from 1. */
+export const RULE_FIELDS = { body_limit: 1, timeout: 2, strip: 3, salt: 4, digest: 5, redirects: 6, headers: 7 } as const
+/** Which of its rules a route has, each written as `!` and its letter; no other field can have a `!`. */
+export const RULE_FLAGS = {
+  force_https: '!h', maintenance: '!m', aliases: '!a', allowed: '!i', basic_auth: '!b', body_limit: '!l', timeout: '!t', strip: '!s', redirects: '!r', headers: '!p',
+} as const
 
-/**
- * The rules of one route, as lines of its backend. Changing them is a seamless reload, for they are loaded, not set; what
- * changes often (servers, names, forcing HTTPS, maintenance) is not among them.
- */
-export function renderRules(route: Route | undefined): string[] {
-  if (!route) return []
-  const lines: string[] = []
-  if (route.allowed_addresses) lines.push(`  http-request return status 403 default-errorfiles unless { ${route.allowed_addresses.length > 0 ? `src ${route.allowed_addresses.join(' ')}` : 'always_false'} }`)
-  if (route.basic_auth) {
-    lines.push(`  http-request auth realm Restricted unless { req.hdr(authorization),hmac(sha256,${route.basic_auth.salt}),hex -m str ${route.basic_auth.digest} }`)
-    lines.push('  http-request del-header authorization')
+/** The rules of a route as one word, nothing for a route that has none. Setting it is a command that takes less than a millisecond. */
+export function renderRules(route: Route): string | undefined {
+  const [redirects, headers] = [redirectParts(route), headerParts(route)]
+  const strip = route.strip_path && route.path !== undefined && route.path !== '/' ? route.path : ''
+  const wanted: Record<keyof typeof RULE_FLAGS, unknown> = {
+    force_https: route.force_https, maintenance: route.maintenance, aliases: Object.keys(route.aliases ?? {}).length, allowed: route.allowed_addresses, basic_auth: route.basic_auth,
+    body_limit: route.body_limit_bytes !== undefined, timeout: route.request_timeout_ms, strip, redirects: redirects.length, headers: headers.length,
   }
-  if (route.body_limit_bytes !== undefined) {
-    lines.push('  http-request return status 411 content-type text/plain string "The size of the body must be stated." if { req.hdr(transfer-encoding) -m found }')
-    lines.push(`  http-request return status 413 default-errorfiles if { req.body_size gt ${route.body_limit_bytes} }`)
+  const flags = Object.entries(RULE_FLAGS).filter(([name]) => wanted[name as keyof typeof RULE_FLAGS]).map(([, flag]) => flag).join('')
+  if (flags === '') return undefined
+  const fields: Record<keyof typeof RULE_FIELDS, string | number> = {
+    body_limit: route.body_limit_bytes ?? '', timeout: route.request_timeout_ms ?? '', strip, salt: route.basic_auth?.salt ?? '', digest: route.basic_auth?.digest ?? '',
+    redirects: redirects.length > 0 ? listName(redirects) : '', headers: headers.length > 0 ? listName(headers) : '',
   }
-  if (route.request_timeout_ms !== undefined) lines.push(`  timeout server ${route.request_timeout_ms}ms`)
-  for (const [name, value] of Object.entries(route.response_headers ?? {})) {
-    const when = name.toLowerCase() === 'strict-transport-security' ? ' if { var(txn.proto) -m str https }' : ''
-    lines.push(`  http-response set-header ${name} ${quote(value.replaceAll('%', '%%'))}${when}`)
-  }
-  return lines
+  return [...Object.keys(RULE_FIELDS).map((name) => fields[name as keyof typeof RULE_FIELDS]), flags].join('|')
 }
+
+/** The redirects of a route, each as one word. */
+export const redirectParts = ({ redirects = [] }: Route): string[] => redirects.map(({ kind, from, to, status, keep_query }) => [kind, encodeWord(from), encodeWord(to), status, keep_query ? 1 : 0].join('|'))
+
+/** The headers that a route sets on answers, each as one word. */
+export const headerParts = ({ response_headers = {} }: Route): string[] => Object.entries(response_headers).map(([name, value]) => `${name}|${encodeWord(value)}`)

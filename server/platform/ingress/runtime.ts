@@ -1,7 +1,8 @@
 import type { MasterCli } from './master-cli.ts'
 import type { Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
-import { backendName, EDGE_ROOT, ROUTE_MAPS, serversOf } from './render.ts'
+import { backendName, ROUTE_MAPS } from './maps.ts'
+import { EDGE_ROOT, serversOf } from './render.ts'
 import { parseMap, parseServers, parseStatistics, type RunningServer } from './statistics.ts'
 
 /** What should run: the routes of some backends, and some entries of maps by `<path> <key>`; those without a value should not be there. */
@@ -19,8 +20,9 @@ export interface EdgeRuntime {
   activeConnections(address: string, port: number): Promise<number>
 }
 
-/** From so many on, asking for everything at once is cheaper than for each. */
+/** From so many backends or entries on, asking for everything at once is cheaper than for each. */
 const MANY = 100
+const MANY_ENTRIES = 3_000
 
 export function createEdgeRuntime(cli: MasterCli): EdgeRuntime {
   /** Where a worker has servers of an address, so that a deployment that waits for one does not make the edge list all again and again. */
@@ -40,15 +42,15 @@ export function createEdgeRuntime(cli: MasterCli): EdgeRuntime {
   }
 
   async function readEntries(target: RuntimeTarget): Promise<Map<string, string>> {
-    if (target.entries.size > MANY) return readMaps()
+    if (target.entries.size > MANY_ENTRIES) return readMaps()
     const known = new Map<string, string>()
     const wanted = [...target.entries.keys()]
     if (wanted.length === 0) return known
     const answers = (await cli.run(wanted.map((entry) => `get map ${EDGE_ROOT}/${entry}`))).split('\n').filter((line) => line.startsWith('type='))
     if (answers.length !== wanted.length) throw new IngressError('The edge gave an answer that cannot be read.')
     for (const [index, entry] of wanted.entries()) {
-      const value = /found=yes.* value="([^"]*)"/.exec(answers[index] ?? '')?.[1]
-      if (value !== undefined) known.set(entry, value)
+      const [, key, value] = /found=yes.* key="([^"]*)", value="([^"]*)"/.exec(answers[index] ?? '') ?? []
+      if (value !== undefined && entry.endsWith(` ${key}`)) known.set(entry, value)
     }
     return known
   }
@@ -90,13 +92,17 @@ function openServers(target: RuntimeTarget, running: RunningServer[]): string[] 
   }))
 }
 
+/** What a name leads to is there before the name leads to it, and goes after it. */
 function changeEntries(target: RuntimeTarget, known: ReadonlyMap<string, string>): string[] {
-  return [...target.entries].flatMap(([entry, wanted]) => {
+  const [puts, deletions]: [string[][], string[][]] = [ROUTE_MAPS.map(() => []), ROUTE_MAPS.map(() => [])]
+  for (const [entry, wanted] of target.entries) {
     const now = known.get(entry)
-    if (now === wanted) return []
-    if (wanted === undefined) return [`del map ${EDGE_ROOT}/${entry}`]
-    return [`${now === undefined ? 'add' : 'set'} map ${EDGE_ROOT}/${entry} ${wanted}`]
-  })
+    const rank = ROUTE_MAPS.findIndex((path) => entry.startsWith(`${path} `))
+    if (now === wanted) continue
+    if (wanted === undefined) deletions[rank]?.push(`del map ${EDGE_ROOT}/${entry}`)
+    else puts[rank]?.push(`${now === undefined ? 'add' : 'set'} map ${EDGE_ROOT}/${entry} ${wanted}`)
+  }
+  return [...puts.flat(), ...deletions.reverse().flat()]
 }
 
 /**

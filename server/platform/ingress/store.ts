@@ -3,7 +3,9 @@ import { CERTIFICATE_LIST, DEFAULT_CERTIFICATE, parseCertificateList, renderCert
 import { openEdgeFiles } from './files.ts'
 import type { Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
-import { CHALLENGES_MAP, mapEntries, parseShard, renderChallenges, renderIngress, renderMaps, renderShard, SHARD_SIZE, shardOf, shardPath, type EdgeSettings, type EdgeState } from './render.ts'
+import { CHALLENGES_MAP, hostEntries, ruleEntries, type MapEntry } from './maps.ts'
+import { placesOf } from './places.ts'
+import { collectEntries, parseShard, renderChallenges, renderIngress, renderMap, renderShard, SHARD_SIZE, shardOf, shardPath, type EdgeSettings, type EdgeState } from './render.ts'
 import type { RuntimeTarget } from './runtime.ts'
 import { createSelfSigned } from './self-signed.ts'
 import { createRouteTable, type RouteTable } from './table.ts'
@@ -15,6 +17,8 @@ export interface EdgeStore {
   stale: boolean
   /** What differs between these routes and the table, by backend; backends are assigned on the way. */
   differences(routes: Route[], pool_size: number): Map<number, Route | undefined>
+  /** What should run after these changes, and what should run without them: as much of it as they touch. */
+  targets(changes: ReadonlyMap<number, Route | undefined>): { after: RuntimeTarget; before: RuntimeTarget }
   /** Sets backends in the table and the files. */
   put(changes: ReadonlyMap<number, Route | undefined>, pool_size?: number): Promise<void>
   /** Asks the edge whether it would load these changes; throws an error that names the route when not. Nothing is changed. */
@@ -55,8 +59,9 @@ export async function openEdgeStore({ directory, settings, check }: {
   const obsolete = [...found.keys()].filter((path) => !texts.has(path) && path !== DEFAULT_CERTIFICATE && !certificates.has(path))
   await files.write(changed)
   await files.remove(obsolete)
+  const maps = collectEntries(table.routes)
 
-  /** The files that these changes touch, as they will be. */
+  /** The files of backends that these changes touch, as they will be. */
   function renderChanges(changes: ReadonlyMap<number, Route | undefined>, pool_size: number): Map<string, string> {
     const routes = new Map(table.routes)
     for (const [number, route] of changes) {
@@ -66,11 +71,21 @@ export async function openEdgeStore({ directory, settings, check }: {
     const shards = new Set([...changes.keys()].map(shardOf))
     const [smaller, larger] = [Math.min(pool_size, table.pool_size), Math.max(pool_size, table.pool_size)]
     for (let shard = shardOf(smaller + 1); shard * SHARD_SIZE < larger; shard++) shards.add(shard)
-    const result = new Map([...shards].map((shard) => [shardPath(shard), renderShard(shard, { pool_size, routes })]))
-    const entries = (route: Route | undefined, number: number) => JSON.stringify(route ? mapEntries(route, number) : [])
-    const named = [...changes].some(([number, route]) => entries(route, number) !== entries(table.routes.get(number), number))
-    if (named) for (const [path, text] of renderMaps(routes)) result.set(path, text)
-    return result
+    return new Map([...shards].map((shard) => [shardPath(shard), renderShard(shard, { pool_size, routes })]))
+  }
+
+  /** Changes the entries of maps; returns the maps that have become others, as files. */
+  function changeMaps(entries: Iterable<readonly [string, string | undefined]>): Map<string, string> {
+    const dirty = new Set<string>()
+    for (const [entry, value] of entries) {
+      const [path, key] = splitEntry(entry)
+      const map = maps.get(path)
+      if (!map || map.get(key) === value) continue
+      if (value === undefined) map.delete(key)
+      else map.set(key, value)
+      dirty.add(path)
+    }
+    return new Map([...dirty].map((path) => [path, renderMap(maps.get(path) ?? [])]))
   }
 
   return {
@@ -87,15 +102,27 @@ export async function openEdgeStore({ directory, settings, check }: {
       }
       return changes
     },
+    targets(changes) {
+      const entries = entriesAfter(table, changes)
+      const now = [...entries.keys()].map((entry) => {
+        const [path, key] = splitEntry(entry)
+        return [entry, maps.get(path)?.get(key)] as const
+      })
+      return {
+        after: { backends: changes, entries },
+        before: { backends: new Map([...changes.keys()].map((number) => [number, table.routes.get(number)])), entries: new Map(now) },
+      }
+    },
     async put(changes, pool_size = table.pool_size) {
-      await files.write(renderChanges(changes, pool_size))
+      const rendered = renderChanges(changes, pool_size)
+      for (const [path, text] of changeMaps(entriesAfter(table, changes))) rendered.set(path, text)
+      await files.write(rendered)
       table.pool_size = pool_size
       for (const number of changes.keys()) table.put(number, undefined)
       for (const [number, route] of changes) table.put(number, route)
     },
     async rehearse(changes, pool_size) {
-      const rendered = [...renderChanges(changes, pool_size)].filter(([path]) => path.startsWith('config/'))
-      const candidates = new Map(rendered.map(([path, text]) => [path.replace('config/', 'candidate/'), text]))
+      const candidates = new Map([...renderChanges(changes, pool_size)].map(([path, text]) => [path.replace('config/', 'candidate/'), text]))
       await files.write(candidates)
       const complaint = await check(['config/00-edge.cfg', ...candidates.keys()])
       await files.remove(candidates.keys())
@@ -105,7 +132,7 @@ export async function openEdgeStore({ directory, settings, check }: {
       const backends = new Map<number, Route | undefined>()
       const entries = new Map<string, string | undefined>(running_entries.map((entry) => [entry, undefined]))
       for (let number = 1; number <= table.pool_size; number++) backends.set(number, table.routes.get(number))
-      for (const [number, route] of table.routes) for (const { path, key, value } of mapEntries(route, number)) entries.set(`${path} ${key}`, value)
+      for (const [path, map] of maps) for (const [key, value] of map) entries.set(`${path} ${key}`, value)
       return { backends, entries }
     },
     get certificates() { return certificates },
@@ -124,6 +151,31 @@ export async function openEdgeStore({ directory, settings, check }: {
     },
     refusal: (complaint) => refusal(complaint, renderIngress(state())),
   }
+}
+
+const entryOf = ({ path, key }: MapEntry): string => `${path} ${key}`
+function splitEntry(entry: string): [path: string, key: string] {
+  const at = entry.indexOf(' ')
+  return [entry.slice(0, at), entry.slice(at + 1)]
+}
+
+/** Every entry that these changes touch, with its value after them. A name that several routes share is looked at as a whole. */
+function entriesAfter(table: RouteTable, changes: ReadonlyMap<number, Route | undefined>): Map<string, string | undefined> {
+  const entries = new Map<string, string | undefined>()
+  const added = new Map<string, [path: string, number: number][]>()
+  for (const [number, route] of changes) {
+    const known = table.routes.get(number)
+    for (const entry of known ? ruleEntries(known, number) : []) entries.set(entryOf(entry), undefined)
+    for (const [hostname] of known ? placesOf(known) : []) added.set(hostname, added.get(hostname) ?? [])
+    for (const [hostname, path] of route ? placesOf(route) : []) added.set(hostname, [...(added.get(hostname) ?? []), [path, number]])
+  }
+  for (const [number, route] of changes) for (const entry of route ? ruleEntries(route, number) : []) entries.set(entryOf(entry), entry.value)
+  for (const [hostname, places] of added) {
+    const now = table.backendsOf(hostname)
+    for (const entry of hostEntries(hostname, now)) entries.set(entryOf(entry), undefined)
+    for (const entry of hostEntries(hostname, new Map([...[...now].filter(([, number]) => !changes.has(number)), ...places]))) entries.set(entryOf(entry), entry.value)
+  }
+  return entries
 }
 
 function refusal(complaint: string, files: ReadonlyMap<string, string>): IngressError {

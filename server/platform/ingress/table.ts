@@ -1,4 +1,5 @@
 import type { Route } from './ingress.ts'
+import { placesOf } from './places.ts'
 import { SHARD_SIZE } from './render.ts'
 
 /** Which backend serves which route. Every look-up is one step, however many routes there are. */
@@ -6,10 +7,10 @@ export interface RouteTable {
   readonly routes: ReadonlyMap<number, Route>
   pool_size: number
   numberOf(route_id: string): number | undefined
-  /** The id of the route that has this host name. */
-  ownerOf(hostname: string): string | undefined
-  /** The number of the backend that serves this host name. */
-  backendOf(hostname: string): number | undefined
+  /** The id of the route that has this name at this path. */
+  ownerOf(hostname: string, path: string): string | undefined
+  /** The backends that serve a name, by path. */
+  backendsOf(hostname: string): ReadonlyMap<string, number>
   /** Sets what a backend serves; nothing frees it. */
   put(number: number, route: Route | undefined): void
   /** A backend that serves nothing, the one that has been free for longest first: the last requests of its former route are then gone. */
@@ -29,7 +30,7 @@ export function poolSizeFor(needed: number, current: number): number {
 export function createRouteTable(initial: ReadonlyMap<number, Route>, pool_size: number): RouteTable {
   const routes = new Map<number, Route>()
   const numbers = new Map<string, number>()
-  const hosts = new Map<string, number>()
+  const hosts = new Map<string, Map<string, number>>()
   const free = new Set<number>()
   let size = 0
 
@@ -42,13 +43,17 @@ export function createRouteTable(initial: ReadonlyMap<number, Route>, pool_size:
       size = wanted
     },
     numberOf: (route_id) => numbers.get(route_id),
-    ownerOf: (hostname) => routes.get(hosts.get(hostname) ?? 0)?.id,
-    backendOf: (hostname) => hosts.get(hostname),
+    ownerOf: (hostname, path) => routes.get(hosts.get(hostname)?.get(path) ?? 0)?.id,
+    backendsOf: (hostname) => hosts.get(hostname) ?? new Map(),
     put(number, route) {
       const known = routes.get(number)
       if (known) {
         numbers.delete(known.id)
-        for (const hostname of known.hostnames) if (hosts.get(hostname) === number) hosts.delete(hostname)
+        for (const [hostname, path] of placesOf(known)) {
+          const places = hosts.get(hostname)
+          if (places?.get(path) === number) places.delete(path)
+          if (places?.size === 0) hosts.delete(hostname)
+        }
       }
       if (!route) {
         routes.delete(number)
@@ -58,7 +63,7 @@ export function createRouteTable(initial: ReadonlyMap<number, Route>, pool_size:
       free.delete(number)
       routes.set(number, route)
       numbers.set(route.id, number)
-      for (const hostname of route.hostnames) hosts.set(hostname, number)
+      for (const [hostname, path] of placesOf(route)) hosts.set(hostname, (hosts.get(hostname) ?? new Map<string, number>()).set(path, number))
     },
     takeFree: () => free.values().next().value,
     free: () => free.size,

@@ -1,6 +1,6 @@
 import type { MasterCli } from './master-cli.ts'
 import type { Route, RouteTraffic } from './ingress.ts'
-import { backendName } from './render.ts'
+import { backendName } from './maps.ts'
 import { parseStatistics } from './statistics.ts'
 
 type Counters = Pick<RouteTraffic, 'requests' | 'errors_5xx' | 'bytes_in' | 'bytes_out'>

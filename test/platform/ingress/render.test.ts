@@ -4,7 +4,8 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { blame } from '#server/platform/ingress/blame'
 import type { Route } from '#server/platform/ingress/ingress'
-import { backendName, parseShard, renderIngress, renderShard, SHARD_SIZE, shardOf, shardPath, type EdgeSettings } from '#server/platform/ingress/render'
+import { backendName } from '#server/platform/ingress/maps'
+import { parseShard, renderIngress, renderShard, SHARD_SIZE, shardOf, shardPath, type EdgeSettings } from '#server/platform/ingress/render'
 
 /** `show` lists the files that the case is about; the expected part has each below its path. */
 interface Case { show: string[]; pool_size?: number; settings?: Partial<EdgeSettings>; routes?: Record<string, Route> }

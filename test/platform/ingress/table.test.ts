@@ -7,11 +7,11 @@ const route = (id: string, ...hostnames: string[]): Route => ({ id, hostnames, s
 
 test('names and routes are found, and are gone with the route', () => {
   const table = createRouteTable(new Map([[3, route('app', 'a.test', 'b.test')]]), 4)
-  expect([table.numberOf('app'), table.ownerOf('b.test'), table.backendOf('a.test'), table.free()]).toEqual([3, 'app', 3, 3])
+  expect([table.numberOf('app'), table.ownerOf('b.test', '/'), table.ownerOf('b.test', '/other'), table.backendsOf('a.test').get('/'), table.free()]).toEqual([3, 'app', undefined, 3, 3])
   table.put(3, route('app', 'a.test'))
-  expect([table.ownerOf('b.test'), table.free()]).toEqual([undefined, 3])
+  expect([table.ownerOf('b.test', '/'), table.free()]).toEqual([undefined, 3])
   table.put(3, undefined)
-  expect([table.numberOf('app'), table.ownerOf('a.test'), table.free()]).toEqual([undefined, undefined, 4])
+  expect([table.numberOf('app'), table.ownerOf('a.test', '/'), table.free()]).toEqual([undefined, undefined, 4])
 })
 
 test('a freed backend is used again last, so that its former requests are gone by then', () => {

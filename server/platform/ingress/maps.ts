@@ -1,0 +1,57 @@
+import { networkKeys } from './networks.ts'
+import type { Route } from './ingress.ts'
+import { headerParts, redirectParts, renderRules } from './rules.ts'
+import { partKey } from './words.ts'
+
+/** Names that lead to one route for every path, or to `BY_PATH`. */
+export const HOSTS_MAP = 'maps/hosts.map'
+export const WILDCARDS_MAP = 'maps/wildcards.map'
+/** Names and paths of the names that several routes share. */
+export const PATHS_MAP = 'maps/paths.map'
+/** The rules of a route, by its backend; a route without rules has no entry and costs no more than this look-up. */
+export const RULES_MAP = 'maps/rules.map'
+export const ALIASES_MAP = 'maps/aliases.map'
+export const ALLOWED_MAP = 'maps/allowed.map'
+/** Redirects and headers of routes, one by one: an entry must fit into one command. */
+export const PARTS_MAP = 'maps/parts.map'
+/** Backend to app: a line of the log names its app by what held when the request came, for backends are used again. */
+export const APPS_MAP = 'maps/apps.map'
+export const CHALLENGES_MAP = 'maps/challenges.map'
+/**
+ * In the order in which entries come into being, so that a name leads to a route only when all its rules are there. They go
+ * in the opposite order.
+ */
+export const ROUTE_MAPS = [PARTS_MAP, ALLOWED_MAP, ALIASES_MAP, APPS_MAP, RULES_MAP, PATHS_MAP, WILDCARDS_MAP, HOSTS_MAP] as const
+
+/** Stands in place of a backend for a name whose paths lead to several routes. */
+export const BY_PATH = 'by-path'
+
+/** The name of a backend: a number, because a backend outlives the route that it serves. */
+export const backendName = (number: number): string => `b${String(number).padStart(5, '0')}`
+
+/** An entry of a map that the edge looks things up in. */
+export interface MapEntry { path: string; key: string; value: string }
+
+/** What is looked up by a route's backend. */
+export function ruleEntries(route: Route, number: number): MapEntry[] {
+  const backend = backendName(number)
+  const rules = renderRules(route)
+  const entries: MapEntry[] = rules === undefined ? [] : [{ path: RULES_MAP, key: backend, value: rules }]
+  if (route.app_id !== undefined) entries.push({ path: APPS_MAP, key: backend, value: route.app_id })
+  for (const [alias, target] of Object.entries(route.aliases ?? {})) entries.push({ path: ALIASES_MAP, key: `${backend}/${alias}`, value: target })
+  for (const network of route.allowed_addresses ?? []) for (const key of networkKeys(network)) entries.push({ path: ALLOWED_MAP, key: `${backend}/${key}`, value: 'yes' })
+  for (const parts of [redirectParts(route), headerParts(route)]) parts.forEach((value, index) => entries.push({ path: PARTS_MAP, key: partKey(backend, parts, index), value }))
+  return entries
+}
+
+/** What is looked up by a host name. @param places The backends by the paths that they serve. */
+export function hostEntries(hostname: string, places: ReadonlyMap<string, number>): MapEntry[] {
+  const [path, key] = hostname.startsWith('*.') ? [WILDCARDS_MAP, hostname.slice(2)] : [HOSTS_MAP, hostname]
+  const whole = places.get('/')
+  if (places.size === 0) return []
+  if (places.size === 1 && whole !== undefined) return [{ path, key, value: backendName(whole) }]
+  return [
+    { path, key, value: BY_PATH },
+    ...[...places].map(([place, number]) => ({ path: PATHS_MAP, key: `${hostname}${place === '/' ? '' : place}/`, value: backendName(number) })),
+  ]
+}
