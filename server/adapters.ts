@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { directories } from '#server/directories'
 import type { Db } from '#server/kernel/db'
+import { createDnsResolver } from '#server/platform/dns/resolver'
 import { createConnection } from '#server/platform/engine/connection'
 import { createDockerEngine } from '#server/platform/engine/docker'
 import { createGit } from '#server/platform/git/cli'
@@ -26,5 +27,5 @@ export async function createAdapters({ config, db, log }: Kernel): Promise<Adapt
     engine: createConnection(config.docker_host), data_directory: paths.ingress, http_port: config.http_port, https_port: config.https_port,
     trusted_proxies: config.trusted_proxies, log: log.child({ part: 'edge' }),
   })
-  return { engine, git, ingress }
+  return { engine, git, ingress, dns: createDnsResolver() }
 }

@@ -7,6 +7,9 @@ function publicAddress(): string | undefined {
   return Object.values(networkInterfaces()).flat().find((found) => found && found.family === 'IPv4' && !found.internal && isPublicAddress(found.address))?.address
 }
 
+/** Every address of this host that others may use, without those of the link and of the machine itself. */
+const ownAddresses = (): string[] => Object.values(networkInterfaces()).flat().flatMap((found) => (found && !found.internal && !/^(fe80:|169\.254\.)/i.test(found.address) ? [found.address] : []))
+
 /** Names under which this installation and its apps are reached. Source: api.md "Domains". */
 export function createAddresses(config: Config, setting: () => { base_domain: string | null; dashboard_domain: string | null }) {
   const address = publicAddress()
@@ -19,6 +22,12 @@ export function createAddresses(config: Config, setting: () => { base_domain: st
     /** Settings, else the environment, else `<public address>.sslip.io`, else `localhost`. */
     base_domain: () => setting().base_domain ?? config.base_domain ?? (address ? `${address}.sslip.io` : 'localhost'),
     chosen_url,
+    /** Where names of this installation should lead: what is public of this host, else, on a private network, all it has. */
+    of_server(): string[] {
+      const own = ownAddresses()
+      const reachable = own.filter(isPublicAddress)
+      return reachable.length > 0 ? reachable : own
+    },
     public_url: () => chosen_url() ?? `http://${address ?? 'localhost'}:${config.port}`,
   }
 }

@@ -4,7 +4,7 @@ import { type Addresses, createAddresses } from '#server/addresses'
 import { type Apps, createApps } from '#server/apps/service'
 import { type Audit, createAudit } from '#server/audit/service'
 import { createDetection, type Detection } from '#server/builds/service'
-import { createDeployPorts, createSourceChecks, detectFolder } from '#server/composition'
+import { createDeployPorts, createDomainSurroundings, createSourceChecks, detectFolder } from '#server/composition'
 import { createCredentials, type CredentialServices } from '#server/credentials'
 import { desiredState } from '#server/deployments/desired'
 import { lifecycleJobs, type LifecyclePayload } from '#server/deployments/lifecycle'
@@ -30,6 +30,7 @@ import type { Log } from '#server/kernel/log'
 import { finishRotation, type Secrets } from '#server/kernel/secrets'
 import { DNS_PROVIDERS } from '#server/platform/dns-providers/providers'
 import type { DnsProviderDescriptor } from '#server/platform/dns-providers/provider'
+import type { Dns } from '#server/platform/dns/dns'
 import type { Engine } from '#server/platform/engine/engine'
 import type { Git } from '#server/platform/git/git'
 import type { Ingress } from '#server/platform/ingress/ingress'
@@ -48,7 +49,7 @@ import { createSystem, type System } from '#server/system/service'
 export interface Kernel { config: Config; db: Db; clock: Clock; log: Log; secrets: Secrets }
 
 /** The outside world; real ones are chosen in `plugins/boot.ts`, fake ones in tests. */
-export interface Adapters { engine: Engine; git: Git; ingress: Ingress; /** Stands in for the mail server of the settings. */ mail?: Mail; /** Default: those that exist. */ dns_providers?: readonly DnsProviderDescriptor[] }
+export interface Adapters { engine: Engine; git: Git; ingress: Ingress; dns: Dns; /** Stands in for the mail server of the settings. */ mail?: Mail; /** Default: those that exist. */ dns_providers?: readonly DnsProviderDescriptor[] }
 
 /** The composed product: what routes, the WebSocket and tasks call. */
 export interface Services extends HttpPorts {
@@ -141,7 +142,17 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const projects = createProjects({ db, clock, audit, events, people: () => identity.people, resources: () => resources })
   const identity: Identity = createIdentity({ config, db, clock, log, secrets, audit, projects, mail: adapters.mail ?? mail, public_url: addresses.public_url, chosen_url: addresses.chosen_url, settings: settings.server })
   const resources = projectTables(db)
-  const domains = createDomains({ db, clock, base_domain: addresses.base_domain, http_port: config.http_port })
+  const domains: Domains = createDomains({
+    db, clock, log, events, audit, dns: adapters.dns, http_port: config.http_port, https_port: config.https_port,
+    ports: {
+      ...createDomainSurroundings(addresses, settings),
+      app: (id) => apps.find(id),
+      refreshRoutes: (app_id) => deployments.shop.routing.refreshSoon(app_id),
+      redirects: () => [],
+      certify: () => undefined,
+      isSecured: () => false,
+    },
+  })
   const deploymentLogs = createDeploymentLogs(paths.logs, clock)
   const releases = createReleases(db, secrets, () => settings.server().releases_kept)
   const repository = createDeploymentRepository(db)
@@ -154,7 +165,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     apps: (project_id) => apps.repository.all().filter((app) => project_id === undefined || app.project_id === project_id),
   })
   const ports = createDeployPorts({ apps: () => apps, domains, gitCredential: credentials.gitCredentialFor, registryAuth: credentials.registryAuthFor, registryAuths: credentials.registryAuthsFor })
-  const deployments = createDeployments({
+  const deployments: Deployments = createDeployments({
     db, events, jobs, audit,
     shop: { engine, git, ingress, clock, log, logs: deploymentLogs, deployments: repository, releases, ports, defaults: defaultsOf(settings.server), work_directory: paths.work, uploads_directory: paths.uploads },
     ports: {
@@ -179,7 +190,10 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     },
   })
   for (const job of lifecycleJobs(deployments.shop, {
-    removeApp: apps.remove,
+    removeApp(id) {
+      domains.releaseAll(id)
+      apps.remove(id)
+    },
     appEvent: (id, event, payload) => void apps.transition(id, event, payload),
     note: (id, type, payload) => noteOf(id, type, payload),
   })) jobs.define(job)
@@ -200,7 +214,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const { ssh_keys, git_credentials, registries } = credentials
   const search = createSearch({ resources: () => resources, others: [projects.search] })
   const locators: Record<string, (id: string) => string | undefined> = {
-    app: apps.projectOf, deployment: deployments.projectOf, project: projects.projectOf, ssh_key: ssh_keys.projectOf, git_credential: git_credentials.projectOf,
+    app: apps.projectOf, deployment: deployments.projectOf, project: projects.projectOf, ssh_key: ssh_keys.projectOf, git_credential: git_credentials.projectOf, domain: domains.projectOf,
   }
   const rotation = createKeyRotation({ db, jobs, log, secrets, columns: SEALED_COLUMNS, finish: () => finishRotation(join(paths.keys, 'secret.key')) })
   const idempotency = createIdempotency(db, clock, secrets)

@@ -1,39 +1,95 @@
 import type { Db } from '#server/kernel/db'
 import { type Page, selectPage } from '#server/kernel/page'
-import type { DomainStatus } from './schema.ts'
+import type { Domain, DomainStatus } from './schema.ts'
 
-/** A row of `domains`. */
+/** A row of `domains`; JSON columns are read by `rulesOf` and `findingOf`. */
 export interface DomainRow {
   id: string
   app_id: string
   project_id: string
   hostname: string
-  kind: 'automatic' | 'custom'
+  counterpart: string | null
+  kind: Domain['kind']
   status: DomainStatus
   path: string
+  strip_path: number
   port: number | null
-  ssl_mode: 'off' | 'acme' | 'custom' | 'self_signed' | 'external'
+  ssl_mode: Domain['ssl_mode']
+  force_https: number
+  www: Domain['www']
+  maintenance: number
+  headers: string
+  hsts: string | null
+  ip_allow: string
+  error_pages: string
+  basic_auth: string | null
+  body_limit_bytes: number | null
+  request_timeout_seconds: number | null
+  token: string
+  finding: string | null
+  checks: number
+  checked_at: string | null
+  next_check_at: string | null
+  verified_at: string | null
   created_at: string
   updated_at: string
 }
+
+/** Columns that change after a domain was added; keys of an update come from this list only. */
+const CHANGEABLE = [
+  'counterpart', 'path', 'strip_path', 'port', 'ssl_mode', 'force_https', 'www', 'maintenance', 'headers', 'hsts', 'ip_allow', 'error_pages', 'basic_auth', 'body_limit_bytes',
+  'request_timeout_seconds', 'finding', 'checks', 'checked_at', 'next_check_at', 'verified_at',
+] as const
+export type DomainColumns = Partial<Pick<DomainRow, (typeof CHANGEABLE)[number]>>
+
+/** The name without its wildcard. */
+const bare = (column: string) => `CASE WHEN substr(${column}, 1, 2) = '*.' THEN substr(${column}, 3) ELSE ${column} END`
+const PROVEN = `status IN ('verified', 'active')`
+const COLUMNS = ['id', 'app_id', 'project_id', 'hostname', 'kind', 'status', 'token', ...CHANGEABLE, 'created_at', 'updated_at']
 
 /** SQL of domains and nothing else. */
 export function createDomainRepository(db: Db) {
   return {
     page: (project_ids: readonly string[] | undefined, filter: { app_id?: string; status?: string }, limit: number, offset: number): Page<DomainRow> =>
       selectPage<DomainRow>(db, { table: 'domains', project_ids, equals: filter, limit, offset, uncounted: true }),
+    find: (id: string) => db.sql('SELECT * FROM domains WHERE id = ?').get(id) as DomainRow | undefined,
+    projectOf: (id: string) => db.sql('SELECT project_id FROM domains WHERE id = ?').pluck().get(id) as string | undefined,
     ofApp: (app_id: string) => db.sql('SELECT * FROM domains WHERE app_id = ? ORDER BY rowid').all(app_id) as DomainRow[],
-    insert: (row: DomainRow) => db.sql(
-      `INSERT INTO domains (id, app_id, project_id, hostname, kind, status, path, port, ssl_mode, created_at, updated_at)
-       VALUES (@id, @app_id, @project_id, @hostname, @kind, @status, @path, @port, @ssl_mode, @created_at, @updated_at)`).run(row),
+    ofProject: (project_id: string) => db.sql('SELECT * FROM domains WHERE project_id = ? ORDER BY rowid').all(project_id) as DomainRow[],
+    insert: (row: DomainRow) => db.sql(`INSERT INTO domains (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map((name) => `@${name}`).join(', ')})`).run(row),
+    update(id: string, change: DomainColumns, at: string) {
+      const keys = CHANGEABLE.filter((key) => change[key] !== undefined)
+      db.sql(`UPDATE domains SET ${[...keys.map((key) => `${key} = @${key}`), 'updated_at = @at'].join(', ')} WHERE id = @id`).run({ ...change, id, at })
+    },
+    delete: (id: string) => db.sql('DELETE FROM domains WHERE id = ?').run(id),
+    /** Domains that claim one of these names, whatever their path. */
+    claiming: (names: readonly string[]) => db.sql(
+      `SELECT * FROM domains WHERE status <> 'failed' AND (hostname IN (SELECT value FROM json_each(@names)) OR counterpart IN (SELECT value FROM json_each(@names)))`).all({ names: JSON.stringify(names) }) as DomainRow[],
+    /** Whether another project has proven a name above or below this one. */
+    hasRelative: (name: string, project_id: string): boolean => db.sql(
+      `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domains WHERE ${PROVEN} AND kind <> 'automatic' AND project_id <> @project_id)
+       WHERE bare = @name OR substr(bare, -length(@name) - 1) = '.' || @name OR substr(@name, -length(bare) - 1) = '.' || bare LIMIT 1`).get({ name, project_id }) !== undefined,
+    /** The same for names that another project has given up lately. */
+    isCoolingDown: (name: string, project_id: string, now: string): boolean => db.sql(
+      `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domain_cooldowns WHERE until > @now AND project_id <> @project_id)
+       WHERE bare = @name OR substr(bare, -length(@name) - 1) = '.' || @name OR substr(@name, -length(bare) - 1) = '.' || bare LIMIT 1`).get({ name, project_id, now }) !== undefined,
+    coolDown: (hostname: string, project_id: string, until: string) => db.sql('INSERT INTO domain_cooldowns VALUES (@hostname, @project_id, @until) ON CONFLICT (hostname) DO UPDATE SET project_id = @project_id, until = @until').run({ hostname, project_id, until }),
+    pruneCoolDowns: (now: string) => db.sql('DELETE FROM domain_cooldowns WHERE until <= ?').run(now).changes,
+    due: (now: string, limit: number) => db.sql('SELECT id FROM domains WHERE next_check_at <= ? ORDER BY next_check_at LIMIT ?').pluck().all(now, limit) as string[],
     /** Gives the app's automatic domain another name; false when the name is taken. */
     renameAutomatic: (app_id: string, hostname: string, at: string): boolean =>
       db.sql(`UPDATE OR IGNORE domains SET hostname = ?, updated_at = ? WHERE app_id = ? AND kind = 'automatic' AND hostname <> ?`).run(hostname, at, app_id, hostname).changes === 1,
-    automaticOf: (app_id: string) => db.sql(`SELECT hostname FROM domains WHERE app_id = ? AND kind = 'automatic'`).pluck().get(app_id) as string | undefined,
+    automaticOf: (app_id: string) => db.sql(`SELECT * FROM domains WHERE app_id = ? AND kind = 'automatic'`).get(app_id) as DomainRow | undefined,
     automatic: () => db.sql(`SELECT d.app_id, a.name FROM domains d JOIN apps a ON a.id = d.app_id WHERE d.kind = 'automatic'`).all() as { app_id: string; name: string }[],
-    /** Compare-and-set of several at once; the ids that changed. */
+    /** The domain that proves a name: its own, its pair's, or a wildcard one label above. */
+    provenFor: (hostname: string) => db.sql(
+      `SELECT * FROM domains WHERE ${PROVEN} AND (hostname IN (@hostname, @wildcard) OR counterpart = @hostname) ORDER BY hostname = @wildcard, length(path) LIMIT 1`)
+      .get({ hostname, wildcard: hostname.replace(/^[^.]*/, '*') }) as DomainRow | undefined,
+    /** Compare-and-set; false when the status has changed meanwhile. */
+    setStatus: (id: string, from: DomainStatus, to: DomainStatus, at: string): boolean => db.sql('UPDATE domains SET status = ?, updated_at = ? WHERE id = ? AND status = ?').run(to, at, id, from).changes === 1,
+    /** Compare-and-set of several at once; the rows that changed. */
     setStatuses: (ids: readonly string[], from: DomainStatus, to: DomainStatus, at: string) =>
-      db.sql('UPDATE domains SET status = ?, updated_at = ? WHERE status = ? AND id IN (SELECT value FROM json_each(?)) RETURNING id').pluck().all(to, at, from, JSON.stringify(ids)) as string[],
+      db.sql('UPDATE domains SET status = ?, updated_at = ? WHERE status = ? AND id IN (SELECT value FROM json_each(?)) RETURNING *').all(to, at, from, JSON.stringify(ids)) as DomainRow[],
   }
 }
 export type DomainRepository = ReturnType<typeof createDomainRepository>

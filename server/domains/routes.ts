@@ -1,17 +1,59 @@
-import type { Route } from '#server/platform/ingress/ingress'
+import type { Route, RouteRedirect } from '#server/platform/ingress/ingress'
 import type { DomainRow } from './repository.ts'
+import { type BasicAuthDigest, hstsText, jsonOf } from './view.ts'
+
+/** What else the routes of an app need to know. */
+export interface RouteParts {
+  /** Addresses of the instances; none: the app does not run. */
+  addresses: readonly string[]
+  /** Port on which the app serves. */
+  port: number
+  /** Enabled rules of a domain, in the order in which they are tried. */
+  redirects(domain_id: string): RouteRedirect[]
+  /** Whether the edge has a certificate for a name, so that HTTPS can be insisted on. */
+  isSecured(hostname: string): boolean
+}
+
+/** The name that is served and the one that is sent there, for a domain with a rule about `www`. */
+function namesOf({ hostname, counterpart, www }: DomainRow): { served: string; alias?: string } {
+  if (!counterpart || www === 'keep') return { served: hostname }
+  const [with_www, without] = hostname.startsWith('www.') ? [hostname, counterpart] : [counterpart, hostname]
+  return www === 'to_www' ? { served: with_www, alias: without } : { served: without, alias: with_www }
+}
+
+/** Insisting on HTTPS before there is a certificate would show every visitor a warning. */
+const insists = (row: DomainRow, served: string, isSecured: RouteParts['isSecured']) =>
+  row.force_https === 1 && row.ssl_mode !== 'off' && (row.ssl_mode === 'external' || isSecured(served))
+
+function routeOf(row: DomainRow, { addresses, port, redirects, isSecured }: RouteParts): Route {
+  const { served, alias } = namesOf(row)
+  const rules = redirects(row.id)
+  const allowed = jsonOf<string[]>(row.ip_allow)
+  const pages = jsonOf<Record<string, string>>(row.error_pages)
+  const headers = { ...jsonOf<Record<string, string>>(row.headers), ...(row.hsts ? { 'Strict-Transport-Security': hstsText(row.hsts) } : {}) }
+  const auth = row.basic_auth ? jsonOf<BasicAuthDigest>(row.basic_auth) : undefined
+  return {
+    id: row.id,
+    app_id: row.app_id,
+    hostnames: [served],
+    ...(row.path === '/' ? {} : { path: row.path, ...(row.strip_path ? { strip_path: true } : {}) }),
+    ...(alias ? { aliases: { [alias]: served } } : {}),
+    ...(rules.length > 0 ? { redirects: rules } : {}),
+    servers: addresses.map((address) => ({ address, port: row.port ?? port })),
+    ...(insists(row, served, isSecured) ? { force_https: true } : {}),
+    ...(row.maintenance ? { maintenance: true } : {}),
+    ...(allowed.length > 0 ? { allowed_addresses: allowed } : {}),
+    ...(auth ? { basic_auth: { salt: auth.salt, digest: auth.digest } } : {}),
+    ...(Object.keys(headers).length > 0 ? { response_headers: headers } : {}),
+    ...(Object.keys(pages).length > 0 ? { error_pages: pages } : {}),
+    ...(row.body_limit_bytes === null ? {} : { body_limit_bytes: row.body_limit_bytes }),
+    ...(row.request_timeout_seconds === null ? {} : { request_timeout_ms: row.request_timeout_seconds * 1000 }),
+  }
+}
 
 /**
  * The routes of an app: one for each of its domains, all to the same instances; a domain may name another port of them. A
- * domain that nobody has proven to own is no route.
- * @param addresses of the instances; none: the app does not run.
- * @param port on which the app serves.
+ * domain that nobody has proven to own is no route. Pure.
  */
-export const routesOf = (domains: readonly DomainRow[], addresses: readonly string[], port: number): Route[] =>
-  domains.filter(({ status }) => status === 'active' || status === 'verified').map((domain) => ({
-    id: domain.id,
-    app_id: domain.app_id,
-    hostnames: [domain.hostname],
-    ...(domain.path === '/' ? {} : { path: domain.path }),
-    servers: addresses.map((address) => ({ address, port: domain.port ?? port })),
-  }))
+export const routesOf = (domains: readonly DomainRow[], parts: RouteParts): Route[] =>
+  domains.filter(({ status }) => status === 'active' || status === 'verified').map((row) => routeOf(row, parts))

@@ -1,45 +1,175 @@
+import { randomBytes } from 'node:crypto'
 import { type Actor, visibleProjects } from '#server/kernel/access'
+import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
+import { conflict, invalid, notFound } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
+import type { Log } from '#server/kernel/log'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
-import { createDomainRepository } from './repository.ts'
+import type { Dns } from '#server/platform/dns/dns'
+import type { RouteRedirect } from '#server/platform/ingress/ingress'
+import { createAutomaticDomains } from './automatic.ts'
+import { createDomainChecks } from './checks.ts'
+import { type ReservedNames, reservedReason } from './hostname.ts'
+import { createOwnership } from './ownership.ts'
+import { createDomainRepository, type DomainRow } from './repository.ts'
 import { routesOf } from './routes.ts'
+import type { Domain, DomainChange, NewDomain } from './schema.ts'
+import type { Expected } from './verification.ts'
+import { auditedOf, columnsOf, type DomainSurroundings, viewOf } from './view.ts'
 
-export interface DomainOptions {
-  db: Db
-  clock: Clock
-  /** Domain below which apps get their names. */
-  base_domain(): string
-  /** Port of the edge for HTTP; 80 is left out of addresses. */
-  http_port: number
+/** What domains need of others; handed in at composition. */
+export interface DomainPorts {
+  app(id: string): { id: string; name: string; project_id: string; status: string } | undefined
+  /** Applies an app's domains to the edge, now or as soon as it can be reached. Called after the commit. */
+  refreshRoutes(app_id: string): void
+  /** Hears of a proven domain whose mode asks for a certificate, and of one that does no more. Called after the commit. */
+  certify(domain: Domain): void
+  /** Whether the edge has a certificate for a name. */
+  isSecured(hostname: string): boolean
+  redirects(domain_id: string): RouteRedirect[]
+  reserved(): ReservedNames
+  /** Where names should lead. */
+  expected(): Expected
+  /** Resolvers to ask; empty means the system's. */
+  resolvers(): readonly string[]
 }
-interface NamedApp { id: string; name: string; project_id: string }
+export interface DomainOptions { db: Db; clock: Clock; log: Log; events: Events; audit: AuditTrail; dns: Dns; ports: DomainPorts; /** Ports of the edge, for addresses. */ http_port: number; https_port: number }
 
-export function createDomains({ db, clock, base_domain, http_port }: DomainOptions) {
+export function createDomains(options: DomainOptions) {
+  const { db, clock, events, audit, ports, http_port, https_port } = options
   const repository = createDomainRepository(db)
-  const urlOf = (hostname: string) => `http://${hostname}${http_port === 80 ? '' : `:${http_port}`}`
-  const nameOf = (name: string) => `${name}.${base_domain()}`
+  const ownership = createOwnership(repository, clock)
+  const surroundings: DomainSurroundings = {
+    expected: ports.expected, isSecured: ports.isSecured,
+    urlOf: (hostname, secure) => (secure ? `https://${hostname}${https_port === 443 ? '' : `:${https_port}`}` : `http://${hostname}${http_port === 80 ? '' : `:${http_port}`}`),
+  }
+  const view = (row: DomainRow) => viewOf(row, surroundings)
+  const get = (id: string): DomainRow => repository.find(id) ?? (() => { throw notFound('domain') })()
+  const note = (row: DomainRow, type: string, payload: Record<string, unknown> = {}, actor?: Actor) => events.append({
+    type: `domain.${type}`, project_id: row.project_id, app_id: row.app_id, actor_id: actor?.user_id || null, payload: { domain_id: row.id, app_id: row.app_id, hostname: row.hostname, status: row.status, ...payload },
+  })
+  const isProven = (row: DomainRow) => row.status === 'verified' || row.status === 'active'
+  const published = (row: DomainRow) => db.afterCommit(() => {
+    ports.refreshRoutes(row.app_id)
+    const now = repository.find(row.id)
+    if (now && isProven(now)) ports.certify(view(now))
+  })
+  const checks = createDomainChecks({ ...options, repository, ownership, note, published })
+  const automatic = createAutomaticDomains({ db, clock, repository, base_domain: () => ports.reserved().base_domain })
+
+  /** Rules that need others to make sense. */
+  const checkRules = (row: DomainRow) => {
+    if (row.www !== 'keep' && row.kind !== 'custom') throw invalid('www', row.kind === 'wildcard' ? 'does not go with a wildcard. Add the two names themselves.' : 'does not go with the automatic name. Add a domain of your own.')
+    if (row.www !== 'keep' && row.path !== '/') throw invalid('www', 'is about whole names, so it goes with the path / only.')
+    if (row.kind === 'automatic' && row.path !== '/') throw invalid('path', 'must stay / for the automatic name. Add a domain of your own.')
+    if (row.strip_path && row.path === '/') throw invalid('strip_path', 'needs a path to take off.')
+    if (JSON.parse(row.headers) && row.hsts && Object.keys(JSON.parse(row.headers) as object).some((name) => name.toLowerCase() === 'strict-transport-security')) throw invalid('hsts', 'and a header Strict-Transport-Security cannot both be set.')
+  }
+  const requireUsable = (app_id: string) => {
+    const app = ports.app(app_id) ?? (() => { throw notFound('app') })()
+    if (app.status === 'deleting') throw conflict('Cannot change the domains of an app while it is being deleted.')
+    return app
+  }
+
   return {
+    checks,
+    addAutomatic: automatic.addAutomatic,
+    renameAutomatic: automatic.renameAutomatic,
+    rebase: automatic.rebase,
+    automaticOf(app_id: string): { hostname: string; url: string } {
+      const row = repository.automaticOf(app_id)
+      return row ? { hostname: row.hostname, url: view(row).url } : { hostname: '', url: '' }
+    },
+    projectOf: repository.projectOf,
+    find: repository.find,
     list(actor: Actor, filter: { app_id?: string; status?: string }, paging: Paging) {
       const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))
-      return paged({ total, rows: rows.map((row) => ({ ...row, url: urlOf(row.hostname) })) }, paging)
+      return paged({ total, rows: rows.map(view) }, paging)
     },
-    addAutomatic(app: NamedApp) {
-      const at = clock.iso()
-      repository.insert({ id: newId('dom'), app_id: app.id, project_id: app.project_id, hostname: nameOf(app.name), kind: 'automatic', status: 'active', path: '/', port: null, ssl_mode: 'off', created_at: at, updated_at: at })
+    get: (id: string): Domain => view(get(id)),
+    /** Adds a name to an app; it is looked up at once in the background and serves as soon as DNS proves it. */
+    add(actor: Actor, { app_id, hostname, ssl_mode, ...rules }: NewDomain): Domain {
+      const refused = reservedReason(hostname, ports.reserved())
+      if (refused !== undefined) throw invalid('hostname', refused)
+      return db.tx(() => {
+        const app = requireUsable(app_id)
+        const at = clock.iso()
+        const row: DomainRow = {
+          ...automatic.blank, id: newId('dom'), app_id, project_id: app.project_id, hostname, kind: hostname.startsWith('*.') ? 'wildcard' : 'custom', status: 'pending',
+          // No public authority certifies a name with an underscore.
+          ssl_mode: ssl_mode ?? (hostname.includes('_') ? 'off' : 'acme'), token: randomBytes(20).toString('hex'), next_check_at: at, created_at: at, updated_at: at,
+          ...withoutUndefined(columnsOf(hostname, rules)),
+        }
+        checkRules(row)
+        ownership.require(row)
+        repository.insert(row)
+        note(row, 'created', {}, actor)
+        audit.record(actor, { action: 'domain.create', resource_type: 'domain', resource_id: row.id, project_id: row.project_id, after: auditedOf(row) })
+        db.afterCommit(() => checks.soon(row.id))
+        return view(row)
+      })
     },
-    renameAutomatic: (app: NamedApp) => void repository.renameAutomatic(app.id, nameOf(app.name), clock.iso()),
-    automaticOf(app_id: string): { hostname: string; url: string } {
-      const hostname = repository.automaticOf(app_id) ?? ''
-      return { hostname, url: hostname && urlOf(hostname) }
+    /** Changes the rules of a domain; a pair with and without `www` is proven before it is claimed. */
+    async change(actor: Actor, id: string, change: DomainChange): Promise<Domain> {
+      const before = get(id)
+      const wanted = columnsOf(before.hostname, change)
+      checkRules({ ...before, ...withoutUndefined(wanted) })
+      if (wanted.counterpart && wanted.counterpart !== before.counterpart && isProven(before)) await checks.requireProof({ ...before, counterpart: wanted.counterpart })
+      return db.tx(() => {
+        const row: DomainRow = { ...get(id), ...withoutUndefined(wanted) }
+        requireUsable(row.app_id)
+        checkRules(row)
+        if (row.kind !== 'automatic' && row.status !== 'failed') ownership.require(row)
+        repository.update(id, wanted, clock.iso())
+        const after = get(id)
+        note(after, 'updated', { changed: Object.keys(change) }, actor)
+        audit.record(actor, { action: 'domain.update', resource_type: 'domain', resource_id: id, project_id: row.project_id, before: auditedOf(before), after: auditedOf(after) })
+        published(after)
+        return view(after)
+      })
+    },
+    setSslMode: (actor: Actor, id: string, ssl_mode: Domain['ssl_mode']): Domain => db.tx(() => {
+      const before = get(id)
+      requireUsable(before.app_id)
+      repository.update(id, { ssl_mode }, clock.iso())
+      const row = get(id)
+      note(row, 'updated', { changed: ['ssl_mode'] }, actor)
+      audit.record(actor, { action: 'domain.ssl_mode', resource_type: 'domain', resource_id: id, project_id: row.project_id, before: { ssl_mode: before.ssl_mode }, after: { ssl_mode } })
+      published(row)
+      return view(row)
+    }),
+    remove: (actor: Actor, id: string): void => db.tx(() => {
+      const row = get(id)
+      if (row.kind === 'automatic') throw conflict('The automatic name belongs to the app and goes with it. Add a domain of your own beside it.')
+      ownership.release(row)
+      repository.delete(id)
+      note(row, 'deleted', {}, actor)
+      audit.record(actor, { action: 'domain.delete', resource_type: 'domain', resource_id: id, project_id: row.project_id, before: auditedOf(row) })
+      db.afterCommit(() => {
+        ports.refreshRoutes(row.app_id)
+        ports.certify({ ...view(row), ssl_mode: 'off' })
+      })
+    }),
+    /** Removes the names of an app that goes; its project alone may take them again for a while. */
+    releaseAll(app_id: string): void {
+      for (const row of repository.ofApp(app_id)) ownership.release(row)
+    },
+    /** The proven domain that covers a name, for certificates. */
+    verifiedDomain(hostname: string): Domain | undefined {
+      const row = repository.provenFor(hostname)
+      return row && view(row)
     },
     /** What the edge serves for an app: one route for each of its domains, to these instances. */
-    routes: (app_id: string, target: { addresses: readonly string[]; port: number }) => routesOf(repository.ofApp(app_id), target.addresses, target.port),
+    routes: (app_id: string, target: { addresses: readonly string[]; port: number }) => routesOf(repository.ofApp(app_id), { ...target, redirects: ports.redirects, isSecured: ports.isSecured }),
     /** Hears of domains that the edge serves now. */
-    activate: (ids: readonly string[]) => void repository.setStatuses(ids, 'verified', 'active', clock.iso()),
-    /** Moves automatic names below a new base domain; a name that is taken keeps its old one. Returns the apps that moved. */
-    rebase: (): string[] => repository.automatic().filter(({ app_id, name }) => repository.renameAutomatic(app_id, nameOf(name), clock.iso())).map(({ app_id }) => app_id),
+    activate: (ids: readonly string[]): void => db.tx(() => {
+      for (const row of repository.setStatuses(ids, 'verified', 'active', clock.iso())) note(row, 'active')
+    }),
   }
 }
 export type Domains = ReturnType<typeof createDomains>
+
+const withoutUndefined = <T extends object>(value: T) => Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> }

@@ -6,10 +6,14 @@ import type { HttpPorts, RequestFacts, ResponseControls, UploadStream } from './
 import { serve } from './pipeline.ts'
 
 /**
- * Where the project of a request comes from: a resource named in the path (`{ noun: 'app' }` reads `id`), the body's
- * `project_id`, or nothing, for endpoints of the installation and lists that filter by what the caller may see.
+ * Where the project of a request comes from: a resource named in the path (`{ noun: 'app' }` reads `id`) or in the body
+ * (`{ noun: 'app', field: 'app_id' }`), the body's `project_id`, or nothing, for endpoints of the installation and lists that
+ * filter by what the caller may see.
  */
-export type Scope = { noun: string; param?: string } | 'body' | 'installation'
+export type Scope = { noun: string; param?: string; field?: undefined } | { noun: string; field: string; param?: undefined } | 'body' | 'installation'
+
+/** Whether only the body tells which project a request is about. */
+export const isToldByBody = (scope: Scope | undefined): boolean => scope === 'body' || (typeof scope === 'object' && scope.field !== undefined)
 
 type Schema = v.GenericSchema
 type Out<S> = S extends Schema ? v.InferOutput<S> : undefined

@@ -5,7 +5,7 @@ import * as v from 'valibot'
 import { type Actor, authorize } from '#server/kernel/access'
 import { ApiError, notFound } from '#server/kernel/errors'
 import type { HttpPorts, RequestFacts, ResponseControls, UploadStream } from './context.ts'
-import type { AnyEndpoint, HandlerContext } from './endpoint.ts'
+import { type AnyEndpoint, type HandlerContext, isToldByBody } from './endpoint.ts'
 import { closeWhenUnread } from './entrance.ts'
 import { toErrorAnswer } from './errors.ts'
 import { decodeSegment, isMediaType, limitStream, MAX_BODY_BYTES, parseJson, readBytes, readQuery, searchOf } from './input.ts'
@@ -43,11 +43,13 @@ export async function serve(definition: AnyEndpoint, event: H3Event): Promise<un
 /** Authorises before anything of the body is judged, so that a caller without the right learns nothing about its rules. */
 async function answer(call: Call): Promise<unknown> {
   const { definition, event, services, facts, actor } = call
-  const early = definition.scope === 'body' ? undefined : projectOf(call, undefined)
+  const by_body = isToldByBody(definition.scope)
+  const early = by_body ? undefined : projectOf(call, undefined)
   authorizeFor(call, early)
   const raw_body = await bodyOf(definition, event)
-  const project_id = definition.scope === 'body' ? projectOf(call, raw_body?.value) : early
-  if (definition.scope === 'body') authorizeFor(call, project_id)
+  const project_id = by_body ? projectOf(call, raw_body?.value) : early
+  // Without a project the schema says which field is missing.
+  if (by_body && project_id !== undefined) authorizeFor(call, project_id)
   const params = definition.params ? parseQuery(definition.params, call.params) : undefined
   const query = parseQuery(definition.query ?? v.strictObject({}), readQuery(searchOf(event), definition.query))
   const body = definition.body ? parseBody(definition.body, raw_body?.value) : undefined
@@ -95,6 +97,13 @@ async function bodyOf(definition: AnyEndpoint, event: H3Event): Promise<RawBody 
 function projectOf(call: Call, body: unknown): string | undefined {
   const { scope } = call.definition
   const { http } = call.services
+  if (typeof scope === 'object' && scope.field !== undefined) {
+    const named = (body as Record<string, unknown> | null | undefined)?.[scope.field]
+    if (typeof named !== 'string') return undefined
+    const project_id = http.locate(scope.noun, named)
+    if (!project_id) throw notFound(scope.noun)
+    return project_id
+  }
   if (typeof scope === 'object') {
     const project_id = http.locate(scope.noun, call.params[scope.param ?? 'id'] ?? '')
     if (!project_id) throw notFound(scope.noun)

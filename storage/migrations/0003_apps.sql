@@ -81,22 +81,6 @@ CREATE INDEX releases_app ON releases (app_id);
 CREATE INDEX releases_build ON releases (app_id, build_key) WHERE build_key IS NOT NULL;
 CREATE INDEX releases_deployment ON releases (deployment_id);
 
-CREATE TABLE domains (
-  id TEXT PRIMARY KEY,
-  app_id TEXT NOT NULL REFERENCES apps (id) ON DELETE CASCADE,
-  project_id TEXT NOT NULL,
-  hostname TEXT NOT NULL UNIQUE,
-  kind TEXT NOT NULL CHECK (kind IN ('automatic', 'custom')),
-  status TEXT NOT NULL CHECK (status IN ('pending', 'verified', 'active', 'failed')),
-  path TEXT NOT NULL DEFAULT '/',
-  port INTEGER,
-  ssl_mode TEXT NOT NULL DEFAULT 'off',
-  created_at TEXT NOT NULL,
-  updated_at TEXT NOT NULL
-) STRICT;
-CREATE INDEX domains_app ON domains (app_id);
-CREATE INDEX domains_project ON domains (project_id);
-
 CREATE TRIGGER apps_count_insert AFTER INSERT ON apps BEGIN
   INSERT INTO row_counts VALUES ('apps', 1), ('apps:' || NEW.project_id, 1) ON CONFLICT (scope) DO UPDATE SET n = n + 1;
 END;
@@ -107,7 +91,6 @@ CREATE TRIGGER apps_count_move AFTER UPDATE OF project_id ON apps WHEN OLD.proje
   UPDATE row_counts SET n = n - 1 WHERE scope = 'apps:' || OLD.project_id;
   INSERT INTO row_counts VALUES ('apps:' || NEW.project_id, 1) ON CONFLICT (scope) DO UPDATE SET n = n + 1;
   UPDATE deployments SET project_id = NEW.project_id WHERE app_id = NEW.id;
-  UPDATE domains SET project_id = NEW.project_id WHERE app_id = NEW.id;
 END;
 CREATE TRIGGER deployments_count_insert AFTER INSERT ON deployments BEGIN
   INSERT INTO row_counts VALUES ('deployments', 1), ('deployments:' || NEW.project_id, 1), ('deployments:' || NEW.app_id, 1)

@@ -23,6 +23,7 @@ afterAll(() => api.close())
 
 const BASES: Record<string, () => Record<string, unknown>> = {
   'POST /api/apps': () => ({ name: `app-${(number += 1)}`, git_url: 'https://git.example.com/team/shop.git' }),
+  'POST /api/domains': () => ({ app_id }),
   'POST /api/team/members': () => ({ email: 'ada@example.test' }),
   'POST /api/auth/login': () => ({ email: 'admin@localhost', password: 'not the password' }),
   'PUT /api/apps/:id': () => ({}),

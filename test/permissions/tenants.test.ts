@@ -21,6 +21,7 @@ beforeAll(async () => {
   api.fakes.git.commit(url, 'main', { 'index.html': '<p>hello' })
   theirs.app = (await admin.post('/api/apps', { name: `${MARK}-app`, git_url: url, project_id })).body.data.id as string
   theirs.deployment = (await admin.get(`/api/apps/${theirs.app}/deployments`)).body.data[0].id as string
+  theirs.domain = (await admin.post('/api/domains', { app_id: theirs.app, hostname: `${MARK}.example.com` })).body.data.id as string
   theirs.ssh_key = (await admin.post('/api/ssh-keys/generate', { name: `${MARK} key`, project_id })).body.data.id as string
   theirs.git_credential = (await admin.post('/api/git-credentials', { name: `${MARK} token`, host: `${MARK}.example.com`, token: 'the token of the first team', project_id })).body.data.id as string
 }, 60_000)
@@ -37,7 +38,7 @@ describe('T4: what another team has does not exist', () => {
     const before = state()
     const wrong: string[] = []
     for (const { method, path, definition } of endpoints) {
-      if (typeof definition.scope !== 'object') continue
+      if (typeof definition.scope !== 'object' || definition.scope.field !== undefined) continue
       const { noun, param = 'id' } = definition.scope
       const fill = (id: string) => path.replace(/:(\w+)/g, (_all, name: string) => (name === param ? id : 'usr_00000000000000000000'))
       const body = method === 'GET' || definition.upload ? {} : { body: definition.example ?? {} }
@@ -69,9 +70,12 @@ describe('T4: what another team has does not exist', () => {
     const own_app = (await api.as('owner').get('/api/apps')).body.data[0] as { id: string } | undefined
     const unknown_project = 'prj_00000000000000000000'
     for (const { method, path, definition } of endpoints) {
-      if (definition.scope !== 'body') continue
-      const send = (id: string) => api.request(method, path, { as: caller, body: { ...(definition.example as object), project_id: id } })
-      const [foreign, unknown] = [await send(project_id), await send(unknown_project)]
+      const { scope } = definition
+      const named = scope === 'body' ? { field: 'project_id', noun: 'project' } : typeof scope === 'object' && scope.field !== undefined ? scope : undefined
+      if (!named) continue
+      const send = (id: string) => api.request(method, path, { as: caller, body: { ...(definition.example as object), [named.field]: id } })
+      const id = theirs[named.noun]!
+      const [foreign, unknown] = [await send(id), await send(id.replace(/.{20}$/, '0'.repeat(20)))]
       expect([path, foreign.status, foreign.text]).toEqual([path, 404, unknown.text])
     }
     if (own_app) {
@@ -82,8 +86,8 @@ describe('T4: what another team has does not exist', () => {
   })
   it('shows it to its members, as a check of the tests above', async () => {
     const admin = api.as('admin')
-    expect((await admin.get(`/api/search?q=${MARK}`)).body.data.map(({ kind }: { kind: string }) => kind).sort()).toEqual(['app', 'domain', 'git_credential', 'project', 'ssh_key'])
-    expect((await admin.get(`/api/projects/${project_id}/resources`)).body.total).toBe(4)
+    expect((await admin.get(`/api/search?q=${MARK}`)).body.data.map(({ kind }: { kind: string }) => kind).sort()).toEqual(['app', 'domain', 'domain', 'git_credential', 'project', 'ssh_key'])
+    expect((await admin.get(`/api/projects/${project_id}/resources`)).body.total).toBe(5)
     expect((await admin.get(`/api/apps?q=${MARK}`)).body.total).toBe(1)
   })
 })

@@ -1,0 +1,16 @@
+import { Domain, SslModeChange } from '#server/domains/schema'
+import { endpoint } from '#server/endpoint'
+import { data, IdParam } from '#server/http/schemas'
+
+export default endpoint({
+  summary: 'Set how a domain gets its certificate',
+  description: '`off` serves plain HTTP. `acme` issues and renews a certificate, `self_signed` makes one at once, `custom` uses one that is uploaded, `external` leaves TLS to a proxy in front.',
+  access: 'developer',
+  scope: { noun: 'domain' },
+  params: IdParam,
+  body: SslModeChange,
+  example: { ssl_mode: 'acme' },
+  response: data(Domain),
+  errors: ['CONFLICT'],
+  handler: ({ actor, params, body, services }) => ({ data: services.domains.setSslMode(actor, params.id, body.ssl_mode) }),
+})

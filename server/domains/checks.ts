@@ -1,0 +1,143 @@
+import type { Actor } from '#server/kernel/access'
+import type { AuditTrail } from '#server/kernel/audit'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import { ApiError, invalid } from '#server/kernel/errors'
+import type { Log } from '#server/kernel/log'
+import type { Dns } from '#server/platform/dns/dns'
+import { lookUp } from './lookup.ts'
+import { domainMachine } from './machine.ts'
+import type { Ownership } from './ownership.ts'
+import type { DomainRepository, DomainRow } from './repository.ts'
+import { type Expected, type Finding, judge, txtNameOf } from './verification.ts'
+import { findingOf } from './view.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+/** Waits before the next look at an unproven domain; the last one repeats. */
+const WAITS_MS = [1, 2, 5, 10, 30].map((minutes) => minutes * MINUTE_MS)
+const LAST_WAIT_MS = HOUR_MS
+/** Without a proof for so long a domain has failed. */
+export const GIVE_UP_AFTER_MS = 72 * HOUR_MS
+/** How often a proven domain is looked at, to notice when it no longer leads here. */
+const WATCH_MS = 6 * HOUR_MS
+/** Domains that one pass looks at, and how many at once. */
+const BATCH = 200
+const AT_ONCE = 8
+
+export interface CheckOptions {
+  db: Db
+  clock: Clock
+  log: Log
+  audit: AuditTrail
+  dns: Dns
+  ports: { expected(): Expected; resolvers(): readonly string[] }
+  repository: DomainRepository
+  ownership: Ownership
+  note(row: DomainRow, type: string, payload?: Record<string, unknown>, actor?: Actor): void
+  /** Brings a proven domain to the edge and to certificates, after the commit. */
+  published(row: DomainRow): void
+}
+
+/** Looks domains up: at once when they are added, by themselves with growing waits, and when somebody asks. */
+export function createDomainChecks({ db, clock, log, audit, dns, ports, repository, ownership, note, published }: CheckOptions) {
+  const under_way = new Map<string, Promise<void>>()
+  const later = (wait_ms: number) => new Date(clock.now() + wait_ms).toISOString()
+  const isProven = (row: DomainRow) => row.status === 'verified' || row.status === 'active'
+
+  const find = async (row: DomainRow): Promise<Finding> => {
+    const txt_name = txtNameOf(row)
+    const names = row.counterpart ? [row.hostname, row.counterpart] : [row.hostname]
+    const resolvers = ports.resolvers()
+    return judge(await Promise.all(names.map((name) => lookUp(dns, resolvers, name, txt_name))), ports.expected(), row.token, txt_name)
+  }
+
+  /** The name may have gone to somebody else since it was added. */
+  const claimProblem = (row: DomainRow): string | undefined => {
+    try {
+      ownership.require(row)
+      return undefined
+    } catch (error) {
+      if (error instanceof ApiError) return error.message
+      throw error
+    }
+  }
+
+  const nextWait = (row: DomainRow): number | null => {
+    if (isProven(row)) return WATCH_MS
+    if (row.status === 'failed') return null
+    return WAITS_MS[row.checks] ?? LAST_WAIT_MS
+  }
+
+  const prove = (row: DomainRow, actor?: Actor) => {
+    const status = domainMachine.next(row.status, 'verify')
+    repository.setStatus(row.id, row.status, status, clock.iso())
+    repository.update(row.id, { verified_at: clock.iso(), checks: 0, next_check_at: later(WATCH_MS) }, clock.iso())
+    note({ ...row, status }, 'verified', {}, actor)
+    published({ ...row, status })
+  }
+  const giveUp = (row: DomainRow, message: string) => {
+    repository.setStatus(row.id, row.status, domainMachine.next(row.status, 'give_up'), clock.iso())
+    repository.update(row.id, { next_check_at: null }, clock.iso())
+    note({ ...row, status: 'failed' }, 'failed', { message })
+  }
+
+  /** Records what was found, in one transaction with what follows from it. */
+  const record = (id: string, finding: Finding, actor?: Actor) => db.tx(() => {
+    const row = repository.find(id)
+    if (!row) return
+    const previous = findingOf(row)
+    const problem = finding.proven_by && !isProven(row) ? claimProblem(row) : undefined
+    const kept: Finding = problem === undefined ? finding : { ...finding, proven_by: null, message: `${finding.message} ${problem}` }
+    const wait = nextWait(row)
+    repository.update(id, { finding: JSON.stringify(kept), checks: row.checks + 1, checked_at: clock.iso(), next_check_at: wait === null ? null : later(wait) }, clock.iso())
+    if (actor) audit.record(actor, { action: 'domain.verify', resource_type: 'domain', resource_id: id, project_id: row.project_id, after: { hostname: row.hostname, proven_by: kept.proven_by, message: kept.message } })
+    if (isProven(row)) {
+      if (previous?.points_here !== false && kept.points_here === false) note(row, 'drifted', { message: kept.message })
+      return
+    }
+    if (kept.proven_by) prove(row, actor)
+    else if (row.status === 'pending' && clock.now() - Date.parse(row.created_at) >= GIVE_UP_AFTER_MS) giveUp(row, kept.message)
+  })
+
+  /** One look at a time per domain; who asks meanwhile waits for a look of their own. */
+  const check = (id: string, actor?: Actor): Promise<void> => {
+    const looked = (under_way.get(id) ?? Promise.resolve()).catch(() => undefined).then(async () => {
+      const row = repository.find(id)
+      if (row && row.kind !== 'automatic') record(id, await find(row), actor)
+    })
+    under_way.set(id, looked)
+    const done = () => {
+      if (under_way.get(id) === looked) under_way.delete(id)
+    }
+    looked.then(done, done)
+    return looked
+  }
+  const soon = (id: string): void => {
+    check(id).catch((error: unknown) => log.warn('A domain could not be looked up', { domain: id, error }))
+  }
+
+  return {
+    check,
+    soon,
+    /** Looks at every domain whose time has come; woken every minute. Returns how many. */
+    async pass(): Promise<number> {
+      repository.pruneCoolDowns(clock.iso())
+      const due = repository.due(clock.iso(), BATCH)
+      for (let at = 0; at < due.length; at += AT_ONCE) {
+        await Promise.all(due.slice(at, at + AT_ONCE).map((id) => check(id).catch((error: unknown) => log.warn('A domain could not be looked up', { domain: id, error }))))
+      }
+      return due.length
+    },
+    /** Throws 422 with what was found unless DNS proves every name of the domain as it is wanted. */
+    async requireProof(row: DomainRow): Promise<void> {
+      const finding = await find(row)
+      if (!finding.proven_by) throw invalid('www', `needs both names to be proven. ${finding.message} Or set a TXT record at ${txtNameOf(row)}.`)
+    },
+    /** Resolves when nobody looks anything up. For tests. */
+    async idle(): Promise<void> {
+      while (under_way.size > 0) await Promise.allSettled([...under_way.values()])
+    },
+  }
+}
+export type DomainChecks = ReturnType<typeof createDomainChecks>

@@ -1,0 +1,298 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { COOL_DOWN_DAYS } from '#server/domains/ownership'
+import { createTestApi, type TestApi } from '#test/support/api'
+
+const URL = 'https://git.example.com/team/shop.git'
+const DAY_MS = 86_400_000
+let api: TestApi
+let app_id: string
+let addresses: string[]
+beforeEach(async () => {
+  api = await createTestApi({ environment: { PORTREEVE_BASE_DOMAIN: 'apps.example.net' } })
+  api.fakes.git.commit(URL, 'main', { 'package.json': '{"scripts":{"start":"node server.js"}}', 'server.js': '' })
+  app_id = await createApp('shop')
+  addresses = api.services.addresses.of_server().filter((address) => !address.includes(':')).slice(0, 1)
+})
+afterEach(() => api.close())
+
+async function createApp(name: string, project_id?: string): Promise<string> {
+  const { body } = await api.as('admin').post('/api/apps', { name, git_url: URL, soak_seconds: 0, ...(project_id ? { project_id } : {}) })
+  await api.services.jobs.idle()
+  return body.data.id as string
+}
+/** A project with an app that the callers of the default project do not see. */
+async function otherProject(): Promise<{ project_id: string; app_id: string }> {
+  const project_id = (await api.as('admin').post('/api/projects', { name: 'other' })).body.data.id as string
+  return { project_id, app_id: await createApp('theirs', project_id) }
+}
+const add = (hostname: string, rest: object = {}, to = app_id) => api.as('admin').post('/api/domains', { app_id: to, hostname, ...rest })
+/** Waits for what happens in the background. */
+async function settled(): Promise<void> {
+  await api.services.domains.checks.idle()
+  await new Promise((resolve) => setImmediate(resolve))
+  await new Promise((resolve) => setImmediate(resolve))
+}
+async function addProven(hostname: string, rest: object = {}, to = app_id): Promise<any> {
+  api.fakes.dns.set(hostname, { A: addresses })
+  const { body } = await add(hostname, rest, to)
+  await settled()
+  return (await api.as('admin').get(`/api/domains/${body.data.id}`)).body.data
+}
+const routeOf = (id: string) => api.fakes.ingress.routes.get(id)
+const typesSince = (seq: number) => api.events(seq).map(({ type }) => type).filter((type) => type.startsWith('domain.'))
+
+describe('POST /api/domains', () => {
+  it('answers with the records to set, looks them up, and serves once DNS leads here', async () => {
+    api.fakes.dns.set('shop.example.com', { A: addresses })
+    const before = api.services.events.latest()
+    const { status, body } = await api.as('developer').post('/api/domains', { app_id, hostname: 'Shop.Example.com.' })
+    expect(status).toBe(201)
+    expect(body.data).toMatchObject({ hostname: 'shop.example.com', kind: 'custom', status: 'pending', path: '/', ssl_mode: 'acme', www: 'keep', basic_auth: null })
+    expect(body.data.dns_records).toContainEqual({ type: 'A', name: 'shop.example.com', value: addresses[0], purpose: 'address', found: [], ok: false })
+    expect(body.data.dns_records).toContainEqual(expect.objectContaining({ type: 'TXT', name: '_portreeve.shop.example.com', value: expect.stringMatching(/^portreeve-verification=[0-9a-f]{40}$/) }))
+    await settled()
+    const { body: now } = await api.as('viewer').get(`/api/domains/${body.data.id}`)
+    expect(now.data).toMatchObject({ status: 'active', verification: { proven_by: 'address', points_here: true, message: 'shop.example.com leads to this server.' } })
+    expect(routeOf(body.data.id)).toMatchObject({ app_id, hostnames: ['shop.example.com'], servers: [expect.objectContaining({ port: 3000 })] })
+    expect(typesSince(before)).toEqual(['domain.created', 'domain.verified', 'domain.active'])
+  })
+  it('serves nothing under a name that nobody has proven', async () => {
+    const { body } = await add('shop.example.com')
+    await settled()
+    expect((await api.as('viewer').get(`/api/domains/${body.data.id}`)).body.data).toMatchObject({ status: 'pending', verification: { proven_by: null, message: expect.stringContaining('NXDOMAIN') } })
+    expect([...api.fakes.ingress.routes.values()].flatMap(({ hostnames }) => hostnames)).toEqual(['shop.apps.example.net'])
+  })
+  it('keeps an international name in ASCII and shows it as people read it', async () => {
+    const { body } = await add('MÜNCHEN.example.com')
+    expect(body.data).toMatchObject({ hostname: 'xn--mnchen-3ya.example.com', hostname_unicode: 'münchen.example.com' })
+  })
+  it.each([
+    ['the base domain', 'apps.example.net'],
+    ['a name below the base domain', 'blog.apps.example.net'],
+    ['a public suffix', 'co.uk'],
+    ['an address', '192.0.2.1'],
+  ])('refuses %s with 422 and the reason, and nothing happens', async (_what, hostname) => {
+    const before = api.services.events.latest()
+    const { status, body } = await add(hostname)
+    expect([status, body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
+    expect(body.error.message).toMatch(/^hostname: /)
+    expect(api.services.events.latest()).toBe(before)
+  })
+  it.each([
+    ['a framing header', { headers: { 'Content-Length': '5' } }, 'headers'],
+    ['a hop-by-hop header', { headers: { connection: 'close' } }, 'headers'],
+    ['a header name with a space', { headers: { 'X A': 'b' } }, 'headers'],
+    ['a header with a line break', { headers: { 'X-A': 'a\r\nSet-Cookie: b' } }, 'headers'],
+    ['a header that is named twice', { headers: { 'X-A': '1', 'x-a': '2' } }, 'headers'],
+    ['HSTS twice', { headers: { 'strict-transport-security': 'max-age=1' }, hsts: { max_age: 1 } }, 'hsts'],
+    ['preloading without names below', { hsts: { max_age: 31_536_000, preload: true } }, 'hsts'],
+    ['a network that is none', { ip_allow: ['10.0.0.0/33'] }, 'ip_allow'],
+    ['a user name with a colon', { basic_auth: { username: 'a:b', password: 'long enough' } }, 'basic_auth'],
+    ['a short password', { basic_auth: { username: 'a', password: 'short' } }, 'basic_auth'],
+    ['a path that climbs', { path: '/a/../b' }, 'path'],
+    ['a path with a query', { path: '/a?b' }, 'path'],
+    ['taking off no path', { strip_path: true }, 'strip_path'],
+    ['a www rule on a path', { path: '/a', www: 'to_www' }, 'www'],
+    ['a page for a status that has none', { error_pages: { 200: '<p>' } }, 'error_pages'],
+    ['a port that is none', { port: 70_000 }, 'port'],
+  ])('refuses %s', async (_what, rules, field) => {
+    const { status, body } = await add('shop.example.com', rules)
+    expect([status, body.error.message.split(/[.:]/)[0]]).toEqual([422, field])
+  })
+  it('refuses a www rule for a wildcard', async () => {
+    expect((await add('*.example.com', { www: 'to_apex' })).body.error.message).toMatch(/^www: /)
+  })
+  it('answers the same for an app that is not there and one of another project', async () => {
+    const theirs = await otherProject()
+    const foreign = await api.as('developer').post('/api/domains', { app_id: theirs.app_id, hostname: 'shop.example.com' })
+    const unknown = await api.as('developer').post('/api/domains', { app_id: 'app_00000000000000000000', hostname: 'shop.example.com' })
+    expect([foreign.status, foreign.text]).toEqual([404, unknown.text])
+  })
+})
+
+describe('who may have a name', () => {
+  it('refuses the same name to another project with 409 that does not say whose it is, also while it is unproven', async () => {
+    await add('shop.example.com')
+    const theirs = await otherProject()
+    const { status, text } = await add('shop.example.com', {}, theirs.app_id)
+    expect(status).toBe(409)
+    expect(text).not.toMatch(/default|prj_|app_|dom_/)
+  })
+  it.each([
+    ['a name below a proven one', 'example.com', 'shop.example.com'],
+    ['a name above a proven one', 'shop.example.com', 'example.com'],
+    ['a wildcard above a proven one', 'shop.example.com', '*.example.com'],
+    ['a name that a wildcard covers', '*.example.com', 'shop.example.com'],
+    ['the name that a wildcard stands below', '*.example.com', 'example.com'],
+    ['a name deep below a wildcard', '*.example.com', 'a.b.example.com'],
+  ])('refuses %s to another project', async (_what, first, second) => {
+    await addProven(first)
+    const theirs = await otherProject()
+    expect((await add(second, {}, theirs.app_id)).status).toBe(409)
+    expect((await add(second)).status).toBe(201)
+  })
+  it('an unproven claim does not block the names around it, and the first to prove wins', async () => {
+    await add('example.com')
+    const theirs = await otherProject()
+    const shop = await addProven('shop.example.com', {}, theirs.app_id)
+    expect(shop.status).toBe('active')
+    api.fakes.dns.set('example.com', { A: addresses })
+    const own = (await api.as('admin').get(`/api/domains?app_id=${app_id}&status=pending`)).body.data[0]
+    const { body } = await api.as('admin').post('/api/domains/verify', { domain_id: own.id })
+    expect(body.data).toMatchObject({ status: 'pending', verification: { proven_by: null, message: expect.stringContaining('belongs to another project') } })
+  })
+  it('keeps a removed name for its former project for seven days, names above and below it included', async () => {
+    const domain = await addProven('example.com')
+    const theirs = await otherProject()
+    expect((await api.as('developer').delete(`/api/domains/${domain.id}`)).status).toBe(200)
+    for (const name of ['example.com', 'shop.example.com', '*.example.com']) expect((await add(name, {}, theirs.app_id)).status).toBe(409)
+    api.fakes.clock.advance(COOL_DOWN_DAYS * DAY_MS - 1000)
+    expect((await add('example.com', {}, theirs.app_id)).status).toBe(409)
+    api.fakes.clock.advance(2000)
+    expect((await add('example.com', {}, theirs.app_id)).status).toBe(201)
+  })
+  it('lets the former project take its name again at once', async () => {
+    const domain = await addProven('example.com')
+    await api.as('developer').delete(`/api/domains/${domain.id}`)
+    expect((await add('example.com')).status).toBe(201)
+  })
+  it('keeps the names of a deleted app as well', async () => {
+    await addProven('example.com')
+    const theirs = await otherProject()
+    await api.as('admin').delete(`/api/apps/${app_id}`)
+    await api.services.jobs.idle()
+    expect((await add('example.com', {}, theirs.app_id)).status).toBe(409)
+    expect([...api.fakes.ingress.routes.values()].filter((route) => route.app_id === app_id)).toEqual([])
+  })
+  it('a claim that was never proven is free again once it has failed', async () => {
+    const { body } = await add('example.com')
+    await settled()
+    api.fakes.clock.advance(3 * DAY_MS)
+    await api.services.domains.checks.pass()
+    expect((await api.as('admin').get(`/api/domains/${body.data.id}`)).body.data.status).toBe('failed')
+    const theirs = await otherProject()
+    const taken = await addProven('example.com', {}, theirs.app_id)
+    expect(taken.status).toBe('active')
+    const { body: again } = await api.as('admin').post('/api/domains/verify', { domain_id: body.data.id })
+    expect(again.data).toMatchObject({ status: 'failed', verification: { message: expect.stringContaining('belongs to another project') } })
+  })
+  it('goes to the new project with its app', async () => {
+    const domain = await addProven('example.com')
+    const theirs = await otherProject()
+    await api.as('admin').post(`/api/apps/${app_id}/move`, { project_id: theirs.project_id })
+    expect((await api.as('admin').get(`/api/domains/${domain.id}`)).body.data.project_id).toBe(theirs.project_id)
+    expect((await api.as('developer').get(`/api/domains/${domain.id}`)).status).toBe(404)
+  })
+})
+
+describe('several apps under one name', () => {
+  it('share it with different paths, each its own route', async () => {
+    const blog = await createApp('blog')
+    const root = await addProven('example.com')
+    const below = await addProven('example.com', { path: '/blog/', strip_path: true, port: 8080 }, blog)
+    expect(routeOf(below.id)).toMatchObject({ app_id: blog, hostnames: ['example.com'], path: '/blog', strip_path: true, servers: [expect.objectContaining({ port: 8080 })] })
+    expect(routeOf(root.id)?.path).toBeUndefined()
+    expect((await add('example.com', { path: '/blog' })).status).toBe(409)
+    expect((await api.as('admin').put(`/api/domains/${root.id}`, { path: '/blog' })).status).toBe(409)
+  })
+})
+
+describe('PUT /api/domains/:id', () => {
+  it('holds at the edge at once, and shows no password anywhere', async () => {
+    const domain = await addProven('shop.example.com')
+    const { status, body } = await api.as('developer').put(`/api/domains/${domain.id}`, {
+      headers: { 'X-Frame-Options': 'DENY' }, hsts: { max_age: 600, include_subdomains: true }, ip_allow: ['192.0.2.0/24'], body_limit_bytes: 1000, request_timeout_seconds: 5, maintenance: true,
+      basic_auth: { username: 'ada', password: 'canary password of a domain' }, error_pages: { 503: '<h1>Later</h1>' },
+    })
+    expect([status, body.data.basic_auth]).toEqual([200, { username: 'ada' }])
+    await settled()
+    expect(routeOf(domain.id)).toMatchObject({
+      response_headers: { 'X-Frame-Options': 'DENY', 'Strict-Transport-Security': 'max-age=600; includeSubDomains' }, allowed_addresses: ['192.0.2.0/24'], body_limit_bytes: 1000,
+      request_timeout_ms: 5000, maintenance: true, basic_auth: { salt: expect.any(String), digest: expect.stringMatching(/^[0-9A-F]{64}$/) }, error_pages: { 503: '<h1>Later</h1>' },
+    })
+    const everything = JSON.stringify([api.kernel.db.sql('SELECT * FROM domains').all(), api.kernel.db.sql('SELECT * FROM audit_log').all(), api.events()])
+    expect(everything).not.toContain('canary password')
+    const taken_back = await api.as('developer').put(`/api/domains/${domain.id}`, { basic_auth: null, hsts: null, ip_allow: [], headers: {}, maintenance: false })
+    expect(taken_back.body.data).toMatchObject({ basic_auth: null, hsts: null, ip_allow: [], headers: {} })
+    await settled()
+    expect(Object.keys(routeOf(domain.id)!)).not.toContain('basic_auth')
+  })
+  it('does not insist on HTTPS before there is a certificate, but does when TLS ends in front', async () => {
+    const domain = await addProven('shop.example.com', { force_https: true })
+    expect(routeOf(domain.id)?.force_https).toBeUndefined()
+    await api.as('developer').put(`/api/domains/${domain.id}/ssl-mode`, { ssl_mode: 'external' })
+    await settled()
+    expect(routeOf(domain.id)?.force_https).toBe(true)
+    expect((await api.as('developer').get(`/api/domains/${domain.id}`)).body.data).toMatchObject({ ssl_mode: 'external', url: 'https://shop.example.com' })
+  })
+  it('changes rules of the automatic name too, but not its path', async () => {
+    const automatic = (await api.as('developer').get(`/api/domains?app_id=${app_id}`)).body.data[0]
+    expect((await api.as('developer').put(`/api/domains/${automatic.id}`, { maintenance: true })).body.data.maintenance).toBe(true)
+    expect((await api.as('developer').put(`/api/domains/${automatic.id}`, { path: '/a' })).status).toBe(422)
+    await settled()
+    expect(routeOf(automatic.id)?.maintenance).toBe(true)
+  })
+})
+
+describe('www', () => {
+  it.each([
+    ['example.com', 'to_www', 'www.example.com', 'example.com'],
+    ['example.com', 'to_apex', 'example.com', 'www.example.com'],
+    ['www.example.com', 'to_apex', 'example.com', 'www.example.com'],
+    ['www.example.com', 'to_www', 'www.example.com', 'example.com'],
+  ])('%s with %s serves %s and sends %s there', async (hostname, www, served, alias) => {
+    for (const name of ['example.com', 'www.example.com']) api.fakes.dns.set(name, { A: addresses })
+    const domain = await addProven(hostname, { www })
+    expect(routeOf(domain.id)).toMatchObject({ hostnames: [served], aliases: { [alias]: served } })
+  })
+  it('needs both names proven before it is turned on', async () => {
+    const domain = await addProven('www.example.com')
+    const refused = await api.as('developer').put(`/api/domains/${domain.id}`, { www: 'to_apex' })
+    expect([refused.status, refused.body.error.message]).toEqual([422, expect.stringContaining('example.com is not in DNS (NXDOMAIN)')])
+    api.fakes.dns.set('example.com', { A: addresses })
+    expect((await api.as('developer').put(`/api/domains/${domain.id}`, { www: 'to_apex' })).status).toBe(200)
+  })
+  it('does not take a name that is a domain of its own', async () => {
+    await addProven('www.example.com')
+    expect((await add('example.com', { www: 'to_www' })).status).toBe(409)
+    await addProven('other.com', { www: 'to_www' })
+    expect((await add('www.other.com')).status).toBe(409)
+  })
+})
+
+describe('DELETE /api/domains/:id', () => {
+  it('takes the name off the edge and leaves the others of the app', async () => {
+    const domain = await addProven('shop.example.com')
+    const before = api.services.events.latest()
+    const { status, body } = await api.as('developer').delete(`/api/domains/${domain.id}`)
+    expect([status, body.data]).toEqual([200, { id: domain.id, deleted: true }])
+    await settled()
+    expect(routeOf(domain.id)).toBeUndefined()
+    expect([...api.fakes.ingress.routes.values()].map(({ hostnames }) => hostnames)).toEqual([['shop.apps.example.net']])
+    expect(typesSince(before)).toEqual(['domain.deleted'])
+    expect((await api.as('developer').get(`/api/domains/${domain.id}`)).status).toBe(404)
+  })
+  it('does not remove the automatic name', async () => {
+    const automatic = (await api.as('developer').get(`/api/domains?app_id=${app_id}`)).body.data[0]
+    expect((await api.as('developer').delete(`/api/domains/${automatic.id}`)).status).toBe(409)
+  })
+})
+
+it('a deployment takes every domain of the app along', async () => {
+  const domain = await addProven('shop.example.com')
+  const before = routeOf(domain.id)!.servers
+  await api.as('developer').post(`/api/apps/${app_id}/deploy`, {})
+  await api.services.jobs.idle()
+  const automatic = [...api.fakes.ingress.routes.values()].find((route) => route.hostnames[0] === 'shop.apps.example.net')!
+  expect(routeOf(domain.id)!.servers).toEqual(automatic.servers)
+  expect(routeOf(domain.id)!.servers).not.toEqual(before)
+})
+it('every change is in the audit trail', async () => {
+  const domain = await addProven('shop.example.com')
+  await api.as('developer').put(`/api/domains/${domain.id}`, { maintenance: true })
+  await api.as('developer').put(`/api/domains/${domain.id}/ssl-mode`, { ssl_mode: 'off' })
+  await api.as('developer').post('/api/domains/verify', { domain_id: domain.id })
+  await api.as('developer').delete(`/api/domains/${domain.id}`)
+  const { body } = await api.as('admin').get(`/api/audit-logs?resource=${domain.id}`)
+  expect(body.data.map(({ action }: { action: string }) => action).reverse()).toEqual(['domain.create', 'domain.update', 'domain.ssl_mode', 'domain.verify', 'domain.delete'])
+})
