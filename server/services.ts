@@ -128,7 +128,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const { settings, mail } = createInstallation({
     kernel, audit, events, policy, providers: adapters.dns_providers ?? DNS_PROVIDERS,
     in_use: () => ({ base_domain: addresses.base_domain(), public_url: addresses.public_url() }),
-    refuse: {},
+    refuse: { domain: ({ dashboard_domain }) => domains.requireUnclaimed('dashboard_domain', dashboard_domain) },
     changed: {
       server: ({ build_concurrency }) => db.afterCommit(() => jobs.resizePool('build', build_concurrency)),
       domain: (after, before) => {

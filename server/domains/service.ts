@@ -157,6 +157,10 @@ export function createDomains(options: DomainOptions) {
     releaseAll(app_id: string): void {
       for (const row of repository.ofApp(app_id)) ownership.release(row)
     },
+    /** Throws 422 at `field` when a name that the installation wants for itself is the domain of an app. */
+    requireUnclaimed(field: string, hostname: string | null): void {
+      if (hostname !== null && repository.claiming([hostname]).length > 0) throw invalid(field, 'is a domain of an app. Remove it there first.')
+    },
     /** The proven domain that covers a name, for certificates. */
     verifiedDomain(hostname: string): Domain | undefined {
       const row = repository.provenFor(hostname)

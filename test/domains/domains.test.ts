@@ -190,7 +190,8 @@ describe('several apps under one name', () => {
     const blog = await createApp('blog')
     const root = await addProven('example.com')
     const below = await addProven('example.com', { path: '/blog/', strip_path: true, port: 8080 }, blog)
-    expect(routeOf(below.id)).toMatchObject({ app_id: blog, hostnames: ['example.com'], path: '/blog', strip_path: true, servers: [expect.objectContaining({ port: 8080 })] })
+    const [, shared] = api.services.domains.routes(blog, { addresses: ['10.0.0.1'], port: 3000 })
+    expect(shared).toMatchObject({ id: below.id, app_id: blog, hostnames: ['example.com'], path: '/blog', strip_path: true, servers: [expect.objectContaining({ port: 8080 })] })
     expect(routeOf(root.id)?.path).toBeUndefined()
     expect((await add('example.com', { path: '/blog' })).status).toBe(409)
     expect((await api.as('admin').put(`/api/domains/${root.id}`, { path: '/blog' })).status).toBe(409)
@@ -286,6 +287,11 @@ it('a deployment takes every domain of the app along', async () => {
   const automatic = [...api.fakes.ingress.routes.values()].find((route) => route.hostnames[0] === 'shop.apps.example.net')!
   expect(routeOf(domain.id)!.servers).toEqual(automatic.servers)
   expect(routeOf(domain.id)!.servers).not.toEqual(before)
+})
+it('the dashboard cannot be given the name of an app', async () => {
+  await addProven('shop.example.com')
+  const { status, body } = await api.as('admin').put('/api/settings/domain', { dashboard_domain: 'shop.example.com' })
+  expect([status, body.error.message]).toEqual([422, expect.stringMatching(/^dashboard_domain: is a domain of an app/)])
 })
 it('every change is in the audit trail', async () => {
   const domain = await addProven('shop.example.com')
