@@ -83,6 +83,7 @@ export async function boot(options: BootOptions): Promise<Booted> {
     // Members are invited into it before anything is created there.
     services.projects.default()
     services.rotation.start()
+    services.traffic.start()
     const stopping = new AbortController()
     await services.reconciler.start()
     void bringUpEdge(services, adapters.ingress, stopping.signal).then(() => {
@@ -97,6 +98,7 @@ export async function boot(options: BootOptions): Promise<Booted> {
         await services.jobs.stop()
         await services.reconciler.stop()
         services.deploymentLogs.flush()
+        services.traffic.stop()
         await Promise.allSettled([adapters.engine.close(), adapters.ingress.close()])
         kernel.db.close()
         unlock()

@@ -44,6 +44,7 @@ import { createRealtime, type Realtime } from '#server/realtime/realtime'
 import { createRouteMove } from '#server/settings/route-move'
 import type { SettingsService } from '#server/settings/service'
 import { createSystem, type System } from '#server/system/service'
+import { createTraffic, type Traffic } from '#server/traffic/service'
 
 /** What every domain stands on. */
 export interface Kernel { config: Config; db: Db; clock: Clock; log: Log; secrets: Secrets }
@@ -74,6 +75,8 @@ export interface Services extends HttpPorts {
   domains: Domains
   settings: SettingsService
   system: System
+  /** Access logs and counted requests; listens to the edge once boot calls `start`. */
+  traffic: Traffic
   reconciler: Reconciler
   realtime: Realtime
   /** Forgets what is past its time; returns how much. */
@@ -209,6 +212,10 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     for (const id of app_ids) await deployments.shop.routing.refresh(id)
   })
   const runtime = createRuntime(deployments.shop)
+  const traffic = createTraffic({ clock, log, ingress, directory: paths.access_logs, appExists: (id) => apps.projectOf(id) !== undefined })
+  events.subscribe((event) => {
+    if (event.type === 'app.deleted' && event.app_id) traffic.remove(event.app_id)
+  })
   const detection = createDetection({ git, work_directory: paths.work, detect: detectFolder, checks, credential: credentials.gitCredentialFor })
   const system = createSystem({ config, db, clock, jobs, engine, ingress, version, addresses })
   const { ssh_keys, git_credentials, registries } = credentials
@@ -224,7 +231,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     refused: (facts, code, actor, access) => audit.refused({ ...facts, code, access }, actor),
   }
   const realtime = createRealtime({
-    clock, log, events, deploymentLogs, runtimeLogs: runtime, locate: http.locate, onRevocation: identity.revocations.subscribe,
+    clock, log, events, deploymentLogs, runtimeLogs: runtime, accessLogs: traffic, locate: http.locate, onRevocation: identity.revocations.subscribe,
     refresh: (actor) => identity.actorOf({ user_id: actor.user_id, method: actor.method, credential_id: actor.credential_id }, { address: actor.address, id: actor.request_id }),
   })
   const cleanup = () => {
@@ -237,5 +244,5 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
       audit_lines: audit.prune(kept.audit_retention_days), logs: deploymentLogs.prune(clock.now() - kept.deployment_log_retention_days * DAY_MS),
     }
   }
-  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, rotation, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, settings, system, reconciler, realtime, audit, http }
+  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, rotation, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, settings, system, traffic, reconciler, realtime, audit, http }
 }

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { AccessRequest } from '#server/traffic/schema'
 
 /** No control characters: one line of text. */
 const line = (max: number) => v.pipe(v.string(), v.maxLength(max), v.regex(/^[^\u0000-\u001f\u007f]*$/, 'must be one line without control characters.'))
@@ -214,8 +215,9 @@ export const LogQuery = v.strictObject({
 })
 export const LogLine = v.pipe(v.object({
   at: Timestamp,
-  stream: v.pipe(v.string(), v.description('`stdout`, `stderr`, or `system` for the platform.')),
-  source: v.pipe(v.string(), v.description('Instance id, or the step of the deployment.')),
+  stream: v.pipe(v.string(), v.description('`stdout`, `stderr`, `access` for a request, or `system` for the platform.')),
+  source: v.pipe(v.string(), v.description('Instance id, the step of the deployment, or the host name of a request.')),
   text: v.string(),
+  request: v.optional(v.pipe(AccessRequest, v.description('The parts of a line of the access log.'))),
 }), v.title('LogLine'))
 export const MoveRequest = v.strictObject({ project_id: v.pipe(v.string(), v.maxLength(64), v.description('Project to move the app to; the caller must be its owner too.')) })

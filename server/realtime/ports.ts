@@ -7,6 +7,8 @@ import type { Log } from '#server/kernel/log'
 export interface DeploymentLine { seq: number; at: string; step: string; stream: string; text: string }
 /** One line that an instance printed. */
 export interface RuntimeLine { at: string; stream: string; text: string }
+/** One line of an app's access log; `seq` counts within the app. */
+export interface AccessLogLine { seq: number; at: string }
 /** A proof of identity that ended, or a user whose rights changed. */
 export type Revoked = { kind: 'session' | 'api_key'; id: string; user_id: string } | { kind: 'user'; user_id: string }
 
@@ -26,6 +28,13 @@ export interface RealtimePorts {
     /** The newest lines, oldest first. */
     tail(deployment_id: string, count: number): DeploymentLine[]
     subscribe(deployment_id: string, listener: (line: DeploymentLine) => void): () => void
+  }
+  accessLogs: {
+    /** Number of the newest line of an app. */
+    latest(app_id: string): number
+    /** Lines after a number, oldest first. */
+    after(app_id: string, seq: number, limit: number): AccessLogLine[]
+    subscribe(app_id: string, listener: (line: AccessLogLine) => void): () => void
   }
   runtimeLogs: {
     /** Tells every line of an app's instances from `tail` lines back, until the signal aborts. */

@@ -41,6 +41,7 @@ interface Connection {
 export const MAX_MESSAGE_BYTES = 64 * 1024
 const MAX_SUBSCRIPTIONS = 100
 const MAX_LOG_SUBSCRIPTIONS = 10
+const LOGS = new Set<string>(['runtime_log', 'access_log'])
 const MAX_PER_USER = 50
 const MAX_CONNECTIONS = 2000
 const WINDOW_MS = 10_000
@@ -110,8 +111,8 @@ export function createRealtime(ports: RealtimePorts): Realtime {
       throw error
     }
     drop(connection, name)
-    const logs = [...connection.subscriptions.values()].filter((one) => one.channel.kind === 'runtime_log').length
-    if (connection.subscriptions.size >= MAX_SUBSCRIPTIONS || (channel.kind === 'runtime_log' && logs >= MAX_LOG_SUBSCRIPTIONS)) {
+    const logs = [...connection.subscriptions.values()].filter((one) => LOGS.has(one.channel.kind)).length
+    if (connection.subscriptions.size >= MAX_SUBSCRIPTIONS || (LOGS.has(channel.kind) && logs >= MAX_LOG_SUBSCRIPTIONS)) {
       return refuse(connection, name, 'RATE_LIMITED', `A connection may have ${MAX_SUBSCRIPTIONS} channels, ${MAX_LOG_SUBSCRIPTIONS} of them logs of apps. Unsubscribe from one first.`)
     }
     if (after !== undefined && !isCursor(channel, String(after))) return refuse(connection, name, 'BAD_REQUEST', 'after: must be the cursor of an earlier message of this channel.')

@@ -35,7 +35,7 @@ const entryOf = (event: PlatformEvent): Entry => {
   return { position: seq, type, data }
 }
 
-function eventSource(ports: RealtimePorts, channel: Exclude<Channel, { kind: 'runtime_log' }>): Source {
+function eventSource(ports: RealtimePorts, channel: Exclude<Channel, { kind: 'runtime_log' | 'access_log' }>): Source {
   return {
     page_size: 200,
     after: (position, limit) => ports.events.after(position, channel.filter, limit).map(entryOf),
@@ -53,16 +53,21 @@ function lineSource(ports: RealtimePorts, deployment_id: string): Source {
   }
 }
 
+function accessSource(ports: RealtimePorts, app_id: string): Source {
+  return {
+    page_size: 1000,
+    after: (position, limit) => ports.accessLogs.after(app_id, position, limit).map((line) => ({ position: line.seq, type: 'log', data: line })),
+    subscribe: (listener) => ports.accessLogs.subscribe(app_id, (line) => listener({ position: line.seq, type: 'log', data: line })),
+  }
+}
+
 /** Subscribes to a channel from a cursor; tells `subscribed` first. */
 export function createSubscription(ports: RealtimePorts, channel: Channel, after: string | undefined, send: Send): Subscription {
   if (channel.kind === 'runtime_log') return followRuntimeLog(ports, channel, after, send)
+  if (channel.kind === 'access_log') return followOne(channel, accessSource(ports, channel.id), after === undefined ? ports.accessLogs.latest(channel.id) : Number(after), send)
   const [event_position, line_position] = positionsOf(after)
   const events_from = event_position ?? ports.events.latest()
-  if (channel.kind !== 'deployment') {
-    const feed = createFeed(eventSource(ports, channel), events_from, (entry, position) => send({ type: entry.type, cursor: String(position), data: entry.data }))
-    send({ type: 'subscribed', cursor: String(events_from), data: {} })
-    return { channel, pump: feed.pump, stop: feed.stop }
-  }
+  if (channel.kind !== 'deployment') return followOne(channel, eventSource(ports, channel), events_from, send)
   const lines_from = line_position ?? ports.deploymentLogs.tail(channel.id, 1)[0]?.seq ?? 0
   const at = { events: events_from, lines: lines_from }
   const cursor = () => `${at.events}.${at.lines}`
@@ -80,6 +85,12 @@ export function createSubscription(ports: RealtimePorts, channel: Channel, after
     pump: () => feeds.forEach((feed) => feed.pump()),
     stop: () => feeds.forEach((feed) => feed.stop()),
   }
+}
+
+function followOne(channel: Channel, source: Source, from: number, send: Send): Subscription {
+  const feed = createFeed(source, from, (entry, position) => send({ type: entry.type, cursor: String(position), data: entry.data }))
+  send({ type: 'subscribed', cursor: String(from), data: {} })
+  return { channel, pump: feed.pump, stop: feed.stop }
 }
 
 /** What instances print is kept by the engine, not by us: when the connection is full, lines are dropped and a `gap` says how many. */

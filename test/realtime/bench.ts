@@ -42,6 +42,7 @@ export function createRealtimeBench() {
   }
   const ports: RealtimePorts = {
     clock: kernel.clock, log: kernel.log, events, deploymentLogs: logs,
+    accessLogs: { latest: () => 0, after: () => [], subscribe: () => () => undefined },
     locate: (_noun, id) => id.startsWith('app_many') ? 'prj_1' : ({ app_1: 'prj_1', dep_1: 'prj_1', prj_1: 'prj_1', app_2: 'prj_2', prj_2: 'prj_2' })[id],
     refresh(who) {
       const change = users.get(who.user_id)

@@ -1,0 +1,183 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Clock } from '#server/kernel/clock'
+import { escapeControl, type Log } from '#server/kernel/log'
+import type { EdgeRequest, Ingress } from '#server/platform/ingress/ingress'
+import { createAccessFiles } from './access-files.ts'
+import { redactTarget } from './redact-target.ts'
+import { createTrafficSamples } from './samples.ts'
+import type { AccessLine, AccessRequest } from './schema.ts'
+
+export interface TrafficOptions {
+  clock: Clock
+  log: Log
+  ingress: Pick<Ingress, 'followRequests'>
+  /** Where access logs are kept, e.g. `<data>/logs/access`. */
+  directory: string
+  appExists(app_id: string): boolean
+}
+export interface AccessQuery { tail: number; since?: string; until?: string; q?: string }
+
+const FLUSH_MS = 250
+/** More lines than this of one app in a second are counted, not listed. */
+const MAX_LINES_PER_SECOND = 1_000
+/** What all access logs may take on disk. */
+const MAX_BYTES = 2 * 1024 * 1024 * 1024
+/** Lines of an app's log that are looked at for what the edge tells a second time after a break. */
+const KNOWN_LINES = 5_000
+/** So long after a start the edge may tell again what was listed before. */
+const CATCH_UP_MS = 30_000
+
+interface Pending { lines: AccessLine[]; seq: number; second: number; listed: number; omitted: number; known: Set<string> | undefined }
+export type AccessListener = (line: AccessLine) => void
+
+/** Listens to the edge: keeps each app's access log in bounded files and counts its requests. */
+export function createTraffic({ clock, log, ingress, directory, appExists }: TrafficOptions) {
+  const files = createAccessFiles(directory)
+  const samples = createTrafficSamples(() => clock.now())
+  const pending = new Map<string, Pending>()
+  const listeners = new Map<string, Set<AccessListener>>()
+  const stopping = new AbortController()
+  const cursor_path = join(directory, 'cursor.json')
+  let cursor = readCursor(cursor_path)
+  let written = cursor
+  let timer: NodeJS.Timeout | undefined
+  const created_ms = clock.monotonic_ms()
+  const isCatchingUp = () => clock.monotonic_ms() - created_ms < CATCH_UP_MS
+
+  const pendingOf = (app_id: string): Pending => {
+    const found = pending.get(app_id)
+    if (found) return found
+    const known = isCatchingUp() ? new Set(files.after(app_id, files.latest(app_id) - KNOWN_LINES, KNOWN_LINES).flatMap((line) => line.request?.id ?? [])) : undefined
+    const created: Pending = { lines: [], seq: files.latest(app_id), second: 0, listed: 0, omitted: 0, known }
+    pending.set(app_id, created)
+    return created
+  }
+  const put = (app_id: string, log_of: Pending, line: Omit<AccessLine, 'seq'>) => {
+    const full = { seq: (log_of.seq += 1), ...line } as AccessLine
+    log_of.lines.push(full)
+    for (const listener of listeners.get(app_id) ?? []) listener(full)
+  }
+  const tellOmitted = (app_id: string, log_of: Pending) => {
+    if (log_of.omitted > 0) put(app_id, log_of, { at: new Date(log_of.second * 1000).toISOString(), omitted: log_of.omitted })
+    log_of.omitted = 0
+  }
+  const list = (request: EdgeRequest) => {
+    const log_of = pendingOf(request.app_id)
+    if (log_of.known?.has(request.id)) return false
+    if (!isCatchingUp()) log_of.known = undefined
+    const second = Math.floor(clock.now() / 1000)
+    if (second !== log_of.second) {
+      tellOmitted(request.app_id, log_of)
+      Object.assign(log_of, { second, listed: 0 })
+    }
+    if (++log_of.listed > MAX_LINES_PER_SECOND) log_of.omitted++
+    else put(request.app_id, log_of, { at: new Date(request.at_ms).toISOString(), request: accessOf(request) })
+    return true
+  }
+
+  /** Lines first, then the place in the edge's log: after a crash some come twice, and their ids tell. */
+  function flush(): void {
+    const second = Math.floor(clock.now() / 1000)
+    for (const [app_id, log_of] of pending) {
+      if (log_of.second < second) tellOmitted(app_id, log_of)
+      if (log_of.lines.length === 0) {
+        if (log_of.omitted === 0 && second > log_of.second + 60) pending.delete(app_id)
+        continue
+      }
+      if (files.append(app_id, log_of.lines)) log_of.lines = []
+      // A full disk loses lines rather than memory.
+      else if (log_of.lines.length > MAX_LINES_PER_SECOND) log_of.lines.splice(0, log_of.lines.length - MAX_LINES_PER_SECOND)
+    }
+    if (cursor === undefined || cursor === written) return
+    try {
+      writeFileSync(`${cursor_path}.writing`, cursor, { mode: 0o600 })
+      renameSync(`${cursor_path}.writing`, cursor_path)
+      written = cursor
+    } catch (error) {
+      log.debug('The place in the log of the edge cannot be written', { error })
+    }
+  }
+
+  return {
+    samples,
+    /** Begins to listen, where it stopped before. */
+    start() {
+      for (const app_id of files.apps()) if (!appExists(app_id)) files.remove(app_id)
+      ingress.followRequests({
+        ...(cursor === undefined ? {} : { cursor }),
+        signal: stopping.signal,
+        onRequests(requests, at) {
+          const existing = new Map<string, boolean>()
+          for (const request of requests) {
+            const exists = existing.get(request.app_id) ?? appExists(request.app_id)
+            existing.set(request.app_id, exists)
+            if (exists && list(request)) samples.count(request)
+          }
+          cursor = at
+        },
+      })
+      timer = setInterval(flush, FLUSH_MS).unref()
+    },
+    stop() {
+      stopping.abort()
+      clearInterval(timer)
+      flush()
+    },
+    flush,
+    /** Newest lines of an app's access log in the shape of its other logs, oldest first. */
+    lines(app_id: string, query: AccessQuery) {
+      flush()
+      const wanted = query.q?.toLowerCase()
+      const lines = files.newest(app_id, query.tail,
+        (line) => (!query.since || line.at >= query.since) && (!query.until || line.at < query.until) && (!wanted || textOf(line).toLowerCase().includes(wanted)),
+        // Lines stand in the order of their end, so that an older one may follow; nothing takes longer than the time limits of the edge.
+        (line) => query.since !== undefined && Date.parse(line.at) < Date.parse(query.since) - LONGEST_MS)
+      return lines.map((line) => ({ at: line.at, stream: line.request ? 'access' : 'system', source: line.request?.host ?? 'edge', text: textOf(line), ...(line.request ? { request: line.request } : {}) }))
+    },
+    after(app_id: string, seq: number, limit: number): AccessLine[] {
+      flush()
+      return files.after(app_id, seq, limit)
+    },
+    latest: (app_id: string): number => pending.get(app_id)?.seq ?? files.latest(app_id),
+    /** Hears lines as they come; one may be heard before it is on disk. */
+    subscribe(app_id: string, listener: AccessListener): () => void {
+      const set = listeners.get(app_id) ?? new Set()
+      listeners.set(app_id, set.add(listener))
+      return () => {
+        set.delete(listener)
+        if (set.size === 0) listeners.delete(app_id)
+      }
+    },
+    /** Forgets an app that is gone. */
+    remove(app_id: string) {
+      pending.delete(app_id)
+      samples.forget(app_id)
+      files.remove(app_id)
+    },
+    /** Keeps all access logs together within their bound. */
+    prune: (): number => files.shrink(MAX_BYTES),
+  }
+}
+export type Traffic = ReturnType<typeof createTraffic>
+
+const LONGEST_MS = 2 * 3_600_000
+
+function readCursor(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+function accessOf({ app_id: _app, at_ms: _at, target, ...rest }: EdgeRequest): AccessRequest {
+  return { ...rest, path: redactTarget(target) }
+}
+
+/** A line as one would read it. */
+export function textOf({ request, omitted }: AccessLine): string {
+  if (!request) return `${omitted} more requests of this second are counted, not listed.`
+  const { client, method, host, path, version, status, bytes_out, total_ms, user_agent } = request
+  return escapeControl(`${client} ${method} ${host}${path} ${version} ${status} ${bytes_out} B ${total_ms} ms ${JSON.stringify(user_agent)}`)
+}

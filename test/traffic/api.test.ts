@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Peer } from '#server/realtime/realtime'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { request } from './requests.ts'
+
+let api: TestApi
+let app_id: string
+beforeAll(async () => {
+  api = await createTestApi({ jobs: false })
+  api.services.traffic.start()
+  app_id = (await api.as('admin').post('/api/apps', { name: 'shop', git_url: 'https://git.example.com/team/shop.git' })).body.data.id
+})
+afterAll(async () => {
+  api.services.traffic.stop()
+  await api.close()
+})
+
+describe('GET /api/apps/:id/logs?type=access', () => {
+  it('answers what was asked of the app at the edge, to who may read the app', async () => {
+    api.fakes.ingress.answered([request({ app_id, target: '/cart?session_id=x' }), request({ app_id: 'app_other', target: '/other' })])
+    const { body, status } = await api.as('viewer').get(`/api/apps/${app_id}/logs?type=access&tail=10`)
+    expect(status).toBe(200)
+    expect(body.data).toMatchObject([{ stream: 'access', source: 'shop.test', text: '203.0.113.7 GET shop.test/cart?session_id=[redacted] HTTP/1.1 200 200 B 6 ms "tester"', request: { method: 'GET', path: '/cart?session_id=[redacted]', status: 200, total_ms: 6 } }])
+    expect((await api.as('outsider').get(`/api/apps/${app_id}/logs?type=access`)).status).toBe(404)
+    expect((await api.as('admin').get(`/api/apps/${app_id}/logs?type=access&q=nothing-like-this`)).body.data).toEqual([])
+  })
+
+  it('is followed by a channel of the WebSocket, which goes on from a cursor without a gap', () => {
+    const connect = () => {
+      const heard: { type: string; cursor: string | null; data: { request?: { path: string } } }[] = []
+      const peer: Peer = { send: (text) => void heard.push(JSON.parse(text)), bufferedBytes: () => 0, ping: () => undefined, close: () => undefined, terminate: () => undefined }
+      api.services.realtime.open(peer, api.actor('viewer'))
+      return { heard, subscribe: (after?: string) => api.services.realtime.message(peer, JSON.stringify({ type: 'subscribe', channel: `apps/${app_id}/logs/access`, ...(after ? { after } : {}) })) }
+    }
+    const first = connect()
+    first.subscribe()
+    api.fakes.ingress.answered([request({ app_id, target: '/live' })])
+    expect(first.heard.map(({ type, data }) => data.request?.path ?? type)).toEqual(['subscribed', '/live'])
+    api.fakes.ingress.answered([request({ app_id, target: '/missed' })])
+    const next = connect()
+    next.subscribe(first.heard[1]!.cursor!)
+    expect(next.heard.map(({ type, data }) => data.request?.path ?? type)).toEqual(['subscribed', '/missed'])
+  })
+
+  it('goes when the app goes', async () => {
+    api.services.apps.remove(app_id)
+    expect(api.services.traffic.lines(app_id, { tail: 10 })).toEqual([])
+    expect((await api.as('admin').get(`/api/apps/${app_id}/logs?type=access`)).status).toBe(404)
+  })
+})
