@@ -48,6 +48,8 @@ export function toErrorAnswer(thrown: unknown, request_id: string, log: Log): Er
       status: known.status,
       body: { error: { code: known.code, message: known.message, ...(known.details ? { details: known.details } : {}) } },
       headers: {
+        // What is left of the body may never come.
+        ...(known.status === 408 ? { Connection: 'close' } : {}),
         ...(known.status === 401 ? { 'WWW-Authenticate': 'Bearer' } : {}),
         ...(known.retry_after_s === undefined ? {} : { 'Retry-After': String(known.retry_after_s) }),
       },

@@ -7,6 +7,11 @@ import { ApiError, badRequest } from '#server/kernel/errors'
 /** Largest JSON body. Source: api.md "Conventions". */
 export const MAX_BODY_BYTES = 1_048_576
 const MAX_DEPTH = 32
+/** Time for a JSON body, and for the next bytes of an upload. Source: security.md 2.17. */
+const BODY_TIMEOUT_MS = 30_000
+
+const tooLarge = (limit: number) => new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit} bytes.`)
+const tooSlow = () => new ApiError('REQUEST_TIMEOUT', 'The body did not arrive in time. Send it again, faster.')
 
 /** Decodes one segment of the path; malformed percent-encoding is the caller's fault. */
 export function decodeSegment(text: string): string {
@@ -55,36 +60,46 @@ export function readQuery(text_of_query: string, schema: v.GenericSchema | undef
   return { ...result }
 }
 
-/** Whole body of a request, at most `limit` bytes; more is a 413 and closes the connection. */
-export async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
-  const announced = Number(request.headers['content-length'] ?? 0)
-  const tooLarge = () => new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit} bytes.`)
-  if (announced > limit) throw tooLarge()
-  const chunks: Buffer[] = []
-  let size = 0
-  try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > limit) throw tooLarge()
-      chunks.push(chunk)
+/** Whole body of a request: more than `limit` bytes is a 413, one that is not there within `timeout_ms` a 408; both close the connection. */
+export function readBytes(request: IncomingMessage, limit: number, timeout_ms = BODY_TIMEOUT_MS): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge(limit))
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const settle = (act: () => void) => {
+      clearTimeout(timer)
+      request.off('data', onData).off('end', onEnd).off('error', onBroken).off('aborted', onBroken)
+      act()
     }
-  } catch (error) {
-    if (error instanceof ApiError) throw error
-    throw badRequest('The body ended before it was complete.')
-  }
-  return Buffer.concat(chunks)
+    const fail = (error: ApiError) => settle(() => {
+      request.pause()
+      reject(error)
+    })
+    const timer = setTimeout(() => fail(tooSlow()), timeout_ms)
+    const onEnd = () => settle(() => resolve(Buffer.concat(chunks)))
+    const onBroken = () => fail(badRequest('The body ended before it was complete.'))
+    const onData = (chunk: Buffer) => {
+      size += chunk.length
+      if (size > limit) fail(tooLarge(limit))
+      else chunks.push(chunk)
+    }
+    request.on('data', onData).once('end', onEnd).once('error', onBroken).once('aborted', onBroken)
+  })
 }
 
-/** The same bytes, failing with a 413 once there are more than `limit`. */
-export function limitStream(source: Readable, limit: number): Readable {
+/** The same bytes, failing with a 413 once there are more than `limit`, and with a 408 when none come for `idle_ms`. */
+export function limitStream(source: Readable, limit: number, idle_ms = BODY_TIMEOUT_MS): Readable {
   let size = 0
+  const timer = setTimeout(() => limited.destroy(tooSlow()), idle_ms)
   const limited = new Transform({
     transform(chunk: Buffer, _encoding, done) {
+      timer.refresh()
       size += chunk.length
-      if (size > limit) done(new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit} bytes.`))
+      if (size > limit) done(tooLarge(limit))
       else done(null, chunk)
     },
   })
+  limited.once('close', () => clearTimeout(timer))
   source.once('error', (error) => limited.destroy(error))
   source.once('aborted', () => limited.destroy(badRequest('The body ended before it was complete.')))
   return source.pipe(limited)

@@ -31,7 +31,7 @@ export function errorCodesOf(definition: AnyEndpoint, method: string): ErrorCode
   add(secured && mutates, 'CSRF_INVALID')
   add(params || scope === 'body' || typeof scope === 'object', 'NOT_FOUND')
   add(body, 'VALIDATION_ERROR')
-  add(body || upload, 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE')
+  add(body || upload, 'REQUEST_TIMEOUT', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE')
   add(secured && method === 'post' && !upload, 'CONFLICT')
   add(mutates, 'DISK_FULL')
   return (Object.keys(ERRORS) as ErrorCode[]).filter((code) => codes.has(code))

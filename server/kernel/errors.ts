@@ -12,6 +12,7 @@ export const ERRORS = {
   CSRF_INVALID: { status: 403, summary: 'A cookie session needs a valid `X-CSRF-Token` and a same-origin `Origin`.' },
   NOT_FOUND: { status: 404, summary: 'The resource does not exist, or the caller may not know that it does.' },
   METHOD_NOT_ALLOWED: { status: 405, summary: 'The path exists, the method does not.' },
+  REQUEST_TIMEOUT: { status: 408, summary: 'The body of the request did not arrive in time.' },
   CONFLICT: { status: 409, summary: 'A duplicate name, or a state that does not allow this.' },
   PAYLOAD_TOO_LARGE: { status: 413, summary: 'The body is larger than the endpoint accepts.' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, summary: 'The body is not of the content type that the endpoint accepts.' },

@@ -1,0 +1,47 @@
+import type { IncomingMessage } from 'node:http'
+import { PassThrough } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import { limitStream, readBytes } from '#server/http/input'
+
+/** A body that arrives as the test sends it. */
+const body = (headers: Record<string, string> = {}) => Object.assign(new PassThrough(), { headers }) as unknown as PassThrough & IncomingMessage
+const codeOf = (work: Promise<unknown>) => work.then(() => 'read', (error: { code: string }) => error.code)
+
+describe('a JSON body', () => {
+  it('is read whole, in whatever pieces it comes', async () => {
+    const request = body()
+    const read = readBytes(request, 10, 60_000)
+    for (const piece of ['ab', '', 'cde']) request.write(piece)
+    request.end()
+    expect((await read).toString()).toBe('abcde')
+  })
+  it('that does not come in time is a 408, even when it drips on', async () => {
+    const request = body({ 'content-length': '10' })
+    const dripping = setInterval(() => request.write('x'), 1)
+    expect(await codeOf(readBytes(request, 1_000_000, 20))).toBe('REQUEST_TIMEOUT')
+    clearInterval(dripping)
+    expect([request.listenerCount('data'), request.isPaused()]).toEqual([0, true])
+  })
+  it('that is too large is a 413, announced or not', async () => {
+    expect(await codeOf(readBytes(body({ 'content-length': '11' }), 10))).toBe('PAYLOAD_TOO_LARGE')
+    const request = body()
+    const read = codeOf(readBytes(request, 10))
+    request.write('x'.repeat(11))
+    expect(await read).toBe('PAYLOAD_TOO_LARGE')
+  })
+  it('that breaks off is a 400', async () => {
+    const request = body()
+    const read = codeOf(readBytes(request, 10))
+    request.emit('aborted')
+    expect(await read).toBe('BAD_REQUEST')
+  })
+})
+
+describe('an upload', () => {
+  it('of which nothing comes for too long is a 408', async () => {
+    const source = body()
+    const limited = limitStream(source, 100, 20)
+    source.write('x')
+    expect(await codeOf((async () => { for await (const _chunk of limited) continue })())).toBe('REQUEST_TIMEOUT')
+  })
+})
