@@ -131,8 +131,12 @@ export function createGit(options: GitOptions): Git {
 
   async function read(session: GitSession, checked: Checked, source: GitSource, directory: string, checkout: CheckoutOptions): Promise<Checkout> {
     const { branch, revision } = await fetchSource(session, checked, source, checkout.onLog)
-    const [about, { submodules, ...size }] = await Promise.all([describe(session, `${revision}^{commit}`), measure(session, `${revision}^{commit}`, limits)])
-    await session.git(['checkout', '--quiet', '--force', '--detach', about.sha, '--'])
+    const commit = `${revision}^{commit}`
+    const describing = describe(session, commit)
+    describing.catch(() => {}) // It is awaited below, unless the repository is refused first.
+    const { submodules, ...size } = await measure(session, commit, limits)
+    await session.git(['checkout', '--quiet', '--force', '--detach', commit, '--'])
+    const about = await describing
     await sweep(session.repository, owner, checkout.onLog)
     if (submodules > 0) checkout.onLog(`The repository has ${submodules} submodule${submodules === 1 ? '' : 's'}; submodules are not fetched.`)
     const large_files = await usesLfs(session.repository)

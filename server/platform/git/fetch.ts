@@ -1,4 +1,4 @@
-import { readdir, rm, stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { commitNotFound, quote, tooLarge } from './errors.ts'
 import { explainFailure } from './failure.ts'
@@ -56,12 +56,6 @@ const isFull = (commit: string): boolean => commit.length === 40 || commit.lengt
 const NO_SUCH_BRANCH = /couldn't find remote ref|mismatched algorithms/i
 type Connection = Pick<FetchPlan, 'url' | 'host' | 'has_credential'>
 
-/** An empty repository, whatever an earlier attempt left. */
-async function init(session: GitSession, format: 'sha1' | 'sha256'): Promise<void> {
-  await rm(join(session.repository, '.git'), { recursive: true, force: true })
-  await session.git(['init', '--quiet', '--template=', `--object-format=${format}`, '.'])
-}
-
 /** Runs `work` with the disk watched, and hands it a fetch whose failure it may look at. */
 async function fetching<T>(session: GitSession, limits: GitLimits, onLog: (line: string) => void,
   work: (fetch: (connection: Connection, depth: number, what: string, excused?: RegExp) => Promise<boolean>) => Promise<T>): Promise<T> {
@@ -79,7 +73,7 @@ async function fetching<T>(session: GitSession, limits: GitLimits, onLog: (line:
 
 /** Brings the tip of a branch with a single exchange. `undefined` when there is no such branch; then the slower way finds out what there is. */
 export async function fetchBranch(session: GitSession, connection: Connection, branch: string, limits: GitLimits, onLog: (line: string) => void): Promise<string | undefined> {
-  await init(session, 'sha1')
+  await session.createRepository('sha1')
   return fetching(session, limits, onLog, async (fetch) => (await fetch(connection, 1, `refs/heads/${branch}`, NO_SUCH_BRANCH) ? 'FETCH_HEAD' : undefined))
 }
 
@@ -88,7 +82,7 @@ export async function fetchBranch(session: GitSession, connection: Connection, b
  * branches only: then the branch's history is fetched, within the same limits.
  */
 export async function fetchCommit(session: GitSession, plan: FetchPlan, limits: GitLimits, onLog: (line: string) => void): Promise<string> {
-  await init(session, plan.commit.length === 64 ? 'sha256' : 'sha1')
+  await session.createRepository(plan.commit.length === 64 ? 'sha256' : 'sha1')
   return fetching(session, limits, onLog, async (fetch) => {
     if (isFull(plan.commit) && await fetch(plan, 1, plan.commit, NOT_BY_ID)) return plan.commit
     await fetch(plan, HISTORY_DEPTH, plan.ref)

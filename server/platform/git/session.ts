@@ -9,6 +9,7 @@ import { aborted, timedOut, tooLarge } from './errors.ts'
 import { explainFailure, explainRefusal } from './failure.ts'
 import { GitError, type GitCredential } from './git.ts'
 import type { GitUrl } from './parse-url.ts'
+import { createRepository, type ObjectFormat } from './repository.ts'
 import { gitEnvironment } from './settings.ts'
 import { prepareSsh, type SshFiles } from './ssh.ts'
 import type { Identity } from './work-directory.ts'
@@ -61,6 +62,8 @@ export interface GitSession {
   readonly repository: string
   /** Ends with the caller's signal, the time limit or the size limit. */
   readonly signal: AbortSignal
+  /** Makes `repository` an empty one. */
+  createRepository(format: ObjectFormat): Promise<void>
   /** Runs git; a failure is thrown as GitError unless `may_fail`. */
   git(args: readonly string[], options?: GitOptions): Promise<RunResult>
   /** Runs ssh with the session's settings. */
@@ -212,6 +215,7 @@ function createSession({ parts, url, has_credential, directory, guard, env, ssh,
       await close()
     },
     get refusal() { return guard?.failure },
+    createRepository: (format) => createRepository(repository, format, parts.identity),
     git: (args, options = {}) => execute(['git', ...args], options),
     ssh: (args) => execute(['ssh', '-F', '../ssh_config', ...args], {}),
   }

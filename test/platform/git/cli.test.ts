@@ -60,7 +60,7 @@ describe('what can be checked out', () => {
     for (let index = 0; index < 5; index += 1) target.commit({ [`noise-${index}`]: `${index} ${'n'.repeat(1000)}`, a: String(index) })
     await bench.checkout({ url: target.url, branch: 'main' })
     expect(bench.lines.join()).toContain('Receiving objects: 100% (8/8)')
-    expect(bench.commands.map(({ argv }) => argv[argv.indexOf('git') + 1])).toEqual(['init', 'fetch', 'rev-list', 'ls-tree', 'checkout'])
+    expect(bench.commands.map(({ argv }) => argv[argv.indexOf('git') + 1])).toEqual(['fetch', 'rev-list', 'ls-tree', 'checkout'])
   })
 })
 
