@@ -64,6 +64,7 @@ describe('a deployment', () => {
     ['a build that fails', { build: 'fail', build_log: ['boom'] }, 'build_failed'],
     ['a container that exits', { start: 'exits', exit_code: 3, start_log: ['no database'] }, 'exited'],
     ['a command that cannot be started', { start: 'refused' }, 'start_failed'],
+    ['a command whose program turns out to be missing', { start: 'exits', exit_code: 127, start_log: ['[FATAL tini (7)] exec nosuch failed: No such file or directory'] }, 'start_failed'],
   ] as [string, FakeBehaviour, string][])('keeps the old release serving after %s, and says why', async (_what, behaviour, code) => {
     api.fakes.git.commit(URL, 'main', SERVER)
     const { id } = (await create()).body.data

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { newId } from '#server/kernel/ids'
 import { CAPABILITIES } from '#server/platform/engine/container-body'
 import type { Engine, LogLine, ReleaseSpec, RunOnceSpec } from '#server/platform/engine/engine'
+import { unstartable } from '#server/platform/engine/start-failure'
 import { BUSYBOX_IMAGE, ensureBusyboxImage, testDocker, TEST_INSTALLATION, testEngine } from '#test/support/engine-images'
 import { poll } from '#test/support/poll'
 
@@ -70,7 +71,15 @@ describe('a container', () => {
 
   test('is refused in words when its command does not exist or may not run', async () => {
     const { shell_command: _, ...plain } = release()
-    await expect(engine.ensureRelease({ ...plain, command: ['nosuch', 'x'] }, calm)).rejects.toMatchObject({ code: 'start_failed', message: expect.stringContaining('`nosuch`') })
+    const [instance] = await engine.ensureRelease({ ...plain, command: ['nosuch', 'x'] }, calm)
+    // The init process starts well and says a moment later that it cannot run the program.
+    await poll(async () => (await engine.instances({ release_id }))[0]?.state === 'exited', 10_000)
+    const [ended] = await engine.instances({ release_id })
+    const lines: string[] = []
+    for await (const { text } of engine.logs(instance!.id, {})) lines.push(text)
+    expect(unstartable(ended!.exit_code, lines)).toMatchObject({ code: 'start_failed', message: expect.stringContaining('`nosuch`') })
+    expect(unstartable(1, lines)).toBeUndefined()
+    expect(unstartable(ended!.exit_code, ['exec nosuch failed'])).toBeUndefined()
     await expect(engine.runOnce({ ...plain, command: ['/etc/passwd'], purpose: 'task', timeout_ms: 9_000, onLog: () => {} }, calm)).rejects.toMatchObject({ code: 'start_failed', message: expect.stringContaining('not executable') })
   })
 

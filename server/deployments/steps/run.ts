@@ -1,5 +1,6 @@
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { Instance } from '#server/platform/engine/engine'
+import { unstartable } from '#server/platform/engine/start-failure'
 import { findOpenPort, waitUntilReady } from '../probe.ts'
 import type { Release } from '../releases.ts'
 import { containerSpec, type DeployContext, networkOf, type Workshop } from '../work.ts'
@@ -27,6 +28,8 @@ export async function lastLines(shop: Workshop, deployment_id: string, step: str
 export async function exited(shop: Workshop, deployment_id: string, step: string, instance: Instance, when: string): Promise<Fatal> {
   const log = await lastLines(shop, deployment_id, step, instance)
   if (instance.oom_killed) return new Fatal('out_of_memory', `The app was ended ${when} because it used more memory than its limit.`, 'Raise limits.memory_bytes of the app, or make it use less.', log)
+  const refused = unstartable(instance.exit_code, log)
+  if (refused) return new Fatal(refused.code, refused.message, refused.hint ?? null, log)
   const code = instance.exit_code ?? 1
   return new Fatal('exited', `The app exited with code ${code} ${when}.`, code === 0 ? 'A web app must keep running in the foreground; look at its start command.' : 'Its last lines are in the log.', log)
 }
@@ -63,10 +66,11 @@ export async function startStep(shop: Workshop, context: DeployContext): Promise
   await shop.engine.ensureRelease({ ...containerSpec(release, project_id, shop.releases.environment(release.id)), replicas: release.settings.replicas }, context.signal)
 }
 
-/** An instance that has ended, if there is one; asks the engine until `signal` aborts. */
-async function firstExit(shop: Workshop, release_id: string, expected: number, signal: AbortSignal): Promise<Instance | undefined> {
-  while (!signal.aborted) {
-    const instances = await shop.engine.instances({ release_id })
+/** An instance that has ended, if there is one; asks the engine until `signal` aborts, at first about those that are `known`. */
+async function firstExit(shop: Workshop, release: Pick<Release, 'id' | 'settings'>, signal: AbortSignal, known?: Instance[]): Promise<Instance | undefined> {
+  const expected = release.settings.replicas
+  for (let instances = known; !signal.aborted; instances = undefined) {
+    instances ??= await shop.engine.instances({ release_id: release.id })
     const ended = instances.find((instance) => instance.state === 'exited' || instance.state === 'dead' || instance.oom_killed)
     if (ended) return ended
     if (instances.length < expected) throw new Fatal('instance_gone', 'An instance of the new release was removed from outside.', 'Deploy again.')
@@ -86,11 +90,12 @@ async function firstExit(shop: Workshop, release_id: string, expected: number, s
 /** Probes every new instance from outside; fails with the reason when one ends or never becomes ready. */
 export async function verifyStep(shop: Workshop, context: DeployContext): Promise<void> {
   const { deployment_id } = context.payload
-  const { settings, id } = releaseOf(shop, context)
+  const release = releaseOf(shop, context)
+  const { settings, id } = release
   const instances = await shop.engine.instances({ release_id: id })
   const ready = new AbortController()
   const probing = AbortSignal.any([context.signal, ready.signal])
-  const watch = firstExit(shop, id, settings.replicas, probing)
+  const watch = firstExit(shop, release, probing, instances)
   const probes = Promise.all(instances.map((instance) => waitUntilReady(instance.address ?? '', settings.port, settings.health_check, probing, () => shop.clock.monotonic_ms())))
   try {
     const first = await Promise.race([watch, probes])
@@ -119,10 +124,10 @@ async function neverReady(shop: Workshop, deployment_id: string, instance: Insta
 export async function soakStep(shop: Workshop, context: DeployContext): Promise<void> {
   const { deployment_id, app_id } = context.payload
   const { soak_seconds } = shop.ports.app(app_id)
-  const { settings, id } = releaseOf(shop, context)
+  const release = releaseOf(shop, context)
   if (soak_seconds === 0) return context.skip()
   const over = AbortSignal.timeout(soak_seconds * 1000)
-  const ended = await firstExit(shop, id, settings.replicas, AbortSignal.any([context.signal, over]))
+  const ended = await firstExit(shop, release, AbortSignal.any([context.signal, over]))
   context.signal.throwIfAborted()
   if (ended) throw await exited(shop, deployment_id, 'soak', ended, 'soon after it went live')
 }

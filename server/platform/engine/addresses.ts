@@ -34,12 +34,11 @@ export function createAddresses(connection: Connection, inspectNetwork: (name: s
      * own (not made by us). `refused` holds addresses that the engine did not accept.
      */
     async reserve(network: string, container_name: string, refused: ReadonlySet<string>): Promise<string | undefined> {
-      const [info] = await inspectNetwork(network)
+      const [[info], taken] = await Promise.all([inspectNetwork(network), used(network)])
       const config = info?.IPAM.Config?.find(({ Subnet, IPRange }) => Subnet && IPRange)
       if (!config?.Subnet || !config.IPRange) return undefined
       const subnet = parseRange(config.Subnet)
       const dynamic = parseRange(config.IPRange)
-      const taken = await used(network)
       if (config.Gateway) taken.add(config.Gateway)
       const size = rangeSize(subnet)
       const start = createHash('sha256').update(container_name).digest().readUInt32BE() % size

@@ -41,7 +41,7 @@ export function createDockerEngine(options: DockerEngineOptions = {}): Engine {
   const whileOpen = (signal?: AbortSignal) => (signal ? AbortSignal.any([signal, open.signal]) : open.signal)
 
   const logs: Engine['logs'] = (instance_id, log_options, signal) => containerLogs(connection, containers, instance_id, log_options, whileOpen(signal))
-  const releases = createReleases(containers, createAddresses(connection, networks.named), logs)
+  const releases = createReleases(containers, createAddresses(connection, networks.named))
 
   return {
     version,

@@ -3,21 +3,23 @@ import type { Addresses } from './addresses.ts'
 import { eachLimited } from './concurrency.ts'
 import { type ContainerBody, containerBody, specFingerprint } from './container-body.ts'
 import { type ContainerInfo, type Containers, toInstance } from './containers.ts'
-import { type Engine, EngineError, type Instance, type ReleaseSpec } from './engine.ts'
+import { EngineError, type Instance, type ReleaseSpec } from './engine.ts'
 import { aborted } from './failures.ts'
 import { INDEX_LABEL, ownLabel } from './labels.ts'
-import { INIT_EXIT_CODES, initError, startError } from './start-failure.ts'
+import { startError } from './start-failure.ts'
 
 const PARALLEL_STARTS = 4
 const ADDRESS_ATTEMPTS = 8
 const NAME_ATTEMPTS = 50
 const NAME_PAUSE_MS = 100
 
-interface Host { containers: Containers; addresses: Addresses; logs: Engine['logs'] }
+interface Host { containers: Containers; addresses: Addresses }
+/** A container that is to run: found, or just made. */
+interface Member { id: string; address?: string; running?: ContainerInfo }
 
 /** Groups of replicas: made, adopted, supervised and removed as one. */
-export function createReleases(containers: Containers, addresses: Addresses, logs: Engine['logs']) {
-  const host = { containers, addresses, logs }
+export function createReleases(containers: Containers, addresses: Addresses) {
+  const host = { containers, addresses }
   const members = (release_id: string, labels: string[] = []) => containers.list({ release: release_id }, labels)
 
   return {
@@ -45,21 +47,26 @@ export function createReleases(containers: Containers, addresses: Addresses, log
 const indexOf = (info: ContainerInfo): number => Number(ownLabel(info.Config.Labels, 'index'))
 
 /** Creates the container of one index with a fixed address; removes what a crashed attempt left half-done under its name. */
-async function create({ containers, addresses }: Host, spec: ReleaseSpec, index: number, refused: ReadonlySet<string>, signal: AbortSignal): Promise<ContainerInfo> {
+async function create({ containers, addresses }: Host, spec: ReleaseSpec, index: number, refused: ReadonlySet<string>, signal: AbortSignal): Promise<Member> {
   const name = `${spec.release_id}-${index}`
   const labels = { index: String(index), spec: specFingerprint(containers.scope, spec) }
   const address = await addresses.reserve(spec.network, name, refused)
   const body = containerBody(containers.scope, spec, { labels, address })
   try {
-    const id = await createOrAdopt(containers, { name, body, spec }, signal)
-    return await existing(containers, id)
+    const made = await createOrAdopt(containers, { name, body, spec }, signal)
+    return typeof made === 'string' ? { id: made, ...(address ? { address } : {}) } : memberOf(made)
   } finally {
     addresses.release(spec.network, address)
   }
 }
 
+const memberOf = (info: ContainerInfo): Member => {
+  const address = Object.values(info.NetworkSettings.Networks ?? {})[0]?.IPAMConfig?.IPv4Address
+  return { id: info.Id, ...(address ? { address } : {}), ...(info.State.Running ? { running: info } : {}) }
+}
+
 /** Creates a container, or takes the one that has its name already when it is the same; replaces another of ours. */
-async function createOrAdopt(containers: Containers, { name, body, spec }: { name: string; body: ContainerBody; spec: ReleaseSpec }, signal: AbortSignal): Promise<string> {
+async function createOrAdopt(containers: Containers, { name, body, spec }: { name: string; body: ContainerBody; spec: ReleaseSpec }, signal: AbortSignal): Promise<string | ContainerInfo> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await containers.create(name, body, signal)
@@ -68,7 +75,7 @@ async function createOrAdopt(containers: Containers, { name, body, spec }: { nam
     }
     const known = await containers.find(name, signal)
     if (known && !containers.scope.owns(known.Config.Labels)) throw new EngineError('conflict', `A container named ${name} exists that Portreeve did not make.`, 'Remove or rename it.')
-    if (known && adoptable(containers, known, spec)) return known.Id
+    if (known && adoptable(containers, known, spec)) return known
     if (known) await containers.remove(known.Id)
     // The engine takes a name before the container can be seen, and gives it back after it is gone.
     else await wait(NAME_PAUSE_MS)
@@ -78,36 +85,22 @@ async function createOrAdopt(containers: Containers, { name, body, spec }: { nam
 /** Makes one index run: adopts it, starts it again or makes it anew, at another address when somebody else holds the first. */
 async function ensureOne(host: Host, { spec, index, known }: { spec: ReleaseSpec; index: number; known?: ContainerInfo }, signal: AbortSignal): Promise<Instance> {
   const { containers } = host
-  let current = known
-  if (current && !adoptable(containers, current, spec)) {
-    await containers.remove(current.Id)
-    current = undefined
-  }
+  if (known && !adoptable(containers, known, spec)) await containers.remove(known.Id)
+  let current = known && adoptable(containers, known, spec) ? memberOf(known) : undefined
   const refused = new Set<string>()
   for (let attempt = 1; ; attempt++) {
     if (signal.aborted) throw aborted('Starting the release')
     current ??= await create(host, spec, index, refused, signal)
-    if (current.State.Running) return toInstance(current)
+    if (current.running) return toInstance(current.running)
     try {
-      await containers.start(current.Id, signal)
-      const started = await existing(containers, current.Id)
-      if (!started.State.Running && INIT_EXIT_CODES.includes(started.State.ExitCode)) await explainExit(host, started.Id, signal)
-      return toInstance(started)
+      await containers.start(current.id, signal)
+      return toInstance(await existing(containers, current.id))
     } catch (error) {
-      const address = Object.values(current.NetworkSettings.Networks ?? {})[0]?.IPAMConfig?.IPv4Address
       if (attempt >= ADDRESS_ATTEMPTS || !saysAddressTaken(error)) throw startError(error)
-      if (address) refused.add(address)
-      await containers.remove(current.Id)
+      if (current.address) refused.add(current.address)
+      await containers.remove(current.id)
       current = undefined
     }
-  }
-}
-
-/** Throws when the container ended at once because its program cannot be run; other exits are the caller's to judge. */
-async function explainExit({ logs }: Host, id: string, signal: AbortSignal): Promise<void> {
-  for await (const line of logs(id, { tail: 5 }, signal)) {
-    const failure = initError(line.text)
-    if (failure) throw failure
   }
 }
 

@@ -24,7 +24,7 @@ export function startError(error: unknown): unknown {
 
 /** The init process reports a program that it cannot run in the container's log, and ends with the shell's codes for it. */
 const INIT_FAILURE = /^\[FATAL tini \(\d+\)\] exec (.+) failed: (.+)$/
-export const INIT_EXIT_CODES: readonly number[] = [126, 127]
+const INIT_EXIT_CODES: readonly number[] = [126, 127]
 
 /** What the init process said about the program, if this line of the log is its complaint. */
 export function initError(line: string): EngineError | undefined {
@@ -33,7 +33,13 @@ export function initError(line: string): EngineError | undefined {
   return /permission denied/i.test(complaint[2] ?? '') ? forbiddenProgram(complaint[1], line) : missingProgram(complaint[1], line)
 }
 
-const programName = (command: string | undefined): string => (command ? `\`${engineWords(command)}\`` : 'The start command')
+/** Why an instance with this exit code and these last lines never ran its program; nothing when it did. */
+export function unstartable(exit_code: number | undefined, lines: readonly string[]): EngineError | undefined {
+  if (!INIT_EXIT_CODES.includes(exit_code ?? 0)) return undefined
+  return lines.map(initError).find((found) => found !== undefined)
+}
+
+const programName = (command: string | undefined): string => (command ? `The program \`${engineWords(command)}\`` : 'The start command')
 
 function missingProgram(command: string | undefined, cause: unknown): EngineError {
   return new EngineError('start_failed', `${programName(command)} does not exist in the image, so the container could not start.`,
