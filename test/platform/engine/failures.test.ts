@@ -44,7 +44,7 @@ describe('a container that cannot start', () => {
   const failed = (words: string) => new EngineError('failed', 'x', undefined, { cause: new Error(words) })
   test.each([
     ['OCI runtime create failed: container_linux.go:380: starting container process caused: exec: "npx": executable file not found in $PATH: unknown', /^The program `npx` does not exist in the image/],
-    ['failed to create task: OCI runtime create failed: exec: "/app/run.sh": permission denied: unknown', /^`\/app\/run\.sh` is not executable/],
+    ['failed to create task: OCI runtime create failed: exec: "/app/run.sh": permission denied: unknown', /^The program `\/app\/run\.sh` is not executable/],
     ['unable to find user app: no matching entries in passwd file', /user named in the Dockerfile does not exist/],
     ['No command specified', /^The container could not start: No command specified$/],
   ])('because of %j says so', (words, sentence) => {
