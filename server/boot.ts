@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { directories } from '#server/directories'
 import { type Config, ConfigError, loadConfig } from '#server/kernel/config'
 import { systemClock } from '#server/kernel/clock'
@@ -13,6 +14,8 @@ import type { Adapters, Kernel, Services } from '#server/services'
 /** The addon of the database ends the process without a word on older versions of Node. */
 const OLDEST_NODE_API = 10
 const EDGE_RETRY_MS = 2000
+/** Loading what speaks to the engine takes a quarter of a second in one piece; whoever waits for the server to live gets the answer before. */
+const FIRST_ANSWERS_MS = 100
 
 export interface Booted { services: Services; /** Ends workers and gives the data directory back; jobs go on at the next start. */ stop(): Promise<void> }
 export interface BootOptions { env: Record<string, string | undefined>; migrations: readonly Migration[]; version: string; adapters(kernel: Kernel): Promise<Adapters> }
@@ -85,6 +88,7 @@ export async function boot(options: BootOptions): Promise<Booted> {
     services.rotation.start()
     services.traffic.start()
     const stopping = new AbortController()
+    await delay(FIRST_ANSWERS_MS)
     await services.reconciler.start()
     void bringUpEdge(services, adapters.ingress, stopping.signal).then(() => {
       if (!stopping.signal.aborted) services.jobs.start()

@@ -17,7 +17,7 @@ export async function createEngineStandIn(answer: StandInAnswer) {
   const seen: SeenRequest[] = []
   const server = createServer(async (raw, response) => {
     const url = new URL(raw.url ?? '/', 'http://engine')
-    const is_archive = raw.headers['content-type'] === 'application/x-tar'
+    const is_archive = raw.headers['content-type'] === 'application/tar'
     if (is_archive) raw.resume()
     const body = is_archive ? '' : await text(raw).catch(() => '')
     const request = { method: raw.method ?? '', path: url.pathname, query: url.searchParams, body }

@@ -47,10 +47,8 @@ export function createConnection(docker_host = 'unix:///var/run/docker.sock'): C
 
   async function send({ path, query, method = 'GET', body, headers, upload }: StreamOptions, signal: AbortSignal): Promise<IncomingMessage> {
     assertPath(path)
-    const content: Record<string, string> = upload ? { 'content-type': 'application/x-tar' } : {}
-    const text = upload || body === undefined ? undefined : JSON.stringify(body)
-    if (text !== undefined) Object.assign(content, { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) })
-    const answer = await dial.request({ method, target: `${path}${queryText(query)}`, headers: { ...content, ...headers }, signal, ...(upload || text !== undefined ? { body: upload ?? text! } : {}) })
+    const given = Object.fromEntries(Object.entries(query ?? {}).filter(([, value]) => value !== undefined)) as Record<string, string | number | boolean>
+    const answer = await dial.request({ method, path, query: given, signal, ...(headers ? { headers } : {}), ...(body === undefined ? {} : { body }), ...(upload ? { upload } : {}) })
     answer.on('error', () => {})
     return answer
   }
@@ -78,7 +76,7 @@ export function createConnection(docker_host = 'unix:///var/run/docker.sock'): C
     stream: (options) => openStream(options, send),
     hijack(path, headers, signal) {
       return within({ path, signal, deadline_ms: DEFAULT_DEADLINE_MS }, async (inner) => {
-        const answer = await dial.upgrade({ method: 'POST', target: path, headers: { Connection: 'Upgrade', ...headers }, signal: inner })
+        const answer = await dial.upgrade({ method: 'POST', path, headers, signal: inner })
         if (!(answer instanceof IncomingMessage)) return answer
         throw statusError(answer.statusCode ?? 0, await readAll(answer))
       })
@@ -112,12 +110,6 @@ async function openStream(options: StreamOptions, send: Send): Promise<IncomingM
   return answer
 }
 
-/** The question mark and what follows it; values that are undefined are left out. */
-function queryText(query: CallOptions['query'] = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined).map(([key, value]) => [key, String(value)] as [string, string])
-  return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`
-}
-
 /** A name that is empty or `..` would turn a path into that of another call. */
 function assertPath(path: string): void {
   if (path.split('/').slice(1).some((part) => part === '' || part === '.' || part === '..')) {
@@ -133,7 +125,7 @@ async function within<T>(options: CallOptions, work: (signal: AbortSignal) => Pr
   const timer = deadline_ms > 0 ? setTimeout(() => controller.abort(), deadline_ms) : undefined
   const cancel = () => controller.abort()
   options.signal?.addEventListener('abort', cancel, { once: true })
-  // The work is raced, because not every stage of a request settles when its signal aborts.
+  // The work is raced, because not every stage of a request in dockerode settles when its signal aborts.
   const ended = new Promise<never>((_, reject) => {
     controller.signal.addEventListener('abort', () => reject(options.signal?.aborted ? aborted() : unavailable(new Error(`no answer within ${deadline_ms} ms`))), { once: true })
   })

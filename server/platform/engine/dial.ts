@@ -1,29 +1,27 @@
-import { Agent, type IncomingMessage, request, type RequestOptions } from 'node:http'
+import { Agent, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { inspect } from 'node:util'
 import { EngineError } from './engine.ts'
 
 /** Where the engine listens: a socket of this machine, or an address. */
-export type EngineAddress = { socketPath: string } | { host: string; port: number }
+export type EngineAddress = { socketPath: string } | { host: string; port: number; protocol: 'http' }
 
 /** One request as it goes over the wire. */
 export interface DialOptions {
   method: string
-  /** Path and query; its parts must be encoded already. */
-  target: string
-  headers: Record<string, string | string[]>
+  /** Path without a query; its parts must be encoded already. */
+  path: string
+  query?: Record<string, string | number | boolean>
+  headers?: Record<string, string | string[]>
   signal: AbortSignal
-  /** A JSON text, or a stream that is sent as it comes. */
-  body?: string | Upload
+  /** Sent as JSON. */
+  body?: unknown
+  /** Bytes that are sent as they come; when they end with an error, so does the request. */
+  upload?: Upload
 }
+export interface Upload { pipe: unknown; on: unknown; destroy(error?: Error): unknown }
 
-/** Bytes that are sent as they come; when they end with an error, so does the request. */
-export interface Upload {
-  pipe(sink: NodeJS.WritableStream): unknown
-  on(event: 'error', listener: (error: Error) => void): unknown
-  destroy(error?: Error): unknown
-}
-
-/** Bare HTTP to the engine: every status is an answer, an error is a connection that failed. */
+/** Bare requests to the engine: every status is an answer, an error is a connection that failed. */
 export interface Dial {
   request(options: DialOptions): Promise<IncomingMessage>
   /** Asks for a two-way byte stream instead of an answer; the answer when the engine will not. */
@@ -34,41 +32,45 @@ export interface Dial {
 /** Idle connections that are kept for the next calls; a kept one saves a new engine thread per call. */
 const KEPT_CONNECTIONS = 8
 const KEEP_ALIVE_PROBE_MS = 30_000
+/** All statuses are answers to us; dockerode would otherwise turn them into errors that mix its words with the engine's. */
+const ALL_STATUSES = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [100 + index, true]))
 
-/** The address in a DOCKER_HOST; throws for a form that is not known. */
+interface Modem { dial(options: Record<string, unknown>, callback: (error: unknown, answer: unknown) => void): void }
+
+/** Where dockerode connects for a DOCKER_HOST; throws for a form that it does not know. */
 export function parseHost(docker_host: string): EngineAddress {
   if (docker_host.startsWith('unix://')) return { socketPath: docker_host.slice('unix://'.length) }
   const url = URL.parse(docker_host)
-  if (url?.protocol === 'tcp:' && url.hostname) return { host: url.hostname, port: Number(url.port || 2375) }
+  if (url?.protocol === 'tcp:' && url.hostname) return { host: url.hostname, port: Number(url.port || 2375), protocol: 'http' }
   throw new EngineError('unavailable', 'DOCKER_HOST must look like unix:///var/run/docker.sock or tcp://host:2375.')
 }
 
-/** Opens no connection yet: each request does, or takes a kept one. */
-export function createDial(address: EngineAddress): Dial {
-  const agent = new Agent({ keepAlive: true, keepAliveMsecs: KEEP_ALIVE_PROBE_MS, maxFreeSockets: KEPT_CONNECTIONS })
+/**
+ * Before each request docker-modem renders all its options to text for its debug output, also while that is off: without this
+ * it walks every socket of the agent and every listener of the signal, which takes ten times as long as the request itself.
+ */
+function cheapToInspect<T extends object>(value: T, name: string): T {
+  return Object.defineProperty(value, inspect.custom, { configurable: true, value: () => name })
+}
 
-  function begin({ method, target, headers, signal, body }: DialOptions) {
-    const options: RequestOptions = { ...address, agent, method, path: target, headers, signal }
-    const outgoing = request(options)
-    if (typeof body === 'string') outgoing.end(body)
-    else if (body) {
-      // Also when the engine refuses before it has read everything.
-      body.on('error', (error) => outgoing.destroy(error))
-      body.pipe(outgoing)
-    } else outgoing.end()
-    return outgoing
+/** Opens no connection yet: each request does, or takes a kept one. dockerode is loaded with the first, since a start does not need it. */
+export function createDial(address: EngineAddress): Dial {
+  const agent = cheapToInspect(new Agent({ keepAlive: true, keepAliveMsecs: KEEP_ALIVE_PROBE_MS, maxFreeSockets: KEPT_CONNECTIONS }), 'agent')
+  let loading: Promise<Modem> | undefined
+  const load = () => (loading ??= import('dockerode').then(({ default: Docker }) => new Docker({ ...address, agent } as never).modem as unknown as Modem))
+
+  async function dial({ path, query, method, body, headers, signal, upload }: DialOptions, more: Record<string, unknown>): Promise<unknown> {
+    const modem = await load()
+    const options = { _query: query ?? {}, _body: body ?? {} }
+    const request = { path: `${path}?`, method, options, headers: { ...headers }, abortSignal: cheapToInspect(signal, 'signal'), ...(upload ? { file: upload } : {}), ...more }
+    return new Promise((resolve, reject) => {
+      modem.dial(request, (error, answer) => (error ? reject(error) : resolve(answer)))
+    })
   }
 
   return {
-    request: (options) => new Promise((resolve, reject) => {
-      begin(options).once('response', resolve).on('error', reject)
-    }),
-    upgrade: (options) => new Promise((resolve, reject) => {
-      begin(options).once('response', resolve).on('error', reject).once('upgrade', (_answer, socket: Socket, first: Buffer) => {
-        if (first.length > 0) socket.unshift(first)
-        resolve(socket)
-      })
-    }),
+    request: (options) => dial(options, { isStream: true, statusCodes: ALL_STATUSES }) as Promise<IncomingMessage>,
+    upgrade: (options) => dial(options, { isStream: true, statusCodes: ALL_STATUSES, hijack: true }) as Promise<Socket | IncomingMessage>,
     close: () => agent.destroy(),
   }
 }
