@@ -11,5 +11,5 @@ export default defineNitroConfig({
   errorHandler: '~/server/http/error-handler',
   modules: [endpoints],
   experimental: { tasks: true, websocket: true },
-  scheduledTasks: { '17 * * * *': ['cleanup'], '* * * * *': ['domains'] },
+  scheduledTasks: { '17 * * * *': ['cleanup'], '* * * * *': ['domains'], '*/5 * * * *': ['certificates'] },
 })

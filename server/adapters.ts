@@ -4,9 +4,12 @@ import { directories } from '#server/directories'
 import type { Db } from '#server/kernel/db'
 import { createDnsResolver } from '#server/platform/dns/resolver'
 import { createConnection } from '#server/platform/engine/connection'
+import { authoritiesOf } from '#server/installation'
+import { createAcme } from '#server/platform/acme/client'
 import { createDockerEngine } from '#server/platform/engine/docker'
 import { createGit } from '#server/platform/git/cli'
 import { createHaproxyIngress } from '#server/platform/ingress/haproxy'
+import { createGuardedClient } from '#server/platform/outbound/client'
 import { createConnectProxy } from '#server/platform/outbound/connect-proxy'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import type { Adapters, Kernel } from '#server/services'
@@ -27,5 +30,7 @@ export async function createAdapters({ config, db, log }: Kernel): Promise<Adapt
     engine: createConnection(config.docker_host), data_directory: paths.ingress, http_port: config.http_port, https_port: config.https_port,
     trusted_proxies: config.trusted_proxies, log: log.child({ part: 'edge' }),
   })
-  return { engine, git, ingress, dns: createDnsResolver() }
+  const ca = authoritiesOf(config.ca_file)
+  const acme = createAcme({ client: createGuardedClient(policy, ca ? { ca } : {}) })
+  return { engine, git, ingress, acme, dns: createDnsResolver() }
 }

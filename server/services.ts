@@ -5,6 +5,8 @@ import { type Apps, createApps } from '#server/apps/service'
 import { type Audit, createAudit } from '#server/audit/service'
 import { createDetection, type Detection } from '#server/builds/service'
 import { createDeployPorts, createDomainSurroundings, createSourceChecks, detectFolder } from '#server/composition'
+import type { Certificates } from '#server/certificates/service'
+import { CERTIFICATE_POOL, createCertification } from '#server/certification'
 import { createCredentials, type CredentialServices } from '#server/credentials'
 import { desiredState } from '#server/deployments/desired'
 import { lifecycleJobs, type LifecyclePayload } from '#server/deployments/lifecycle'
@@ -35,8 +37,9 @@ import type { Engine } from '#server/platform/engine/engine'
 import type { Git } from '#server/platform/git/git'
 import type { Ingress } from '#server/platform/ingress/ingress'
 import type { Mail } from '#server/platform/mail/mail'
+import type { Acme } from '#server/platform/acme/acme'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
-import { createTableSource, type ResourceSource } from '#server/projects/resources'
+import { projectTables } from '#server/project-tables'
 import { createProjects, type Projects } from '#server/projects/service'
 import { createKeyRotation, type KeyRotation, SEALED_COLUMNS } from '#server/rotation/rotation'
 import { createSearch, type Search } from '#server/search/service'
@@ -50,7 +53,7 @@ import { createTraffic, type Traffic } from '#server/traffic/service'
 export interface Kernel { config: Config; db: Db; clock: Clock; log: Log; secrets: Secrets }
 
 /** The outside world; real ones are chosen in `plugins/boot.ts`, fake ones in tests. */
-export interface Adapters { engine: Engine; git: Git; ingress: Ingress; dns: Dns; /** Stands in for the mail server of the settings. */ mail?: Mail; /** Default: those that exist. */ dns_providers?: readonly DnsProviderDescriptor[] }
+export interface Adapters { engine: Engine; git: Git; ingress: Ingress; dns: Dns; acme: Acme; /** Stands in for the mail server of the settings. */ mail?: Mail; /** Default: those that exist. */ dns_providers?: readonly DnsProviderDescriptor[] }
 
 /** The composed product: what routes, the WebSocket and tasks call. */
 export interface Services extends HttpPorts {
@@ -73,6 +76,7 @@ export interface Services extends HttpPorts {
   runtime: Runtime
   detection: Detection
   domains: Domains
+  certificates: Certificates
   settings: SettingsService
   system: System
   /** Access logs and counted requests; listens to the edge once boot calls `start`. */
@@ -110,16 +114,6 @@ function faultOf(crash_at: string | undefined) {
   }
 }
 
-/** Every kind of resource that lives in projects: counted for quotas, listed in overviews, found by search. */
-function projectTables(db: Db): ResourceSource[] {
-  return [
-    createTableSource(db, { kind: 'app', table: 'apps', status_column: 'status' }),
-    createTableSource(db, { kind: 'domain', table: 'domains', name_column: 'hostname', status_column: 'status' }),
-    createTableSource(db, { kind: 'ssh_key', table: 'ssh_keys', access: 'developer' }),
-    createTableSource(db, { kind: 'git_credential', table: 'git_credentials', access: 'developer' }),
-  ]
-}
-
 /** Composes the product from a kernel and the outside world. The one place where domains meet. */
 export function createServices(kernel: Kernel, adapters: Adapters, version = '0.0.0'): Services {
   const { config, db, clock, log, secrets } = kernel
@@ -128,8 +122,9 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const events = createEvents(db, clock, log)
   const audit = createAudit({ db, clock })
   const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
+  const providers = adapters.dns_providers ?? DNS_PROVIDERS
   const { settings, mail } = createInstallation({
-    kernel, audit, events, policy, providers: adapters.dns_providers ?? DNS_PROVIDERS,
+    kernel, audit, events, policy, providers,
     in_use: () => ({ base_domain: addresses.base_domain(), public_url: addresses.public_url() }),
     refuse: { domain: ({ dashboard_domain }) => domains.requireUnclaimed('dashboard_domain', dashboard_domain) },
     changed: {
@@ -140,7 +135,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     },
   })
   const addresses = createAddresses(config, settings.domain)
-  const jobs = createJobs({ db, clock, log, pools: { build: settings.server().build_concurrency }, fault: faultOf(config.crash_at) })
+  const jobs = createJobs({ db, clock, log, pools: { build: settings.server().build_concurrency, ...CERTIFICATE_POOL }, fault: faultOf(config.crash_at) })
   const checks = createSourceChecks(policy)
   const projects = createProjects({ db, clock, audit, events, people: () => identity.people, resources: () => resources })
   const identity: Identity = createIdentity({ config, db, clock, log, secrets, audit, projects, mail: adapters.mail ?? mail, public_url: addresses.public_url, chosen_url: addresses.chosen_url, settings: settings.server })
@@ -152,9 +147,13 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
       app: (id) => apps.find(id),
       refreshRoutes: (app_id) => deployments.shop.routing.refreshSoon(app_id),
       redirects: () => [],
-      certify: () => undefined,
-      isSecured: () => false,
+      certify: ({ id }) => certificates.follow(id),
+      isSecured: (hostname) => certificates.isServed(hostname),
     },
+  })
+  const certificates: Certificates = createCertification({
+    kernel, events, jobs, audit, policy, settings, acme: adapters.acme, dns: adapters.dns, ingress, providers,
+    served: (app_ids) => app_ids.forEach((app_id) => deployments.shop.routing.refreshSoon(app_id)),
   })
   const deploymentLogs = createDeploymentLogs(paths.logs, clock)
   const releases = createReleases(db, secrets, () => settings.server().releases_kept)
@@ -167,7 +166,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     kernel, audit, policy,
     apps: (project_id) => apps.repository.all().filter((app) => project_id === undefined || app.project_id === project_id),
   })
-  const ports = createDeployPorts({ apps: () => apps, domains, gitCredential: credentials.gitCredentialFor, registryAuth: credentials.registryAuthFor, registryAuths: credentials.registryAuthsFor })
+  const ports = createDeployPorts({ apps: () => apps, domains, certificates: () => certificates.forEdge(), gitCredential: credentials.gitCredentialFor, registryAuth: credentials.registryAuthFor, registryAuths: credentials.registryAuthsFor })
   const deployments: Deployments = createDeployments({
     db, events, jobs, audit,
     shop: { engine, git, ingress, clock, log, logs: deploymentLogs, deployments: repository, releases, ports, defaults: defaultsOf(settings.server), work_directory: paths.work, uploads_directory: paths.uploads },
@@ -221,7 +220,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const { ssh_keys, git_credentials, registries } = credentials
   const search = createSearch({ resources: () => resources, others: [projects.search] })
   const locators: Record<string, (id: string) => string | undefined> = {
-    app: apps.projectOf, deployment: deployments.projectOf, project: projects.projectOf, ssh_key: ssh_keys.projectOf, git_credential: git_credentials.projectOf, domain: domains.projectOf,
+    app: apps.projectOf, deployment: deployments.projectOf, project: projects.projectOf, ssh_key: ssh_keys.projectOf, git_credential: git_credentials.projectOf, domain: domains.projectOf, certificate: certificates.projectOf,
   }
   const rotation = createKeyRotation({ db, jobs, log, secrets, columns: SEALED_COLUMNS, finish: () => finishRotation(join(paths.keys, 'secret.key')) })
   const idempotency = createIdempotency(db, clock, secrets)
@@ -244,5 +243,5 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
       audit_lines: audit.prune(kept.audit_retention_days), logs: deploymentLogs.prune(clock.now() - kept.deployment_log_retention_days * DAY_MS),
     }
   }
-  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, rotation, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, settings, system, traffic, reconciler, realtime, audit, http }
+  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, rotation, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, certificates, settings, system, traffic, reconciler, realtime, audit, http }
 }

@@ -6,7 +6,7 @@ import type { StepContext } from '#server/kernel/jobs/definition'
 import type { Log } from '#server/kernel/log'
 import type { ContainerSpec, Engine, PullOptions } from '#server/platform/engine/engine'
 import type { Git, GitCredential } from '#server/platform/git/git'
-import type { Ingress, Route } from '#server/platform/ingress/ingress'
+import type { Certificate, Ingress, Route } from '#server/platform/ingress/ingress'
 import type { DeploymentLogs } from './logs.ts'
 import type { DeploymentRepository } from './repository.ts'
 import type { Release, Releases, ReleaseSettings } from './releases.ts'
@@ -25,6 +25,8 @@ export interface DeployPorts {
   appEvent(app_id: string, event: 'go_live' | 'fail' | 'cancel' | 'lose', payload: Record<string, unknown>): void
   /** One route for each of the app's domains that may be served, to these instances. */
   routes(app_id: string, target: Target): Route[]
+  /** Every certificate that the edge has to show. */
+  certificates(): Certificate[]
   /** Hears of domains that the edge serves now. */
   routed(domain_ids: string[]): void
   gitCredential(app: DeployedApp): GitCredential | undefined

@@ -7,7 +7,8 @@ import type { AppStatus } from '#server/apps/schema'
 /** The table of the documentation as `state -> event -> state`. */
 function documented(): Record<string, Record<string, string>> {
   const text = readFileSync('docs/architecture.md', 'utf8')
-  const rows = text.split('\n').filter((line) => /^\| (building|running|stopped|failed|crashed|deleting) \|/.test(line))
+  const table = text.split('| App status |')[1]!.split('\n\n')[0]!
+  const rows = table.split('\n').filter((line) => /^\| (building|running|stopped|failed|crashed|deleting) \|/.test(line))
   return Object.fromEntries(rows.map((row) => {
     const [, state = '', events = ''] = row.split('|').map((cell) => cell.trim())
     return [state, Object.fromEntries(events.split(', ').map((pair) => pair.split(': ')))]

@@ -22,6 +22,7 @@ beforeAll(async () => {
   theirs.app = (await admin.post('/api/apps', { name: `${MARK}-app`, git_url: url, project_id })).body.data.id as string
   theirs.deployment = (await admin.get(`/api/apps/${theirs.app}/deployments`)).body.data[0].id as string
   theirs.domain = (await admin.post('/api/domains', { app_id: theirs.app, hostname: `${MARK}.example.com` })).body.data.id as string
+  theirs.certificate = (await admin.post('/api/certificates/csr', { names: [`${MARK}.example.com`], project_id })).body.data.id as string
   theirs.ssh_key = (await admin.post('/api/ssh-keys/generate', { name: `${MARK} key`, project_id })).body.data.id as string
   theirs.git_credential = (await admin.post('/api/git-credentials', { name: `${MARK} token`, host: `${MARK}.example.com`, token: 'the token of the first team', project_id })).body.data.id as string
 }, 60_000)
@@ -29,7 +30,7 @@ afterAll(() => api.close())
 
 /** Rows that belong to the first team's project, to see that nothing of it changed. */
 function state(): string {
-  const tables = ['projects', 'project_members', 'apps', 'deployments', 'domains', 'ssh_keys', 'git_credentials', 'jobs']
+  const tables = ['projects', 'project_members', 'apps', 'deployments', 'domains', 'ssh_keys', 'git_credentials', 'certificates', 'jobs']
   return JSON.stringify(tables.map((table) => api.kernel.db.sql(`SELECT * FROM ${table}`).all()))
 }
 
@@ -86,8 +87,8 @@ describe('T4: what another team has does not exist', () => {
   })
   it('shows it to its members, as a check of the tests above', async () => {
     const admin = api.as('admin')
-    expect((await admin.get(`/api/search?q=${MARK}`)).body.data.map(({ kind }: { kind: string }) => kind).sort()).toEqual(['app', 'domain', 'domain', 'git_credential', 'project', 'ssh_key'])
-    expect((await admin.get(`/api/projects/${project_id}/resources`)).body.total).toBe(5)
+    expect((await admin.get(`/api/search?q=${MARK}`)).body.data.map(({ kind }: { kind: string }) => kind).sort()).toEqual(['app', 'certificate', 'domain', 'domain', 'git_credential', 'project', 'ssh_key'])
+    expect((await admin.get(`/api/projects/${project_id}/resources`)).body.total).toBe(6)
     expect((await admin.get(`/api/apps?q=${MARK}`)).body.total).toBe(1)
   })
 })

@@ -26,6 +26,8 @@ async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {
   const app = (await developer.post('/api/apps', { name: 'app', git_url: 'https://git.example.com/a/b.git' })).body.data
   const deployment = (await developer.get('/api/deployments')).body.data[0]
   kernel.db.sql(`INSERT INTO releases (id, app_id, deployment_id, image_id, settings, environment, configuration, created_at) VALUES ('rel_1', ?, ?, 'x', '{}', ?, '{}', '')`).run(app.id, deployment.id, seal('releases/environment/rel_1'))
+  kernel.db.sql(`INSERT INTO certificates (id, project_id, name, names, source, status, key_type, private_key, next_key, created_at, updated_at) SELECT 'crt_1', id, 'x', '[]', 'acme', 'active', 'ecdsa', ?, ?, '', '' FROM projects`).run(seal('certificates/private_key/crt_1'), seal('certificates/next_key/crt_1'))
+  kernel.db.sql(`INSERT INTO acme_accounts (directory_url, private_key, next_key, keyed_at, created_at) VALUES ('https://ca.test/dir', ?, ?, '', '')`).run(seal('acme_accounts/private_key/https://ca.test/dir'), seal('acme_accounts/next_key/https://ca.test/dir'))
   kernel.db.sql(`INSERT INTO settings VALUES ('smtp', '{}', ?, '')`).run(seal('settings/secrets/smtp'))
   kernel.db.sql(`INSERT INTO meta VALUES ('secret_check', ?)`).run(seal('meta/secret_check'))
   const all = () => SEALED_COLUMNS.flatMap((one) => (kernel.db.sql(`SELECT *, ${one.column} AS sealed FROM ${one.table} WHERE ${one.column} LIKE 'v1.%'`).all() as Record<string, string>[]).map((row) => [one.context(row), row.sealed!] as const))

@@ -1,5 +1,6 @@
 import type { Actor, PlatformRole, ProjectRole } from '#server/kernel/access'
 import type { PlatformEvent } from '#server/kernel/events'
+import { createFakeAcme, type FakeAcme } from '#server/platform/acme/fake'
 import { createFakeDns, type FakeDns } from '#server/platform/dns/fake'
 import { createFakeEngine, type FakeEngine } from '#server/platform/engine/fake'
 import { createFakeGit, type FakeGit } from '#server/platform/git/fake'
@@ -36,7 +37,7 @@ export interface ApiOptions extends SendOptions {
 export interface TestApi {
   services: Services
   kernel: TestKernel
-  fakes: { engine: FakeEngine; git: FakeGit; ingress: FakeIngress; dns: FakeDns; clock: TestClock }
+  fakes: { engine: FakeEngine; git: FakeGit; ingress: FakeIngress; dns: FakeDns; acme: FakeAcme; clock: TestClock }
   url: string
   request<T = any>(method: string, path: string, options?: ApiOptions): Promise<Answer<T>>
   /** The same for one caller: `api.as('developer').post('/api/apps', { … })`. */
@@ -79,7 +80,7 @@ function enrol(kernel: TestKernel, project_id: string): void {
 /** The whole product in this process: every route, every service, a database in memory, and fakes of the world outside. */
 export async function createTestApi(options: TestApiOptions = {}): Promise<TestApi> {
   const kernel = createTestKernel(options.environment)
-  const fakes = { engine: createFakeEngine(), git: createFakeGit(), ingress: createFakeIngress(), dns: createFakeDns(), clock: kernel.clock }
+  const fakes = { engine: createFakeEngine(), git: createFakeGit(), ingress: createFakeIngress(), dns: createFakeDns(), acme: createFakeAcme({ now: kernel.clock.now }), clock: kernel.clock }
   const composed = createServices(kernel, { ...fakes, ...(options.mail ? { mail: options.mail } : {}), ...(options.dns_providers ? { dns_providers: options.dns_providers } : {}) })
   // Project roles as they are now, so that a test may add a caller to a project.
   const actor = (caller: Caller): Actor => {

@@ -1,0 +1,133 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { rootCertificates } from 'node:tls'
+import { invalid } from '#server/kernel/errors'
+
+/** What a chain says about itself, ready to be stored. */
+export interface ChainFacts {
+  /** Leaf first, without roots, each block with a line break at its end. */
+  chain: string
+  names: string[]
+  issuer: string
+  key_type: 'ecdsa' | 'rsa'
+  serial_number: string
+  fingerprint: string
+  not_before: string
+  not_after: string
+  warning: string | null
+}
+
+const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g
+const MAX_CHAIN = 10
+const MIN_RSA_BITS = 2048
+/** What the edge takes as one certificate with its key. */
+const MAX_BYTES = 15_000
+
+const blocksOf = (text: string) => [...text.replaceAll('\r\n', '\n').matchAll(BLOCK)].map(([pem, label = '']) => ({ label, pem }))
+/** The text between the names of one field of a subject or issuer. */
+const part = (name: string, key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(name)?.[1]
+
+function issuerOf({ issuer }: X509Certificate): string {
+  const [organization, common] = [part(issuer, 'O'), part(issuer, 'CN')]
+  const text = organization && common ? `${organization} (${common})` : organization ?? common ?? 'unnamed'
+  return text.slice(0, 200)
+}
+
+/** Lower-case DNS names of a certificate; what is only in its common name counts for no client. */
+export const namesOf = (certificate: X509Certificate): string[] =>
+  [...new Set((certificate.subjectAltName ?? '').split(', ').flatMap((entry) => /^DNS:((\*\.)?[a-z0-9_.-]+)$/i.exec(entry)?.[1]?.toLowerCase() ?? []))]
+
+function readCertificates(text: string): X509Certificate[] {
+  const blocks = blocksOf(text)
+  if (blocks.some(({ label }) => label.includes('PRIVATE KEY'))) throw invalid('certificate', 'holds a private key. Send the key as private_key, and only certificates here.')
+  const pems = blocks.filter(({ label }) => label === 'CERTIFICATE' || label === 'TRUSTED CERTIFICATE' || label === 'X509 CERTIFICATE')
+  if (pems.length === 0) throw invalid('certificate', 'holds no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----.')
+  if (pems.length > MAX_CHAIN) throw invalid('certificate', `holds more than ${MAX_CHAIN} certificates. Send the chain of one server only.`)
+  return pems.map(({ pem }, at) => {
+    try {
+      return new X509Certificate(pem)
+    } catch {
+      throw invalid('certificate', `cannot be read: block ${at + 1} is damaged or not an X.509 certificate.`)
+    }
+  })
+}
+
+/** Reads the one private key of a text; says what is wrong with any other. */
+export function readKey(text: string): KeyObject {
+  const keys = blocksOf(text).filter(({ label }) => label.includes('PRIVATE KEY'))
+  if (keys.some(({ label, pem }) => label.startsWith('ENCRYPTED') || pem.includes('ENCRYPTED')) || /^Proc-Type:.*ENCRYPTED/m.test(text)) throw invalid('private_key', 'is encrypted. Decrypt it first, for example with: openssl pkey -in key.pem -out plain.pem')
+  if (keys.length !== 1) throw invalid('private_key', 'must hold exactly one private key in PEM, which begins with -----BEGIN PRIVATE KEY-----.')
+  let key: KeyObject
+  try {
+    key = createPrivateKey(keys[0]!.pem)
+  } catch {
+    throw invalid('private_key', 'cannot be read: it is damaged, or of a kind that is not known here.')
+  }
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key
+  if (type !== 'rsa' && type !== 'ec') throw invalid('private_key', `is of the kind ${type ?? 'unknown'}, which browsers do not take in certificates. Use ECDSA or RSA.`)
+  if (type === 'rsa' && (details?.modulusLength ?? 0) < MIN_RSA_BITS) throw invalid('private_key', `has fewer than ${MIN_RSA_BITS} bits, which clients refuse.`)
+  return key
+}
+
+const issued = (certificate: X509Certificate, by: X509Certificate): boolean => {
+  try {
+    return certificate.checkIssued(by) && certificate.verify(by.publicKey)
+  } catch {
+    return false
+  }
+}
+const isRoot = (certificate: X509Certificate) => issued(certificate, certificate)
+
+/** From the leaf upwards, each the issuer of the one before; what does not belong to the chain is left out. */
+function order(leaf: X509Certificate, others: readonly X509Certificate[]): X509Certificate[] {
+  const chain = [leaf]
+  for (let last = leaf; !isRoot(last); ) {
+    const next = others.find((one) => !chain.includes(one) && issued(last, one))
+    if (!next) break
+    chain.push(next)
+    last = next
+  }
+  return chain
+}
+
+/** Whether the upper end of a chain leads to a root that clients know. */
+function warningOf(last: X509Certificate): string | null {
+  const subject = (one: X509Certificate) => part(one.subject, 'CN') ?? part(one.subject, 'O') ?? 'unnamed'
+  if (isRoot(last)) return rootCertificates.some((pem) => new X509Certificate(pem).fingerprint256 === last.fingerprint256) ? null : `The chain ends with ${subject(last)}, which no client trusts unless it was told to.`
+  if (rootCertificates.some((pem) => issued(last, new X509Certificate(pem)))) return null
+  return `An intermediate certificate may be missing: ${issuerOf(last)}, which signed ${subject(last)}, is neither in the chain nor a root that clients know. Upload the chain with every intermediate certificate.`
+}
+
+/** Facts of a leaf with what it leads to; nothing is judged. */
+export function describeChain(chain: readonly X509Certificate[]): Omit<ChainFacts, 'warning'> {
+  const leaf = chain[0]!
+  const sent = chain.length > 1 && isRoot(chain.at(-1)!) ? chain.slice(0, -1) : chain
+  return {
+    chain: sent.map((one) => one.toString().trimEnd() + '\n').join(''),
+    names: namesOf(leaf), issuer: issuerOf(leaf), key_type: leaf.publicKey.asymmetricKeyType === 'rsa' ? 'rsa' : 'ecdsa',
+    serial_number: leaf.serialNumber, fingerprint: leaf.fingerprint256,
+    not_before: new Date(leaf.validFrom).toISOString(), not_after: new Date(leaf.validTo).toISOString(),
+  }
+}
+
+/** Checks a chain against its key and puts it in order. Throws a 422 whose sentence says what to mend. */
+export function readChain(text: string, key: KeyObject, now_ms: number): ChainFacts {
+  const certificates = readCertificates(text)
+  const leaf = certificates.find((one) => one.checkPrivateKey(key))
+  if (!leaf) throw invalid('private_key', 'belongs to none of the certificates. Send the key with which the certificate was requested.')
+  const chain = order(leaf, certificates)
+  const facts = { ...describeChain(chain), warning: warningOf(chain.at(-1)!) }
+  if (Date.parse(facts.not_after) <= now_ms) throw invalid('certificate', `expired on ${facts.not_after.slice(0, 10)}. Upload one that is valid.`)
+  if (Date.parse(facts.not_before) > now_ms) throw invalid('certificate', `is not valid before ${facts.not_before}. Check the clock of this server, or upload it later.`)
+  if (facts.names.length === 0) throw invalid('certificate', 'names no host in its subject alternative names, which are what clients compare.')
+  const bytes = facts.chain.length + String(key.export({ type: 'pkcs8', format: 'pem' })).length
+  if (bytes > MAX_BYTES) throw invalid('certificate', `is longer than the edge takes (${MAX_BYTES} bytes with its key). Leave out certificates that clients do not need.`)
+  return facts
+}
+
+/** The chain that an authority sent, leaf first; undefined when it does not fit the key or the names. */
+export function readIssued(text: string, key: string, names: readonly string[]): ChainFacts | undefined {
+  const chain = blocksOf(text).filter(({ label }) => label === 'CERTIFICATE').map(({ pem }) => new X509Certificate(pem))
+  if (!chain[0]?.checkPrivateKey(createPrivateKey(key))) return undefined
+  const facts = { ...describeChain(chain), warning: null }
+  return names.every((name) => facts.names.includes(name)) ? facts : undefined
+}

@@ -1,0 +1,121 @@
+import type { Log } from '#server/kernel/log'
+import type { Secrets } from '#server/kernel/secrets'
+import { checkCertificate } from '#server/platform/ingress/certificates'
+import type { Certificate, Ingress } from '#server/platform/ingress/ingress'
+import type { CertificatePorts, VerifiedDomain } from './ports.ts'
+import { type CertificateRepository, type CertificateRow, namesIn } from './repository.ts'
+
+export const keyContext = (column: 'private_key' | 'next_key', id: string) => (column === 'private_key' ? `certificates/private_key/${id}` : `certificates/next_key/${id}`)
+/** Where a domain's certificate comes from by preference; any other that covers its name serves until there is one. */
+const PREFERRED: Record<VerifiedDomain['ssl_mode'], readonly CertificateRow['source'][]> = { off: [], external: [], acme: ['acme'], custom: ['upload', 'csr'], self_signed: ['self_signed'] }
+
+/** Certificates by the names that they are valid for, so that one name is looked up at once among any number. */
+function index(rows: readonly CertificateRow[]): (domain: VerifiedDomain, name: string) => CertificateRow[] {
+  const by_name = new Map<string, CertificateRow[]>()
+  for (const row of rows) for (const name of namesIn(row)) by_name.set(name, [...(by_name.get(name) ?? []), row])
+  return (domain, name) => [name, name.replace(/^[^.*]+/, '*')].flatMap((pattern, at) => (at === 1 && pattern === name ? [] : by_name.get(pattern) ?? []))
+    .filter((row) => row.project_id === domain.project_id)
+}
+
+/** The certificate that serves one name of a domain; `fitting` comes longest-lived first. */
+function choose(domain: VerifiedDomain, fitting: readonly CertificateRow[]): CertificateRow | undefined {
+  const preferred = PREFERRED[domain.ssl_mode]
+  if (preferred.length === 0) return undefined
+  const good = fitting.filter(({ status }) => status !== 'expired')
+  // A self-signed one never takes the place of one that clients trust.
+  return good.find(({ source }) => preferred.includes(source)) ?? good.find(({ source }) => source !== 'self_signed') ?? good[0] ?? fitting[0]
+}
+
+interface Assigned { row: CertificateRow; names: string[]; domain_ids: string[] }
+
+/** Which certificate the edge shows for which name: names of verified domains only, never those that an upload merely claims. */
+export function createEdgeCertificates({ ingress, log, secrets, repository, ports }: { ingress: Ingress; log: Log; secrets: Secrets; repository: CertificateRepository; ports: CertificatePorts }) {
+  /** What the edge was given last, by certificate: its names and content. */
+  let known = new Map<string, { key: string; names: readonly string[]; domain_ids: readonly string[] }>()
+  let queue: Promise<unknown> = Promise.resolve()
+
+  function assign(without?: string): Map<string, Assigned> {
+    const fitting = index(repository.usable().filter(({ id }) => id !== without))
+    const assigned = new Map<string, Assigned>()
+    for (const domain of ports.domains()) {
+      for (const name of [domain.hostname, ...domain.aliases]) {
+        const row = choose(domain, fitting(domain, name))
+        if (!row) continue
+        const entry = assigned.get(row.id) ?? { row, names: [], domain_ids: [] }
+        if (!entry.names.includes(name)) entry.names.push(name)
+        if (name === domain.hostname) entry.domain_ids.push(domain.id)
+        assigned.set(row.id, entry)
+      }
+    }
+    return assigned
+  }
+  const render = ({ row, names }: Assigned): Certificate =>
+    ({ id: row.id, names: [...names].sort(), pem: `${row.chain!}${secrets.open(row.private_key!, keyContext('private_key', row.id)).trimEnd()}\n` })
+  const keyOf = ({ row, names }: Assigned) => `${row.fingerprint} ${[...names].sort().join(' ')}`
+
+  /** One certificate that does not open or that the edge refuses must not keep the others from it. */
+  async function attempt(id: string, change: () => Promise<void>, failed: string[]): Promise<boolean> {
+    try {
+      await change()
+      return true
+    } catch (error) {
+      failed.push((error as Error).message)
+      log.warn('A certificate could not be handed to the edge', { certificate: id, error })
+      return false
+    }
+  }
+  async function sync(): Promise<void> {
+    const wanted = assign()
+    const failed: string[] = []
+    const served: string[] = []
+    for (const [id, entry] of wanted) {
+      const key = keyOf(entry)
+      if (known.get(id)?.key === key) continue
+      if (await attempt(id, () => ingress.setCertificate(render(entry)), failed)) {
+        known.set(id, { key, names: entry.names, domain_ids: entry.domain_ids })
+        served.push(...entry.domain_ids)
+      }
+    }
+    for (const [id, { domain_ids }] of [...known]) {
+      if (wanted.has(id) || !(await attempt(id, () => ingress.removeCertificate(id), failed))) continue
+      known.delete(id)
+      served.push(...domain_ids)
+    }
+    if (served.length > 0) ports.served(served)
+    if (failed.length > 0) throw new Error(failed[0])
+  }
+  return {
+    /** Names for which each certificate is shown. */
+    hostnames: (id: string): string[] => [...(assign().get(id)?.names ?? [])].sort(),
+    /** Names that would be left without any certificate if this one were gone. */
+    orphans(id: string): string[] {
+      const served = new Set([...assign(id).values()].flatMap(({ names }) => names))
+      return (assign().get(id)?.names ?? []).filter((name) => !served.has(name)).sort()
+    },
+    hostnamesOfAll: (): Map<string, string[]> => new Map([...assign()].map(([id, { names }]) => [id, [...names].sort()])),
+    /** Whether the edge shows a certificate for a name. */
+    isServed: (name: string): boolean => [...known.values()].some(({ names }) => names.includes(name)),
+    /** Makes the edge show what it should; changes only what differs. Rejects when something could not be handed over. */
+    sync(): Promise<void> {
+      const next = queue.then(sync, sync)
+      queue = next.catch(() => undefined)
+      return next
+    },
+    /** The whole state for the edge at its start. One that does not open is left out. */
+    all(): Certificate[] {
+      const entries = [...assign().values()].flatMap((entry) => {
+        try {
+          const certificate = render(entry)
+          checkCertificate(certificate)
+          return [{ entry, certificate }]
+        } catch (error) {
+          log.error('A certificate cannot be used', { certificate: entry.row.id, error })
+          return []
+        }
+      })
+      known = new Map(entries.map(({ entry }) => [entry.row.id, { key: keyOf(entry), names: entry.names, domain_ids: entry.domain_ids }]))
+      return entries.map(({ certificate }) => certificate)
+    },
+  }
+}
+export type EdgeCertificates = ReturnType<typeof createEdgeCertificates>

@@ -1,0 +1,67 @@
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import type { Jobs } from '#server/kernel/jobs/jobs'
+import type { Log } from '#server/kernel/log'
+import type { Accounts } from './accounts.ts'
+import type { Budget } from './budget.ts'
+import type { EdgeCertificates } from './edge.ts'
+import type { Life } from './life.ts'
+import { type CertificateRepository, type CertificateRow, namesIn } from './repository.ts'
+
+export interface ScheduleOptions { db: Db; clock: Clock; jobs: Jobs; log: Log; repository: CertificateRepository; life: Life; budget: Budget; accounts: Accounts; edge: EdgeCertificates }
+const DAY_MS = 86_400_000
+/** Attempts that one pass begins, so that a server with thousands of certificates asks for them bit by bit. */
+const PER_PASS = 20
+/** Days before the expiry at which it is told, once each. */
+const NOTICES = [1, 7, 21] as const
+const OPEN = ['queued', 'running', 'undoing']
+
+/** Recurring work: renewals that are due, notices before an expiry, what the edge does not show yet. */
+export function createSchedule({ db, clock, jobs, log, repository, life, budget, accounts, edge }: ScheduleOptions) {
+  /** The threshold that a certificate is below of; those of short-lived ones that are never above it do not count. */
+  function noticeOf({ not_before, not_after }: CertificateRow): number | undefined {
+    const left_ms = Date.parse(not_after!) - clock.now()
+    const lifetime_ms = Date.parse(not_after!) - Date.parse(not_before!)
+    return NOTICES.find((days) => left_ms < days * DAY_MS && days * DAY_MS < lifetime_ms / 3)
+  }
+  function watchExpiry(): void {
+    for (const row of repository.withEnd()) {
+      if (Date.parse(row.not_after!) <= clock.now()) {
+        if (row.status === 'active' && life.move(row, 'expire')) life.tell(row, 'expired', { not_after: row.not_after })
+        continue
+      }
+      const days = noticeOf(row)
+      if (days === undefined || (row.noticed_days !== null && row.noticed_days <= days)) continue
+      repository.setNoticed(row.id, days)
+      life.tell(row, 'expiring', { days, not_after: row.not_after, auto_renew: row.auto_renew === 1, last_error: row.last_error })
+    }
+  }
+  function beginDue(): void {
+    for (const row of repository.due(clock.iso(), PER_PASS)) {
+      if (row.source === 'self_signed') {
+        life.selfSign(row)
+        continue
+      }
+      const wait = budget.waitFor(namesIn(row))
+      if (wait) repository.setFailure(row.id, { failures: row.failures, last_error: wait.reason, next_attempt_at: wait.until, blocked_until: row.blocked_until }, clock.iso())
+      else life.begin(row)
+    }
+  }
+  /** An attempt whose work ended without a word would wait for ever. */
+  function mendInterrupted(): void {
+    for (const row of repository.issuing()) {
+      if (!OPEN.includes(jobs.findBySubject(row.id)?.status ?? '')) life.fail(row, { code: 'interrupted', message: 'The last attempt was interrupted.', hint: null }, null)
+    }
+  }
+  return {
+    /** One pass; called every few minutes. Never rejects: what fails now is tried at the next pass. */
+    async pass(): Promise<{ certificates: number }> {
+      for (const part of [mendInterrupted, watchExpiry, beginDue]) db.tx(part)
+      budget.prune()
+      if (accounts.isRotationDue()) await accounts.rotateKey(AbortSignal.timeout(60_000)).catch((error: unknown) => log.warn('The key of the ACME account could not be changed', { error }))
+      await edge.sync().catch((error: unknown) => log.warn('Certificates could not be handed to the edge', { error }))
+      return { certificates: repository.issuing().length }
+    },
+  }
+}
+export type Schedule = ReturnType<typeof createSchedule>

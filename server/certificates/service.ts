@@ -1,0 +1,138 @@
+import { type Actor, visibleProjects } from '#server/kernel/access'
+import type { AuditTrail } from '#server/kernel/audit'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import { ApiError, conflict, notFound } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
+import type { Jobs } from '#server/kernel/jobs/jobs'
+import type { Log } from '#server/kernel/log'
+import { selectPage } from '#server/kernel/page'
+import { limits, paged } from '#server/kernel/schemas'
+import type { Secrets } from '#server/kernel/secrets'
+import type { Acme } from '#server/platform/acme/acme'
+import type { Ingress } from '#server/platform/ingress/ingress'
+import { createAccounts } from './accounts.ts'
+import { createBudget } from './budget.ts'
+import { createChallenges } from './challenges.ts'
+import { createEdgeCertificates } from './edge.ts'
+import { issueJob } from './job.ts'
+import { createLife } from './life.ts'
+import { createNames } from './names.ts'
+import { createNewCertificates } from './new.ts'
+import type { CertificatePorts } from './ports.ts'
+import { type CertificateRow, createCertificateRepository, namesIn } from './repository.ts'
+import { createRevocations } from './revocation.ts'
+import { createSchedule } from './schedule.ts'
+import type { Certificate, CertificateQuery, NewCertificate, NewCsr } from './schema.ts'
+
+export interface CertificateOptions {
+  db: Db
+  clock: Clock
+  log: Log
+  secrets: Secrets
+  events: Events
+  jobs: Jobs
+  audit: AuditTrail
+  acme: Acme
+  ingress: Ingress
+  ports: CertificatePorts
+  /** From 0 to 1; spreads renewals. */
+  random?: () => number
+}
+
+/** Certificates of domains: made, kept fresh, and handed to the edge. */
+export function createCertificates(options: CertificateOptions) {
+  const { db, clock, log, secrets, events, jobs, audit, acme, ingress, ports, random = Math.random } = options
+  const repository = createCertificateRepository(db)
+  const budget = createBudget(db, clock)
+  const accounts = createAccounts({ db, clock, secrets, acme, rules: ports.rules })
+  const life = createLife({ db, clock, events, jobs, secrets, repository, budget, random })
+  const edge = createEdgeCertificates({ ingress, log, secrets, repository, ports })
+  const names = createNames(ports)
+  jobs.define(issueJob({
+    repository, secrets, acme, accounts, budget, edge, ports, challenges: createChallenges({ ingress, ports }),
+    requireVerified: names.requireVerified, installed: life.installed, ended: life.ended,
+  }))
+  const revocations = createRevocations({ jobs, accounts, repository, life, audit })
+  const schedule = createSchedule({ db, clock, jobs, log, repository, life, budget, accounts, edge })
+
+  const get = (id: string): CertificateRow => repository.find(id) ?? (() => { throw notFound('certificate') })()
+  const view = (row: CertificateRow, hostnames: string[]): Certificate => ({ ...row, names: namesIn(row), auto_renew: row.auto_renew === 1, csr: row.request, hostnames })
+  const shown = (id: string) => view(get(id), edge.hostnames(id))
+  /** The edge follows after the commit; what it refuses now is handed over by the next pass. */
+  const deliver = () => db.afterCommit(() => void edge.sync().catch(() => undefined))
+  const made = createNewCertificates({ db, clock, secrets, audit, acme, repository, life, budget, names, ports, deliver })
+
+  function requireBudget(row: CertificateRow): void {
+    const wait = budget.waitFor(namesIn(row)) ?? (row.blocked_until !== null && row.blocked_until > clock.iso() ? { until: row.blocked_until, reason: 'The certificate authority asked to wait.' } : undefined)
+    if (wait) throw new ApiError('RATE_LIMITED', `${wait.reason} Try again after ${wait.until}.`, undefined, Math.max(1, Math.ceil((Date.parse(wait.until) - clock.now()) / 1000)))
+  }
+  /** Ends what works on a certificate, and forgets it. */
+  function erase(row: CertificateRow): void {
+    const job = jobs.findBySubject(row.id)
+    if (job) jobs.cancel(job.id)
+    repository.delete(row.id)
+    deliver()
+  }
+
+  return {
+    projectOf: (id: string): string | undefined => repository.find(id)?.project_id,
+    list(actor: Actor, query: CertificateQuery) {
+      const [limit, offset] = limits(query)
+      const { rows, total } = selectPage<CertificateRow>(db, { table: 'certificates', project_ids: visibleProjects(actor), equals: { status: query.status, project_id: query.project_id }, limit, offset, uncounted: true })
+      const hostnames = edge.hostnamesOfAll()
+      return paged({ total, rows: rows.map((row) => view(row, hostnames.get(row.id) ?? [])) }, query)
+    },
+    get: shown,
+    /** Issues through ACME, or takes an upload. Answers at once; an authority is asked by a job. */
+    create: (actor: Actor, project_id: string, body: NewCertificate): Certificate => shown(made.create(actor, project_id, body)),
+    /** Makes a key that never leaves the server, and the request that an authority signs. */
+    createCsr: async (actor: Actor, project_id: string, body: NewCsr): Promise<Certificate> => shown(await made.createCsr(actor, project_id, body)),
+    /** Begins an attempt now. 409 for one that cannot be renewed here, 429 while the authority would refuse. */
+    renew: (actor: Actor, id: string): Certificate => db.tx(() => {
+      const row = get(id)
+      if (row.source === 'upload' || row.source === 'csr') throw conflict('An uploaded certificate cannot be renewed here. Upload the new one as another certificate, then delete this one.')
+      if (row.source === 'self_signed') life.selfSign(row)
+      else {
+        requireBudget(row)
+        life.begin(row)
+      }
+      audit.record(actor, { action: 'certificate.renew', resource_type: 'certificate', resource_id: id, project_id: row.project_id, after: { names: namesIn(row) } })
+      deliver()
+      return shown(id)
+    }),
+    /** Forgets a certificate. 409 while domains would be left without one, unless it is revoked. */
+    remove: (actor: Actor, id: string, revoke: boolean): void => db.tx(() => {
+      const row = get(id)
+      const orphans = revoke ? [] : edge.orphans(id)
+      if (orphans.length > 0) throw conflict(`It is the only certificate of ${orphans.slice(0, 5).join(', ')}${orphans.length > 5 ? ' and others' : ''}. Add another one, or change the SSL mode of these domains first.`)
+      if (revoke && row.source === 'acme' && row.chain !== null) revocations.begin(actor, row)
+      else {
+        audit.record(actor, { action: 'certificate.delete', resource_type: 'certificate', resource_id: id, project_id: row.project_id, before: { names: namesIn(row), source: row.source, fingerprint: row.fingerprint } })
+        erase(row)
+      }
+      deliver()
+    }),
+    /** Follows a domain: makes sure that a verified one has what its SSL mode asks for, and forgets what was made for one that is gone. Idempotent. */
+    follow: (domain_id: string): void => db.tx(() => {
+      const domain = ports.domain(domain_id)
+      if (domain) made.ensureFor(domain)
+      else if (!ports.isThere(domain_id)) for (const row of repository.ofDomain(domain_id)) erase(row)
+      deliver()
+    }),
+    /** Every certificate that the edge has to show, for its whole state at the start. */
+    forEdge: edge.all,
+    /** Hands over what changed; rejects when the edge does not take it. */
+    sync: edge.sync,
+    isServed: edge.isServed,
+    /** Recurring work, every few minutes: renewals, notices, what is left of domains that are gone, what the edge does not show yet. */
+    async pass(): Promise<{ certificates: number }> {
+      db.tx(() => {
+        for (const row of repository.madeForDomains()) if (!ports.isThere(row.domain_id!)) erase(row)
+      })
+      return schedule.pass()
+    },
+    rotateAccountKey: accounts.rotateKey,
+  }
+}
+export type Certificates = ReturnType<typeof createCertificates>

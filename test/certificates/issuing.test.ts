@@ -1,0 +1,270 @@
+import { X509Certificate } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { backoff, renewalTime } from '#server/certificates/budget'
+import { AcmeError } from '#server/platform/acme/acme'
+import { type CertificateWorld, createWorld, passAfter, PROJECT } from './world.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+let world: CertificateWorld
+beforeEach(() => { world = createWorld() })
+afterEach(() => world.close())
+
+const issue = (...names: string[]) => world.certificates.create(world.actor, PROJECT, { names, auto_renew: true })
+const onEdge = (id: string) => world.ingress.certificates.get(id)
+const serial = (id: string) => new X509Certificate(onEdge(id)!.pem).serialNumber
+const down = () => new AcmeError('unreachable', 'The certificate authority cannot be reached: ca.test does not answer.')
+
+describe('a certificate for a verified domain', () => {
+  test('is issued over HTTP-01 that the edge answers, handed to the edge, and told', async () => {
+    world.domain('shop.example.com')
+    let answered: string | undefined
+    world.acme.judge = (hostname, challenge) => {
+      answered = world.ingress.challenges.get(`${hostname}/${challenge.token}`)
+      return answered === challenge.answer ? undefined : 'nothing was found'
+    }
+    const { id, status } = issue('shop.example.com')
+    expect(status).toBe('issuing')
+    await world.idle()
+    expect(world.certificates.get(id)).toMatchObject({ status: 'active', names: ['shop.example.com'], key_type: 'ecdsa', source: 'acme', last_error: null, next_attempt_at: null, hostnames: ['shop.example.com'], renew_at: expect.any(String) })
+    expect(answered).toEqual(expect.any(String))
+    expect(world.ingress.challenges.size).toBe(0)
+    expect(onEdge(id)).toMatchObject({ names: ['shop.example.com'] })
+    expect(world.events('certificate.issued').map(({ payload, project_id }) => [payload.certificate_id, project_id])).toEqual([[id, PROJECT]])
+    expect(world.served).toEqual(['dom_shopexamplecom'])
+  })
+  test('has an RSA key where that is asked for, and covers the alias of the domain', async () => {
+    const domain = world.domain('example.com', { aliases: ['www.example.com'] })
+    const { id } = world.certificates.create(world.actor, PROJECT, { domain_id: domain.id, key_type: 'rsa', auto_renew: true })
+    await world.idle()
+    expect(world.certificates.get(id)).toMatchObject({ status: 'active', key_type: 'rsa', hostnames: ['example.com', 'www.example.com'] })
+    expect(new X509Certificate(onEdge(id)!.pem).publicKey.asymmetricKeyType).toBe('rsa')
+  })
+  test('is made for a domain by itself, once, and goes with it', async () => {
+    const domain = world.domain('shop.example.com')
+    world.certificates.follow(domain.id)
+    world.certificates.follow(domain.id)
+    await world.idle()
+    expect([...world.ingress.certificates.values()].map(({ names }) => names)).toEqual([['shop.example.com']])
+    domain.aliases = ['www.shop.example.com']
+    world.certificates.follow(domain.id)
+    await world.idle()
+    expect([...world.ingress.certificates.values()].map(({ names }) => names)).toEqual([['shop.example.com', 'www.shop.example.com']])
+    world.domains.splice(0)
+    world.certificates.follow(domain.id)
+    await world.idle()
+    expect([world.ingress.certificates.size, world.kernel.db.sql('SELECT count(*) FROM certificates').pluck().get()]).toEqual([0, 0])
+  })
+  test('a wildcard is proven by a TXT record that is taken away again; without a provider the reason is told', async () => {
+    const domain = world.domain('*.example.com')
+    expect(() => issue('*.example.com')).toThrow(/no DNS provider is set up/)
+    world.certificates.follow(domain.id)
+    await world.idle()
+    const [row] = world.certificates.list(world.actor, { page: 1, per_page: 20 }).data
+    expect(row).toMatchObject({ status: 'failed', last_error: expect.stringMatching(/wildcard such as \*\.example\.com.*no DNS provider/) })
+    expect(world.acme.calls).toEqual([])
+    world.provider.on = true
+    let seen: readonly string[] | undefined
+    world.acme.judge = (hostname, challenge) => {
+      seen = world.dns.records.get(`_acme-challenge.${hostname}`)
+      return seen?.includes(challenge.answer) ? undefined : 'no record'
+    }
+    await passAfter(world, 6 * MINUTE_MS)
+    expect(world.certificates.get(row!.id)).toMatchObject({ status: 'active', names: ['*.example.com'], last_error: null })
+    expect(seen).toHaveLength(1)
+    expect([...world.dns.records.values()].flat()).toEqual([])
+  })
+  test('a self-signed one needs no authority, lasts for years, and never takes the place of one that clients trust', async () => {
+    const domain = world.domain('lab.example.com', { ssl_mode: 'self_signed' })
+    world.certificates.follow(domain.id)
+    await world.idle()
+    const own = world.certificates.list(world.actor, { page: 1, per_page: 20 }).data[0]!
+    expect(own).toMatchObject({ status: 'active', source: 'self_signed', hostnames: ['lab.example.com'], warning: expect.any(String) })
+    expect(Date.parse(own.not_after!) - world.kernel.clock.now()).toBeGreaterThan(9 * 365 * DAY_MS)
+    expect(world.acme.calls).toEqual([])
+    domain.ssl_mode = 'acme'
+    world.certificates.follow(domain.id)
+    await world.idle()
+    expect(world.certificates.get(own.id).hostnames).toEqual([])
+    expect([...world.ingress.certificates.keys()]).not.toContain(own.id)
+  })
+  test('is not asked for when the name is not the project’s: unverified, of another project, above or beside it', () => {
+    world.domain('shop.example.com')
+    world.domain('theirs.example.com', { project_id: 'prj_00000000000000000002' })
+    world.provider.on = true
+    for (const name of ['example.com', 'other.example.com', 'a.shop.example.com', 'theirs.example.com', '*.shop.example.com']) expect(() => issue(name), name).toThrow(/is not a verified domain of this project/)
+    expect(() => issue('shop.example.com', 'theirs.example.com')).toThrow(/theirs\.example\.com is not/)
+    expect(() => world.certificates.create(world.actor, PROJECT, { domain_id: 'dom_theirsexamplecom', auto_renew: true })).toThrow(/There is no such domain/)
+    expect(world.acme.calls).toEqual([])
+  })
+  test('is not asked for again when the domain is lost: the renewal says so', async () => {
+    world.domain('shop.example.com')
+    const { id } = issue('shop.example.com')
+    await world.idle()
+    world.domains.splice(0)
+    const asked = world.acme.calls.length
+    await passAfter(world, 61 * DAY_MS)
+    expect(world.certificates.get(id)).toMatchObject({ status: 'active', last_error: expect.stringMatching(/not a verified domain of this project any more/), hostnames: [] })
+    expect(world.acme.calls).toHaveLength(asked)
+  })
+})
+
+describe('renewal', () => {
+  test('comes at two thirds of the lifetime, with jitter; the old one serves until the new one is there', async () => {
+    world.domain('shop.example.com')
+    const { id } = issue('shop.example.com')
+    await world.idle()
+    const [first, asked] = [serial(id), world.acme.calls.length]
+    await passAfter(world, 58 * DAY_MS)
+    expect([serial(id), world.acme.calls.length]).toEqual([first, asked])
+    let during: string | undefined
+    world.acme.judge = () => { during = serial(id); return undefined }
+    await passAfter(world, 2 * DAY_MS)
+    expect(during).toBe(first)
+    expect(serial(id)).not.toBe(first)
+    expect(world.events('certificate.renewed')).toHaveLength(1)
+    expect(renewalTime('2026-01-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z', () => 0.5)).toBe('2026-03-02T00:00:00.000Z')
+    expect([renewalTime('2026-01-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z', () => 0), renewalTime('2026-01-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z', () => 1)]).toEqual(['2026-02-28T04:48:00.000Z', '2026-03-03T19:12:00.000Z'])
+  })
+  test('that is asked for works at once, and one at a time', async () => {
+    world.domain('shop.example.com')
+    const { id } = issue('shop.example.com')
+    expect(() => world.certificates.renew(world.actor, id)).toThrow(/Cannot issue a certificate while it is issuing/)
+    await world.idle()
+    const first = serial(id)
+    expect(world.certificates.renew(world.actor, id).status).toBe('issuing')
+    await world.idle()
+    expect(serial(id)).not.toBe(first)
+  })
+  test('an end that comes near is told at 21, 7 and 1 days, once each, and the end itself', async () => {
+    world.domain('shop.example.com')
+    const { id } = world.certificates.create(world.actor, PROJECT, { names: ['shop.example.com'], auto_renew: false })
+    await world.idle()
+    for (let day = 0; day < 92; day += 1) for (const part of [0.5, 0.5]) await passAfter(world, part * DAY_MS)
+    expect(world.events('certificate.expiring').map(({ payload }) => payload.days)).toEqual([21, 7, 1])
+    expect(world.events('certificate.expired')).toHaveLength(1)
+    expect(world.certificates.get(id)).toMatchObject({ status: 'expired', hostnames: ['shop.example.com'] })
+  })
+})
+
+describe('F33: an authority that does not play along', () => {
+  test('is down for two days: the old certificate serves, the state is told, and it is asked a few times only', async () => {
+    world.domain('shop.example.com')
+    const { id } = issue('shop.example.com')
+    await world.idle()
+    const first = serial(id)
+    world.acme.failAll(down())
+    world.kernel.clock.advance(60 * DAY_MS)
+    const asked = world.acme.calls.length
+    for (let minutes = 0; minutes < 2 * 24 * 60; minutes += 5) await passAfter(world, 5 * MINUTE_MS)
+    expect(world.acme.calls.length - asked).toBeGreaterThanOrEqual(4)
+    expect(world.acme.calls.length - asked).toBeLessThanOrEqual(8)
+    expect(world.certificates.get(id)).toMatchObject({ status: 'active', hostnames: ['shop.example.com'], last_error: expect.stringMatching(/cannot be reached/), next_attempt_at: expect.any(String) })
+    expect(Date.parse(world.certificates.get(id).next_attempt_at!)).toBeGreaterThan(world.kernel.clock.now())
+    expect(serial(id)).toBe(first)
+    world.acme.failAll()
+    await passAfter(world, 30 * HOUR_MS)
+    expect(world.certificates.get(id)).toMatchObject({ status: 'active', last_error: null, next_attempt_at: null })
+    expect(serial(id)).not.toBe(first)
+  })
+  test('limits the rate: nothing is asked before its time, not even when somebody asks for it', async () => {
+    world.domain('shop.example.com')
+    world.acme.failNext('order', new AcmeError('rate_limited', 'The certificate authority takes no more requests for now: too many.', { retry_after_s: 6 * 3600 }))
+    const { id } = issue('shop.example.com')
+    await world.idle()
+    expect(world.certificates.get(id)).toMatchObject({ status: 'failed', next_attempt_at: '2026-01-31T18:00:00.000Z' })
+    const asked = world.acme.calls.length
+    await passAfter(world, 5 * HOUR_MS)
+    expect(() => world.certificates.renew(world.actor, id)).toThrow(expect.objectContaining({ code: 'RATE_LIMITED', retry_after_s: 3600 }))
+    expect(world.acme.calls).toHaveLength(asked)
+    await passAfter(world, HOUR_MS)
+    expect(world.certificates.get(id).status).toBe('active')
+  })
+  test('refuses the challenge: its reason is told, the answer is taken away, and five refusals in an hour are the most', async () => {
+    world.domain('shop.example.com')
+    world.acme.judge = () => 'Invalid response: 404'
+    const { id } = issue('shop.example.com')
+    await world.idle()
+    expect(world.certificates.get(id)).toMatchObject({ status: 'failed', last_error: expect.stringMatching(/shop\.example\.com: Invalid response: 404/), issuer: null })
+    expect(world.events('certificate.failed')[0]!.payload).toMatchObject({ certificate_id: id, serves: false, next_attempt_at: expect.any(String) })
+    expect(world.ingress.challenges.size).toBe(0)
+    for (let attempt = 0; attempt < 4; attempt += 1) {
+      world.certificates.renew(world.actor, id)
+      await world.idle()
+    }
+    const asked = world.acme.calls.length
+    expect(() => world.certificates.renew(world.actor, id)).toThrow(/five times in the last hour/)
+    expect(() => world.certificates.create(world.actor, PROJECT, { names: ['shop.example.com'], auto_renew: true })).toThrow(/already/)
+    expect(world.acme.calls).toHaveLength(asked)
+    expect(world.certificates.get(id).next_attempt_at! > world.kernel.clock.iso()).toBe(true)
+  })
+  test('never decides: the attempt ends, and the next one is known', async () => {
+    world.domain('shop.example.com')
+    world.acme.failNext('settle', new AcmeError('pending', 'The certificate authority did not decide within 120 seconds.'))
+    const { id } = issue('shop.example.com')
+    await world.idle()
+    expect(world.certificates.get(id)).toMatchObject({ status: 'failed', last_error: expect.stringMatching(/did not decide/), next_attempt_at: expect.any(String) })
+    expect(world.ingress.challenges.size).toBe(0)
+  })
+  test('forgot the account: a new one is made, once', async () => {
+    world.domain('shop.example.com')
+    const { id } = issue('shop.example.com')
+    await world.idle()
+    world.acme.forgetAccounts()
+    world.certificates.renew(world.actor, id)
+    await world.idle()
+    expect(world.certificates.get(id)).toMatchObject({ status: 'active', last_error: null })
+    expect(world.acme.calls.filter((call) => call === 'register')).toHaveLength(2)
+  })
+  test('sends a certificate for another key: it is not installed', async () => {
+    world.domain('shop.example.com')
+    const { id } = issue('shop.example.com')
+    await world.idle()
+    const first = serial(id)
+    const original = world.acme.session
+    world.acme.session = (account) => ({ ...original(account), download: async () => onEdge(id)!.pem.slice(0, onEdge(id)!.pem.indexOf('-----BEGIN PRIVATE')) })
+    world.certificates.renew(world.actor, id)
+    await world.idle()
+    expect(world.certificates.get(id)).toMatchObject({ status: 'active', last_error: expect.stringMatching(/does not fit the key/) })
+    expect(serial(id)).toBe(first)
+  })
+  test('the edge is away when the certificate comes: it is handed over by the next pass', async () => {
+    world.domain('shop.example.com')
+    world.acme.judge = () => { world.ingress.failNext('setCertificate', 'The edge does not answer.'); return undefined }
+    const { id } = world.certificates.create(world.actor, PROJECT, { names: ['shop.example.com'], auto_renew: true })
+    await world.jobs.idle()
+    expect(world.certificates.get(id).status).toBe('active')
+    await passAfter(world, 5 * MINUTE_MS)
+    expect(onEdge(id)).toMatchObject({ names: ['shop.example.com'] })
+  })
+  test('the waits between attempts grow to a day and are spread', () => {
+    expect([1, 2, 3, 4, 5, 6, 7, 50].map((failures) => backoff(failures, () => 0.5) / MINUTE_MS)).toEqual([5, 15, 60, 180, 480, 1440, 1440, 1440])
+    expect([backoff(1, () => 0), backoff(1, () => 1)]).toEqual([4.5 * MINUTE_MS, 5.5 * MINUTE_MS])
+  })
+})
+
+describe('the budget', () => {
+  const attempts = (kind: string, subject: string, count: number) => { for (let n = 0; n < count; n += 1) world.kernel.db.sql('INSERT INTO acme_attempts (kind, subject, created_at) VALUES (?, ?, ?)').run(kind, subject, world.kernel.clock.iso()) }
+  test.each([
+    ['orders of the whole server in three hours', 'order', '', 250, 3 * HOUR_MS],
+    ['certificates of one registered domain in a week', 'issued', 'example.com', 45, 7 * DAY_MS],
+  ])('%s are bounded: the order waits and is made by itself', async (_what, kind, subject, most, window_ms) => {
+    attempts(kind, subject, most)
+    world.domain('shop.example.com')
+    const { id } = issue('shop.example.com')
+    await world.idle()
+    expect(world.acme.calls).toEqual([])
+    expect(world.certificates.get(id)).toMatchObject({ status: 'pending', next_attempt_at: new Date(world.kernel.clock.now() + window_ms).toISOString(), last_error: expect.any(String) })
+    await passAfter(world, window_ms + MINUTE_MS)
+    expect(world.certificates.get(id).status).toBe('active')
+  })
+  test('of one domain does not hold up another, public suffixes counted as authorities do', async () => {
+    attempts('issued', 'example.com', 45)
+    world.domain('shop.example.co.uk')
+    const { id } = issue('shop.example.co.uk')
+    await world.idle()
+    expect(world.certificates.get(id).status).toBe('active')
+    expect(world.kernel.db.sql(`SELECT subject FROM acme_attempts WHERE kind = 'issued' ORDER BY id DESC LIMIT 1`).pluck().get()).toBe('example.co.uk')
+  })
+})
