@@ -23,7 +23,8 @@ function listen(ingress: TestEdge['ingress'], cursor?: string): Listener {
   return listener
 }
 const paths = ({ heard }: Listener) => heard.map((request) => request.target)
-const workers = () => createMasterCli(join(edge.directory, 'run/master.sock')).workers()
+const cli = () => createMasterCli(join(edge.directory, 'run/master.sock'))
+const workers = () => cli().workers()
 
 beforeAll(async () => {
   edge = await openTestEdge()

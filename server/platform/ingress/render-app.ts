@@ -1,10 +1,11 @@
 import { ALIASES_MAP, ALLOWED_MAP, RULES_MAP } from './maps.ts'
+import { COMPRESSION } from './render-compression.ts'
 import { RULE_FIELDS, RULE_FLAGS } from './rules.ts'
 import type { EdgeSettings } from './render.ts'
 
 /** The rules of every route: when it is answered by the edge itself, and what the app is told about its client. */
 export function renderApp(settings: EdgeSettings): string[] {
-  return [...APP, ...FLAGS, ...renderNames(settings), ...renderForwarding(settings), ...renderAliases(), ...ANSWERS, ...TO_THE_APP]
+  return [...APP, ...COMPRESSION, ...FLAGS, ...renderNames(settings), ...renderForwarding(settings), ...renderAliases(), ...ANSWERS, ...TO_THE_APP]
 }
 
 /**

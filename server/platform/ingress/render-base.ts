@@ -3,6 +3,7 @@ import { PROGRAM_FILE, renderProgram } from './program.ts'
 import type { EdgeSettings } from './render.ts'
 import { renderApp } from './render-app.ts'
 import { renderFrontends } from './render-frontends.ts'
+import { HTTP3_GLOBAL } from './render-http3.ts'
 import { renderLogSocket, RING } from './render-log.ts'
 
 /** The files that no route changes. */
@@ -14,7 +15,7 @@ export function renderBase(settings: EdgeSettings): Map<string, string> {
 }
 
 function renderEdge(settings: EdgeSettings): string {
-  return [...GLOBAL, ...renderLogSocket(settings), '', ...RING, '', ...DEFAULTS, '', ...renderFrontends(settings), '', ...renderApp(settings), ''].join('\n')
+  return [...GLOBAL, ...renderLogSocket(settings), ...HTTP3_GLOBAL, '', ...RING, '', ...DEFAULTS, '', ...renderFrontends(settings), '', ...renderApp(settings), ''].join('\n')
 }
 
 /**

@@ -1,5 +1,6 @@
 import { BY_PATH, CHALLENGES_MAP, HOSTS_MAP, PATHS_MAP, WILDCARDS_MAP } from './maps.ts'
 import type { EdgeSettings } from './render.ts'
+import { renderHttp3 } from './render-http3.ts'
 import { LOG_OF_FRONTEND, LOG_RULES } from './render-log.ts'
 
 /** What listens, how a request finds its route, and how an old process hands requests to the new one. */
@@ -29,10 +30,13 @@ function renderHttp(settings: EdgeSettings): string[] {
   ]
 }
 
+const TLS = ' ssl crt /edge/certificates/default.pem crt-list /edge/certificates/list.txt'
+
 function renderHttps(settings: EdgeSettings): string[] {
   return [
     'frontend https from edge',
-    ...renderBinds(settings, settings.https_port, ' ssl crt /edge/certificates/default.pem crt-list /edge/certificates/list.txt alpn h2,http/1.1'),
+    ...renderBinds(settings, settings.https_port, `${TLS} alpn h2,http/1.1`),
+    ...renderHttp3(settings, TLS),
     ...LOG_OF_FRONTEND,
     ...renderRouting('https'),
     ...LOG_RULES,
