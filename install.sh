@@ -93,6 +93,7 @@ build_server
 provide_edge_image
 if settings_store "$SETTINGS"; then restart=yes; changed 'Stored the settings.'; fi
 
+install_command_line
 if [ "$mode" = foreground ]; then provide_base_images; run_in_foreground; fi
 start_portreeve
 rm -f "$SETTINGS.before"

@@ -1,4 +1,5 @@
 import { defineNitroConfig } from 'nitropack/config'
+import commandLine from './cli/build-module.ts'
 import endpoints from './server/http/build-module.ts'
 
 export default defineNitroConfig({
@@ -9,7 +10,7 @@ export default defineNitroConfig({
   imports: false,
   sourceMap: false,
   errorHandler: '~/server/http/error-handler',
-  modules: [endpoints],
+  modules: [endpoints, commandLine],
   experimental: { tasks: true, websocket: true },
   scheduledTasks: { '17 * * * *': ['cleanup'], '* * * * *': ['domains'], '*/5 * * * *': ['certificates'] },
 })

@@ -1,51 +1,18 @@
 import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { directories } from '#server/directories'
-import { type Config, ConfigError, loadConfig } from '#server/kernel/config'
-import { systemClock } from '#server/kernel/clock'
-import { type Db, openDb } from '#server/kernel/db'
+import { ConfigError, loadConfig } from '#server/kernel/config'
 import { lockDirectory, LockedError } from '#server/kernel/lock'
-import { createLog, type Log } from '#server/kernel/log'
-import { DowngradeError, type Migration, migrate } from '#server/kernel/migrate'
-import { createSecrets, loadMasterKey, loadNextKey, type Secrets } from '#server/kernel/secrets'
+import { createLog } from '#server/kernel/log'
+import { DowngradeError, type Migration } from '#server/kernel/migrate'
+import { checkNode, openKernel, StartError } from '#server/open-kernel'
 import type { Adapters, Kernel, Services } from '#server/services'
 
-/** The addon of the database ends the process without a word on older versions of Node. */
-const OLDEST_NODE_API = 10
 const EDGE_RETRY_MS = 2000
 /** Loading what speaks to the engine takes a quarter of a second in one piece; whoever waits for the server to live gets the answer before. */
 const FIRST_ANSWERS_MS = 100
 
 export interface Booted { services: Services; /** Ends workers and gives the data directory back; jobs go on at the next start. */ stop(): Promise<void> }
 export interface BootOptions { env: Record<string, string | undefined>; migrations: readonly Migration[]; version: string; adapters(kernel: Kernel): Promise<Adapters> }
-
-/** A fault of the surroundings that the operator mends; the message is all they need. */
-export class StartError extends Error {}
-
-function checkNode(): void {
-  if (Number(process.versions.napi) < OLDEST_NODE_API) throw new StartError(`Node ${process.versions.node} is too old for the database of Portreeve. Start it with npm start, which uses the Node of this project, or use Node 24.`)
-}
-
-/** The master key; a database whose secrets it does not open is refused, never started with them lost. */
-function openSecrets(config: Config, db: Db, keys: string): Secrets {
-  const check = db.sql(`SELECT value FROM meta WHERE key = 'secret_check'`).pluck().get() as string | undefined
-  const path = join(keys, 'secret.key')
-  const master = loadMasterKey(path, config.secret_key, check !== undefined)
-  const next = config.secret_key === undefined ? loadNextKey(path) : undefined
-  const secrets = next ? createSecrets(next, master) : createSecrets(master)
-  if (check === undefined) db.sql(`INSERT INTO meta (key, value) VALUES ('secret_check', ?)`).run(secrets.seal('portreeve', 'meta/secret_check'))
-  else secrets.open(check, 'meta/secret_check')
-  return secrets
-}
-
-function openKernel(config: Config, log: Log, migrations: readonly Migration[]): Kernel {
-  const paths = directories(config.data_directory)
-  const db = openDb(join(config.data_directory, 'portreeve.db'))
-  const applied = migrate(db, migrations, paths.backups)
-  if (applied.length > 0) log.info('Migrated the database', { migrations: applied.join(', ') })
-  return { config, db, clock: systemClock, log, secrets: openSecrets(config, db, paths.keys) }
-}
 
 /** Brings the edge up with everything that should serve, trying until it works; apps serve on meanwhile from what the edge knows. */
 async function bringUpEdge(services: Services, ingress: Adapters['ingress'], stopped: AbortSignal): Promise<void> {

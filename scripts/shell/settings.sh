@@ -2,7 +2,7 @@
 # The settings an installation was given, kept in one file that systemd and bash read alike. Source it.
 
 # Names of the environment variables that are handed on to the server.
-setting_names() { compgen -e | grep -E '^(PORT|HOST|DOCKER_HOST|NODE_EXTRA_CA_CERTS|PORTREEVE_[A-Z0-9_]+)$' | sort; }
+setting_names() { compgen -e | grep -E '^(PORT|HOST|DOCKER_HOST|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|PORTREEVE_[A-Z0-9_]+)$' | sort; }
 
 # setting_line <name> <value>: one line of the file, quoted for both readers.
 setting_line() {

@@ -93,7 +93,7 @@ install_node_packages() {
 
 build_server() {
   local entry=.output/server/index.mjs
-  if [ -e $entry ] && [ -z "$(find server routes tasks storage nitro.config.ts package-lock.json -newer $entry -print -quit)" ]; then return; fi
+  if [ -e $entry ] && [ -z "$(find server routes tasks storage cli nitro.config.ts package-lock.json -newer $entry -print -quit)" ]; then return; fi
   say 'Building Portreeve.'
   local log
   if ! log=$(npm run --silent build 2>&1); then
@@ -102,6 +102,25 @@ build_server() {
   fi
   restart=yes
   changed 'Built Portreeve.'
+}
+
+# render_command <checkout> <settings file>: the program that is put on the PATH, on standard output.
+render_command() {
+  printf '#!/usr/bin/env bash\n# The command line of the Portreeve in %s; written by its install.sh.\nexec bash %s %s "$@"\n' "${1//$'\n'/ }" "$(printf %q "$1/scripts/shell/command-line.sh")" "$(printf %q "$2")"
+}
+
+# A program of that name that somebody else put there is left alone.
+install_command_line() {
+  local file=${1:-/usr/local/bin/portreeve} text
+  text=$(render_command "$ROOT" "$SETTINGS")
+  if [ -e "$file" ] && [ "$(cat "$file")" = "$text" ]; then return; fi
+  if [ -e "$file" ] && ! grep -qs 'written by its install.sh' "$file"; then
+    say "$file is another program, so the command line is not on the PATH. It is here: $ROOT/scripts/shell/command-line.sh $SETTINGS"
+    return
+  fi
+  (umask 022 && mkdir -p "$(dirname "$file")" && printf '%s\n' "$text" > "$file.new" && chmod 755 "$file.new")
+  mv "$file.new" "$file"
+  changed 'Put the command portreeve on the PATH.'
 }
 
 # Nothing can be served without the edge's image, so it comes before the start.

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /** A stored secret that cannot be decrypted. Never treated as an empty value: what needed it fails. */
@@ -52,8 +52,28 @@ const nextPath = (path: string) => `${path}.next`
 export function prepareRotation(path: string): 'prepared' | 'under_way' {
   if (!existsSync(path)) throw new Error(`There is no key file ${path} to rotate. Keys given as PORTREEVE_SECRET_KEY are not kept in a file.`)
   if (existsSync(nextPath(path))) return 'under_way'
-  writeFileSync(nextPath(path), `${randomBytes(KEY_BYTES).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true })
-  return 'prepared'
+  // Whole and on the disk before it has its name: a half-written or lost key would take with it all that was sealed with it.
+  const unnamed = `${nextPath(path)}.${randomBytes(6).toString('hex')}`
+  writeFileSync(unnamed, `${randomBytes(KEY_BYTES).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  try {
+    linkSync(unnamed, nextPath(path))
+    syncDirectory(dirname(path))
+    return 'prepared'
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return 'under_way'
+    throw error
+  } finally {
+    rmSync(unnamed, { force: true })
+  }
+}
+
+function syncDirectory(path: string): void {
+  const directory = openSync(path, 'r')
+  try {
+    fsyncSync(directory)
+  } finally {
+    closeSync(directory)
+  }
 }
 
 /** The key of a rotation that is under way; undefined when there is none. */

@@ -1,7 +1,8 @@
 import { migrations } from '#migrations'
 import { defineNitroPlugin } from 'nitropack/runtime'
-import { boot, type Booted, StartError } from '#server/boot'
+import { boot, type Booted } from '#server/boot'
 import { outliveReaders } from '#server/kernel/log'
+import { StartError } from '#server/open-kernel'
 import { setRunningServices } from '#server/running'
 import pkg from '../../package.json' with { type: 'json' }
 

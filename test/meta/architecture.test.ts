@@ -16,7 +16,7 @@ const domainOf = (path: string) => (rankOf(path) === 2 ? path.split('/')[1] : un
 /** Parts of a domain that others may know: its words, what it tells, and plain facts. */
 const OPEN_PARTS = /\/(schema|events|plan|base-images)$/
 
-const sources = readSources(['server', 'routes', 'tasks'])
+const sources = readSources(['server', 'routes', 'tasks', 'cli'])
 const imports = sources.flatMap((source) => importsOf(source).map((one) => ({ from: source.path, ...one })))
 
 describe('imports', () => {

@@ -2,7 +2,7 @@ import { basename } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { importsOf, readSources } from './sources.ts'
 
-const server = readSources(['server', 'routes', 'tasks'])
+const server = readSources(['server', 'routes', 'tasks', 'cli'])
 const all = [...server, ...readSources(['test', 'scripts', 'bench'])]
 const lines = (text: string) => text.split('\n').length - 1
 

@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -117,5 +117,34 @@ describe('install.sh', () => {
     const port = ['--data-dir', join(folder, 'data'), '--port', '59']
     expect(install('--status', ...port)).toMatchObject({ code: 3 })
     expect(install('--stop', ...port)).toEqual({ code: 0, said: 'Portreeve is not running; nothing was changed.\n' })
+  })
+})
+
+describe('the command on the PATH', () => {
+  /** A checkout whose Node prints what it was called with. */
+  const checkout = (): string => {
+    const directory = join(folder, 'my checkout')
+    mkdirSync(join(directory, 'node_modules/.bin'), { recursive: true })
+    cpSync(join(root, 'scripts/shell'), join(directory, 'scripts/shell'), { recursive: true })
+    writeFileSync(join(directory, 'node_modules/.bin/node'), '#!/bin/bash\nprintf "%s|" "$@" "$PORTREEVE_DATA_DIR" "$PORT"\n', { mode: 0o755 })
+    return directory
+  }
+  const install = (directory: string, file: string) => bash('. "$ROOT/scripts/shell/steps.sh"; say() { echo "$*"; }; changed() { say "$1"; }; ROOT=$1 SETTINGS=$2; install_command_line "$3"', [directory, join(folder, 'the data', 'portreeve.env'), file])
+  test('knows the checkout and the settings of the installation, and is written once', () => {
+    const file = join(folder, 'bin/portreeve')
+    const directory = checkout()
+    mkdirSync(join(folder, 'the data'))
+    bash('settings_store "$1"', [join(folder, 'the data', 'portreeve.env')], { PORT: '9100' })
+    expect(install(directory, file)).toContain('on the PATH')
+    expect(install(directory, file)).toBe('')
+    const said = execFileSync(file, ['rotate-key', '--wait'], { encoding: 'utf8', cwd: folder, env: { PATH: process.env['PATH'] ?? '' } })
+    expect(said).toBe(`${directory}/.output/server/portreeve.mjs|rotate-key|--wait|${join(folder, 'the data')}|9100|`)
+    expect(execFileSync(file, ['--help'], { encoding: 'utf8', env: { PATH: process.env['PATH'] ?? '', PORTREEVE_DATA_DIR: '/elsewhere' } })).toContain('|/elsewhere|9100|')
+  })
+  test('of somebody else is left alone', () => {
+    const file = join(folder, 'portreeve')
+    writeFileSync(file, '#!/bin/sh\necho theirs\n', { mode: 0o755 })
+    expect(install(checkout(), file)).toContain('is another program')
+    expect(readFileSync(file, 'utf8')).toContain('theirs')
   })
 })

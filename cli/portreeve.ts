@@ -1,0 +1,53 @@
+#!/usr/bin/env node
+import { existsSync } from 'node:fs'
+import { ConfigError } from '#server/kernel/config'
+import { LockedError } from '#server/kernel/lock'
+import { DowngradeError } from '#server/kernel/migrate'
+import { SecretUnreadableError } from '#server/kernel/secrets'
+import { checkNode, StartError } from '#server/open-kernel'
+import pkg from '../package.json' with { type: 'json' }
+import { rotateKey } from './rotate-key.ts'
+import { CommandError } from './terminal.ts'
+
+const HELP = `Portreeve ${pkg.version}: self-hosted application hosting.
+
+  portreeve serve               run the server in this terminal
+  portreeve rotate-key          replace the key that stored secrets are sealed with
+  portreeve --version
+  portreeve --help
+
+The data directory is PORTREEVE_DATA_DIR (default .data in the current folder); every setting of the server is taken from the
+environment. The command that install.sh puts on the PATH knows the settings of its installation.
+
+rotate-key
+  Makes a new key and seals every stored secret with it; then the old key is gone. While Portreeve is stopped, the command does it
+  all. While it runs, the command prepares the new key, and the work is done by Portreeve after its next restart.
+  An interrupted rotation goes on where it was, with this command or at the next start.
+  Bearer tokens end with the rotation: people log in again. Sessions of browsers and API keys stay.
+  --wait   while Portreeve runs: wait for the restart and the end, telling how far it is
+`
+
+/** The server that was built beside this command, or in this checkout. */
+async function serve(): Promise<void> {
+  const entry = ['./index.mjs', '../.output/server/index.mjs'].map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url))
+  if (!entry) throw new CommandError('The server is not built yet. Run: npm run build')
+  process.env.NODE_ENV ??= 'production'
+  await import(entry.href)
+}
+
+async function main([command, ...options]: string[]): Promise<void> {
+  if (command === undefined || command === '--help' || command === '-h' || command === 'help' || options.includes('--help')) return void process.stdout.write(HELP)
+  if (command === '--version' || command === 'version') return void process.stdout.write(`${pkg.version}\n`)
+  checkNode()
+  const known = { serve: [] as string[], 'rotate-key': ['--wait'] }[command]
+  if (!known) throw new CommandError(`There is no command ${command}. Try portreeve --help.`, 2)
+  const odd = options.find((option) => !known.includes(option))
+  if (odd !== undefined) throw new CommandError(`portreeve ${command} does not know ${odd}. Try portreeve --help.`, 2)
+  return command === 'serve' ? serve() : rotateKey(process.env, { wait: options.includes('--wait') })
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  const isOurs = [CommandError, StartError, ConfigError, LockedError, DowngradeError, SecretUnreadableError].some((kind) => error instanceof kind)
+  process.stderr.write(`portreeve: ${isOurs ? (error as Error).message : ((error as Error).stack ?? String(error))}\n`)
+  process.exitCode = error instanceof CommandError ? error.exit_code : 1
+})
