@@ -1,16 +1,14 @@
-import type { Addresses } from '#server/addresses'
 import type { Apps } from '#server/apps/service'
 import { configurationOf } from '#server/apps/configuration'
 import { defaultDockerignore } from '#server/builds/dockerignore'
 import type { BuildOverrides, BuildPlan } from '#server/builds/plan'
 import type { DeployPorts } from '#server/deployments/work'
-import type { DomainPorts, Domains } from '#server/domains/service'
+import type { Domains } from '#server/domains/service'
 import { invalid, notFound } from '#server/kernel/errors'
 import type { GitCredential } from '#server/platform/git/git'
 import { GitError } from '#server/platform/git/git'
 import { checkRef, parseGitUrl } from '#server/platform/git/parse-url'
 import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/outbound'
-import type { SettingsService } from '#server/settings/service'
 
 /** Texts of a request that the installation's policy judges; each is a 422 that names its field. */
 export function createSourceChecks(policy: OutboundPolicy) {
@@ -86,19 +84,5 @@ export function createDeployPorts(parts: {
       const { extractTarGz } = await import('#server/platform/archive/extract')
       await extractTarGz(archive, directory, signal)
     },
-  }
-}
-
-/** What domains see of the installation. */
-export function createDomainSurroundings(addresses: Addresses, settings: SettingsService): Pick<DomainPorts, 'reserved' | 'expected' | 'resolvers'> {
-  return {
-    reserved: () => ({ base_domain: addresses.base_domain(), dashboard_domains: [new URL(addresses.public_url()).hostname] }),
-    expected() {
-      const base_domain = addresses.base_domain()
-      const { public_addresses } = settings.dns()
-      // Below a name that anybody may use an alias says nothing about this server.
-      return { addresses: public_addresses.length > 0 ? public_addresses : addresses.of_server(), ...(/(^|\.)(localhost|sslip\.io)$/.test(base_domain) ? {} : { base_domain }) }
-    },
-    resolvers: () => settings.dns().resolvers,
   }
 }

@@ -4,7 +4,7 @@ import { type Addresses, createAddresses } from '#server/addresses'
 import { type Apps, createApps } from '#server/apps/service'
 import { type Audit, createAudit } from '#server/audit/service'
 import { createDetection, type Detection } from '#server/builds/service'
-import { createDeployPorts, createDomainSurroundings, createSourceChecks, detectFolder } from '#server/composition'
+import { createDeployPorts, createSourceChecks, detectFolder } from '#server/composition'
 import type { Certificates } from '#server/certificates/service'
 import { CERTIFICATE_POOL, createCertification } from '#server/certification'
 import { createCredentials, type CredentialServices } from '#server/credentials'
@@ -17,9 +17,10 @@ import { createDeploymentRepository } from '#server/deployments/repository'
 import { createRuntime, type Runtime } from '#server/deployments/runtime'
 import { createDeployments, type Deployments } from '#server/deployments/service'
 import { directories } from '#server/directories'
-import { createDomains, type Domains } from '#server/domains/service'
+import type { Domains } from '#server/domains/service'
 import type { HttpPorts } from '#server/http/context'
 import { createInstallation } from '#server/installation'
+import { createNames } from '#server/names'
 import { createIdempotency } from '#server/http/idempotency'
 import { createIdentity, type Identity } from '#server/identity/service'
 import type { Clock } from '#server/kernel/clock'
@@ -41,6 +42,7 @@ import type { Acme } from '#server/platform/acme/acme'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import { projectTables } from '#server/project-tables'
 import { createProjects, type Projects } from '#server/projects/service'
+import type { Redirects } from '#server/redirects/service'
 import { createKeyRotation, type KeyRotation } from '#server/rotation/rotation'
 import { SEALED_COLUMNS } from '#server/rotation/sealing'
 import { createSearch, type Search } from '#server/search/service'
@@ -78,6 +80,7 @@ export interface Services extends HttpPorts {
   detection: Detection
   domains: Domains
   certificates: Certificates
+  redirects: Redirects
   settings: SettingsService
   system: System
   /** Access logs and counted requests; listens to the edge once boot calls `start`. */
@@ -141,16 +144,12 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const projects = createProjects({ db, clock, audit, events, people: () => identity.people, resources: () => resources })
   const identity: Identity = createIdentity({ config, db, clock, log, secrets, audit, projects, mail: adapters.mail ?? mail, public_url: addresses.public_url, chosen_url: addresses.chosen_url, settings: settings.server })
   const resources = projectTables(db)
-  const domains: Domains = createDomains({
-    db, clock, log, events, audit, dns: adapters.dns, http_port: config.http_port, https_port: config.https_port,
-    ports: {
-      ...createDomainSurroundings(addresses, settings),
-      app: (id) => apps.find(id),
-      refreshRoutes: (app_id) => deployments.shop.routing.refreshSoon(app_id),
-      redirects: () => [],
-      certify: ({ id }) => certificates.follow(id),
-      isSecured: (hostname) => certificates.isServed(hostname),
-    },
+  const { domains, redirects } = createNames({
+    kernel, events, audit, dns: adapters.dns, addresses, settings,
+    app: (id) => apps.find(id),
+    refreshRoutes: (app_id) => deployments.shop.routing.refreshSoon(app_id),
+    certify: ({ id }) => certificates.follow(id),
+    isSecured: (hostname) => certificates.isServed(hostname),
   })
   const certificates: Certificates = createCertification({
     kernel, events, jobs, audit, policy, settings, acme: adapters.acme, dns: adapters.dns, ingress, providers,
@@ -221,7 +220,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const { ssh_keys, git_credentials, registries } = credentials
   const search = createSearch({ resources: () => resources, others: [projects.search] })
   const locators: Record<string, (id: string) => string | undefined> = {
-    app: apps.projectOf, deployment: deployments.projectOf, project: projects.projectOf, ssh_key: ssh_keys.projectOf, git_credential: git_credentials.projectOf, domain: domains.projectOf, certificate: certificates.projectOf,
+    app: apps.projectOf, deployment: deployments.projectOf, project: projects.projectOf, ssh_key: ssh_keys.projectOf, git_credential: git_credentials.projectOf, domain: domains.projectOf, redirect: redirects.projectOf, certificate: certificates.projectOf,
   }
   const rotation = createKeyRotation({ db, jobs, log, secrets, columns: SEALED_COLUMNS, finish: () => finishRotation(join(paths.keys, 'secret.key')) })
   const idempotency = createIdempotency(db, clock, secrets)
@@ -244,5 +243,5 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
       audit_lines: audit.prune(kept.audit_retention_days), logs: deploymentLogs.prune(clock.now() - kept.deployment_log_retention_days * DAY_MS),
     }
   }
-  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, rotation, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, certificates, settings, system, traffic, reconciler, realtime, audit, http }
+  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, rotation, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, redirects, certificates, settings, system, traffic, reconciler, realtime, audit, http }
 }

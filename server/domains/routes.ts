@@ -51,6 +51,9 @@ function routeOf(row: DomainRow, { addresses, port, redirects, isSecured }: Rout
   }
 }
 
+/** The routes of domains as they would be once proven. Pure. */
+export const plannedRoutes = (domains: readonly DomainRow[], parts: RouteParts): Route[] => domains.filter(({ status }) => status !== 'failed').map((row) => routeOf(row, parts))
+
 /**
  * The routes of an app: one for each of its domains, all to the same instances; a domain may name another port of them. A
  * domain that nobody has proven to own is no route. Pure.

@@ -3,19 +3,20 @@ import { type Actor, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
-import { conflict, invalid, notFound } from '#server/kernel/errors'
+import { ApiError, conflict, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Dns } from '#server/platform/dns/dns'
-import type { RouteRedirect } from '#server/platform/ingress/ingress'
+import { checkRoute } from '#server/platform/ingress/check'
+import { IngressError, type Route, type RouteRedirect } from '#server/platform/ingress/ingress'
 import { createAutomaticDomains } from './automatic.ts'
 import { createDomainChecks } from './checks.ts'
 import { type ReservedNames, reservedReason } from './hostname.ts'
 import { createOwnership } from './ownership.ts'
 import { createDomainRepository, type DomainRow } from './repository.ts'
-import { routesOf } from './routes.ts'
+import { plannedRoutes, routesOf } from './routes.ts'
 import type { Domain, DomainChange, NewDomain } from './schema.ts'
 import type { Expected } from './verification.ts'
 import { auditedOf, columnsOf, type DomainSurroundings, viewOf } from './view.ts'
@@ -30,6 +31,8 @@ export interface DomainPorts {
   /** Whether the edge has a certificate for a name. */
   isSecured(hostname: string): boolean
   redirects(domain_id: string): RouteRedirect[]
+  /** Throws 422 when these routes would send clients in a circle. */
+  requireNoLoop(routes: readonly Route[]): void
   reserved(): ReservedNames
   /** Where names should lead. */
   expected(): Expected
@@ -68,6 +71,19 @@ export function createDomains(options: DomainOptions) {
     if (row.strip_path && row.path === '/') throw invalid('strip_path', 'needs a path to take off.')
     if (JSON.parse(row.headers) && row.hsts && Object.keys(JSON.parse(row.headers) as object).some((name) => name.toLowerCase() === 'strict-transport-security')) throw invalid('hsts', 'and a header Strict-Transport-Security cannot both be set.')
   }
+  /** The routes of all domains of these projects as they would be, proven or not. */
+  const planned = (project_ids: readonly string[] | undefined): Route[] =>
+    plannedRoutes(repository.ofProjects(project_ids), { addresses: [], port: 0, redirects: ports.redirects, isSecured: () => true })
+  /** What a change would make of the edge: refused with 422 before anybody depends on it. */
+  const checkPlan = (row: DomainRow) => {
+    try {
+      for (const route of plannedRoutes([row], { addresses: [], port: 0, redirects: ports.redirects, isSecured: ports.isSecured })) checkRoute(route)
+    } catch (error) {
+      if (error instanceof IngressError) throw new ApiError('VALIDATION_ERROR', error.message)
+      throw error
+    }
+    ports.requireNoLoop(planned([row.project_id]))
+  }
   const requireUsable = (app_id: string) => {
     const app = ports.app(app_id) ?? (() => { throw notFound('app') })()
     if (app.status === 'deleting') throw conflict('Cannot change the domains of an app while it is being deleted.')
@@ -84,6 +100,7 @@ export function createDomains(options: DomainOptions) {
       return row ? { hostname: row.hostname, url: view(row).url } : { hostname: '', url: '' }
     },
     projectOf: repository.projectOf,
+    planned,
     find: repository.find,
     list(actor: Actor, filter: { app_id?: string; status?: string }, paging: Paging) {
       const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))
@@ -106,6 +123,7 @@ export function createDomains(options: DomainOptions) {
         checkRules(row)
         ownership.require(row)
         repository.insert(row)
+        checkPlan(row)
         note(row, 'created', {}, actor)
         audit.record(actor, { action: 'domain.create', resource_type: 'domain', resource_id: row.id, project_id: row.project_id, after: auditedOf(row) })
         db.afterCommit(() => checks.soon(row.id))
@@ -125,6 +143,7 @@ export function createDomains(options: DomainOptions) {
         if (row.kind !== 'automatic' && row.status !== 'failed') ownership.require(row)
         repository.update(id, wanted, clock.iso())
         const after = get(id)
+        checkPlan(after)
         note(after, 'updated', { changed: Object.keys(change) }, actor)
         audit.record(actor, { action: 'domain.update', resource_type: 'domain', resource_id: id, project_id: row.project_id, before: auditedOf(before), after: auditedOf(after) })
         published(after)
@@ -136,6 +155,7 @@ export function createDomains(options: DomainOptions) {
       requireUsable(before.app_id)
       repository.update(id, { ssl_mode }, clock.iso())
       const row = get(id)
+      checkPlan(row)
       note(row, 'updated', { changed: ['ssl_mode'] }, actor)
       audit.record(actor, { action: 'domain.ssl_mode', resource_type: 'domain', resource_id: id, project_id: row.project_id, before: { ssl_mode: before.ssl_mode }, after: { ssl_mode } })
       published(row)

@@ -34,6 +34,7 @@ beforeAll(async () => {
   existing.deployment = (await owner.get(`/api/apps/${existing.app}/deployments`)).body.data[0].id as string
   existing.domain = (await owner.get(`/api/domains?app_id=${existing.app}`)).body.data[0].id as string
   existing.certificate = (await owner.post('/api/certificates/csr', { names: ['matrix.example.com'] })).body.data.id as string
+  existing.redirect = (await owner.post('/api/redirects', { domain_id: existing.domain, from: '/old', to: '/new' })).body.data.id as string
   existing.ssh_key = (await owner.post('/api/ssh-keys/generate', { name: 'matrix' })).body.data.id as string
   existing.git_credential = (await owner.post('/api/git-credentials', { name: 'matrix', host: 'git.example.com', token: 'a token of the matrix' })).body.data.id as string
 }, 60_000)

@@ -23,6 +23,7 @@ beforeAll(async () => {
   theirs.deployment = (await admin.get(`/api/apps/${theirs.app}/deployments`)).body.data[0].id as string
   theirs.domain = (await admin.post('/api/domains', { app_id: theirs.app, hostname: `${MARK}.example.com` })).body.data.id as string
   theirs.certificate = (await admin.post('/api/certificates/csr', { names: [`${MARK}.example.com`], project_id })).body.data.id as string
+  theirs.redirect = (await admin.post('/api/redirects', { domain_id: theirs.domain, from: `/${MARK}`, to: '/new' })).body.data.id as string
   theirs.ssh_key = (await admin.post('/api/ssh-keys/generate', { name: `${MARK} key`, project_id })).body.data.id as string
   theirs.git_credential = (await admin.post('/api/git-credentials', { name: `${MARK} token`, host: `${MARK}.example.com`, token: 'the token of the first team', project_id })).body.data.id as string
 }, 60_000)
@@ -30,7 +31,7 @@ afterAll(() => api.close())
 
 /** Rows that belong to the first team's project, to see that nothing of it changed. */
 function state(): string {
-  const tables = ['projects', 'project_members', 'apps', 'deployments', 'domains', 'ssh_keys', 'git_credentials', 'certificates', 'jobs']
+  const tables = ['projects', 'project_members', 'apps', 'deployments', 'domains', 'redirects', 'ssh_keys', 'git_credentials', 'certificates', 'jobs']
   return JSON.stringify(tables.map((table) => api.kernel.db.sql(`SELECT * FROM ${table}`).all()))
 }
 
@@ -52,7 +53,7 @@ describe('T4: what another team has does not exist', () => {
     expect(state()).toBe(before)
   }, 60_000)
   it.each(STRANGERS)('shows %s nothing of it in any list, filter or search', async (caller) => {
-    const filters = ['', `?project_id=${project_id}`, `?app_id=${theirs.app}`, `?q=${MARK}`, '?per_page=100']
+    const filters = ['', `?project_id=${project_id}`, `?app_id=${theirs.app}`, `?q=${MARK}`, '?per_page=100', `?test=https://${MARK}.example.com/${MARK}`]
     let seen = 0
     for (const { path, definition, method } of endpoints) {
       if (method !== 'GET' || path.includes(':')) continue

@@ -1,0 +1,38 @@
+import type { Db } from '#server/kernel/db'
+import { type Page, selectPage } from '#server/kernel/page'
+import type { Redirect } from './schema.ts'
+
+/** A row of `redirects`. */
+export interface RedirectRow {
+  id: string
+  domain_id: string
+  app_id: string
+  project_id: string
+  kind: Redirect['kind']
+  source: string
+  target: string
+  status: Redirect['status']
+  keep_query: number
+  priority: number
+  enabled: number
+  created_at: string
+  updated_at: string
+}
+
+/** SQL of redirects and nothing else. */
+export function createRedirectRepository(db: Db) {
+  return {
+    page: (project_ids: readonly string[] | undefined, { domain_id, app_id }: { domain_id?: string; app_id?: string }, limit: number, offset: number): Page<RedirectRow> =>
+      selectPage<RedirectRow>(db, { table: 'redirects', project_ids, equals: { domain_id, app_id }, limit, offset, uncounted: true }),
+    find: (id: string) => db.sql('SELECT * FROM redirects WHERE id = ?').get(id) as RedirectRow | undefined,
+    projectOf: (id: string) => db.sql('SELECT project_id FROM redirects WHERE id = ?').pluck().get(id) as string | undefined,
+    count: (domain_id: string) => db.sql('SELECT count(*) FROM redirects WHERE domain_id = ?').pluck().get(domain_id) as number,
+    enabled: (domain_id: string) => db.sql('SELECT * FROM redirects WHERE domain_id = ? AND enabled = 1 ORDER BY priority, rowid').all(domain_id) as RedirectRow[],
+    insert: (row: RedirectRow) => db.sql(
+      `INSERT INTO redirects (id, domain_id, app_id, project_id, kind, source, target, status, keep_query, priority, enabled, created_at, updated_at)
+       VALUES (@id, @domain_id, @app_id, @project_id, @kind, @source, @target, @status, @keep_query, @priority, @enabled, @created_at, @updated_at)`).run(row),
+    update: (row: RedirectRow) => db.sql(
+      `UPDATE redirects SET kind = @kind, source = @source, target = @target, status = @status, keep_query = @keep_query, priority = @priority, enabled = @enabled, updated_at = @updated_at WHERE id = @id`).run(row),
+    delete: (id: string) => db.sql('DELETE FROM redirects WHERE id = ?').run(id),
+  }
+}

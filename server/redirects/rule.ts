@@ -1,0 +1,33 @@
+import { invalid } from '#server/kernel/errors'
+import { redirectComplaint } from '#server/platform/ingress/redirects'
+import type { RouteRedirect } from '#server/platform/ingress/ingress'
+import { PatternError, readPattern } from './pattern.ts'
+
+/** A rule as the edge takes it, with where it stands. */
+export type Rule = Omit<RouteRedirect, 'id'>
+
+/** Groups that `from` captures. */
+function groupsOf({ kind, from }: Rule): number {
+  if (kind !== 'regex') return kind === 'prefix' ? 1 : 0
+  try {
+    return readPattern(from).groups
+  } catch (error) {
+    if (error instanceof PatternError) throw invalid('from', error.message)
+    throw error
+  }
+}
+
+/** Throws 422 for a rule that the edge would not take or that could not do what it says. */
+export function checkRule(rule: Rule, domain_path: string): void {
+  const { kind, from, to } = rule
+  const groups = groupsOf(rule)
+  if (kind !== 'regex' && !/^\/[!-~]*$/.test(from)) throw invalid('from', 'must be a path that starts with a slash.')
+  if (kind !== 'regex' && /[?#]/.test(from)) throw invalid('from', 'must be a path alone; a query is never compared.')
+  if (kind !== 'regex' && domain_path !== '/' && from !== domain_path && !from.startsWith(`${domain_path}/`)) throw invalid('from', 'is not below the path of the domain, so no request would ever reach the rule.')
+  if (!/^(\/|\$[1-9]|https?:\/\/)/i.test(to)) throw invalid('to', 'must be a path or an http or https address.')
+  if (/^\/[/\\]/.test(to)) throw invalid('to', 'begins with two slashes, which browsers read as the address of another server.')
+  const missing = [...to.matchAll(/\$([1-9])/g)].find(([, number]) => Number(number) > groups)
+  if (missing) throw invalid('to', groups === 0 ? 'names a group, but from has none.' : `names a group that from does not have; it has ${groups}.`)
+  const complaint = redirectComplaint({ ...rule, id: 'rdr_new' })
+  if (complaint !== undefined) throw invalid('to', complaint)
+}

@@ -1,0 +1,109 @@
+import { type Actor, visibleProjects } from '#server/kernel/access'
+import type { AuditTrail } from '#server/kernel/audit'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import { ApiError, conflict, notFound } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
+import { newId } from '#server/kernel/ids'
+import { limits, paged, type Paging } from '#server/kernel/schemas'
+import type { Route, RouteRedirect } from '#server/platform/ingress/ingress'
+import { findLoop, follow, routeFor } from './chain.ts'
+import { createRedirectRepository, type RedirectRow } from './repository.ts'
+import { checkRule } from './rule.ts'
+import type { NewRedirect, Redirect, RedirectChange, RedirectTest } from './schema.ts'
+
+/** What redirects need of domains; handed in at composition. */
+export interface RedirectPorts {
+  domain(id: string): { id: string; app_id: string; project_id: string; hostname: string; path: string } | undefined
+  /** Routes of all domains of these projects, with their rules, proven or not; undefined means all projects. */
+  routes(project_ids: readonly string[] | undefined): Route[]
+  /** Applies an app's domains to the edge, after the commit. */
+  refreshRoutes(app_id: string): void
+}
+export interface RedirectOptions { db: Db; clock: Clock; events: Events; audit: AuditTrail; ports: RedirectPorts }
+
+/** What the edge takes for one domain. */
+const MOST_RULES = 1000
+
+export const ruleOf = (row: RedirectRow): RouteRedirect => ({ id: row.id, kind: row.kind, from: row.source, to: row.target, status: row.status, keep_query: row.keep_query === 1 })
+
+/** Throws 422 when a chain of rules of a project never ends. Call it in the transaction of the change, which it takes back. */
+export function requireNoLoop(routes: readonly Route[], field = 'to'): void {
+  const loop = findLoop(routes)
+  if (!loop) return
+  const shown = loop.hops.slice(0, 4).map((hop) => hop.url)
+  const message = `this would send clients in a circle: ${[...shown, loop.hops[shown.length - 1]!.location].join(' → ')}${loop.hops.length > 4 ? ' …' : ''}`
+  throw new ApiError('VALIDATION_ERROR', `${field}: ${message}`, [{ path: field, message }])
+}
+
+/** Rules that answer at the edge instead of an app. */
+export function createRedirects({ db, clock, events, audit, ports }: RedirectOptions) {
+  const repository = createRedirectRepository(db)
+  const get = (id: string): RedirectRow => repository.find(id) ?? (() => { throw notFound('redirect') })()
+  const view = (row: RedirectRow): Redirect => ({
+    id: row.id, domain_id: row.domain_id, app_id: row.app_id, project_id: row.project_id, hostname: ports.domain(row.domain_id)?.hostname ?? '', kind: row.kind, from: row.source, to: row.target, status: row.status,
+    keep_query: row.keep_query === 1, priority: row.priority, enabled: row.enabled === 1, created_at: row.created_at, updated_at: row.updated_at,
+  })
+  const audited = ({ hostname, kind, from, to, status, keep_query, priority, enabled }: Redirect) => ({ hostname, kind, from, to, status, keep_query, priority, enabled })
+
+  /** Tells everybody about a change that is already a row, and takes it back when it makes a loop. */
+  const finish = (actor: Actor, action: 'create' | 'update' | 'delete', before: Redirect | null, after: Redirect | null): void => {
+    const of = (after ?? before)!
+    if (after?.enabled) requireNoLoop(ports.routes([of.project_id]))
+    events.append({ type: `redirect.${action}d`, project_id: of.project_id, app_id: of.app_id, actor_id: actor.user_id || null, payload: { redirect_id: of.id, domain_id: of.domain_id, app_id: of.app_id, hostname: of.hostname, enabled: after?.enabled ?? false } })
+    audit.record(actor, { action: `redirect.${action}`, resource_type: 'redirect', resource_id: of.id, project_id: of.project_id, before: before && audited(before), after: after && audited(after) })
+    db.afterCommit(() => ports.refreshRoutes(of.app_id))
+  }
+  const write = (actor: Actor, before: RedirectRow, row: RedirectRow): Redirect => {
+    checkRule(ruleOf(row), ports.domain(row.domain_id)?.path ?? '/')
+    repository.update(row)
+    finish(actor, 'update', view(before), view(row))
+    return view(row)
+  }
+
+  /** What the edge would answer, over the domains that the caller can see. */
+  const test = (actor: Actor, text: string): RedirectTest => {
+    const url = new URL(text)
+    const routes = ports.routes(visibleProjects(actor))
+    const { hops, ends } = follow(routes, url)
+    return { domain_id: routeFor(routes, url)?.id ?? null, redirect_id: hops[0]?.redirect_id ?? null, location: hops[0]?.location ?? null, status: hops[0]?.status ?? null, ends, hops }
+  }
+
+  return {
+    projectOf: repository.projectOf,
+    /** Rules in the order in which they are tried, domain by domain; and what an address would be answered. */
+    list(actor: Actor, filter: { domain_id?: string; app_id?: string; test?: string }, paging: Paging) {
+      const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))
+      return { ...paged({ rows: rows.map(view), total }, paging), test: filter.test === undefined ? null : test(actor, filter.test) }
+    },
+    add: (actor: Actor, { domain_id, from, to, keep_query, enabled, ...rest }: NewRedirect): Redirect => db.tx(() => {
+      const domain = ports.domain(domain_id) ?? (() => { throw notFound('domain') })()
+      const at = clock.iso()
+      const row: RedirectRow = { id: newId('rdr'), domain_id, app_id: domain.app_id, project_id: domain.project_id, source: from, target: to, keep_query: Number(keep_query), enabled: Number(enabled), ...rest, created_at: at, updated_at: at }
+      checkRule(ruleOf(row), domain.path)
+      if (repository.count(domain_id) >= MOST_RULES) throw conflict(`A domain may have ${MOST_RULES} redirects at most. Use a prefix or a pattern for many paths.`)
+      repository.insert(row)
+      finish(actor, 'create', null, view(row))
+      return view(row)
+    }),
+    change: (actor: Actor, id: string, { from, to, keep_query, enabled, ...rest }: RedirectChange): Redirect => db.tx(() => {
+      const before = get(id)
+      return write(actor, before, {
+        ...before, ...rest, source: from ?? before.source, target: to ?? before.target, keep_query: Number(keep_query ?? before.keep_query), enabled: Number(enabled ?? before.enabled), updated_at: clock.iso(),
+      })
+    }),
+    toggle: (actor: Actor, id: string): Redirect => db.tx(() => {
+      const before = get(id)
+      return write(actor, before, { ...before, enabled: 1 - before.enabled, updated_at: clock.iso() })
+    }),
+    remove: (actor: Actor, id: string): void => db.tx(() => {
+      const row = get(id)
+      const before = view(row)
+      repository.delete(id)
+      finish(actor, 'delete', before, null)
+    }),
+    /** Enabled rules of a domain in the order in which they are tried. */
+    rulesOf: (domain_id: string): RouteRedirect[] => repository.enabled(domain_id).map(ruleOf),
+  }
+}
+export type Redirects = ReturnType<typeof createRedirects>

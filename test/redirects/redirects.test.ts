@@ -1,0 +1,179 @@
+import { get } from 'node:http'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+
+const URL_OF_GIT = 'https://git.example.com/team/shop.git'
+let api: TestApi
+let app_id: string
+let domain_id: string
+let addresses: string[]
+beforeEach(async () => {
+  api = await createTestApi({ environment: { PORTREEVE_BASE_DOMAIN: 'apps.example.net' } })
+  api.fakes.git.commit(URL_OF_GIT, 'main', { 'package.json': '{"scripts":{"start":"node server.js"}}', 'server.js': '' })
+  app_id = (await api.as('admin').post('/api/apps', { name: 'shop', git_url: URL_OF_GIT, soak_seconds: 0 })).body.data.id
+  await api.services.jobs.idle()
+  addresses = api.services.addresses.of_server().filter((address) => !address.includes(':')).slice(0, 1)
+  domain_id = await addDomain('example.com')
+})
+afterEach(() => api.close())
+
+async function addDomain(hostname: string, rules: object = {}): Promise<string> {
+  for (const name of [hostname, `www.${hostname}`]) api.fakes.dns.set(name, { A: addresses })
+  const { body } = await api.as('developer').post('/api/domains', { app_id, hostname, ...rules })
+  await settled()
+  return body.data.id as string
+}
+async function settled(): Promise<void> {
+  await api.services.domains.checks.idle()
+  await new Promise((resolve) => setImmediate(resolve))
+  await new Promise((resolve) => setImmediate(resolve))
+}
+const add = (rule: object, to = domain_id) => api.as('developer').post('/api/redirects', { domain_id: to, ...rule })
+const test = async (url: string) => (await api.as('viewer').get(`/api/redirects?test=${encodeURIComponent(url)}`)).body.test
+/** Where the edge sends a request, with the host name of the domain. */
+const locationAt = (port: number, path: string) => new Promise<string | undefined>((resolve, reject) => {
+  get({ host: '127.0.0.1', port, path, agent: false, headers: { host: 'example.com' } }, (response) => resolve(response.resume().headers.location)).on('error', reject)
+})
+const rulesAtEdge = () => api.fakes.ingress.routes.get(domain_id)?.redirects ?? []
+
+describe('POST /api/redirects', () => {
+  it('holds at the edge at once, is told and is in the audit trail', async () => {
+    const before = api.services.events.latest()
+    const { status, body } = await add({ kind: 'regex', from: '/blog/(\\d+)/([^/]+)', to: '/posts/$2', status: 308 })
+    expect([status, body.data]).toEqual([201, expect.objectContaining({ hostname: 'example.com', app_id, kind: 'regex', keep_query: true, priority: 100, enabled: true })])
+    await settled()
+    expect(rulesAtEdge()).toEqual([{ id: body.data.id, kind: 'regex', from: '/blog/(\\d+)/([^/]+)', to: '/posts/$2', status: 308, keep_query: true }])
+    expect(api.events(before).map(({ type }) => type)).toEqual(['redirect.created'])
+    expect((await api.as('admin').get(`/api/audit-logs?resource=${body.data.id}`)).body.data[0]).toMatchObject({ action: 'redirect.create' })
+  })
+  it('rules are tried by priority, then by age', async () => {
+    const ids = [(await add({ from: '/b', to: '/1', priority: 200 })).body.data.id, (await add({ from: '/a', to: '/2', priority: 50 })).body.data.id, (await add({ from: '/c', to: '/3', priority: 200 })).body.data.id]
+    await settled()
+    expect(rulesAtEdge().map(({ id }) => id)).toEqual([ids[1], ids[0], ids[2]])
+  })
+  it.each([
+    ['a path without slash', { from: 'old', to: '/new' }, 'from'],
+    ['a query in the path', { from: '/old?a=b', to: '/new' }, 'from'],
+    ['a dangerous pattern', { kind: 'regex', from: '/(a+)+$', to: '/new' }, 'from'],
+    ['a group that is not there', { kind: 'regex', from: '/(a)', to: '/$2' }, 'to'],
+    ['a group of a plain path', { from: '/a', to: '/$1' }, 'to'],
+    ['another scheme', { from: '/old', to: 'javascript:alert(1)' }, 'to'],
+    ['a target on a host without scheme', { from: '/old', to: '//evil.example.org' }, 'to'],
+    ['the same with a backslash', { from: '/old', to: '/\\evil.example.org' }, 'to'],
+    ['a host that the client chooses', { kind: 'regex', from: '/(.*)', to: 'https://$1' }, 'to'],
+    ['a name and password in the target', { from: '/old', to: 'https://user:pass@example.org/' }, 'to'],
+    ['a line break in the target', { from: '/old', to: '/new\r\nSet-Cookie: a=b' }, 'to'],
+    ['a status that is no redirect', { from: '/old', to: '/new', status: 200 }, 'status'],
+  ])('refuses %s with 422 at %s', async (_what, rule, field) => {
+    const before = api.services.events.latest()
+    const { status, body } = await add(rule)
+    expect([status, body.error.message.split(':')[0]]).toEqual([422, field])
+    expect([api.services.events.latest(), (await api.as('viewer').get('/api/redirects')).body.total]).toEqual([before, 0])
+  })
+  it('refuses a path that the domain never gets', async () => {
+    const below = await addDomain('other.com', { path: '/blog' })
+    expect((await add({ from: '/old', to: '/new' }, below)).body.error.message).toMatch(/^from: is not below/)
+    expect((await add({ from: '/blog/old', to: '/blog/new' }, below)).status).toBe(201)
+  })
+})
+
+describe('a loop is refused with 422 and leaves nothing', () => {
+  it.each([
+    ['a rule to itself', { from: '/a', to: '/a' }],
+    ['a prefix below itself', { kind: 'prefix', from: '/a', to: '/a/b$1' }],
+    ['a pattern that matches its own target', { kind: 'regex', from: '/(.*)', to: 'https://example.com/$1' }],
+    ['the whole host to itself over HTTP', { from: '/a', to: 'http://example.com/a' }],
+  ])('%s', async (_what, rule) => {
+    const { status, body } = await add(rule)
+    expect([status, body.error.message]).toEqual([422, expect.stringContaining('circle')])
+    expect((await api.as('viewer').get('/api/redirects')).body.total).toBe(0)
+  })
+  it('two rules that lead to each other', async () => {
+    expect((await add({ from: '/a', to: '/b' })).status).toBe(201)
+    expect((await add({ from: '/b', to: '/a' })).status).toBe(422)
+  })
+  it('rules of two domains that lead to each other', async () => {
+    const other = await addDomain('other.com')
+    expect((await add({ kind: 'prefix', from: '/', to: 'https://other.com/$1' })).status).toBe(201)
+    expect((await add({ from: '/a', to: 'https://example.com/a' }, other)).status).toBe(422)
+  })
+  it('a rule against the www handling, whichever comes first', async () => {
+    const other = await addDomain('other.com', { www: 'to_www' })
+    expect((await add({ from: '/a', to: 'https://other.com/a' }, other)).status).toBe(422)
+    expect((await add({ from: '/a', to: 'https://www.example.com/a' })).status).toBe(201)
+    expect((await api.as('developer').put(`/api/domains/${domain_id}`, { www: 'to_apex' })).body.error.message).toMatch(/^www: .*circle/)
+    expect((await api.as('developer').get(`/api/domains/${domain_id}`)).body.data.www).toBe('keep')
+  })
+  it('a rule to plain HTTP where HTTPS is insisted on', async () => {
+    await api.as('developer').put(`/api/domains/${domain_id}`, { force_https: true })
+    expect((await add({ from: '/a', to: 'http://example.com/a' })).status).toBe(422)
+    expect((await add({ from: '/a', to: 'http://example.com/b' })).status).toBe(201)
+  })
+  it('turning a rule on, or changing one', async () => {
+    await add({ from: '/a', to: '/b' })
+    const { body } = await add({ from: '/b', to: '/a', enabled: false })
+    expect((await api.as('developer').post(`/api/redirects/${body.data.id}/toggle`)).status).toBe(422)
+    expect((await api.as('developer').put(`/api/redirects/${body.data.id}`, { to: '/c', enabled: true })).status).toBe(200)
+    expect((await api.as('developer').put(`/api/redirects/${body.data.id}`, { to: '/a' })).status).toBe(422)
+    expect((await api.as('viewer').get('/api/redirects')).body.data[0]).toMatchObject({ to: '/c', enabled: true })
+  })
+})
+
+describe('PUT, toggle and DELETE', () => {
+  it('hold at the edge at once', async () => {
+    const { body } = await add({ from: '/a', to: '/b' })
+    const { id } = body.data
+    expect((await api.as('developer').put(`/api/redirects/${id}`, { to: '/c', status: 307, keep_query: false })).body.data).toMatchObject({ from: '/a', to: '/c', status: 307, keep_query: false })
+    await settled()
+    expect(rulesAtEdge()).toMatchObject([{ to: '/c', status: 307, keep_query: false }])
+    expect((await api.as('developer').post(`/api/redirects/${id}/toggle`)).body.data.enabled).toBe(false)
+    await settled()
+    expect(rulesAtEdge()).toEqual([])
+    await api.as('developer').post(`/api/redirects/${id}/toggle`)
+    expect((await api.as('developer').delete(`/api/redirects/${id}`)).body.data).toEqual({ id, deleted: true })
+    await settled()
+    expect(rulesAtEdge()).toEqual([])
+    expect((await api.as('developer').delete(`/api/redirects/${id}`)).status).toBe(404)
+  })
+  it('rules go with their domain', async () => {
+    await add({ from: '/a', to: '/b' })
+    await api.as('developer').delete(`/api/domains/${domain_id}`)
+    expect((await api.as('viewer').get('/api/redirects')).body.total).toBe(0)
+  })
+})
+
+describe('GET /api/redirects', () => {
+  it('filters by domain and app', async () => {
+    const other = await addDomain('other.com')
+    await add({ from: '/a', to: '/b' })
+    await add({ from: '/c', to: '/d' }, other)
+    const totals = await Promise.all([`domain_id=${other}`, `app_id=${app_id}`, 'app_id=app_00000000000000000000'].map(async (filter) => (await api.as('viewer').get(`/api/redirects?${filter}`)).body.total))
+    expect(totals).toEqual([1, 2, 0])
+  })
+  it('tells which rule would answer an address, where it leads and how it ends', async () => {
+    const exact = (await add({ from: '/old', to: '/new' })).body.data.id
+    const blog = (await add({ kind: 'prefix', from: '/blog', to: 'https://blog.example.org$1', keep_query: false })).body.data.id
+    expect(await test('https://example.com/old?a=b')).toEqual({ domain_id, redirect_id: exact, location: 'https://example.com/new?a=b', status: 301, ends: 'app', hops: [expect.objectContaining({ by: 'rule' })] })
+    expect(await test('https://example.com/blog/1?a=b')).toMatchObject({ redirect_id: blog, location: 'https://blog.example.org/1', ends: 'elsewhere' })
+    expect(await test('https://example.com/blogs')).toMatchObject({ domain_id, redirect_id: null, location: null, ends: 'app' })
+    expect(await test('https://nobody.example.org/')).toEqual({ domain_id: null, redirect_id: null, location: null, status: null, ends: 'elsewhere', hops: [] })
+    expect((await api.as('viewer').get('/api/redirects')).body.test).toBeNull()
+  })
+  it('answers what the edge answers', async () => {
+    await add({ from: '/old', to: '/new' })
+    await add({ kind: 'prefix', from: '/docs', to: 'https://docs.example.org$1' })
+    await add({ kind: 'regex', from: '/p/(\\d+)(?:-[a-z]+)?', to: '/posts/$1', status: 308 })
+    await settled()
+    const { port } = await api.fakes.ingress.listen()
+    for (const path of ['/old', '/old?x=1', '/old/', '/docs', '/docs/a/b?c=d', '/docsy', '/p/12', '/p/12-ab?x=%20y', '/p/12-AB', '/']) {
+      const location = await locationAt(port, path)
+      const expected = await test(`http://example.com${path}`)
+      expect([path, location ? new URL(location, 'http://example.com').href : null]).toEqual([path, expected.location])
+    }
+  })
+  it('shows an address of another project to nobody else', async () => {
+    await add({ from: '/old', to: '/new' })
+    const answer = (await api.as('outsider').get(`/api/redirects?test=${encodeURIComponent('https://example.com/old')}`)).body
+    expect([answer.total, answer.test]).toEqual([0, { domain_id: null, redirect_id: null, location: null, status: null, ends: 'elsewhere', hops: [] }])
+  })
+})
