@@ -219,7 +219,7 @@ describe('PUT /api/domains/:id', () => {
     expect(Object.keys(routeOf(domain.id)!)).not.toContain('basic_auth')
   })
   it('does not insist on HTTPS before there is a certificate, but does when TLS ends in front', async () => {
-    const domain = await addProven('shop.example.com', { force_https: true })
+    const domain = await addProven('shop.example.com', { force_https: true, ssl_mode: 'custom' })
     expect(routeOf(domain.id)?.force_https).toBeUndefined()
     await api.as('developer').put(`/api/domains/${domain.id}/ssl-mode`, { ssl_mode: 'external' })
     await settled()

@@ -19,7 +19,7 @@ afterEach(() => api.close())
 
 async function addDomain(hostname: string, rules: object = {}): Promise<string> {
   for (const name of [hostname, `www.${hostname}`]) api.fakes.dns.set(name, { A: addresses })
-  const { body } = await api.as('developer').post('/api/domains', { app_id, hostname, ...rules })
+  const { body } = await api.as('developer').post('/api/domains', { app_id, hostname, ssl_mode: 'off', ...rules })
   await settled()
   return body.data.id as string
 }
@@ -105,6 +105,7 @@ describe('a loop is refused with 422 and leaves nothing', () => {
     expect((await api.as('developer').get(`/api/domains/${domain_id}`)).body.data.www).toBe('keep')
   })
   it('a rule to plain HTTP where HTTPS is insisted on', async () => {
+    await api.as('developer').put(`/api/domains/${domain_id}/ssl-mode`, { ssl_mode: 'external' })
     await api.as('developer').put(`/api/domains/${domain_id}`, { force_https: true })
     expect((await add({ from: '/a', to: 'http://example.com/a' })).status).toBe(422)
     expect((await add({ from: '/a', to: 'http://example.com/b' })).status).toBe(201)
