@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
 import type { Actor, ProjectRole } from '#server/kernel/access'
 import type { Clock } from '#server/kernel/clock'
@@ -51,7 +51,7 @@ const TOUCH_MS = 60_000
 const API_KEY = /^ptr_([0-9a-hjkmnp-tv-z]{20})_([0-9a-hjkmnp-tv-z]{40})$/
 
 export const unauthorized = () => new ApiError('UNAUTHORIZED', 'Log in, or send a valid token or API key.')
-export const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url')
+export const sha256 = (text: string): string => hash('sha256', text, 'base64url')
 
 /** Whether a token of this version still counts for the session. */
 export function acceptsVersion(session: SessionRow, version: number, now: number): boolean {

@@ -1,48 +1,68 @@
 import { describe, expect, it } from 'vitest'
 import { createPasswords } from '#server/identity/passwords'
-import { createPeople } from './people.ts'
+import { createIdentity } from '#server/identity/service'
+import { NO_MAIL } from '#server/platform/mail/mail'
+import { startTestServer } from '#test/support/http-server'
+import { readRoutes } from '#test/support/routes'
+import { mannWhitney, median } from '#test/support/statistics'
+import { ADMIN, createPeople } from './people.ts'
 
-const ROUNDS = 150
+const LOGINS = 300
+/** Cheap hashes make the test sharper: whatever else differs between two logins weighs more beside them. */
 const CHEAP = { logN: 10, r: 8, p: 1 }
+const MEDIANS_APART_MS = 5
+const SIGNIFICANT = 0.01
+/** Chance alone finds a difference in one round of a hundred; one that is there is found in every round. */
+const ROUNDS = 3
+/** Longer than any account must wait after failures. */
+const WAIT_MS = 400_000
 
-/** Median of a list of numbers. */
-const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!
-
-/** Two-sided p of the Mann-Whitney test that both samples come from one distribution, by the normal approximation. */
-function mannWhitney(a: number[], b: number[]): number {
-  const all = [...a.map((value) => ({ value, of: 0 })), ...b.map((value) => ({ value, of: 1 }))].sort((x, y) => x.value - y.value)
-  const ranks = all.reduce((sum, { of }, index) => sum + (of === 0 ? index + 1 : 0), 0)
-  const u = ranks - (a.length * (a.length + 1)) / 2
-  const z = Math.abs(u - (a.length * b.length) / 2) / Math.sqrt((a.length * b.length * (a.length + b.length + 1)) / 12)
-  // Abramowitz and Stegun 7.1.26.
-  const t = 1 / (1 + 0.3275911 * (z / Math.SQRT2))
-  return (((((1.061405429 * t - 1.453152027) * t) + 1.421413741) * t - 0.284496736) * t + 0.254829592) * t * Math.exp(-(z * z) / 2)
+/** The product with cheap hashes, and logins that come from a new address each, long after each other. */
+async function createCheapPeople() {
+  const people = await createPeople()
+  const { kernel, services, fakes } = people
+  const identity = createIdentity({ ...kernel, audit: services.audit, projects: services.projects, mail: NO_MAIL, public_url: () => '', chosen_url: () => undefined, settings: services.settings.server, password_cost: CHEAP })
+  kernel.db.sql('UPDATE users SET password_hash = ?').run(await createPasswords(CHEAP).hash(ADMIN.password))
+  const server = await startTestServer(readRoutes(), { ...services, identity })
+  let peers = 0
+  return {
+    async login(email: string, password = 'wrong') {
+      fakes.clock.advance(WAIT_MS)
+      peers += 1
+      return server.send('POST', '/api/auth/login', { body: { email, password }, headers: { 'x-forwarded-for': `198.18.${peers >> 8}.${peers & 255}` } })
+    },
+    async close() {
+      await server.close()
+      await people.close()
+    },
+  }
 }
 
 describe('T13: known and unknown users', () => {
-  it('get the same answer, byte for byte', async () => {
-    const people = await createPeople()
+  it(`cannot be told apart by ${LOGINS} interleaved logins: status, body, headers and time`, async () => {
+    const people = await createCheapPeople()
     try {
-      const known = await people.login({ email: 'root@example.test', password: 'wrong' })
-      const unknown = await people.login({ email: 'toor@example.test', password: 'wrong' })
-      expect(unknown.text).toBe(known.text)
-      expect([...unknown.headers.keys()].sort()).toEqual([...known.headers.keys()].sort())
+      expect((await people.login(ADMIN.email, ADMIN.password)).status).toBe(200)
+      const answers = new Set<string>()
+      const round = async () => {
+        const times: [number[], number[]] = [[], []]
+        for (let n = 0; n < LOGINS; n += 1) {
+          const started = process.hrtime.bigint()
+          const answer = await people.login(n % 2 ? ADMIN.email : `nobody-${n}@example.test`)
+          times[n % 2]!.push(Number(process.hrtime.bigint() - started) / 1e6)
+          answers.add(JSON.stringify([answer.status, answer.text, [...answer.headers].filter(([name]) => !['date', 'x-request-id'].includes(name))]))
+        }
+        return { apart_ms: Math.abs(median(times[0]) - median(times[1])), p: mannWhitney(...times) }
+      }
+      const rounds: Awaited<ReturnType<typeof round>>[] = []
+      do rounds.push(await round())
+      while (rounds.at(-1)!.p <= SIGNIFICANT && rounds.length < ROUNDS)
+      expect([...answers]).toEqual([expect.stringMatching(/^\[401,.*INVALID_CREDENTIALS/)])
+      expect(rounds.at(-1), JSON.stringify(rounds)).toMatchObject({ p: expect.toSatisfy((p: number) => p > SIGNIFICANT), apart_ms: expect.toSatisfy((apart: number) => apart < MEDIANS_APART_MS) })
     } finally {
       await people.close()
     }
-  }, 60_000)
-  it('cost the same work: 300 interleaved comparisons cannot be told apart by time', async () => {
-    const passwords = createPasswords(CHEAP)
-    const stored = await passwords.hash('violet harbour eleven kites')
-    const times: [number[], number[]] = [[], []]
-    for (let i = 0; i < ROUNDS * 2; i += 1) {
-      const started = process.hrtime.bigint()
-      expect(await passwords.verify('wrong', i % 2 ? stored : undefined)).toBe(false)
-      times[i % 2]!.push(Number(process.hrtime.bigint() - started) / 1e6)
-    }
-    expect(Math.abs(median(times[0]) - median(times[1]))).toBeLessThan(5)
-    expect(mannWhitney(...times)).toBeGreaterThan(0.0001)
-  }, 60_000)
+  }, 120_000)
   it('are never let in by a hash that nobody has', async () => {
     const passwords = createPasswords(CHEAP)
     for (const password of ['', 'x', 'undefined']) expect(await passwords.verify(password, undefined)).toBe(false)
