@@ -3,7 +3,7 @@ import { rootCertificates } from 'node:tls'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Events } from '#server/kernel/events'
 import type { DnsProviderDescriptor } from '#server/platform/dns-providers/provider'
-import { askResolver } from '#server/platform/dns/resolver-check'
+import type { Dns } from '#server/platform/dns/dns'
 import type { Mail, SmtpSettings } from '#server/platform/mail/mail'
 import { createSmtpMail } from '#server/platform/mail/smtp'
 import { createGuardedClient } from '#server/platform/outbound/client'
@@ -19,20 +19,21 @@ export interface InstallationParts extends Pick<SettingsOptions, 'refuse' | 'cha
   events: Events
   policy: OutboundPolicy
   providers: readonly DnsProviderDescriptor[]
+  dns: Dns
 }
 
 /** The built-in authorities and those of the operator's file; undefined without a file, which means the built-in ones. */
 export const authoritiesOf = (ca_file: string | undefined): string[] | undefined => (ca_file === undefined ? undefined : [...rootCertificates, readFileSync(ca_file, 'utf8')])
 
 /** What an administrator sets for the whole installation, and mail, which follows it live. */
-export function createInstallation({ kernel: { config, db, clock, secrets }, audit, events, policy, providers, ...rest }: InstallationParts): { settings: SettingsService; mail: Mail } {
+export function createInstallation({ kernel: { config, db, clock, secrets }, audit, events, policy, providers, dns, ...rest }: InstallationParts): { settings: SettingsService; mail: Mail } {
   const ca = authoritiesOf(config.ca_file)
   const dial = createDial(policy)
   const mailBy = (smtp: () => SmtpSettings | null, isConfigured: () => boolean) => createSmtpMail({ isConfigured, settings: smtp, dial, ...(ca ? { ca } : {}) })
   const settings: SettingsService = createSettings({
     db, clock, secrets, audit, events, build_concurrency: config.build_concurrency, providers,
     checks: createSettingsChecks({
-      client: createGuardedClient(policy, ca ? { ca } : {}), policy, askResolver,
+      client: createGuardedClient(policy, ca ? { ca } : {}), policy, dns,
       mailBy: (smtp) => mailBy(() => smtp, () => true),
       probe_name: () => rest.in_use().base_domain,
       installation: () => settings.server().name,

@@ -128,7 +128,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
   const providers = adapters.dns_providers ?? DNS_PROVIDERS
   const { settings, mail } = createInstallation({
-    kernel, audit, events, policy, providers,
+    kernel, audit, events, policy, providers, dns: adapters.dns,
     in_use: () => ({ base_domain: addresses.base_domain(), public_url: addresses.public_url() }),
     refuse: { domain: ({ dashboard_domain }) => domains.requireUnclaimed('dashboard_domain', dashboard_domain) },
     changed: {

@@ -2,6 +2,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
+import type { ReservedNames } from './hostname.ts'
 import type { DomainRepository, DomainRow } from './repository.ts'
 
 interface NamedApp { id: string; name: string; project_id: string }
@@ -13,9 +14,11 @@ const BLANK = {
 } as const satisfies Partial<DomainRow>
 
 /** The name below the base domain that every app has from its creation to its end. */
-export function createAutomaticDomains({ db, clock, repository, base_domain }: { db: Db; clock: Clock; repository: DomainRepository; base_domain(): string }) {
-  const nameOf = (name: string) => `${name}.${base_domain()}`
+export function createAutomaticDomains({ db, clock, repository, reserved }: { db: Db; clock: Clock; repository: DomainRepository; reserved(): ReservedNames }) {
+  const nameOf = (name: string) => `${name}.${reserved().base_domain}`
+  const isDashboard = (hostname: string) => reserved().dashboard_domains.includes(hostname)
   const requireFree = (hostname: string, app_id: string) => {
+    if (isDashboard(hostname)) throw conflict('The name of this app below the base domain is the name of the dashboard. Choose another name.')
     if (repository.claiming([hostname]).some((row) => row.app_id !== app_id)) throw conflict('The name of this app below the base domain is the domain of another app. Choose another name.')
   }
   return {
@@ -30,6 +33,6 @@ export function createAutomaticDomains({ db, clock, repository, base_domain }: {
       repository.renameAutomatic(app.id, nameOf(app.name), clock.iso())
     },
     /** Moves automatic names below a new base domain; a name that is taken keeps its old one. Returns the apps that moved. */
-    rebase: (): string[] => db.tx(() => repository.automatic().filter(({ app_id, name }) => repository.renameAutomatic(app_id, nameOf(name), clock.iso())).map(({ app_id }) => app_id)),
+    rebase: (): string[] => db.tx(() => repository.automatic().filter(({ app_id, name }) => !isDashboard(nameOf(name)) && repository.renameAutomatic(app_id, nameOf(name), clock.iso())).map(({ app_id }) => app_id)),
   }
 }

@@ -61,7 +61,7 @@ export function createDomains(options: DomainOptions) {
     if (now && isProven(now)) ports.certify(view(now))
   })
   const checks = createDomainChecks({ ...options, repository, ownership, note, published })
-  const automatic = createAutomaticDomains({ db, clock, repository, base_domain: () => ports.reserved().base_domain })
+  const automatic = createAutomaticDomains({ db, clock, repository, reserved: ports.reserved })
 
   /** Rules that need others to make sense. */
   const checkRules = (row: DomainRow) => {

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { invalid } from '#server/kernel/errors'
 import { type DnsProviderDescriptor, DnsProviderError } from '#server/platform/dns-providers/provider'
+import type { Dns } from '#server/platform/dns/dns'
 import { MailError, type Mail, type SmtpSettings } from '#server/platform/mail/mail'
 import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/outbound'
@@ -19,8 +20,7 @@ export interface SettingsCheckPorts {
   policy: OutboundPolicy
   /** Mail by a server that is not set yet. */
   mailBy(smtp: SmtpSettings): Mail
-  /** Asks one DNS server about a name. Throws an Error with a sentence when it does not answer as one. */
-  askResolver(address: string, port: number, name: string): Promise<void>
+  dns: Dns
   /** A name to ask DNS about. */
   probe_name(): string
   /** Name of this installation, for the test mail. */
@@ -68,7 +68,9 @@ export function createSettingsChecks(ports: SettingsCheckPorts): SettingsChecks 
         const { address, port } = parseResolver(text)
         await asking(`resolvers.${index}`, async () => {
           policy.checkHost(address, port)
-          await ports.askResolver(address, port, ports.probe_name()).catch((error: unknown) => { throw invalid(`resolvers.${index}`, (error as Error).message) })
+          // What it answers does not matter: that there is no such name is an answer, too.
+          const answer = await ports.dns.ask(ports.probe_name(), 'A', text)
+          if (answer.outcome === 'failed') throw invalid(`resolvers.${index}`, `${answer.message}.`)
         })
       }
     },

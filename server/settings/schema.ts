@@ -73,11 +73,11 @@ export type AcmeSettings = v.InferOutput<typeof AcmeSettings>
 
 const Address = v.pipe(v.string(), v.maxLength(64), v.check((text) => isIP(text) !== 0, 'must be an IP address.'))
 const isResolver = (text: string) => {
-  const [, v6, v4, plain, port] = /^(?:\[([^\]]+)\]|(\d+(?:\.\d+){3})(?=:)|([^[\]]+?))(?::(\d{1,5}))?$/.exec(text) ?? []
-  return isIP(v6 ?? v4 ?? plain ?? '') !== 0 && (port === undefined || (Number(port) >= 1 && Number(port) <= 65535))
+  const [, v6, v4, port = '53'] = /^(?:\[([^\]]+)\]|(\d+(?:\.\d+){3}))(?::(\d{1,5}))?$/.exec(text) ?? []
+  return isIP(text) !== 0 || ((isIP(v6 ?? '') === 6 || isIP(v4 ?? '') === 4) && Number(port) >= 1 && Number(port) <= 65535)
 }
 export const DnsSettings = v.strictObject({
-  resolvers: v.optional(v.pipe(v.array(v.pipe(v.string(), v.maxLength(64), v.check((text) => isIP(text) !== 0 || isResolver(text), 'must be an IP address, with a port if it is not 53.'), v.examples(['9.9.9.9']))), v.maxLength(8), v.description('DNS servers that domains are verified with; empty: those of the system. Each is asked before it is kept. One on a private network must be listed in PORTREEVE_ALLOWED_PRIVATE_HOSTS.')), []),
+  resolvers: v.optional(v.pipe(v.array(v.pipe(v.string(), v.maxLength(64), v.check(isResolver, 'must be an IP address, with a port if it is not 53.'), v.examples(['9.9.9.9']))), v.maxLength(8), v.description('DNS servers that domains are verified with; empty: those of the system. Each is asked before it is kept. One on a private network must be listed in PORTREEVE_ALLOWED_PRIVATE_HOSTS.')), []),
   public_addresses: v.optional(v.pipe(v.array(v.pipe(Address, v.examples(['203.0.113.7']))), v.maxLength(16), v.description('Addresses that domains should point to; empty: those that this server finds out itself.')), []),
   wildcard: v.optional(v.pipe(v.boolean(), v.description('Whether `*.<base domain>` points to this server, so that automatic names need no record of their own and may share one certificate.')), false),
 })

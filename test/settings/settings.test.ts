@@ -131,6 +131,16 @@ describe('PUT /api/settings/domain', () => {
     await api.services.jobs.idle()
     expect(names()).toEqual(['shop.apps.test'])
   })
+  it('never gives one name to the dashboard and to an app', async () => {
+    const taken = await put('/domain', { dashboard_domain: 'shop.apps.test' })
+    expect([taken.status, taken.body.error.message]).toEqual([422, 'dashboard_domain: is a domain of an app. Remove it there first.'])
+    await put('/domain', { dashboard_domain: 'portreeve.apps.test' })
+    const clash = await api.as('developer').post('/api/apps', { name: 'portreeve', git_url: 'https://git.example.com/team/shop.git' })
+    expect([clash.status, clash.body.error.message]).toEqual([409, expect.stringContaining('the name of the dashboard')])
+    await put('/domain', { dashboard_domain: 'shop.other.example.com', base_domain: 'other.example.com' })
+    expect((await api.as('developer').get('/api/domains')).body.data.map((domain: { hostname: string }) => domain.hostname)).toEqual(['shop.apps.test'])
+    await put('/domain', {})
+  })
   it('makes the public address, which links of mails and the browser check use', async () => {
     await put('/domain', { dashboard_domain: 'portreeve.example.com' })
     expect((await read()).in_use.public_url).toBe('https://portreeve.example.com')
@@ -170,6 +180,29 @@ describe('PUT /api/settings/dns-provider', () => {
     expect(api.services.settings.dnsProvider()).toBeNull()
     expect(rawRow('dns_provider')!.secrets).toBeNull()
     expect((await put('/dns-provider', { provider: 'fake', config: { zone: 'example.com', token: MASK } })).body.error.message).toContain('config.token: is a mask')
+  })
+})
+
+describe('PUT /api/settings/dns', () => {
+  it('asks each resolver one question before it is kept', async () => {
+    const asked = api.fakes.dns.questions.length
+    const set = await put('/dns', { resolvers: ['9.9.9.9', '[2620:fe::fe]:53', '149.112.112.112:53'], public_addresses: ['203.0.113.7', '2001:db8::7'], wildcard: true })
+    expect(set.body.data).toEqual({ resolvers: ['9.9.9.9', '[2620:fe::fe]:53', '149.112.112.112:53'], public_addresses: ['203.0.113.7', '2001:db8::7'], wildcard: true })
+    expect(api.services.settings.dns()).toEqual(set.body.data)
+    expect(api.fakes.dns.questions.slice(asked).map(({ resolver, name }) => [resolver, name])).toEqual(set.body.data.resolvers.map((resolver: string) => [resolver, 'apps.test']))
+  })
+  it('refuses one that does not answer, naming it, and keeps what was set', async () => {
+    api.fakes.dns.fail('apps.test', 'refused', '9.9.9.10')
+    const refused = await put('/dns', { resolvers: ['9.9.9.9', '9.9.9.10'] })
+    expect([refused.status, refused.body.error.message]).toEqual([422, 'resolvers.1: was made to fail.'])
+    expect(api.services.settings.dns().resolvers).toHaveLength(3)
+  })
+  it.each([
+    ['resolvers', 'dns.example.com'], ['resolvers', ''], ['resolvers', '9.9.9.9:0'], ['resolvers', '9.9.9.9:65536'], ['resolvers', '9.9.9'], ['resolvers', '9.9.9.9/32'], ['resolvers', '[9.9.9.9]:53'], ['resolvers', '::1%eth0'],
+    ['resolvers', 53], ['public_addresses', 'example.com'], ['public_addresses', '203.0.113.7:80'], ['public_addresses', '0x7f000001'],
+  ])('refuses %s = [%j]', async (field, value) => {
+    const refused = await put('/dns', { [field]: [value] })
+    expect([refused.status, refused.body.error.details[0].path]).toEqual([422, `${field}.0`])
   })
 })
 
