@@ -23,8 +23,8 @@ export const CHALLENGES_MAP = 'maps/challenges.map'
  */
 export const ROUTE_MAPS = [PARTS_MAP, ALLOWED_MAP, ALIASES_MAP, APPS_MAP, RULES_MAP, PATHS_MAP, WILDCARDS_MAP, HOSTS_MAP] as const
 
-/** Stands in place of a backend for a name whose paths lead to several routes. */
-export const BY_PATH = 'by-path'
+/** Stands in place of a backend for a name whose paths lead to several routes; no backend begins like it. */
+export const BY_PATH = 'paths'
 
 /** The name of a backend: a number, because a backend outlives the route that it serves. */
 export const backendName = (number: number): string => `b${String(number).padStart(5, '0')}`

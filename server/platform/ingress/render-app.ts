@@ -3,16 +3,23 @@ import { COMPRESSION } from './render-compression.ts'
 import { RULE_FIELDS, RULE_FLAGS } from './rules.ts'
 import type { EdgeSettings } from './render.ts'
 
-/** The rules of every route: when it is answered by the edge itself, and what the app is told about its client. */
+/**
+ * The rules of every route: what its app is told about its client, and when the edge answers by itself. A request of a route
+ * without rules of its own leaves after the first part.
+ */
 export function renderApp(settings: EdgeSettings): string[] {
-  return [...APP, ...COMPRESSION, ...FLAGS, ...renderNames(settings), ...renderForwarding(settings), ...renderAliases(), ...ANSWERS, ...TO_THE_APP]
+  return [
+    ...APP, ...COMPRESSION, ...renderForwarding(settings), '  http-request allow if !ruled',
+    ...FLAGS, ...renderNames(settings), ...ANSWERS, ...TO_THE_APP,
+  ]
 }
 
 /**
  * What every backend has in common. A request that surely did not reach the app is sent again. One whose connection broke
  * before any answer came is sent again only when repeating it does no harm, and only where that can happen to an app that is
  * well: there is another server, or the connection idled long enough for the app to close it. Keeping a copy of a request
- * costs a fifth of the throughput.
+ * costs a fifth of the throughput. An app must not change to HTTP/2 in clear text, because from then on the edge would see
+ * one opaque stream. The rules of a route are one look-up by its backend.
  */
 const APP = [
   'defaults app from edge',
@@ -21,36 +28,33 @@ const APP = [
   '  acl repeatable method GET',
   '  acl replicated nbsrv gt 1',
   '  acl idled req.timer.idle gt 1000',
-  '  http-request disable-l7-retry if !repeatable or !replicated !idled',
+  '  http-request disable-l7-retry if !replicated !idled or !repeatable',
+  '  http-request del-header upgrade if { req.hdr(upgrade) -m sub -i h2c }',
+  `  http-request set-var(txn.rules) be_name,map(/edge/${RULES_MAP})`,
+  '  acl ruled var(txn.rules) -m found',
 ]
 
-/** The rules of a route are one look-up by its backend. Each is tried only if the route has it. */
-const FLAGS = [
-  `  http-request set-var(txn.rules) be_name,map(/edge/${RULES_MAP})`,
-  ...Object.entries(RULE_FLAGS).map(([name, flag]) => `  acl ${name} var(txn.rules) -m sub ${flag}`),
-]
+/** Each rule is tried only if the route has it. */
+const FLAGS = Object.entries(RULE_FLAGS).map(([name, flag]) => `  acl ${name} var(txn.rules) -m sub ${flag}`)
 const field = (name: keyof typeof RULE_FIELDS): string => `var(txn.rules),field(${RULE_FIELDS[name]},|)`
 
-/** Another name or HTTPS, by the way the request reached the edge. */
+/** Another name or HTTPS, by the way the request reached the edge; an alias keeps scheme and port that the client sees. */
 function renderNames(settings: EdgeSettings): string[] {
   const port = settings.https_port === 443 ? '' : `:${settings.https_port}`
-  const unless = settings.trusted_proxies.length > 0 ? ' !trusted' : ''
+  const believed = settings.trusted_proxies.length > 0
+  const unless = believed ? ' !via_trusted' : ''
+  const [scheme, seen_port] = believed ? ['%[req.hdr(x-forwarded-proto)]', 'req.hdr(x-forwarded-port)'] : ['%f', 'dst_port']
   return [
-    ...(settings.trusted_proxies.length > 0 ? [`  acl trusted src ${settings.trusted_proxies.join(' ')}`] : []),
     '  acl plain fe_name http',
     '  acl alias var(txn.alias) -m found',
     '  http-request set-var-fmt(txn.named) %[be_name]/%[var(txn.host)] if aliases',
     `  http-request set-var(txn.alias) var(txn.named),map(/edge/${ALIASES_MAP}) if aliases`,
     `  http-request redirect location https://%[var(txn.alias)]${port}%[pathq] code 308 if alias force_https plain${unless}`,
-    `  http-request redirect location https://%[var(txn.host)]${port}%[pathq] code 308 if !alias force_https plain${unless}`,
+    `  http-request redirect location ${scheme}://%[var(txn.alias)]%[pathq] code 308 if alias { ${seen_port} -m str 80 443 }`,
+    `  http-request redirect location ${scheme}://%[var(txn.alias)]:%[${seen_port}]%[pathq] code 308 if alias`,
+    `  http-request redirect location https://%[var(txn.host)]${port}%[pathq] code 308 if force_https plain${unless}`,
   ]
 }
-
-/** An alias keeps scheme and port that the client sees. */
-const renderAliases = (): string[] => [
-  '  http-request redirect location %[req.hdr(x-forwarded-proto)]://%[var(txn.alias)]%[pathq] code 308 if alias { req.hdr(x-forwarded-port) 80 443 }',
-  '  http-request redirect location %[req.hdr(x-forwarded-proto)]://%[var(txn.alias)]:%[req.hdr(x-forwarded-port)]%[pathq] code 308 if alias',
-]
 
 /** Where the edge answers instead of the app. Credentials are compared as salted digests. */
 const ANSWERS = [
@@ -69,14 +73,8 @@ const ANSWERS = [
   '  http-request return status 413 default-errorfiles if body_limit { req.body_size,sub(txn.limit) gt 0 }',
 ]
 
-/**
- * What changes on the way to the app and back. An app must not change to HTTP/2 in clear text, because from then on the edge
- * would see one opaque stream. A path whose beginning is written in another way than the route's cannot be shortened.
- */
+/** What changes on the way to the app and back. A path whose beginning is written in another way than the route's cannot be shortened. */
 const TO_THE_APP = [
-  '  http-request set-header X-Request-Id %[unique-id] unless { req.hdr(x-request-id) -m found }',
-  '  http-request del-header http2-settings',
-  '  http-request del-header upgrade if { req.hdr(upgrade) -m sub -i h2c }',
   `  http-request set-timeout server ${field('timeout')},add(0) if timeout`,
   `  http-request set-var(txn.strip) ${field('strip')} if strip`,
   '  http-request set-var(txn.length) var(txn.strip),length if strip',
@@ -88,37 +86,39 @@ const TO_THE_APP = [
 ]
 
 /** Headers in which something in front of an app says who the client is. Only the edge, and proxies it trusts, may say so. */
-const CLIENT_HEADERS = ['forwarded', 'x-client-ip', 'x-cluster-client-ip', 'true-client-ip', 'cf-connecting-ip', 'fastly-client-ip', 'x-original-url', 'x-rewrite-url']
+const ALWAYS_TAKEN = ['proxy', 'forwarded', 'http2-settings']
+const TAKEN = ['x-forwarded-.*', 'x-real-ip', 'x-client-ip', 'x-cluster-client-ip', 'true-client-ip', 'cf-connecting-ip', 'fastly-client-ip', 'x-original-url', 'x-rewrite-url']
+const taking = (names: string[]): string => `  http-request del-header ^(${names.join('|')})$ -m reg`
+
+/**
+ * What the app is told, in one rule: each rule costs two percent of the throughput, whatever it does, and a line break in
+ * what is set begins the next header. Nothing in it is free text: the host of a request that was read has no line break.
+ */
+const TELLING = 'x-forwarded-for "%ci\\r\\nx-real-ip: %ci\\r\\nx-forwarded-proto: %f\\r\\nx-forwarded-port: %fp\\r\\nx-forwarded-host: %[req.hdr(host)]'
 
 /** The client is the last address in `X-Forwarded-For` that is not a trusted proxy itself, up to three proxies in a row. */
 function renderForwarding(settings: EdgeSettings): string[] {
-  const believed = settings.trusted_proxies.length > 0
-  const unless = believed ? ' unless trusted' : ''
-  const rules = [
-    '  http-request del-header proxy',
-    '  http-request del-header forwarded',
-    ...CLIENT_HEADERS.filter((name) => name !== 'forwarded').map((name) => `  http-request del-header ${name}${unless}`),
-    `  http-request del-header x-forwarded- -m beg${unless}`,
-  ]
-  if (!believed) return [...rules, '  http-request set-header X-Forwarded-For %[src]', ...renderOwn('')]
+  if (settings.trusted_proxies.length === 0) {
+    return [
+      taking([...ALWAYS_TAKEN, ...TAKEN]),
+      '  acl identified req.fhdr(x-request-id) -m found',
+      `  http-request add-header ${TELLING}\\r\\nx-request-id: %[unique-id]" unless identified`,
+      `  http-request add-header ${TELLING}" if identified`,
+    ]
+  }
   return [
+    `  acl trusted src ${settings.trusted_proxies.join(' ')}`,
     '  acl via_trusted var(txn.via_trusted) -m bool',
     '  http-request set-var(txn.via_trusted) bool(true) if trusted',
-    ...rules.map((rule) => rule.replace('unless trusted', 'unless via_trusted')),
+    taking(ALWAYS_TAKEN),
+    `${taking(TAKEN)} unless via_trusted`,
     '  http-request set-var(txn.peer) src',
     ...[-1, -2, -3].map((hop) => `  http-request set-src req.hdr_ip(x-forwarded-for,${hop}) if trusted { req.hdr_ip(x-forwarded-for,${hop}) -m found }`),
     '  http-request add-header X-Forwarded-For %[var(txn.peer)]',
-    ...renderOwn('believe'),
-  ]
-}
-
-/** The headers that say how the client reached the edge; one that a trusted proxy has set already stays. */
-function renderOwn(mode: 'believe' | ''): string[] {
-  const unless = (condition: string) => (mode === 'believe' ? ` unless via_trusted ${condition}` : '')
-  return [
     '  http-request set-header X-Real-IP %[src]',
-    `  http-request set-header X-Forwarded-Proto %[fe_name]${unless('{ req.hdr(x-forwarded-proto) -m str http https }')}`,
-    `  http-request set-header X-Forwarded-Host %[req.hdr(host)]${unless('{ req.hdr(x-forwarded-host) -m found }')}`,
-    `  http-request set-header X-Forwarded-Port %[dst_port]${unless('{ req.hdr(x-forwarded-port) -m found }')}`,
+    '  http-request set-header X-Forwarded-Proto %[fe_name] unless via_trusted { req.hdr(x-forwarded-proto) -m str http https }',
+    '  http-request set-header X-Forwarded-Host %[req.hdr(host)] unless via_trusted { req.hdr(x-forwarded-host) -m found }',
+    '  http-request set-header X-Forwarded-Port %[dst_port] unless via_trusted { req.hdr(x-forwarded-port) -m found }',
+    '  http-request set-header X-Request-Id %[unique-id] unless { req.hdr(x-request-id) -m found }',
   ]
 }

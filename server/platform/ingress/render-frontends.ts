@@ -1,7 +1,7 @@
 import { BY_PATH, CHALLENGES_MAP, HOSTS_MAP, PATHS_MAP, WILDCARDS_MAP } from './maps.ts'
 import type { EdgeSettings } from './render.ts'
 import { renderHttp3 } from './render-http3.ts'
-import { LOG_OF_FRONTEND, LOG_RULES } from './render-log.ts'
+import { LOG_APP, LOG_OF_FRONTEND, UNLOGGED } from './render-log.ts'
 
 /** What listens, how a request finds its route, and how an old process hands requests to the new one. */
 export const renderFrontends = (settings: EdgeSettings): string[] => [...renderHttp(settings), '', ...renderHttps(settings), '', ...HANDOVER]
@@ -19,10 +19,7 @@ function renderHttp(settings: EdgeSettings): string[] {
   return [
     'frontend http from edge',
     ...renderBinds(settings, settings.http_port),
-    ...LOG_OF_FRONTEND,
-    ...renderRouting('http'),
-    ...LOG_RULES,
-    '  acl challenge path_beg /.well-known/acme-challenge/',
+    ...renderRouting('http', ['  acl challenge path_beg /.well-known/acme-challenge/'], ' !challenge'),
     '  http-request set-var-fmt(txn.place) %[var(txn.host)]%[path] if challenge',
     `  http-request set-var(txn.answer) var(txn.place),map(/edge/${CHALLENGES_MAP}) if challenge`,
     '  http-request return status 200 content-type text/plain lf-string %[var(txn.answer)] if { var(txn.answer) -m found }',
@@ -37,28 +34,33 @@ function renderHttps(settings: EdgeSettings): string[] {
     'frontend https from edge',
     ...renderBinds(settings, settings.https_port, `${TLS} alpn h2,http/1.1`),
     ...renderHttp3(settings, TLS),
-    ...LOG_OF_FRONTEND,
     ...renderRouting('https'),
-    ...LOG_RULES,
     ...renderChoice('https'),
   ]
 }
 
 /**
- * Finds the backend of a request by its host name, and by its path where several routes share a name. There the path is
- * compared as an app might understand it: decoded, slashes joined, parameters left out. One that could climb is refused.
+ * Finds the backend of a request by its host name; most requests have it with that. Where several routes share a name the
+ * path decides. It is compared as an app might understand it: decoded, slashes joined, parameters left out. One that could
+ * climb is refused.
  */
-function renderRouting(proto: 'http' | 'https'): string[] {
+function renderRouting(proto: 'http' | 'https', acls: string[] = [], unless = ''): string[] {
   return [
     `  bind ${handoverSocket(proto)} user haproxy accept-proxy`,
+    ...LOG_OF_FRONTEND,
     '  option disable-h2-upgrade',
-    '  acl known var(txn.backend) -m found',
+    '  acl routed var(txn.backend) -m beg b',
     `  acl by_path var(txn.backend) -m str ${BY_PATH}`,
-    '  http-request return status 405 default-errorfiles if { method TRACE CONNECT }',
+    '  acl unwanted method TRACE CONNECT',
+    ...acls,
     '  http-request set-var(txn.host) req.hdr(host),host_only,lower,rtrim(.)',
     `  http-request set-var(txn.backend) var(txn.host),map(/edge/${HOSTS_MAP})`,
-    `  http-request set-var(txn.backend) var(txn.host),field(2,.,0),map(/edge/${WILDCARDS_MAP}) if !known`,
+    LOG_APP,
+    `  http-request allow if routed !unwanted${unless}`,
+    '  http-request return status 405 default-errorfiles if unwanted',
+    `  http-request set-var(txn.backend) var(txn.host),field(2,.,0),map(/edge/${WILDCARDS_MAP}) unless { var(txn.backend) -m found }`,
     ...BY_PATH_ROUTING,
+    LOG_APP,
   ]
 }
 
@@ -75,7 +77,7 @@ const BY_PATH_ROUTING = [
 function renderChoice(proto: 'http' | 'https'): string[] {
   return [
     `  use_backend handover-${proto} if { stopping }`,
-    '  use_backend %[var(txn.backend)] if known',
+    '  use_backend %[var(txn.backend)]',
     `  default_backend ${NO_ROUTE}`,
   ]
 }
@@ -87,8 +89,10 @@ function renderChoice(proto: 'http' | 'https'): string[] {
 const HANDOVER = [
   ...(['http', 'https'] as const).flatMap((proto) => [
     `backend handover-${proto} from edge`,
+    UNLOGGED,
     `  server next ${handoverSocket(proto)} send-proxy-v2`,
   ]),
   `backend ${NO_ROUTE} from edge`,
+  UNLOGGED,
   '  http-request return status 404 default-errorfiles',
 ]

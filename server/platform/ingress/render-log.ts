@@ -31,8 +31,8 @@ export const LOG_OF_FRONTEND = [
   '  capture request header user-agent len 256',
 ]
 
-/** Behind the choice of the backend: names of no route are not logged, nor are requests that another worker answers and logs. */
-export const LOG_RULES = [
-  `  http-request set-var(txn.app) var(txn.backend),map(/edge/${APPS_MAP})`,
-  '  http-request set-log-level silent if { stopping } or !{ var(txn.app) -m found }',
-]
+/** Behind the choice of the backend: which app a line is about. A line about none is not told to anybody. */
+export const LOG_APP = `  http-request set-var(txn.app) var(txn.backend),map(/edge/${APPS_MAP})`
+
+/** In a backend whose requests nobody wants to hear of: names of no route, and requests that another worker answers and logs. */
+export const UNLOGGED = '  http-request set-log-level silent'
