@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { domainMachine } from '#server/domains/machine'
+
+const URL = 'https://git.example.com/team/shop.git'
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+let api: TestApi
+let id: string
+let addresses: string[]
+beforeEach(async () => {
+  api = await createTestApi({ environment: { PORTREEVE_BASE_DOMAIN: 'apps.example.net' } })
+  api.fakes.git.commit(URL, 'main', { 'package.json': '{"scripts":{"start":"node server.js"}}', 'server.js': '' })
+  const app_id = (await api.as('admin').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })).body.data.id
+  await api.services.jobs.idle()
+  addresses = api.services.addresses.of_server()
+  id = (await api.as('developer').post('/api/domains', { app_id, hostname: 'shop.example.com', ssl_mode: 'off' })).body.data.id
+  await api.services.domains.checks.idle()
+})
+afterEach(() => api.close())
+const get = async () => (await api.as('viewer').get(`/api/domains/${id}`)).body.data
+const asked = () => api.fakes.dns.questions.filter(({ type, name }) => type === 'A' && name === 'shop.example.com').length
+/** One minute of the schedule. */
+const minute = async () => {
+  api.fakes.clock.advance(MINUTE_MS)
+  await api.services.domains.checks.pass()
+}
+
+it('an unproven domain is asked again by itself with growing waits, shows when, and serves as soon as DNS is right', async () => {
+  expect(await get()).toMatchObject({ status: 'pending', verification: { next_check_at: new Date(api.fakes.clock.now() + MINUTE_MS).toISOString() } })
+  for (let at = 0; at < 60; at += 1) await minute()
+  // At 0, 1, 3, 8, 18 and 48 minutes.
+  expect(asked()).toBe(6)
+  api.fakes.dns.set('shop.example.com', { A: addresses.slice(0, 1) })
+  for (let at = 0; at < 60; at += 1) await minute()
+  expect(asked()).toBe(7)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(await get()).toMatchObject({ status: 'active', verification: { proven_by: 'address' } })
+})
+it('fails after three days with what was found last, is asked no more, and can be verified by hand at any time', async () => {
+  for (let at = 0; at < 72; at += 1) {
+    api.fakes.clock.advance(HOUR_MS)
+    await api.services.domains.checks.pass()
+  }
+  expect(await get()).toMatchObject({ status: 'failed', verification: { next_check_at: null, message: expect.stringContaining('NXDOMAIN') } })
+  const before = asked()
+  api.fakes.clock.advance(24 * HOUR_MS)
+  await api.services.domains.checks.pass()
+  expect(asked()).toBe(before)
+  api.fakes.dns.set('_portreeve.shop.example.com', { TXT: [(await get()).dns_records.find(({ type }: { type: string }) => type === 'TXT').value] })
+  const { status, body } = await api.as('developer').post('/api/domains/verify', { domain_id: id })
+  expect([status, body.data.verification.proven_by]).toEqual([200, 'txt'])
+  expect(['verified', 'active']).toContain((await get()).status)
+})
+it('a proven domain that leads elsewhere later is told once, and serves on', async () => {
+  api.fakes.dns.set('shop.example.com', { A: addresses.slice(0, 1) })
+  await api.services.domains.checks.check(id)
+  api.fakes.dns.set('shop.example.com', { A: ['198.51.100.7'] })
+  const before = api.services.events.latest()
+  for (let at = 0; at < 4; at += 1) {
+    api.fakes.clock.advance(6 * HOUR_MS)
+    await api.services.domains.checks.pass()
+  }
+  expect(await get()).toMatchObject({ status: 'active', verification: { points_here: false, message: expect.stringContaining('leads to 198.51.100.7') } })
+  expect(api.events(before).map(({ type }) => type).filter((type) => type === 'domain.drifted')).toHaveLength(1)
+  expect(api.fakes.ingress.routes.get(id)?.hostnames).toEqual(['shop.example.com'])
+})
+it('two who ask at once are both answered from looks of their own, one after the other', async () => {
+  const before = asked()
+  await Promise.all([api.as('developer').post('/api/domains/verify', { domain_id: id }), api.as('developer').post('/api/domains/verify', { domain_id: id })])
+  expect(asked()).toBe(before + 2)
+})
+it('a domain that is proven while the edge refuses it is served by the next pass of the reconciler', async () => {
+  api.fakes.dns.set('shop.example.com', { A: addresses.slice(0, 1) })
+  api.fakes.ingress.failNext('setRoute', 'the edge is away')
+  await api.services.domains.checks.check(id)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect((await get()).status).toBe('verified')
+  await api.services.reconciler.reconcile()
+  expect((await get()).status).toBe('active')
+})
+it('every status accepts the events that its table says, and no other', () => {
+  expect(domainMachine.transitions).toEqual({ pending: { verify: 'verified', give_up: 'failed' }, verified: { verify: 'verified', serve: 'active' }, active: { verify: 'active', serve: 'active' }, failed: { verify: 'verified', give_up: 'failed' } })
+  expect(() => domainMachine.next('active', 'give_up')).toThrow('Cannot give up a domain while it is active.')
+})
