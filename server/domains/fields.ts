@@ -16,7 +16,7 @@ export const Hostname = v.pipe(
   v.description('International names are fine and kept in ASCII; a wildcard stands as the whole first label: `*.example.com`.'), v.examples(['shop.example.com', '*.example.com']),
 )
 export const Path = v.pipe(
-  v.string(), v.maxLength(500), v.regex(/^\/([A-Za-z0-9._~@:+,=-]+\/?)*$/, 'must be a path such as /blog: segments of plain characters, without query, encoding or empty segments.'),
+  v.string(), v.maxLength(500), v.regex(/^\/(?:[A-Za-z0-9._~@:+,=-]+(?:\/[A-Za-z0-9._~@:+,=-]+)*\/?)?$/, 'must be a path such as /blog: segments of plain characters, without query, encoding or empty segments.'),
   v.check((path) => !path.split('/').some((segment) => segment === '.' || segment === '..'), 'must not have the segments . and ..'),
   v.transform((path) => (path === '/' ? path : path.replace(/\/$/, ''))),
   v.description('Only requests at or below this path go to the app; several apps of a project may share a host name with different paths, the longest that fits wins.'), v.examples(['/', '/blog']),

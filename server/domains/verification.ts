@@ -27,6 +27,8 @@ export const txtNameOf = ({ hostname, counterpart }: { hostname: string; counter
 
 const values = (answer: DnsAnswer): string[] => (answer.outcome === 'found' ? answer.values : [])
 const unique = (texts: readonly string[]) => [...new Set(texts)]
+/** Texts of strangers are kept only as far as somebody needs them to recognise a wrong one. */
+const SHOWN_TEXT = 255
 const listed = (texts: readonly string[]) => texts.slice(0, 6).join(', ')
 
 /** Where a resolver's answer leads. */
@@ -98,7 +100,7 @@ export function judge(names: readonly NameView[], expected: Expected, token: str
     message: [...txt_note, ...judged.map(({ message }) => message)].join(' '),
     found: {
       A: unique(views.flatMap(({ a }) => values(a))), AAAA: unique(views.flatMap(({ aaaa }) => values(aaaa))),
-      CNAME: unique(views.flatMap(({ aliases }) => aliases)), TXT: unique(views.flatMap(({ txt }) => values(txt))),
+      CNAME: unique(views.flatMap(({ aliases }) => aliases)), TXT: unique(views.flatMap(({ txt }) => values(txt))).map((text) => text.slice(0, SHOWN_TEXT)).slice(0, 20),
     },
   }
 }

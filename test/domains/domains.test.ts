@@ -198,6 +198,14 @@ describe('several apps under one name', () => {
   })
 })
 
+it('long inputs cost no time: names and paths are read in one pass', async () => {
+  const started = process.cpuUsage()
+  for (const body of [{ hostname: `${'a.'.repeat(50_000)}!` }, { hostname: 'x.com', path: `/${'a'.repeat(499)}!` }, { hostname: 'x.com', path: `/${'a/'.repeat(50_000)}!` }]) {
+    expect((await api.as('admin').post('/api/domains', { app_id, ...body })).status).toBe(422)
+  }
+  expect(process.cpuUsage(started).user).toBeLessThan(2_000_000)
+})
+
 describe('PUT /api/domains/:id', () => {
   it('holds at the edge at once, and shows no password anywhere', async () => {
     const domain = await addProven('shop.example.com')

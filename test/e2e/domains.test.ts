@@ -1,0 +1,161 @@
+import { get, type IncomingHttpHeaders } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type TestDnsServer, startDnsServer } from '#test/support/dns-server'
+import { type GitServer, startGitServer } from '#test/support/git-server'
+import { eventually, type Portreeve, startPortreeve } from '#test/support/portreeve'
+
+/** Where names of this installation should lead; nothing is sent there. */
+const ADDRESS = '203.0.113.7'
+let portreeve: Portreeve
+let forge: GitServer
+let dns: TestDnsServer
+const apps: Record<string, string> = {}
+
+/** An app that says who it is and what it was asked for. */
+const echo = (name: string) => ({
+  'package.json': JSON.stringify({ name, version: '1.0.0', scripts: { start: 'node server.js' } }),
+  'server.js': `const http = require('node:http')
+const serve = (label) => (request, response) => response.end(label + ' ' + request.url + ' ' + (request.headers.authorization ?? '-'))
+http.createServer(serve(${JSON.stringify(name)})).listen(Number(process.env.PORT), '0.0.0.0')
+http.createServer(serve(${JSON.stringify(`${name} admin`)})).listen(9123, '0.0.0.0')
+process.on('SIGTERM', () => process.exit(0))
+`,
+})
+
+async function deploy(name: string): Promise<void> {
+  const repository = forge.repository(name)
+  repository.commit(echo(name))
+  const { body } = await portreeve.call('POST', '/api/apps', { name, git_url: repository.url, soak_seconds: 0 })
+  apps[name] = body.data.id
+  await portreeve.untilApp(body.data.id, 'running')
+  await portreeve.untilDeployment(body.data.latest_deployment.id)
+}
+
+beforeAll(async () => {
+  forge = await startGitServer()
+  dns = await startDnsServer()
+  portreeve = await startPortreeve({ env: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: `${forge.host},${dns.address}` } })
+  const { status, body } = await portreeve.call('PUT', '/api/settings/dns', { resolvers: [dns.address], public_addresses: [ADDRESS] })
+  if (status !== 200) throw new Error(JSON.stringify(body))
+  await deploy('shop')
+  await deploy('blog')
+})
+afterAll(async () => {
+  await portreeve?.dispose()
+  await forge?.close()
+  await dns?.close()
+})
+
+interface Visit { status: number; headers: IncomingHttpHeaders; body: string }
+const visit = (host: string, path = '/', headers: Record<string, string> = {}) => new Promise<Visit>((resolve, reject) => {
+  get({ host: '127.0.0.1', port: portreeve.edge_port, path, agent: false, headers: { host, ...headers } }, (response) => {
+    let body = ''
+    response.on('data', (chunk: Buffer) => { body += chunk.toString() }).on('end', () => resolve({ status: response.statusCode!, headers: response.headers, body }))
+  }).on('error', reject)
+})
+const until = (what: string, host: string, path: string, is: (visit: Visit) => boolean, headers?: Record<string, string>) => eventually(what, async () => {
+  const seen = await visit(host, path, headers)
+  return is(seen) ? seen : undefined
+}, 15_000)
+async function add(hostname: string, app: string, rules: object = {}): Promise<any> {
+  dns.set(hostname, { A: [ADDRESS] })
+  const { status, body } = await portreeve.call('POST', '/api/domains', { app_id: apps[app], hostname, ssl_mode: 'off', ...rules })
+  expect([status, body]).toEqual([201, body])
+  return eventually(`${hostname} being active`, async () => {
+    const { data } = (await portreeve.call('GET', `/api/domains/${body.data.id}`)).body
+    return data.status === 'active' ? data : undefined
+  }, 20_000)
+}
+const change = async (id: string, rules: object) => {
+  const { status, body } = await portreeve.call('PUT', `/api/domains/${id}`, rules)
+  expect([status, body]).toEqual([200, body])
+}
+
+describe('a domain through the real edge', () => {
+  it('serves nothing until DNS proves it, then the app, and answers 404 once it is removed', async () => {
+    const { body } = await portreeve.call('POST', '/api/domains', { app_id: apps.shop, hostname: 'first.example.com', ssl_mode: 'off' })
+    const { id } = body.data
+    expect((await portreeve.call('POST', '/api/domains/verify', { domain_id: id })).body.data).toMatchObject({ status: 'pending', verification: { message: expect.stringContaining('NXDOMAIN') } })
+    expect((await visit('first.example.com')).status).toBe(404)
+    dns.set('first.example.com', { CNAME: ['edge.example.org'] })
+    dns.set('edge.example.org', { A: [ADDRESS] })
+    expect((await portreeve.call('POST', '/api/domains/verify', { domain_id: id })).body.data.verification).toMatchObject({ proven_by: 'address', points_here: true })
+    expect((await until('The app answering', 'first.example.com', '/a?b=c', ({ status }) => status === 200)).body).toBe('shop /a?b=c -')
+    expect((await portreeve.call('DELETE', `/api/domains/${id}`)).status).toBe(200)
+    await until('The name being gone', 'first.example.com', '/', ({ status }) => status === 404)
+    expect((await visit('shop.apps.test')).body).toBe('shop / -')
+  })
+  it('several apps share a name by path, and a domain can lead to another port of the app', async () => {
+    await add('shared.example.com', 'shop')
+    await add('shared.example.com', 'blog', { path: '/blog', strip_path: true })
+    await add('admin.example.com', 'shop', { port: 9123 })
+    expect((await visit('shared.example.com', '/')).body).toBe('shop / -')
+    expect((await visit('shared.example.com', '/blog/post?x=1')).body).toBe('blog /post?x=1 -')
+    expect((await visit('shared.example.com', '/blogs')).body).toBe('shop /blogs -')
+    expect((await visit('admin.example.com')).body).toBe('shop admin / -')
+  })
+  it('a wildcard serves every name one label below it', async () => {
+    await add('*.wild.example.com', 'blog')
+    expect([(await visit('a.wild.example.com')).body, (await visit('a.b.wild.example.com')).status, (await visit('wild.example.com')).status]).toEqual(['blog / -', 404, 404])
+  })
+  it('sends one name of a pair to the other', async () => {
+    dns.set('www.pair.com', { A: [ADDRESS] })
+    await add('pair.com', 'shop', { www: 'to_www' })
+    const { status, headers } = await visit('pair.com', '/x?y=1')
+    expect([status, headers.location]).toEqual([308, expect.stringMatching(/^http:\/\/www\.pair\.com(:\d+)?\/x\?y=1$/)])
+    expect((await visit('www.pair.com')).body).toBe('shop / -')
+  })
+  it('keeps strangers out: password, addresses, maintenance; adds headers; insists on HTTPS', async () => {
+    const { id } = await add('guarded.example.com', 'shop')
+    await change(id, { basic_auth: { username: 'ada', password: 'correct horse' }, headers: { 'X-Frame-Options': 'DENY' } })
+    await until('A password being asked for', 'guarded.example.com', '/', ({ status }) => status === 401)
+    const authorization = `Basic ${Buffer.from('ada:correct horse').toString('base64')}`
+    const inside = await visit('guarded.example.com', '/', { authorization })
+    expect([inside.status, inside.body, inside.headers['x-frame-options']]).toEqual([200, 'shop / -', 'DENY'])
+    expect((await visit('guarded.example.com', '/', { authorization: `Basic ${Buffer.from('ada:wrong').toString('base64')}` })).status).toBe(401)
+    await change(id, { basic_auth: null, ip_allow: ['192.0.2.0/24'] })
+    await until('Strangers being refused', 'guarded.example.com', '/', ({ status }) => status === 403)
+    await change(id, { ip_allow: ['192.0.2.0/24', '127.0.0.1'] })
+    await until('This address being let in', 'guarded.example.com', '/', ({ status }) => status === 200)
+    await change(id, { maintenance: true })
+    await until('Maintenance', 'guarded.example.com', '/', ({ status }) => status === 503)
+    await change(id, { maintenance: false, force_https: true })
+    await portreeve.call('PUT', `/api/domains/${id}/ssl-mode`, { ssl_mode: 'self_signed' })
+    const { headers } = await until('HTTPS being insisted on', 'guarded.example.com', '/a', ({ status }) => status === 308)
+    expect(headers.location).toMatch(/^https:\/\/guarded\.example\.com(:\d+)?\/a$/)
+  })
+  it('a deployment takes every domain along', async () => {
+    forge.repository('shop').commit(echo('shop two'))
+    const { body } = await portreeve.call('POST', `/api/apps/${apps.shop}/deploy`, {})
+    expect((await portreeve.untilDeployment(body.data.id)).status).toBe('live')
+    expect((await visit('shared.example.com')).body).toBe('shop two / -')
+    expect((await visit('admin.example.com')).body).toBe('shop two admin / -')
+    expect((await visit('shared.example.com', '/blog')).body).toBe('blog / -')
+  })
+})
+
+describe('redirects', () => {
+  it('the dry run says what the real edge answers, for every kind of rule', async () => {
+    const domain = await add('rules.example.com', 'shop')
+    const rules = [
+      { from: '/old', to: '/new' }, { from: '/exact', to: 'https://example.org/x?a=1', status: 302, keep_query: false },
+      { kind: 'prefix', from: '/docs', to: 'https://docs.example.org$1', status: 307 }, { kind: 'prefix', from: '/d/', to: '/e/$1' },
+      { kind: 'regex', from: '/blog/(\\d+)/([^/]+)', to: '/posts/$2-$1', status: 308 }, { kind: 'regex', from: '/(a|b)/c?(d*)', to: '/$1$2' },
+      { kind: 'regex', from: '/[A-Z]{2,3}(?:-(\\w+))?', to: '/upper/$1' }, { kind: 'regex', from: '/any\\.(.*)', to: '/dot/$1', keep_query: false },
+    ]
+    for (const rule of rules) expect((await portreeve.call('POST', '/api/redirects', { domain_id: domain.id, ...rule })).status).toBe(201)
+    await until('The last rule', 'rules.example.com', '/any.x', ({ status }) => status === 301)
+    const paths = [
+      '/old', '/old?x=1', '/old/', '/Old', '/exact?b=2', '/docs', '/docs/', '/docs/a/b?c=d', '/docsy', '/d/', '/d/x', '/blog/12/hello?x=%20y', '/blog/12/hello/', '/blog/x/hello', '/a/', '/a/c', '/b/cddd', '/b/ddx', '/AB', '/ABCD', '/ABC-x_1', '/ab',
+      '/any.', '/any.thing/else?q=1', '/anything', '/any.a%2Fb', '/',
+    ]
+    const differences: unknown[] = []
+    for (const path of paths) {
+      const seen = await visit('rules.example.com', path)
+      const { test } = (await portreeve.call('GET', `/api/redirects?test=${encodeURIComponent(`http://rules.example.com${path}`)}`)).body
+      const location = seen.headers.location === undefined ? null : new URL(seen.headers.location, 'http://rules.example.com').href
+      if (location !== test.location || (test.status ?? 200) !== seen.status) differences.push([path, seen.status, location, test.status, test.location])
+    }
+    expect(differences).toEqual([])
+  })
+})
