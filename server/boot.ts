@@ -20,6 +20,7 @@ async function bringUpEdge(services: Services, ingress: Adapters['ingress'], sto
   for (let told = ''; !stopped.aborted; ) {
     try {
       await ingress.ensure(stopped)
+      await services.platform_domain.apply()
       await services.reconciler.applyEdge()
       log.info('The edge serves', { http_port: services.kernel.config.http_port })
       return

@@ -55,6 +55,7 @@ export async function detectFolder(directory: string, overrides: BuildOverrides)
 export function createDeployPorts(parts: {
   apps(): Apps
   domains: Domains
+  platformRoutes: DeployPorts['platformRoutes']
   certificates: DeployPorts['certificates']
   gitCredential(project_id: string, git_url: string): GitCredential | undefined
   registryAuth: DeployPorts['registryAuth']
@@ -71,6 +72,7 @@ export function createDeployPorts(parts: {
     setLive: (app_id, deployment_id, release_id) => parts.apps().setLive(app_id, deployment_id, release_id),
     appEvent: (app_id, event, payload) => void parts.apps().transition(app_id, event, payload),
     routes: (app_id, target) => parts.domains.routes(app_id, target),
+    platformRoutes: parts.platformRoutes,
     certificates: parts.certificates,
     routed: (domain_ids) => parts.domains.activate(domain_ids),
     gitCredential: (app) => parts.gitCredential(app.project_id, app.configuration.git_url ?? ''),

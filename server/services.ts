@@ -22,6 +22,7 @@ import type { HttpPorts } from '#server/http/context'
 import { createInstallation } from '#server/installation'
 import { createNames } from '#server/names'
 import { createIdempotency } from '#server/http/idempotency'
+import { edgeProof } from '#server/identity/client-address'
 import { createIdentity, type Identity } from '#server/identity/service'
 import type { Clock } from '#server/kernel/clock'
 import type { Config } from '#server/kernel/config'
@@ -46,6 +47,7 @@ import type { Redirects } from '#server/redirects/service'
 import { createKeyRotation, type KeyRotation } from '#server/rotation/rotation'
 import { SEALED_COLUMNS } from '#server/rotation/sealing'
 import { createSearch, type Search } from '#server/search/service'
+import { createPlatformDomain, type PlatformDomain } from '#server/platform-domain'
 import { createRealtime, type Realtime } from '#server/realtime/realtime'
 import { createRouteMove } from '#server/settings/route-move'
 import type { SettingsService } from '#server/settings/service'
@@ -83,6 +85,8 @@ export interface Services extends HttpPorts {
   redirects: Redirects
   settings: SettingsService
   system: System
+  /** The route by which the edge serves Portreeve itself. */
+  platform_domain: PlatformDomain
   /** Access logs and counted requests; listens to the edge once boot calls `start`. */
   traffic: Traffic
   reconciler: Reconciler
@@ -135,10 +139,12 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
       server: ({ build_concurrency }) => db.afterCommit(() => jobs.resizePool('build', build_concurrency)),
       domain: (after, before) => {
         if (after.base_domain !== before.base_domain) moveRoutes.enqueue(domains.rebase())
+        if (after.dashboard_domain !== before.dashboard_domain) db.afterCommit(platform_domain.applySoon)
       },
     },
   })
   const addresses = createAddresses(config, settings.domain)
+  const platform_domain = createPlatformDomain({ ingress, config, log, proof: edgeProof(secrets), hostname: () => settings.domain().dashboard_domain })
   const jobs = createJobs({ db, clock, log, pools: { build: settings.server().build_concurrency, ...CERTIFICATE_POOL }, fault: faultOf(config.crash_at) })
   const checks = createSourceChecks(policy)
   const projects = createProjects({ db, clock, audit, events, people: () => identity.people, resources: () => resources })
@@ -166,7 +172,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     kernel, audit, policy,
     apps: (project_id) => apps.repository.all().filter((app) => project_id === undefined || app.project_id === project_id),
   })
-  const ports = createDeployPorts({ apps: () => apps, domains, certificates: () => certificates.forEdge(), gitCredential: credentials.gitCredentialFor, registryAuth: credentials.registryAuthFor, registryAuths: credentials.registryAuthsFor })
+  const ports = createDeployPorts({ apps: () => apps, domains, platformRoutes: platform_domain.routes, certificates: () => certificates.forEdge(), gitCredential: credentials.gitCredentialFor, registryAuth: credentials.registryAuthFor, registryAuths: credentials.registryAuthsFor })
   const deployments: Deployments = createDeployments({
     db, events, jobs, audit,
     shop: { engine, git, ingress, clock, log, logs: deploymentLogs, deployments: repository, releases, ports, defaults: defaultsOf(settings.server), work_directory: paths.work, uploads_directory: paths.uploads },
@@ -211,10 +217,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     for (const id of app_ids) await deployments.shop.routing.refresh(id)
   })
   const runtime = createRuntime(deployments.shop)
-  const traffic = createTraffic({ clock, log, ingress, directory: paths.access_logs, appExists: (id) => apps.projectOf(id) !== undefined })
-  events.subscribe((event) => {
-    if (event.type === 'app.deleted' && event.app_id) traffic.remove(event.app_id)
-  })
+  const traffic = createTraffic({ clock, log, events, ingress, directory: paths.access_logs, appExists: (id) => apps.projectOf(id) !== undefined })
   const detection = createDetection({ git, work_directory: paths.work, detect: detectFolder, checks, credential: credentials.gitCredentialFor })
   const system = createSystem({ config, db, clock, jobs, engine, ingress, version, addresses })
   const { ssh_keys, git_credentials, registries } = credentials
@@ -243,5 +246,5 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
       audit_lines: audit.prune(kept.audit_retention_days), logs: deploymentLogs.prune(clock.now() - kept.deployment_log_retention_days * DAY_MS),
     }
   }
-  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, rotation, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, redirects, certificates, settings, system, traffic, reconciler, realtime, audit, http }
+  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, rotation, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, redirects, certificates, settings, system, traffic, platform_domain, reconciler, realtime, audit, http }
 }

@@ -11,6 +11,8 @@ export interface RoutingOptions {
   log: Log
   /** One route for each domain of the app that may be served. */
   routes(app_id: string, target: Target): Route[]
+  /** Routes that belong to no app. */
+  others(): Route[]
   /** Every certificate that the edge has to show. */
   certificates(): Certificate[]
   /** What should serve an app according to the rows, for apps that this process has not routed yet; undefined for one that is being deleted. */
@@ -24,7 +26,7 @@ export interface RoutingOptions {
  * another: a domain that is added during a deployment goes to whatever serves at that moment, and never back to what a switch
  * has just left. What could not be set is remembered and tried again by the reconciler.
  */
-export function createRouting({ ingress, log, routes, certificates, current, routed }: RoutingOptions) {
+export function createRouting({ ingress, log, routes, others, certificates, current, routed }: RoutingOptions) {
   const exclusively = createQueue()
   const targets = new Map<string, Target>()
   /** Per app: what each of its routes was set to. */
@@ -80,7 +82,7 @@ export function createRouting({ ingress, log, routes, certificates, current, rou
     /** Replaces the whole state of the edge. */
     replace: (wanted: ReadonlyMap<string, Target>): Promise<void> => exclusively(async () => {
       const all = [...wanted].map(([app_id, target]) => ({ app_id, target, routes: routes(app_id, target) }))
-      await ingress.apply({ routes: all.flatMap((app) => app.routes), certificates: certificates() })
+      await ingress.apply({ routes: [...others(), ...all.flatMap((app) => app.routes)], certificates: certificates() })
       const refused = new Set((await ingress.status()).refused?.map((route) => route.route_id))
       targets.clear()
       applied.clear()

@@ -54,7 +54,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     if (next !== row.status) tell(get(id), `deployment.${next}`)
   })
   const routing = createRouting({
-    ingress: parts.ingress, log: parts.log, routes: parts.ports.routes, certificates: parts.ports.certificates, routed: parts.ports.routed,
+    ingress: parts.ingress, log: parts.log, routes: parts.ports.routes, others: parts.ports.platformRoutes, certificates: parts.ports.certificates, routed: parts.ports.routed,
     async current(app_id) {
       const app = parts.ports.app(app_id)
       const release = app.live_release_id ? releases.find(app.live_release_id) : undefined

@@ -25,6 +25,8 @@ export interface DeployPorts {
   appEvent(app_id: string, event: 'go_live' | 'fail' | 'cancel' | 'lose', payload: Record<string, unknown>): void
   /** One route for each of the app's domains that may be served, to these instances. */
   routes(app_id: string, target: Target): Route[]
+  /** Routes of the platform itself. */
+  platformRoutes(): Route[]
   /** Every certificate that the edge has to show. */
   certificates(): Certificate[]
   /** Hears of domains that the edge serves now. */

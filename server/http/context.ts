@@ -53,7 +53,7 @@ export interface HttpPorts {
     /** Hears of refused requests (401, 403, 429), for the audit trail. */
     refused(facts: RequestFacts, code: string, actor: Actor | undefined, access: Access): void
     /** Address and scheme of the client: forwarding headers count only when the peer is a trusted proxy. */
-    client(peer: string, headers: { forwarded_for?: string; forwarded_proto?: string }): { address: string; secure: boolean }
+    client(peer: string, headers: { forwarded_for?: string; forwarded_proto?: string; real_ip?: string; edge_proof?: string }): { address: string; secure: boolean }
   }
 }
 

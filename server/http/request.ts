@@ -18,6 +18,8 @@ export function factsOf(event: H3Event, services: HttpPorts): RequestFacts {
   const client = services.http.client(peer, {
     forwarded_for: getRequestHeader(event, 'x-forwarded-for'),
     forwarded_proto: getRequestHeader(event, 'x-forwarded-proto'),
+    real_ip: getRequestHeader(event, 'x-real-ip'),
+    edge_proof: getRequestHeader(event, 'x-portreeve-edge'),
   })
   return {
     id: requestId(event),

@@ -26,6 +26,7 @@ function factsOf(upgrade: Upgrade, parts: WebSocketParts): RequestFacts {
   const { headers } = upgrade
   const client = parts.http.client(plainAddress(upgrade._req?.socket.remoteAddress ?? ''), {
     forwarded_for: headers.get('x-forwarded-for') ?? undefined, forwarded_proto: headers.get('x-forwarded-proto') ?? undefined,
+    real_ip: headers.get('x-real-ip') ?? undefined, edge_proof: headers.get('x-portreeve-edge') ?? undefined,
   })
   return { id: newId('req'), method: 'GET', path: '/api/ws', ...client, user_agent: (headers.get('user-agent') ?? '').slice(0, 512) }
 }

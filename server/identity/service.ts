@@ -10,7 +10,7 @@ import type { Mail } from '#server/platform/mail/mail'
 import { createAccount } from './account.ts'
 import { createApiKeys } from './api-keys.ts'
 import { createAuthentication } from './authenticate.ts'
-import { createClientAddress } from './client-address.ts'
+import { createClientAddress, edgeProof } from './client-address.ts'
 import { createApiKeyRepository, createSessionRepository } from './credentials-repository.ts'
 import { createCsrf } from './csrf.ts'
 import { createInitialPassword } from './first-administrator.ts'
@@ -82,7 +82,7 @@ export function createIdentity(options: IdentityOptions) {
   })
   return {
     ...createAuthentication({ clock, users, sessions: session_rows, keys, tokens, csrf, tickets, rolesOf: projects.rolesOf }),
-    client: createClientAddress(config.trusted_proxies),
+    client: createClientAddress(config.trusted_proxies, edgeProof(secrets)),
     login: createLogin({ clock, audit, users, sessions, passwords, limit, two_factor }),
     sessions,
     account,

@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '#server/kernel/clock'
+import type { Events } from '#server/kernel/events'
 import { escapeControl, type Log } from '#server/kernel/log'
 import type { EdgeRequest, Ingress } from '#server/platform/ingress/ingress'
 import { createAccessFiles } from './access-files.ts'
@@ -11,6 +12,7 @@ import type { AccessLine, AccessRequest } from './schema.ts'
 export interface TrafficOptions {
   clock: Clock
   log: Log
+  events: Pick<Events, 'subscribe'>
   ingress: Pick<Ingress, 'followRequests'>
   /** Where access logs are kept, e.g. `<data>/logs/access`. */
   directory: string
@@ -32,7 +34,7 @@ interface Pending { lines: AccessLine[]; seq: number; second: number; listed: nu
 export type AccessListener = (line: AccessLine) => void
 
 /** Listens to the edge: keeps each app's access log in bounded files and counts its requests. */
-export function createTraffic({ clock, log, ingress, directory, appExists }: TrafficOptions) {
+export function createTraffic({ clock, log, events, ingress, directory, appExists }: TrafficOptions) {
   const files = createAccessFiles(directory)
   const samples = createTrafficSamples(() => clock.now())
   const pending = new Map<string, Pending>()
@@ -99,6 +101,16 @@ export function createTraffic({ clock, log, ingress, directory, appExists }: Tra
     }
   }
 
+  /** Forgets an app that is gone. */
+  const remove = (app_id: string): void => {
+    pending.delete(app_id)
+    samples.forget(app_id)
+    files.remove(app_id)
+  }
+  events.subscribe((event) => {
+    if (event.type === 'app.deleted' && event.app_id) remove(event.app_id)
+  })
+
   return {
     samples,
     /** Begins to listen, where it stopped before. */
@@ -148,12 +160,6 @@ export function createTraffic({ clock, log, ingress, directory, appExists }: Tra
         set.delete(listener)
         if (set.size === 0) listeners.delete(app_id)
       }
-    },
-    /** Forgets an app that is gone. */
-    remove(app_id: string) {
-      pending.delete(app_id)
-      samples.forget(app_id)
-      files.remove(app_id)
     },
     /** Keeps all access logs together within their bound. */
     prune: (): number => files.shrink(MAX_BYTES),

@@ -20,7 +20,7 @@ beforeEach(() => {
   routing = createRouting({
     ingress, log: createLog('text', 'error'),
     routes: (app_id, { addresses, port }): Route[] => Object.entries(domains[app_id] ?? {}).map(([id, domain]) => ({ id, app_id, hostnames: [domain.hostname], servers: addresses.map((address) => ({ address, port: domain.port ?? port })) })),
-    certificates: () => [], current: async (app_id) => current[app_id],
+    others: () => [], certificates: () => [], current: async (app_id) => current[app_id],
     routed: (ids) => void routed.push(...ids),
   })
 })

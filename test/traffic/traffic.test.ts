@@ -2,6 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFi
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { PlatformEvent } from '#server/kernel/events'
 import { createLog } from '#server/kernel/log'
 import { createFakeIngress, type FakeIngress } from '#server/platform/ingress/fake'
 import { createTraffic, type Traffic } from '#server/traffic/service'
@@ -12,11 +13,13 @@ let directory: string
 let ingress: FakeIngress
 let clock: TestClock
 let apps: Set<string>
+let deleted: (app_id: string) => void
+const events = { subscribe: (listener: (event: PlatformEvent) => void) => ((deleted = (app_id) => listener({ type: 'app.deleted', app_id } as PlatformEvent)), () => undefined) }
 let traffic: Traffic
 
 /** Portreeve as after a start on the same folder. */
 function start(): Traffic {
-  const created = createTraffic({ clock, log: createLog('text', 'error'), ingress, directory, appExists: (id) => apps.has(id) })
+  const created = createTraffic({ clock, log: createLog('text', 'error'), events, ingress, directory, appExists: (id) => apps.has(id) })
   created.start()
   return created
 }
@@ -87,7 +90,7 @@ it('the next start asks the edge from where the last one stopped', () => {
   ingress.answered([last])
   traffic.stop()
   let asked: string | undefined
-  traffic = createTraffic({ clock, log: createLog('text', 'error'), directory, appExists: () => true, ingress: { followRequests: ({ cursor }) => { asked = cursor } } })
+  traffic = createTraffic({ clock, log: createLog('text', 'error'), events, directory, appExists: () => true, ingress: { followRequests: ({ cursor }) => { asked = cursor } } })
   traffic.start()
   expect(asked).toBe(last.id)
 })
@@ -106,7 +109,7 @@ it('the log goes with its app, and one whose app went while Portreeve was down g
   ingress.answered([request(), request({ app_id: 'app_2' })])
   traffic.flush()
   apps.delete('app_1')
-  traffic.remove('app_1')
+  deleted('app_1')
   ingress.answered([request()])
   traffic.flush()
   expect(readdirSync(directory)).not.toContain('app_1')

@@ -67,6 +67,7 @@ function checkOptions(route: Route): void {
   const { allowed_addresses = [], basic_auth, body_limit_bytes = 0, request_timeout_ms = 1, response_headers = {} } = route
   if (!allowed_addresses.every(isNetwork)) refuse(route, 'an allowed address is neither an IP address nor a network.')
   if (basic_auth && !(/^[A-Za-z0-9+/]{32}$/.test(basic_auth.salt) && /^[0-9A-F]{64}$/.test(basic_auth.digest))) refuse(route, 'its name and password are not in the form that the edge takes.')
+  if (route.proof !== undefined && !/^[0-9a-f]{64}$/.test(route.proof)) refuse(route, 'its proof is not in the form that the edge takes.')
   if (!isBetween(body_limit_bytes, 0, 2 ** 40)) refuse(route, 'its body limit is not a number of bytes.')
   if (!isBetween(request_timeout_ms, 1, 86_400_000)) refuse(route, 'its time limit is not between a millisecond and a day.')
   for (const [name, value] of Object.entries(response_headers)) {

@@ -67,6 +67,8 @@ export interface Route {
   request_timeout_ms?: number
   /** Set on every answer of the app. `Strict-Transport-Security` is sent over HTTPS only. */
   response_headers?: Record<string, string>
+  /** A secret that the edge sends along as `X-Portreeve-Edge`: what is behind can tell the edge from everybody else on this machine. Requests of other routes never have that header. */
+  proof?: string
   /** Pages to send instead of the edge's own, HTML by status: 403, 404 (only the edge's), 502, 503, 504. */
   error_pages?: Record<string, string>
 }

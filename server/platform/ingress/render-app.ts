@@ -75,6 +75,7 @@ const ANSWERS = [
 
 /** What changes on the way to the app and back. A path whose beginning is written in another way than the route's cannot be shortened. */
 const TO_THE_APP = [
+  `  http-request set-header X-Portreeve-Edge %[${field('proof')}] if proof`,
   `  http-request set-timeout server ${field('timeout')},add(0) if timeout`,
   `  http-request set-var(txn.strip) ${field('strip')} if strip`,
   '  http-request set-var(txn.length) var(txn.strip),length if strip',
@@ -86,7 +87,7 @@ const TO_THE_APP = [
 ]
 
 /** Headers in which something in front of an app says who the client is. Only the edge, and proxies it trusts, may say so. */
-const ALWAYS_TAKEN = ['proxy', 'forwarded', 'http2-settings']
+const ALWAYS_TAKEN = ['proxy', 'forwarded', 'http2-settings', 'x-portreeve-edge']
 const TAKEN = ['x-forwarded-.*', 'x-real-ip', 'x-client-ip', 'x-cluster-client-ip', 'true-client-ip', 'cf-connecting-ip', 'fastly-client-ip', 'x-original-url', 'x-rewrite-url']
 const taking = (names: string[]): string => `  http-request del-header ^(${names.join('|')})$ -m reg`
 

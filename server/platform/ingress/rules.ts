@@ -12,10 +12,10 @@ function digestOf(header: string, salt: string): string {
 }
 
 /** What the edge's configuration asks the rules of a route for: by position, from 1. */
-export const RULE_FIELDS = { body_limit: 1, timeout: 2, strip: 3, salt: 4, digest: 5, redirects: 6, headers: 7 } as const
+export const RULE_FIELDS = { body_limit: 1, timeout: 2, strip: 3, salt: 4, digest: 5, redirects: 6, headers: 7, proof: 8 } as const
 /** Which of its rules a route has, each written as `!` and its letter; no other field can have a `!`. */
 export const RULE_FLAGS = {
-  force_https: '!h', maintenance: '!m', aliases: '!a', allowed: '!i', basic_auth: '!b', body_limit: '!l', timeout: '!t', strip: '!s', redirects: '!r', headers: '!p',
+  force_https: '!h', maintenance: '!m', aliases: '!a', allowed: '!i', basic_auth: '!b', body_limit: '!l', timeout: '!t', strip: '!s', redirects: '!r', headers: '!p', proof: '!e',
 } as const
 
 /** The rules of a route as one word, nothing for a route that has none. Setting it is a command that takes less than a millisecond. */
@@ -24,13 +24,13 @@ export function renderRules(route: Route): string | undefined {
   const strip = route.strip_path && route.path !== undefined && route.path !== '/' ? route.path : ''
   const wanted: Record<keyof typeof RULE_FLAGS, unknown> = {
     force_https: route.force_https, maintenance: route.maintenance, aliases: Object.keys(route.aliases ?? {}).length, allowed: route.allowed_addresses, basic_auth: route.basic_auth,
-    body_limit: route.body_limit_bytes !== undefined, timeout: route.request_timeout_ms, strip, redirects: redirects.length, headers: headers.length,
+    body_limit: route.body_limit_bytes !== undefined, timeout: route.request_timeout_ms, strip, redirects: redirects.length, headers: headers.length, proof: route.proof,
   }
   const flags = Object.entries(RULE_FLAGS).filter(([name]) => wanted[name as keyof typeof RULE_FLAGS]).map(([, flag]) => flag).join('')
   if (flags === '') return undefined
   const fields: Record<keyof typeof RULE_FIELDS, string | number> = {
     body_limit: route.body_limit_bytes ?? '', timeout: route.request_timeout_ms ?? '', strip, salt: route.basic_auth?.salt ?? '', digest: route.basic_auth?.digest ?? '',
-    redirects: redirects.length > 0 ? listName(redirects) : '', headers: headers.length > 0 ? listName(headers) : '',
+    redirects: redirects.length > 0 ? listName(redirects) : '', headers: headers.length > 0 ? listName(headers) : '', proof: route.proof ?? '',
   }
   return [...Object.keys(RULE_FIELDS).map((name) => fields[name as keyof typeof RULE_FIELDS]), flags].join('|')
 }
