@@ -85,14 +85,13 @@ export function createEdgeCertificates({ ingress, log, secrets, repository, port
     if (failed.length > 0) throw new Error(failed[0])
   }
   return {
-    /** Names for which each certificate is shown. */
-    hostnames: (id: string): string[] => [...(assign().get(id)?.names ?? [])].sort(),
+    /** Names for which the edge shows a certificate now. */
+    hostnames: (id: string): string[] => [...(known.get(id)?.names ?? [])].sort(),
     /** Names that would be left without any certificate if this one were gone. */
     orphans(id: string): string[] {
       const served = new Set([...assign(id).values()].flatMap(({ names }) => names))
       return (assign().get(id)?.names ?? []).filter((name) => !served.has(name)).sort()
     },
-    hostnamesOfAll: (): Map<string, string[]> => new Map([...assign()].map(([id, { names }]) => [id, [...names].sort()])),
     /** Whether the edge shows a certificate for a name. */
     isServed: (name: string): boolean => [...known.values()].some(({ names }) => names.includes(name)),
     /** Makes the edge show what it should; changes only what differs. Rejects when something could not be handed over. */

@@ -80,8 +80,7 @@ export function createCertificates(options: CertificateOptions) {
     list(actor: Actor, query: CertificateQuery) {
       const [limit, offset] = limits(query)
       const { rows, total } = selectPage<CertificateRow>(db, { table: 'certificates', project_ids: visibleProjects(actor), equals: { status: query.status, project_id: query.project_id }, limit, offset, uncounted: true })
-      const hostnames = edge.hostnamesOfAll()
-      return paged({ total, rows: rows.map((row) => view(row, hostnames.get(row.id) ?? [])) }, query)
+      return paged({ total, rows: rows.map((row) => view(row, edge.hostnames(row.id))) }, query)
     },
     get: shown,
     /** Issues through ACME, or takes an upload. Answers at once; an authority is asked by a job. */

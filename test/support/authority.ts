@@ -30,6 +30,8 @@ export interface Authority {
 }
 export interface AuthorityOptions {
   http_port?: number
+  /** Name server that it asks instead of its own, `host:port`. */
+  dns?: string
   /** Lifetime of certificates; default 90 days. */
   validity_s?: number
   /** External account binding that is asked for: key identifier and HMAC key in base64url. */
@@ -73,7 +75,7 @@ export async function startAuthority(options: AuthorityOptions = {}): Promise<Au
   let pebble: ChildProcess
   const directory_url = `https://localhost:${port}/dir`
   const start = async () => {
-    pebble = spawn('/usr/bin/pebble', ['-config', join(directory, 'pebble.json'), '-dnsserver', `127.0.0.1:${dns}`], {
+    pebble = spawn('/usr/bin/pebble', ['-config', join(directory, 'pebble.json'), '-dnsserver', options.dns ?? `127.0.0.1:${dns}`], {
       stdio: 'ignore', env: { PATH: process.env.PATH, PEBBLE_VA_NOSLEEP: '1', PEBBLE_WFE_NONCEREJECT: String(options.bad_nonces ?? 0), PEBBLE_AUTHZREUSE: '0' },
     })
     await eventually('The authority answering', async () => (await ask(directory_url, ca)) && true, 20_000)
