@@ -2,7 +2,7 @@ import { layoutStages } from './layout.ts'
 import { DetectionError, type BuildOverrides, type BuildPlan, type Explanation, type SourceTree } from './plan.ts'
 import { renderDockerfile } from './render-dockerfile.ts'
 import { declaredExplanations, declaredSettings, type DeclaredSettings } from './repository-settings.ts'
-import { findDockerfile, planDockerfile } from './stacks/dockerfile.ts'
+import { findDockerfile, otherDockerfile, planDockerfile } from './stacks/dockerfile.ts'
 import { STACKS } from './stacks/index.ts'
 import type { Commands, Stack, StackProposal } from './stacks/stack.ts'
 import { undetected } from './undetected.ts'
@@ -31,6 +31,8 @@ function detectPlan(tree: SourceTree, overrides: DetectOptions): BuildPlan {
   const own_dockerfile = findDockerfile(tree, declared)
   if (own_dockerfile !== undefined) return planDockerfile(tree, declared, own_dockerfile)
   const stack = chooseStack(tree, declared)
+  const other_dockerfile = stack === undefined ? otherDockerfile(tree) : undefined
+  if (other_dockerfile !== undefined) return planDockerfile(tree, declared, other_dockerfile)
   if (stack === undefined) throw undetected(tree, (folder) => STACKS.find((candidate) => candidate.detect(folder))?.name)
   const version_request = declared.version === undefined ? undefined : { wanted: declared.version.value, source: declared.version.source }
   return finish(stack.plan({ tree, declared, version_request }), declared, overrides.build_args ?? [])

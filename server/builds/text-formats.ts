@@ -37,22 +37,31 @@ export function parseJson(text: string): unknown {
 const YAML_MAX_CHARACTERS = 64 * 1024
 const YAML_MAX_LINE = 4096
 const YAML_MAX_DEPTH = 48
+const YAML_MAX_LINES = 2500
+/** Explicit keys (`? key`) in a row double the time with each one; nobody writes them by hand. */
+const YAML_MAX_EXPLICIT_KEYS = 12
+const EXPLICIT_KEY = /(?:^|[\s?:-])\?(?=\s|$)/g
+const MANY_DASHES = /^ {0,200}(?:- ){17}/m
 
 /**
- * The parser takes minutes for some kilobytes of open brackets, quotes or dashes in a row. Real settings have short lines and few
- * levels, so that one pass over the characters tells them from an attack. Brackets inside of strings count too, which is harmless.
+ * The parser takes minutes for some kilobytes of open brackets, quotes, dashes or question marks in a row, and its time grows with the
+ * square of the lines. Real settings have few and short lines and few levels, so that one pass over the characters tells them from
+ * an attack. Brackets inside of strings count too, which is harmless.
  * For the same reason keys are not compared with each other: that is quadratic.
  */
 function isModestYaml(text: string): boolean {
-  if (text.length > YAML_MAX_CHARACTERS) return false
+  if (text.length > YAML_MAX_CHARACTERS || MANY_DASHES.test(text) || (text.match(EXPLICIT_KEY)?.length ?? 0) > YAML_MAX_EXPLICIT_KEYS) return false
   let depth = 0
   let line_start = 0
+  let lines = 1
   for (let at = 0; at < text.length; at++) {
     const character = text[at]
-    if (character === '\n') line_start = at + 1
-    else if (character === '[' || character === '{') depth++
+    if (character === '\n') {
+      line_start = at + 1
+      lines++
+    } else if (character === '[' || character === '{') depth++
     else if ((character === ']' || character === '}') && depth > 0) depth--
-    if (depth > YAML_MAX_DEPTH || at - line_start > YAML_MAX_LINE) return false
+    if (depth > YAML_MAX_DEPTH || lines > YAML_MAX_LINES || at - line_start > YAML_MAX_LINE) return false
   }
   return true
 }

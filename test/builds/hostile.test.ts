@@ -88,13 +88,13 @@ describe('no text of a repository becomes an instruction of a Dockerfile', () =>
 })
 
 describe('detection of a hostile folder ends with a plan or a DetectionError', () => {
-  const nasty = ['', '{', '[', 'null', '42', '"text"', '[[[[', '\uFEFF{"name":"x"}', '{"__proto__":{"scripts":{"start":"x"}},"constructor":1,"toString":"x"}', '\0\0\0', '<a><b', '- - - &a [*a]', 'a: &a [*a, *a]', '= = =', '"'.repeat(50_000), '{'.repeat(50_000), '['.repeat(50_000), ' '.repeat(200_000), '\n'.repeat(200_000), 'a'.repeat(300_000), '\\'.repeat(20_000), '{"scripts":{"start":{"a":1},"build":[1]},"dependencies":[1,2],"engines":"x","workspaces":{"packages":7},"packageManager":9,"main":{}}']
+  const nasty = ['', '{', '[', 'null', '42', '"text"', '[[[[', '\uFEFF{"name":"x"}', '{"__proto__":{"scripts":{"start":"x"}},"constructor":1,"toString":"x"}', '\0\0\0', '<a><b', '- - - &a [*a]', 'a: &a [*a, *a]', '? '.repeat(900), '- '.repeat(1900), '"\n'.repeat(30_000), 'a: 1\n'.repeat(13_000), '= = =', '"'.repeat(50_000), '{'.repeat(50_000), '['.repeat(50_000), ' '.repeat(200_000), '\n'.repeat(200_000), 'a'.repeat(300_000), '\\'.repeat(20_000), '{"scripts":{"start":{"a":1},"build":[1]},"dependencies":[1,2],"engines":"x","workspaces":{"packages":7},"packageManager":9,"main":{}}']
   const neighbours: Record<string, string>[] = [{}, { 'package.json': '{"scripts":{"start":"node index.js"}}', 'index.js': '' }, { 'index.html': '', 'main.py': 'import flask' }]
   const files = [
     'package.json', 'pnpm-workspace.yaml', 'turbo.json', 'nx.json', 'angular.json', 'next.config.js', 'vite.config.ts', 'pnpm-lock.yaml', 'requirements.txt', 'pyproject.toml', 'Pipfile', 'setup.py', 'main.py', 'go.mod', 'main.go',
     'composer.json', 'index.php', 'Gemfile', 'Gemfile.lock', 'pom.xml', 'build.gradle', 'build.sbt', 'Cargo.toml', 'rust-toolchain', 'App.csproj', 'global.json', 'mix.exs', 'gleam.toml', 'shard.yml', 'stack.yaml', 'package.yaml', 'Package.swift',
     'build.zig', 'build.zig.zon', 'pubspec.yaml', 'CMakeLists.txt', 'deno.json', 'mkdocs.yml', 'config.toml', 'book.toml', 'Staticfile', 'Procfile', 'portreeve.json', 'app.json', 'railway.json', 'railpack.json', 'nixpacks.toml', 'fly.toml', 'render.yaml',
-    'heroku.yml', '.nvmrc', '.tool-versions', 'mise.toml', 'project.clj', 'deps.edn', 'Dockerfile', 'cpanfile',
+    'heroku.yml', '.nvmrc', '.tool-versions', 'mise.toml', 'project.clj', 'deps.edn', 'Dockerfile', 'cpanfile', 'app.nimble', 'dune-project', 'bin/dune', 'app.opam', 'app.rockspec', 'main.lua', '_config.yml', 'project.json', 'server.js',
   ]
   it.each(files)('%s', (file) => {
     for (const text of nasty) {

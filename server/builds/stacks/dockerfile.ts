@@ -3,12 +3,13 @@ import { DetectionError, type BuildPlan, type SourceTree } from '../plan.ts'
 import { declaredExplanations, type DeclaredSettings } from '../repository-settings.ts'
 import { TCP, because } from './stack.ts'
 
-const NAMES = ['Dockerfile', 'Containerfile', 'dockerfile', 'Dockerfile.prod', 'Dockerfile.production', 'docker/Dockerfile', '.docker/Dockerfile', 'build/Dockerfile']
+const NAMES = ['Dockerfile', 'Containerfile', 'dockerfile']
+const OTHER_NAMES = ['Dockerfile.prod', 'Dockerfile.production', 'Dockerfile.web', 'Dockerfile.app', 'docker/Dockerfile', '.docker/Dockerfile', 'build/Dockerfile', 'deploy/Dockerfile', 'docker/Dockerfile.prod']
 const DEFAULT_PORT = 3000
 
 /**
  * The repository's own Dockerfile, unless another stack was declared: its authors know better than a detector. Only the names
- * of the root are taken without being asked; `Dockerfile.prod` and the folders count when the root has none.
+ * of the root are taken without being asked; see `otherDockerfile` for the rest.
  */
 export function findDockerfile(tree: SourceTree, declared: DeclaredSettings): string | undefined {
   if (declared.dockerfile_path !== undefined) {
@@ -17,13 +18,17 @@ export function findDockerfile(tree: SourceTree, declared: DeclaredSettings): st
     throw new DetectionError(`There is no readable file ${JSON.stringify(path)} in the repository.`, 'Correct the Dockerfile path of the app; it is relative to the base directory.', [path])
   }
   if (declared.stack !== undefined && declared.stack.value !== 'dockerfile') return undefined
-  const names = declared.stack === undefined ? NAMES.slice(0, 3) : NAMES
-  const found = names.find((name) => (tree.read(name) ?? '').trim() !== '')
+  const found = written(tree, NAMES) ?? (declared.stack === undefined ? undefined : otherDockerfile(tree))
   if (found === undefined && declared.stack !== undefined) {
     throw new DetectionError('The stack is set to dockerfile, but the repository has none.', 'Add a Dockerfile or set its path.', NAMES)
   }
   return found
 }
+
+const written = (tree: SourceTree, names: readonly string[]) => names.find((name) => (tree.read(name) ?? '').trim() !== '')
+
+/** A Dockerfile under another name or in a folder: what is left when the root has none and no stack is recognised. It is built from the root. */
+export const otherDockerfile = (tree: SourceTree): string | undefined => written(tree, OTHER_NAMES)
 
 /** The plan around a Dockerfile that is used as it is. */
 export function planDockerfile(tree: SourceTree, declared: DeclaredSettings, path: string): BuildPlan {

@@ -23,8 +23,8 @@ const PORT = 8080
 /** Generators of static sites that are programs of their own. */
 export const generators: Stack = {
   name: 'static',
-  help: 'The configuration of Hugo, Zola, mdBook, MkDocs, Sphinx or Pelican.',
-  looked_for: ['hugo.toml', 'config.toml', 'book.toml', 'mkdocs.yml', 'conf.py'],
+  help: 'The configuration of Hugo, Zola, mdBook, MkDocs, Sphinx, Pelican or Jekyll.',
+  looked_for: ['hugo.toml', 'config.toml', 'book.toml', 'mkdocs.yml', 'conf.py', '_config.yml'],
   detect: (tree) => findGenerator(tree) !== undefined,
   plan({ tree }) {
     const generator = findGenerator(tree)!
@@ -42,7 +42,7 @@ export const generators: Stack = {
 }
 
 function findGenerator(tree: SourceTree): Generator | undefined {
-  return hugo(tree) ?? zola(tree) ?? mdbook(tree) ?? mkdocs(tree) ?? sphinx(tree) ?? pelican(tree)
+  return hugo(tree) ?? zola(tree) ?? mdbook(tree) ?? mkdocs(tree) ?? sphinx(tree) ?? pelican(tree) ?? jekyll(tree)
 }
 
 function hugo(tree: SourceTree): Generator | undefined {
@@ -104,6 +104,16 @@ function sphinx(tree: SourceTree): Generator | undefined {
 function pelican(tree: SourceTree): Generator | undefined {
   if (!tree.has('pelicanconf.py')) return undefined
   return { name: 'pelican', source: 'pelicanconf.py', ...pythonTool(tree, 'pelican markdown', 'pelican'), build: `pelican content -o output -s ${tree.has('publishconf.py') ? 'publishconf.py' : 'pelicanconf.py'}`, output: 'output' }
+}
+
+/** Jekyll without a Gemfile, as hosts of pages accept it: the tool comes with the plugins that such sites take for granted. */
+function jekyll(tree: SourceTree): Generator | undefined {
+  if (!tree.has('_config.yml') || tree.has('Gemfile') || tree.has('package.json')) return undefined
+  if (!['_posts', '_layouts', '_includes', '_pages'].some((folder) => hasFolder(tree, folder)) && firstOf(tree, ['index.md', 'index.markdown', 'README.md']) === undefined) return undefined
+  return {
+    name: 'jekyll', source: '_config.yml', image: baseImage('ruby'), packages: ['build-essential', 'git'],
+    setup: ['gem install --no-document jekyll minima jekyll-feed jekyll-seo-tag jekyll-sitemap jekyll-paginate jekyll-remote-theme jekyll-redirect-from kramdown-parser-gfm'], build: 'jekyll build --destination _site', output: '_site',
+  }
 }
 
 /** A generator from PyPI: the project's own requirements, plus the tool when they do not name it. */

@@ -11,7 +11,11 @@ import { gleam } from './gleam.ts'
 import { go } from './go.ts'
 import { haskell } from './haskell.ts'
 import { java, kotlin } from './java.ts'
+import { lua } from './lua.ts'
+import { nim } from './nim.ts'
 import { node } from './node.ts'
+import { nodeFile } from './node-file.ts'
+import { ocaml } from './ocaml.ts'
 import { perl } from './perl.ts'
 import { php } from './php.ts'
 import { python } from './python.ts'
@@ -34,8 +38,8 @@ import { zig } from './zig.ts'
  */
 export const STACKS: readonly Stack[] = [
   php, ruby, elixir, java, kotlin, scala, clojure, dotnet,
-  go, rust, swift, gleam, crystal, haskell, zig, flutter, dart,
+  go, rust, swift, gleam, crystal, haskell, zig, nim, ocaml, flutter, dart,
   generators, python,
   deno, bun, node,
-  cpp, perl, staticFiles, shell, procfileOnly,
+  cpp, perl, lua, nodeFile, staticFiles, shell, procfileOnly,
 ]

@@ -100,7 +100,7 @@ const HEROKU_SERVER = `printf '#!/bin/sh\\nexec apache2-foreground\\n' > /usr/lo
 
 /** The folder that a Procfile such as `web: heroku-php-apache2 public/` names; undefined when the start command is another. */
 function herokuServer(tree: SourceTree, start: string | null): { root: string | undefined } | undefined {
-  if (start === null || !/^heroku-php-(?:apache2|nginx)(?:\s|$)/.test(start)) return undefined
+  if (start === null || !/^(?:vendor\/bin\/)?heroku-php-(?:apache2|nginx)(?:\s|$)/.test(start)) return undefined
   const last = start.trim().split(/\s+/).at(-1)!.replace(/\/+$/, '')
   return { root: /^[\w][\w./-]*$/.test(last) && !last.includes('..') && hasFolder(tree, last) ? last : undefined }
 }
@@ -139,7 +139,8 @@ function phpLayout(tree: SourceTree, composer: unknown, framework: PhpFramework 
     ],
     build: commands.build,
     after_build: ['rm -rf node_modules'],
-    start: commands.start,
+    // The buildpack's package would put it into vendor/bin; ours is on the PATH.
+    start: heroku === undefined ? commands.start : commands.start!.replace(/^vendor\/bin\//, ''),
     stop_signal: commands.own_start ? 'SIGWINCH' : undefined,
     port: commands.port,
   }

@@ -1,15 +1,16 @@
 import { baseImage } from '../../base-images.ts'
 import { shellWord } from '../../commands.ts'
 import type { BuildLayout } from '../../layout.ts'
-import { at, textAt } from '../../text-formats.ts'
+import { at, readJson, readToml, textAt } from '../../text-formats.ts'
 import { firstOf, hasFolder, joinPath } from '../../tree-queries.ts'
 import { chooseVersion, toolVersion, versionFile, type ChosenVersion } from '../../versions.ts'
 import { HTTP_ROOT, TCP, because, type Commands, type StackContext, type StackProposal } from '../stack.ts'
 import { chooseApp, type ChosenApp } from './choose-app.ts'
 import type { FrameworkPlan } from './frameworks/framework.ts'
 import { lifecycleFiles } from './lifecycle.ts'
-import { uses, type Manifest } from './manifest.ts'
+import { configText, uses, type Manifest, type NodeApp } from './manifest.ts'
 import { systemNeeds } from './native-packages.ts'
+import { nxPlan } from './nx.ts'
 import { bunVersion, installFiles, isPlugAndPlay } from './package-manager.ts'
 import { findStart, portOfSource, scriptStart, type FoundStart } from './start-command.ts'
 import { buildOrder } from './workspaces.ts'
@@ -20,7 +21,7 @@ const STATIC_PORT = 8080
 /** Plans any repository with a package.json; Bun apps are the same with another runtime. */
 export function planNode(context: StackContext, runtime: 'node' | 'bun'): StackProposal {
   const chosen = chooseApp(context.tree)
-  const facts: FrameworkPlan = chosen.framework?.plan(chosen.app) ?? plainPlan(chosen)
+  const facts: FrameworkPlan = nxPlan(chosen.app) ?? chosen.framework?.plan(chosen.app) ?? plainPlan(chosen)
   const version = runtime === 'bun' ? { version: bunVersion(context.tree, chosen.manager), source: chosen.manager.source } : nodeVersion(context, chosen, facts.node)
   const is_static = facts.kind === 'static'
   const build = buildLine(chosen, facts)
@@ -57,6 +58,10 @@ export function planNode(context: StackContext, runtime: 'node' | 'bun'): StackP
 /** No framework: a server if anything starts, else a page with assets. */
 function plainPlan(chosen: ChosenApp): FrameworkPlan {
   const { tree } = chosen.app
+  const bundled = bundledPage(chosen.app)
+  if (bundled !== undefined) return { kind: 'static', build: null, output: bundled, fallback: 'spa' }
+  const published = publishedFolder(chosen)
+  if (published !== undefined) return { kind: 'static', build: null, output: published, fallback: 'pages' }
   const page = firstOf(tree, ['public/index.html', 'dist/index.html', 'build/index.html', 'index.html'])
   const start = findStart(chosen.app)
   const served = /\b(?:serve|http-server|live-server|lite-server|sirv|webpack|rollup|gulp|parcel|esbuild)\b/.test(start?.line ?? '') || /scripts\.(?:start|dev|serve)/.test(start?.source ?? '') && /^(?:npx )?(?:serve|http-server)\b/.test(chosen.app.manifest.scripts.get('start') ?? '')
@@ -64,6 +69,23 @@ function plainPlan(chosen: ChosenApp): FrameworkPlan {
   const bundles = chosen.app.manifest.scripts.has('build')
   const output = page.includes('/') ? page.slice(0, page.indexOf('/')) : bundles ? 'dist' : '.'
   return { kind: 'static', build: null, output, fallback: 'spa' }
+}
+
+/** The folder that the settings for a host of static sites name, when a build fills it and nothing starts a server. */
+function publishedFolder({ app }: ChosenApp): string | undefined {
+  if (!app.manifest.scripts.has('build') || app.manifest.scripts.has('start') || app.root.has('Procfile')) return undefined
+  const found = textAt(readToml(app.root, 'netlify.toml'), 'build', 'publish') ?? textAt(readJson(app.root, 'vercel.json'), 'outputDirectory') ?? textAt(readJson(app.root, 'firebase.json'), 'hosting', 'public')
+  const folder = found?.replace(/^\.?\/|\/$/g, '')
+  return folder !== undefined && /^[\w][\w./-]{0,80}$/.test(folder) && !folder.includes('..') ? folder : undefined
+}
+
+/** The folder that webpack fills for a page: its start script, if any, is the development server that comes with webpack. */
+function bundledPage(app: NodeApp): string | undefined {
+  const [build, start] = ['build', 'start'].map((name) => app.manifest.scripts.get(name))
+  if (build === undefined || !uses(app, 'webpack-dev-server', '@webpack-cli/serve', 'html-webpack-plugin') || !/\bwebpack\b/.test(build)) return undefined
+  if (start !== undefined && !/\bwebpack(?:-dev-server|\s+(?:serve|server))\b/.test(start)) return undefined
+  const written = /path\s{0,9}:\s{0,9}[\w.]{1,40}\(\s{0,9}__dirname\s{0,9},\s{0,9}['"]\.?\/?([\w-]{1,60})['"]/.exec(configText(app.tree, 'webpack.config') + configText(app.tree, 'webpack.prod'))?.[1]
+  return written ?? 'dist'
 }
 
 function nodeVersion(context: StackContext, chosen: ChosenApp, preferred: string | undefined): ChosenVersion {
@@ -84,7 +106,7 @@ function buildLine(chosen: ChosenApp, facts: FrameworkPlan): FoundStart | undefi
   const { app, root, packages } = chosen
   if (packages.length > 0 && app.manifest.folder !== '') return monorepoBuild(chosen, facts)
   const name = ['heroku-postbuild', 'gcp-build', 'build:prod', 'build:production', 'build', ...(facts.kind === 'static' ? ['docs:build', 'build:docs'] : [])].find((script) => root.scripts.has(script))
-  if (facts.own_start === true && facts.kind === 'static' && facts.build != null) return { line: app.exec(facts.build), source: 'default of the framework' }
+  if ((facts.own_build === true || (facts.own_start === true && facts.kind === 'static')) && facts.build != null) return { line: app.exec(facts.build), source: facts.own_build === true ? 'project.json' : 'default of the framework' }
   if (name !== undefined) return { line: app.script(name), source: `scripts.${name} in package.json` }
   return facts.build == null ? undefined : { line: app.exec(facts.build), source: 'default of the framework' }
 }

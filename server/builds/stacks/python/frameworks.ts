@@ -36,6 +36,8 @@ interface Facts {
 const FACTS: readonly Facts[] = [
   { name: 'streamlit', packages: ['streamlit'], server: 'script', start: 'streamlit run {file} --server.port $PORT --server.address 0.0.0.0 --server.headless true', port: 8501, ready_path: '/_stcore/health' },
   { name: 'chainlit', packages: ['chainlit'], server: 'script', start: 'chainlit run {file} --host 0.0.0.0 --port $PORT --headless', port: 8000 },
+  { name: 'panel', packages: ['panel'], server: 'script', start: 'panel serve {file} --address 0.0.0.0 --port $PORT --allow-websocket-origin="*"', port: 5006 },
+  { name: 'bokeh', packages: ['bokeh'], server: 'script', start: 'bokeh serve {file} --address 0.0.0.0 --port $PORT --allow-websocket-origin="*"', port: 5006 },
   { name: 'reflex', packages: ['reflex'], server: 'script', start: 'reflex run --env prod --single-port --frontend-port $PORT', port: 3000 },
   { name: 'mesop', packages: ['mesop'], server: 'script', start: 'gunicorn --bind 0.0.0.0:$PORT {module}:me', port: 8080 },
   { name: 'fasthtml', packages: ['python-fasthtml', 'fasthtml'], server: 'script', port: 5001 },

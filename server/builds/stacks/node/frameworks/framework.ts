@@ -6,6 +6,8 @@ export interface FrameworkPlan {
   kind: 'server' | 'static'
   /** Build line when the package has no build script; null when there is nothing to build. */
   build?: string | null
+  /** The build line is better than the package's script. */
+  own_build?: boolean
   /** Start line when the package has no usable start script. */
   start?: string
   /** The start line is better than the package's script, e.g. because the script starts a development server. */

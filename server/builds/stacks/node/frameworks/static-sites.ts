@@ -37,6 +37,7 @@ const GENERATORS: readonly Generator[] = [
   { name: 'farm', packages: ['@farmfe/core'], build: 'farm build', output: 'dist', fallback: 'spa' },
   { name: 'parcel', packages: ['parcel', 'parcel-bundler'], build: 'parcel build', output: parcelOutput, fallback: 'spa', modern_since: 2 },
   { name: 'snowpack', packages: ['snowpack'], build: 'snowpack build', output: 'build', fallback: 'spa' },
+  { name: 'vike', packages: ['vike', 'vite-plugin-ssr'], build: 'vike build', output: 'dist/client', fallback: 'pages' },
   { name: 'vite', packages: ['vite', 'rolldown-vite', 'vite-plus'], build: 'vite build', output: viteOutput, fallback: 'spa' },
   { name: 'brunch', packages: ['brunch'], build: 'brunch build --production', output: 'public', fallback: 'spa' },
   { name: 'storybook', packages: ['storybook'], build: 'storybook build', output: 'storybook-static', fallback: 'pages' },
