@@ -1,8 +1,11 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { generate } from 'otplib'
+import * as v from 'valibot'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { DnsProviderDescriptor } from '#server/platform/dns-providers/provider'
 import { createTestApi, type Caller, CALLERS, type TestApi } from '#test/support/api'
+import { startSmtpServer, type TestSmtpServer } from '#test/support/smtp-server'
 import { readEndpoints } from '#test/support/routes'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -12,8 +15,17 @@ let api: TestApi
 const secrets: Record<string, string> = {}
 const answers: string[] = []
 
+let mail_server: TestSmtpServer
+/** A provider that takes every token. */
+const descriptor: DnsProviderDescriptor = {
+  name: 'any', title: 'Any', config: v.strictObject({ token: v.string() }), secrets: ['token'],
+  create: () => ({ check: async () => undefined, addTxt: async () => undefined, removeTxt: async () => undefined }),
+}
+
 beforeAll(async () => {
-  api = await createTestApi({ jobs: false, environment: { PORTREEVE_ADMIN_EMAIL: 'root@example.test', PORTREEVE_ADMIN_PASSWORD: `${CANARY} password` } })
+  secrets.smtp_password = `${CANARY} of the mail server`
+  mail_server = await startSmtpServer({ security: 'none', login: { username: 'portreeve', password: secrets.smtp_password } })
+  api = await createTestApi({ jobs: false, dns_providers: [descriptor], environment: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: `localhost:${mail_server.port}`, PORTREEVE_ADMIN_EMAIL: 'root@example.test', PORTREEVE_ADMIN_PASSWORD: `${CANARY} password` } })
   api.kernel.db.sql(`DELETE FROM users WHERE id NOT LIKE 'usr_test%'`).run()
   const passwords_before = api.kernel.db.sql('SELECT count(*) FROM users').pluck().get()
   expect(passwords_before).toBe(Object.keys(CALLERS).length)
@@ -34,6 +46,15 @@ beforeAll(async () => {
   secrets.totp_seed = (await api.request('POST', '/api/auth/2fa/setup', { headers: bearer })).body.data.secret
   const codes = await api.request('POST', '/api/auth/2fa/enable', { headers: bearer, body: { totp_code: await generate({ secret: secrets.totp_seed!, epoch: Math.floor(api.fakes.clock.now() / 1000) }) } })
   secrets.recovery_code = codes.body.data.recovery_codes[0]
+  const smtp = { host: 'localhost', port: mail_server.port, security: 'none', username: 'portreeve', password: secrets.smtp_password, from: 'portreeve@example.com' }
+  expect((await api.as('admin').put('/api/settings/smtp', smtp)).status).toBe(200)
+  secrets.wrong_smtp_password = `${CANARY} wrong mail`
+  mail_server.behaviour.answers = { AUTH: `535 5.7.8 No: ${secrets.wrong_smtp_password} ${Buffer.from(`\0portreeve\0${secrets.wrong_smtp_password}`).toString('base64')}` }
+  const refused = await api.as('admin').put('/api/settings/smtp', { ...smtp, password: secrets.wrong_smtp_password })
+  expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('535 5.7.8')])
+  answers.push(refused.text)
+  secrets.dns_token = `${CANARY}-dns-token`
+  expect((await api.as('admin').put('/api/settings/dns-provider', { provider: 'any', config: { token: secrets.dns_token } })).status).toBe(200)
   secrets.wrong_password = `${CANARY} wrong`
   await api.request('POST', '/api/auth/login', { body: { email: 'ada@example.com', password: secrets.wrong_password } })
   for (const caller of Object.keys(CALLERS) as Caller[]) {
@@ -45,7 +66,10 @@ beforeAll(async () => {
   }
   for (const { path, method } of readEndpoints()) if (method === 'get' && !path.includes(':')) answers.push((await api.request('GET', path, { headers: bearer })).text)
 })
-afterAll(() => api.close())
+afterAll(async () => {
+  await api.close()
+  await mail_server.close()
+})
 
 describe('T6: a canary in every secret', () => {
   const finds = (text: string) => Object.entries(secrets).filter(([, secret]) => text.includes(secret)).map(([name]) => name)
