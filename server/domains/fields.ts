@@ -59,7 +59,7 @@ export const BodyLimit = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxVal
 export const RequestTimeout = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(86_400), v.description('How long the app may be silent before the client gets 504, in seconds.'))
 const PAGE_STATUSES = ['403', '404', '502', '503', '504'] as const
 export const ErrorPages = v.pipe(
-  v.record(v.picklist(PAGE_STATUSES, `must be one of ${PAGE_STATUSES.join(', ')}.`), v.pipe(v.string(), v.minLength(1), v.maxLength(65_536), v.check((text) => !text.includes('\u0000'), 'must be text.'))),
+  v.record(v.picklist(PAGE_STATUSES, `must be one of ${PAGE_STATUSES.join(', ')}.`), v.pipe(v.string(), v.minLength(1), v.maxBytes(15_000, 'must have at most 15,000 bytes.'), v.check((text) => !text.includes('\u0000'), 'must be text.'))),
   v.description('HTML that the edge sends instead of its own page, by status.'), v.examples([{ 503: '<h1>Back soon</h1>' }]),
 )
 export const SslModeName = v.pipe(v.picklist(['off', 'acme', 'custom', 'self_signed', 'external']), v.title('SslModeName'), v.description('`off`: plain HTTP; `acme`: a certificate is issued and renewed; `custom`: one that was uploaded; `self_signed`: one that browsers warn about; `external`: TLS ends at a proxy in front of this server.'))

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { MAX_PAGE_BYTES, PAGE_STATUSES } from './error-pages.ts'
 import type { Challenge, RefusedRoute, Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
 import { placeName, placesOf } from './places.ts'
@@ -67,6 +68,9 @@ function checkOptions(route: Route): void {
   const { allowed_addresses = [], basic_auth, body_limit_bytes = 0, request_timeout_ms = 1, response_headers = {} } = route
   if (!allowed_addresses.every(isNetwork)) refuse(route, 'an allowed address is neither an IP address nor a network.')
   if (basic_auth && !(/^[A-Za-z0-9+/]{32}$/.test(basic_auth.salt) && /^[0-9A-F]{64}$/.test(basic_auth.digest))) refuse(route, 'its name and password are not in the form that the edge takes.')
+  if (Object.entries(route.error_pages ?? {}).some(([status, page]) => !PAGE_STATUSES.includes(Number(status)) || Buffer.byteLength(page) > MAX_PAGE_BYTES || page === '' || page.includes('\0'))) {
+    refuse(route, `one of its pages is for a status that the edge does not answer, empty, or longer than ${MAX_PAGE_BYTES} bytes.`)
+  }
   if (route.proof !== undefined && !/^[0-9a-f]{64}$/.test(route.proof)) refuse(route, 'its proof is not in the form that the edge takes.')
   if (!isBetween(body_limit_bytes, 0, 2 ** 40)) refuse(route, 'its body limit is not a number of bytes.')
   if (!isBetween(request_timeout_ms, 1, 86_400_000)) refuse(route, 'its time limit is not between a millisecond and a day.')

@@ -69,7 +69,7 @@ export interface Route {
   response_headers?: Record<string, string>
   /** A secret that the edge sends along as `X-Portreeve-Edge`: what is behind can tell the edge from everybody else on this machine. Requests of other routes never have that header. */
   proof?: string
-  /** Pages to send instead of the edge's own, HTML by status: 403, 404 (only the edge's), 502, 503, 504. */
+  /** Pages to send instead of the edge's own, HTML of at most 15,000 bytes by status: 403, 404 (only the edge's), 502, 503, 504. A line break is sent as a space. */
   error_pages?: Record<string, string>
 }
 /** One redirect rule of a route; the path it compares is the request's, before `strip_path`, without the query. */

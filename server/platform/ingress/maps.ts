@@ -1,5 +1,6 @@
 import { networkKeys } from './networks.ts'
 import type { Route } from './ingress.ts'
+import { pageEntries, PAGES_MAP } from './error-pages.ts'
 import { headerParts, redirectParts, renderRules } from './rules.ts'
 import { partKey } from './words.ts'
 
@@ -21,7 +22,7 @@ export const CHALLENGES_MAP = 'maps/challenges.map'
  * In the order in which entries come into being, so that a name leads to a route only when all its rules are there. They go
  * in the opposite order.
  */
-export const ROUTE_MAPS = [PARTS_MAP, ALLOWED_MAP, ALIASES_MAP, APPS_MAP, RULES_MAP, PATHS_MAP, WILDCARDS_MAP, HOSTS_MAP] as const
+export const ROUTE_MAPS = [PARTS_MAP, PAGES_MAP, ALLOWED_MAP, ALIASES_MAP, APPS_MAP, RULES_MAP, PATHS_MAP, WILDCARDS_MAP, HOSTS_MAP] as const
 
 /** Stands in place of a backend for a name whose paths lead to several routes; no backend begins like it. */
 export const BY_PATH = 'paths'
@@ -41,7 +42,7 @@ export function ruleEntries(route: Route, number: number): MapEntry[] {
   for (const [alias, target] of Object.entries(route.aliases ?? {})) entries.push({ path: ALIASES_MAP, key: `${backend}/${alias}`, value: target })
   for (const network of route.allowed_addresses ?? []) for (const key of networkKeys(network)) entries.push({ path: ALLOWED_MAP, key: `${backend}/${key}`, value: 'yes' })
   for (const parts of [redirectParts(route), headerParts(route)]) parts.forEach((value, index) => entries.push({ path: PARTS_MAP, key: partKey(backend, parts, index), value }))
-  return entries
+  return [...entries, ...pageEntries(route, backend)]
 }
 
 /** What is looked up by a host name. @param places The backends by the paths that they serve. */

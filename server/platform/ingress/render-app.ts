@@ -1,5 +1,6 @@
 import { ALIASES_MAP, ALLOWED_MAP, RULES_MAP } from './maps.ts'
 import { COMPRESSION } from './render-compression.ts'
+import { renderErrorPages } from './error-pages.ts'
 import { RULE_FIELDS, RULE_FLAGS } from './rules.ts'
 import type { EdgeSettings } from './render.ts'
 
@@ -9,7 +10,7 @@ import type { EdgeSettings } from './render.ts'
  */
 export function renderApp(settings: EdgeSettings): string[] {
   return [
-    ...APP, ...COMPRESSION, ...renderForwarding(settings), '  http-request allow if !ruled',
+    ...APP, ...renderErrorPages(), ...COMPRESSION, ...renderForwarding(settings), '  http-request allow if !ruled',
     ...FLAGS, ...renderNames(settings), ...ANSWERS, ...TO_THE_APP,
   ]
 }

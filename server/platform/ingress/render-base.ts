@@ -1,3 +1,4 @@
+import { DEFAULT_PAGES_MAP, renderDefaultPages } from './error-pages.ts'
 import { MAINTENANCE_PAGE, PAGES } from './pages.ts'
 import { PROGRAM_FILE, renderProgram } from './program.ts'
 import type { EdgeSettings } from './render.ts'
@@ -10,6 +11,7 @@ import { renderLogSocket, RING } from './render-log.ts'
 export function renderBase(settings: EdgeSettings): Map<string, string> {
   const files = new Map([['config/00-edge.cfg', renderEdge(settings)], [PROGRAM_FILE, renderProgram()]])
   files.set('pages/maintenance.html', MAINTENANCE_PAGE)
+  files.set(DEFAULT_PAGES_MAP, renderDefaultPages())
   for (const [status, page] of Object.entries(PAGES)) files.set(`pages/${status}.http`, page)
   return files
 }
