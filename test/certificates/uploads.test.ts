@@ -1,0 +1,138 @@
+import { X509Certificate } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createTestAuthority, type TestAuthority } from '#test/support/chains'
+import { type CertificateWorld, createWorld, PROJECT } from './world.ts'
+
+const NAMES = ['shop.example.com', '*.example.com']
+let authority: TestAuthority
+let world: CertificateWorld
+let key: string
+let leaf: string
+beforeAll(() => {
+  authority = createTestAuthority()
+  key = authority.key()
+  leaf = authority.leaf(key, NAMES)
+})
+afterAll(() => authority.close())
+beforeEach(() => {
+  world = createWorld()
+  world.kernel.clock.set(new Date(Date.now() + 3_600_000).toISOString())
+})
+afterEach(() => world.close())
+
+const upload = (certificate: string, private_key: string | null = key, changes: object = {}) => world.certificates.create(world.actor, PROJECT, { certificate, ...(private_key ? { private_key } : {}), auto_renew: true, ...changes })
+const subjects = (pem: string) => pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g)!.map((one) => new X509Certificate(one).subject.split('\n').at(-1))
+
+describe('an uploaded chain', () => {
+  test('is put in order, loses its root, and is shown for the verified domains that it covers', async () => {
+    world.domain('shop.example.com', { ssl_mode: 'custom' })
+    world.domain('blog.example.com', { ssl_mode: 'custom' })
+    world.domain('other.test', { ssl_mode: 'custom' })
+    const made = upload([authority.root, authority.intermediate, 'some text between\n', leaf].join('\n').replaceAll('\n', '\r\n'))
+    await world.idle()
+    expect(made).toMatchObject({ source: 'upload', status: 'active', names: NAMES, issuer: 'Test (Test Intermediate)', key_type: 'ecdsa', auto_renew: false, renew_at: null, not_after: expect.any(String), serial_number: expect.any(String) })
+    const shown = world.ingress.certificates.get(made.id)!
+    expect(subjects(shown.pem)).toEqual(['CN=leaf', 'CN=Test Intermediate'])
+    expect(shown.names).toEqual(['blog.example.com', 'shop.example.com'])
+    expect(world.certificates.get(made.id).hostnames).toEqual(['blog.example.com', 'shop.example.com'])
+  })
+  test('never takes a name that is not a verified domain of its project, whatever it claims', async () => {
+    world.domain('shop.example.com', { project_id: 'prj_00000000000000000002', ssl_mode: 'custom' })
+    expect(upload(leaf).hostnames).toEqual([])
+    await world.idle()
+    expect(world.ingress.certificates.size).toBe(0)
+  })
+  test('without its intermediate is taken with a warning that says which one is missing', () => {
+    expect(upload(leaf).warning).toMatch(/intermediate certificate may be missing: Test \(Test Intermediate\), which signed leaf/)
+    expect(upload(`${leaf}${authority.intermediate}${authority.root}`).warning).toMatch(/ends with Test Root, which no client trusts/)
+  })
+  test('with an RSA key is fine as well', () => {
+    const rsa = authority.key('rsa:2048')
+    expect(upload(`${authority.leaf(rsa, ['shop.example.com'])}${authority.intermediate}`, rsa)).toMatchObject({ key_type: 'rsa', status: 'active' })
+  })
+  test('for a domain must cover its names', () => {
+    const domain = world.domain('shop.example.org', { ssl_mode: 'custom' })
+    expect(() => upload(leaf, key, { domain_id: domain.id })).toThrow('certificate: is not valid for shop.example.org; it names shop.example.com, *.example.com.')
+    const covered = world.domain('a.example.com', { ssl_mode: 'custom' })
+    expect(upload(leaf, key, { domain_id: covered.id }).status).toBe('active')
+  })
+
+  const refused: [what: string, make: () => [certificate: string, key: string], sentence: RegExp][] = [
+    ['a key of another certificate', () => [leaf, authority.key()], /^private_key: belongs to none of the certificates/],
+    ['an encrypted key', () => [leaf, authority.encrypt(key)], /^private_key: is encrypted\. Decrypt it first/],
+    ['two keys', () => [leaf, key + authority.key()], /^private_key: must hold exactly one/],
+    ['a certificate in the place of the key', () => [leaf, leaf], /^private_key: must hold exactly one/],
+    ['a damaged key', () => [leaf, key.replace(/\n[A-Za-z0-9+/]{20}/, '\nAAAAAAAAAAAAAAAAAAAA')], /^private_key: cannot be read/],
+    ['the key among the certificates', () => [leaf + key, key], /^certificate: holds a private key/],
+    ['no certificate', () => ['-----BEGIN NOTHING-----\nAAAA\n-----END NOTHING-----', key], /^certificate: holds no certificate/],
+    ['a damaged certificate', () => [leaf.replace(/\n[A-Za-z0-9+/]{30}/, `\n${'A'.repeat(30)}`), key], /^certificate: cannot be read: block 1/],
+    ['more certificates than a chain has', () => [leaf + authority.intermediate.repeat(10), key], /^certificate: holds more than 10/],
+    ['names in the common name only', () => [authority.leaf(key, [], { common_name: 'shop.example.com' }), key], /^certificate: names no host/],
+    ['a key of 1024 bits', () => { const weak = authority.key('rsa:1024'); return [authority.leaf(weak, NAMES), weak] }, /^private_key: has fewer than 2048 bits/],
+    ['an Ed25519 key, which browsers refuse', () => { const odd = authority.key('ed25519'); return [authority.leaf(odd, NAMES), odd] }, /^private_key: is of the kind ed25519/],
+    ['more than the edge takes', () => { const many = Array.from({ length: 800 }, (_, n) => `host-${n}.example.com`); return [authority.leaf(key, many), key] }, /^certificate: is longer than the edge takes/],
+  ]
+  test.each(refused)('is refused with %s', (_what, make, sentence) => {
+    const [certificate, private_key] = make()
+    expect(() => upload(certificate, private_key)).toThrow(expect.objectContaining({ code: 'VALIDATION_ERROR', message: expect.stringMatching(sentence) }))
+    expect(world.kernel.db.sql('SELECT count(*) FROM certificates').pluck().get()).toBe(0)
+  })
+  test('is refused when it is over, or not valid yet', () => {
+    world.kernel.clock.advance(91 * 86_400_000)
+    expect(() => upload(leaf)).toThrow(/^certificate: expired on \d{4}-\d\d-\d\d\./)
+    world.kernel.clock.set('2020-01-01T00:00:00.000Z')
+    expect(() => upload(leaf)).toThrow(/^certificate: is not valid before/)
+  })
+  test('is not renewed here, and says why', () => {
+    const { id } = upload(leaf)
+    expect(() => world.certificates.renew(world.actor, id)).toThrow(expect.objectContaining({ code: 'CONFLICT', message: expect.stringMatching(/uploaded certificate cannot be renewed/i) }))
+  })
+})
+
+describe('a signing request', () => {
+  test('has the names and the key type that were asked for; its signed certificate is uploaded without the key', async () => {
+    const domain = world.domain('shop.example.com', { ssl_mode: 'custom' })
+    const { createAcme } = await import('#server/platform/acme/client')
+    const real = createAcme({ client: { send: async () => { throw new Error('no request is made') }, close: async () => undefined } })
+    world.acme.createRequest = real.createRequest
+    for (const key_type of ['ecdsa', 'rsa'] as const) {
+      const request = await world.certificates.createCsr(world.actor, PROJECT, { names: ['shop.example.com', 'www.shop.example.com'], key_type })
+      expect(request).toMatchObject({ source: 'csr', status: 'pending', key_type, csr: expect.stringContaining('BEGIN CERTIFICATE REQUEST'), not_after: null })
+      expect(() => upload(leaf, null, { csr_id: request.id })).toThrow(/belongs to none/)
+      const made = upload(authority.sign(request.csr!), null, { csr_id: request.id, domain_id: domain.id })
+      await world.idle()
+      expect(made).toMatchObject({ id: request.id, status: 'active', key_type, names: ['shop.example.com', 'www.shop.example.com'] })
+      expect([...world.ingress.certificates.values()].map(({ names }) => names)).toEqual([['shop.example.com']])
+    }
+  })
+  test('of another project, of another kind or of nobody is not found', async () => {
+    const request = await world.certificates.createCsr(world.actor, 'prj_00000000000000000002', { names: ['shop.example.com'], key_type: 'ecdsa' })
+    for (const csr_id of [request.id, upload(leaf).id, 'crt_nobody']) expect(() => upload(leaf, null, { csr_id })).toThrow(/There is no such signing request/)
+  })
+})
+
+describe('deleting', () => {
+  test('the only certificate of a domain is refused; one with a substitute falls back to it', async () => {
+    world.domain('shop.example.com', { ssl_mode: 'custom' })
+    const first = upload(leaf)
+    await world.idle()
+    expect(() => world.certificates.remove(world.actor, first.id, false)).toThrow(/only certificate of shop\.example\.com/)
+    const second = upload(authority.leaf(key, NAMES, { days: 200 }))
+    await world.idle()
+    expect(world.certificates.get(second.id).hostnames).toEqual(['shop.example.com'])
+    world.certificates.remove(world.actor, second.id, false)
+    await world.idle()
+    expect([...world.ingress.certificates.keys()]).toEqual([first.id])
+    expect(() => world.certificates.get(second.id)).toThrow(/There is no such certificate/)
+  })
+  test('with revocation takes it off the edge and erases its key at once, and tells the authority', async () => {
+    world.domain('shop.example.com')
+    const { id } = world.certificates.create(world.actor, PROJECT, { names: ['shop.example.com'], auto_renew: true })
+    await world.idle()
+    world.certificates.remove(world.actor, id, true)
+    expect(world.kernel.db.sql('SELECT status, private_key FROM certificates').get()).toEqual({ status: 'revoked', private_key: null })
+    await world.idle()
+    expect([world.acme.revoked.length, world.ingress.certificates.size, world.kernel.db.sql('SELECT count(*) FROM certificates').pluck().get()]).toEqual([1, 0, 0])
+    expect(world.events('certificate.revoked')).toHaveLength(1)
+  })
+})

@@ -1,0 +1,55 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** A root, an intermediate and what they sign, made by openssl; times are days from now. */
+export interface TestAuthority {
+  root: string
+  intermediate: string
+  /** A key in PEM: `ec`, `rsa:2048`, `rsa:1024`, `ed25519`. */
+  key(kind?: string): string
+  /** A leaf for these names, signed by the intermediate. */
+  leaf(key: string, names: readonly string[], options?: { days?: number; common_name?: string }): string
+  /** Signs a request in PEM. */
+  sign(request: string): string
+  encrypt(key: string): string
+  close(): void
+}
+
+export function createTestAuthority(): TestAuthority {
+  const directory = mkdtempSync(join(tmpdir(), 'portreeve-chains-'))
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: directory, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+  const file = (name: string, text: string) => { writeFileSync(join(directory, name), text); return name }
+  const key = (kind = 'ec') => {
+    if (kind === 'ec') return openssl('genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256')
+    return kind === 'ed25519' ? openssl('genpkey', '-algorithm', 'ED25519') : openssl('genpkey', '-algorithm', 'RSA', '-pkeyopt', `rsa_keygen_bits:${kind.split(':')[1]}`)
+  }
+  let serial = 100
+  const signed = (request: string, extensions: string, days: number) => {
+    file('request.pem', request)
+    file('extensions', extensions)
+    openssl('x509', '-req', '-in', 'request.pem', '-CA', 'intermediate.pem', '-CAkey', 'intermediate.key', '-set_serial', String((serial += 1)), '-days', String(days), '-extfile', 'extensions', '-out', 'leaf.pem')
+    return readFileSync(join(directory, 'leaf.pem'), 'utf8')
+  }
+  file('root.key', key())
+  file('intermediate.key', key())
+  openssl('req', '-x509', '-new', '-key', 'root.key', '-subj', '/O=Test/CN=Test Root', '-days', '3650', '-out', 'root.pem')
+  openssl('req', '-new', '-key', 'intermediate.key', '-subj', '/O=Test/CN=Test Intermediate', '-out', 'intermediate.csr')
+  file('ca', 'basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign')
+  openssl('x509', '-req', '-in', 'intermediate.csr', '-CA', 'root.pem', '-CAkey', 'root.key', '-set_serial', '2', '-days', '3650', '-extfile', 'ca', '-out', 'intermediate.pem')
+  return {
+    root: readFileSync(join(directory, 'root.pem'), 'utf8'), intermediate: readFileSync(join(directory, 'intermediate.pem'), 'utf8'), key,
+    leaf(pem, names, { days = 90, common_name = 'leaf' } = {}) {
+      file('leaf.key', pem)
+      const request = openssl('req', '-new', '-key', 'leaf.key', '-subj', `/CN=${common_name}`)
+      return signed(request, names.length > 0 ? `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}` : 'keyUsage=digitalSignature', days)
+    },
+    sign: (request) => {
+      const names = [...openssl('req', '-in', file('given.pem', request), '-noout', '-text').matchAll(/DNS:([^\s,]+)/g)].map(([, name]) => name!)
+      return signed(request, `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}`, 90)
+    },
+    encrypt: (pem) => openssl('pkey', '-in', file('plain.key', pem), '-aes256', '-passout', 'pass:secret'),
+    close: () => rmSync(directory, { recursive: true, force: true }),
+  }
+}
