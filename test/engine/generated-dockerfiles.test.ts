@@ -26,11 +26,43 @@ interface Sample {
   /** Files that the image must and must not hold. */
   holds?: string[]
   lacks?: string[]
+  /** What the install prints: a second build with another source must not print it, because the packages are a layer of their own. */
+  installs?: RegExp
 }
 
 const NODE_SERVER = "require('node:http').createServer((_, answer) => answer.end(`node as ${process.getuid()}`)).listen(process.env.PORT)\n"
 
+/** A server that needs a package. */
+const SERVER_WITH_PACKAGE = "const ms = require('ms')\nrequire('node:http').createServer((_, answer) => answer.end(`${ms('1 min')} as ${process.getuid()}`)).listen(process.env.PORT)\n"
+const packaged = (more: Record<string, unknown>) => JSON.stringify({ name: 'packaged', version: '1.0.0', scripts: { start: 'node index.js' }, dependencies: { ms: '2.1.3' }, ...more })
+
 const SAMPLES: Record<string, Sample> = {
+  'a Node server with a package from npm': {
+    files: { 'package.json': packaged({}), 'index.js': SERVER_WITH_PACKAGE }, stack: 'node', answers: { '/': '60000 as 10001' }, installs: /added \d+ package/,
+  },
+  'a Node server with pnpm': {
+    files: { 'package.json': packaged({ packageManager: 'pnpm@9.15.0' }), 'index.js': SERVER_WITH_PACKAGE }, stack: 'node', answers: { '/': '60000 as 10001' }, installs: /\+ ms 2\.1\.3/,
+  },
+  'a Node server with the classic Yarn': {
+    files: { 'package.json': packaged({}), 'yarn.lock': '# yarn lockfile v1\n\n\nms@2.1.3:\n  version "2.1.3"\n', 'index.js': SERVER_WITH_PACKAGE }, stack: 'node', answers: { '/': '60000 as 10001' }, installs: /\[4\/4\]/,
+  },
+  'a Node server with Yarn 4': {
+    files: { 'package.json': packaged({ packageManager: 'yarn@4.9.1' }), '.yarnrc.yml': 'nodeLinker: node-modules\n', 'index.js': SERVER_WITH_PACKAGE }, stack: 'node', answers: { '/': '60000 as 10001' }, installs: /YN0000/,
+  },
+  'a workspace of npm whose server uses a package beside it': {
+    files: {
+      'package.json': '{"name":"root","private":true,"workspaces":["apps/*","packages/*"]}', 'packages/greeting/package.json': '{"name":"greeting","version":"1.0.0","main":"index.js"}', 'packages/greeting/index.js': "module.exports = 'workspace'\n",
+      'apps/server/package.json': '{"name":"server","version":"1.0.0","scripts":{"start":"node index.js"},"dependencies":{"greeting":"1.0.0","ms":"2.1.3"}}',
+      'apps/server/index.js': "const text = `${require('greeting')} ${require('ms')('1 min')}`\nrequire('node:http').createServer((_, answer) => answer.end(text)).listen(process.env.PORT)\n",
+    },
+    stack: 'node', answers: { '/': 'workspace 60000' }, installs: /added \d+ package/,
+  },
+  'a page that Vite builds, with its own addresses': {
+    files: {
+      'package.json': '{"name":"page","private":true,"type":"module","scripts":{"dev":"vite","build":"vite build"},"devDependencies":{"vite":"5.4.19"}}', 'index.html': '<!doctype html>\n<h1>page</h1>\n', 'public/robots.txt': 'robots',
+    },
+    stack: 'node', answers: { '/': '<!doctype html>\n<h1>page</h1>', '/some/address': '<!doctype html>\n<h1>page</h1>', '/robots.txt': 'robots' }, installs: /added \d+ package/,
+  },
   'a Node server without packages': {
     files: { 'package.json': '{"name":"plain","scripts":{"start":"node index.js"},"engines":{"node":"22"}}', 'index.js': NODE_SERVER },
     stack: 'node', answers: { '/': 'node as 10001' },
@@ -87,8 +119,7 @@ function repository(files: Record<string, string>): string {
   return folder
 }
 
-async function buildImage(context: string, dockerfile: string): Promise<string> {
-  const log: string[] = []
+async function buildImage(context: string, dockerfile: string, log: string[] = []): Promise<string> {
   const tag = `portreeve-test/generated:${newId('rel').toLowerCase()}`
   const limits = { cpus: 2, memory_bytes: 2 * GIB, timeout_ms: 100_000 }
   try {
@@ -118,11 +149,12 @@ afterAll(async () => {
 })
 
 describe('a generated Dockerfile builds, and its image serves without being root:', () => {
-  test.each(Object.entries(SAMPLES))('%s', async (_, { files, stack, answers, holds = [], lacks = [] }) => {
+  test.each(Object.entries(SAMPLES))('%s', async (_, { files, stack, answers, holds = [], lacks = [], installs }) => {
     const context = repository(files)
     const plan = detect(openTree(context))
     expect(plan.stack).toBe(stack)
-    const image = await buildImage(context, plan.dockerfile)
+    const log: string[] = []
+    const image = await buildImage(context, plan.dockerfile, log)
     const release_id = newId('rel')
     const [instance] = await engine.ensureRelease({
       ...ids, release_id, image, env: { PORT: String(plan.port) }, network, replicas: 1,
@@ -146,6 +178,12 @@ describe('a generated Dockerfile builds, and its image serves without being root
     } finally {
       await engine.removeRelease(release_id, 1)
     }
+    if (!installs) return
+    expect(log.join('\n')).toMatch(installs)
+    writeFileSync(join(context, 'notes.md'), 'changed')
+    const again: string[] = []
+    await buildImage(context, plan.dockerfile, again)
+    expect(again.join('\n')).not.toMatch(installs)
   })
 })
 
