@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { docker, freePort } from '#test/support/portreeve'
+import { docker, freePorts } from '#test/support/portreeve'
 
 /** The steps of a deployment as an experienced operator scripts them: git, the engine's CLI, and a switch at a HAProxy of their own. */
 export interface ByHand {
@@ -49,8 +49,7 @@ async function until(what: string, holds: () => Promise<boolean>): Promise<void>
 
 export async function createByHand(name: string): Promise<ByHand> {
   const folder = mkdtempSync(join(tmpdir(), 'by-hand-'))
-  const edge_port = await freePort()
-  const admin_port = await freePort()
+  const [edge_port = 0, admin_port = 0] = await freePorts(2)
   const label = `bench=${name}`
   writeFileSync(join(folder, 'haproxy.cfg'), `global
   stats socket ipv4@127.0.0.1:${admin_port} level admin

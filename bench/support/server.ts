@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { get, Agent } from 'node:http'
 import { join, resolve } from 'node:path'
-import { ADMIN, freePort } from '#test/support/portreeve'
+import { ADMIN, freePorts } from '#test/support/portreeve'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
@@ -20,7 +20,7 @@ export interface Server {
 export async function spawnServer(data_directory: string, env: Record<string, string> = {}): Promise<Server> {
   const entry = process.env.PORTREEVE_ENTRY ?? join(ROOT, '.output/server/index.mjs')
   if (!existsSync(entry)) throw new Error('Build the server first: npm run build')
-  const [port, http_port, https_port] = [await freePort(), await freePort(), await freePort()]
+  const [port = 0, http_port = 0, https_port = 0] = await freePorts(3)
   const url = `http://127.0.0.1:${port}`
   const spawned_at = performance.now()
   let output = ''

@@ -5,7 +5,7 @@ import { afterEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../platform/ingress/app.ts'
 import { blame } from '#server/platform/ingress/blame'
 import { ask, until } from '../platform/ingress/client.ts'
-import { docker, freePort, openTestEdge, type TestEdge } from '../platform/ingress/edge.ts'
+import { docker, freePorts, openTestEdge, type TestEdge } from '../platform/ingress/edge.ts'
 
 const cleanups: (() => Promise<void>)[] = []
 afterEach(async () => { for (const cleanup of cleanups.splice(0).reverse()) await cleanup() })
@@ -111,7 +111,7 @@ test('what the edge would refuse is found before it is put in place, with the na
 })
 
 test('a port that another program has is named together with the program', async () => {
-  const port = await freePort()
+  const [port = 0] = await freePorts(1)
   const other = createServer()
   await new Promise<void>((resolve) => other.listen(port, '0.0.0.0', resolve))
   cleanups.push(() => new Promise((resolve) => other.close(() => resolve())))
@@ -126,12 +126,11 @@ test('a port that another program has is named together with the program', async
 test('a new port is taken over by a reload; one that is not free is refused and the old one serves on', async () => {
   const { edge } = await serving()
   const taken = createServer()
-  const port = await freePort()
+  const [port = 0, moved = 0] = await freePorts(2)
   await new Promise<void>((resolve) => taken.listen(port, '0.0.0.0', resolve))
   cleanups.push(() => new Promise((resolve) => taken.close(() => resolve())))
   await expect(edge.reopen({ http_port: port }).ensure()).rejects.toThrow('keeps the old one')
   expect(await serves(edge)).toBe(true)
-  const moved = await freePort()
   await edge.reopen({ http_port: moved }).ensure()
   expect((await ask({ host: '127.0.0.1', port: moved }, 'app.test')).status).toBe(200)
 })

@@ -76,10 +76,10 @@ test('allowed addresses are networks of any size, of both families', async () =>
 })
 
 test.each([
-  '/(a+)+b', '/(a|a)*b', '/(a|aa)+$', '/(.*)*x', '/(?:(?:a*)*)*b', '/(a*)*(a*)*(a*)*b', '/.*.*.*.*.*.*.*=.*', '/(?=(a+)+b).*', '/(((((a*)*)*)*)*)*!',
+  '/(a+)+b', '/(a|a)*b', '/(a|aa)+$', '/(.*)*x', '/(?:(?:a*)*)*b', '/(a*)*(a*)*(a*)*b', '/.*.*.*.*.*.*.*=', '/(?=(a+)+b!).*', '/(((((a*)*)*)*)*)*!',
 ])('the pattern %s, which could run for ever, holds up neither its own route nor another', async (pattern) => {
   await set({ redirects: [rule('regex', pattern, '/x'), rule('exact', '/ok', '/fine')] })
-  const slow = Promise.all(Array.from({ length: 20 }, () => ask(edge.edge, 'app.test', { path: `/${'a'.repeat(7_000)}` })))
+  const slow = Promise.all(Array.from({ length: 20 }, () => ask(edge.edge, 'app.test', { path: `/${'a'.repeat(7_000)}bx=!c` })))
   expect((await ask(edge.edge, 'other.test')).status).toBe(200)
   for (const answer of await slow) expect(answer.status).toBe(200)
   expect((await ask(edge.edge, 'app.test', { path: '/ok' })).headers.location).toBe('/fine')

@@ -311,6 +311,11 @@ export function ingressContract(name: string, open: () => Promise<{ ingress: Ing
         expect(await sends('/7', [])).toBe('/7')
       })
 
+      test('more patterns than a request could wait for are refused', async () => {
+        const patterns = Array.from({ length: 201 }, (_, index) => rule('regex', `/${index}`, '/x'))
+        await expect(ingress.setRoute({ ...route('r_1', ['a.test']), redirects: patterns })).rejects.toThrow('it has more than 200 redirects with a regular expression')
+      })
+
       test('redirects answer while the app is not running', async () => {
         await ingress.setRoute({ ...route('r_1', ['redirects.test']), redirects: [rule('exact', '/old', '/new')] })
         expect(await ask(edge, 'redirects.test', { path: '/old' })).toMatchObject({ status: 301, headers: { location: '/new' } })

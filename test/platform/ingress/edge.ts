@@ -26,7 +26,7 @@ export interface TestEdge {
   close(): Promise<void>
 }
 
-export { freePort } from '#test/support/portreeve'
+export { freePorts } from '#test/support/portreeve'
 
 /** Prepares an edge without starting it. */
 export async function openTestEdge({ folder = '', ...options }: Partial<HaproxyIngressOptions> & { folder?: string } = {}): Promise<TestEdge> {
