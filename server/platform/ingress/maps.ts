@@ -13,7 +13,7 @@ export const PATHS_MAP = 'maps/paths.map'
 export const RULES_MAP = 'maps/rules.map'
 export const ALIASES_MAP = 'maps/aliases.map'
 export const ALLOWED_MAP = 'maps/allowed.map'
-/** Redirects and headers of routes, one by one: an entry must fit into one command. */
+/** Redirects and headers of routes, as many together as fit into one command. */
 export const PARTS_MAP = 'maps/parts.map'
 /** Backend to app: a line of the log names its app by what held when the request came, for backends are used again. */
 export const APPS_MAP = 'maps/apps.map'

@@ -32,7 +32,7 @@ local function read_list(backend, name)
   for index = 1, tonumber(name:match("%d+$")) do
     local text = parts_map:lookup(key .. "/" .. index)
     if not text then return nil end
-    list[index] = split(text)
+    for item in text:gmatch("[^,]+") do list[#list + 1] = split(item) end
   end
   if count + #list > MAX_KEPT then kept, count = {}, 0 end
   kept[key], count = list, count + #list

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { BasicAuth, Route } from './ingress.ts'
-import { encodeWord, listName } from './words.ts'
+import { encodeWord, listName, packWords } from './words.ts'
 
 /** Makes what a route needs to check a name and a password, without keeping the password. */
 export function createBasicAuth(username: string, password: string): BasicAuth {
@@ -35,8 +35,8 @@ export function renderRules(route: Route): string | undefined {
   return [...Object.keys(RULE_FIELDS).map((name) => fields[name as keyof typeof RULE_FIELDS]), flags].join('|')
 }
 
-/** The redirects of a route, each as one word. */
-export const redirectParts = ({ redirects = [] }: Route): string[] => redirects.map(({ kind, from, to, status, keep_query }) => [kind, encodeWord(from), encodeWord(to), status, keep_query ? 1 : 0].join('|'))
+/** The redirects of a route as entries of a map. */
+export const redirectParts = ({ redirects = [] }: Route): string[] => packWords(redirects.map(({ kind, from, to, status, keep_query }) => [kind, encodeWord(from), encodeWord(to), status, keep_query ? 1 : 0].join('|')))
 
-/** The headers that a route sets on answers, each as one word. */
-export const headerParts = ({ response_headers = {} }: Route): string[] => Object.entries(response_headers).map(([name, value]) => `${name}|${encodeWord(value)}`)
+/** The headers that a route sets on answers, as entries of a map. */
+export const headerParts = ({ response_headers = {} }: Route): string[] => packWords(Object.entries(response_headers).map(([name, value]) => `${name}|${encodeWord(value)}`))

@@ -11,6 +11,20 @@ export function encodeWord(text: string): string {
   }).join('')
 }
 
+/** A command of the edge has room for more, but a single word may be longer than this. */
+const PACK = 8_000
+
+/** Words of one list, as few entries of a map: each is a command when the list changes. No word has a comma. */
+export function packWords(words: string[]): string[] {
+  const packs: string[] = []
+  for (const word of words) {
+    const last = packs.at(-1)
+    if (last === undefined || last.length + word.length > PACK) packs.push(word)
+    else packs[packs.length - 1] = `${last},${word}`
+  }
+  return packs
+}
+
 /** A list as its rules name it: by its content and length, so that a new list never mixes with the one it replaces. */
 export const listName = (texts: string[]): string => `${createHash('sha256').update(texts.join('\n')).digest('hex').slice(0, 16)}.${texts.length}`
 
