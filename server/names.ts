@@ -1,3 +1,4 @@
+import { parse } from 'tldts'
 import type { Addresses } from '#server/addresses'
 import { createDomains, type DomainPorts, type Domains } from '#server/domains/service'
 import type { AuditTrail } from '#server/kernel/audit'
@@ -32,6 +33,7 @@ export function createNames({ kernel, events, audit, dns, addresses, settings, a
         const { public_addresses } = settings.dns()
         return { addresses: public_addresses.length > 0 ? public_addresses : addresses.of_server(), ...(SHARED_BASES.test(base_domain) ? {} : { base_domain }) }
       },
+      automaticMode: () => (settings.dns().wildcard && !SHARED_BASES.test(addresses.base_domain()) && parse(addresses.base_domain()).isIcann ? 'acme' : 'off'),
       resolvers: () => settings.dns().resolvers,
       redirects: (domain_id) => redirects.rulesOf(domain_id),
       requireNoLoop: (routes) => requireNoLoop(routes, 'www'),

@@ -13,8 +13,19 @@ const BLANK = {
   body_limit_bytes: null, request_timeout_seconds: null, finding: null, checks: 0, checked_at: null, next_check_at: null, verified_at: null,
 } as const satisfies Partial<DomainRow>
 
+export interface AutomaticOptions {
+  db: Db
+  clock: Clock
+  repository: DomainRepository
+  reserved(): ReservedNames
+  /** How names below the base domain get their certificates: `acme` where an authority can issue them. */
+  automaticMode(): 'off' | 'acme'
+  /** Hears of a name that wants a certificate, after the commit. */
+  certify(domain_id: string): void
+}
+
 /** The name below the base domain that every app has from its creation to its end. */
-export function createAutomaticDomains({ db, clock, repository, reserved }: { db: Db; clock: Clock; repository: DomainRepository; reserved(): ReservedNames }) {
+export function createAutomaticDomains({ db, clock, repository, reserved, automaticMode, certify }: AutomaticOptions) {
   const nameOf = (name: string) => `${name}.${reserved().base_domain}`
   const isDashboard = (hostname: string) => reserved().dashboard_domains.includes(hostname)
   const requireFree = (hostname: string, app_id: string) => {
@@ -26,13 +37,26 @@ export function createAutomaticDomains({ db, clock, repository, reserved }: { db
     addAutomatic(app: NamedApp): void {
       const at = clock.iso()
       requireFree(nameOf(app.name), app.id)
-      repository.insert({ ...BLANK, id: newId('dom'), app_id: app.id, project_id: app.project_id, hostname: nameOf(app.name), kind: 'automatic', status: 'active', ssl_mode: 'off', token: '', verified_at: at, created_at: at, updated_at: at })
+      const id = newId('dom')
+      repository.insert({ ...BLANK, id, app_id: app.id, project_id: app.project_id, hostname: nameOf(app.name), kind: 'automatic', status: 'active', ssl_mode: automaticMode(), token: '', verified_at: at, created_at: at, updated_at: at })
+      db.afterCommit(() => certify(id))
     },
     renameAutomatic(app: NamedApp): void {
       requireFree(nameOf(app.name), app.id)
       repository.renameAutomatic(app.id, nameOf(app.name), clock.iso())
+      const row = repository.automaticOf(app.id)
+      if (row) db.afterCommit(() => certify(row.id))
     },
     /** Moves automatic names below a new base domain; a name that is taken keeps its old one. Returns the apps that moved. */
-    rebase: (): string[] => db.tx(() => repository.automatic().filter(({ app_id, name }) => !isDashboard(nameOf(name)) && repository.renameAutomatic(app_id, nameOf(name), clock.iso())).map(({ app_id }) => app_id)),
+    rebase: (): string[] => db.tx(() => {
+      const moved = repository.automatic().filter(({ app_id, name }) => !isDashboard(nameOf(name)) && repository.renameAutomatic(app_id, nameOf(name), clock.iso())).map(({ app_id }) => app_id)
+      for (const app_id of moved) {
+        const row = repository.automaticOf(app_id)!
+        // A mode that somebody chose stays; the two that this file gives follow the base domain.
+        if (row.ssl_mode === 'off' || row.ssl_mode === 'acme') repository.update(row.id, { ssl_mode: automaticMode() }, clock.iso())
+        db.afterCommit(() => certify(row.id))
+      }
+      return moved
+    }),
   }
 }

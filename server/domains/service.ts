@@ -36,6 +36,7 @@ export interface DomainPorts {
   reserved(): ReservedNames
   /** Where names should lead. */
   expected(): Expected
+  automaticMode(): 'off' | 'acme'
   /** Resolvers to ask; empty means the system's. */
   resolvers(): readonly string[]
 }
@@ -61,7 +62,13 @@ export function createDomains(options: DomainOptions) {
     if (now && isProven(now)) ports.certify(view(now))
   })
   const checks = createDomainChecks({ ...options, repository, ownership, note, published })
-  const automatic = createAutomaticDomains({ db, clock, repository, reserved: ports.reserved })
+  const automatic = createAutomaticDomains({
+    db, clock, repository, reserved: ports.reserved, automaticMode: ports.automaticMode,
+    certify(id) {
+      const row = repository.find(id)
+      if (row && row.ssl_mode !== 'off') ports.certify(view(row))
+    },
+  })
 
   /** Rules that need others to make sense. */
   const checkRules = (row: DomainRow) => {

@@ -301,6 +301,18 @@ it('the dashboard cannot be given the name of an app', async () => {
   const { status, body } = await api.as('admin').put('/api/settings/domain', { dashboard_domain: 'shop.example.com' })
   expect([status, body.error.message]).toEqual([422, expect.stringMatching(/^dashboard_domain: is a domain of an app/)])
 })
+describe('automatic names', () => {
+  const modes = async () => (await api.as('admin').get('/api/domains')).body.data.map(({ hostname, ssl_mode }: { hostname: string; ssl_mode: string }) => [hostname, ssl_mode])
+  it('serve plain HTTP until the operator says that the wildcard of a public base domain leads here; then they get certificates', async () => {
+    expect(await modes()).toEqual([['shop.apps.example.net', 'off']])
+    await api.as('admin').put('/api/settings/dns', { wildcard: true })
+    await createApp('blog')
+    expect(await modes()).toContainEqual(['blog.apps.example.net', 'acme'])
+    expect((await api.as('admin').get('/api/certificates')).body.data[0]).toMatchObject({ source: 'acme' })
+    await api.as('admin').put('/api/settings/domain', { base_domain: 'apps.internal' })
+    expect(await modes()).toEqual([['blog.apps.internal', 'off'], ['shop.apps.internal', 'off']])
+  })
+})
 it('every change is in the audit trail', async () => {
   const domain = await addProven('shop.example.com')
   await api.as('developer').put(`/api/domains/${domain.id}`, { maintenance: true })
