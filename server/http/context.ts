@@ -1,21 +1,6 @@
 import type { Readable } from 'node:stream'
-import type { Access, Actor } from '#server/kernel/access'
+import type { Access, Actor, Credentials } from '#server/kernel/access'
 import type { Log } from '#server/kernel/log'
-
-/** What a request carries to prove who sends it. Values are as sent; none of them is ever logged. */
-export interface Credentials {
-  authorization?: string
-  api_key?: string
-  /** Value of the `session` cookie. */
-  session?: string
-  csrf_token?: string
-  origin?: string
-  fetch_site?: string
-  /** Host that the browser addressed, for the comparison with `origin`. */
-  host?: string
-  /** Whether the method changes something, so that a cookie session needs its CSRF token. */
-  mutating: boolean
-}
 
 /** Facts about a request that domains may need; no type of the HTTP library. */
 export interface RequestFacts {

@@ -1,6 +1,7 @@
 import { getCookie, getRequestHeader, type H3Event } from 'h3'
+import type { Credentials } from '#server/kernel/access'
 import { newId } from '#server/kernel/ids'
-import type { Credentials, HttpPorts, RequestFacts } from './context.ts'
+import type { HttpPorts, RequestFacts } from './context.ts'
 
 /** `::ffff:10.0.0.1` and `10.0.0.1` are one peer. */
 export const plainAddress = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, '')

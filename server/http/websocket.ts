@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { Hooks, Peer as SocketPeer } from 'crossws'
-import type { Actor } from '#server/kernel/access'
+import type { Actor, Credentials } from '#server/kernel/access'
 import { ApiError } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import type { Peer, Realtime } from '#server/realtime/realtime'
-import type { Credentials, HttpPorts, RequestFacts } from './context.ts'
+import type { HttpPorts, RequestFacts } from './context.ts'
 import { toErrorAnswer } from './errors.ts'
 import { plainAddress } from './request.ts'
 

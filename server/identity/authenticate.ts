@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
-import type { Actor, ProjectRole } from '#server/kernel/access'
+import type { Actor, Credentials, ProjectRole } from '#server/kernel/access'
 import type { Clock } from '#server/kernel/clock'
 import { ApiError } from '#server/kernel/errors'
 import type { ApiKeyRepository, ApiKeyRow, SessionRepository, SessionRow } from './credentials-repository.ts'
@@ -9,25 +9,14 @@ import type { TicketHolder, Tickets } from './one-time-tickets.ts'
 import type { UserRepository, UserRow } from './repository.ts'
 import type { Tokens } from './tokens.ts'
 
-/** What a request carries to prove who sends it. */
-export interface Proof {
-  authorization?: string
-  api_key?: string
-  session?: string
-  csrf_token?: string
-  origin?: string
-  fetch_site?: string
-  host?: string
-  mutating: boolean
-}
 /** Where the request comes from. */
 export interface Source { address: string; id: string }
 
 export interface Authentication {
   /** Who the proof belongs to. Throws UNAUTHORIZED, CSRF_INVALID or, unless allowed, PASSWORD_CHANGE_REQUIRED. */
-  authenticate(proof: Proof, source: Source, options: { allow_stale_password: boolean }): Promise<Actor> | Actor
+  authenticate(proof: Credentials, source: Source, options: { allow_stale_password: boolean }): Promise<Actor> | Actor
   /** The same for the opening of a WebSocket: a one-use ticket counts as well, and a cookie needs the same Origin. */
-  authenticateUpgrade(proof: Proof & { ticket?: string }, source: Source): Promise<Actor> | Actor
+  authenticateUpgrade(proof: Credentials & { ticket?: string }, source: Source): Promise<Actor> | Actor
   /** The caller as they are now, for a connection that stays open. Throws UNAUTHORIZED when session, key or user have ended. */
   actorOf(holder: TicketHolder, source: Source): Actor
 }

@@ -9,6 +9,21 @@ export type Access = 'public' | 'self' | 'viewer' | 'member' | 'developer' | 'ow
 /** How the caller proved who they are. */
 export type AuthMethod = 'bearer' | 'api_key' | 'cookie' | 'ticket' | 'system'
 
+/** What a request carries to prove who sends it. Values are as sent; none of them is ever logged. */
+export interface Credentials {
+  authorization?: string
+  api_key?: string
+  /** Value of the `session` cookie. */
+  session?: string
+  csrf_token?: string
+  origin?: string
+  fetch_site?: string
+  /** Host that the browser addressed, for the comparison with `origin`. */
+  host?: string
+  /** Whether the method changes something, so that a cookie session needs its CSRF token. */
+  mutating: boolean
+}
+
 /** Who acts. Built anew for each request, so that a role change holds from the next request on. */
 export interface Actor {
   user_id: string

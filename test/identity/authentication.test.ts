@@ -255,4 +255,20 @@ describe('T19: what ends a right', () => {
     people.kernel.db.sql(`UPDATE users SET status = 'active' WHERE id = ?`).run(claims.sub)
     for (const headers of all) expect((await whoami(headers)).status).toBe(200)
   })
+  it('ends everything of a user who was deleted: tokens, cookies and keys answer 401, and a new user of that address has none of it', async () => {
+    const invite = async () => {
+      const invited = await people.request('POST', '/api/team/members', { headers: me.bearer, body: { email: 'gone@example.test' } })
+      const joined = await people.request('POST', '/api/auth/invitations/accept', { body: { token: invited.body.data.link.split('#')[1], name: 'Gone', password: ADMIN.password } })
+      return joined.body.data.id as string
+    }
+    const id = await invite()
+    const gone = await people.enter({ email: 'gone@example.test', password: ADMIN.password })
+    const { key } = (await people.request('POST', '/api/auth/api-keys', { headers: gone.bearer, body: { name: 'gone' } })).body.data
+    const all = [gone.bearer, { cookie: gone.browser.cookie! }, { 'x-api-key': key as string }]
+    for (const headers of all) expect((await whoami(headers)).status).toBe(200)
+    expect((await people.request('DELETE', `/api/team/members/${id}`, { headers: me.bearer })).status).toBe(200)
+    for (const headers of all) expect((await whoami(headers)).status).toBe(401)
+    expect(await invite()).not.toBe(id)
+    for (const headers of all) expect((await whoami(headers)).status).toBe(401)
+  })
 })

@@ -82,6 +82,8 @@ describe('T12: two-factor authentication', () => {
     const { me, secret, recovery } = await enrolled()
     expect((await people.login({ ...ADMIN, totp_code: recovery[0]! })).status).toBe(200)
     expect((await people.login({ ...ADMIN, totp_code: recovery[0]! })).status).toBe(401)
+    const at_once = await Promise.all(Array.from({ length: 5 }, () => people.login({ ...ADMIN, totp_code: recovery[3]! })))
+    expect(at_once.filter(({ status }) => status === 200)).toHaveLength(1)
     expect((await people.login({ ...ADMIN, totp_code: recovery[1]!.toUpperCase().replaceAll('-', ' ') })).status).toBe(200)
     const renewed = await people.request('POST', '/api/auth/2fa/recovery-codes', { headers: me.bearer, body: { password: ADMIN.password, totp_code: await totp(secret) } })
     expect(renewed.body.data.recovery_codes).toHaveLength(10)
@@ -101,8 +103,12 @@ describe('T12: two-factor authentication', () => {
     ]
     for (const [method, path, body] of calls) expect([401, 422]).toContain((await people.request(method, path, { headers: me.bearer, body })).status)
     expect(people.kernel.db.sql('SELECT count(*) FROM api_keys').pluck().get()).toBe(0)
+    const other = (await people.login({ ...ADMIN, totp_code: await totp(secret) })).body.data.token as string
+    nextStep()
     const off = await people.request('POST', '/api/auth/2fa/disable', { headers: me.bearer, body: { password: ADMIN.password, totp_code: await totp(secret) } })
     expect(off.body).toEqual({ data: { two_factor_enabled: false } })
+    // T19: whoever was logged in elsewhere must log in again.
+    expect((await people.request('GET', '/api/auth/me', { headers: { authorization: `Bearer ${other}` } })).status).toBe(401)
     expect((await people.login(ADMIN)).status).toBe(200)
   })
   it('cannot be turned on by an API key, whose thief would lock the owner out', async () => {

@@ -102,3 +102,41 @@ describe('T5: every endpoint, role and way to authenticate', () => {
     expect(wrong).toEqual([])
   }, 60_000)
 })
+
+interface Entries { entries?: Record<string, Entries & { type?: string }> }
+/** Fields that decide about rights or identity somewhere, whatever an endpoint accepts. */
+const DANGEROUS = ['id', 'team_id', 'project_id', 'user_id', 'owner_id', 'role', 'status', 'is_admin', 'is_default', 'created_at', 'created_by', 'live_deployment_id', 'password_hash', 'verified_at', 'toString']
+/** Everything that is stored, but for what every request notes of its caller. */
+const stored = () => JSON.stringify((api.kernel.db.sql(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('audit_log', 'sessions', 'api_keys', 'idempotency_keys')`).pluck().all() as string[]).map((table) => api.kernel.db.sql(`SELECT * FROM "${table}"`).all()))
+
+describe('T22: what a body may set', () => {
+  it('is what its endpoint lists: every other field, all that its answer has among them, is refused by name and changes nothing', async () => {
+    const before = stored()
+    const wrong: string[] = []
+    let asked = 0
+    for (const { method, path, definition } of endpoints) {
+      const own = (definition.body as Entries | undefined)?.entries
+      if (own === undefined) continue
+      const shown = Object.keys(((definition.response as Entries | undefined)?.entries?.data as Entries | undefined)?.entries ?? {})
+      for (const field of new Set([...DANGEROUS, ...shown])) {
+        if (Object.hasOwn(own, field)) continue
+        const body = { ...(definition.example as object | undefined), ...namedInBody(definition).body, [field]: 'admin' }
+        const answer = await api.request(method.toUpperCase(), filled(path, definition), { as: 'admin', body, headers: { 'x-forwarded-for': `198.18.0.${(asked += 1) & 255}` } })
+        if (answer.status !== 422 || !answer.text.includes(field)) wrong.push(`${method} ${path} with ${field}: ${answer.status} ${answer.text.slice(0, 100)}`)
+      }
+    }
+    expect(wrong).toEqual([])
+    expect(asked).toBeGreaterThan(500)
+    expect(stored()).toBe(before)
+  }, 120_000)
+  it('has no key that reaches into the prototype of an object', async () => {
+    const wrong: string[] = []
+    for (const { method, path, definition } of endpoints) {
+      if (!definition.body) continue
+      const { status } = await api.request(method.toUpperCase(), filled(path, definition), { as: 'admin', raw: '{"__proto__":{"role":"admin"}}', headers: { 'content-type': 'application/json' } })
+      // The resource that the body was to name is looked for first.
+      if (status !== 400 && !(typeof definition.scope === 'object' && definition.scope.field !== undefined && status === 404)) wrong.push(`${method} ${path}: ${status}`)
+    }
+    expect(wrong).toEqual([])
+  })
+})
