@@ -23,6 +23,8 @@ export interface CertificationParts {
   dns: Dns
   ingress: Ingress
   providers: readonly DnsProviderDescriptor[]
+  /** Project that the certificate of the dashboard is listed in. */
+  home(): string
   /** Hears of apps whose domains got a certificate, or lost it. */
   served(app_ids: readonly string[]): void
 }
@@ -40,12 +42,23 @@ async function askTxt(dns: Dns, resolvers: readonly string[], name: string): Pro
   return first.filter((value) => rest.every((values) => values.includes(value)))
 }
 
+const dashboardId = (hostname: string) => `dashboard:${hostname}`
+export interface Certification extends Certificates {
+  /** Brings the certificates for these names of the dashboard, old and new, to what the settings say. */
+  followDashboard(...names: (string | null)[]): void
+}
+
 /** Certificates as this installation makes them: authority, DNS provider and resolvers of the settings, names of its domains. */
-export function createCertification({ kernel, events, jobs, audit, policy, settings, acme, dns, ingress, providers, served }: CertificationParts): Certificates {
+export function createCertification({ kernel, events, jobs, audit, policy, settings, acme, dns, ingress, providers, home, served }: CertificationParts): Certification {
   const { db } = kernel
   const client = createGuardedClient(policy)
   const rows = (where: string, ...values: string[]) => (db.sql(`SELECT * FROM domains WHERE status IN ('verified', 'active') ${where}`).all(...values) as DomainRow[]).map(verified)
-  return createCertificates({
+  /** The dashboard's own name counts as a domain that is proven: an administrator has set it, and the authority looks for itself. */
+  const dashboard = (): VerifiedDomain[] => {
+    const { dashboard_domain } = settings.domain()
+    return dashboard_domain === null ? [] : [{ id: dashboardId(dashboard_domain), project_id: home(), hostname: dashboard_domain, aliases: [], ssl_mode: 'acme', of_installation: true }]
+  }
+  const certificates = createCertificates({
     ...kernel, events, jobs, audit, acme, ingress,
     ports: {
       rules: settings.acme,
@@ -54,10 +67,20 @@ export function createCertification({ kernel, events, jobs, audit, policy, setti
         return chosen === null ? undefined : providers.find(({ name }) => name === chosen.provider)?.create(chosen.config, { client, policy })
       },
       txtValues: (name) => askTxt(dns, settings.dns().resolvers, name),
-      domains: (project_id) => (project_id === undefined ? rows('') : rows('AND project_id = ?', project_id)),
-      domain: (id) => rows('AND id = ?', id)[0],
-      isThere: (id) => db.sql('SELECT 1 FROM domains WHERE id = ?').get(id) !== undefined,
+      domains: (project_id) => [...(project_id === undefined ? rows('') : rows('AND project_id = ?', project_id)), ...dashboard().filter((domain) => project_id === undefined || domain.project_id === project_id)],
+      domain: (id) => rows('AND id = ?', id)[0] ?? dashboard().find((domain) => domain.id === id),
+      isThere: (id) => dashboard().some((domain) => domain.id === id) || db.sql('SELECT 1 FROM domains WHERE id = ?').get(id) !== undefined,
       served: (ids) => served(db.sql('SELECT DISTINCT app_id FROM domains WHERE id IN (SELECT value FROM json_each(?))').pluck().all(JSON.stringify(ids)) as string[]),
     },
   })
+  const followDashboard = (...names: (string | null)[]) => {
+    for (const name of names) if (name !== null) certificates.follow(dashboardId(name))
+  }
+  return {
+    ...certificates, followDashboard,
+    pass() {
+      followDashboard(settings.domain().dashboard_domain)
+      return certificates.pass()
+    },
+  }
 }

@@ -5,8 +5,7 @@ import { type Apps, createApps } from '#server/apps/service'
 import { type Audit, createAudit } from '#server/audit/service'
 import { createDetection, type Detection } from '#server/builds/service'
 import { createDeployPorts, createSourceChecks, detectFolder } from '#server/composition'
-import type { Certificates } from '#server/certificates/service'
-import { CERTIFICATE_POOL, createCertification } from '#server/certification'
+import { CERTIFICATE_POOL, type Certification, createCertification } from '#server/certification'
 import { createCredentials, type CredentialServices } from '#server/credentials'
 import { desiredState } from '#server/deployments/desired'
 import { lifecycleJobs, type LifecyclePayload } from '#server/deployments/lifecycle'
@@ -81,7 +80,7 @@ export interface Services extends HttpPorts {
   runtime: Runtime
   detection: Detection
   domains: Domains
-  certificates: Certificates
+  certificates: Certification
   redirects: Redirects
   settings: SettingsService
   system: System
@@ -139,7 +138,8 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
       server: ({ build_concurrency }) => db.afterCommit(() => jobs.resizePool('build', build_concurrency)),
       domain: (after, before) => {
         if (after.base_domain !== before.base_domain) moveRoutes.enqueue(domains.rebase())
-        if (after.dashboard_domain !== before.dashboard_domain) db.afterCommit(platform_domain.applySoon)
+        if (after.dashboard_domain !== before.dashboard_domain) certificates.followDashboard(before.dashboard_domain, after.dashboard_domain)
+        db.afterCommit(platform_domain.applySoon)
       },
     },
   })
@@ -157,8 +157,8 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     certify: ({ id }) => certificates.follow(id),
     isSecured: (hostname) => certificates.isServed(hostname),
   })
-  const certificates: Certificates = createCertification({
-    kernel, events, jobs, audit, policy, settings, acme: adapters.acme, dns: adapters.dns, ingress, providers,
+  const certificates: Certification = createCertification({
+    kernel, events, jobs, audit, policy, settings, acme: adapters.acme, dns: adapters.dns, ingress, providers, home: projects.default,
     served: (app_ids) => app_ids.forEach((app_id) => deployments.shop.routing.refreshSoon(app_id)),
   })
   const deploymentLogs = createDeploymentLogs(paths.logs, clock)

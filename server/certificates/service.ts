@@ -103,6 +103,7 @@ export function createCertificates(options: CertificateOptions) {
     /** Forgets a certificate. 409 while domains would be left without one, unless it is revoked. */
     remove: (actor: Actor, id: string, revoke: boolean): void => db.tx(() => {
       const row = get(id)
+      if (row.domain_id !== null && actor.role !== 'admin' && ports.domain(row.domain_id)?.of_installation) throw conflict('This is the certificate of the dashboard. It goes when an administrator changes the dashboard domain.')
       const orphans = revoke ? [] : edge.orphans(id)
       if (orphans.length > 0) throw conflict(`It is the only certificate of ${orphans.slice(0, 5).join(', ')}${orphans.length > 5 ? ' and others' : ''}. Add another one, or change the SSL mode of these domains first.`)
       if (revoke && row.source === 'acme' && row.chain !== null) revocations.begin(actor, row)

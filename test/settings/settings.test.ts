@@ -141,6 +141,23 @@ describe('PUT /api/settings/domain', () => {
     expect((await api.as('developer').get('/api/domains')).body.data.map((domain: { hostname: string }) => domain.hostname)).toEqual(['shop.apps.test'])
     await put('/domain', {})
   })
+  it('gets a certificate for the dashboard, which goes with its name and is nobody else\'s to make or to take away', async () => {
+    const named = async () => (await api.as('admin').get('/api/certificates')).body.data.map(({ names, status }: { names: string[]; status: string }) => `${names.join()} ${status}`)
+    await put('/domain', { dashboard_domain: 'one.example.com' })
+    await api.services.jobs.idle()
+    expect(await named()).toEqual(['one.example.com active'])
+    await expect.poll(() => [...api.fakes.ingress.certificates.values()].flatMap(({ names }) => names)).toEqual(['one.example.com'])
+    const [{ id }] = (await api.as('owner').get('/api/certificates')).body.data
+    expect((await api.as('owner').delete(`/api/certificates/${id}?revoke=true`)).status).toBe(409)
+    expect((await api.as('developer').post('/api/certificates', { names: ['one.example.com'] })).status).toBe(422)
+    expect((await api.as('developer').post('/api/certificates', { domain_id: 'dashboard:one.example.com' })).status).toBe(422)
+    await put('/domain', { dashboard_domain: 'two.example.com' })
+    await api.services.jobs.idle()
+    expect(await named()).toEqual(['two.example.com active'])
+    await put('/domain', {})
+    expect(await named()).toEqual([])
+    await expect.poll(() => [...api.fakes.ingress.certificates.values()]).toEqual([])
+  })
   it('makes the public address, which links of mails and the browser check use', async () => {
     await put('/domain', { dashboard_domain: 'portreeve.example.com' })
     expect((await read()).in_use.public_url).toBe('https://portreeve.example.com')
