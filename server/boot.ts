@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { keepEdge } from '#server/keep-edge'
 import { ConfigError, loadConfig } from '#server/kernel/config'
 import { lockDirectory, LockedError } from '#server/kernel/lock'
 import { createLog } from '#server/kernel/log'
@@ -7,31 +8,11 @@ import { DowngradeError, type Migration } from '#server/kernel/migrate'
 import { checkNode, openKernel, StartError } from '#server/open-kernel'
 import type { Adapters, Kernel, Services } from '#server/services'
 
-const EDGE_RETRY_MS = 2000
 /** Loading what speaks to the engine takes a quarter of a second in one piece; whoever waits for the server to live gets the answer before. */
 const FIRST_ANSWERS_MS = 100
 
 export interface Booted { services: Services; /** Ends workers and gives the data directory back; jobs go on at the next start. */ stop(): Promise<void> }
 export interface BootOptions { env: Record<string, string | undefined>; migrations: readonly Migration[]; version: string; adapters(kernel: Kernel): Promise<Adapters> }
-
-/** Brings the edge up with everything that should serve, trying until it works; apps serve on meanwhile from what the edge knows. */
-async function bringUpEdge(services: Services, ingress: Adapters['ingress'], stopped: AbortSignal): Promise<void> {
-  const { log } = services.kernel
-  for (let told = ''; !stopped.aborted; ) {
-    try {
-      await ingress.ensure(stopped)
-      await services.platform_domain.apply()
-      await services.reconciler.applyEdge()
-      log.info('The edge serves', { http_port: services.kernel.config.http_port })
-      return
-    } catch (error) {
-      const message = (error as Error).message
-      if (message !== told && !stopped.aborted) log.warn('The edge cannot be brought up yet', { reason: message })
-      told = message
-    }
-    await new Promise((resolve) => setTimeout(resolve, EDGE_RETRY_MS).unref())
-  }
-}
 
 /**
  * Starts everything behind the HTTP server. What can only be mended by the operator is found out first and at once: settings, a
@@ -58,7 +39,11 @@ export async function boot(options: BootOptions): Promise<Booted> {
     const stopping = new AbortController()
     await delay(FIRST_ANSWERS_MS)
     await services.reconciler.start()
-    void bringUpEdge(services, adapters.ingress, stopping.signal).then(() => {
+    const applyEdge = async () => {
+      await services.platform_domain.apply()
+      await services.reconciler.applyEdge()
+    }
+    void keepEdge({ ingress: adapters.ingress, log, apply: applyEdge, signal: stopping.signal }).then(() => {
       if (!stopping.signal.aborted) services.jobs.start()
     })
     log.info('Portreeve is ready', { version: options.version, url: services.addresses.public_url(), data: config.data_directory })

@@ -4,7 +4,11 @@ import { pagingEntries, Timestamp } from '#server/kernel/schemas'
 export const SystemInfo = v.pipe(v.object({
   version: v.string(),
   engine: v.object({ available: v.boolean(), version: v.nullable(v.string()), api_version: v.nullable(v.string()), cpus: v.nullable(v.number()), memory_bytes: v.nullable(v.number()), buildkit: v.nullable(v.boolean()) }),
-  ingress: v.object({ running: v.boolean(), version: v.nullable(v.string()), http_port: v.number(), https_port: v.number() }),
+  ingress: v.object({
+    running: v.boolean(), version: v.nullable(v.string()), http_port: v.number(), https_port: v.number(),
+    message: v.nullable(v.pipe(v.string(), v.description('What is wrong with the edge; null when nothing is.'))),
+    refused_routes: v.pipe(v.number(), v.description('Routes that were left out because the edge cannot take them; the others serve.')),
+  }),
   base_domain: v.string(),
   public_url: v.string(),
   node_version: v.string(),

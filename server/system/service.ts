@@ -43,7 +43,7 @@ export function createSystem({ config, db, clock, jobs, engine, ingress, version
       return {
         version,
         engine: { available: found !== undefined, version: found?.version ?? null, api_version: found?.api_version ?? null, cpus: found?.cpus ?? null, memory_bytes: found?.memory_bytes ?? null, buildkit: found?.buildkit ?? null },
-        ingress: { running: edge?.running ?? false, version: edge?.version ?? null, http_port: config.http_port, https_port: config.https_port },
+        ingress: { running: edge?.running ?? false, version: edge?.version ?? null, http_port: config.http_port, https_port: config.https_port, message: edge ? (edge.message ?? null) : 'The edge does not answer.', refused_routes: edge?.refused?.length ?? 0 },
         base_domain: addresses.base_domain(), public_url: addresses.public_url(), node_version: process.versions.node,
         database_bytes: statSync(join(config.data_directory, 'portreeve.db'), { throwIfNoEntry: false })?.size ?? 0,
         started_at, uptime_s: Math.floor((clock.monotonic_ms() - started_ms) / 1000),
