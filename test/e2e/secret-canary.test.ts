@@ -10,18 +10,20 @@ import { CAST_ENVIRONMENT, enter, joinAll, newPeer, type Part, type Person, send
 import { type GitServer, startGitServer } from '#test/support/git-server'
 import { ADMIN, docker, eventually, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { type Registry, REGISTRY_LOGIN, startRegistry } from '#test/support/registry'
+import { startSmtpServer, type TestSmtpServer } from '#test/support/smtp-server'
 import { betrayed, filesBelow, processList } from '#test/support/traces'
 import { readMigrations } from '../../scripts/read-migrations.ts'
 
 const canary = (what: string) => `canary-${what}-${randomBytes(12).toString('hex')}`
 /** Every secret that was given or made, by what it is. */
-const secrets: Record<string, string> = { 'git token': canary('git'), passphrase: canary('passphrase'), 'wrong password': canary('wrong'), 'new password': canary('new'), 'registry password': REGISTRY_LOGIN.password }
+const secrets: Record<string, string> = { 'git token': canary('git'), passphrase: canary('passphrase'), 'wrong password': canary('wrong'), 'new password': canary('new'), 'mail password': canary('mail'), 'registry password': REGISTRY_LOGIN.password }
 /** What ran on this machine at each request of git, and ten times a second while an app was deployed. */
 const processes: string[] = []
 const frames: string[] = []
 let portreeve: Portreeve
 let forge: GitServer
 let registry: Registry
+let mail: TestSmtpServer
 let cast: Record<Part, Person>
 let admin: Person
 let app_id: string
@@ -61,9 +63,10 @@ async function listen(deployment_id: string): Promise<void> {
 }
 
 beforeAll(async () => {
-  ;[forge, registry] = await Promise.all([startGitServer({ tls: true }), startRegistry()])
+  const mail_login = { username: 'portreeve', password: secrets['mail password']! }
+  ;[forge, registry, mail] = await Promise.all([startGitServer({ tls: true }), startRegistry(), startSmtpServer({ security: 'none', login: mail_login })])
   forge.intercept = () => { processes.push(processList([process.pid, portreeve.pid()])); return false }
-  portreeve = await startPortreeve({ env: { ...CAST_ENVIRONMENT, PORTREEVE_ALLOWED_PRIVATE_HOSTS: `${forge.host},${registry.host}`, SSL_CERT_FILE: forge.ca_file! } })
+  portreeve = await startPortreeve({ env: { ...CAST_ENVIRONMENT, PORTREEVE_ALLOWED_PRIVATE_HOSTS: `${forge.host},${registry.host},127.0.0.1:${mail.port}`, SSL_CERT_FILE: forge.ca_file! } })
   cast = await joinAll(portreeve)
   secrets["administrator's password"] = canary('administrator')
   expect((await portreeve.call('PUT', '/api/auth/password', { current_password: ADMIN.password, new_password: secrets["administrator's password"] })).status).toBe(200)
@@ -79,6 +82,8 @@ beforeAll(async () => {
   const pem = generateKeyPairSync('ec', { namedCurve: 'P-256', privateKeyEncoding: { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: secrets.passphrase! }, publicKeyEncoding: { type: 'spki', format: 'pem' } })
   await created('/api/ssh-keys', { name: 'imported', private_key: pem.privateKey, passphrase: secrets.passphrase })
   secrets['encrypted SSH key'] = pem.privateKey
+  const smtp = await portreeve.call('PUT', '/api/settings/smtp', { host: '127.0.0.1', port: mail.port, security: 'none', ...mail_login, from: 'Portreeve <portreeve@example.test>', test_to: 'ada@example.test' })
+  expect([smtp.status, mail.messages.length], JSON.stringify(smtp.body)).toEqual([200, 1])
   await created('/api/registries', { name: 'ours', host: registry.host, ...REGISTRY_LOGIN })
   const sampling = setInterval(() => processes.push(processList([process.pid, portreeve.pid()])), 100)
   try {
@@ -95,7 +100,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await portreeve?.dispose()
-  await Promise.all([forge?.close(), registry?.close()])
+  await Promise.all([forge?.close(), registry?.close(), mail?.close()])
 })
 
 interface Operation { requestBody?: unknown; parameters?: { name: string; in: string }[] }
