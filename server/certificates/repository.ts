@@ -64,7 +64,7 @@ export function createCertificateRepository(db: Db) {
        not_after = @not_after, warning = @warning, private_key = @private_key, next_key = NULL, directory_url = @directory_url, renew_at = @renew_at, failures = 0, last_error = NULL, next_attempt_at = NULL, blocked_until = NULL,
        noticed_days = NULL, updated_at = @at WHERE id = @id`).run({ ...facts, ...rest, id }),
     setFailure: (id: string, failure: Pick<CertificateRow, 'failures' | 'last_error' | 'next_attempt_at' | 'blocked_until'>, at: string) => void db.sql(
-      'UPDATE certificates SET failures = @failures, last_error = @last_error, next_attempt_at = @next_attempt_at, blocked_until = @blocked_until, updated_at = @at WHERE id = @id').run({ ...failure, id, at }),
+      'UPDATE certificates SET failures = @failures, last_error = @last_error, next_attempt_at = @next_attempt_at, blocked_until = @blocked_until, updated_at = @at WHERE id = @id').run({ failures: failure.failures, last_error: failure.last_error, next_attempt_at: failure.next_attempt_at, blocked_until: failure.blocked_until, id, at }),
     issuing: () => db.sql(`SELECT * FROM certificates WHERE status = 'issuing'`).all() as CertificateRow[],
     setNoticed: (id: string, days: number) => void db.sql('UPDATE certificates SET noticed_days = ? WHERE id = ?').run(days, id),
     /** Nothing can be decrypted or served with it any more. */

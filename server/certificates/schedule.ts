@@ -6,9 +6,10 @@ import type { Accounts } from './accounts.ts'
 import type { Budget } from './budget.ts'
 import type { EdgeCertificates } from './edge.ts'
 import type { Life } from './life.ts'
+import type { CertificatePorts } from './ports.ts'
 import { type CertificateRepository, type CertificateRow, namesIn } from './repository.ts'
 
-export interface ScheduleOptions { db: Db; clock: Clock; jobs: Jobs; log: Log; repository: CertificateRepository; life: Life; budget: Budget; accounts: Accounts; edge: EdgeCertificates }
+export interface ScheduleOptions { ports: CertificatePorts; db: Db; clock: Clock; jobs: Jobs; log: Log; repository: CertificateRepository; life: Life; budget: Budget; accounts: Accounts; edge: EdgeCertificates }
 const DAY_MS = 86_400_000
 /** Attempts that one pass begins, so that a server with thousands of certificates asks for them bit by bit. */
 const PER_PASS = 20
@@ -17,7 +18,7 @@ const NOTICES = [1, 7, 21] as const
 const OPEN = ['queued', 'running', 'undoing']
 
 /** Recurring work: renewals that are due, notices before an expiry, what the edge does not show yet. */
-export function createSchedule({ db, clock, jobs, log, repository, life, budget, accounts, edge }: ScheduleOptions) {
+export function createSchedule({ ports, db, clock, jobs, log, repository, life, budget, accounts, edge }: ScheduleOptions) {
   /** The threshold that a certificate is below of; those of short-lived ones that are never above it do not count. */
   function noticeOf({ not_before, not_after }: CertificateRow): number | undefined {
     const left_ms = Date.parse(not_after!) - clock.now()
@@ -38,6 +39,11 @@ export function createSchedule({ db, clock, jobs, log, repository, life, budget,
   }
   function beginDue(): void {
     for (const row of repository.due(clock.iso(), PER_PASS)) {
+      // Made for a domain that asks for another kind by now: looked at again tomorrow, in case it changes back.
+      if (row.domain_id !== null && ports.domain(row.domain_id)?.ssl_mode !== row.source) {
+        repository.setFailure(row.id, { ...row, next_attempt_at: new Date(clock.now() + DAY_MS).toISOString() }, clock.iso())
+        continue
+      }
       if (row.source === 'self_signed') {
         life.selfSign(row)
         continue

@@ -54,7 +54,7 @@ export function createCertificates(options: CertificateOptions) {
     requireVerified: names.requireVerified, installed: life.installed, ended: life.ended,
   }))
   const revocations = createRevocations({ jobs, accounts, repository, life, audit })
-  const schedule = createSchedule({ db, clock, jobs, log, repository, life, budget, accounts, edge })
+  const schedule = createSchedule({ ports, db, clock, jobs, log, repository, life, budget, accounts, edge })
 
   const get = (id: string): CertificateRow => repository.find(id) ?? (() => { throw notFound('certificate') })()
   const view = (row: CertificateRow, hostnames: string[]): Certificate => ({ ...row, names: namesIn(row), auto_renew: row.auto_renew === 1, csr: row.request, hostnames })

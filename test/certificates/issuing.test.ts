@@ -127,6 +127,20 @@ describe('renewal', () => {
     expect(renewalTime('2026-01-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z', () => 0.5)).toBe('2026-03-02T00:00:00.000Z')
     expect([renewalTime('2026-01-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z', () => 0), renewalTime('2026-01-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z', () => 1)]).toEqual(['2026-02-28T04:48:00.000Z', '2026-03-03T19:12:00.000Z'])
   })
+  test('is not made for a domain that asks for no certificate any more, and goes on when it does again', async () => {
+    const domain = world.domain('shop.example.com')
+    world.certificates.follow(domain.id)
+    await world.idle()
+    const asked = world.acme.calls.length
+    domain.ssl_mode = 'off'
+    await passAfter(world, 61 * DAY_MS)
+    await passAfter(world, HOUR_MS)
+    expect([world.acme.calls.length, world.ingress.certificates.size]).toEqual([asked, 0])
+    domain.ssl_mode = 'acme'
+    await passAfter(world, DAY_MS)
+    expect(world.events('certificate.renewed')).toHaveLength(1)
+    expect(world.ingress.certificates.size).toBe(1)
+  })
   test('that is asked for works at once, and one at a time', async () => {
     world.domain('shop.example.com')
     const { id } = issue('shop.example.com')
