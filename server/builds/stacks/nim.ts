@@ -26,7 +26,7 @@ export const nim = compiledStack({
       port: /\bjester\b/.test(sources) ? 5000 : 8080,
       source: manifest ?? main,
       manifests: manifest === undefined ? [] : [manifest],
-      build_packages: ['nim', 'gcc', 'git', 'ca-certificates', 'libssl-dev'],
+      build_packages: ['nim', 'gcc', 'libc6-dev', 'git', 'ca-certificates', 'libssl-dev'],
       runtime_packages: ['ca-certificates', 'libssl3', 'libpcre3', 'libsqlite3-0'],
       after_build: ['mkdir -p bin && { [ -x bin/app ] || cp "$(find . -maxdepth 2 -type f -perm -u+x ! -name "*.*" ! -path "./.git/*" | head -n 1)" bin/app; }'],
     }
