@@ -1,11 +1,12 @@
+import { type BuildRegister, createBuildRegister } from './build-register.ts'
 import { type BuildGroup, buildGroup, type CgroupLayout, type GroupLimits } from './cgroups.ts'
 
 /** One running build's share of the cap. */
 export interface CappedBuild {
   /** Whether any build step was seen inside the capped group since this build began. */
   seen(): boolean
-  /** What memory did: a process was killed, the limit was touched, or neither. */
-  memory(): 'killed' | 'limit_hit' | 'fine'
+  /** What memory did: a process was killed, the limit was touched, or neither; `unknown` when other builds ran, whose traces cannot be told from this one's. */
+  memory(): 'killed' | 'limit_hit' | 'fine' | 'unknown'
   end(): void
 }
 
@@ -14,24 +15,29 @@ const POLL_MS = 50
 /**
  * Caps BuildKit through the group in which the engine runs its build steps, since the engine ignores limits and group names
  * that are sent with such a build. All builds share the group: it may use the sum of what the running builds may use, and when
- * several run, each step is held to one build's share. Answers nothing where the groups cannot be set from here.
+ * several run, each step is held to one build's share. Builds of other processes on this engine count as well. Answers nothing where the groups cannot be set from here.
  */
-export function createBuildCap(layout: CgroupLayout) {
+export function createBuildCap(layout: CgroupLayout, register: BuildRegister = createBuildRegister()) {
   const group = buildGroup(layout)
-  const active = new Set<GroupLimits>()
+  const active = new Map<GroupLimits, () => void>()
+  const all = () => [...active.keys(), ...register.others()]
   const kills_of = new Map<string, number>()
   let steps = 0
   let kills = 0
   let timer: NodeJS.Timeout | undefined
 
-  const applyToGroup = () => group.limitAll(active.size === 0 ? undefined : together(active))
+  const applyToGroup = () => {
+    const builds = all()
+    group.limitAll(builds.length === 0 ? undefined : together(builds))
+  }
 
   function poll(): void {
     for (const step of group.steps()) {
       const before = kills_of.get(step)
       if (before === undefined) {
         steps += 1
-        if (group.per_step || active.size > 1) limitStep(group, step, active)
+        const builds = all()
+        if (group.per_step || builds.length > 1) limitStep(group, step, builds)
       }
       const now = group.stepKills(step) ?? before ?? 0
       kills += Math.max(0, now - (before ?? 0))
@@ -40,7 +46,10 @@ export function createBuildCap(layout: CgroupLayout) {
   }
 
   function end(limits: GroupLimits): void {
-    if (!active.delete(limits)) return
+    const leave = active.get(limits)
+    if (!leave) return
+    leave()
+    active.delete(limits)
     ignoring(applyToGroup) // Use may still be above the lower limit; the next build sets it again.
     if (active.size > 0) return
     clearInterval(timer)
@@ -51,7 +60,7 @@ export function createBuildCap(layout: CgroupLayout) {
   return {
     begin(asked: GroupLimits): CappedBuild | undefined {
       const limits = { ...asked }
-      active.add(limits)
+      active.set(limits, register.enter(limits))
       try {
         group.prepare()
         applyToGroup()
@@ -61,23 +70,21 @@ export function createBuildCap(layout: CgroupLayout) {
       }
       timer ??= setInterval(poll, POLL_MS)
       poll()
-      if (active.size === 1) group.resetPeak()
-      const first = { steps, kills, group_kills: group.groupKills(), hits: group.limitHits() }
-      return watchBuild({ poll, end: () => end(limits), first, now: () => ({ steps, kills, group_kills: group.groupKills(), hits: group.limitHits() }) })
+      const counters = (): Counters => ({ steps, kills, group_kills: group.groupKills(), hits: group.limitHits(), company: all().length > 1 })
+      if (all().length === 1) group.resetPeak()
+      return watchBuild({ poll, end: () => end(limits), first: counters(), now: counters })
     },
   }
 }
 export type BuildCap = ReturnType<typeof createBuildCap>
 
 /** What all running builds may use together. */
-function together(active: ReadonlySet<GroupLimits>): GroupLimits {
-  const all = [...active]
+function together(all: readonly GroupLimits[]): GroupLimits {
   return { cpus: all.reduce((sum, { cpus }) => sum + cpus, 0), memory_bytes: all.reduce((sum, { memory_bytes }) => sum + memory_bytes, 0) }
 }
 
 /** Holds a step to the largest share: to which build it belongs cannot be told. */
-function limitStep(group: BuildGroup, step: string, active: ReadonlySet<GroupLimits>): void {
-  const all = [...active]
+function limitStep(group: BuildGroup, step: string, all: readonly GroupLimits[]): void {
   const share = { cpus: Math.max(...all.map(({ cpus }) => cpus)), memory_bytes: Math.max(...all.map(({ memory_bytes }) => memory_bytes)) }
   ignoring(() => group.limitStep(step, share)) // The step may have ended already.
 }
@@ -90,7 +97,7 @@ function ignoring(work: () => void): void {
   }
 }
 
-interface Counters { steps: number; kills: number; group_kills: number; hits: number }
+interface Counters { steps: number; kills: number; group_kills: number; hits: number; /** Whether other builds ran. */ company: boolean }
 
 /** What happened since a build began, from the counters then and now. */
 function watchBuild({ poll, end, first, now }: { poll(): void; end(): void; first: Counters; now(): Counters }): CappedBuild {
@@ -104,7 +111,8 @@ function watchBuild({ poll, end, first, now }: { poll(): void; end(): void; firs
       poll()
       const counters = now()
       if (counters.kills > first.kills || counters.group_kills > first.group_kills) return 'killed'
-      return counters.hits > first.hits ? 'limit_hit' : 'fine'
+      if (counters.hits > first.hits) return 'limit_hit'
+      return first.company || counters.company ? 'unknown' : 'fine'
     },
   }
 }

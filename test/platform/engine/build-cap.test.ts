@@ -2,7 +2,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createBuildCap } from '#server/platform/engine/build-cap'
+import { createBuildCap as capOf } from '#server/platform/engine/build-cap'
+import { createBuildRegister } from '#server/platform/engine/build-register'
+import type { CgroupLayout } from '#server/platform/engine/cgroups'
 
 let root: string
 beforeEach(() => {
@@ -17,6 +19,8 @@ const write = (text: string, path: string) => {
   writeFileSync(join(root, path), text)
 }
 const GIB = 1024 ** 3
+/** A cap as another process would have it: only the register is common. */
+const createBuildCap = (layout: CgroupLayout) => capOf(layout, createBuildRegister(join(root, 'register')))
 
 describe('the cap of BuildKit builds, in a folder of files like those of the kernel', () => {
   test('version 1: limits memory with swap, processor and processes of the group, and lifts them after the last build', () => {
@@ -42,6 +46,26 @@ describe('the cap of BuildKit builds, in a folder of files like those of the ker
     one.end()
     expect(read('memory/docker/buildkit/memory.limit_in_bytes')).toBe(String(GIB))
     two.end()
+  })
+
+  test('builds of another process on the same engine share the sum, and the end of one leaves the limit of the other', () => {
+    const [here, there] = [createBuildCap({ driver: 'cgroupfs', version: 1, root }), createBuildCap({ driver: 'cgroupfs', version: 1, root })]
+    const one = here.begin({ cpus: 1, memory_bytes: GIB })!
+    expect(one.memory()).toBe('fine')
+    const two = there.begin({ cpus: 1, memory_bytes: 2 * GIB })!
+    expect(read('memory/docker/buildkit/memory.limit_in_bytes')).toBe(String(3 * GIB))
+    expect(one.memory()).toBe('unknown')
+    two.end()
+    expect(read('memory/docker/buildkit/memory.limit_in_bytes')).toBe(String(GIB))
+    one.end()
+    expect(read('memory/docker/buildkit/memory.limit_in_bytes')).toBe('-1')
+  })
+
+  test('a process that died without a word does not count any more', () => {
+    write(JSON.stringify({ cpus: 1, memory_bytes: 9 * GIB }), `register/4194999.${'0'.repeat(8)}-0000-0000-0000-${'0'.repeat(12)}.1`)
+    const build = createBuildCap({ driver: 'cgroupfs', version: 1, root }).begin({ cpus: 1, memory_bytes: GIB })!
+    expect(read('memory/docker/buildkit/memory.limit_in_bytes')).toBe(String(GIB))
+    build.end()
   })
 
   test('version 2: switches the controllers on and tells kills and limits apart', () => {
