@@ -174,6 +174,32 @@ describe('a certificate from a real authority on the real edge', () => {
     expect((await certificateOf('shop.example.com')).hostnames).toEqual(['shop.example.com'])
   })
 
+  it('is obtained whole though Portreeve is killed after any step, and the old one serves all the while', async () => {
+    await authority.stop()
+    await authority.start()
+    root = await authority.root()
+    let before: string | undefined
+    for (const step of ['order', 'challenge', 'finalise', 'install']) {
+      await portreeve.stop()
+      await portreeve.start({ PORTREEVE_CRASH_AT: `certificate.issue.${step}:after` })
+      const certificate = await certificateOf('shop.example.com')
+      before = certificate.serial_number
+      expect([step, (await portreeve.call('POST', `/api/certificates/${certificate.id}/renew`)).body]).toEqual([step, { data: expect.objectContaining({ status: 'issuing' }) }])
+      await eventually('Portreeve being killed', async () => fetch(`${portreeve.url}/healthz`).then(async () => {
+        const { body } = await portreeve.call('GET', `/api/certificates/${certificate.id}`)
+        if (body.data.last_error) throw new Error(body.data.last_error)
+      }, () => true), 15_000)
+      expect((await ask('shop.example.com', { rejectUnauthorized: false })).serial).toBe(before)
+      await portreeve.kill()
+      await portreeve.start()
+      const after = await eventually('The certificate being another', async () => {
+        const found = await certificateOf('shop.example.com')
+        return found.serial_number !== before && (await ask('shop.example.com')).serial === found.serial_number ? found : undefined
+      }, 30_000)
+      expect([step, after.status, after.last_error]).toEqual([step, 'active', null])
+    }
+  })
+
   it('no private key is in an answer, an event, the log of the server or, in clear, in its database', async () => {
     const { readFileSync, readdirSync } = await import('node:fs')
     const { join } = await import('node:path')
