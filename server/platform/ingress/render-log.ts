@@ -19,14 +19,20 @@ export function renderLogSocket({ owner_uid }: Pick<EdgeSettings, 'owner_uid'>):
 /** The last requests of a worker, in its memory: Portreeve reads them from where it stopped, also after a restart of its own. */
 export const RING = [`ring ${LOG_RING}`, '  format raw', `  maxlen ${MAX_LINE_BYTES}`, `  size ${RING_BYTES}`]
 
-/** What every frontend logs; a line stands for one request and is one JSON object, so that nothing in it can look like another line. */
-const FIELDS = [
-  '%(id)ID', '%(app)[var(txn.app)]', '%(at)[accept_date(ms)]', '%(client)[src]', '%(method)HM', '%(host)[var(txn.host)]', '%(target)HU', '%(version)HV', '%(proto)[fe_name]',
-  '%(status)ST', '%(bytes_out)B', '%(bytes_in)U', '%(agent)[capture.req.hdr(0)]', '%(server)s', '%(end)ts', '%(idle)Ti', '%(receive)TR', '%(queue)Tw', '%(connect)Tc', '%(response)Tr', '%(total)Ta',
-]
+/** What a client may choose, or what is missing at times, as a text in quotes that nothing in it can end. */
+const quoted = (item: string): string => `%{+Q,+E}${item}`
+/**
+ * What every frontend logs: a line stands for one request and is one JSON object, so that nothing in it can look like another
+ * line. It is spelled out here, because the edge's own way to write JSON takes nearly twice the time.
+ */
+const FIELDS = {
+  id: '"%ID"', app: quoted('[var(txn.app)]'), at: '%[accept_date(ms)]', client: '"%ci"', method: quoted('HM'), host: quoted('[var(txn.host)]'), target: quoted('HU'), version: quoted('HV'), proto: '"%f"',
+  status: '%ST', bytes_out: '%B', bytes_in: '%U', agent: quoted('[capture.req.hdr(0)]'), server: quoted('s'), end: '"%ts"',
+  idle: '%Ti', receive: '%TR', queue: '%Tw', connect: '%Tc', response: '%Tr', total: '%Ta',
+}
 export const LOG_OF_FRONTEND = [
   `  log ring@${LOG_RING} len ${MAX_LINE_BYTES} local0`,
-  `  log-format '%{+json}o ${FIELDS.join(' ')}'`,
+  `  log-format '{${Object.entries(FIELDS).map(([name, value]) => `"${name}": ${value}`).join(', ')}}'`,
   "  unique-id-format '%{+X}o%Ts-%pid-%rt'",
   '  capture request header user-agent len 256',
 ]

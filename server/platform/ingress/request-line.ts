@@ -2,13 +2,16 @@ import type { EdgeRequest } from './ingress.ts'
 
 /** A control character in a header arrives as it is, inside of a text of the line. */
 const CONTROL = /[\u0000-\u001f\u007f]/g
+/** The edge escapes quotes and backslashes as JSON does, and a bracket, which JSON does not. */
+const ESCAPED = /\\./g
 /** A request over HTTP/2, or through a proxy, names its whole address; a user and a password may stand in it. */
 const AUTHORITY = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i
 /** The edge writes some characters of an address in a form of its own. */
 const ENCODED = /#(?=[0-9A-F]{2})/g
 
 type Fields = Record<string, unknown>
-const text = (fields: Fields, name: string): string => (typeof fields[name] === 'string' ? fields[name] : '')
+/** The edge writes `-` for a text that is not there. */
+const text = (fields: Fields, name: string): string => (typeof fields[name] === 'string' && fields[name] !== '-' ? fields[name] : '')
 const count = (fields: Fields, name: string): number => (typeof fields[name] === 'number' && fields[name] > 0 ? fields[name] : 0)
 /** The edge writes -1 for a phase that the request never came to. */
 const phase = (fields: Fields, name: string): number | null => (typeof fields[name] === 'number' && fields[name] >= 0 ? fields[name] : null)
@@ -18,7 +21,7 @@ export function parseRequestLine(line: string): EdgeRequest | undefined {
   if (!line.startsWith('{')) return undefined
   let fields: Fields
   try {
-    fields = JSON.parse(line.replace(CONTROL, ' ')) as Fields
+    fields = JSON.parse(line.replace(CONTROL, ' ').replace(ESCAPED, (escape) => (escape === '\\]' ? ']' : escape))) as Fields
   } catch {
     return undefined
   }
