@@ -46,6 +46,8 @@ export async function startTestServer(routes: readonly MountedRoute[], services:
   }
   app.use(router.handler)
   const server = createServer(toNodeListener(app))
+  // A test that works for seconds without a pause would find its kept connection closed, for client and server share one event loop.
+  server.keepAliveTimeout = 0
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return { url: `http://127.0.0.1:${port}`, ...senders(port), close: () => new Promise((resolve) => {
