@@ -4,7 +4,7 @@ import type { Answer, GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError } from '#server/platform/outbound/outbound'
 import { AcmeError, type AcmeErrorCode } from './acme.ts'
 
-/** The ACME client, loaded when the first certificate is asked for: it takes 25 MB of memory, and many installations never do. */
+/** The ACME client, loaded when the first certificate is asked for: it is large, and many installations never ask. */
 const load = async () => {
   const acme = await import('acme-client')
   // One for the whole module: what a request may do is found by the call that it belongs to, and one without a call goes nowhere.
