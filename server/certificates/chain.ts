@@ -19,6 +19,10 @@ export interface ChainFacts {
 const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g
 const MAX_CHAIN = 10
 const MIN_RSA_BITS = 2048
+/** Curves that browsers take in certificates; a handshake with any other fails. */
+const CURVES = ['prime256v1', 'secp384r1']
+/** Uses of a key, as object identifiers: to be a server, and any. */
+const SERVER_USES = ['1.3.6.1.5.5.7.3.1', '2.5.29.37.0']
 /** What the edge takes as one certificate with its key. */
 const MAX_BYTES = 15_000
 
@@ -65,6 +69,7 @@ export function readKey(text: string): KeyObject {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key
   if (type !== 'rsa' && type !== 'ec') throw invalid('private_key', `is of the kind ${type ?? 'unknown'}, which browsers do not take in certificates. Use ECDSA or RSA.`)
   if (type === 'rsa' && (details?.modulusLength ?? 0) < MIN_RSA_BITS) throw invalid('private_key', `has fewer than ${MIN_RSA_BITS} bits, which clients refuse.`)
+  if (type === 'ec' && !CURVES.includes(details?.namedCurve ?? '')) throw invalid('private_key', `is on the curve ${details?.namedCurve ?? 'of no name'}, which browsers do not take. Use P-256 or P-384.`)
   return key
 }
 
@@ -97,6 +102,14 @@ function warningOf(last: X509Certificate): string | null {
   return `An intermediate certificate may be missing: ${issuerOf(last)}, which signed ${subject(last)}, is neither in the chain nor a root that clients know. Upload the chain with every intermediate certificate.`
 }
 
+/** Whether clients will take the leaf for a server, however it was signed. */
+function checkUse(chain: readonly X509Certificate[]): void {
+  const uses = chain[0]!.keyUsage as readonly string[] | undefined
+  if (uses && !uses.some((use) => SERVER_USES.includes(use))) throw invalid('certificate', 'may not be used by a server: its extended key usage lacks serverAuth. Request one for a web server.')
+  const weak = chain.find((one) => !isRoot(one) && /sha-?1\b|md5/i.test(one.signatureAlgorithm ?? ''))
+  if (weak) throw invalid('certificate', 'is signed with SHA-1 or MD5, which clients refuse. Request one that is signed with SHA-256.')
+}
+
 /** Facts of a leaf with what it leads to; nothing is judged. */
 export function describeChain(chain: readonly X509Certificate[]): Omit<ChainFacts, 'warning'> {
   const leaf = chain[0]!
@@ -115,6 +128,7 @@ export function readChain(text: string, key: KeyObject, now_ms: number): ChainFa
   const leaf = certificates.find((one) => one.checkPrivateKey(key))
   if (!leaf) throw invalid('private_key', 'belongs to none of the certificates. Send the key with which the certificate was requested.')
   const chain = order(leaf, certificates)
+  checkUse(chain)
   const facts = { ...describeChain(chain), warning: warningOf(chain.at(-1)!) }
   if (Date.parse(facts.not_after) <= now_ms) throw invalid('certificate', `expired on ${facts.not_after.slice(0, 10)}. Upload one that is valid.`)
   if (Date.parse(facts.not_before) > now_ms) throw invalid('certificate', `is not valid before ${facts.not_before}. Check the clock of this server, or upload it later.`)

@@ -46,6 +46,8 @@ const LABEL = '[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?'
 const CERTIFICATE_NAME = new RegExp(`^(?=.{1,253}$)(\\*\\.)?${LABEL}(\\.${LABEL})+$`)
 const Name = v.pipe(v.string(), v.trim(), v.toLowerCase(), v.transform((text) => text.replace(/\.$/, '')), v.regex(CERTIFICATE_NAME, 'must be a host name such as shop.example.com, or *.example.com.'), v.description('Lower-case ASCII host name; `*.` for one label.'), v.examples(['shop.example.com']))
 const Names = v.pipe(v.array(Name), v.minLength(1), v.maxLength(MAX_NAMES), v.transform((names) => [...new Set(names)]), v.description('Names that it shall be valid for. Each must be a verified domain of the project.'), v.examples([['shop.example.com']]))
+/** An authority that is asked by hand decides by itself whose names they are; the edge shows the result for verified domains only. */
+const RequestedNames = v.pipe(Names, v.description('Names to ask for. They need no domain here yet; the edge shows the certificate for verified domains of the project only.'))
 const Project = v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Project that it belongs to; the default one when absent.'), v.examples(['prj_0123456789abcdefghjk'])))
 const pem = (description: string, begins: string) => v.pipe(
   v.string(), v.maxLength(MAX_PEM, `is longer than ${MAX_PEM} characters, which no chain or key is.`), v.regex(/-----BEGIN /, `must be PEM text, with lines such as -----BEGIN ${begins}-----.`), v.description(description), v.examples([`-----BEGIN ${begins}-----\n…\n-----END ${begins}-----\n`]),
@@ -66,7 +68,7 @@ export const NewCertificate = v.pipe(v.strictObject({
 export type NewCertificate = v.InferOutput<typeof NewCertificate>
 
 /** A signing request to be made. */
-export const NewCsr = v.pipe(v.strictObject({ project_id: Project, names: Names, key_type: v.optional(KeyType, 'ecdsa') }), v.title('NewSigningRequest'))
+export const NewCsr = v.pipe(v.strictObject({ project_id: Project, names: RequestedNames, key_type: v.optional(KeyType, 'ecdsa') }), v.title('NewSigningRequest'))
 export type NewCsr = v.InferOutput<typeof NewCsr>
 
 export const DeletionQuery = v.strictObject({

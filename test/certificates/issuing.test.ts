@@ -162,6 +162,30 @@ describe('renewal', () => {
   })
 })
 
+describe('a certificate that lives for days only', () => {
+  test('raises no notice that its whole life would be below of', async () => {
+    world.acme.valid_days = 6
+    world.domain('shop.example.com')
+    world.certificates.create(world.actor, PROJECT, { names: ['shop.example.com'], auto_renew: false })
+    await world.idle()
+    for (let part = 0; part < 13; part += 1) await passAfter(world, DAY_MS / 2)
+    expect(world.events('certificate.expiring').map(({ payload }) => payload.days)).toEqual([1])
+  })
+})
+
+describe('an attempt whose work ended without a word', () => {
+  test('is told as interrupted and tried again, and does not wait for ever', async () => {
+    world.domain('shop.example.com')
+    const { id } = issue('shop.example.com')
+    await world.idle()
+    world.kernel.db.sql("UPDATE certificates SET status = 'issuing', not_after = NULL, chain = NULL WHERE id = ?").run(id)
+    await passAfter(world, 0)
+    expect(world.certificates.get(id)).toMatchObject({ status: 'failed', last_error: expect.stringMatching(/interrupted/), next_attempt_at: expect.any(String) })
+    await passAfter(world, 6 * MINUTE_MS)
+    expect(world.certificates.get(id)).toMatchObject({ status: 'active', last_error: null })
+  })
+})
+
 describe('F33: an authority that does not play along', () => {
   test('is down for two days: the old certificate serves, the state is told, and it is asked a few times only', async () => {
     world.domain('shop.example.com')

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { AcmeError } from '#server/platform/acme/acme'
 import { createTestAuthority, type TestAuthority } from '#test/support/chains'
 import { type CertificateWorld, createWorld, PROJECT } from './world.ts'
 
@@ -50,6 +51,21 @@ describe('an uploaded chain', () => {
     const rsa = authority.key('rsa:2048')
     expect(upload(`${authority.leaf(rsa, ['shop.example.com'])}${authority.intermediate}`, rsa)).toMatchObject({ key_type: 'rsa', status: 'active' })
   })
+  test('on P-384, or for servers among other uses, is fine as well', () => {
+    const wide = authority.key('ec:secp384r1')
+    expect(upload(`${authority.leaf(wide, ['shop.example.com'], { use: 'serverAuth,clientAuth' })}${authority.intermediate}`, wide)).toMatchObject({ key_type: 'ecdsa', status: 'active' })
+  })
+  test('is shown rather than a self-signed one that lives longer, while the domain waits for an authority', async () => {
+    world.acme.failAll(new AcmeError('unreachable', 'The certificate authority is down.'))
+    const domain = world.domain('shop.example.com', { ssl_mode: 'self_signed' })
+    world.certificates.follow(domain.id)
+    await world.idle()
+    const made = upload(`${leaf}${authority.intermediate}`)
+    domain.ssl_mode = 'acme'
+    world.certificates.follow(domain.id)
+    await world.idle()
+    expect([...world.ingress.certificates.keys()]).toEqual([made.id])
+  })
   test('for a domain must cover its names', () => {
     const domain = world.domain('shop.example.org', { ssl_mode: 'custom' })
     expect(() => upload(leaf, key, { domain_id: domain.id })).toThrow('certificate: is not valid for shop.example.org; it names shop.example.com, *.example.com.')
@@ -70,6 +86,9 @@ describe('an uploaded chain', () => {
     ['names in the common name only', () => [authority.leaf(key, [], { common_name: 'shop.example.com' }), key], /^certificate: names no host/],
     ['a key of 1024 bits', () => { const weak = authority.key('rsa:1024'); return [authority.leaf(weak, NAMES), weak] }, /^private_key: has fewer than 2048 bits/],
     ['an Ed25519 key, which browsers refuse', () => { const odd = authority.key('ed25519'); return [authority.leaf(odd, NAMES), odd] }, /^private_key: is of the kind ed25519/],
+    ['a curve that no browser takes, with which every handshake would fail', () => { const odd = authority.key('ec:secp256k1'); return [authority.leaf(odd, NAMES), odd] }, /^private_key: is on the curve secp256k1/],
+    ['a use other than that of a server', () => [authority.leaf(key, NAMES, { use: 'clientAuth' }), key], /^certificate: may not be used by a server/],
+    ['a signature with SHA-1', () => [authority.leaf(key, NAMES, { digest: 'sha1' }), key], /^certificate: is signed with SHA-1/],
     ['more than the edge takes', () => { const many = Array.from({ length: 800 }, (_, n) => `host-${n}.example.com`); return [authority.leaf(key, many), key] }, /^certificate: is longer than the edge takes/],
   ]
   test.each(refused)('is refused with %s', (_what, make, sentence) => {

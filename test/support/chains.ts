@@ -7,10 +7,10 @@ import { join } from 'node:path'
 export interface TestAuthority {
   root: string
   intermediate: string
-  /** A key in PEM: `ec`, `rsa:2048`, `rsa:1024`, `ed25519`. */
+  /** A key in PEM: `ec` (P-256), `ec:secp384r1`, `rsa:2048`, `rsa:1024`, `ed25519`. */
   key(kind?: string): string
   /** A leaf for these names, signed by the intermediate. */
-  leaf(key: string, names: readonly string[], options?: { days?: number; common_name?: string }): string
+  leaf(key: string, names: readonly string[], options?: { days?: number; common_name?: string; use?: string; digest?: string }): string
   /** Signs a request in PEM. */
   sign(request: string): string
   encrypt(key: string): string
@@ -22,14 +22,14 @@ export function createTestAuthority(): TestAuthority {
   const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: directory, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
   const file = (name: string, text: string) => { writeFileSync(join(directory, name), text); return name }
   const key = (kind = 'ec') => {
-    if (kind === 'ec') return openssl('genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256')
+    if (kind.startsWith('ec') && kind !== 'ed25519') return openssl('genpkey', '-algorithm', 'EC', '-pkeyopt', `ec_paramgen_curve:${kind.split(':')[1] ?? 'P-256'}`)
     return kind === 'ed25519' ? openssl('genpkey', '-algorithm', 'ED25519') : openssl('genpkey', '-algorithm', 'RSA', '-pkeyopt', `rsa_keygen_bits:${kind.split(':')[1]}`)
   }
   let serial = 100
-  const signed = (request: string, extensions: string, days: number) => {
+  const signed = (request: string, extensions: string, days: number, digest = 'sha256') => {
     file('request.pem', request)
     file('extensions', extensions)
-    openssl('x509', '-req', '-in', 'request.pem', '-CA', 'intermediate.pem', '-CAkey', 'intermediate.key', '-set_serial', String((serial += 1)), '-days', String(days), '-extfile', 'extensions', '-out', 'leaf.pem')
+    openssl('x509', '-req', '-in', 'request.pem', '-CA', 'intermediate.pem', '-CAkey', 'intermediate.key', '-set_serial', String((serial += 1)), '-days', String(days), `-${digest}`, '-extfile', 'extensions', '-out', 'leaf.pem')
     return readFileSync(join(directory, 'leaf.pem'), 'utf8')
   }
   file('root.key', key())
@@ -40,10 +40,11 @@ export function createTestAuthority(): TestAuthority {
   openssl('x509', '-req', '-in', 'intermediate.csr', '-CA', 'root.pem', '-CAkey', 'root.key', '-set_serial', '2', '-days', '3650', '-extfile', 'ca', '-out', 'intermediate.pem')
   return {
     root: readFileSync(join(directory, 'root.pem'), 'utf8'), intermediate: readFileSync(join(directory, 'intermediate.pem'), 'utf8'), key,
-    leaf(pem, names, { days = 90, common_name = 'leaf' } = {}) {
+    leaf(pem, names, { days = 90, common_name = 'leaf', use, digest } = {}) {
       file('leaf.key', pem)
       const request = openssl('req', '-new', '-key', 'leaf.key', '-subj', `/CN=${common_name}`)
-      return signed(request, names.length > 0 ? `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}` : 'keyUsage=digitalSignature', days)
+      const subjects = names.length > 0 ? `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}` : 'keyUsage=digitalSignature'
+      return signed(request, use ? `${subjects}\nextendedKeyUsage=${use}` : subjects, days, digest)
     },
     sign: (request) => {
       const names = [...openssl('req', '-in', file('given.pem', request), '-noout', '-text').matchAll(/DNS:([^\s,]+)/g)].map(([, name]) => name!)
