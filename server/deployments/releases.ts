@@ -64,8 +64,8 @@ export function createReleases(db: Db, secrets: Secrets, kept: () => number) {
     findBuilt: (app_id: string, build_key: string): Release | undefined => many('SELECT * FROM releases WHERE app_id = ? AND build_key = ? AND image_present = 1 ORDER BY rowid DESC LIMIT 1', app_id, build_key)[0],
     /** Proven releases of an app, newest first. */
     proven: (app_id: string): Release[] => many('SELECT * FROM releases WHERE app_id = ? AND proven = 1 ORDER BY rowid DESC', app_id),
-    /** Those of them whose images are kept. */
-    kept: (app_id: string): Release[] => many('SELECT * FROM releases WHERE app_id = ? AND proven = 1 ORDER BY rowid DESC LIMIT ?', app_id, kept()),
+    /** The newest of each image whose image is kept: restarts and rollbacks, which run an older image, take nobody's place. */
+    kept: (app_id: string): Release[] => many('SELECT * FROM releases WHERE rowid IN (SELECT MAX(rowid) FROM releases WHERE app_id = ? AND proven = 1 GROUP BY image_id ORDER BY MAX(rowid) DESC LIMIT ?) ORDER BY rowid DESC', app_id, kept()),
     ofApp: (app_id: string): Release[] => many('SELECT * FROM releases WHERE app_id = ?', app_id),
     ofDeployment: (deployment_id: string): Release | undefined => many('SELECT * FROM releases WHERE deployment_id = ?', deployment_id)[0],
     markProven: (id: string) => db.sql('UPDATE releases SET proven = 1 WHERE id = ?').run(id),

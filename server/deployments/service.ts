@@ -13,6 +13,7 @@ import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { deployJob } from './job.ts'
 import { type DeploymentEventName, deploymentMachine } from './machine.ts'
 import { askOf, type DeploymentAsk, type DeploymentRow } from './repository.ts'
+import { createRollbackTarget } from './rollback.ts'
 import type { DeployRequest, Trigger } from './schema.ts'
 import { createRouting, NOTHING } from './routing.ts'
 import { summaryOf, viewOf } from './view.ts'
@@ -119,22 +120,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     return { id: app.id, project_id: app.project_id, branch: app.configuration.branch, app }
   }
 
-  /** The proven release of a deployment, or the one before the live one. */
-  const rollbackTarget = (app_id: string, deployment_id: string | undefined) => {
-    const { app } = appRow(app_id)
-    if (deployment_id !== undefined) {
-      const row = repository.find(deployment_id)
-      if (!row || row.app_id !== app_id) throw invalid('deployment_id', 'is not a deployment of this app.')
-      const release = releases.ofDeployment(deployment_id)
-      if (!release?.proven) throw conflict('That deployment was never live, so there is nothing to roll back to.')
-      return release
-    }
-    const proven = releases.proven(app_id)
-    const earlier = proven[proven.findIndex((release) => release.id === app.live_release_id) + 1]
-    if (!earlier) throw conflict('There is no earlier release to roll back to.')
-    return earlier
-  }
-
+  const rollbackTarget = createRollbackTarget(repository, releases)
   const restored = (actor: Actor, app_id: string, trigger: 'rollback' | 'restart', release: { id: string; deployment_id: string; image_present: boolean }) => {
     if (!release.image_present) throw conflict('The image of that release has been removed. Deploy its commit instead.')
     return enqueue(appRow(app_id), trigger, { from_release: release.id, from_deployment: release.deployment_id }, actor)
@@ -175,7 +161,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     rollback: (actor: Actor, app_id: string, deployment_id: string | undefined) => {
       ports.requireEngine()
       return db.tx(() => {
-        const row = restored(actor, app_id, 'rollback', rollbackTarget(app_id, deployment_id))
+        const row = restored(actor, app_id, 'rollback', rollbackTarget(parts.ports.app(app_id), deployment_id))
         ports.pauseAutoDeploy(app_id)
         return view(row)
       })

@@ -1,0 +1,124 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+
+const URL = 'https://git.example.com/team/shop.git'
+
+let api: TestApi
+let app_id: string
+beforeEach(async () => {
+  api = await createTestApi()
+})
+afterEach(() => api.close())
+
+const version = (text: string) => api.fakes.git.commit(URL, 'main', { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': `// ${text}` }, text)
+/** Asks for something of the app, waits for its end, and tells the deployment. */
+const ask = async (what: string, body?: unknown): Promise<string> => {
+  const answer = await api.as('developer').post(`/api/apps/${app_id}/${what}`, body)
+  expect([200, 201]).toContain(answer.status)
+  await api.services.jobs.idle()
+  return answer.body.data.id
+}
+const rollBack = async (body?: unknown) => api.as('developer').post(`/api/apps/${app_id}/rollback`, body)
+const app = async () => (await api.as('viewer').get(`/api/apps/${app_id}`)).body.data
+const deployment = async (id: string) => (await api.as('viewer').get(`/api/deployments/${id}`)).body.data
+/** What serves now, by the message of its commit. */
+const serving = async (): Promise<string> => (await deployment((await app()).live_deployment_id)).commit.message
+
+/** An app of which these versions went live one after the other; answers their deployments. */
+async function live(...versions: string[]): Promise<string[]> {
+  const [first, ...rest] = versions
+  version(first!)
+  app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })).body.data.id
+  await api.services.jobs.idle()
+  const ids = [(await app()).live_deployment_id as string]
+  for (const text of rest) {
+    version(text)
+    ids.push(await ask('deploy'))
+  }
+  return ids
+}
+
+describe('a rollback without a deployment', () => {
+  it('leads to the version before the one that was restarted', async () => {
+    const [first] = await live('v1', 'v2')
+    await ask('restart')
+    await ask('restart')
+    expect((await deployment(await ask('rollback'))).rolled_back_to).toBe(first)
+    expect(await serving()).toBe('v1')
+  })
+
+  it('leads one version further back each time, never to the one that was left', async () => {
+    await live('v1', 'v2', 'v3')
+    await ask('rollback')
+    expect(await serving()).toBe('v2')
+    await ask('restart')
+    await ask('rollback')
+    expect(await serving()).toBe('v1')
+    const answer = await rollBack()
+    expect(answer.status).toBe(409)
+    expect(answer.body.error.message).toBe('There is no earlier release to roll back to.')
+  })
+
+  it('leads to what served before a deployment that followed a rollback', async () => {
+    const [first] = await live('v1', 'bad')
+    await ask('rollback')
+    version('v3')
+    await ask('deploy')
+    expect((await deployment(await ask('rollback'))).rolled_back_to).toBe(first)
+    expect(await serving()).toBe('v1')
+  })
+
+  it('passes over a deployment that changed nothing', async () => {
+    await live('v1', 'v2')
+    await ask('deploy')
+    await ask('rollback')
+    expect(await serving()).toBe('v1')
+  })
+
+  it('brings back how the app ran when only its configuration has changed', async () => {
+    const [first] = await live('v1')
+    await api.as('developer').put(`/api/apps/${app_id}`, { port: 4000 })
+    await ask('deploy')
+    expect((await deployment(await ask('rollback'))).rolled_back_to).toBe(first)
+  })
+
+  it('finds the image of the version before, however often the live one was restarted', async () => {
+    await live('v1', 'v2')
+    for (let i = 0; i < 6; i += 1) await ask('restart')
+    await ask('rollback')
+    expect(await serving()).toBe('v1')
+  })
+})
+
+describe('a rollback to a deployment', () => {
+  it('leads there, also to a newer one', async () => {
+    const [first, , third] = await live('v1', 'v2', 'v3')
+    await ask('rollback', { deployment_id: first })
+    expect(await serving()).toBe('v1')
+    expect((await deployment(await ask('rollback', { deployment_id: third }))).rolled_back_to).toBe(third)
+    expect(await serving()).toBe('v3')
+    await ask('rollback')
+    expect(await serving()).toBe('v2')
+  })
+
+  it('is refused while the deployment has not proven itself', async () => {
+    await live('v1')
+    await api.as('developer').put(`/api/apps/${app_id}`, { soak_seconds: 300 })
+    version('v2')
+    const soaking = (await api.as('developer').post(`/api/apps/${app_id}/deploy`)).body.data.id
+    await expect.poll(async () => (await deployment(soaking)).status).toBe('live')
+    const answer = await rollBack({ deployment_id: soaking })
+    expect(answer.status).toBe(409)
+    expect(answer.body.error.message).toContain('was never live')
+    await api.as('developer').post(`/api/deployments/${soaking}/cancel`)
+    await api.services.jobs.idle()
+  })
+
+  it('is refused for one that failed', async () => {
+    await live('v1')
+    api.fakes.engine.behave(`app=${app_id}`, { start: 'exits' })
+    version('broken')
+    const failed = await ask('deploy')
+    expect((await rollBack({ deployment_id: failed })).status).toBe(409)
+  })
+})
