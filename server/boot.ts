@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { prepareDataDirectory } from '#server/data-directory'
 import { keepEdge } from '#server/keep-edge'
 import { ConfigError, loadConfig } from '#server/kernel/config'
 import { lockDirectory, LockedError } from '#server/kernel/lock'
@@ -12,11 +12,16 @@ import type { Adapters, Kernel, Services } from '#server/services'
 const FIRST_ANSWERS_MS = 100
 
 export interface Booted { services: Services; /** Ends workers and gives the data directory back; jobs go on at the next start. */ stop(): Promise<void> }
-export interface BootOptions { env: Record<string, string | undefined>; migrations: readonly Migration[]; version: string; adapters(kernel: Kernel): Promise<Adapters> }
+export interface BootOptions {
+  env: Record<string, string | undefined>
+  migrations: readonly Migration[]
+  version: string
+  adapters(kernel: Kernel): Promise<Adapters>
+}
 
 /**
- * Starts everything behind the HTTP server. What can only be mended by the operator is found out first and at once: settings, a
- * second process, a database that does not fit. Only then is the rest of the product loaded, while the server answers that it is
+ * Starts everything behind the HTTP server. What can only be mended by the operator is found out first and at once: settings, a port
+ * that is taken, a folder that cannot be written, a second process, a database that does not fit. Only then is the rest of the product loaded, while the server answers that it is
  * alive and starting. Throws StartError with a sentence for what the operator has to mend.
  */
 export async function boot(options: BootOptions): Promise<Booted> {
@@ -25,7 +30,7 @@ export async function boot(options: BootOptions): Promise<Booted> {
   try {
     const config = loadConfig(options.env)
     const log = createLog(config.log_format, config.log_level)
-    mkdirSync(config.data_directory, { recursive: true, mode: 0o700 })
+    prepareDataDirectory(config.data_directory)
     unlock = lockDirectory(config.data_directory)
     const kernel = openKernel(config, log, options.migrations)
     const adapters = await options.adapters(kernel)
