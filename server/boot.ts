@@ -16,6 +16,8 @@ export interface BootOptions {
   env: Record<string, string | undefined>
   migrations: readonly Migration[]
   version: string
+  /** Rejects when the HTTP server cannot listen: then nothing is made and nothing is started. */
+  listening: Promise<void>
   adapters(kernel: Kernel): Promise<Adapters>
 }
 
@@ -30,6 +32,7 @@ export async function boot(options: BootOptions): Promise<Booted> {
   try {
     const config = loadConfig(options.env)
     const log = createLog(config.log_format, config.log_level)
+    await options.listening
     prepareDataDirectory(config.data_directory)
     unlock = lockDirectory(config.data_directory)
     const kernel = openKernel(config, log, options.migrations)

@@ -2,6 +2,7 @@ import { migrations } from '#migrations'
 import { defineNitroPlugin } from 'nitropack/runtime'
 import { boot, type Booted } from '#server/boot'
 import { outliveReaders } from '#server/kernel/log'
+import { untilListening } from '#server/listening'
 import { StartError } from '#server/open-kernel'
 import { setRunningServices } from '#server/running'
 import pkg from '../../package.json' with { type: 'json' }
@@ -13,7 +14,7 @@ process.env.PORT ||= '9000'
 export default defineNitroPlugin((nitro) => {
   outliveReaders()
   let booted: Booted | undefined
-  const booting = boot({ env: process.env, migrations, version: pkg.version, adapters: async (kernel) => (await import('#server/adapters')).createAdapters(kernel) }).then(
+  const booting = boot({ env: process.env, migrations, version: pkg.version, listening: untilListening(), adapters: async (kernel) => (await import('#server/adapters')).createAdapters(kernel) }).then(
     (started) => {
       booted = started
       setRunningServices(started.services)
