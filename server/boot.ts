@@ -5,6 +5,7 @@ import { ConfigError, loadConfig } from '#server/kernel/config'
 import { lockDirectory, LockedError } from '#server/kernel/lock'
 import { createLog } from '#server/kernel/log'
 import { DowngradeError, type Migration } from '#server/kernel/migrate'
+import { unknownSettings } from '#server/kernel/unknown-settings'
 import { checkNode, openKernel, StartError } from '#server/open-kernel'
 import type { Adapters, Kernel, Services } from '#server/services'
 
@@ -32,6 +33,7 @@ export async function boot(options: BootOptions): Promise<Booted> {
   try {
     const config = loadConfig(options.env)
     const log = createLog(config.log_format, config.log_level)
+    for (const { name, nearest } of unknownSettings(options.env)) log.warn(`There is no setting ${name}; it is ignored.${nearest ? ` Is ${nearest} meant?` : ''}`)
     await options.listening
     prepareDataDirectory(config.data_directory)
     unlock = lockDirectory(config.data_directory)

@@ -1,0 +1,35 @@
+import { loadConfig } from './config.ts'
+
+const PREFIX = 'PORTREEVE_'
+
+/** Every name that the configuration reads. */
+function settingNames(): string[] {
+  const asked = new Set<string>()
+  loadConfig(new Proxy({}, { get: (_, name) => void asked.add(String(name)) }))
+  return [...asked]
+}
+
+/** How many letters must be added, dropped or replaced to make one text of the other. */
+function editsBetween(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
+  for (const [i, letter] of [...one].entries()) {
+    const next = [i + 1]
+    for (let j = 0; j < other.length; j++) next.push(Math.min(next[j]! + 1, row[j + 1]! + 1, row[j]! + (letter === other[j] ? 0 : 1)))
+    row = next
+  }
+  return row[other.length]!
+}
+
+/** A variable that looks like a setting and is none. `nearest` is the setting that was probably meant, absent when none is like it. */
+export interface UnknownSetting { name: string; nearest?: string }
+
+/** Variables that start with `PORTREEVE_` and that nothing reads; empty ones set nothing and are left out. */
+export function unknownSettings(env: Record<string, string | undefined>): UnknownSetting[] {
+  const known = settingNames()
+  const odd = Object.keys(env).filter((name) => name.toUpperCase().startsWith(PREFIX) && !known.includes(name) && env[name]?.trim())
+  return odd.sort().map((name) => {
+    const ranked = known.filter((one) => one.startsWith(PREFIX)).map((one) => ({ one, edits: editsBetween(name.toUpperCase(), one) })).sort((a, b) => a.edits - b.edits)
+    const [best] = ranked
+    return best && best.edits <= (name.length - PREFIX.length) / 2 ? { name, nearest: best.one } : { name }
+  })
+}
