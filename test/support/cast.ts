@@ -32,10 +32,10 @@ export const newPeer = (): Record<string, string> => {
   return { 'x-forwarded-for': `198.18.${peers >> 8}.${peers & 255}` }
 }
 
-/** A call as exactly these headers say: as nobody without any. */
+/** A call as exactly these headers say: as nobody without any. On a connection of its own, since a kept one may be closed while a test is busy. */
 export async function send<T = any>(portreeve: Portreeve, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Reply<T>> {
   const content = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }
-  const response = await fetch(`${portreeve.url}${path}`, { method, redirect: 'manual', headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers }, ...content })
+  const response = await fetch(`${portreeve.url}${path}`, { method, redirect: 'manual', headers: { connection: 'close', ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers }, ...content })
   const text = await response.text()
   return { status: response.status, headers: response.headers, text, body: response.headers.get('content-type')?.startsWith('application/json') ? JSON.parse(text) : text as T }
 }

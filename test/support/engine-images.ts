@@ -12,7 +12,7 @@ import type { Engine } from '#server/platform/engine/engine'
 export const BUSYBOX_IMAGE = 'portreeve-test/busybox:1'
 
 /** The engine that the tests use, without Portreeve's adapter between. */
-export const testDocker = (): Docker => new Docker({ socketPath: (process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock').replace(/^unix:\/\//, '') })
+export const testDocker = (): Docker => new Docker({ socketPath: (process.env.DOCKER_HOST || 'unix:///var/run/docker.sock').replace(/^unix:\/\//, '') })
 
 /** What tests make carries a name of its own, so that no server on the same engine takes it for an orphan, nor the other way round. */
 export const TEST_INSTALLATION = `test-${process.pid}`

@@ -81,10 +81,11 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
   let output = ''
   let token = ''
 
+  // A connection for each call: one that is kept may be closed by the server while a test runs a command for seconds.
   const call: Portreeve['call'] = async (method, path, body, headers = {}) => {
     const response = await fetch(`${url}${path}`, {
       method,
-      headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), ...(body !== undefined ? { 'content-type': 'application/json' } : {}), ...headers },
+      headers: { connection: 'close', ...(token ? { authorization: `Bearer ${token}` } : {}), ...(body !== undefined ? { 'content-type': 'application/json' } : {}), ...headers },
       ...(body !== undefined ? { body: typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body) } : {}),
     })
     const text = await response.text()

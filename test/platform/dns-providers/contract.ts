@@ -53,8 +53,8 @@ export function describeDnsProvider(title: string, open: () => Promise<ProviderW
     })
     test('says in one sentence that a wrong credential was refused, without the credential', async () => {
       const wrong = create(world.wrong)
-      for (const attempt of [wrong.check(), wrong.addTxt(NAME, 'value')]) {
-        const error = await attempt.then(() => undefined, (caught: unknown) => caught as Error)
+      for (const attempt of [() => wrong.check(), () => wrong.addTxt(NAME, 'value')]) {
+        const error = await attempt().then(() => undefined, (caught: unknown) => caught as Error)
         expect(error).toMatchObject({ name: 'DnsProviderError', message: expect.stringMatching(/refused/) })
         for (const secret of world.descriptor.secrets) expect(error!.message).not.toContain(String(world.wrong[secret]))
       }
