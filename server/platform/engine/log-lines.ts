@@ -1,8 +1,8 @@
 import { StringDecoder } from 'node:string_decoder'
+import { CUT_MARK } from '#server/kernel/redact'
 
 /** The longest line that is kept, in UTF-16 units; programs that print megabytes without a newline must not fill memory or rows. */
 export const LINE_LIMIT = 8192
-const TRUNCATED = ' … [line truncated]'
 
 /** Terminal sequences: CSI (colours, cursor), OSC (titles, links, with either terminator) and two-byte escapes. */
 const ESCAPES = /\u001b\[[0-?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|\u001b[PX^_][^\u001b]*(?:\u001b\\)?|\u001b[ -/]*[0-~]|\u001b/g
@@ -53,7 +53,7 @@ export function createLineSplitter(onLine: (text: string) => void): LineSplitter
   }
 
   function flush(): void {
-    const text = truncated ? line + TRUNCATED : line
+    const text = truncated ? line + CUT_MARK : line
     line = ''
     truncated = false
     carriage_return = false
