@@ -60,7 +60,10 @@ export function createDeployPorts(parts: {
   gitCredential(project_id: string, git_url: string): GitCredential | undefined
   registryAuth: DeployPorts['registryAuth']
   registryAuths: DeployPorts['registryAuths']
+  /** Every token, key and password with which a project reaches what is elsewhere, in clear. */
+  credentialValues(project_id: string): string[]
 }): DeployPorts {
+  const environment: DeployPorts['environment'] = () => ({})
   return {
     app(id) {
       const row = parts.apps().find(id)
@@ -78,8 +81,8 @@ export function createDeployPorts(parts: {
     gitCredential: (app) => parts.gitCredential(app.project_id, app.configuration.git_url ?? ''),
     registryAuth: parts.registryAuth,
     registryAuths: parts.registryAuths,
-    environment: () => ({}),
-    secretValues: () => [],
+    environment,
+    secretValues: (app) => [...parts.credentialValues(app.project_id), ...Object.values(environment(app))],
     detect: detectFolder,
     dockerignore: defaultDockerignore,
     async extract(archive, directory, signal) {

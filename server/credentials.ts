@@ -51,6 +51,8 @@ export function createCredentials({ kernel: { db, clock, secrets }, audit, polic
       if (!url) return undefined
       return url.protocol === 'ssh' ? ssh_keys.credentialFor(project_id, url.host) : git_credentials.credentialFor(project_id, url.host, url.port)
     },
+    /** Whatever a deployment of the project might print of these, in clear. */
+    valuesFor: (project_id: string): string[] => [...git_credentials.tokens(project_id), ...ssh_keys.privateKeys(project_id), ...registries.passwords()],
     registryAuthFor: registries.authFor,
     registryAuthsFor: registries.authsFor,
   }

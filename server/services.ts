@@ -161,7 +161,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     kernel, events, jobs, audit, policy, settings, acme: adapters.acme, dns: adapters.dns, ingress, providers, home: projects.default,
     served: (app_ids) => app_ids.forEach((app_id) => deployments.shop.routing.refreshSoon(app_id)),
   })
-  const deploymentLogs = createDeploymentLogs(paths.logs, clock)
+  const deploymentLogs = createDeploymentLogs(paths.logs, clock, (id) => deployments.secretsOf(id))
   const releases = createReleases(db, secrets, () => settings.server().releases_kept)
   const repository = createDeploymentRepository(db)
 
@@ -172,7 +172,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     kernel, audit, policy,
     apps: (project_id) => apps.repository.all().filter((app) => project_id === undefined || app.project_id === project_id),
   })
-  const ports = createDeployPorts({ apps: () => apps, domains, platformRoutes: platform_domain.routes, certificates: () => certificates.forEdge(), gitCredential: credentials.gitCredentialFor, registryAuth: credentials.registryAuthFor, registryAuths: credentials.registryAuthsFor })
+  const ports = createDeployPorts({ apps: () => apps, domains, platformRoutes: platform_domain.routes, certificates: () => certificates.forEdge(), gitCredential: credentials.gitCredentialFor, registryAuth: credentials.registryAuthFor, registryAuths: credentials.registryAuthsFor, credentialValues: credentials.valuesFor })
   const deployments: Deployments = createDeployments({
     db, events, jobs, audit,
     shop: { engine, git, ingress, clock, log, logs: deploymentLogs, deployments: repository, releases, ports, defaults: defaultsOf(settings.server), work_directory: paths.work, uploads_directory: paths.uploads },

@@ -20,12 +20,16 @@ export type OnDeployStep = NonNullable<JobDefinition<DeployPayload, DeployState>
  * from `retire` on the new release is final.
  */
 export function deployJob(shop: Workshop, onStep: OnDeployStep, onEnd: OnDeployEnd): JobDefinition<DeployPayload, DeployState> {
-  return defineJob<DeployPayload, DeployState>({
+  const runbook = defineJob<DeployPayload, DeployState>({
     kind: 'deploy',
     initial: () => ({ release_id: newId('rel') }),
     classify,
     onStep,
     onEnd,
+    clean(job, failure) {
+      const redact = (text: string) => shop.logs.redact(job.subject, text)
+      return { ...failure, message: redact(failure.message), hint: failure.hint && redact(failure.hint), log: failure.log.map(redact) }
+    },
     steps: [
       { name: 'clone', timeout_ms: 15 * MINUTE_MS, run: (context) => cloneStep(shop, context), undo: async (context) => removeWork(shop, context.payload.deployment_id) },
       { name: 'detect', run: async (context) => detectStep(shop, context) },
@@ -38,4 +42,15 @@ export function deployJob(shop: Workshop, onStep: OnDeployStep, onEnd: OnDeployE
       { name: 'retire', irrevocable: true, run: (context) => retireStep(shop, context) },
     ],
   })
+  return {
+    ...runbook,
+    // A password that was changed while an earlier step ran is known to the log before the next step can print it.
+    steps: runbook.steps.map((step) => ({
+      ...step,
+      run(context) {
+        shop.logs.protect(context.payload.deployment_id)
+        return step.run(context)
+      },
+    })),
+  }
 }

@@ -15,8 +15,9 @@ export type LogListener = (line: DeploymentLogLine) => void
 /**
  * Build and release logs: one file of JSON lines per deployment, written as they come. Known secrets are taken out before a line
  * is stored or streamed.
+ * @param secretsOf Values that must never show up in the log of a deployment.
  */
-export function createDeploymentLogs(directory: string, clock: Clock) {
+export function createDeploymentLogs(directory: string, clock: Clock, secretsOf: (deployment_id: string) => readonly string[] = () => []) {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const open = new Map<string, OpenLog>()
   const listeners = new Map<string, Set<LogListener>>()
@@ -46,7 +47,7 @@ export function createDeploymentLogs(directory: string, clock: Clock) {
     const known = open.get(deployment_id)
     if (known) return known
     const lines = read(deployment_id)
-    const created: OpenLog = { seq: lines.at(-1)?.seq ?? 0, bytes: JSON.stringify(lines).length, pending: [], cut: false, redact: (text) => text }
+    const created: OpenLog = { seq: lines.at(-1)?.seq ?? 0, bytes: JSON.stringify(lines).length, pending: [], cut: false, redact: redactor(secretsOf(deployment_id)) }
     if (lines.length > 0) created.pending.push('\n')
     open.set(deployment_id, created)
     return created
@@ -85,13 +86,17 @@ export function createDeploymentLogs(directory: string, clock: Clock) {
         return
       }
       for (const part of text.replace(/\r?\n$/, '').split('\n')) {
-        write(deployment_id, log, { step, stream, text: log.redact(part.length > MAX_LINE ? `${part.slice(0, MAX_LINE)}…` : part) })
+        // Cut afterwards: the beginning of a secret that lies across the end would not be known as one.
+        const clean = log.redact(part)
+        write(deployment_id, log, { step, stream, text: clean.length > MAX_LINE ? `${clean.slice(0, MAX_LINE)}…` : clean })
       }
     },
-    /** Values that must never show up in this log. */
-    protect(deployment_id: string, secrets: readonly string[]) {
-      opened(deployment_id).redact = redactor(secrets)
+    /** Asks again for the values that must not show up: they may have changed since the log was opened. */
+    protect(deployment_id: string) {
+      opened(deployment_id).redact = redactor(secretsOf(deployment_id))
     },
+    /** A text as the log would show it, for what is kept or told elsewhere. */
+    redact: (deployment_id: string, text: string): string => opened(deployment_id).redact(text),
     /** Writes what is pending and forgets the state of a log that has ended. */
     close(deployment_id: string) {
       flush()

@@ -133,6 +133,11 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     isDeploying: (app_id: string) => repository.unfinished(app_id).length > 0,
     latest: (app_id: string) => repository.latest(app_id) ?? null,
     projectOf: repository.projectOf,
+    /** Values that the log of a deployment must not show; none once its app is gone. */
+    secretsOf(id: string): string[] {
+      const row = repository.find(id)
+      return row && parts.ports.projectOf(row.app_id) ? parts.ports.secretValues(parts.ports.app(row.app_id)) : []
+    },
     list(actor: Actor, filter: { app_id?: string; status?: string; trigger?: string }, paging: Paging) {
       if (filter.app_id !== undefined && !filter.status && !filter.trigger) {
         const project_id = parts.ports.projectOf(filter.app_id)

@@ -6,7 +6,7 @@ import { conflict, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { selectPage } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
-import type { Secrets } from '#server/kernel/secrets'
+import { openReadable, type Secrets } from '#server/kernel/secrets'
 import type { GitCredential } from '#server/platform/git/git'
 import type { GitCredentialView, NewGitCredential } from './schema.ts'
 
@@ -42,6 +42,7 @@ function createRepository(db: Db) {
     forHost: (project_id: string, host: string, port: number) => db.sql(
       `SELECT * FROM git_credentials WHERE project_id = @project_id AND host IN (@host, @with_port) ORDER BY host = @with_port DESC LIMIT 1`).get({ project_id, host, with_port: `${host}:${port}` }) as GitCredentialRow | undefined,
     hasHost: (project_id: string, host: string) => db.sql('SELECT 1 FROM git_credentials WHERE project_id = ? AND host = ?').pluck().get(project_id, host) === 1,
+    ofProject: (project_id: string) => db.sql('SELECT * FROM git_credentials WHERE project_id = ?').all(project_id) as GitCredentialRow[],
     touch: (id: string, at: string) => db.sql('UPDATE git_credentials SET last_used_at = ? WHERE id = ?').run(at, id),
     delete: (id: string) => db.sql('DELETE FROM git_credentials WHERE id = ?').run(id),
   }
@@ -73,6 +74,8 @@ export function createGitCredentials({ db, clock, secrets, audit }: { db: Db; cl
       repository.delete(id)
       audit.record(actor, { action: 'git_credential.delete', resource_type: 'git_credential', resource_id: id, project_id: row.project_id, before: { name: row.name, host: row.host } })
     }),
+    /** Tokens of a project in clear, to keep them out of logs. */
+    tokens: (project_id: string): string[] => openReadable(secrets, repository.ofProject(project_id).map((row) => [row.token, gitTokenContext(row.id)])),
     /** The credential for a clone over HTTPS; notes the use. */
     credentialFor(project_id: string, host: string, port: number): GitCredential | undefined {
       const row = repository.forHost(project_id, host, port)

@@ -23,6 +23,16 @@ export interface Secrets {
   readonly is_rotating: boolean
 }
 
+/** Opens what can be opened of these ciphertexts with their contexts, for redaction: a value that nobody can read cannot be printed either. */
+export const openReadable = (secrets: Secrets, sealed: readonly (readonly [sealed: string, context: string])[]): string[] => sealed.flatMap(([text, context]) => {
+  try {
+    return [secrets.open(text, context)]
+  } catch (error) {
+    if (error instanceof SecretUnreadableError) return []
+    throw error
+  }
+})
+
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16

@@ -6,7 +6,7 @@ import { conflict, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { selectPage } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
-import type { Secrets } from '#server/kernel/secrets'
+import { openReadable, type Secrets } from '#server/kernel/secrets'
 import type { RegistryLogin } from './login-check.ts'
 import type { NewRegistry, Registry, RegistryChange } from './schema.ts'
 
@@ -104,6 +104,8 @@ export function createRegistries({ db, clock, secrets, audit, check, usesOf }: R
       repository.delete(id)
       note(actor, 'registry.delete', id, row, null)
     }),
+    /** Passwords in clear, to keep them out of logs. */
+    passwords: (): string[] => openReadable(secrets, repository.all().map((row) => [row.password, registryContext(row.id)])),
     /** The logins that a build may need: of every registry that its text names, and of the one that images without a host come from. */
     authsFor: (text: string): RegistryAuth[] => repository.all().filter(({ host }) => host === HUB || text.toLowerCase().includes(host)).map(authOf),
     /** The login for pulling an image; undefined when the installation has none for its registry. */

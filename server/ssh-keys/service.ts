@@ -6,7 +6,7 @@ import { conflict, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { selectPage } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
-import type { Secrets } from '#server/kernel/secrets'
+import { openReadable, type Secrets } from '#server/kernel/secrets'
 import type { GitCredential } from '#server/platform/git/git'
 import { generateEd25519, readPrivateKey, readPublicKey, SshKeyError, type SshPublicKey } from './openssh.ts'
 import type { GenerateSshKey, NewSshKey, SshKey } from './schema.ts'
@@ -53,6 +53,7 @@ function createRepository(db: Db) {
     /** The key that a Git host is offered: one for this very host before one for any, the newest first. */
     forHost: (project_id: string, host: string) => db.sql(
       `SELECT * FROM ssh_keys WHERE project_id = ? AND private_key IS NOT NULL AND (host = ? OR host IS NULL) ORDER BY host IS NULL, rowid DESC LIMIT 1`).get(project_id, host) as SshKeyRow | undefined,
+    privateOf: (project_id: string) => db.sql('SELECT * FROM ssh_keys WHERE project_id = ? AND private_key IS NOT NULL').all(project_id) as SshKeyRow[],
     touch: (id: string, at: string) => db.sql('UPDATE ssh_keys SET last_used_at = ? WHERE id = ?').run(at, id),
     delete: (id: string) => db.sql('DELETE FROM ssh_keys WHERE id = ?').run(id),
   }
@@ -100,6 +101,8 @@ export function createSshKeys({ db, clock, secrets, audit, usesOf }: SshKeyOptio
     }),
     /** Id of the key that a clone from this host would use. */
     keyFor: (project_id: string, host: string): string | undefined => repository.forHost(project_id, host)?.id,
+    /** Private halves of a project's keys in clear, to keep them out of logs. */
+    privateKeys: (project_id: string): string[] => openReadable(secrets, repository.privateOf(project_id).map((row) => [row.private_key!, sshKeyContext(row.id)])),
     /** The credential for a clone over SSH; notes the use. */
     credentialFor(project_id: string, host: string): GitCredential | undefined {
       const row = repository.forHost(project_id, host)

@@ -155,7 +155,8 @@ async function runStep(run: Run, position: number, step: AnyStep): Promise<Progr
       const verdict = judge(run, ended.error)
       const again = verdict.kind === 'wait' ? elapsed_ms() < WAIT_LIMIT_MS : verdict.kind === 'system' && attempts < (step.attempts ?? ATTEMPTS)
       if (!again) {
-        const failure: Failure = { code: verdict.code, message: verdict.message, hint: verdict.hint, step: step.name, log: verdict.log }
+        const told: Failure = { code: verdict.code, message: verdict.message, hint: verdict.hint, step: step.name, log: verdict.log }
+        const failure = run.definition.clean?.(job, told) ?? told
         if (verdict.kind !== 'user') log.error('A step failed', { step: step.name, error: ended.error })
         record(run, position, step, 'failed', { duration_ms: elapsed_ms(), attempts }, failure)
         return { kind: 'stopped', failure }
