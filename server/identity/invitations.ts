@@ -43,7 +43,7 @@ export function createInvitations(parts: InvitationParts) {
   const { db, clock, audit, users, invitations, passwords, limit, mail } = parts
   const note = (actor: Actor, action: string, row: InvitationRow) =>
     audit.record(actor, { action, resource_type: 'invitation', resource_id: row.id, project_id: null, after: { email: row.email, role: row.role, projects: grantsOf(row) } })
-  const insert = (actor: Actor, given: Pick<InvitationRow, 'email' | 'role'> & { projects: ProjectGrant[] }): { row: InvitationRow; link: string } => {
+  const insert = (actor: Actor, given: Pick<InvitationRow, 'email' | 'role'> & { projects: ProjectGrant[] }): { row: InvitationRow; token: string; link: string } => {
     const token = randomBytes(32).toString('base64url')
     const row: InvitationRow = {
       id: newId('inv'), email: given.email, role: given.role, projects: JSON.stringify(given.projects), token_hash: sha256(token), invited_by: actor.user_id,
@@ -55,11 +55,11 @@ export function createInvitations(parts: InvitationParts) {
       note(actor, 'member.invite', row)
     })
     // In the fragment, which browsers keep to themselves: it reaches no log and no Referer.
-    return { row, link: `${parts.public_url()}/invitation#${token}` }
+    return { row, token, link: `${parts.public_url()}/invitation#${token}` }
   }
   const send = (actor: Actor, row: InvitationRow, link: string) => mail.send({
     to: row.email, subject: `${actor.name || 'An administrator'} invites you to ${parts.installation()}`.replace(/[\r\n]+/g, ' '),
-    text: `Open this link to choose your name and password:\n\n${link}\n\nIt works once, until ${row.expires_at}. If you expected no invitation, ignore this message.\n`,
+    text: `This link invites you:\n\n${link}\n\nThe part behind the # is the token to join with: send it as token, with your name and a password, to\nPOST ${parts.public_url()}/api/auth/invitations/accept\n\nIt works once, until ${row.expires_at}. If you expected no invitation, ignore this message.\n`,
   })
   return {
     open: (): Invitation[] => invitations.open(clock.iso()).map(viewOf),
@@ -68,18 +68,18 @@ export function createInvitations(parts: InvitationParts) {
       return row && viewOf(row)
     },
     /** Creates an invitation and sends it; what cannot be sent is shown to the administrator, once. */
-    async create(actor: Actor, given: NewMember): Promise<Invitation & { sent: boolean; link: string | null; reason: string | null }> {
+    async create(actor: Actor, given: NewMember): Promise<Invitation & { sent: boolean; link: string | null; token: string | null; reason: string | null }> {
       const { role } = given
       if (role === 'owner') throw forbidden('Nobody can give a role above administrator. To make somebody owner of a project, use projects.')
       for (const [index, grant] of given.projects.entries()) if (!parts.hasProject(grant.project_id)) throw invalid(`projects.${index}.project_id`, 'is not a project.')
       if (new Set(given.projects.map(({ project_id }) => project_id)).size !== given.projects.length) throw invalid('projects', 'must name each project once.')
-      const { row, link } = insert(actor, { email: given.email, role, projects: given.projects })
-      if (!mail.isConfigured()) return { ...viewOf(row), sent: false, link, reason: 'No mail server is configured. Hand this link over yourself.' }
+      const { row, link, token } = insert(actor, { email: given.email, role, projects: given.projects })
+      if (!mail.isConfigured()) return { ...viewOf(row), sent: false, link, token, reason: 'No mail server is configured. Hand this link over yourself.' }
       try {
         await send(actor, row, link)
-        return { ...viewOf(row), sent: true, link: null, reason: null }
+        return { ...viewOf(row), sent: true, link: null, token: null, reason: null }
       } catch (error) {
-        return { ...viewOf(row), sent: false, link, reason: `${(error as Error).message} Hand this link over yourself.` }
+        return { ...viewOf(row), sent: false, link, token, reason: `${(error as Error).message} Hand this link over yourself.` }
       }
     },
     /**
