@@ -27,15 +27,17 @@ export const Port = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65
 const FRAMING = new Set([
   'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'trailers', 'keep-alive', 'content-encoding', 'content-range', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'host', 'date', 'http2-settings', 'alt-svc',
 ])
+/** Headers that say something about one answer; the same on all of them would send clients away, drop the app's cookies or misname its files. */
+const OF_ONE_ANSWER = new Set(['location', 'refresh', 'set-cookie', 'content-type', 'etag', 'last-modified', 'accept-ranges', 'www-authenticate'])
 const MOST_HEADERS = 50
 export const Headers = v.pipe(
   v.record(
-    v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/, 'must be letters, digits and hyphens.'), v.check((name) => !FRAMING.has(name.toLowerCase()), 'belongs to the connection itself and cannot be set.')),
+    v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/, 'must be letters, digits and hyphens.'), v.check((name) => !FRAMING.has(name.toLowerCase()), 'belongs to the connection itself and cannot be set.'), v.check((name) => !OF_ONE_ANSWER.has(name.toLowerCase()), 'belongs to single answers and cannot be set on all of them; the app has to send it.')),
     v.pipe(v.string(), v.maxLength(4096), v.regex(/^[ -~]*$/, 'must be one line of printable ASCII.')),
   ),
   v.check((headers) => Object.keys(headers).length <= MOST_HEADERS, `must be at most ${MOST_HEADERS} headers.`),
   v.check((headers) => new Set(Object.keys(headers).map((name) => name.toLowerCase())).size === Object.keys(headers).length, 'must name a header only once.'),
-  v.description('Set on every answer of the app.'), v.examples([{ 'X-Frame-Options': 'DENY' }]),
+  v.description('Set on every answer of the app. Headers of the connection and those that belong to single answers, such as `Location`, `Set-Cookie` and `Content-Type`, are refused.'), v.examples([{ 'X-Frame-Options': 'DENY' }]),
 )
 export const Hsts = v.pipe(v.strictObject({
   max_age: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(63_072_000), v.description('Seconds for which browsers insist on HTTPS; 0 takes it back.')),
@@ -51,8 +53,16 @@ const isNetwork = (text: string): boolean => {
   const [address = '', bits, ...rest] = text.split('/')
   return rest.length === 0 && isIP(address) !== 0 && !address.includes('%') && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (isIP(address) === 4 ? 32 : 128)))
 }
+/** Clients that come over IPv4 are known by their IPv4 address alone, so its IPv6 spelling would never match. */
+function asIpv4(text: string): string {
+  const [address = '', bits = '128'] = text.split('/')
+  const mapped = isIP(address) === 6 ? /^\[::ffff:([0-9a-f]+):([0-9a-f]+)\]$/.exec(new URL(`http://[${address}]`).hostname) : null
+  if (!mapped || Number(bits) < 96) return text
+  const octets = mapped.slice(1).flatMap((group) => [parseInt(group, 16) >> 8, parseInt(group, 16) & 255])
+  return `${octets.join('.')}${bits === '128' ? '' : `/${Number(bits) - 96}`}`
+}
 export const IpAllow = v.pipe(
-  v.array(v.pipe(v.string(), v.maxLength(64), v.check(isNetwork, 'must be an address or a network such as 192.0.2.0/24.'))), v.maxLength(200),
+  v.array(v.pipe(v.string(), v.maxLength(64), v.check(isNetwork, 'must be an address or a network such as 192.0.2.0/24.'), v.transform(asIpv4))), v.maxLength(200),
   v.description('Only these addresses and networks may ask, everybody else gets 403. Empty: everybody may.'), v.examples([['192.0.2.0/24', '2001:db8::/32']]),
 )
 export const BodyLimit = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(2 ** 40), v.description('A larger request body gets 413.'))

@@ -81,6 +81,10 @@ describe('POST /api/domains', () => {
   it.each([
     ['a framing header', { headers: { 'Content-Length': '5' } }, 'headers'],
     ['a hop-by-hop header', { headers: { connection: 'close' } }, 'headers'],
+    ['a header that sends browsers elsewhere', { headers: { Location: 'https://example.org/' } }, 'headers'],
+    ['a header that sends them there after a while', { headers: { refresh: '0; url=https://example.org/' } }, 'headers'],
+    ['a header that takes the place of the app\'s cookies', { headers: { 'Set-Cookie': 'a=b' } }, 'headers'],
+    ['a header that names the form of one body', { headers: { 'Content-Type': 'text/plain' } }, 'headers'],
     ['a header name with a space', { headers: { 'X A': 'b' } }, 'headers'],
     ['a header with a line break', { headers: { 'X-A': 'a\r\nSet-Cookie: b' } }, 'headers'],
     ['a header that is named twice', { headers: { 'X-A': '1', 'x-a': '2' } }, 'headers'],
@@ -98,6 +102,10 @@ describe('POST /api/domains', () => {
   ])('refuses %s', async (_what, rules, field) => {
     const { status, body } = await add('shop.example.com', rules)
     expect([status, body.error.message.split(/[.:]/)[0]]).toEqual([422, field])
+  })
+  it('an IPv4 address or network that is written as IPv6 is kept as the IPv4 that requests come from', async () => {
+    const { body } = await add('shop.example.com', { ip_allow: ['::ffff:127.0.0.1', '::FFFF:c000:200/120', '0:0:0:0:0:ffff:10.0.0.0/104', '2001:db8::/32', '192.0.2.0/24'] })
+    expect(body.data.ip_allow).toEqual(['127.0.0.1', '192.0.2.0/24', '10.0.0.0/8', '2001:db8::/32', '192.0.2.0/24'])
   })
   it('refuses a www rule for a wildcard', async () => {
     expect((await add('*.example.com', { www: 'to_apex' })).body.error.message).toMatch(/^www: /)
