@@ -20,6 +20,12 @@ export function routeFor(routes: readonly Route[], { hostname, pathname }: URL):
   return is_named ? longest(hostname) : longest(hostname.replace(/^[^.]*/, '*'))
 }
 
+/** Another route of the same name that gets all requests at and below a path before this one does. */
+export function routeBefore(routes: readonly Route[], id: string, path: string): Route | undefined {
+  const own = routes.find((route) => route.id === id)
+  return own && routes.find((route) => route.id !== id && (route.path ?? '').length > (own.path ?? '').length && covers(route, path) && names(route).some((name) => names(own).includes(name)))
+}
+
 /** What the edge answers first: HTTPS is insisted on, then the name, then the rules. */
 function hopOf(route: Route, url: URL): Hop | undefined {
   const hop = (by: Hop['by'], status: number, location: string, redirect_id: string | null = null): Hop => ({ url: url.href, status, by, redirect_id, location: new URL(location, url).href })

@@ -6,6 +6,13 @@ import { PatternError, readPattern } from './pattern.ts'
 /** A rule as the edge takes it, with where it stands. */
 export type Rule = Omit<RouteRedirect, 'id'>
 
+/**
+ * The target as the edge takes it. What stands behind a prefix begins with its own slash, so the one directly before `$1` goes:
+ * `/p` to `/q/$1` sends `/p/a` to `/q/a` and `/p` to `/q`.
+ */
+export const targetOf = ({ kind, from, to }: Pick<Rule, 'kind' | 'from' | 'to'>): string =>
+  (kind === 'prefix' && !from.endsWith('/') ? to.replace(/(?<!\/)\/\$1(?=[/?#]|$)/g, '$$1') : to)
+
 /** Groups that `from` captures. */
 function groupsOf({ kind, from }: Rule): number {
   if (kind !== 'regex') return kind === 'prefix' ? 1 : 0

@@ -2,14 +2,14 @@ import { type Actor, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
-import { ApiError, conflict, notFound } from '#server/kernel/errors'
+import { ApiError, conflict, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Route, RouteRedirect } from '#server/platform/ingress/ingress'
-import { findLoop, follow, routeFor } from './chain.ts'
+import { findLoop, follow, routeBefore, routeFor } from './chain.ts'
 import { createRedirectRepository, type RedirectRow } from './repository.ts'
-import { checkRule } from './rule.ts'
+import { checkRule, targetOf } from './rule.ts'
 import type { NewRedirect, Redirect, RedirectChange, RedirectTest } from './schema.ts'
 
 /** What redirects need of domains; handed in at composition. */
@@ -25,7 +25,7 @@ export interface RedirectOptions { db: Db; clock: Clock; events: Events; audit: 
 /** What the edge takes for one domain. */
 const MOST_RULES = 1000
 
-export const ruleOf = (row: RedirectRow): RouteRedirect => ({ id: row.id, kind: row.kind, from: row.source, to: row.target, status: row.status, keep_query: row.keep_query === 1 })
+export const ruleOf = (row: RedirectRow): RouteRedirect => ({ id: row.id, kind: row.kind, from: row.source, to: targetOf({ kind: row.kind, from: row.source, to: row.target }), status: row.status, keep_query: row.keep_query === 1 })
 
 /** Throws 422 when a chain of rules of a project never ends. Call it in the transaction of the change, which it takes back. */
 export function requireNoLoop(routes: readonly Route[], field = 'to'): void {
@@ -34,6 +34,12 @@ export function requireNoLoop(routes: readonly Route[], field = 'to'): void {
   const shown = loop.hops.slice(0, 4).map((hop) => hop.url)
   const message = `this would send clients in a circle: ${[...shown, loop.hops[shown.length - 1]!.location].join(' → ')}${loop.hops.length > 4 ? ' …' : ''}`
   throw new ApiError('VALIDATION_ERROR', `${field}: ${message}`, [{ path: field, message }])
+}
+
+/** Throws 422 when the edge hands every request that the rule is meant for to another domain of the name. */
+function requireReached(routes: readonly Route[], { domain_id, kind, from }: Redirect): void {
+  const other = kind === 'regex' ? undefined : routeBefore(routes, domain_id, from)
+  if (other) throw invalid('from', `is served by another domain, ${other.hostnames[0]}${other.path ?? ''} (${other.id}), whose path is longer, so no request would ever reach the rule. Add it there.`)
 }
 
 /** Rules that answer at the edge instead of an app. */
@@ -49,7 +55,11 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
   /** Tells everybody about a change that is already a row, and takes it back when it makes a loop. */
   const finish = (actor: Actor, action: 'create' | 'update' | 'delete', before: Redirect | null, after: Redirect | null): void => {
     const of = (after ?? before)!
-    if (after?.enabled) requireNoLoop(ports.routes([of.project_id]))
+    if (after?.enabled) {
+      const routes = ports.routes([of.project_id])
+      requireReached(routes, after)
+      requireNoLoop(routes)
+    }
     events.append({ type: `redirect.${action}d`, project_id: of.project_id, app_id: of.app_id, actor_id: actor.user_id || null, payload: { redirect_id: of.id, domain_id: of.domain_id, app_id: of.app_id, hostname: of.hostname, enabled: after?.enabled ?? false } })
     audit.record(actor, { action: `redirect.${action}`, resource_type: 'redirect', resource_id: of.id, project_id: of.project_id, before: before && audited(before), after: after && audited(after) })
     db.afterCommit(() => ports.refreshRoutes(of.app_id))

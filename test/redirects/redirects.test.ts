@@ -77,6 +77,28 @@ describe('POST /api/redirects', () => {
   })
 })
 
+describe('a rule that another domain of the name stands before', () => {
+  it.each([['exact', '/two/x'], ['exact', '/two'], ['prefix', '/two/x']])('%s %s is refused with 422 that says which', async (kind, from) => {
+    const two = await addDomain('example.com', { path: '/two' })
+    const { status, body } = await add({ kind, from, to: '/new' })
+    expect([status, body.error.message]).toEqual([422, expect.stringMatching(/^from: is served by another domain, example\.com\/two /)])
+    expect(body.error.message).toContain(two)
+    expect((await api.as('viewer').get('/api/redirects')).body.total).toBe(0)
+    expect((await add({ kind, from, to: '/new' }, two)).status).toBe(201)
+  })
+  it('is taken where a part of it is left', async () => {
+    await addDomain('example.com', { path: '/two' })
+    expect((await add({ kind: 'prefix', from: '/', to: 'https://example.org/$1' })).status).toBe(201)
+    expect((await add({ from: '/twofold', to: '/new' })).status).toBe(201)
+  })
+  it('can still be turned off when the domain came later', async () => {
+    const { body } = await add({ from: '/two/x', to: '/new' })
+    await addDomain('example.com', { path: '/two' })
+    const toggle = () => api.as('developer').post(`/api/redirects/${body.data.id}/toggle`)
+    expect([(await toggle()).status, (await toggle()).status]).toEqual([200, 422])
+  })
+})
+
 describe('a loop is refused with 422 and leaves nothing', () => {
   it.each([
     ['a rule to itself', { from: '/a', to: '/a' }],
@@ -170,6 +192,22 @@ describe('GET /api/redirects', () => {
       const location = await locationAt(port, path)
       const expected = await test(`http://example.com${path}`)
       expect([path, location ? new URL(location, 'http://example.com').href : null]).toEqual([path, expected.location])
+    }
+  })
+  it.each([
+    ['/p', '/q/$1', { '/p': '/q', '/p/': '/q/', '/p/foo': '/q/foo', '/p/a/b?c=d': '/q/a/b?c=d' }],
+    ['/p', '/q/$1/z', { '/p': '/q/z', '/p/foo': '/q/foo/z' }],
+    ['/p', '/$1', { '/p': '/', '/p/foo': '/foo' }],
+    ['/p', 'https://other.example.org/$1', { '/p': 'https://other.example.org/', '/p/foo': 'https://other.example.org/foo' }],
+    ['/p/', '/q/$1', { '/p/': '/q/', '/p/foo': '/q/foo' }],
+    ['/p', '/q$1', { '/p': '/q', '/p/foo': '/q/foo' }],
+  ])('a prefix %s to %s leaves one slash, at the edge and in the answer alike', async (from, to, wanted) => {
+    expect((await add({ kind: 'prefix', from, to })).body.data.to).toBe(to)
+    await settled()
+    const { port } = await api.fakes.ingress.listen()
+    for (const [path, location] of Object.entries(wanted)) {
+      const expected = new URL(location, 'http://example.com').href
+      expect([path, new URL((await locationAt(port, path))!, 'http://example.com').href, (await test(`http://example.com${path}`)).location]).toEqual([path, expected, expected])
     }
   })
   it('shows an address of another project to nobody else', async () => {
