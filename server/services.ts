@@ -153,7 +153,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const { domains, redirects } = createNames({
     kernel, events, audit, dns: adapters.dns, addresses, settings,
     app: (id) => apps.find(id),
-    refreshRoutes: (app_id) => deployments.shop.routing.refreshSoon(app_id),
+    refreshRoutes: (app_id) => deployments.shop.routing.refreshSoon(app_id), routesSettled: () => deployments.shop.routing.settled(),
     certify: ({ id }) => certificates.follow(id),
     isSecured: (hostname) => certificates.isServed(hostname),
   })

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '#server/kernel/log'
 import type { Certificate, Ingress, Route } from '#server/platform/ingress/ingress'
 import { createQueue } from '#server/platform/ingress/queue'
@@ -5,6 +6,9 @@ import { createQueue } from '#server/platform/ingress/queue'
 /** Instances that an app's requests go to; without addresses nothing runs. */
 export interface Target { addresses: string[]; /** The port of the app itself; a domain may name another one. */ port: number }
 export const NOTHING: Target = { addresses: [], port: 0 }
+
+/** How long somebody who asked for a change waits for an edge that is busy or away. */
+const SETTLE_MS = 2_000
 
 export interface RoutingOptions {
   ingress: Ingress
@@ -71,6 +75,12 @@ export function createRouting({ ingress, log, routes, others, certificates, curr
     /** The same in the background: what fails is tried again by the next pass of the reconciler. */
     refreshSoon(app_id: string): void {
       refresh(app_id).catch((error: unknown) => log.warn('The domains of an app could not be set at the edge yet', { app: app_id, error }))
+    },
+    /** Resolves once everything that was asked for before has been tried at the edge, or after this time. Never rejects; holds nothing up. */
+    async settled(most_ms = SETTLE_MS): Promise<void> {
+      const limit = new AbortController()
+      await Promise.race([exclusively(async () => undefined), delay(most_ms, undefined, { signal: limit.signal }).catch(() => undefined)])
+      limit.abort()
     },
     /** Takes the app off the edge for good. */
     remove: (app_id: string): Promise<void> => exclusively(async () => {

@@ -55,6 +55,8 @@ export function createDomainRepository(db: Db) {
     find: (id: string) => db.sql('SELECT * FROM domains WHERE id = ?').get(id) as DomainRow | undefined,
     projectOf: (id: string) => db.sql('SELECT project_id FROM domains WHERE id = ?').pluck().get(id) as string | undefined,
     ofApp: (app_id: string) => db.sql('SELECT * FROM domains WHERE app_id = ? ORDER BY rowid').all(app_id) as DomainRow[],
+    /** Domains of one name in a project, whatever their path, app and status. */
+    ofHostname: (hostname: string, project_id: string) => db.sql('SELECT * FROM domains WHERE hostname = ? AND project_id = ? ORDER BY rowid').all(hostname, project_id) as DomainRow[],
     /** Undefined means all projects. */
     ofProjects: (project_ids: readonly string[] | undefined) => db.sql('SELECT * FROM domains WHERE @ids IS NULL OR project_id IN (SELECT value FROM json_each(@ids)) ORDER BY rowid').all({ ids: project_ids ? JSON.stringify(project_ids) : null }) as DomainRow[],
     insert: (row: DomainRow) => db.sql(`INSERT INTO domains (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map((name) => `@${name}`).join(', ')})`).run(row),

@@ -23,7 +23,7 @@ const rules = {
 export const NewDomain = v.pipe(v.strictObject({
   app_id: v.pipe(v.string(), v.maxLength(64), v.description('App that the domain leads to.')),
   hostname: Hostname,
-  ssl_mode: v.optional(SslModeName),
+  ssl_mode: v.optional(v.pipe(SslModeName, v.description('All paths of a name share one mode: a further path takes over that of the name, and is refused with another one. Otherwise `acme`.'))),
   ...rules,
 }), v.title('NewDomain'))
 export type NewDomain = v.InferOutput<typeof NewDomain>

@@ -26,6 +26,8 @@ export interface DomainPorts {
   app(id: string): { id: string; name: string; project_id: string; status: string } | undefined
   /** Applies an app's domains to the edge, now or as soon as it can be reached. Called after the commit. */
   refreshRoutes(app_id: string): void
+  /** Resolves once the edge has taken what was asked for before, or after two seconds. Never rejects. */
+  routesSettled(): Promise<void>
   /** Hears of a proven domain whose mode asks for a certificate, and of one that does no more. Called after the commit. */
   certify(domain: Domain): void
   /** Whether the edge has a certificate for a name. */
@@ -107,6 +109,8 @@ export function createDomains(options: DomainOptions) {
       return row ? { hostname: row.hostname, url: view(row).url } : { hostname: '', url: '' }
     },
     projectOf: repository.projectOf,
+    /** Resolves once the edge obeys the changes made so far, or after two seconds. Never rejects. */
+    atEdge: ports.routesSettled,
     planned,
     find: repository.find,
     list(actor: Actor, filter: { app_id?: string; status?: string }, paging: Paging) {
@@ -120,11 +124,13 @@ export function createDomains(options: DomainOptions) {
       if (refused !== undefined) throw invalid('hostname', refused)
       return db.tx(() => {
         const app = requireUsable(app_id)
+        const shared_mode = repository.ofHostname(hostname, app.project_id)[0]?.ssl_mode
+        if (shared_mode !== undefined && ssl_mode !== undefined && ssl_mode !== shared_mode) throw invalid('ssl_mode', `must be ${shared_mode} or left out: all paths of a name share one certificate, and this name has that mode. Change the mode of the name first.`)
         const at = clock.iso()
         const row: DomainRow = {
           ...automatic.blank, id: newId('dom'), app_id, project_id: app.project_id, hostname, kind: hostname.startsWith('*.') ? 'wildcard' : 'custom', status: 'pending',
           // No public authority certifies a name with an underscore.
-          ssl_mode: ssl_mode ?? (hostname.includes('_') ? 'off' : 'acme'), token: randomBytes(20).toString('hex'), next_check_at: at, created_at: at, updated_at: at,
+          ssl_mode: ssl_mode ?? shared_mode ?? (hostname.includes('_') ? 'off' : 'acme'), token: randomBytes(20).toString('hex'), next_check_at: at, created_at: at, updated_at: at,
           ...withoutUndefined(columnsOf(hostname, rules)),
         }
         checkRules(row)
@@ -157,16 +163,19 @@ export function createDomains(options: DomainOptions) {
         return view(after)
       })
     },
+    /** Sets the mode of a name: clients choose a certificate by it alone, so all its paths change together. */
     setSslMode: (actor: Actor, id: string, ssl_mode: Domain['ssl_mode']): Domain => db.tx(() => {
-      const before = get(id)
-      requireUsable(before.app_id)
-      repository.update(id, { ssl_mode }, clock.iso())
-      const row = get(id)
-      checkPlan(row)
-      note(row, 'updated', { changed: ['ssl_mode'] }, actor)
-      audit.record(actor, { action: 'domain.ssl_mode', resource_type: 'domain', resource_id: id, project_id: row.project_id, before: { ssl_mode: before.ssl_mode }, after: { ssl_mode } })
-      published(row)
-      return view(row)
+      const { app_id, hostname, project_id } = get(id)
+      requireUsable(app_id)
+      for (const before of repository.ofHostname(hostname, project_id).filter((row) => row.id === id || row.ssl_mode !== ssl_mode)) {
+        repository.update(before.id, { ssl_mode }, clock.iso())
+        const row = get(before.id)
+        checkPlan(row)
+        note(row, 'updated', { changed: ['ssl_mode'] }, actor)
+        audit.record(actor, { action: 'domain.ssl_mode', resource_type: 'domain', resource_id: row.id, project_id, before: { ssl_mode: before.ssl_mode }, after: { ssl_mode } })
+        published(row)
+      }
+      return view(get(id))
     }),
     remove: (actor: Actor, id: string): void => db.tx(() => {
       const row = get(id)

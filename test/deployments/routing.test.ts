@@ -53,6 +53,30 @@ it('nothing is sent to the edge that it has already: a pass over unchanged apps 
   await routing.refresh('shop')
   expect(ingress.calls.length).toBe(before)
 })
+it('who waits for the edge goes on once it has taken what was asked before', async () => {
+  await routing.serve('shop', OLD)
+  domains.shop!.dom_c = { hostname: 'new.example.com' }
+  const { setRoute } = ingress
+  ingress.setRoute = (route) => new Promise((resolve) => setImmediate(() => setImmediate(resolve))).then(() => setRoute(route))
+  routing.refreshSoon('shop')
+  await routing.settled()
+  expect(servers('dom_c')).toEqual(['10.0.0.1:3000'])
+})
+it('who waits for an edge that does not answer, or that refuses, goes on all the same', async () => {
+  ingress.failNext('setRoute', 'refused')
+  current.shop = OLD
+  routing.refreshSoon('shop')
+  await routing.settled()
+  expect(servers('dom_b')).toEqual(['10.0.0.1:8080'])
+  const take = Promise.withResolvers<void>()
+  ingress.removeRoute = () => take.promise
+  delete domains.shop!.dom_b
+  const refreshed = routing.refresh('shop')
+  await routing.settled(0)
+  expect(servers('dom_b')).toEqual(['10.0.0.1:8080'])
+  take.resolve()
+  await refreshed
+})
 it('one domain that the edge refuses fails the switch, but the other domains of the app follow it', async () => {
   await routing.serve('shop', OLD)
   ingress.failNext('setRoute', 'refused')

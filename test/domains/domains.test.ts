@@ -277,6 +277,62 @@ describe('www', () => {
   })
 })
 
+describe('the certificate mode belongs to the name, since TLS knows no path', () => {
+  const modes = async () => (await api.as('viewer').get('/api/domains')).body.data.filter((domain: { hostname: string }) => domain.hostname === 'shop.example.com').map((domain: { path: string; ssl_mode: string }) => [domain.path, domain.ssl_mode])
+  it('a further path takes over the mode of the name, and is refused with another one', async () => {
+    await addProven('shop.example.com', { ssl_mode: 'custom' })
+    const { status, body } = await add('shop.example.com', { path: '/two', ssl_mode: 'acme' })
+    expect([status, body.error.message]).toEqual([422, expect.stringMatching(/^ssl_mode: .*custom/)])
+    expect((await add('shop.example.com', { path: '/two' })).body.data.ssl_mode).toBe('custom')
+    expect((await add('shop.example.com', { path: '/three', ssl_mode: 'custom' })).status).toBe(201)
+  })
+  it('a change holds for every path of the name, in other apps too, and is told and in the audit trail of each', async () => {
+    const root = await addProven('shop.example.com', { ssl_mode: 'off' })
+    const other_app = await createApp('blog')
+    const two = await addProven('shop.example.com', { path: '/two' }, other_app)
+    const before = api.services.events.latest()
+    expect((await api.as('developer').put(`/api/domains/${two.id}/ssl-mode`, { ssl_mode: 'external' })).body.data).toMatchObject({ id: two.id, ssl_mode: 'external' })
+    expect(await modes()).toEqual([['/two', 'external'], ['/', 'external']])
+    expect(typesSince(before)).toEqual(['domain.updated', 'domain.updated'])
+    expect((await api.as('admin').get(`/api/audit-logs?resource=${root.id}`)).body.data[0]).toMatchObject({ action: 'domain.ssl_mode' })
+  })
+  it('the domains of other names keep theirs', async () => {
+    const shop = await addProven('shop.example.com', { ssl_mode: 'off' })
+    const blog = await addProven('blog.example.com', { ssl_mode: 'off' })
+    await api.as('developer').put(`/api/domains/${shop.id}/ssl-mode`, { ssl_mode: 'external' })
+    expect((await api.as('viewer').get(`/api/domains/${blog.id}`)).body.data.ssl_mode).toBe('off')
+  })
+})
+
+describe('an answer comes when the edge obeys', () => {
+  beforeEach(() => {
+    const { setRoute, removeRoute } = api.fakes.ingress
+    const turns = async () => {
+      for (let left = 20; left > 0; left -= 1) await new Promise((resolve) => setImmediate(resolve))
+    }
+    api.fakes.ingress.setRoute = (route) => turns().then(() => setRoute(route))
+    api.fakes.ingress.removeRoute = (id) => turns().then(() => removeRoute(id))
+  })
+  it('of a change, of a mode and of a removal', async () => {
+    const { id } = (await add('shop.example.com', { ssl_mode: 'off', force_https: true })).body.data
+    api.fakes.dns.set('shop.example.com', { A: addresses })
+    const domain = (await api.as('developer').post('/api/domains/verify', { domain_id: id })).body.data
+    await api.as('developer').put(`/api/domains/${domain.id}`, { ip_allow: ['10.0.0.0/8'] })
+    expect(routeOf(domain.id)?.allowed_addresses).toEqual(['10.0.0.0/8'])
+    await api.as('developer').put(`/api/domains/${domain.id}/ssl-mode`, { ssl_mode: 'external' })
+    expect(routeOf(domain.id)?.force_https).toBe(true)
+    await api.as('developer').delete(`/api/domains/${domain.id}`)
+    expect(routeOf(domain.id)).toBeUndefined()
+  })
+  it('of a look-up that proves the name', async () => {
+    const { body: { data: { id } } } = await add('shop.example.com')
+    await settled()
+    api.fakes.dns.set('shop.example.com', { A: addresses })
+    expect((await api.as('developer').post('/api/domains/verify', { domain_id: id })).body.data.status).toBe('active')
+    expect(routeOf(id)).toBeDefined()
+  })
+})
+
 describe('DELETE /api/domains/:id', () => {
   it('takes the name off the edge and leaves the others of the app', async () => {
     const domain = await addProven('shop.example.com')

@@ -5,7 +5,7 @@ import { data, IdParam } from '#server/http/schemas'
 /** Changes the rules at the edge; the app itself is not touched. */
 export default endpoint({
   summary: 'Update path, port, www handling, headers and access rules of a domain',
-  description: 'Only the fields that are given change, and they hold at the edge at once. Turning a www rule on looks both names up first.',
+  description: 'Only the fields that are given change, and they hold without a restart of anything. The answer comes once the edge obeys, after two seconds at most; an edge that is away then follows as soon as it can be reached. Turning a www rule on looks both names up first.',
   access: 'developer',
   scope: { noun: 'domain' },
   params: IdParam,
@@ -13,5 +13,9 @@ export default endpoint({
   example: { force_https: true, hsts: { max_age: 31_536_000 }, ip_allow: ['192.0.2.0/24'] },
   response: data(Domain),
   errors: ['CONFLICT'],
-  handler: async ({ actor, params, body, services }) => ({ data: await services.domains.change(actor, params.id, body) }),
+  async handler({ actor, params, body, services }) {
+    const changed = await services.domains.change(actor, params.id, body)
+    await services.domains.atEdge()
+    return { data: changed }
+  },
 })
