@@ -28,6 +28,8 @@ export interface SettingsCheckPorts {
 }
 
 const PROVIDER_TIMEOUT_MS = 30_000
+/** Failures to look a name up that a DNS server itself tells, so that one is there. */
+const ANSWERS: ReadonlySet<string> = new Set(['servfail', 'refused'])
 const Directory = v.object({ newNonce: v.string(), newAccount: v.string(), newOrder: v.string(), meta: v.optional(v.object({ externalAccountRequired: v.optional(v.boolean()) })) })
 
 /** Address and port of a resolver as settings write it. */
@@ -68,9 +70,9 @@ export function createSettingsChecks(ports: SettingsCheckPorts): SettingsChecks 
         const { address, port } = parseResolver(text)
         await asking(`resolvers.${index}`, async () => {
           policy.checkHost(address, port)
-          // What it answers does not matter: that there is no such name is an answer, too.
+          // What it answers does not matter: one that serves its own zones only refuses a name that is not among them.
           const answer = await ports.dns.ask(ports.probe_name(), 'A', text)
-          if (answer.outcome === 'failed') throw invalid(`resolvers.${index}`, `${answer.message}.`)
+          if (answer.outcome === 'failed' && !ANSWERS.has(answer.reason)) throw invalid(`resolvers.${index}`, `${answer.message}.`)
         })
       }
     },

@@ -208,8 +208,13 @@ describe('PUT /api/settings/dns', () => {
     expect(api.services.settings.dns()).toEqual(set.body.data)
     expect(api.fakes.dns.questions.slice(asked).map(({ resolver, name }) => [resolver, name])).toEqual(set.body.data.resolvers.map((resolver: string) => [resolver, 'apps.test']))
   })
-  it('refuses one that does not answer, naming it, and keeps what was set', async () => {
-    api.fakes.dns.fail('apps.test', 'refused', '9.9.9.10')
+  it.each(['refused', 'servfail'] as const)('takes a resolver that answers %s, as one does that knows its own zones only', async (reason) => {
+    api.fakes.dns.fail('apps.test', reason, '9.9.9.11')
+    expect((await put('/dns', { resolvers: ['9.9.9.11'] })).body.data.resolvers).toEqual(['9.9.9.11'])
+    await put('/dns', { resolvers: ['9.9.9.9', '[2620:fe::fe]:53', '149.112.112.112:53'] })
+  })
+  it.each(['timeout', 'unreachable', 'unusable'] as const)('refuses one that does not answer (%s), naming it, and keeps what was set', async (reason) => {
+    api.fakes.dns.fail('apps.test', reason, '9.9.9.10')
     const refused = await put('/dns', { resolvers: ['9.9.9.9', '9.9.9.10'] })
     expect([refused.status, refused.body.error.message]).toEqual([422, 'resolvers.1: was made to fail.'])
     expect(api.services.settings.dns().resolvers).toHaveLength(3)
