@@ -13,7 +13,7 @@ import type { Kernel } from '#server/services'
 import { createSettingsChecks } from '#server/settings/checks'
 import { createSettings, type SettingsOptions, type SettingsService } from '#server/settings/service'
 
-export interface InstallationParts extends Pick<SettingsOptions, 'refuse' | 'changed' | 'in_use'> {
+export interface InstallationParts extends Pick<SettingsOptions, 'changed' | 'in_use'> {
   kernel: Kernel
   audit: AuditTrail
   events: Events

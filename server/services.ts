@@ -133,10 +133,10 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const { settings, mail } = createInstallation({
     kernel, audit, events, policy, providers, dns: adapters.dns,
     in_use: () => ({ base_domain: addresses.base_domain(), public_url: addresses.public_url() }),
-    refuse: { domain: ({ dashboard_domain }) => domains.requireUnclaimed('dashboard_domain', dashboard_domain) },
     changed: {
       server: ({ build_concurrency }) => db.afterCommit(() => jobs.resizePool('build', build_concurrency)),
       domain: (after, before) => {
+        domains.requireUnclaimed('dashboard_domain', after.dashboard_domain)
         if (after.base_domain !== before.base_domain) moveRoutes.enqueue(domains.rebase())
         if (after.dashboard_domain !== before.dashboard_domain) certificates.followDashboard(before.dashboard_domain, after.dashboard_domain)
         db.afterCommit(platform_domain.applySoon)

@@ -28,6 +28,10 @@ export function defaultSections(build_concurrency: number): Sections {
   }
 }
 
+/** A section after a change: what was left out stays as it is, a mask where a secret is set. */
+export const changedBy = <T extends object>(before: T, change: { [K in keyof T]?: T[K] | undefined }): T =>
+  ({ ...before, ...Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) })
+
 /** Values by dotted path. */
 export type SecretValues = Record<string, string>
 

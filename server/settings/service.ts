@@ -3,15 +3,15 @@ import type { Actor } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
-import { ApiError, invalid } from '#server/kernel/errors'
+import { ApiError, conflict, invalid } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import type { Secrets } from '#server/kernel/secrets'
 import type { DnsProviderDescriptor } from '#server/platform/dns-providers/provider'
 import type { SmtpSettings } from '#server/platform/mail/mail'
 import type { SettingsChecks } from './checks.ts'
 import { createSettingsRepository } from './repository.ts'
-import type { AcmeSettings, DnsProviderSettings, DnsSettings, DomainSettings, ServerSettings, ServerSettingsChange, Settings, SmtpChange, SmtpSection } from './schema.ts'
-import { defaultSections, inside, masked, type SecretValues, SECTION_NAMES, type SectionName, type Sections, secretsAfter, withValues } from './sections.ts'
+import type { AcmeChange, AcmeSettings, DnsChange, DnsProviderChange, DnsProviderSettings, DnsSettings, DomainChange, DomainSettings, ServerSettings, ServerSettingsChange, Settings, SmtpChange, SmtpSection } from './schema.ts'
+import { changedBy, defaultSections, inside, masked, type SecretValues, SECTION_NAMES, type SectionName, type Sections, secretsAfter, withValues } from './sections.ts'
 
 export interface SettingsOptions {
   db: Db
@@ -25,9 +25,7 @@ export interface SettingsOptions {
   checks: SettingsChecks
   /** What holds now, for answers. */
   in_use(): Settings['in_use']
-  /** Refuses a change that others would not survive; called before anything is tested. */
-  refuse: Partial<{ [N in SectionName]: (after: Sections[N], before: Sections[N]) => void }>
-  /** Hears of a change in its transaction: what it writes is there together with the change, or not at all. */
+  /** Hears of a change in its transaction: what it writes is there together with the change, or not at all. Throws when others would not survive the change. */
   changed: Partial<{ [N in SectionName]: (after: Sections[N], before: Sections[N]) => void }>
 }
 
@@ -63,10 +61,12 @@ export function createSettings(options: SettingsOptions) {
     return entry.opened as Sections[N]
   }
 
-  const write = <N extends SectionName>(actor: Actor, name: N, value: Sections[N], held: SecretValues, replaced: readonly string[]): Sections[N] => {
+  const write = <N extends SectionName>(actor: Actor, name: N, from: Stored, value: Sections[N], held: SecretValues, replaced: readonly string[]): Sections[N] => {
     try {
       db.tx(() => {
         known = undefined
+        const now = stored(name)
+        if (now.sealed !== from.sealed || JSON.stringify(now.value) !== JSON.stringify(from.value)) throw conflict('Somebody else changed this section meanwhile. Read it and send the change again.')
         const before = view(name)
         const after = masked(value, Object.keys(held))
         repository.put({
@@ -89,15 +89,15 @@ export function createSettings(options: SettingsOptions) {
     }
   }
 
-  /** Replaces a section: the secrets that stay are added, the whole is tested, then kept. */
+  /** Keeps a section as it is to be: the secrets that stay are added, the whole is tested, then kept unless it was changed meanwhile. */
   const replace = async <N extends SectionName>(actor: Actor, name: N, sent: Sections[N], paths: readonly string[], test: (candidate: Sections[N]) => Promise<void> | void): Promise<Sections[N]> => {
-    const before = { value: stored(name).value, secrets: () => openSecrets(name) }
+    const from = stored(name)
+    const before = { value: from.value, secrets: () => openSecrets(name) }
     const held = secretsAfter(name, paths, sent, before)
     const candidate = withValues(sent, { ...Object.fromEntries(paths.map((path) => [path, null])), ...held })
-    ;(options.refuse[name] as ((after: Sections[N], before: Sections[N]) => void) | undefined)?.(candidate, view(name))
+    const same = from.sealed === null ? {} : openSecretsOrNone(name)
     await test(candidate)
-    const same = stored(name).sealed === null ? {} : openSecretsOrNone(name)
-    return write(actor, name, candidate, held, Object.keys(held).filter((path) => same[path] !== held[path]))
+    return write(actor, name, from, candidate, held, Object.keys(held).filter((path) => same[path] !== held[path]))
   }
   /** A stored secret that cannot be read any more counts as replaced by the new one. */
   const openSecretsOrNone = (name: SectionName): SecretValues => {
@@ -108,13 +108,18 @@ export function createSettings(options: SettingsOptions) {
     }
   }
 
-  const replaceProvider = async (actor: Actor, sent: DnsProviderSettings): Promise<DnsProviderSettings> => {
-    if (sent.provider === null) return replace(actor, 'dns_provider', { provider: null, config: {} }, [], () => undefined)
+  const changeProvider = async (actor: Actor, change: DnsProviderChange): Promise<DnsProviderSettings> => {
+    const before = view('dns_provider')
+    const provider = change.provider === undefined ? before.provider : change.provider
+    if (change.provider === undefined && provider === null && change.config !== undefined) throw invalid('provider', 'is required: none is set yet.')
+    if (provider === null) return replace(actor, 'dns_provider', { provider: null, config: {} }, [], () => undefined)
+    const sent = { provider, config: { ...(provider === before.provider ? before.config : {}), ...change.config } }
     const descriptor = options.providers.find(({ name }) => name === sent.provider)
     if (!descriptor) throw invalid('provider', `must be ${options.providers.map(({ name }) => name).join(' or ')}, or null.`)
     const paths = descriptor.secrets.map((key) => `config.${key}`)
     const held = secretsAfter('dns_provider', paths, sent, { value: stored('dns_provider').value, secrets: () => openSecrets('dns_provider') })
-    const parsed = v.safeParse(descriptor.config, withValues(sent, held).config)
+    const given = Object.entries(withValues(sent, held).config).filter(([, value]) => value !== null)
+    const parsed = v.safeParse(descriptor.config, Object.fromEntries(given))
     if (!parsed.success) {
       const details = parsed.issues.slice(0, 20).map((issue) => ({ path: `config.${v.getDotPath(issue) ?? ''}`.replace(/\.$/, '').slice(0, 200), message: issue.message }))
       throw new ApiError('VALIDATION_ERROR', `${details[0]!.path}: ${details[0]!.message}`, details)
@@ -130,17 +135,19 @@ export function createSettings(options: SettingsOptions) {
       const updated_at = Object.fromEntries(SECTION_NAMES.map((name) => [name, stored(name).updated_at])) as Settings['updated_at']
       return { ...sections, in_use: options.in_use(), updated_at }
     },
-    replaceServer: (actor: Actor, sent: ServerSettingsChange): Promise<ServerSettings> =>
-      replace(actor, 'server', { ...sent, build_concurrency: sent.build_concurrency ?? options.build_concurrency }, [], () => undefined),
-    replaceDomain: (actor: Actor, sent: DomainSettings): Promise<DomainSettings> => replace(actor, 'domain', sent, [], () => undefined),
-    replaceProvider,
-    replaceAcme: (actor: Actor, sent: AcmeSettings): Promise<AcmeSettings> => replace(actor, 'acme', sent, ['eab.hmac_key'], checks.acme),
-    replaceDns: (actor: Actor, sent: DnsSettings): Promise<DnsSettings> => replace(actor, 'dns', sent, [], checks.dns),
-    replaceSmtp: (actor: Actor, { test_to, ...sent }: SmtpChange): Promise<SmtpSection> =>
-      replace(actor, 'smtp', sent.host === null ? { ...sent, username: null, password: null } : { ...sent, port: sent.port ?? DEFAULT_PORTS[sent.security] }, ['password'], async (candidate) => {
+    changeServer: (actor: Actor, { build_concurrency, ...change }: ServerSettingsChange): Promise<ServerSettings> =>
+      replace(actor, 'server', changedBy(view('server'), { ...change, build_concurrency: build_concurrency === null ? options.build_concurrency : build_concurrency }), [], () => undefined),
+    changeDomain: (actor: Actor, change: DomainChange): Promise<DomainSettings> => replace(actor, 'domain', changedBy(view('domain'), change), [], () => undefined),
+    changeProvider,
+    changeAcme: (actor: Actor, change: AcmeChange): Promise<AcmeSettings> => replace(actor, 'acme', changedBy(view('acme'), change), ['eab.hmac_key'], checks.acme),
+    changeDns: (actor: Actor, change: DnsChange): Promise<DnsSettings> => replace(actor, 'dns', changedBy(view('dns'), change), [], checks.dns),
+    changeSmtp(actor: Actor, { test_to, ...change }: SmtpChange): Promise<SmtpSection> {
+      const sent = changedBy(view('smtp'), change)
+      return replace(actor, 'smtp', sent.host === null ? { ...sent, port: null, username: null, password: null } : { ...sent, port: sent.port ?? DEFAULT_PORTS[sent.security] }, ['password'], async (candidate) => {
         const smtp = smtpOf(candidate)
         if (smtp) await checks.smtp(smtp, test_to ?? actor.email)
-      }),
+      })
+    },
     server: (): ServerSettings => full('server'),
     domain: (): DomainSettings => full('domain'),
     /** With `eab` only when both of its parts are there. */

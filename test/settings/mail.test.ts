@@ -75,6 +75,19 @@ describe('PUT /api/settings/smtp', () => {
     }
     expect(servers.other.connections).toBe(0)
   })
+  it('keeps the fields that are left out, and the password with them only for the same server', async () => {
+    await put(settings('starttls'))
+    expect((await put({ from: 'other@example.com' })).body.data).toEqual({ host: 'localhost', port: servers.starttls.port, security: 'starttls', username: LOGIN.username, password: MASK, from: 'other@example.com' })
+    expect(api.services.settings.smtp()?.password).toBe(LOGIN.password)
+    for (const change of [{ host: 'smtp.example.com' }, { port: servers.other.port }, { security: 'none' }]) {
+      const refused = await put(change)
+      expect([refused.status, refused.body.error.message]).toEqual([422, expect.stringContaining('password: must be sent again')])
+    }
+    expect((await put({ username: null, password: null, port: servers.other.port, security: 'starttls' })).status).toBe(422)
+    expect(servers.other.messages).toEqual([])
+    await put({ host: null })
+    expect((await put({ host: 'localhost' })).body.error.message).not.toContain('password')
+  })
   it.each([
     ['a wrong password', { password: 'wrong' }, {}, 'refused the user name or password'],
     ['a recipient that the server does not take', {}, { RCPT: '550 5.1.1 No such user here' }, '550 5.1.1 No such user here'],
@@ -102,12 +115,12 @@ describe('PUT /api/settings/smtp', () => {
     expect(refused.body.error.message).toContain('certificate')
   })
   it.each([
-    [{ host: 'localhost' }, 'from'], [{}, 'host'], [{ host: 'smtp.example.com', from: FROM, username: 'a' }, 'password'], [{ host: 'smtp.example.com', from: FROM, password: 'b' }, 'username'],
+    [{ host: 'localhost' }, 'from'], [{ host: 'smtp.example.com', from: FROM, username: 'a' }, 'password'], [{ host: 'smtp.example.com', from: FROM, password: 'b' }, 'username'],
     [{ host: 'smtp.example.com', from: 'x@example.com\r\nBcc: y@example.com' }, 'from'], [{ host: 'smtp.example.com', from: 'a@b.c, d@e.f' }, 'from'], [{ host: 'https://smtp.example.com' }, 'host'],
     [{ host: 'smtp.example.com', from: FROM, port: 0 }, 'port'], [{ host: 'smtp.example.com', from: FROM, port: 65536 }, 'port'], [{ host: 'smtp.example.com', from: FROM, security: 'ssl' }, 'security'],
     [{ host: 'smtp.example.com', from: FROM, security: 'none', username: 'a', password: 'b' }, 'security'], [{ host: null, test_to: 'x' }, 'test_to'],
   ])('refuses %j', async (body, path) => {
-    await put({ host: null })
+    await put({ host: null, from: null })
     const refused = await put(body)
     expect([refused.status, refused.body.error.details[0].path]).toEqual([422, path])
   })

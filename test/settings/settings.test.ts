@@ -72,10 +72,11 @@ describe('every section', () => {
 })
 
 describe('PUT /api/settings', () => {
-  it('replaces the section, and holds at once for whoever reads it', async () => {
+  it('changes what is named and nothing else, and holds at once for whoever reads it', async () => {
     expect((await put('', { name: 'Harbour', build_concurrency: 3, audit_retention_days: 30 })).body.data).toMatchObject({ name: 'Harbour', build_concurrency: 3, event_retention_days: 90 })
     expect(api.services.settings.server()).toMatchObject({ name: 'Harbour', build_concurrency: 3, audit_retention_days: 30 })
-    expect((await put('', {})).body.data).toMatchObject({ name: 'Portreeve', build_concurrency: 1, audit_retention_days: 365 })
+    expect((await put('', { name: 'Portreeve' })).body.data).toMatchObject({ name: 'Portreeve', build_concurrency: 3, audit_retention_days: 30 })
+    expect((await put('', { build_concurrency: null, audit_retention_days: 365 })).body.data).toMatchObject({ name: 'Portreeve', build_concurrency: 1, audit_retention_days: 365 })
   })
   it.each([
     ['build_concurrency', 0], ['build_concurrency', 65], ['build_concurrency', 1.5], ['build_concurrency', '2'], ['audit_retention_days', 0], ['audit_retention_days', 3651],
@@ -93,7 +94,7 @@ describe('PUT /api/settings', () => {
     expect(lines()).toBe(0)
     api.fakes.clock.advance(86_400_000)
     expect(api.services.cleanup().events).toBeGreaterThan(0)
-    await put('', {})
+    await put('', { audit_retention_days: 365, event_retention_days: 90, job_retention_days: 90, deployment_log_retention_days: 90 })
   })
 })
 
@@ -115,6 +116,13 @@ describe('PUT /api/settings/domain', () => {
       expect([refused.status, refused.body.error.details[0].path]).toEqual([422, field])
     }
   })
+  it('keeps the name that is left out', async () => {
+    await put('/domain', { dashboard_domain: 'portreeve.example.com', base_domain: 'apps.example.com' })
+    expect((await put('/domain', { dashboard_domain: 'other.example.com' })).body.data).toEqual({ dashboard_domain: 'other.example.com', base_domain: 'apps.example.com' })
+    expect((await put('/domain', { dashboard_domain: null })).body.data).toEqual({ dashboard_domain: null, base_domain: 'apps.example.com' })
+    expect((await put('/domain', {})).body.data).toEqual({ dashboard_domain: null, base_domain: 'apps.example.com' })
+    expect((await put('/domain', { base_domain: null })).body.data).toEqual({ dashboard_domain: null, base_domain: null })
+  })
   it('moves automatic names and their routes when the base domain changes, and leaves other names alone', async () => {
     await put('/domain', { base_domain: 'old.example.com' })
     api.fakes.git.commit('https://git.example.com/team/shop.git', 'main', { 'index.html': '<p>hello' })
@@ -127,7 +135,7 @@ describe('PUT /api/settings/domain', () => {
     await api.services.jobs.idle()
     expect((await api.as('developer').get(`/api/apps/${app.id}`)).body.data.domain).toBe('shop.new.example.com')
     expect(names()).toEqual(['shop.new.example.com'])
-    await put('/domain', {})
+    await put('/domain', { dashboard_domain: null, base_domain: null })
     await api.services.jobs.idle()
     expect(names()).toEqual(['shop.apps.test'])
   })
@@ -139,7 +147,7 @@ describe('PUT /api/settings/domain', () => {
     expect([clash.status, clash.body.error.message]).toEqual([409, expect.stringContaining('the name of the dashboard')])
     await put('/domain', { dashboard_domain: 'shop.other.example.com', base_domain: 'other.example.com' })
     expect((await api.as('developer').get('/api/domains')).body.data.map((domain: { hostname: string }) => domain.hostname)).toEqual(['shop.apps.test'])
-    await put('/domain', {})
+    await put('/domain', { dashboard_domain: null, base_domain: null })
   })
   it('gets a certificate for the dashboard, which goes with its name and is nobody else\'s to make or to take away', async () => {
     const named = async () => (await api.as('admin').get('/api/certificates')).body.data.map(({ names, status }: { names: string[]; status: string }) => `${names.join()} ${status}`)
@@ -154,7 +162,7 @@ describe('PUT /api/settings/domain', () => {
     await put('/domain', { dashboard_domain: 'two.example.com' })
     await api.services.jobs.idle()
     expect(await named()).toEqual(['two.example.com active'])
-    await put('/domain', {})
+    await put('/domain', { dashboard_domain: null, base_domain: null })
     expect(await named()).toEqual([])
     await expect.poll(() => [...api.fakes.ingress.certificates.values()]).toEqual([])
   })
@@ -162,7 +170,7 @@ describe('PUT /api/settings/domain', () => {
     await put('/domain', { dashboard_domain: 'portreeve.example.com' })
     expect((await read()).in_use.public_url).toBe('https://portreeve.example.com')
     expect(api.services.addresses.public_url()).toBe('https://portreeve.example.com')
-    await put('/domain', {})
+    await put('/domain', { dashboard_domain: null, base_domain: null })
   })
 })
 
@@ -186,21 +194,35 @@ describe('PUT /api/settings/dns-provider', () => {
     expect(api.services.settings.dnsProvider()?.config).toEqual({ zone: 'example.org', token: 'good' })
   })
   it.each([
-    [{ provider: 'route66' }, 'provider'], [{ provider: 'fake', config: {} }, 'config.zone'], [{ provider: 'fake', config: { zone: 'example.com', token: 1 } }, 'config.token'],
-    [{ provider: 'fake', config: { zone: 'example.com', surprise: 1 } }, 'config.surprise'], [{ provider: 'fake', config: 'text' }, 'config'], [{}, 'provider'],
+    [{ provider: 'route66' }, 'provider'], [{ provider: 'fake', config: { zone: null } }, 'config.zone'], [{ provider: 'fake', config: { token: null } }, 'config.token'], [{ provider: 'fake', config: { zone: 'example.com', token: 1 } }, 'config.token'],
+    [{ provider: 'fake', config: { zone: 'example.com', surprise: 1 } }, 'config.surprise'], [{ provider: 'fake', config: 'text' }, 'config'],
   ])('refuses %j', async (body, path) => {
     const refused = await put('/dns-provider', body)
     expect([refused.status, refused.body.error.details[0].path]).toEqual([422, path])
+  })
+  it('keeps the fields of the same provider that are left out', async () => {
+    expect((await put('/dns-provider', { config: { zone: 'example.net' } })).body.data).toEqual({ provider: 'fake', config: { zone: 'example.net', token: MASK } })
+    expect((await put('/dns-provider', {})).body.data).toEqual({ provider: 'fake', config: { zone: 'example.net', token: MASK } })
+    expect(api.services.settings.dnsProvider()?.config).toEqual({ zone: 'example.net', token: 'good' })
   })
   it('forgets provider and secret with null; a mask then stands for nothing', async () => {
     expect((await put('/dns-provider', { provider: null })).body.data).toEqual({ provider: null, config: {} })
     expect(api.services.settings.dnsProvider()).toBeNull()
     expect(rawRow('dns_provider')!.secrets).toBeNull()
     expect((await put('/dns-provider', { provider: 'fake', config: { zone: 'example.com', token: MASK } })).body.error.message).toContain('config.token: is a mask')
+    expect((await put('/dns-provider', { config: { zone: 'example.com' } })).body.error.details[0].path).toBe('provider')
+    expect((await put('/dns-provider', {})).body.data).toEqual({ provider: null, config: {} })
   })
 })
 
 describe('PUT /api/settings/dns', () => {
+  it('keeps the fields that are left out', async () => {
+    const set = { resolvers: ['9.9.9.9'], public_addresses: ['203.0.113.7'], wildcard: true }
+    await put('/dns', set)
+    expect((await put('/dns', { public_addresses: ['203.0.113.8'] })).body.data).toEqual({ ...set, public_addresses: ['203.0.113.8'] })
+    expect((await put('/dns', { wildcard: false, public_addresses: [] })).body.data).toEqual({ resolvers: ['9.9.9.9'], public_addresses: [], wildcard: false })
+    expect((await put('/dns', { resolvers: [] })).body.data.resolvers).toEqual([])
+  })
   it('asks each resolver one question before it is kept', async () => {
     const asked = api.fakes.dns.questions.length
     const set = await put('/dns', { resolvers: ['9.9.9.9', '[2620:fe::fe]:53', '149.112.112.112:53'], public_addresses: ['203.0.113.7', '2001:db8::7'], wildcard: true })
@@ -243,6 +265,18 @@ describe('PUT /api/settings/acme', () => {
       expect((await put('/acme', changed)).body.error.message).toContain('eab.hmac_key: must be sent again')
     }
   })
+  it('keeps the fields that are left out, and its key with them only for the same directory', async () => {
+    expect((await put('/acme', { key_type: 'ecdsa' })).body.data).toMatchObject({ directory_url, email: 'ops@example.com', eab: { kid: 'kid-1', hmac_key: MASK }, key_type: 'ecdsa' })
+    expect(api.services.settings.acme().eab).toEqual(eab)
+    const moved = await put('/acme', { directory_url: `${directory_url}/other` })
+    expect([moved.status, moved.body.error.message]).toEqual([422, expect.stringContaining('eab.hmac_key: must be sent again')])
+    expect((await put('/acme', { email: null })).body.data).toMatchObject({ email: null, key_type: 'ecdsa' })
+  })
+  it('loses no change of two that are made at once: the second is told', async () => {
+    const both = await Promise.all([put('/acme', { email: 'ada@example.com' }), put('/acme', { challenge: 'dns-01' })])
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 409])
+    await put('/acme', { challenge: 'http-01' })
+  })
   it('refuses what is no directory, and one that asks for a binding when none is set', async () => {
     const says = async (body: object) => {
       const { status, body: { error } } = await put('/acme', body)
@@ -256,7 +290,7 @@ describe('PUT /api/settings/acme', () => {
     expect(await says({ directory_url })).toContain('422 directory_url: 10.0.0.1 is or leads to an address that is not public')
     answer = wellFormed
     meta = { externalAccountRequired: true }
-    expect(await says({ directory_url })).toContain('422 eab: is required by this authority')
+    expect(await says({ directory_url, eab: null })).toContain('422 eab: is required by this authority')
     meta = {}
     expect(await says({ directory_url, eab: { kid: 'another' } })).toContain('422 eab.hmac_key: ')
   })

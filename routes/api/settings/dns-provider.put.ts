@@ -1,14 +1,14 @@
 import { endpoint } from '#server/endpoint'
 import { data } from '#server/http/schemas'
-import { DnsProviderSettings } from '#server/settings/schema'
+import { DnsProviderChange, DnsProviderSettings } from '#server/settings/schema'
 
 /** Where DNS records for proofs of ownership are written. */
 export default endpoint({
   summary: 'Change the DNS provider',
-  description: 'Replaces the section. The credentials are tried before they are kept: what the provider refuses is 422 with its sentence. A null provider switches it off.',
+  description: 'A field that is left out keeps its value. The credentials are tried before they are kept: what the provider refuses is 422 with its sentence. A null provider switches it off.',
   access: 'admin',
-  body: DnsProviderSettings,
+  body: DnsProviderChange,
   example: { provider: 'cloudflare', config: { zone: 'example.com', api_token: 'v1.0-example-token-0123456789' } },
   response: data(DnsProviderSettings),
-  handler: async ({ actor, body, services }) => ({ data: await services.settings.replaceProvider(actor, body) }),
+  handler: async ({ actor, body, services }) => ({ data: await services.settings.changeProvider(actor, body) }),
 })

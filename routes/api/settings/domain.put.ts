@@ -1,14 +1,14 @@
 import { endpoint } from '#server/endpoint'
 import { data } from '#server/http/schemas'
-import { DomainSettings } from '#server/settings/schema'
+import { DomainChange, DomainSettings } from '#server/settings/schema'
 
 /** The names of the dashboard and of apps. */
 export default endpoint({
   summary: 'Change the dashboard domain and the base domain',
-  description: 'Replaces the section. A new base domain moves the automatic names of all apps; other names stay. The plain port of the API answers on under every name, so that a wrong domain locks nobody out.',
+  description: 'A field that is left out keeps its value. A new base domain moves the automatic names of all apps; other names stay. The plain port of the API answers on under every name, so that a wrong domain locks nobody out.',
   access: 'admin',
-  body: DomainSettings,
+  body: DomainChange,
   example: { dashboard_domain: 'portreeve.example.com', base_domain: 'apps.example.com' },
   response: data(DomainSettings),
-  handler: async ({ actor, body, services }) => ({ data: await services.settings.replaceDomain(actor, body) }),
+  handler: async ({ actor, body, services }) => ({ data: await services.settings.changeDomain(actor, body) }),
 })
