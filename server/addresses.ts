@@ -19,8 +19,8 @@ export function createAddresses(config: Config, setting: () => { base_domain: st
     return dashboard_domain === null ? config.public_url : `https://${dashboard_domain}${config.https_port === 443 ? '' : `:${config.https_port}`}`
   }
   return {
-    /** Settings, else the environment, else `<public address>.sslip.io`, else `localhost`. */
-    base_domain: () => setting().base_domain ?? config.base_domain ?? (address ? `${address}.sslip.io` : 'localhost'),
+    /** What is chosen, by default in the settings, else the environment, else `<public address>.sslip.io`, else `localhost`. */
+    base_domain: (chosen: string | null = setting().base_domain) => chosen ?? config.base_domain ?? (address ? `${address}.sslip.io` : 'localhost'),
     chosen_url,
     /** Where names of this installation should lead: what is public of this host, else, on a private network, all it has. */
     of_server(): string[] {

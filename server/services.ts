@@ -136,8 +136,8 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     changed: {
       server: ({ build_concurrency }) => db.afterCommit(() => jobs.resizePool('build', build_concurrency)),
       domain: (after, before) => {
-        domains.requireUnclaimed('dashboard_domain', after.dashboard_domain)
-        if (after.base_domain !== before.base_domain) moveRoutes.enqueue(domains.rebase())
+        if (addresses.base_domain(after.base_domain) !== addresses.base_domain(before.base_domain)) moveRoutes.enqueue(domains.rebase())
+        if (after.dashboard_domain !== before.dashboard_domain) domains.requireDashboardDomain(after.dashboard_domain)
         if (after.dashboard_domain !== before.dashboard_domain) certificates.followDashboard(before.dashboard_domain, after.dashboard_domain)
         db.afterCommit(platform_domain.applySoon)
       },

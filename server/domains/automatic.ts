@@ -47,9 +47,9 @@ export function createAutomaticDomains({ db, clock, repository, reserved, automa
       const row = repository.automaticOf(app.id)
       if (row) db.afterCommit(() => certify(row.id))
     },
-    /** Moves automatic names below a new base domain; a name that is taken keeps its old one. Returns the apps that moved. */
+    /** Moves the automatic names of all apps below the base domain. Returns the apps that moved. Call it when their names are free. */
     rebase: (): string[] => db.tx(() => {
-      const moved = repository.automatic().filter(({ app_id, name }) => !isDashboard(nameOf(name)) && repository.renameAutomatic(app_id, nameOf(name), clock.iso())).map(({ app_id }) => app_id)
+      const moved = repository.automatic().filter(({ app_id, name }) => repository.renameAutomatic(app_id, nameOf(name), clock.iso())).map(({ app_id }) => app_id)
       for (const app_id of moved) {
         const row = repository.automaticOf(app_id)!
         // A mode that somebody chose stays; the two that this file gives follow the base domain.

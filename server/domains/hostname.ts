@@ -54,10 +54,14 @@ export function readHostname(text: string): HostnameVerdict {
   return refused === undefined ? { hostname } : { refused }
 }
 
+/** Why no client finds its way to this server by a name; undefined when one may. */
+export const unreachableReason = (bare: string): string | undefined => UNREACHABLE[bare.slice(bare.lastIndexOf('.') + 1)]
+
 /** What the name stands for in the world. */
 function meaningOf(bare: string, wildcard: boolean): string | undefined {
   const top = bare.slice(bare.lastIndexOf('.') + 1)
-  if (UNREACHABLE[top]) return UNREACHABLE[top]
+  const unreachable = unreachableReason(bare)
+  if (unreachable !== undefined) return unreachable
   if (!bare.includes('.')) return wildcard ? 'covers a whole top-level domain.' : 'must have at least two labels, such as shop.example.com.'
   if (top === 'arpa' && !isBelow(bare, 'home.arpa')) return 'belongs to the infrastructure of the internet.'
   const { publicSuffix } = parse(bare, { allowPrivateDomains: true })

@@ -83,7 +83,13 @@ export function createDomainRepository(db: Db) {
     renameAutomatic: (app_id: string, hostname: string, at: string): boolean =>
       db.sql(`UPDATE OR IGNORE domains SET hostname = ?, updated_at = ? WHERE app_id = ? AND kind = 'automatic' AND hostname <> ?`).run(hostname, at, app_id, hostname).changes === 1,
     automaticOf: (app_id: string) => db.sql(`SELECT * FROM domains WHERE app_id = ? AND kind = 'automatic'`).get(app_id) as DomainRow | undefined,
-    automatic: () => db.sql(`SELECT d.app_id, a.name FROM domains d JOIN apps a ON a.id = d.app_id WHERE d.kind = 'automatic'`).all() as { app_id: string; name: string }[],
+    automatic: () => db.sql(`SELECT d.app_id, a.name, d.project_id FROM domains d JOIN apps a ON a.id = d.app_id WHERE d.kind = 'automatic'`).all() as { app_id: string; name: string; project_id: string }[],
+    /** Every name that a project claims by itself, proven or not. */
+    claims: () => db.sql(
+      `SELECT hostname, project_id FROM domains WHERE status <> 'failed' AND kind <> 'automatic'
+       UNION SELECT counterpart, project_id FROM domains WHERE status <> 'failed' AND counterpart IS NOT NULL`).all() as { hostname: string; project_id: string }[],
+    /** Whether there are projects beside this one. */
+    hasOtherProjects: (project_id: string): boolean => db.sql('SELECT 1 FROM projects WHERE id <> ? LIMIT 1').get(project_id) !== undefined,
     /** The domain that proves a name: its own, its pair's, or a wildcard one label above. */
     provenFor: (hostname: string) => db.sql(
       `SELECT * FROM domains WHERE ${PROVEN} AND (hostname IN (@hostname, @wildcard) OR counterpart = @hostname) ORDER BY hostname = @wildcard, length(path) LIMIT 1`)

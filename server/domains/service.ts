@@ -14,6 +14,7 @@ import { IngressError, type Route, type RouteRedirect } from '#server/platform/i
 import { createAutomaticDomains } from './automatic.ts'
 import { createDomainChecks } from './checks.ts'
 import { type ReservedNames, reservedReason } from './hostname.ts'
+import { createInstallationNames } from './installation-names.ts'
 import { createOwnership } from './ownership.ts'
 import { createDomainRepository, type DomainRow } from './repository.ts'
 import { plannedRoutes, routesOf } from './routes.ts'
@@ -52,6 +53,7 @@ export function createDomains(options: DomainOptions) {
     expected: ports.expected, isSecured: ports.isSecured,
     urlOf: (hostname, secure) => (secure ? `https://${hostname}${https_port === 443 ? '' : `:${https_port}`}` : `http://${hostname}${http_port === 80 ? '' : `:${http_port}`}`),
   }
+  const names = createInstallationNames(repository, ports.reserved)
   const view = (row: DomainRow) => viewOf(row, surroundings)
   const get = (id: string): DomainRow => repository.find(id) ?? (() => { throw notFound('domain') })()
   const note = (row: DomainRow, type: string, payload: Record<string, unknown> = {}, actor?: Actor) => events.append({
@@ -103,7 +105,11 @@ export function createDomains(options: DomainOptions) {
     checks,
     addAutomatic: automatic.addAutomatic,
     renameAutomatic: automatic.renameAutomatic,
-    rebase: automatic.rebase,
+    /** Moves the automatic names of all apps below the base domain, and returns the apps; throws 422 when some name cannot be had. */
+    rebase(): string[] {
+      names.requireBaseDomain(ports.reserved().base_domain)
+      return automatic.rebase()
+    },
     automaticOf(app_id: string): { hostname: string; url: string } {
       const row = repository.automaticOf(app_id)
       return row ? { hostname: row.hostname, url: view(row).url } : { hostname: '', url: '' }
@@ -193,10 +199,7 @@ export function createDomains(options: DomainOptions) {
     releaseAll(app_id: string): void {
       for (const row of repository.ofApp(app_id)) ownership.release(row)
     },
-    /** Throws 422 at `field` when a name that the installation wants for itself is the domain of an app. */
-    requireUnclaimed(field: string, hostname: string | null): void {
-      if (hostname !== null && repository.claiming([hostname]).length > 0) throw invalid(field, 'is a domain of an app. Remove it there first.')
-    },
+    requireDashboardDomain: names.requireDashboardDomain,
     /** The proven domain that covers a name, for certificates. */
     verifiedDomain(hostname: string): Domain | undefined {
       const row = repository.provenFor(hostname)

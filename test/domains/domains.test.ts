@@ -365,6 +365,45 @@ it('the dashboard cannot be given the name of an app', async () => {
   const { status, body } = await api.as('admin').put('/api/settings/domain', { dashboard_domain: 'shop.example.com' })
   expect([status, body.error.message]).toEqual([422, expect.stringMatching(/^dashboard_domain: is a domain of an app/)])
 })
+describe('names of the installation', () => {
+  const set = (change: object) => api.as('admin').put('/api/settings/domain', change)
+  const refusal = async (change: object) => {
+    const before = [(await api.as('admin').get('/api/settings')).body.data.domain, await names()]
+    const { status, body } = await set(change)
+    expect([(await api.as('admin').get('/api/settings')).body.data.domain, await names()]).toEqual(before)
+    return `${status} ${body.error?.message}`
+  }
+  const names = async () => (await api.as('admin').get('/api/domains')).body.data.map(({ hostname }: { hostname: string }) => hostname).sort()
+  it.each(['wild.example.com', 'deep.wild.example.com'])('the base domain %s is refused in a name that one project claims, proven or not, while there are others', async (base_domain) => {
+    await add('*.wild.example.com')
+    await otherProject()
+    expect(await refusal({ base_domain })).toMatch(/^422 base_domain: is or lies below \*\.wild\.example\.com/)
+  })
+  it('the base domain may lie in a name of the only project', async () => {
+    await add('example.com')
+    expect((await set({ base_domain: 'apps.example.com' })).status).toBe(200)
+    expect(await names()).toContain('shop.apps.example.com')
+  })
+  it('the base domain is refused when it would put an app above or at a name that another project claims', async () => {
+    const other = await otherProject()
+    await add('*.shop.example.com', {}, other.app_id)
+    expect(await refusal({ base_domain: 'example.com' })).toMatch(/^422 base_domain: would give apps names that are taken: shop\.example\.com\. /)
+  })
+  it('the base domain is refused when names of apps are taken, with the first few of them; free ones all move', async () => {
+    for (const name of ['a', 'b', 'c', 'd']) {
+      await createApp(name)
+      await add(`${name}.example.com`)
+    }
+    expect(await refusal({ base_domain: 'example.com' })).toContain('taken: a.example.com, b.example.com, c.example.com and 1 more.')
+    expect((await set({ base_domain: 'free.example.com' })).status).toBe(200)
+    expect(await names()).toEqual(expect.arrayContaining(['a', 'b', 'c', 'd', 'shop'].map((name) => `${name}.free.example.com`)))
+  })
+  it('the dashboard gets no name that a wildcard of an app covers', async () => {
+    await add('*.wild.example.com')
+    expect(await refusal({ dashboard_domain: 'panel.wild.example.com' })).toMatch(/^422 dashboard_domain: is covered by \*\.wild\.example\.com/)
+    expect((await set({ dashboard_domain: 'a.panel.wild.example.com' })).status).toBe(200)
+  })
+})
 describe('automatic names', () => {
   const modes = async () => (await api.as('admin').get('/api/domains')).body.data.map(({ hostname, ssl_mode }: { hostname: string; ssl_mode: string }) => [hostname, ssl_mode])
   it('serve plain HTTP until the operator says that the wildcard of a public base domain leads here; then they get certificates', async () => {

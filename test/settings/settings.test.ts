@@ -100,7 +100,7 @@ describe('PUT /api/settings', () => {
 
 describe('PUT /api/settings/domain', () => {
   it.each([
-    ['Apps.Example.COM.', 'apps.example.com'], ['bücher.example', 'xn--bcher-kva.example'], ['apps.localhost', 'apps.localhost'], ['localhost', 'localhost'], ['203.0.113.7.sslip.io', '203.0.113.7.sslip.io'],
+    ['Apps.Example.COM.', 'apps.example.com'], ['bücher.example.com', 'xn--bcher-kva.example.com'], ['apps.localhost', 'apps.localhost'], ['localhost', 'localhost'], ['203.0.113.7.sslip.io', '203.0.113.7.sslip.io'],
     [`${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(61)}`, `${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(61)}`],
   ])('accepts %s', async (given, kept) => {
     expect((await put('/domain', { base_domain: given })).body.data).toEqual({ dashboard_domain: null, base_domain: kept })
@@ -115,6 +115,14 @@ describe('PUT /api/settings/domain', () => {
       const refused = await put('/domain', { [field]: value })
       expect([refused.status, refused.body.error.details[0].path]).toEqual([422, field])
     }
+  })
+  it.each(['localhost', 'panel.localhost', 'panel', 'panel.invalid', 'abc.onion', 'panel.example', '7.0.0.10.in-addr.arpa', 'github.io'])('refuses %s for the dashboard, which leads nobody here', async (dashboard_domain) => {
+    const refused = await put('/domain', { dashboard_domain })
+    expect([refused.status, refused.body.error.details[0].path]).toEqual([422, 'dashboard_domain'])
+  })
+  it.each(['apps.invalid', 'abc.onion', 'apps.example'])('refuses %s as base domain, which leads nobody here', async (base_domain) => {
+    const refused = await put('/domain', { base_domain })
+    expect([refused.status, refused.body.error.details[0].path]).toEqual([422, 'base_domain'])
   })
   it('keeps the name that is left out', async () => {
     await put('/domain', { dashboard_domain: 'portreeve.example.com', base_domain: 'apps.example.com' })
@@ -145,7 +153,9 @@ describe('PUT /api/settings/domain', () => {
     await put('/domain', { dashboard_domain: 'portreeve.apps.test' })
     const clash = await api.as('developer').post('/api/apps', { name: 'portreeve', git_url: 'https://git.example.com/team/shop.git' })
     expect([clash.status, clash.body.error.message]).toEqual([409, expect.stringContaining('the name of the dashboard')])
-    await put('/domain', { dashboard_domain: 'shop.other.example.com', base_domain: 'other.example.com' })
+    const moved = await put('/domain', { dashboard_domain: 'shop.other.example.com', base_domain: 'other.example.com' })
+    expect([moved.status, moved.body.error.message]).toEqual([422, expect.stringContaining('base_domain: would give apps names that are taken: shop.other.example.com. ')])
+    expect((await read()).domain).toEqual({ dashboard_domain: 'portreeve.apps.test', base_domain: null })
     expect((await api.as('developer').get('/api/domains')).body.data.map((domain: { hostname: string }) => domain.hostname)).toEqual(['shop.apps.test'])
     await put('/domain', { dashboard_domain: null, base_domain: null })
   })
