@@ -116,6 +116,8 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
         await reconcile()
         for await (const event of engine.events(stop.signal)) {
           engine_up = true
+          // A command beside the app ends by itself, and nothing has to be restored after it.
+          if (event.one_off) continue
           if (event.kind === 'die' || event.kind === 'oom') {
             // While a job works on the app, instances end because it ends them.
             if (event.app_id && event.release_id && !ports.busy(event.app_id)) ports.note(event.app_id, event.kind === 'oom' ? 'app.oom_killed' : 'app.instance_exited', { instance_id: event.instance_id, exit_code: event.exit_code ?? null, release_id: event.release_id })

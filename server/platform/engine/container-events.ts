@@ -1,7 +1,7 @@
 import type { Connection } from './connection.ts'
 import type { EngineEvent } from './engine.ts'
 import { toEngineError, unavailable } from './failures.ts'
-import { type LabelScope, ownLabel } from './labels.ts'
+import { INDEX_LABEL, type LabelScope, ownLabel } from './labels.ts'
 import { readJsonLines } from './json-lines.ts'
 
 const KINDS = ['start', 'die', 'oom', 'stop', 'destroy'] as const
@@ -44,10 +44,12 @@ function toEvent(raw: RawEvent): EngineEvent | undefined {
   const attributes = raw.Actor?.Attributes
   const app_id = ownLabel(attributes, 'app')
   const release_id = ownLabel(attributes, 'release')
+  // One-off commands carry no index: they belong to a release, but are no instance of it.
+  const one_off = release_id !== undefined && attributes?.[INDEX_LABEL] === undefined
   const exit_code = kind === 'die' && attributes?.exitCode !== undefined ? Number(attributes.exitCode) : undefined
   const time_ms = raw.timeNano ? raw.timeNano / 1e6 : (raw.time ?? 0) * 1000
   return {
     kind, instance_id: id, at: new Date(time_ms).toISOString(),
-    ...(app_id ? { app_id } : {}), ...(release_id ? { release_id } : {}), ...(exit_code === undefined ? {} : { exit_code }),
+    ...(app_id ? { app_id } : {}), ...(release_id ? { release_id } : {}), ...(one_off ? { one_off } : {}), ...(exit_code === undefined ? {} : { exit_code }),
   }
 }

@@ -156,6 +156,8 @@ export interface EngineEvent {
   instance_id: string
   app_id?: string
   release_id?: string
+  /** Set for a command of `runOnce`, which is no instance of its release. */
+  one_off?: true
   exit_code?: number
   at: string
 }

@@ -1,5 +1,5 @@
 import { createChannel, type Channel } from './channel.ts'
-import { EngineError, type EngineEvent, type Instance, type Labels, type ReleaseSpec } from './engine.ts'
+import { EngineError, type EngineEvent, type Instance, type Labels, type ReleaseSpec, type RunOnceSpec, type RunResult } from './engine.ts'
 import type { FakeBehaviour } from './fake-behaviour.ts'
 import type { FakeImages } from './fake-images.ts'
 import { assignAddress, createFakeInstance, endFollowers, type FakeInstance, openServer, printLine, silence } from './fake-instance.ts'
@@ -12,7 +12,8 @@ export function createFakeInstances(images: FakeImages, networks: ReadonlyMap<st
   const alive = new Map<string, FakeInstance>()
   const removed = new Map<string, FakeInstance>()
   const listeners = new Set<Channel<EngineEvent>>()
-  const life = createLife(images, (event) => { for (const listener of listeners) listener.push(event) })
+  const tell = (event: EngineEvent) => { for (const listener of listeners) listener.push(event) }
+  const life = createLife(images, tell)
 
   function destroy(instance: FakeInstance): void {
     life.end(instance)
@@ -42,6 +43,19 @@ export function createFakeInstances(images: FakeImages, networks: ReadonlyMap<st
 
   return {
     ensure, destroy, die: life.die,
+    /** Tells of the container of a one-off command, which is no instance. */
+    async tellRun(spec: RunOnceSpec, run: () => Promise<RunResult>): Promise<RunResult> {
+      const about = { instance_id: `run-${spec.release_id}-${spec.purpose}`, app_id: spec.app_id, release_id: spec.release_id, one_off: true as const }
+      const event = (kind: EngineEvent['kind'], exit_code?: number) => tell({ kind, ...about, at: new Date().toISOString(), ...(exit_code === undefined ? {} : { exit_code }) })
+      event('start')
+      try {
+        const result = await run()
+        event('die', result.exit_code)
+        return result
+      } finally {
+        event('destroy')
+      }
+    },
     /** An instance that exists or, for its log, one that existed. */
     get(id: string): FakeInstance {
       const instance = alive.get(id) ?? removed.get(id)

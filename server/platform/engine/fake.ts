@@ -161,7 +161,7 @@ function releaseCalls({ called, images, instances }: State): Pick<Engine, 'ensur
     },
     async runOnce(spec, signal) {
       called('runOnce', spec)
-      return runFake(images.behaviourOf(spec.image), spec, signal)
+      return instances.tellRun(spec, () => runFake(images.behaviourOf(spec.image), spec, signal))
     },
   }
 }

@@ -161,6 +161,15 @@ describe('streams', () => {
     await expect(build(engine)).rejects.toMatchObject({ code: 'unavailable' })
   })
 
+  test('the events tell a one-off command from an instance', async () => {
+    const event = (label: Record<string, string>) => ({ Action: 'die', Actor: { ID: 'a', Attributes: { 'portreeve.app': 'app_x', 'portreeve.release': 'rel_x', ...label } }, time: 1 })
+    const engine = await engineWith(lines(event({ 'portreeve.run': 'exec-1' }), event({ 'portreeve.index': '0' })))
+    const seen: unknown[] = []
+    await expect((async () => { for await (const one of engine.events(new AbortController().signal)) seen.push(one) })()).rejects.toMatchObject({ code: 'unavailable' })
+    expect(seen).toMatchObject([{ release_id: 'rel_x', one_off: true }, { release_id: 'rel_x' }])
+    expect(seen[1]).not.toHaveProperty('one_off')
+  })
+
   test('the events end with an error when the engine goes away, and quietly when the reader leaves', async () => {
     const event = { Type: 'container', Action: 'die', Actor: { ID: 'c1', Attributes: { 'portreeve.app': 'app_x', exitCode: '3' } }, timeNano: 1_700_000_000_123_000_000 }
     const away = await engineWith(lines(event))
