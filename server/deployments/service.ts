@@ -51,6 +51,8 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     if (event === 'go_live') {
       parts.ports.setLive(row.app_id, id, repository.find(id)!.release_id)
       parts.ports.appEvent(row.app_id, 'go_live', { deployment_id: id })
+      // Not when it is queued: one that is replaced or fails before it has traffic leaves the app as it was.
+      if (row.trigger === 'rollback') ports.pauseAutoDeploy(row.app_id)
     }
     if (next !== row.status) tell(get(id), `deployment.${next}`)
   })
@@ -165,11 +167,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     },
     rollback: (actor: Actor, app_id: string, deployment_id: string | undefined) => {
       ports.requireEngine()
-      return db.tx(() => {
-        const row = restored(actor, app_id, 'rollback', rollbackTarget(parts.ports.app(app_id), deployment_id))
-        ports.pauseAutoDeploy(app_id)
-        return view(row)
-      })
+      return db.tx(() => view(restored(actor, app_id, 'rollback', rollbackTarget(parts.ports.app(app_id), deployment_id))))
     },
     restart: (actor: Actor, app_id: string) => {
       ports.requireEngine()

@@ -90,6 +90,38 @@ describe('a rollback without a deployment', () => {
   })
 })
 
+describe('automatic deployments', () => {
+  it('go on when a newer deployment replaces the rollback before it began', async () => {
+    await live('v1', 'v2')
+    version('v3')
+    const release = api.fakes.git.hold(URL)
+    await api.as('developer').post(`/api/apps/${app_id}/deploy`)
+    const replaced = (await rollBack()).body.data.id
+    expect(await app()).toMatchObject({ auto_deploy: true })
+    await api.as('developer').post(`/api/apps/${app_id}/deploy`)
+    release()
+    await api.services.jobs.idle()
+    expect(await deployment(replaced)).toMatchObject({ status: 'superseded' })
+    expect(await app()).toMatchObject({ auto_deploy: true })
+    expect(await serving()).toBe('v3')
+  })
+
+  it('go on after a rollback that did not get as far as traffic', async () => {
+    await live('v1', 'v2')
+    api.fakes.engine.behave(`app=${app_id}`, { start: 'exits' })
+    expect(await deployment(await ask('rollback'))).toMatchObject({ status: 'failed' })
+    expect(await app()).toMatchObject({ auto_deploy: true })
+  })
+
+  it('pause once a rollback is live, and not for a restart', async () => {
+    await live('v1', 'v2')
+    await ask('restart')
+    expect(await app()).toMatchObject({ auto_deploy: true })
+    await ask('rollback')
+    expect(await app()).toMatchObject({ auto_deploy: false })
+  })
+})
+
 describe('a rollback to a deployment', () => {
   it('leads there, also to a newer one', async () => {
     const [first, , third] = await live('v1', 'v2', 'v3')
