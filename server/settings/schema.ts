@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import * as v from 'valibot'
 import { Timestamp } from '#server/kernel/schemas'
+import { parseAddress } from '#server/platform/outbound/addresses'
 import { hostNameFault, readHostName } from './host-name.ts'
 
 /** Stands in answers for a secret that is set; sent back, it means that the secret stays as it is. */
@@ -82,9 +83,13 @@ const isResolver = (text: string) => {
   const [, v6, v4, port = '53'] = /^(?:\[([^\]]+)\]|(\d+(?:\.\d+){3}))(?::(\d{1,5}))?$/.exec(text) ?? []
   return isIP(text) !== 0 || ((isIP(v6 ?? '') === 6 || isIP(v4 ?? '') === 4) && Number(port) >= 1 && Number(port) <= 65535)
 }
+/** Addresses that no client can connect to. */
+const UNREACHABLE = ['unspecified', 'multicast', 'broadcast']
+const isReachable = (text: string): boolean => !UNREACHABLE.includes(parseAddress(text)?.range() ?? 'unspecified')
+const once = (items: string[]): boolean => new Set(items).size === items.length
 export const DnsSettings = v.object({
-  resolvers: v.pipe(v.array(v.pipe(v.string(), v.maxLength(64), v.check(isResolver, 'must be an IP address, with a port if it is not 53.'), v.examples(['9.9.9.9']))), v.maxLength(8), v.description('DNS servers that domains are verified with; empty: those of the system. Each is asked before it is kept. One on a private network must be listed in PORTREEVE_ALLOWED_PRIVATE_HOSTS.')),
-  public_addresses: v.pipe(v.array(v.pipe(Address, v.examples(['203.0.113.7']))), v.maxLength(16), v.description('Addresses that domains should point to; empty: those that this server finds out itself.')),
+  resolvers: v.pipe(v.array(v.pipe(v.string(), v.maxLength(64), v.check(isResolver, 'must be an IP address, with a port if it is not 53.'), v.examples(['9.9.9.9']))), v.maxLength(8), v.check(once, 'must name each address once.'), v.description('DNS servers that domains are verified with; empty: those of the system. Each is asked before it is kept. One on a private network must be listed in PORTREEVE_ALLOWED_PRIVATE_HOSTS.')),
+  public_addresses: v.pipe(v.array(v.pipe(Address, v.check(isReachable, 'must be an address that clients can connect to.'), v.examples(['203.0.113.7']))), v.maxLength(16), v.check(once, 'must name each address once.'), v.description('Addresses that domains should point to; empty: those that this server finds out itself.')),
   wildcard: v.pipe(v.boolean(), v.description('Whether `*.<base domain>` points to this server, so that automatic names need no record of their own and may share one certificate.')),
 })
 export type DnsSettings = v.InferOutput<typeof DnsSettings>

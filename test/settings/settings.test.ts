@@ -233,6 +233,14 @@ describe('PUT /api/settings/dns', () => {
     expect((await put('/dns', { wildcard: false, public_addresses: [] })).body.data).toEqual({ resolvers: ['9.9.9.9'], public_addresses: [], wildcard: false })
     expect((await put('/dns', { resolvers: [] })).body.data.resolvers).toEqual([])
   })
+  it.each([
+    ['public_addresses.0', { public_addresses: ['0.0.0.0'] }], ['public_addresses.1', { public_addresses: ['203.0.113.7', '224.0.0.1'] }], ['public_addresses.0', { public_addresses: ['::'] }],
+    ['public_addresses', { public_addresses: ['203.0.113.7', '203.0.113.7'] }], ['resolvers', { resolvers: ['9.9.9.9', '9.9.9.9'] }],
+  ])('refuses at %s what no client can connect to, and the same twice: %o', async (path, change) => {
+    const answer = await put('/dns', change)
+    expect([answer.status, answer.body.error.details[0].path]).toEqual([422, path])
+    expect(api.services.settings.dns()).toEqual({ resolvers: [], public_addresses: [], wildcard: false })
+  })
   it('asks each resolver one question before it is kept', async () => {
     const asked = api.fakes.dns.questions.length
     const set = await put('/dns', { resolvers: ['9.9.9.9', '[2620:fe::fe]:53', '149.112.112.112:53'], public_addresses: ['203.0.113.7', '2001:db8::7'], wildcard: true })
