@@ -1,5 +1,6 @@
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseLines } from '#server/kernel/ndjson'
 import type { Clock } from '#server/kernel/clock'
 import { redactor } from '#server/kernel/redact'
 import type { DeploymentLogLine } from './schema.ts'
@@ -32,13 +33,7 @@ export function createDeploymentLogs(directory: string, clock: Clock, secretsOf:
     const size = statSync(path(deployment_id), { throwIfNoEntry: false })?.size
     if (size === undefined) return []
     if (recent?.deployment_id === deployment_id && recent.size === size) return recent.lines
-    const lines = readFileSync(path(deployment_id), 'utf8').split('\n').flatMap((line) => {
-      try {
-        return [JSON.parse(line) as DeploymentLogLine]
-      } catch {
-        return [] // The end of the file after a crash may be half a line.
-      }
-    })
+    const lines = parseLines<DeploymentLogLine>(readFileSync(path(deployment_id), 'utf8'))
     recent = { deployment_id, size, lines }
     return lines
   }

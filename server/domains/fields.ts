@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import * as v from 'valibot'
+import { parseAddress, plainAddress } from '#server/platform/outbound/addresses'
 import { readHostname } from './hostname.ts'
 
 const hasControl = (text: string) => /[\u0000-\u001f\u007f]/.test(text)
@@ -56,10 +57,10 @@ const isNetwork = (text: string): boolean => {
 /** Clients that come over IPv4 are known by their IPv4 address alone, so its IPv6 spelling would never match. */
 function asIpv4(text: string): string {
   const [address = '', bits = '128'] = text.split('/')
-  const mapped = isIP(address) === 6 ? /^\[::ffff:([0-9a-f]+):([0-9a-f]+)\]$/.exec(new URL(`http://[${address}]`).hostname) : null
-  if (!mapped || Number(bits) < 96) return text
-  const octets = mapped.slice(1).flatMap((group) => [parseInt(group, 16) >> 8, parseInt(group, 16) & 255])
-  return `${octets.join('.')}${bits === '128' ? '' : `/${Number(bits) - 96}`}`
+  const known = parseAddress(address)
+  const plain = known && plainAddress(known)
+  if (!plain || plain === known || Number(bits) < 96) return text
+  return `${plain.toString()}${bits === '128' ? '' : `/${Number(bits) - 96}`}`
 }
 export const IpAllow = v.pipe(
   v.array(v.pipe(v.string(), v.maxLength(64), v.check(isNetwork, 'must be an address or a network such as 192.0.2.0/24.'), v.transform(asIpv4))), v.maxLength(200),

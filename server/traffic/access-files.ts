@@ -1,5 +1,6 @@
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseLines } from '#server/kernel/ndjson'
 import type { AccessLine } from './schema.ts'
 
 /** Access logs on disk: per app a folder of at most five files of 2 MiB, each named after the first line in it. */
@@ -46,13 +47,7 @@ export function createAccessFiles(directory: string): AccessFiles {
   function read(path: string): AccessLine[] {
     const size = sizeOf(path)
     if (recent?.path === path && recent.size === size) return recent.lines
-    const lines = size === 0 ? [] : readFileSync(path, 'utf8').split('\n').flatMap((line) => {
-      try {
-        return [JSON.parse(line) as AccessLine]
-      } catch {
-        return [] // The end of the file after a crash may be half a line.
-      }
-    })
+    const lines = size === 0 ? [] : parseLines<AccessLine>(readFileSync(path, 'utf8'))
     recent = { path, size, lines }
     return lines
   }
