@@ -11,15 +11,18 @@ import type { Engine } from '#server/platform/engine/engine'
 /** A static busybox on an empty file system: the smallest image that has a shell and an HTTP server. */
 export const BUSYBOX_IMAGE = 'portreeve-test/busybox:1'
 
+/** Where the engine of the tests listens: `npm test` starts one with a socket of its own where none answers. */
+export const TEST_DOCKER_HOST = process.env.DOCKER_HOST || 'unix:///var/run/docker.sock'
+
 /** The engine that the tests use, without Portreeve's adapter between. */
-export const testDocker = (): Docker => new Docker({ socketPath: (process.env.DOCKER_HOST || 'unix:///var/run/docker.sock').replace(/^unix:\/\//, '') })
+export const testDocker = (): Docker => new Docker({ socketPath: TEST_DOCKER_HOST.replace(/^unix:\/\//, '') })
 
 /** What tests make carries a name of its own, so that no server on the same engine takes it for an orphan, nor the other way round. */
 export const TEST_INSTALLATION = `test-${process.pid}`
 
 /** The adapter under test, on the engine of the tests. */
-export const testEngine = (options: DockerEngineOptions = {}): Engine =>
-  createDockerEngine({ docker_host: process.env.DOCKER_HOST, installation: TEST_INSTALLATION, ...options })
+export const testEngine = (options: Partial<DockerEngineOptions> = {}): Engine =>
+  createDockerEngine({ docker_host: TEST_DOCKER_HOST, installation: TEST_INSTALLATION, ...options })
 
 /** Makes the busybox image from Debian's `busybox-static` package where it is absent, since no registry may be reachable. */
 export async function ensureBusyboxImage(docker = testDocker()): Promise<void> {

@@ -41,7 +41,7 @@ export interface Connection {
 }
 
 /** Opens no connection yet: each call does. */
-export function createConnection(docker_host = 'unix:///var/run/docker.sock'): Connection {
+export function createConnection(docker_host: string): Connection {
   const address = parseHost(docker_host)
   const dial = createDial(address)
 

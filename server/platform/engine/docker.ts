@@ -15,8 +15,8 @@ import { createPull } from './pull.ts'
 import { createReleases } from './releases.ts'
 
 export interface DockerEngineOptions {
-  /** `unix:///path` or `tcp://host:port`; the usual socket when left out. */
-  docker_host?: string
+  /** `unix:///path` or `tcp://host:port`. */
+  docker_host: string
   /** Where notes for the operator go. */
   log?(message: string): void
   /** Marks what this installation makes, so that several can share an engine; must stay the same over restarts. */
@@ -30,7 +30,7 @@ const VERSION_DEADLINE_MS = 5_000
 const BUILDKIT_API = '1.39'
 
 /** The engine of this machine, or of another one over TCP, through its HTTP API. */
-export function createDockerEngine(options: DockerEngineOptions = {}): Engine {
+export function createDockerEngine(options: DockerEngineOptions): Engine {
   const connection = createConnection(options.docker_host)
   const scope = createLabelScope(options.installation ?? 'default')
   const version = (signal?: AbortSignal) => readVersion(connection, signal)

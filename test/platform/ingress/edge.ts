@@ -1,18 +1,18 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Docker from 'dockerode'
 import { createLog } from '#server/kernel/log'
 import { createConnection } from '#server/platform/engine/connection'
 import { createEdgeContainer, type EdgeContainer } from '#server/platform/ingress/container'
 import { createHaproxyIngress, type HaproxyIngressOptions } from '#server/platform/ingress/haproxy'
 import { EDGE_IMAGE } from '#server/platform/ingress/image'
 import type { Ingress } from '#server/platform/ingress/ingress'
+import { TEST_DOCKER_HOST, testDocker } from '#test/support/engine-images'
 import { freePorts } from '#test/support/portreeve'
 import type { Address } from './client.ts'
 
-export const docker = new Docker()
-const engine = createConnection()
+export const docker = testDocker()
+const engine = createConnection(TEST_DOCKER_HOST)
 
 /** A real edge of its own: own folder, own container, own ports. */
 export interface TestEdge {
