@@ -8,7 +8,7 @@ import { createRedirects, type Redirects, requireNoLoop } from '#server/redirect
 import type { Kernel } from '#server/services'
 import type { SettingsService } from '#server/settings/service'
 
-export interface NameParts extends Pick<DomainPorts, 'app' | 'refreshRoutes' | 'routesSettled' | 'certify' | 'isSecured'> {
+export interface NameParts extends Pick<DomainPorts, 'app' | 'refreshRoutes' | 'certify' | 'isSecured' | 'quota'> {
   kernel: Kernel
   events: Events
   audit: AuditTrail
@@ -21,12 +21,12 @@ export interface NameParts extends Pick<DomainPorts, 'app' | 'refreshRoutes' | '
 const SHARED_BASES = /(^|\.)(localhost|sslip\.io|nip\.io)$/
 
 /** Host names of apps and the rules that answer under them: domains and redirects need each other. */
-export function createNames({ kernel, events, audit, dns, addresses, settings, app, refreshRoutes, routesSettled, certify, isSecured }: NameParts): { domains: Domains; redirects: Redirects } {
+export function createNames({ kernel, events, audit, dns, addresses, settings, app, refreshRoutes, certify, isSecured, quota }: NameParts): { domains: Domains; redirects: Redirects } {
   const { config, db, clock, log } = kernel
   const domains: Domains = createDomains({
     db, clock, log, events, audit, dns, http_port: config.http_port, https_port: config.https_port,
     ports: {
-      app, refreshRoutes, routesSettled, certify, isSecured,
+      app, refreshRoutes, certify, isSecured, quota,
       reserved: () => ({ base_domain: addresses.base_domain(), dashboard_domains: [new URL(addresses.public_url()).hostname] }),
       expected() {
         const base_domain = addresses.base_domain()

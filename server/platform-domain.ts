@@ -20,6 +20,8 @@ export interface PlatformDomain {
   apply(): Promise<void>
   /** The same in the background, tried again until it works. */
   applySoon(): void
+  /** Resolves once what was last asked for has been tried at the edge. Never rejects. */
+  settled(): Promise<void>
 }
 
 const ROUTE_ID = 'platform'
@@ -40,11 +42,12 @@ export function createPlatformDomain({ ingress, config, log, proof, hostname }: 
     const [route] = routes()
     await (route ? ingress.setRoute(route) : ingress.removeRoute(ROUTE_ID))
   }
+  let last = Promise.resolve()
   const applySoon = () => {
-    apply().catch((error: unknown) => {
+    last = apply().catch((error: unknown) => {
       log.warn('The dashboard domain could not be set at the edge yet', { reason: (error as Error).message })
       setTimeout(applySoon, RETRY_MS).unref()
     })
   }
-  return { routes, apply, applySoon }
+  return { routes, apply, applySoon, settled: () => last }
 }

@@ -1,12 +1,13 @@
-import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { type Addresses, createAddresses } from '#server/addresses'
+import { createEdgeWait } from '#server/at-edge'
 import { type Apps, createApps } from '#server/apps/service'
 import { type Audit, createAudit } from '#server/audit/service'
 import { createDetection, type Detection } from '#server/builds/service'
 import { createDeployPorts, createSourceChecks, detectFolder } from '#server/composition'
 import { CERTIFICATE_POOL, type Certification, createCertification } from '#server/certification'
 import { createCredentials, type CredentialServices } from '#server/credentials'
+import { deploymentDefaults } from '#server/deployment-defaults'
 import { desiredState } from '#server/deployments/desired'
 import { lifecycleJobs, type LifecyclePayload } from '#server/deployments/lifecycle'
 import { createDeploymentLogs, type DeploymentLogs } from '#server/deployments/logs'
@@ -86,6 +87,8 @@ export interface Services extends HttpPorts {
   system: System
   /** The route by which the edge serves Portreeve itself. */
   platform_domain: PlatformDomain
+  /** Resolves once the edge obeys what was asked for so far, or after two seconds. Never rejects. */
+  atEdge(): Promise<void>
   /** Access logs and counted requests; listens to the edge once boot calls `start`. */
   traffic: Traffic
   reconciler: Reconciler
@@ -94,24 +97,7 @@ export interface Services extends HttpPorts {
   cleanup(): { events: number; jobs: number; audit_lines: number; logs: number }
 }
 
-const MIB = 1024 * 1024
-/** A build may take this share of the host's memory, so that apps keep the rest. */
-const BUILD_MEMORY_SHARE = 0.5
-const BUILD_TIMEOUT_MS = 1_800_000
 const DAY_MS = 86_400_000
-
-/** What one build and one instance may use by default on this host. */
-function defaultsOf(server: SettingsService['server']) {
-  const cores = cpus().length
-  return {
-    build: { cpus: Math.max(1, cores - 0.25), memory_bytes: Math.max(512 * MIB, Math.min(Math.floor(totalmem() * BUILD_MEMORY_SHARE), 8192 * MIB)), timeout_ms: BUILD_TIMEOUT_MS },
-    // Read at each deployment, so that a change of the settings holds from the next one on.
-    get instance() {
-      const { default_cpus, default_memory_bytes } = server()
-      return { cpus: default_cpus ?? cores, memory_bytes: default_memory_bytes, pids: 512 }
-    },
-  }
-}
 
 /** Where Portreeve kills itself when an experiment asks for it, so that recovery from every step can be proven. */
 function faultOf(crash_at: string | undefined) {
@@ -137,8 +123,10 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
       server: ({ build_concurrency }) => db.afterCommit(() => jobs.resizePool('build', build_concurrency)),
       domain: (after, before) => {
         if (addresses.base_domain(after.base_domain) !== addresses.base_domain(before.base_domain)) moveRoutes.enqueue(domains.rebase())
-        if (after.dashboard_domain !== before.dashboard_domain) domains.requireDashboardDomain(after.dashboard_domain)
-        if (after.dashboard_domain !== before.dashboard_domain) certificates.followDashboard(before.dashboard_domain, after.dashboard_domain)
+        if (after.dashboard_domain !== before.dashboard_domain) {
+          domains.requireDashboardDomain(after.dashboard_domain)
+          certificates.followDashboard(before.dashboard_domain, after.dashboard_domain)
+        }
         db.afterCommit(platform_domain.applySoon)
       },
     },
@@ -153,14 +141,16 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const { domains, redirects } = createNames({
     kernel, events, audit, dns: adapters.dns, addresses, settings,
     app: (id) => apps.find(id),
-    refreshRoutes: (app_id) => deployments.shop.routing.refreshSoon(app_id), routesSettled: () => deployments.shop.routing.settled(),
+    refreshRoutes: (app_id) => deployments.shop.routing.refreshSoon(app_id),
     certify: ({ id }) => certificates.follow(id),
     isSecured: (hostname) => certificates.isServed(hostname),
+    quota: (project_id) => projects.quota(project_id, 'domains'),
   })
   const certificates: Certification = createCertification({
     kernel, events, jobs, audit, policy, settings, acme: adapters.acme, dns: adapters.dns, ingress, providers, home: projects.default,
     served: (app_ids) => app_ids.forEach((app_id) => deployments.shop.routing.refreshSoon(app_id)),
   })
+  const atEdge = createEdgeWait([certificates.settled, () => deployments.shop.routing.settled(), platform_domain.settled])
   const deploymentLogs = createDeploymentLogs(paths.logs, clock, (id) => deployments.secretsOf(id))
   const releases = createReleases(db, secrets, () => settings.server().releases_kept)
   const repository = createDeploymentRepository(db)
@@ -175,7 +165,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const ports = createDeployPorts({ apps: () => apps, domains, platformRoutes: platform_domain.routes, certificates: () => certificates.forEdge(), gitCredential: credentials.gitCredentialFor, registryAuth: credentials.registryAuthFor, registryAuths: credentials.registryAuthsFor, credentialValues: credentials.valuesFor })
   const deployments: Deployments = createDeployments({
     db, events, jobs, audit,
-    shop: { engine, git, ingress, clock, log, logs: deploymentLogs, deployments: repository, releases, ports, defaults: defaultsOf(settings.server), work_directory: paths.work, uploads_directory: paths.uploads },
+    shop: { engine, git, ingress, clock, log, logs: deploymentLogs, deployments: repository, releases, ports, defaults: deploymentDefaults(settings.server), work_directory: paths.work, uploads_directory: paths.uploads },
     ports: {
       requireEngine, takeNumber: (id) => apps.takeNumber(id), appDeploys: (id) => void apps.transition(id, 'deploy'),
       pauseAutoDeploy: (id) => apps.pauseAutoDeploy(id), checkBranch: checks.branch,
@@ -192,6 +182,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
       addAutomaticDomain: domains.addAutomatic,
       renameAutomaticDomain: domains.renameAutomatic,
       automaticDomain: domains.automaticOf,
+      requireMovableDomains: domains.requireMovable,
       enqueue: (kind, app) => void jobs.enqueue<LifecyclePayload>({ kind, lane: `app:${app.id}`, subject: app.id, project_id: app.project_id, payload: { app_id: app.id, project_id: app.project_id } }),
       cancelDeployments: deployments.cancelAll,
       refreshRoutes: deployments.shop.routing.refreshSoon,
@@ -246,5 +237,5 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
       audit_lines: audit.prune(kept.audit_retention_days), logs: deploymentLogs.prune(clock.now() - kept.deployment_log_retention_days * DAY_MS),
     }
   }
-  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, rotation, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, redirects, certificates, settings, system, traffic, platform_domain, reconciler, realtime, audit, http }
+  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, rotation, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, redirects, certificates, settings, system, traffic, platform_domain, atEdge, reconciler, realtime, audit, http }
 }

@@ -100,6 +100,8 @@ export function createEdgeCertificates({ ingress, log, secrets, repository, port
       queue = next.catch(() => undefined)
       return next
     },
+    /** Resolves once everything that was asked for before has been tried at the edge. Never rejects. */
+    settled: (): Promise<void> => queue.then(() => undefined),
     /** The whole state for the edge at its start. One that does not open is left out. */
     all(): Certificate[] {
       const entries = [...assign().values()].flatMap((entry) => {

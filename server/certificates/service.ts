@@ -125,6 +125,9 @@ export function createCertificates(options: CertificateOptions) {
     /** Hands over what changed; rejects when the edge does not take it. */
     sync: edge.sync,
     isServed: edge.isServed,
+    /** Names for which the edge shows a certificate now. */
+    hostnames: edge.hostnames,
+    settled: edge.settled,
     /** Recurring work, every few minutes: renewals, notices, what is left of domains that are gone, what the edge does not show yet. */
     async pass(): Promise<{ certificates: number }> {
       db.tx(() => {

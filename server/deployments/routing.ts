@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '#server/kernel/log'
 import type { Certificate, Ingress, Route } from '#server/platform/ingress/ingress'
 import { createQueue } from '#server/platform/ingress/queue'
@@ -6,9 +5,6 @@ import { createQueue } from '#server/platform/ingress/queue'
 /** Instances that an app's requests go to; without addresses nothing runs. */
 export interface Target { addresses: string[]; /** The port of the app itself; a domain may name another one. */ port: number }
 export const NOTHING: Target = { addresses: [], port: 0 }
-
-/** How long somebody who asked for a change waits for an edge that is busy or away. */
-const SETTLE_MS = 2_000
 
 export interface RoutingOptions {
   ingress: Ingress
@@ -76,12 +72,8 @@ export function createRouting({ ingress, log, routes, others, certificates, curr
     refreshSoon(app_id: string): void {
       refresh(app_id).catch((error: unknown) => log.warn('The domains of an app could not be set at the edge yet', { app: app_id, error }))
     },
-    /** Resolves once everything that was asked for before has been tried at the edge, or after this time. Never rejects; holds nothing up. */
-    async settled(most_ms = SETTLE_MS): Promise<void> {
-      const limit = new AbortController()
-      await Promise.race([exclusively(async () => undefined), delay(most_ms, undefined, { signal: limit.signal }).catch(() => undefined)])
-      limit.abort()
-    },
+    /** Resolves once everything that was asked for before has been tried at the edge. Never rejects. */
+    settled: (): Promise<void> => exclusively(async () => undefined),
     /** Takes the app off the edge for good. */
     remove: (app_id: string): Promise<void> => exclusively(async () => {
       for (const route of routes(app_id, NOTHING)) await ingress.removeRoute(route.id)

@@ -30,7 +30,7 @@ export function createAutomaticDomains({ db, clock, repository, reserved, automa
   const isDashboard = (hostname: string) => reserved().dashboard_domains.includes(hostname)
   const requireFree = (hostname: string, app_id: string) => {
     if (isDashboard(hostname)) throw conflict('The name of this app below the base domain is the name of the dashboard. Choose another name.')
-    if (repository.claiming([hostname]).some((row) => row.app_id !== app_id)) throw conflict('The name of this app below the base domain is the domain of another app. Choose another name.')
+    if (repository.having([hostname]).some((row) => row.app_id !== app_id)) throw conflict('The name of this app below the base domain is the domain of another app. Choose another name.')
   }
   return {
     blank: BLANK,

@@ -5,6 +5,7 @@ import type { Db } from '#server/kernel/db'
 import { ApiError, invalid } from '#server/kernel/errors'
 import type { Log } from '#server/kernel/log'
 import type { Dns } from '#server/platform/dns/dns'
+import { type ReservedNames, reservedReason } from './hostname.ts'
 import { lookUp } from './lookup.ts'
 import { domainMachine } from './machine.ts'
 import type { Ownership } from './ownership.ts'
@@ -24,6 +25,9 @@ const WATCH_MS = 6 * HOUR_MS
 /** Domains that one pass looks at, and how many at once. */
 const BATCH = 200
 const AT_ONCE = 8
+/** Says nothing about whose claims these are. */
+const CONTESTED = 'That does not tell whose the name is: another project of this installation asks for it, or for one above or below it, as well. Set the TXT record, which decides.'
+const namesOf = ({ hostname, counterpart }: DomainRow) => (counterpart ? [hostname, counterpart] : [hostname])
 
 export interface CheckOptions {
   db: Db
@@ -31,7 +35,7 @@ export interface CheckOptions {
   log: Log
   audit: AuditTrail
   dns: Dns
-  ports: { expected(): Expected; resolvers(): readonly string[] }
+  ports: { expected(): Expected; resolvers(): readonly string[]; reserved(): ReservedNames }
   repository: DomainRepository
   ownership: Ownership
   note(row: DomainRow, type: string, payload?: Record<string, unknown>, actor?: Actor): void
@@ -47,13 +51,18 @@ export function createDomainChecks({ db, clock, log, audit, dns, ports, reposito
 
   const find = async (row: DomainRow): Promise<Finding> => {
     const txt_name = txtNameOf(row)
-    const names = row.counterpart ? [row.hostname, row.counterpart] : [row.hostname]
+    const names = namesOf(row)
     const resolvers = ports.resolvers()
     return judge(await Promise.all(names.map((name) => lookUp(dns, resolvers, name, txt_name))), ports.expected(), row.token, txt_name)
   }
 
-  /** The name may have gone to somebody else since it was added. */
-  const claimProblem = (row: DomainRow): string | undefined => {
+  /** The name may have gone to somebody else since it was added, or others may want it as well. */
+  const claimProblem = (row: DomainRow, has_text: boolean): string | undefined => {
+    for (const name of namesOf(row)) {
+      const reserved = reservedReason(name, ports.reserved())
+      if (reserved !== undefined) return `${name} ${reserved}`
+    }
+    if (!has_text && ownership.isContested(row)) return CONTESTED
     try {
       ownership.require(row)
       return undefined
@@ -87,7 +96,7 @@ export function createDomainChecks({ db, clock, log, audit, dns, ports, reposito
     const row = repository.find(id)
     if (!row) return
     const previous = findingOf(row)
-    const problem = finding.proven_by && !isProven(row) ? claimProblem(row) : undefined
+    const problem = finding.proven_by && !isProven(row) ? claimProblem(row, finding.has_text) : undefined
     const kept: Finding = problem === undefined ? finding : { ...finding, proven_by: null, message: `${finding.message} ${problem}` }
     const wait = nextWait(row)
     repository.update(id, { finding: JSON.stringify(kept), checks: row.checks + 1, checked_at: clock.iso(), next_check_at: wait === null ? null : later(wait) }, clock.iso())

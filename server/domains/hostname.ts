@@ -73,6 +73,8 @@ function meaningOf(bare: string, wildcard: boolean): string | undefined {
 export function reservedReason(hostname: string, { base_domain, dashboard_domains }: ReservedNames): string | undefined {
   const bare = hostname.replace(/^\*\./, '')
   if (dashboard_domains.includes(hostname)) return 'is the name of the dashboard.'
+  const covered = dashboard_domains.find((name) => name.replace(/^[^.]*/, '*') === hostname)
+  if (covered !== undefined) return `covers ${covered}, the name of the dashboard.`
   if (bare === base_domain || isBelow(bare, base_domain)) return `is the installation's base domain or below it; names there are given to apps automatically. Rename the app, or choose a name outside of ${base_domain}.`
   return undefined
 }

@@ -7,11 +7,11 @@ const MOST_NAMED = 3
 const isWithin = (name: string, parent: string) => name === parent || name.endsWith(`.${parent}`)
 const bareOf = (hostname: string) => hostname.replace(/^\*\./, '')
 
-/** What an administrator may name the installation after: nothing that a project has claimed. Call these in the transaction of the change. */
+/** What an administrator may name the installation after: nothing that a project has proven to be its own. Call these in the transaction of the change. */
 export function createInstallationNames(repository: DomainRepository, reserved: () => ReservedNames) {
   /** Automatic names below this base domain that something else has, or that lie in the names of another project. */
   const takenBelow = (base_domain: string): string[] => {
-    const claims = repository.claims()
+    const claims = repository.proven()
     const { dashboard_domains } = reserved()
     return repository.automatic().flatMap(({ name, project_id }) => {
       const wanted = `${name}.${base_domain}`
@@ -28,7 +28,7 @@ export function createInstallationNames(repository: DomainRepository, reserved: 
       const unreachable = unreachableReason(base_domain)
       // Names below localhost are what an installation without a public address has.
       if (unreachable !== undefined && !isWithin(base_domain, 'localhost')) throw invalid('base_domain', unreachable)
-      const above = repository.claims().find(({ hostname, project_id }) => isWithin(base_domain, bareOf(hostname)) && repository.hasOtherProjects(project_id))
+      const above = repository.proven().find(({ hostname, project_id }) => isWithin(base_domain, bareOf(hostname)) && repository.hasOtherProjects(project_id))
       if (above) throw invalid('base_domain', `is or lies below ${above.hostname}, a domain of one project; apps of others would get names there. Remove that domain first, or choose another name.`)
       const taken = takenBelow(base_domain)
       if (taken.length === 0) return
@@ -40,8 +40,8 @@ export function createInstallationNames(repository: DomainRepository, reserved: 
       if (hostname === null) return
       const verdict = readHostname(hostname)
       if ('refused' in verdict) throw invalid('dashboard_domain', verdict.refused)
-      if (repository.claiming([hostname]).length > 0) throw invalid('dashboard_domain', 'is a domain of an app. Remove it there first.')
-      const [wildcard] = repository.claiming([hostname.replace(/^[^.]*/, '*')])
+      if (repository.having([hostname]).length > 0) throw invalid('dashboard_domain', 'is a domain of an app. Remove it there first.')
+      const [wildcard] = repository.having([hostname.replace(/^[^.]*/, '*')])
       if (wildcard) throw invalid('dashboard_domain', `is covered by ${wildcard.hostname}, a domain of an app. Remove it there first.`)
     },
   }

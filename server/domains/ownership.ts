@@ -10,21 +10,28 @@ const TAKEN = 'This name, or one above or below it, belongs to another project o
 
 /** What a domain claims or wants to claim. */
 export type Claim = Pick<DomainRow, 'hostname' | 'counterpart' | 'path' | 'project_id'> & { id?: string }
+const bareOf = (name: string) => name.replace(/^\*\./, '')
 
-/** Who may have which name: a name, what is below it and what a wildcard covers belong to one project. */
+/** Who may have which name: a proven name, what is below it and what a wildcard covers belong to one project. An unproven claim keeps nobody out. */
 export function createOwnership(repository: DomainRepository, clock: Clock) {
   const namesOf = ({ hostname, counterpart }: Pick<Claim, 'hostname' | 'counterpart'>) => (counterpart ? [hostname, counterpart] : [hostname])
+  const isTaken = (name: string, project_id: string) => repository.hasRelative(name, project_id) || repository.isCoolingDown(name, project_id, clock.iso())
   return {
     /** Throws 409 when the claim cannot be made. Call it in the transaction that makes it. */
     require(claim: Claim): void {
       const names = namesOf(claim)
-      const others = repository.claiming(names).filter((row) => row.id !== claim.id)
-      const bare = names.map((name) => name.replace(/^\*\./, ''))
-      if (others.some((row) => row.project_id !== claim.project_id) || bare.some((name) => repository.hasRelative(name, claim.project_id) || repository.isCoolingDown(name, claim.project_id, clock.iso()))) throw conflict(TAKEN)
-      if (others.some((row) => row.hostname === claim.hostname && row.path === claim.path)) throw conflict('The project has this domain with this path already. Change or remove that one.')
-      const crossing = others.find((row) => row.hostname !== claim.hostname || row.counterpart !== null)
-      if (others.length > 0 && (claim.counterpart !== null || crossing)) throw conflict('The name with or without www is a domain of its own or belongs to another www rule of the project. Remove that one, or set www to keep.')
+      if (names.some((name) => isTaken(bareOf(name), claim.project_id))) throw conflict(TAKEN)
+      const own = repository.claiming(names, claim.project_id).filter((row) => row.id !== claim.id)
+      if (own.some((row) => row.hostname === claim.hostname && row.path === claim.path)) throw conflict('The project has this domain with this path already. Change or remove that one.')
+      const crossing = own.find((row) => row.hostname !== claim.hostname || row.counterpart !== null)
+      if (own.length > 0 && (claim.counterpart !== null || crossing)) throw conflict('The name with or without www is a domain of its own or belongs to another www rule of the project. Remove that one, or set www to keep.')
     },
+    /**
+     * Whether another project wants the name too, or one above or below it, and could still prove it. Addresses that lead here
+     * then do not tell whose it is: only the text does, which is different for every claim.
+     */
+    isContested: (claim: Claim): boolean => namesOf(claim).some((name) => repository.rivals(bareOf(name), claim.project_id)
+      .some((rival) => !isTaken(bareOf(rival.hostname), rival.project_id))),
     /** Keeps the names of a domain that was proven for its former project for a while. */
     release(row: DomainRow): void {
       if (row.kind === 'automatic' || (row.status !== 'verified' && row.status !== 'active')) return

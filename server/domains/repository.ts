@@ -45,6 +45,10 @@ export type DomainColumns = Partial<Pick<DomainRow, (typeof CHANGEABLE)[number]>
 /** The name without its wildcard. */
 const bare = (column: string) => `CASE WHEN substr(${column}, 1, 2) = '*.' THEN substr(${column}, 3) ELSE ${column} END`
 const PROVEN = `status IN ('verified', 'active')`
+/** Rows for one of `@names`. */
+const NAMED = '(hostname IN (SELECT value FROM json_each(@names)) OR counterpart IN (SELECT value FROM json_each(@names)))'
+/** Rows whose `bare` is `@name`, or above or below it. */
+const RELATED = `(bare = @name OR substr(bare, -length(@name) - 1) = '.' || @name OR substr(@name, -length(bare) - 1) = '.' || bare)`
 const COLUMNS = ['id', 'app_id', 'project_id', 'hostname', 'kind', 'status', 'token', ...CHANGEABLE, 'created_at', 'updated_at']
 
 /** SQL of domains and nothing else. */
@@ -55,6 +59,11 @@ export function createDomainRepository(db: Db) {
     find: (id: string) => db.sql('SELECT * FROM domains WHERE id = ?').get(id) as DomainRow | undefined,
     projectOf: (id: string) => db.sql('SELECT project_id FROM domains WHERE id = ?').pluck().get(id) as string | undefined,
     ofApp: (app_id: string) => db.sql('SELECT * FROM domains WHERE app_id = ? ORDER BY rowid').all(app_id) as DomainRow[],
+    /** How many domains an app or a project has beside automatic ones. */
+    countOf: (owner: { app_id: string } | { project_id: string }): number => {
+      const [column, id] = 'app_id' in owner ? ['app_id', owner.app_id] : ['project_id', owner.project_id]
+      return db.sql(`SELECT count(*) FROM domains WHERE ${column} = ? AND kind <> 'automatic'`).pluck().get(id) as number
+    },
     /** Domains of one name in a project, whatever their path, app and status. */
     ofHostname: (hostname: string, project_id: string) => db.sql('SELECT * FROM domains WHERE hostname = ? AND project_id = ? ORDER BY rowid').all(hostname, project_id) as DomainRow[],
     /** Undefined means all projects. */
@@ -65,17 +74,20 @@ export function createDomainRepository(db: Db) {
       db.sql(`UPDATE domains SET ${[...keys.map((key) => `${key} = @${key}`), 'updated_at = @at'].join(', ')} WHERE id = @id`).run({ ...change, id, at })
     },
     delete: (id: string) => db.sql('DELETE FROM domains WHERE id = ?').run(id),
-    /** Domains that claim one of these names, whatever their path. */
-    claiming: (names: readonly string[]) => db.sql(
-      `SELECT * FROM domains WHERE status <> 'failed' AND (hostname IN (SELECT value FROM json_each(@names)) OR counterpart IN (SELECT value FROM json_each(@names)))`).all({ names: JSON.stringify(names) }) as DomainRow[],
-    /** Whether another project has proven a name above or below this one. */
+    /** Domains of a project that claim one of these names, proven or not, whatever their path. */
+    claiming: (names: readonly string[], project_id: string) => db.sql(
+      `SELECT * FROM domains WHERE project_id = @project_id AND status <> 'failed' AND ${NAMED}`).all({ names: JSON.stringify(names), project_id }) as DomainRow[],
+    /** Domains of all projects that have proven one of these names. */
+    having: (names: readonly string[]) => db.sql(`SELECT * FROM domains WHERE ${PROVEN} AND ${NAMED}`).all({ names: JSON.stringify(names) }) as DomainRow[],
+    /** Whether another project has proven this name or one above or below it. */
     hasRelative: (name: string, project_id: string): boolean => db.sql(
-      `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domains WHERE ${PROVEN} AND kind <> 'automatic' AND project_id <> @project_id)
-       WHERE bare = @name OR substr(bare, -length(@name) - 1) = '.' || @name OR substr(@name, -length(bare) - 1) = '.' || bare LIMIT 1`).get({ name, project_id }) !== undefined,
+      `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domains WHERE ${PROVEN} AND kind <> 'automatic' AND project_id <> @project_id) WHERE ${RELATED} LIMIT 1`).get({ name, project_id }) !== undefined,
+    /** Domains of other projects that wait for a proof of this name or of one above or below it. */
+    rivals: (name: string, project_id: string) => db.sql(
+      `SELECT hostname, project_id FROM (SELECT hostname, project_id, ${bare('hostname')} AS bare FROM domains WHERE status = 'pending' AND project_id <> @project_id) WHERE ${RELATED}`).all({ name, project_id }) as Pick<DomainRow, 'hostname' | 'project_id'>[],
     /** The same for names that another project has given up lately. */
     isCoolingDown: (name: string, project_id: string, now: string): boolean => db.sql(
-      `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domain_cooldowns WHERE until > @now AND project_id <> @project_id)
-       WHERE bare = @name OR substr(bare, -length(@name) - 1) = '.' || @name OR substr(@name, -length(bare) - 1) = '.' || bare LIMIT 1`).get({ name, project_id, now }) !== undefined,
+      `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domain_cooldowns WHERE until > @now AND project_id <> @project_id) WHERE ${RELATED} LIMIT 1`).get({ name, project_id, now }) !== undefined,
     coolDown: (hostname: string, project_id: string, until: string) => db.sql('INSERT INTO domain_cooldowns VALUES (@hostname, @project_id, @until) ON CONFLICT (hostname) DO UPDATE SET project_id = @project_id, until = @until').run({ hostname, project_id, until }),
     pruneCoolDowns: (now: string) => db.sql('DELETE FROM domain_cooldowns WHERE until <= ?').run(now).changes,
     due: (now: string, limit: number) => db.sql('SELECT id FROM domains WHERE next_check_at <= ? ORDER BY next_check_at LIMIT ?').pluck().all(now, limit) as string[],
@@ -84,10 +96,10 @@ export function createDomainRepository(db: Db) {
       db.sql(`UPDATE OR IGNORE domains SET hostname = ?, updated_at = ? WHERE app_id = ? AND kind = 'automatic' AND hostname <> ?`).run(hostname, at, app_id, hostname).changes === 1,
     automaticOf: (app_id: string) => db.sql(`SELECT * FROM domains WHERE app_id = ? AND kind = 'automatic'`).get(app_id) as DomainRow | undefined,
     automatic: () => db.sql(`SELECT d.app_id, a.name, d.project_id FROM domains d JOIN apps a ON a.id = d.app_id WHERE d.kind = 'automatic'`).all() as { app_id: string; name: string; project_id: string }[],
-    /** Every name that a project claims by itself, proven or not. */
-    claims: () => db.sql(
-      `SELECT hostname, project_id FROM domains WHERE status <> 'failed' AND kind <> 'automatic'
-       UNION SELECT counterpart, project_id FROM domains WHERE status <> 'failed' AND counterpart IS NOT NULL`).all() as { hostname: string; project_id: string }[],
+    /** Every name that a project has proven by itself. */
+    proven: () => db.sql(
+      `SELECT hostname, project_id FROM domains WHERE ${PROVEN} AND kind <> 'automatic'
+       UNION SELECT counterpart, project_id FROM domains WHERE ${PROVEN} AND counterpart IS NOT NULL`).all() as { hostname: string; project_id: string }[],
     /** Whether there are projects beside this one. */
     hasOtherProjects: (project_id: string): boolean => db.sql('SELECT 1 FROM projects WHERE id <> ? LIMIT 1').get(project_id) !== undefined,
     /** The domain that proves a name: its own, its pair's, or a wildcard one label above. */

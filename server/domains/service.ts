@@ -17,6 +17,7 @@ import { type ReservedNames, reservedReason } from './hostname.ts'
 import { createInstallationNames } from './installation-names.ts'
 import { createOwnership } from './ownership.ts'
 import { createDomainRepository, type DomainRow } from './repository.ts'
+import { requireRoom } from './room.ts'
 import { plannedRoutes, routesOf } from './routes.ts'
 import type { Domain, DomainChange, NewDomain } from './schema.ts'
 import type { Expected } from './verification.ts'
@@ -27,8 +28,6 @@ export interface DomainPorts {
   app(id: string): { id: string; name: string; project_id: string; status: string } | undefined
   /** Applies an app's domains to the edge, now or as soon as it can be reached. Called after the commit. */
   refreshRoutes(app_id: string): void
-  /** Resolves once the edge has taken what was asked for before, or after two seconds. Never rejects. */
-  routesSettled(): Promise<void>
   /** Hears of a proven domain whose mode asks for a certificate, and of one that does no more. Called after the commit. */
   certify(domain: Domain): void
   /** Whether the edge has a certificate for a name. */
@@ -37,6 +36,8 @@ export interface DomainPorts {
   /** Throws 422 when these routes would send clients in a circle. */
   requireNoLoop(routes: readonly Route[]): void
   reserved(): ReservedNames
+  /** Most domains of a project beside automatic ones; undefined when nobody has set one. */
+  quota(project_id: string): number | undefined
   /** Where names should lead. */
   expected(): Expected
   automaticMode(): 'off' | 'acme'
@@ -82,9 +83,9 @@ export function createDomains(options: DomainOptions) {
     if (row.strip_path && row.path === '/') throw invalid('strip_path', 'needs a path to take off.')
     if (JSON.parse(row.headers) && row.hsts && Object.keys(JSON.parse(row.headers) as object).some((name) => name.toLowerCase() === 'strict-transport-security')) throw invalid('hsts', 'and a header Strict-Transport-Security cannot both be set.')
   }
-  /** The routes of all domains of these projects as they would be, proven or not. */
+  /** The routes of all domains of these projects as they would be, proven or not: of two projects that want a name the one that has it comes first. */
   const planned = (project_ids: readonly string[] | undefined): Route[] =>
-    plannedRoutes(repository.ofProjects(project_ids), { addresses: [], port: 0, redirects: ports.redirects, isSecured: () => true })
+    plannedRoutes(repository.ofProjects(project_ids).sort((a, b) => Number(isProven(b)) - Number(isProven(a))), { addresses: [], port: 0, redirects: ports.redirects, isSecured: () => true })
   /** What a change would make of the edge: refused with 422 before anybody depends on it. */
   const checkPlan = (row: DomainRow) => {
     try {
@@ -94,6 +95,12 @@ export function createDomains(options: DomainOptions) {
       throw error
     }
     ports.requireNoLoop(planned([row.project_id]))
+  }
+  const requireUnreserved = ({ hostname, counterpart }: DomainRow) => {
+    const refused = reservedReason(hostname, ports.reserved())
+    if (refused !== undefined) throw invalid('hostname', refused)
+    const other = counterpart === null ? undefined : reservedReason(counterpart, ports.reserved())
+    if (other !== undefined) throw invalid('www', `would take ${counterpart}, which ${other}`)
   }
   const requireUsable = (app_id: string) => {
     const app = ports.app(app_id) ?? (() => { throw notFound('app') })()
@@ -115,8 +122,6 @@ export function createDomains(options: DomainOptions) {
       return row ? { hostname: row.hostname, url: view(row).url } : { hostname: '', url: '' }
     },
     projectOf: repository.projectOf,
-    /** Resolves once the edge obeys the changes made so far, or after two seconds. Never rejects. */
-    atEdge: ports.routesSettled,
     planned,
     find: repository.find,
     list(actor: Actor, filter: { app_id?: string; status?: string }, paging: Paging) {
@@ -126,8 +131,6 @@ export function createDomains(options: DomainOptions) {
     get: (id: string): Domain => view(get(id)),
     /** Adds a name to an app; it is looked up at once in the background and serves as soon as DNS proves it. */
     add(actor: Actor, { app_id, hostname, ssl_mode, ...rules }: NewDomain): Domain {
-      const refused = reservedReason(hostname, ports.reserved())
-      if (refused !== undefined) throw invalid('hostname', refused)
       return db.tx(() => {
         const app = requireUsable(app_id)
         const shared_mode = repository.ofHostname(hostname, app.project_id)[0]?.ssl_mode
@@ -139,8 +142,10 @@ export function createDomains(options: DomainOptions) {
           ssl_mode: ssl_mode ?? shared_mode ?? (hostname.includes('_') ? 'off' : 'acme'), token: randomBytes(20).toString('hex'), next_check_at: at, created_at: at, updated_at: at,
           ...withoutUndefined(columnsOf(hostname, rules)),
         }
+        requireUnreserved(row)
         checkRules(row)
         ownership.require(row)
+        requireRoom(repository, app, ports.quota(app.project_id))
         repository.insert(row)
         checkPlan(row)
         note(row, 'created', {}, actor)
@@ -159,6 +164,7 @@ export function createDomains(options: DomainOptions) {
         const row: DomainRow = { ...get(id), ...withoutUndefined(wanted) }
         requireUsable(row.app_id)
         checkRules(row)
+        if (wanted.counterpart) requireUnreserved(row)
         if (row.kind !== 'automatic' && row.status !== 'failed') ownership.require(row)
         repository.update(id, wanted, clock.iso())
         const after = get(id)
@@ -198,6 +204,10 @@ export function createDomains(options: DomainOptions) {
     /** Removes the names of an app that goes; its project alone may take them again for a while. */
     releaseAll(app_id: string): void {
       for (const row of repository.ofApp(app_id)) ownership.release(row)
+    },
+    /** Throws 409 when the domains of an app cannot be where the app is now. Call it in the transaction that moves the app. */
+    requireMovable(app_id: string): void {
+      for (const row of repository.ofApp(app_id)) if (row.kind !== 'automatic' && row.status !== 'failed') ownership.require(row)
     },
     requireDashboardDomain: names.requireDashboardDomain,
     /** The proven domain that covers a name, for certificates. */

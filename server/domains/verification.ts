@@ -13,6 +13,8 @@ export interface Expected {
 /** What DNS said about a domain, kept with it. */
 export interface Finding {
   proven_by: 'address' | 'txt' | null
+  /** Whether the text is there for every name, whatever the addresses say. */
+  has_text: boolean
   points_here: boolean | null
   proxied_by: string | null
   message: string
@@ -95,6 +97,7 @@ export function judge(names: readonly NameView[], expected: Expected, token: str
   const txt_note = isProven && !by_address ? ['The TXT record proves the domain.'] : []
   return {
     proven_by: isProven ? (by_address ? 'address' : 'txt') : null,
+    has_text: judged.every(({ txt }) => txt),
     points_here: judged.every(({ points_here }) => points_here === true) ? true : judged.some(({ points_here }) => points_here === false) ? false : null,
     proxied_by: judged.find(({ proxied_by }) => proxied_by)?.proxied_by ?? null,
     message: [...txt_note, ...judged.map(({ message }) => message)].join(' '),

@@ -10,6 +10,7 @@ const Limit = (what: string) => v.optional(v.nullable(v.pipe(v.number(), v.integ
 /** Upper limits of a project; null or absent does not limit. */
 const Quotas = v.strictObject({
   apps: Limit('Most apps.'),
+  domains: Limit('Most domains beside the automatic names of apps, of all apps together or of one. Without a number a project may have 500 and an app 250.'),
   databases: Limit('Most databases.'),
   volumes: Limit('Most volumes.'),
   memory_bytes: Limit('Most memory that all instances together may be given.'),

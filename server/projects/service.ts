@@ -134,6 +134,8 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
       }
       return paged({ rows, total }, query)
     },
+    /** The number that an administrator has set; undefined without one. */
+    quota: (project_id: string, name: keyof Quotas): number | undefined => quotasOf(get(project_id))[name] ?? undefined,
     /** Throws 409 when the project may not have one more of a kind. Call it in the transaction that creates it. */
     requireRoom(project_id: string, quota: 'apps' | 'databases' | 'volumes', kind: string): void {
       const most = quotasOf(get(project_id))[quota]

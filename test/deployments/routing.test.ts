@@ -62,20 +62,12 @@ it('who waits for the edge goes on once it has taken what was asked before', asy
   await routing.settled()
   expect(servers('dom_c')).toEqual(['10.0.0.1:3000'])
 })
-it('who waits for an edge that does not answer, or that refuses, goes on all the same', async () => {
+it('who waits for an edge that refuses goes on all the same', async () => {
   ingress.failNext('setRoute', 'refused')
   current.shop = OLD
   routing.refreshSoon('shop')
   await routing.settled()
   expect(servers('dom_b')).toEqual(['10.0.0.1:8080'])
-  const take = Promise.withResolvers<void>()
-  ingress.removeRoute = () => take.promise
-  delete domains.shop!.dom_b
-  const refreshed = routing.refresh('shop')
-  await routing.settled(0)
-  expect(servers('dom_b')).toEqual(['10.0.0.1:8080'])
-  take.resolve()
-  await refreshed
 })
 it('one domain that the edge refuses fails the switch, but the other domains of the app follow it', async () => {
   await routing.serve('shop', OLD)

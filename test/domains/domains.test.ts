@@ -26,6 +26,10 @@ async function otherProject(): Promise<{ project_id: string; app_id: string }> {
   return { project_id, app_id: await createApp('theirs', project_id) }
 }
 const add = (hostname: string, rest: object = {}, to = app_id) => api.as('admin').post('/api/domains', { app_id: to, hostname, ...rest })
+/** Looks a domain up now, and tells it as it is then. */
+const verify = async (domain_id: string) => (await api.as('admin').post('/api/domains/verify', { domain_id })).body.data
+/** What its owner sets as the text. */
+const textOf = ({ dns_records }: { dns_records: { type: string; value: string }[] }) => dns_records.find(({ type }) => type === 'TXT')!.value
 /** Waits for what happens in the background. */
 async function settled(): Promise<void> {
   await api.services.domains.checks.idle()
@@ -119,8 +123,8 @@ describe('POST /api/domains', () => {
 })
 
 describe('who may have a name', () => {
-  it('refuses the same name to another project with 409 that does not say whose it is, also while it is unproven', async () => {
-    await add('shop.example.com')
+  it('refuses the same name to another project with 409 that does not say whose it is', async () => {
+    await addProven('shop.example.com')
     const theirs = await otherProject()
     const { status, text } = await add('shop.example.com', {}, theirs.app_id)
     expect(status).toBe(409)
@@ -139,15 +143,52 @@ describe('who may have a name', () => {
     expect((await add(second, {}, theirs.app_id)).status).toBe(409)
     expect((await add(second)).status).toBe(201)
   })
-  it('an unproven claim does not block the names around it, and the first to prove wins', async () => {
-    await add('example.com')
+  describe('an unproven claim', () => {
+    it.each([['example.com', 'example.com'], ['example.com', 'shop.example.com'], ['shop.example.com', 'example.com'], ['*.example.com', 'shop.example.com'], ['www.example.com', 'example.com']])('of %s keeps nobody from %s: the text decides, since addresses do not tell whose a name is', async (squatted, wanted) => {
+      const squatter = (await add(squatted)).body.data
+      const theirs = await otherProject()
+      api.fakes.dns.set(squatted, { A: addresses })
+      const owner = await addProven(wanted, {}, theirs.app_id)
+      expect(owner).toMatchObject({ status: 'pending', verification: { proven_by: null, points_here: true, message: expect.stringMatching(/another project of this installation asks for it.*Set the TXT record/) } })
+      expect((await verify(squatter.id)).status).toBe('pending')
+      api.fakes.dns.set(`_portreeve.${wanted.replace('*.', '')}`, { TXT: [textOf(owner)] })
+      expect(await verify(owner.id)).toMatchObject({ status: 'active' })
+      expect(await verify(squatter.id)).toMatchObject({ status: 'pending', verification: { proven_by: null, message: expect.stringContaining('belongs to another project') } })
+    })
+    it('that can never be proven any more contests nothing', async () => {
+      await addProven('example.com')
+      const theirs = await otherProject()
+      // Claimed before, and lost: what lies below a proven name is its project's.
+      api.kernel.db.sql(`INSERT INTO domains (id, app_id, project_id, hostname, kind, status, ssl_mode, token, created_at, updated_at)
+        VALUES ('dom_lost', ?, ?, 'shop.example.com', 'custom', 'pending', 'off', 'x', ?, ?)`).run(theirs.app_id, theirs.project_id, api.fakes.clock.iso(), api.fakes.clock.iso())
+      expect((await addProven('shop.example.com')).status).toBe('active')
+    })
+    it('of the same project contests nothing', async () => {
+      await add('example.com')
+      expect((await addProven('shop.example.com')).status).toBe('active')
+    })
+    it('that failed contests nothing', async () => {
+      await add('example.com')
+      await settled()
+      api.fakes.clock.advance(3 * DAY_MS)
+      await api.services.domains.checks.pass()
+      const theirs = await otherProject()
+      expect((await addProven('example.com', {}, theirs.app_id)).status).toBe('active')
+    })
+    it('is not proven once the name has become the installation\'s', async () => {
+      const claims = [(await add('panel.example.org')).body.data, (await add('*.example.org')).body.data, (await add('free.example.com', { www: 'to_www' })).body.data]
+      for (const name of ['panel.example.org', '*.example.org', 'a.example.org', 'free.example.com', 'www.free.example.com']) api.fakes.dns.set(name, { A: addresses })
+      expect((await api.as('admin').put('/api/settings/domain', { dashboard_domain: 'panel.example.org', base_domain: 'free.example.com' })).status).toBe(200)
+      for (const { id } of claims) expect(await verify(id)).toMatchObject({ status: 'pending', verification: { message: expect.stringMatching(/the name of the dashboard|base domain/) } })
+    })
+  })
+  it('of two that prove a name at once one has it', async () => {
     const theirs = await otherProject()
-    const shop = await addProven('shop.example.com', {}, theirs.app_id)
-    expect(shop.status).toBe('active')
-    api.fakes.dns.set('example.com', { A: addresses })
-    const own = (await api.as('admin').get(`/api/domains?app_id=${app_id}&status=pending`)).body.data[0]
-    const { body } = await api.as('admin').post('/api/domains/verify', { domain_id: own.id })
-    expect(body.data).toMatchObject({ status: 'pending', verification: { proven_by: null, message: expect.stringContaining('belongs to another project') } })
+    const claims = [(await add('example.com')).body.data, (await add('example.com', {}, theirs.app_id)).body.data]
+    api.fakes.dns.set('_portreeve.example.com', { TXT: claims.map(textOf) })
+    const statuses = (await Promise.all(claims.map(({ id }) => verify(id)))).map(({ status }) => status)
+    expect(statuses.sort()).toEqual(['active', 'pending'])
+    expect([...api.fakes.ingress.routes.values()].filter(({ hostnames }) => hostnames[0] === 'example.com')).toHaveLength(1)
   })
   it('keeps a removed name for its former project for seven days, names above and below it included', async () => {
     const domain = await addProven('example.com')
@@ -183,6 +224,20 @@ describe('who may have a name', () => {
     expect(taken.status).toBe('active')
     const { body: again } = await api.as('admin').post('/api/domains/verify', { domain_id: body.data.id })
     expect(again.data).toMatchObject({ status: 'failed', verification: { message: expect.stringContaining('belongs to another project') } })
+  })
+  it('does not go to another project with its app when what lies around it stays', async () => {
+    await addProven('example.com')
+    await addProven('shop.example.com', {}, await createApp('blog'))
+    const theirs = await otherProject()
+    const { status, body } = await api.as('admin').post(`/api/apps/${app_id}/move`, { project_id: theirs.project_id })
+    expect([status, body.error.message]).toEqual([409, expect.stringContaining('belongs to another project')])
+    expect((await api.as('viewer').get(`/api/apps/${app_id}`)).status).toBe(200)
+  })
+  it('does not go where the same claim is already, and the app stays', async () => {
+    await add('example.com')
+    const theirs = await otherProject()
+    await add('example.com', {}, theirs.app_id)
+    expect((await api.as('admin').post(`/api/apps/${app_id}/move`, { project_id: theirs.project_id })).status).toBe(409)
   })
   it('goes to the new project with its app', async () => {
     const domain = await addProven('example.com')
@@ -374,34 +429,81 @@ describe('names of the installation', () => {
     return `${status} ${body.error?.message}`
   }
   const names = async () => (await api.as('admin').get('/api/domains')).body.data.map(({ hostname }: { hostname: string }) => hostname).sort()
-  it.each(['wild.example.com', 'deep.wild.example.com'])('the base domain %s is refused in a name that one project claims, proven or not, while there are others', async (base_domain) => {
-    await add('*.wild.example.com')
+  it.each(['wild.example.com', 'deep.wild.example.com'])('the base domain %s is refused in a name that one project has proven, while there are others', async (base_domain) => {
+    await addProven('*.wild.example.com')
     await otherProject()
     expect(await refusal({ base_domain })).toMatch(/^422 base_domain: is or lies below \*\.wild\.example\.com/)
   })
   it('the base domain may lie in a name of the only project', async () => {
-    await add('example.com')
+    await addProven('example.com')
     expect((await set({ base_domain: 'apps.example.com' })).status).toBe(200)
     expect(await names()).toContain('shop.apps.example.com')
   })
-  it('the base domain is refused when it would put an app above or at a name that another project claims', async () => {
+  it('the base domain is refused when it would put an app above or at a name that another project has proven', async () => {
     const other = await otherProject()
-    await add('*.shop.example.com', {}, other.app_id)
+    await addProven('*.shop.example.com', {}, other.app_id)
     expect(await refusal({ base_domain: 'example.com' })).toMatch(/^422 base_domain: would give apps names that are taken: shop\.example\.com\. /)
   })
   it('the base domain is refused when names of apps are taken, with the first few of them; free ones all move', async () => {
     for (const name of ['a', 'b', 'c', 'd']) {
       await createApp(name)
-      await add(`${name}.example.com`)
+      await addProven(`${name}.example.com`)
     }
     expect(await refusal({ base_domain: 'example.com' })).toContain('taken: a.example.com, b.example.com, c.example.com and 1 more.')
     expect((await set({ base_domain: 'free.example.com' })).status).toBe(200)
     expect(await names()).toEqual(expect.arrayContaining(['a', 'b', 'c', 'd', 'shop'].map((name) => `${name}.free.example.com`)))
   })
   it('the dashboard gets no name that a wildcard of an app covers', async () => {
-    await add('*.wild.example.com')
+    await addProven('*.wild.example.com')
     expect(await refusal({ dashboard_domain: 'panel.wild.example.com' })).toMatch(/^422 dashboard_domain: is covered by \*\.wild\.example\.com/)
     expect((await set({ dashboard_domain: 'a.panel.wild.example.com' })).status).toBe(200)
+  })
+})
+describe('the name of the dashboard', () => {
+  beforeEach(() => api.as('admin').put('/api/settings/domain', { dashboard_domain: 'www.example.org' }))
+  it.each([
+    ['is no domain of an app', 'www.example.org', {}, /^hostname: is the name of the dashboard/],
+    ['is covered by no wildcard of an app', '*.example.org', {}, /^hostname: covers www\.example\.org, the name of the dashboard/],
+    ['is taken by no www rule', 'example.org', { www: 'to_apex' }, /^www: would take www\.example\.org, which is the name of the dashboard/],
+  ])('%s', async (_what, hostname, rules, message) => {
+    const { status, body } = await add(hostname, rules)
+    expect([status, body.error.message]).toEqual([422, expect.stringMatching(message)])
+  })
+  it('is taken by no later www rule, and names beside it are free', async () => {
+    api.fakes.dns.set('www.example.org', { A: addresses })
+    const domain = await addProven('example.org')
+    expect((await api.as('developer').put(`/api/domains/${domain.id}`, { www: 'to_www' })).status).toBe(422)
+    expect((await add('*.sub.example.org')).status).toBe(201)
+  })
+})
+describe('how many domains', () => {
+  /** Rows as they are when somebody has added them. */
+  const fill = (count: number, to: string, project_id: string) => {
+    const insert = api.kernel.db.raw.prepare(`INSERT INTO domains (id, app_id, project_id, hostname, kind, status, ssl_mode, token, created_at, updated_at) VALUES (?, ?, ?, ?, 'custom', 'failed', 'off', 'x', ?, ?)`)
+    for (let at = 0; at < count; at += 1) insert.run(`dom_${to}${at}`, to, project_id, `d${at}.${to.replaceAll('_', '-').toLowerCase()}.com`, api.fakes.clock.iso(), api.fakes.clock.iso())
+  }
+  const project_id = () => api.services.http.default_project()
+  it('an app may have 250 and a project 500, the automatic names aside', async () => {
+    fill(249, app_id, project_id())
+    expect((await add('shop.example.com')).status).toBe(201)
+    const refused = await add('more.example.com')
+    expect([refused.status, refused.body.error.message]).toEqual([409, 'An app may have 250 domains at most. Remove one, or ask an administrator to set the quota of domains of the project.'])
+    const blog = await createApp('blog')
+    fill(249, blog, project_id())
+    expect((await add('blog.example.com', {}, blog)).status).toBe(201)
+    const notes = await createApp('notes')
+    expect((await add('notes.example.com', {}, notes)).body.error.message).toMatch(/^The project may have 500 domains at most\./)
+    const theirs = await otherProject()
+    expect((await add('example.org', {}, theirs.app_id)).status).toBe(201)
+  })
+  it('the quota of the project takes the place of both, also when requests come at once', async () => {
+    await api.as('admin').put(`/api/projects/${project_id()}`, { quotas: { domains: 3 } })
+    const answers = await Promise.all(Array.from({ length: 8 }, (_, at) => add(`d${at}.example.com`)))
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(3)
+    expect(answers.filter(({ status }) => status === 409)).toHaveLength(5)
+    await api.as('admin').put(`/api/projects/${project_id()}`, { quotas: { domains: 1000 } })
+    fill(300, app_id, project_id())
+    expect((await add('more.example.com')).status).toBe(201)
   })
 })
 describe('automatic names', () => {

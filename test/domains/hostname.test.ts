@@ -82,12 +82,13 @@ describe('names that the installation keeps for itself', () => {
     ['the dashboard', 'portreeve.example.com', 'dashboard'],
     ['the base domain', 'apps.example.com', 'base domain'],
     ['a name below the base domain', 'shop.apps.example.com', 'base domain'],
+    ['a wildcard over the dashboard', '*.example.com', 'covers portreeve.example.com, the name of the dashboard'],
     ['a wildcard over the base domain', '*.apps.example.com', 'base domain'],
     ['a wildcard below the base domain', '*.shop.apps.example.com', 'base domain'],
   ])('are refused: %s', (_what, hostname, reason) => {
     expect(reservedReason(hostname, reserved)).toContain(reason)
   })
-  it.each(['example.com', 'shop.example.com', 'myapps.example.com', '*.example.com'])('do not take away others: %s', (hostname) => {
+  it.each(['example.com', 'shop.example.com', 'myapps.example.com', '*.shop.example.com', '*.com'])('do not take away others: %s', (hostname) => {
     expect(reservedReason(hostname, reserved)).toBeUndefined()
   })
 })

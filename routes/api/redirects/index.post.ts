@@ -5,7 +5,7 @@ import { NewRedirect, Redirect } from '#server/redirects/schema'
 /** Adds a rule that holds at the edge at once. */
 export default endpoint({
   summary: 'Create a redirect rule for a domain',
-  description: 'The edge answers instead of the app. A rule that would send clients in a circle, also together with other rules, with www handling or with HTTPS, is refused with 422, and so is a pattern that may need very many attempts.',
+  description: 'The edge answers instead of the app. A rule that would send clients in a circle, also together with other rules, with www handling or with HTTPS, is refused with 422, and so is a pattern that may need very many attempts. The answer comes once the edge obeys, after two seconds at most; an edge that is away then follows as soon as it can be reached.',
   access: 'developer',
   scope: { noun: 'domain', field: 'domain_id' },
   body: NewRedirect,
@@ -13,5 +13,9 @@ export default endpoint({
   status: 201,
   response: data(Redirect),
   errors: ['CONFLICT'],
-  handler: ({ actor, body, services }) => ({ data: services.redirects.add(actor, body) }),
+  async handler({ actor, body, services }) {
+    const added = services.redirects.add(actor, body)
+    await services.atEdge()
+    return { data: added }
+  },
 })

@@ -10,5 +10,9 @@ export default endpoint({
   body: DomainChange,
   example: { dashboard_domain: 'portreeve.example.com', base_domain: 'apps.example.com' },
   response: data(DomainSettings),
-  handler: async ({ actor, body, services }) => ({ data: await services.settings.changeDomain(actor, body) }),
+  async handler({ actor, body, services }) {
+    const changed = await services.settings.changeDomain(actor, body)
+    await services.atEdge()
+    return { data: changed }
+  },
 })

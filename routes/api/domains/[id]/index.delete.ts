@@ -12,7 +12,7 @@ export default endpoint({
   errors: ['CONFLICT'],
   async handler({ actor, params, services }) {
     services.domains.remove(actor, params.id)
-    await services.domains.atEdge()
+    await services.atEdge()
     return deleted(params.id)
   },
 })

@@ -15,7 +15,7 @@ export default endpoint({
   errors: ['CONFLICT'],
   async handler({ actor, params, body, services }) {
     const changed = await services.domains.change(actor, params.id, body)
-    await services.domains.atEdge()
+    await services.atEdge()
     return { data: changed }
   },
 })

@@ -13,8 +13,8 @@ export default endpoint({
   response: data(Domain),
   errors: ['CONFLICT'],
   async handler({ actor, params, body, services }) {
-    const changed = services.domains.setSslMode(actor, params.id, body.ssl_mode)
-    await services.domains.atEdge()
-    return { data: changed }
+    services.domains.setSslMode(actor, params.id, body.ssl_mode)
+    await services.atEdge()
+    return { data: services.domains.get(params.id) }
   },
 })

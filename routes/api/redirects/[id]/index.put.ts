@@ -4,12 +4,16 @@ import { Redirect, RedirectChange } from '#server/redirects/schema'
 
 export default endpoint({
   summary: 'Edit a redirect rule',
-  description: 'Only the fields that are given change, and they hold at the edge at once.',
+  description: 'Only the fields that are given change. The answer comes once the edge obeys, after two seconds at most; an edge that is away then follows as soon as it can be reached.',
   access: 'developer',
   scope: { noun: 'redirect' },
   params: IdParam,
   body: RedirectChange,
   example: { to: '/newer', priority: 50 },
   response: data(Redirect),
-  handler: ({ actor, params, body, services }) => ({ data: services.redirects.change(actor, params.id, body) }),
+  async handler({ actor, params, body, services }) {
+    const changed = services.redirects.change(actor, params.id, body)
+    await services.atEdge()
+    return { data: changed }
+  },
 })

@@ -4,10 +4,14 @@ import { Redirect } from '#server/redirects/schema'
 
 export default endpoint({
   summary: 'Enable or disable a redirect rule',
-  description: 'Turns an enabled rule off and a disabled one on; one that would now make a circle stays off with 422.',
+  description: 'Turns an enabled rule off and a disabled one on; one that would now make a circle stays off with 422. The answer comes once the edge obeys, after two seconds at most; an edge that is away then follows as soon as it can be reached.',
   access: 'developer',
   scope: { noun: 'redirect' },
   params: IdParam,
   response: data(Redirect),
-  handler: ({ actor, params, services }) => ({ data: services.redirects.toggle(actor, params.id) }),
+  async handler({ actor, params, services }) {
+    const toggled = services.redirects.toggle(actor, params.id)
+    await services.atEdge()
+    return { data: toggled }
+  },
 })
