@@ -68,8 +68,8 @@ export function createDeployPorts(parts: {
     app(id) {
       const row = parts.apps().find(id)
       if (!row) throw notFound('app')
-      const { name, project_id, status, live_release_id, live_deployment_id, soak_seconds } = row
-      return { id, name, project_id, status, live_release_id, live_deployment_id, soak_seconds, configuration: configurationOf(row) }
+      const { name, project_id, status, live_release_id, live_deployment_id, soak_seconds, auto_deploy } = row
+      return { id, name, project_id, status, live_release_id, live_deployment_id, soak_seconds, auto_deploy: auto_deploy === 1, configuration: configurationOf(row) }
     },
     projectOf: (app_id) => parts.apps().projectOf(app_id),
     setLive: (app_id, deployment_id, release_id) => parts.apps().setLive(app_id, deployment_id, release_id),

@@ -168,7 +168,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     shop: { engine, git, ingress, clock, log, logs: deploymentLogs, deployments: repository, releases, ports, defaults: deploymentDefaults(settings.server), work_directory: paths.work, uploads_directory: paths.uploads },
     ports: {
       requireEngine, takeNumber: (id) => apps.takeNumber(id), appDeploys: (id) => void apps.transition(id, 'deploy'),
-      pauseAutoDeploy: (id) => apps.pauseAutoDeploy(id), checkBranch: checks.branch,
+      setAutoDeploy: (id, on) => apps.setAutoDeploy(id, on), checkBranch: checks.branch,
     },
   })
   const apps: Apps = createApps({
@@ -176,14 +176,19 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     ports: {
       requireEngine, requireRoom: (project_id) => projects.requireRoom(project_id, 'apps', 'app'),
       deploy: (app, actor) => void deployments.enqueue(app, 'create', {}, actor),
-      isDeploying: deployments.isDeploying,
+      isDeploying: deployments.isDeploying, isMaking: deployments.isMaking, endSoak: deployments.endSoak,
       latestDeployment: deployments.latest,
       liveConfiguration: (release_id) => releases.find(release_id)?.configuration,
       addAutomaticDomain: domains.addAutomatic,
       renameAutomaticDomain: domains.renameAutomatic,
       automaticDomain: domains.automaticOf,
       requireMovableDomains: domains.requireMovable,
-      enqueue: (kind, app) => void jobs.enqueue<LifecyclePayload>({ kind, lane: `app:${app.id}`, subject: app.id, project_id: app.project_id, payload: { app_id: app.id, project_id: app.project_id } }),
+      enqueue(kind, app) {
+        const last = jobs.findBySubject(app.id)
+        // Asked for twice it happens once.
+        if (last?.kind === kind && (last.status === 'queued' || last.status === 'running')) return
+        jobs.enqueue<LifecyclePayload>({ kind, lane: `app:${app.id}`, subject: app.id, project_id: app.project_id, payload: { app_id: app.id, project_id: app.project_id } })
+      },
       cancelDeployments: deployments.cancelAll,
       refreshRoutes: deployments.shop.routing.refreshSoon,
     },

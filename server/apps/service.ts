@@ -20,6 +20,10 @@ export interface AppPorts {
   deploy(app: AppRow, actor: Actor): void
   /** Whether a deployment of the app is queued or under way. */
   isDeploying(app_id: string): boolean
+  /** Whether one is that has no traffic yet. */
+  isMaking(app_id: string): boolean
+  /** Ends the soak of the release that serves, so that a stop need not wait for it. */
+  endSoak(app_id: string): void
   latestDeployment(app_id: string): InferOutput<typeof LatestDeployment> | null
   liveConfiguration(release_id: string): Configuration | undefined
   addAutomaticDomain(app: AppRow): void
@@ -75,9 +79,10 @@ export function createApps(options: AppOptions) {
     ports.requireEngine()
     const row = get(id)
     appMachine.next(row.status, event)
-    if (ports.isDeploying(id)) throw conflict(`Cannot ${event} an app while a deployment is under way. Wait for it or cancel it.`)
+    if (event === 'stop' ? ports.isMaking(id) : ports.isDeploying(id)) throw conflict(`Cannot ${event} an app while a deployment is under way. Wait for it or cancel it.`)
     if (event === 'start' && !row.live_release_id) throw conflict('This app has never been live, so there is nothing to start. Deploy it.')
     ports.enqueue(`app.${event}`, row)
+    if (event === 'stop') db.afterCommit(() => ports.endSoak(id))
     audit.record(actor, { action: `app.${event}`, resource_type: 'app', resource_id: id, project_id: row.project_id })
     return view(row)
   })
@@ -160,7 +165,7 @@ export function createApps(options: AppOptions) {
     },
     /** Records which release serves; part of the switch of a deployment. */
     setLive: (id: string, deployment_id: string | null, release_id: string | null) => repository.setLive(id, deployment_id, release_id, clock.iso()),
-    pauseAutoDeploy: (id: string) => repository.update(id, { auto_deploy: 0 }, clock.iso()),
+    setAutoDeploy: (id: string, on: boolean) => repository.update(id, { auto_deploy: Number(on) }, clock.iso()),
     takeNumber: repository.takeNumber,
     /** Removes the row at the end of a deletion; everything that belongs to it goes with it. */
     remove(id: string) {

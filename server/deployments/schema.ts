@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { pagingEntries, Timestamp } from '#server/kernel/schemas'
 
-export const DeploymentStatus = v.picklist(['queued', 'building', 'releasing', 'live', 'failed', 'cancelled', 'superseded'])
+export const DeploymentStatus = v.pipe(v.picklist(['queued', 'building', 'releasing', 'live', 'failed', 'cancelled', 'superseded']), v.description('`live`: got the traffic, and stays so for good once it has proven itself; `live_deployment_id` of the app names the one that serves now. `superseded`: a newer one took its place in the queue.'))
 export type DeploymentStatus = v.InferOutput<typeof DeploymentStatus>
 export const Trigger = v.picklist(['create', 'push', 'manual', 'rollback', 'restart', 'scale', 'config', 'hook', 'api'])
 export type Trigger = v.InferOutput<typeof Trigger>

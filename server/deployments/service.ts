@@ -12,6 +12,7 @@ import type { Jobs } from '#server/kernel/jobs/jobs'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { deployJob } from './job.ts'
 import { type DeploymentEventName, deploymentMachine } from './machine.ts'
+import { createPrecedence } from './precedence.ts'
 import { askOf, type DeploymentAsk, type DeploymentRow } from './repository.ts'
 import { createRollbackTarget } from './rollback.ts'
 import type { DeployRequest, Trigger } from './schema.ts'
@@ -25,10 +26,10 @@ export interface DeploymentPorts {
   takeNumber(app_id: string): number
   /** Tells the app that a deployment was accepted; throws a 409 when its status does not allow one. */
   appDeploys(app_id: string): void
-  pauseAutoDeploy(app_id: string): void
+  setAutoDeploy(app_id: string, on: boolean): void
   checkBranch(text: string): void
 }
-export interface DeploymentOptions { shop: Omit<Workshop, 'advance' | 'routing'>; db: Db; events: Events; jobs: Jobs; audit: AuditTrail; ports: DeploymentPorts }
+export interface DeploymentOptions { shop: Omit<Workshop, 'advance' | 'routing' | 'soaks'>; db: Db; events: Events; jobs: Jobs; audit: AuditTrail; ports: DeploymentPorts }
 
 /** Largest archive of `POST /api/apps/:id/upload`. */
 export const MAX_UPLOAD_BYTES = 512 * 1024 * 1024
@@ -52,7 +53,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
       parts.ports.setLive(row.app_id, id, repository.find(id)!.release_id)
       parts.ports.appEvent(row.app_id, 'go_live', { deployment_id: id })
       // Not when it is queued: one that is replaced or fails before it has traffic leaves the app as it was.
-      if (row.trigger === 'rollback') ports.pauseAutoDeploy(row.app_id)
+      if (row.trigger === 'rollback') ports.setAutoDeploy(row.app_id, false)
     }
     if (next !== row.status) tell(get(id), `deployment.${next}`)
   })
@@ -65,7 +66,9 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
       return release ? targetOf(await parts.engine.instances({ release_id: release.id }), release.settings) : NOTHING
     },
   })
-  const shop: Workshop = { ...parts, routing, advance }
+  const soaks: Workshop['soaks'] = { under_way: new Map(), areOver: (app_id) => jobs.findBySubject(app_id)?.status === 'queued' }
+  const shop: Workshop = { ...parts, routing, advance, soaks }
+  const precedence = createPrecedence(repository)
 
   jobs.define(deployJob(
     shop,
@@ -73,7 +76,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
       const row = repository.find(job.subject)
       if (row) tell(row, 'deployment.step', { step, step_status: status, ...(failure ? { error: failure.message } : {}) })
     },
-    (job, outcome, _state: DeployState) => {
+    (job, outcome, state: DeployState) => {
       const row = repository.find(job.subject)
       if (!row) return
       logs.append(row.id, 'end', 'system', outcome.status === 'succeeded' ? 'The deployment is live.' : outcome.failure ? `${outcome.failure.message}${outcome.failure.hint ? ` ${outcome.failure.hint}` : ''}` : 'The deployment was cancelled.')
@@ -84,6 +87,8 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
       }
       if (row.status === 'superseded') return
       const event = outcome.status === 'failed' ? 'fail' : 'cancel'
+      // The app is as it was before the rollback, so it follows its branch as it did.
+      if (row.trigger === 'rollback' && row.status === 'live' && state.auto_deploy) ports.setAutoDeploy(row.app_id, true)
       parts.ports.appEvent(row.app_id, event, { deployment_id: row.id, error: outcome.failure?.message })
       advance(row.id, event, { failure: outcome.failure && JSON.stringify(outcome.failure), finished_at: clock.iso() })
     },
@@ -101,6 +106,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
 
   /** Queues a deployment in the current transaction. */
   const enqueue = (app: { id: string; project_id: string; branch: string | null }, trigger: Trigger, ask: DeploymentAsk, actor: Actor): DeploymentRow => {
+    precedence.require(app.id, trigger)
     supersede(app.id)
     const id = newId('dep')
     repository.insert({
@@ -133,6 +139,10 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     enqueue,
     view,
     isDeploying: (app_id: string) => repository.unfinished(app_id).length > 0,
+    /** Whether a deployment is queued or under way that has no traffic yet. */
+    isMaking: (app_id: string) => repository.unfinished(app_id).some(({ status }) => status !== 'live'),
+    /** Ends the soak of an app that is to be stopped, so that the stop need not wait for it. */
+    endSoak: (app_id: string) => soaks.under_way.get(app_id)?.abort(),
     latest: (app_id: string) => repository.latest(app_id) ?? null,
     projectOf: repository.projectOf,
     /** Values that the log of a deployment must not show; none once its app is gone. */

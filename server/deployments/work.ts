@@ -14,7 +14,7 @@ import type { Routing, Target } from './routing.ts'
 import type { DeploymentEventName } from './machine.ts'
 
 /** The app as a deployment sees it. */
-export interface DeployedApp { id: string; name: string; project_id: string; status: AppStatus; live_release_id: string | null; live_deployment_id: string | null; soak_seconds: number; configuration: Configuration }
+export interface DeployedApp { id: string; name: string; project_id: string; status: AppStatus; live_release_id: string | null; live_deployment_id: string | null; soak_seconds: number; auto_deploy: boolean; configuration: Configuration }
 
 /** What deployments need from other domains and from the platform; handed in at composition. */
 export interface DeployPorts {
@@ -70,6 +70,8 @@ export interface Workshop {
   work_directory: string
   /** `<data>/uploads`. */
   uploads_directory: string
+  /** Soaks by app, to be ended early; `areOver` tells that something waits for the end of one. */
+  soaks: { under_way: Map<string, AbortController>; areOver(app_id: string): boolean }
   /** Moves the deployment's status by an event and tells subscribers. */
   advance(deployment_id: string, event: DeploymentEventName, change?: Parameters<DeploymentRepository['change']>[1]): void
 }
@@ -88,6 +90,8 @@ export interface DeployState {
   /** What served before, to give traffic back to. */
   previous?: { deployment_id: string | null; release_id: string | null }
   switched?: boolean
+  /** Whether the app followed its branch before a rollback took the traffic, which ends that. */
+  auto_deploy?: boolean
   /** When traffic first went to it; stays set when it is taken back. */
   live_at?: string
 }

@@ -185,6 +185,36 @@ describe('the life of an app', () => {
     expect(await api.fakes.engine.instances({ app_id: id })).toHaveLength(1)
   })
 
+  it('can be stopped while its release is still watched: the watch ends, and the app with it, once however often it was asked', async () => {
+    api.fakes.git.commit(URL, 'main', SERVER)
+    const { id } = (await create()).body.data
+    await api.services.jobs.idle()
+    await api.as('developer').put(`/api/apps/${id}`, { soak_seconds: 300 })
+    api.fakes.git.commit(URL, 'main', { 'server.js': '// second' }, 'second')
+    const second = (await api.as('developer').post(`/api/apps/${id}/deploy`)).body.data.id
+    await expect.poll(async () => (await app(id)).live_deployment_id).toBe(second)
+    const answers = await Promise.all([1, 2, 3].map(() => api.as('developer').post(`/api/apps/${id}/stop`)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    await api.services.jobs.idle()
+    expect(await app(id)).toMatchObject({ status: 'stopped', live_deployment_id: second })
+    expect(await api.fakes.engine.instances({ app_id: id })).toEqual([])
+    await api.as('developer').post(`/api/apps/${id}/start`)
+    await api.services.jobs.idle()
+    expect(await app(id)).toMatchObject({ status: 'running', live_deployment_id: second })
+  })
+
+  it('cannot be stopped while a release is made that has no traffic yet', async () => {
+    api.fakes.git.commit(URL, 'main', SERVER)
+    const { id } = (await create()).body.data
+    await api.services.jobs.idle()
+    const release = api.fakes.git.hold(URL)
+    await api.as('developer').post(`/api/apps/${id}/deploy`)
+    const { status, body } = await api.as('developer').post(`/api/apps/${id}/stop`)
+    expect([status, body.error.message]).toEqual([409, 'Cannot stop an app while a deployment is under way. Wait for it or cancel it.'])
+    release()
+    await api.services.jobs.idle()
+  })
+
   it('restarts beside the old instances', async () => {
     api.fakes.git.commit(URL, 'main', SERVER)
     const { id } = (await create()).body.data

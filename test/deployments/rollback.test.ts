@@ -90,6 +90,17 @@ describe('a rollback without a deployment', () => {
   })
 })
 
+/** Lets no instance start until the answer is called. */
+function holdStarts(): () => void {
+  const gate = Promise.withResolvers<void>()
+  const { ensureRelease } = api.fakes.engine
+  api.fakes.engine.ensureRelease = async (...given) => {
+    await gate.promise
+    return ensureRelease(...given)
+  }
+  return gate.resolve
+}
+
 describe('automatic deployments', () => {
   it('go on when a newer deployment replaces the rollback before it began', async () => {
     await live('v1', 'v2')
@@ -104,6 +115,57 @@ describe('automatic deployments', () => {
     expect(await deployment(replaced)).toMatchObject({ status: 'superseded' })
     expect(await app()).toMatchObject({ auto_deploy: true })
     expect(await serving()).toBe('v3')
+  })
+
+  describe.each([
+    ['while it is queued', true],
+    ['while it is made', false],
+  ])('and a rollback, %s', (_when, is_queued) => {
+    it('gives way to no push, hook, API key, scaling, change of the configuration or restart: each is refused with 409, and the rollback goes live', async () => {
+      await live('v1', 'v2')
+      version('v3')
+      const release = holdStarts()
+      // Takes the lane of the app, so that the rollback has to wait.
+      if (is_queued) await api.as('developer').post(`/api/apps/${app_id}/deploy`)
+      const rollback = (await rollBack()).body.data.id
+      await expect.poll(async () => (await deployment(rollback)).status).toBe(is_queued ? 'queued' : 'releasing')
+      const before = api.services.events.latest()
+      for (const trigger of ['push', 'hook', 'scale', 'config'] as const) {
+        const row = { ...api.services.apps.find(app_id)!, branch: 'main' }
+        expect(() => api.kernel.db.tx(() => api.services.deployments.enqueue(row, trigger, {}, api.actor('developer')))).toThrow('is being rolled back')
+      }
+      const key = await api.as('deploy_key').post(`/api/apps/${app_id}/deploy`)
+      const restart = await api.as('developer').post(`/api/apps/${app_id}/restart`)
+      expect([key.status, key.body.error.message, restart.status]).toEqual([409, 'The app is being rolled back. Wait until the rollback is live, or cancel it first.', 409])
+      expect(api.events(before).filter(({ type }) => type === 'deployment.queued' || type === 'deployment.superseded')).toEqual([])
+      release()
+      await api.services.jobs.idle()
+      expect(await deployment(rollback)).toMatchObject({ status: 'live' })
+      expect(await serving()).toBe('v1')
+      expect((await api.as('deploy_key').post(`/api/apps/${app_id}/deploy`)).status).toBe(201)
+    })
+  })
+
+  it.each([[true], [false]])('are what they were (%s) when a rollback goes live and then dies in its soak', async (auto_deploy) => {
+    await live('v1', 'v2')
+    await api.as('developer').put(`/api/apps/${app_id}`, { soak_seconds: 30, auto_deploy })
+    api.fakes.engine.behave(`app=${app_id}`, { dies_after_ms: 700 })
+    const rollback = (await rollBack()).body.data.id
+    await expect.poll(async () => (await deployment(rollback)).status).toBe('live')
+    expect(await app()).toMatchObject({ auto_deploy: false })
+    await api.services.jobs.idle()
+    expect(await deployment(rollback)).toMatchObject({ status: 'failed' })
+    expect([await serving(), (await app()).auto_deploy]).toEqual(['v2', auto_deploy])
+  })
+
+  it('are what they were when a rollback is cancelled in its soak', async () => {
+    await live('v1', 'v2')
+    await api.as('developer').put(`/api/apps/${app_id}`, { soak_seconds: 300 })
+    const rollback = (await rollBack()).body.data.id
+    await expect.poll(async () => (await app()).auto_deploy).toBe(false)
+    await api.as('developer').post(`/api/deployments/${rollback}/cancel`)
+    await api.services.jobs.idle()
+    expect(await app()).toMatchObject({ auto_deploy: true })
   })
 
   it('go on after a rollback that did not get as far as traffic', async () => {

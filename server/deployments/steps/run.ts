@@ -120,14 +120,16 @@ async function neverReady(shop: Workshop, deployment_id: string, instance: Insta
     other ? `It listens on port ${other}: set port to ${other}, or listen on the PORT variable.` : 'Listen on 0.0.0.0 and the port that the PORT variable names, or raise health_check.grace_s.', log)
 }
 
-/** Watches the new release for a while with traffic on it; a crash or OOM kill gives traffic back. */
+/** Watches the new release for a while with traffic on it; a crash or OOM kill gives traffic back. Whoever stops the app does not wait for it. */
 export async function soakStep(shop: Workshop, context: DeployContext): Promise<void> {
   const { deployment_id, app_id } = context.payload
   const { soak_seconds } = shop.ports.app(app_id)
   const release = releaseOf(shop, context)
-  if (soak_seconds === 0) return context.skip()
-  const over = AbortSignal.timeout(soak_seconds * 1000)
-  const ended = await firstExit(shop, release, AbortSignal.any([context.signal, over]))
+  if (soak_seconds === 0 || shop.soaks.areOver(app_id)) return context.skip()
+  const stopped = new AbortController()
+  shop.soaks.under_way.set(app_id, stopped)
+  const over = AbortSignal.any([AbortSignal.timeout(soak_seconds * 1000), stopped.signal])
+  const ended = await firstExit(shop, release, AbortSignal.any([context.signal, over])).finally(() => shop.soaks.under_way.delete(app_id))
   context.signal.throwIfAborted()
   if (ended) throw await exited(shop, deployment_id, 'soak', ended, 'soon after it went live')
 }

@@ -23,6 +23,8 @@ export async function switchStep(shop: Workshop, context: DeployContext): Promis
   const instances = await shop.engine.instances({ release_id: release.id })
   const target = targetOf(instances, release.settings)
   if (target.addresses.length === 0) throw new Fatal('exited', 'The new release ended just before traffic was to go to it.', 'Look at the log of the deployment, then deploy again.')
+  // A second try after a crash finds what the first one has made of it.
+  if (!context.state.switched) context.state.auto_deploy = shop.ports.app(app_id).auto_deploy
   context.state.switched = true
   context.state.live_at = shop.clock.iso()
   context.save()
