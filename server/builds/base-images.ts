@@ -91,6 +91,15 @@ export const BASE_IMAGES = {
     default_version: '8.0',
     provides: 'dotnet with the ASP.NET runtime, useradd',
   },
+  conda: { reference: 'condaforge/miniforge3:{version}', versions: ['latest'], default_version: 'latest', provides: 'conda, mamba, bash' },
+  erlang: {
+    reference: 'erlang:{version}-slim',
+    versions: ['28', '27', '26', '25', '24'],
+    default_version: '27',
+    provides: 'erl, rebar3, apt-get, useradd',
+  },
+  julia: { reference: 'julia:{version}-bookworm', versions: ['1.12', '1.11', '1.10', '1.9'], default_version: '1.11', provides: 'julia, apt-get, useradd' },
+  r: { reference: 'rocker/r-ver:{version}', versions: ['4.5', '4.4', '4.3', '4.2', '4.1', '4.0'], default_version: '4.4', provides: 'R, Rscript, a compiler, apt-get, useradd' },
   elixir: {
     reference: 'elixir:{version}-slim',
     versions: ['1.19', '1.18', '1.17', '1.16', '1.15', '1.14', '1.13', '1.12', '1.11', '1.10'],

@@ -11,6 +11,13 @@ export function readJson(tree: SourceTree, path: string): Fields | undefined {
   return text === undefined ? undefined : attempt(() => parseJson(text))
 }
 
+/** A file that should be JSON5: without its comments it is YAML, which has keys without quotes and strings in single ones. */
+export function readJson5(tree: SourceTree, path: string): Fields | undefined {
+  const text = tree.read(path)
+  if (text === undefined || !isModestYaml(text)) return undefined
+  return attempt(() => parseYamlText(withoutComments(text), { maxAliasCount: 50, logLevel: 'silent', prettyErrors: false, uniqueKeys: false }))
+}
+
 /** A file that should be TOML. */
 export function readToml(tree: SourceTree, path: string): Fields | undefined {
   const text = tree.read(path)
@@ -79,8 +86,8 @@ function withoutComments(text: string): string {
   let out = ''
   for (let at = 0; at < text.length; ) {
     const character = text[at]!
-    if (character === '"') {
-      const end = endOfString(text, at)
+    if (character === '"' || character === "'") {
+      const end = endOfString(text, at, character)
       out += text.slice(at, end)
       at = end
     } else if (text.startsWith('//', at)) {
@@ -98,10 +105,10 @@ function withoutComments(text: string): string {
   return out
 }
 
-function endOfString(text: string, start: number): number {
+function endOfString(text: string, start: number, quote: string): number {
   for (let at = start + 1; at < text.length; at++) {
     if (text[at] === '\\') at++
-    else if (text[at] === '"') return at + 1
+    else if (text[at] === quote) return at + 1
   }
   return text.length
 }

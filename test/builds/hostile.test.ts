@@ -75,6 +75,19 @@ describe('no text of a repository becomes an instruction of a Dockerfile', () =>
     'Swift product': { 'Package.swift': '.executable(name: "a; curl evil"' },
     Staticfile: { Staticfile: 'root: "a; curl evil"', 'index.html': '' },
     'Dart main': { 'pubspec.yaml': 'name: "a; curl evil"', 'bin/a; curl evil.dart': '' },
+    'release of Meteor': { 'package.json': '{"scripts":{"start":"meteor"}}', '.meteor/release': 'METEOR@3.0"; curl evil; "' },
+    'release of Erlang': { 'rebar.config': '{relx, [{release, {a; curl evil, "1"}, [a]}]}.' },
+    'Julia script': { 'Project.toml': '[deps]\n"a; curl evil" = "x"\n', 'a; curl evil.jl': 'using HTTP; curl evil' },
+    'R script': { 'run.R': '', 'a; curl evil.R': 'library(shiny); curl evil' },
+    'COBOL program': { "a'; curl evil; '.cbl": '' },
+    'Lisp system': { 'a; curl evil.asd': '', 'Procfile': 'web: true' },
+    'conda version': { 'environment.yml': 'dependencies:\n  - python=3.12 && curl evil\n', 'app.py': '' },
+    'Quarto folder': { '_quarto.yml': 'project:\n  output-dir: "a; curl evil"\n' },
+    'Elm script': { 'elm.json': '{}', 'src/Main.elm': '', 'index.html': '<script src="a;curl evil.js"></script>' },
+    'settings of Leptos': { 'Cargo.toml': '[package]\nname = "a; curl evil"\n[package.metadata.leptos]\noutput-name = "a; curl evil"\nsite-pkg-dir = "a; curl evil"\n' },
+    'folder of Trunk': { 'Cargo.toml': '[package]\nname = "a"\n', 'Trunk.toml': '[build]\ndist = "a; curl evil"\n' },
+    'published .NET': { 'a; curl evil.runtimeconfig.json': '{}', 'a; curl evil.dll': '', 'index.html': '' },
+    'function name': { 'package.json': '{"dependencies":{"@google-cloud/functions-framework":"3"}}', 'index.js': 'functions.http("a; curl evil", f)' },
     'Crystal main': { 'shard.yml': 'targets:\n  a:\n    main: "a; curl evil"\n' },
   }
   it.each(Object.entries(versions))('ignores or quotes an attack in %s', (_, files) => {
@@ -95,6 +108,8 @@ describe('detection of a hostile folder ends with a plan or a DetectionError', (
     'composer.json', 'index.php', 'Gemfile', 'Gemfile.lock', 'pom.xml', 'build.gradle', 'build.sbt', 'Cargo.toml', 'rust-toolchain', 'App.csproj', 'global.json', 'mix.exs', 'gleam.toml', 'shard.yml', 'stack.yaml', 'package.yaml', 'Package.swift',
     'build.zig', 'build.zig.zon', 'pubspec.yaml', 'CMakeLists.txt', 'deno.json', 'mkdocs.yml', 'config.toml', 'book.toml', 'Staticfile', 'Procfile', 'portreeve.json', 'app.json', 'railway.json', 'railpack.json', 'nixpacks.toml', 'fly.toml', 'render.yaml',
     'heroku.yml', '.nvmrc', '.tool-versions', 'mise.toml', 'project.clj', 'deps.edn', 'Dockerfile', 'cpanfile', 'app.nimble', 'dune-project', 'bin/dune', 'app.opam', 'app.rockspec', 'main.lua', '_config.yml', 'project.json', 'server.js',
+    'package.json5', '.meteor/release', 'polymer.json', 'antora-playbook.yml', 'Trunk.toml', 'Dioxus.toml', 'rebar.config', 'index.cbl', 'Project.toml', 'main.jl', 'app.R', 'renv.lock', 'plumber.R', 'dub.json', 'dub.sdl', 'v.mod', 'main.rkt', 'app.asd', 'app.tcl',
+    'App.runtimeconfig.json', 'environment.yml', '_quarto.yml', 'conf.py', 'elm.json', 'build.mill',
   ]
   it.each(files)('%s', (file) => {
     for (const text of nasty) {

@@ -21,6 +21,8 @@ export interface CompiledFacts {
   build_env?: Readonly<Record<string, string>>
   runtime_env?: Readonly<Record<string, string>>
   after_build?: readonly string[]
+  /** What the finished image takes from the build; the default is the work folder. */
+  keep?: readonly { from: string; to: string }[]
   static_site?: { from: string; fallback: 'spa' | 'pages' }
 }
 
@@ -60,7 +62,7 @@ export function compiledStack(language: CompiledLanguage): Stack {
           runtime_image: commands.own_start && language.runtime_image !== undefined ? language.runtime_image(version.version) : baseImage(language.image, version.version),
           build_packages: facts.build_packages, runtime_packages: facts.runtime_packages, build_setup: facts.build_setup, runtime_setup: facts.runtime_setup,
           build_env: facts.build_env, runtime_env: facts.runtime_env, manifests: facts.manifests ?? [], install: commands.install, build: commands.build,
-          after_build: commands.build === facts.build ? facts.after_build : [], start: commands.start, static_site: commands.own_start ? facts.static_site : undefined, port: commands.port,
+          after_build: commands.build === facts.build ? facts.after_build : [], keep: facts.keep, start: commands.start, static_site: commands.own_start ? facts.static_site : undefined, port: commands.port,
         }),
       }
     },

@@ -44,24 +44,26 @@ function planDeno({ tree, version_request }: StackContext) {
   const entry = firstOf(tree, ENTRIES) ?? filesIn(tree).find((path) => /\.[jt]sx?$/.test(path) && importsDeno(skim(tree, path)))
   const build = task('build') === undefined ? null : 'deno task build'
   const lume = framework === 'lume'
-  const start = lume ? null : task('start') !== undefined && !/--watch/.test(task('start')!) ? 'deno task start' : fresh && tree.has('main.ts') && task('build') !== undefined && !tree.has('fresh.gen.ts') ? 'deno serve -A --port $PORT _fresh/server.js' : entry === undefined ? (task('preview') === undefined ? (task('dev') === undefined ? null : 'deno task dev') : 'deno task preview') : `deno run --allow-all ${entry}`
+  const bundled = !fresh && task('start') === undefined && build !== null && tree.has('index.html') && ['ts', 'js', 'mjs'].some((ending) => tree.has(`vite.config.${ending}`))
+  const site = lume ? '_site' : bundled ? 'dist' : undefined
+  const start = site !== undefined ? null : task('start') !== undefined && !/--watch/.test(task('start')!) ? 'deno task start' : fresh && tree.has('main.ts') && task('build') !== undefined && !tree.has('fresh.gen.ts') ? 'deno serve -A --port $PORT _fresh/server.js' : entry === undefined ? (task('preview') === undefined ? (task('dev') === undefined ? null : 'deno task dev') : 'deno task preview') : `deno run --allow-all ${entry}`
   const cache = entry === undefined ? null : `deno cache ${entry}`
-  const port = lume ? 8080 : (Number(/(?:port\s{0,5}:\s{0,5}|listen\(\s{0,5}\{\s{0,5}port\s{0,5}:\s{0,5})(\d{2,5})/.exec(skim(tree, entry))?.[1]) || PORT)
+  const port = site !== undefined ? 8080 : (Number(/(?:port\s{0,5}:\s{0,5}|listen\(\s{0,5}\{\s{0,5}port\s{0,5}:\s{0,5})(\d{2,5})/.exec(skim(tree, entry))?.[1]) || PORT)
   return {
     stack: 'deno', framework, version, package_manager: 'deno', install_command: cache, build_command: lume ? (build ?? 'deno task build') : build, start_command: start, release_command: null, port,
-    health_check: fresh || lume ? HTTP_ROOT : TCP,
+    health_check: fresh || site !== undefined ? HTTP_ROOT : TCP,
     explanation: [
       ...because('stack', 'deno', firstOf(tree, ['deno.json', 'deno.jsonc', 'deno.lock']) ?? entry ?? 'source files'), ...because('framework', framework, 'imports of deno.json'),
-      ...because('version', version, wanted?.source ?? 'default'), ...because('start_command', start, start?.includes('task') === true ? 'tasks in deno.json' : (entry ?? '')), ...because('port', String(port), 'default, set as PORT'),
+      ...because('version', version, wanted?.source ?? 'default'), ...because('start_command', start, start?.includes('task') === true ? 'tasks in deno.json' : (entry ?? '')), ...because('static_folder', site, 'the build leaves files, which nginx serves'), ...because('port', String(port), 'default, set as PORT'),
     ],
     layout(commands: Commands) {
       const image = baseImage('node')
       const setup = [`npm install --global deno@${version}`]
       const environment = { DENO_DIR: '/opt/deno', DENO_NO_UPDATE_CHECK: '1' }
       return {
-        build_image: image, runtime_image: image, build_setup: setup, runtime_setup: lume ? [] : setup, build_env: environment, runtime_env: environment,
+        build_image: image, runtime_image: image, build_setup: setup, runtime_setup: site !== undefined ? [] : setup, build_env: environment, runtime_env: environment,
         manifests: [], install: commands.install, before_build: ['mkdir -p /opt/deno'], build: commands.build, keep: [{ from: '/opt/deno', to: '/opt/deno' }, { from: '/app', to: '/app' }],
-        start: commands.start, static_site: lume && commands.own_start ? { from: '/app/_site', fallback: 'pages' as const } : undefined, port: commands.port,
+        start: commands.start, static_site: site !== undefined && commands.own_start ? { from: `/app/${site}`, fallback: lume ? ('pages' as const) : ('spa' as const) } : undefined, port: commands.port,
       }
     },
   }

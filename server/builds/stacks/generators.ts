@@ -1,6 +1,6 @@
 import { baseImage } from '../base-images.ts'
 import type { SourceTree } from '../plan.ts'
-import { firstOf, hasFolder, skim } from '../tree-queries.ts'
+import { filesIn, firstOf, hasFolder, skim } from '../tree-queries.ts'
 import { readToml, readYaml, textAt } from '../text-formats.ts'
 import { nodeAssets } from './node/assets.ts'
 import { readPythonProject } from './python/project.ts'
@@ -23,7 +23,7 @@ const PORT = 8080
 /** Generators of static sites that are programs of their own. */
 export const generators: Stack = {
   name: 'static',
-  help: 'The configuration of Hugo, Zola, mdBook, MkDocs, Sphinx, Pelican or Jekyll.',
+  help: 'The configuration of Hugo, Zola, mdBook, MkDocs, Quarto, Lektor, Nikola, Sphinx, Pelican, Elm or Jekyll.',
   looked_for: ['hugo.toml', 'config.toml', 'book.toml', 'mkdocs.yml', 'conf.py', '_config.yml'],
   detect: (tree) => findGenerator(tree) !== undefined,
   plan({ tree }) {
@@ -35,14 +35,14 @@ export const generators: Stack = {
       layout: (commands: Commands) => ({
         build_image: generator.image, runtime_image: generator.image, build_packages: generator.packages, build_setup: generator.setup, manifests: [], install: commands.install,
         node_assets: nodeAssets(tree), build: commands.build, start: commands.start, port: commands.port,
-        static_site: commands.own_start ? { from: `/app/${generator.output}`, fallback: 'pages' as const, not_found: '/404.html' } : undefined,
+        static_site: commands.own_start ? { from: generator.output === '.' ? '/app' : `/app/${generator.output}`, fallback: 'pages' as const, not_found: '/404.html' } : undefined,
       }),
     }
   },
 }
 
 function findGenerator(tree: SourceTree): Generator | undefined {
-  return hugo(tree) ?? zola(tree) ?? mdbook(tree) ?? mkdocs(tree) ?? sphinx(tree) ?? pelican(tree) ?? jekyll(tree)
+  return hugo(tree) ?? zola(tree) ?? mdbook(tree) ?? mkdocs(tree) ?? quarto(tree) ?? lektor(tree) ?? nikola(tree) ?? sphinx(tree) ?? pelican(tree) ?? elm(tree) ?? jekyll(tree)
 }
 
 function hugo(tree: SourceTree): Generator | undefined {
@@ -99,6 +99,47 @@ function sphinx(tree: SourceTree): Generator | undefined {
   if (source.startsWith('docs') && !readPythonProject(tree).dependencies.has('sphinx') && tree.files().some((path) => /^[^/]+\.(?:py|toml)$/.test(path))) return undefined
   const folder = source === 'conf.py' ? '.' : source.replace('/conf.py', '')
   return { name: 'sphinx', source, ...pythonTool(tree, 'sphinx', 'sphinx', folder.startsWith('docs') ? 'docs/requirements.txt' : undefined), build: `sphinx-build -b html ${folder} _build/html`, output: '_build/html' }
+}
+
+/** Pages that run no code: documents with R or Python in them need a Dockerfile. */
+function quarto(tree: SourceTree): Generator | undefined {
+  const source = firstOf(tree, ['_quarto.yml', '_quarto.yaml'])
+  if (source === undefined) return undefined
+  const project = readYaml(tree, source)
+  const folder = textAt(project, 'project', 'output-dir') ?? (textAt(project, 'project', 'type') === 'book' ? '_book' : '_site')
+  const archive = 'https://github.com/quarto-dev/quarto-cli/releases/download/v1.6.43/quarto-1.6.43-linux-'
+  return {
+    name: 'quarto', source, image: baseImage('debian'), packages: ['curl', 'ca-certificates'],
+    setup: [`curl -fsSL "${archive}$(dpkg --print-architecture).tar.gz" | tar -xz -C /opt && ln -s /opt/quarto-*/bin/quarto /usr/local/bin/quarto`],
+    build: 'quarto render', output: plainFolder(folder, '_site'),
+  }
+}
+
+function lektor(tree: SourceTree): Generator | undefined {
+  const source = filesIn(tree).find((path) => path.endsWith('.lektorproject'))
+  return source === undefined ? undefined : { name: 'lektor', source, ...pythonTool(tree, 'lektor', 'lektor'), build: 'lektor build --output-path build', output: 'build' }
+}
+
+function nikola(tree: SourceTree): Generator | undefined {
+  const text = skim(tree, 'conf.py')
+  if (!/^BLOG_TITLE\s{0,5}=|^BLOG_AUTHOR\s{0,5}=/m.test(text)) return undefined
+  const folder = /^OUTPUT_FOLDER\s{0,5}=\s{0,5}['"]([^'"\n]{1,80})/m.exec(text)?.[1] ?? 'output'
+  return { name: 'nikola', source: 'conf.py', ...pythonTool(tree, "'nikola[extras]'", 'nikola'), build: 'nikola build', output: plainFolder(folder, 'output') }
+}
+
+/** An app in Elm alone: its one page, or the script that a page of the project's own loads. */
+function elm(tree: SourceTree): Generator | undefined {
+  if (!tree.has('elm.json') || tree.has('package.json') || !tree.has('src/Main.elm')) return undefined
+  const page = firstOf(tree, ['public/index.html', 'index.html'])
+  const folder = page === undefined ? 'dist' : page === 'index.html' ? '.' : 'public'
+  const script = page === undefined ? 'index.html' : (/src=["']\/?([\w./-]{1,80}\.js)["']/.exec(skim(tree, page))?.[1] ?? 'elm.js')
+  return { name: 'elm', source: 'elm.json', image: baseImage('node'), packages: ['ca-certificates'], setup: ['npm install --global elm@0.19.1-6'], build: `elm make src/Main.elm --optimize --output=${folder}/${script}`, output: folder }
+}
+
+/** A folder that a file names, when it can be written into a command as it is. */
+function plainFolder(folder: string, otherwise: string): string {
+  const clean = folder.replace(/^\.\//, '').replace(/\/+$/, '')
+  return /^[A-Za-z0-9._/-]+$/.test(clean) && !clean.includes('..') ? clean : otherwise
 }
 
 function pelican(tree: SourceTree): Generator | undefined {

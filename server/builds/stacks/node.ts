@@ -1,4 +1,5 @@
 import type { Stack } from './stack.ts'
+import { hasManifest } from './node/manifest.ts'
 import { planNode } from './node/plan.ts'
 
 /** Everything with a package.json that no other stack claims: servers, and front ends that become static sites. */
@@ -6,6 +7,6 @@ export const node: Stack = {
   name: 'node',
   help: 'A package.json in the root.',
   looked_for: ['package.json'],
-  detect: (tree) => tree.has('package.json'),
+  detect: (tree) => hasManifest(tree),
   plan: (context) => planNode(context, 'node'),
 }

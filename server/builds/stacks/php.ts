@@ -48,7 +48,7 @@ export const php: Stack = {
   name: 'php',
   help: 'A composer.json or an index.php.',
   looked_for: ['composer.json', 'index.php'],
-  detect: (tree) => ['composer.json', 'index.php', 'public/index.php', 'artisan', 'wp-config-sample.php', 'web/index.php', 'webroot/index.php'].some((path) => tree.has(path)) || (filesIn(tree).some((path) => path.endsWith('.php')) && !tree.has('package.json')),
+  detect: (tree) => ['composer.json', 'index.php', 'public/index.php', 'artisan', 'wp-config-sample.php', 'web/index.php', 'webroot/index.php', 'htdocs/index.php', 'public_html/index.php', 'www/index.php', 'docroot/index.php', 'html/index.php'].some((path) => tree.has(path)) || (filesIn(tree).some((path) => path.endsWith('.php')) && !tree.has('package.json')),
   plan: planPhp,
 }
 

@@ -1,17 +1,18 @@
 import { baseImage } from '../base-images.ts'
 import { shellWord } from '../commands.ts'
-import { DetectionError, type SourceTree } from '../plan.ts'
-import { filesIn, filesNamed, firstLine } from '../tree-queries.ts'
+import type { SourceTree } from '../plan.ts'
+import { filesIn, filesNamed, firstLine, firstOf, skim } from '../tree-queries.ts'
 import { readToml, textAt } from '../text-formats.ts'
-import { chooseVersion, toolVersion, versionFile, type ChosenVersion } from '../versions.ts'
+import { chooseVersion, toolVersion, versionFile, type ChosenVersion, type VersionRequest } from '../versions.ts'
 import { nodeAssets } from './node/assets.ts'
+import { readManifest } from './node/manifest.ts'
 import { planPythonFramework, type PythonFrameworkPlan } from './python/frameworks.ts'
 import { chooseInstaller, type PythonInstaller } from './python/package-manager.ts'
 import { pyprojectVersion, readPythonProject, type PythonProject } from './python/project.ts'
 import { pythonSystemPackages } from './python/system-packages.ts'
 import { TCP, because, type Stack, type StackContext } from './stack.ts'
 
-const MANIFESTS = ['requirements.txt', 'pyproject.toml', 'Pipfile', 'setup.py', 'uv.lock', 'poetry.lock', 'pdm.lock', 'setup.cfg', 'requirements/production.txt', 'requirements/base.txt', 'requirements/prod.txt', 'environment.yml', 'requirement.txt']
+const MANIFESTS = ['requirements.txt', 'pyproject.toml', 'Pipfile', 'setup.py', 'uv.lock', 'poetry.lock', 'pdm.lock', 'setup.cfg', 'requirements/production.txt', 'requirements/base.txt', 'requirements/prod.txt', 'environment.yml', 'environment.yaml', 'requirement.txt']
 const ENTRIES = ['main.py', 'app.py', 'manage.py', 'server.py', 'wsgi.py', 'asgi.py', 'run.py', 'bot.py', 'index.py', 'application.py', 'streamlit_app.py']
 
 /** Python: web frameworks behind their usual server, other programs as they are. */
@@ -19,8 +20,16 @@ export const python: Stack = {
   name: 'python',
   help: 'A requirements.txt, pyproject.toml, Pipfile or setup.py, or a main.py or app.py.',
   looked_for: ['requirements.txt', 'pyproject.toml', 'Pipfile', 'setup.py', 'main.py', 'app.py', 'manage.py'],
-  detect: (tree) => MANIFESTS.some((path) => tree.has(path)) || ENTRIES.some((path) => tree.has(path)) || hasOnlyScript(tree),
+  detect: (tree) => (MANIFESTS.some((path) => tree.has(path)) || ENTRIES.some((path) => tree.has(path)) || hasOnlyScript(tree)) && !belongsToNode(tree),
   plan: planPython,
+}
+
+/** A Node app with scripts in Python beside it: it is started by its package.json, and no Python framework is in sight. */
+function belongsToNode(tree: SourceTree): boolean {
+  const scripts = readManifest(tree)?.scripts
+  if (scripts === undefined || /\bpython/.test(scripts.get('start') ?? '')) return false
+  const runs = scripts.has('start') || (scripts.has('build') && !MANIFESTS.some((path) => tree.has(path)))
+  return runs && planPythonFramework(tree, readPythonProject(tree)).framework === null
 }
 
 function hasOnlyScript(tree: SourceTree): boolean {
@@ -29,7 +38,6 @@ function hasOnlyScript(tree: SourceTree): boolean {
 
 function planPython({ tree, version_request }: StackContext) {
   const project = readPythonProject(tree)
-  if (tree.has('environment.yml') && project.requirements === undefined && project.pyproject === undefined) refuseConda()
   const installer = chooseInstaller(tree, project)
   const plan = planPythonFramework(tree, project)
   const version = pythonVersion(tree, project, version_request)
@@ -71,13 +79,22 @@ function pythonVersion(tree: SourceTree, project: PythonProject, declared: Stack
     toolVersion(tree, 'python'),
     pipfile_version === undefined ? undefined : { wanted: pipfile_version, source: 'Pipfile' },
     requested === undefined ? undefined : { wanted: requested, source: 'pyproject.toml' },
+    condaVersion(tree),
   ])
+}
+
+function condaVersion(tree: SourceTree): VersionRequest | undefined {
+  const source = firstOf(tree, ['environment.yml', 'environment.yaml'])
+  const wanted = source === undefined ? undefined : /^\s{0,9}-\s{1,5}python\s{0,3}=?=\s{0,3}(\d+\.\d+)/m.exec(skim(tree, source))?.[1]
+  return wanted === undefined ? undefined : { wanted, source: source! }
 }
 
 function pythonLayout(tree: SourceTree, project: PythonProject, installer: PythonInstaller, plan: PythonFrameworkPlan, version: string, commands: import('./stack.ts').Commands) {
   const from_git = tree.files().some((path) => /^(?:requirements.*\.txt|Pipfile|pyproject\.toml)$/.test(path) && /git\+|git\s{0,5}=/.test(tree.read(path) ?? ''))
   const packages = pythonSystemPackages(project, from_git)
-  const image = baseImage('python', version)
+  const conda = installer.name === 'conda'
+  // An environment of conda brings its own interpreter and libraries, so that it runs anywhere.
+  const image = conda ? baseImage('conda') : baseImage('python', version)
   const environment = {
     PATH: '/opt/venv/bin:$PATH', VIRTUAL_ENV: '/opt/venv', PYTHONUNBUFFERED: '1', PYTHONDONTWRITEBYTECODE: '1',
   }
@@ -85,11 +102,11 @@ function pythonLayout(tree: SourceTree, project: PythonProject, installer: Pytho
   const extra = commands.own_start ? (plan.extra_packages ?? []) : []
   return {
     build_image: image,
-    runtime_image: image,
+    runtime_image: conda ? baseImage('debian') : image,
     build_packages: packages.build,
     runtime_packages: packages.runtime,
     // The installer lives outside the app's environment, so that their packages cannot clash.
-    build_setup: [...installer.setup, venv],
+    build_setup: conda ? [] : [...installer.setup, venv],
     build_env: { ...environment, UV_PROJECT_ENVIRONMENT: '/opt/venv', UV_LINK_MODE: 'copy', POETRY_VIRTUALENVS_CREATE: 'false', PIP_DISABLE_PIP_VERSION_CHECK: '1', PIP_ROOT_USER_ACTION: 'ignore', PIPENV_VERBOSITY: '-1' },
     runtime_env: { ...environment, ...plan.env },
     manifests: installer.manifests,
@@ -102,12 +119,4 @@ function pythonLayout(tree: SourceTree, project: PythonProject, installer: Pytho
     start_directory: commands.own_start ? plan.folder : '',
     port: commands.port,
   }
-}
-
-function refuseConda(): never {
-  throw new DetectionError(
-    'The project is described by environment.yml alone, which needs conda.',
-    'Add a requirements.txt or pyproject.toml, or a Dockerfile that starts from a conda image.',
-    ['requirements.txt', 'pyproject.toml', 'Dockerfile'],
-  )
 }

@@ -54,6 +54,7 @@ function planRuby({ tree, version_request }: StackContext) {
       ...because('build_command', plan.build, plan.framework ?? ''),
       ...because('start_command', plan.start, plan.framework ?? 'usual entry file'),
       ...because('release_command', plan.release, 'config/database.yml'),
+      ...because('static_folder', plan.site, plan.framework ?? ''),
       ...because('port', String(port), plan.site === undefined ? 'default, set as PORT' : 'nginx'),
     ],
     layout: (commands: Commands) => rubyLayout(tree, uses, plan, version.version, lock, commands),
@@ -75,6 +76,9 @@ function frameworkPlan(tree: SourceTree, uses: (...names: string[]) => boolean):
     const start = puma_config ? `${run}puma -C config/puma.rb` : uses('puma') ? `${run}puma -b tcp://0.0.0.0:$PORT` : `${run}rackup --host 0.0.0.0 --port $PORT`
     return { ...none, framework, start, port: 9292 }
   }
+  const function_name = uses('functions_framework') ? /FunctionsFramework\.http\s{1,5}["']([\w-]{1,80})/.exec(skim(tree, file))?.[1] : undefined
+  if (function_name !== undefined) return { ...none, framework: 'functions-framework', start: `${run}functions-framework-ruby --source ${file} --target ${function_name} --bind 0.0.0.0 --port $PORT`, port: 8080 }
+  if (file === undefined && /^\s{0,9}task[ (]+:?default\b/m.test(skim(tree, 'Rakefile'))) return { ...none, framework, start: `${run}rake`, port: 4567 }
   if (file === undefined) return { ...none, framework, start: null, port: 4567 }
   const sinatra = framework === 'sinatra' || /require ['"]sinatra/.test(skim(tree, file))
   return { ...none, framework: sinatra ? 'sinatra' : framework, start: `${run}ruby ${file}${sinatra ? ' -o 0.0.0.0 -p $PORT' : ''}`, port: sinatra ? 4567 : 3000 }

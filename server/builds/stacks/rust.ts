@@ -64,7 +64,9 @@ function chooseBinary(tree: SourceTree, manifests: readonly string[]): Binary {
 }
 
 function excluded(tree: SourceTree, folder: string): boolean {
-  return /(?:^|\/)(?:examples?|benches|tests?|xtask|tools)(?:\/|$)/.test(folder) || listAt(readToml(tree, 'Cargo.toml'), 'workspace', 'exclude').includes(folder)
+  const members = listAt(readToml(tree, 'Cargo.toml'), 'workspace', 'members')
+  const member = members.some((pattern) => pattern === folder || (pattern.endsWith('/*') && folderOf(folder) === pattern.slice(0, -2)))
+  return (/(?:^|\/)(?:examples?|benches|tests?|xtask|tools)(?:\/|$)/.test(folder) && !member) || listAt(readToml(tree, 'Cargo.toml'), 'workspace', 'exclude').includes(folder)
 }
 
 function rustLayout(tree: SourceTree, manifests: readonly string[], version: string, framework: string | null, commands: Commands) {

@@ -16,7 +16,7 @@ export interface ChosenApp {
 }
 
 const EMPTY: Manifest = {
-  folder: '', name: undefined, main: undefined, module: false, scripts: new Map(), dependencies: new Map(), production_dependencies: new Set(), workspaces: [], fields: {},
+  folder: '', file: 'package.json', name: undefined, main: undefined, module: false, scripts: new Map(), dependencies: new Map(), production_dependencies: new Set(), workspaces: [], fields: {},
 }
 
 /** Reads the manifests and, in a monorepo whose root is no app, picks the package to deploy. */

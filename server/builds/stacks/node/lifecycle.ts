@@ -1,4 +1,5 @@
 import type { SourceTree } from '../../plan.ts'
+import { asFields, at } from '../../text-formats.ts'
 import { joinPath } from '../../tree-queries.ts'
 import type { Manifest } from './manifest.ts'
 
@@ -30,6 +31,13 @@ export function lifecycleFiles(tree: SourceTree, manifests: readonly Manifest[])
     files.push(...tree.files().filter((path) => path.startsWith(joinPath(manifest.folder, 'patches/'))))
   }
   return files
+}
+
+/** Programs that a package of the monorepo brings: an install links only those that are there. */
+export function programFiles(tree: SourceTree, manifest: Manifest): string[] {
+  const bin = at(manifest.fields, 'bin')
+  const paths = typeof bin === 'string' ? [bin] : Object.values(asFields(bin) ?? {})
+  return paths.flatMap((path) => typeof path === 'string' && !path.includes('..') ? joinPath(manifest.folder, path.replace(/^\.\//, '')) : []).filter((path) => tree.has(path)).slice(0, 20)
 }
 
 /** The schema and its parts; the client's own install script generates code from them. */

@@ -1,11 +1,13 @@
 import type { SourceTree } from '../../plan.ts'
 import { joinPath, skim } from '../../tree-queries.ts'
-import { asFields, at, keysAt, listAt, readJson, textAt, type Fields } from '../../text-formats.ts'
+import { asFields, at, keysAt, listAt, readJson, readJson5, readYaml, textAt, type Fields } from '../../text-formats.ts'
 
 /** A package.json, read with suspicion. */
 export interface Manifest {
   /** Folder below the root; the root is the empty string. */
   folder: string
+  /** Name of the file: package.json, or what else pnpm reads. */
+  file: string
   name: string | undefined
   main: string | undefined
   module: boolean
@@ -17,13 +19,24 @@ export interface Manifest {
   fields: Fields
 }
 
-/** The package.json of a folder. */
+/** Manifests that pnpm reads besides package.json. */
+const OTHER_MANIFESTS: readonly (readonly [string, (tree: SourceTree, path: string) => Fields | undefined])[] = [['package.json5', readJson5], ['package.yaml', readYaml]]
+
+/** Whether a folder has a manifest of the Node world. A package.yaml without pnpm beside it is another language's. */
+export function hasManifest(tree: SourceTree, folder = ''): boolean {
+  return tree.has(joinPath(folder, 'package.json')) || tree.has(joinPath(folder, 'package.json5')) || (tree.has(joinPath(folder, 'package.yaml')) && tree.has('pnpm-lock.yaml'))
+}
+
+/** The manifest of a folder. */
 export function readManifest(tree: SourceTree, folder = ''): Manifest | undefined {
-  const fields = readJson(tree, joinPath(folder, 'package.json'))
+  const other = hasManifest(tree, folder) ? OTHER_MANIFESTS.find(([name]) => tree.has(joinPath(folder, name))) : undefined
+  const json = readJson(tree, joinPath(folder, 'package.json'))
+  const fields = json ?? other?.[1](tree, joinPath(folder, other[0]))
   if (fields === undefined) return undefined
   const workspaces = listAt(fields, 'workspaces')
   return {
     folder,
+    file: json === undefined ? other![0] : 'package.json',
     name: textAt(fields, 'name'),
     main: textAt(fields, 'main'),
     module: textAt(fields, 'type') === 'module',

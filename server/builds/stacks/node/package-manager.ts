@@ -30,7 +30,7 @@ const LOCKFILES: readonly (readonly [string, PackageManagerName])[] = [
   ['npm-shrinkwrap.json', 'npm'],
 ]
 
-/** Which package manager: the `packageManager` field, then the lockfile, then files only one of them has, then `engines`. */
+/** Which package manager: the `packageManager` field, then `devEngines`, then the lockfile, then files only one of them has, then `engines`. */
 export function choosePackageManager(tree: SourceTree, manifest: Manifest): PackageManager {
   const { name, version, source } = declaredManager(tree, manifest)
   const lockfile = LOCKFILES.find(([file, owner]) => owner === name && tree.has(file))?.[0]
@@ -42,8 +42,11 @@ export function choosePackageManager(tree: SourceTree, manifest: Manifest): Pack
 function declaredManager(tree: SourceTree, manifest: Manifest): { name: PackageManagerName; version: string | undefined; source: string } {
   const field = /^(npm|pnpm|yarn|bun)@(\d+(?:\.\d+){0,2})(?![\d.])/.exec(textAt(manifest.fields, 'packageManager') ?? '')
   if (field !== null) return { name: field[1] as PackageManagerName, version: field[2], source: 'packageManager in package.json' }
+  const number = (...keys: string[]) => /^[\^~>=v ]*(\d+(?:\.\d+){0,2})/.exec(textAt(manifest.fields, ...keys) ?? '')?.[1]
+  const developed_with = (['npm', 'pnpm', 'yarn', 'bun'] as const).find((name) => name === textAt(manifest.fields, 'devEngines', 'packageManager', 'name'))
+  if (developed_with !== undefined) return { name: developed_with, version: number('devEngines', 'packageManager', 'version'), source: 'devEngines in package.json' }
+  const engine = (name: string) => number('engines', name)
   const lock = LOCKFILES.find(([file]) => tree.has(file))
-  const engine = (name: string) => /^[\^~>=v ]*(\d+(?:\.\d+){0,2})/.exec(textAt(manifest.fields, 'engines', name) ?? '')?.[1]
   if (lock !== undefined) return { name: lock[1], version: lock[1] === 'npm' ? undefined : (engine(lock[1]) ?? pinned(tree, lock[1])), source: lock[0] }
   const hints: readonly (readonly [string, PackageManagerName])[] = [
     ['pnpm-workspace.yaml', 'pnpm'], ['.pnpmfile.cjs', 'pnpm'], ['.yarnrc.yml', 'yarn'], ['.yarnrc', 'yarn'], ['bunfig.toml', 'bun'],

@@ -7,7 +7,7 @@ import { chooseVersion, toolVersion, versionFile, type ChosenVersion } from '../
 import { HTTP_ROOT, TCP, because, type Commands, type StackContext, type StackProposal } from '../stack.ts'
 import { chooseApp, type ChosenApp } from './choose-app.ts'
 import type { FrameworkPlan } from './frameworks/framework.ts'
-import { lifecycleFiles } from './lifecycle.ts'
+import { lifecycleFiles, programFiles } from './lifecycle.ts'
 import { configText, uses, type Manifest, type NodeApp } from './manifest.ts'
 import { systemNeeds } from './native-packages.ts'
 import { nxPlan } from './nx.ts'
@@ -104,6 +104,7 @@ function nodeVersion(context: StackContext, chosen: ChosenApp, preferred: string
 /** The build: the package's script in its folder, through the monorepo's own runner where there is one. */
 function buildLine(chosen: ChosenApp, facts: FrameworkPlan): FoundStart | undefined {
   const { app, root, packages } = chosen
+  if (facts.build_line !== undefined) return { line: facts.build_line, source: 'default of the framework' }
   if (packages.length > 0 && app.manifest.folder !== '') return monorepoBuild(chosen, facts)
   const name = ['heroku-postbuild', 'gcp-build', 'build:prod', 'build:production', 'build', ...(facts.kind === 'static' ? ['docs:build', 'build:docs'] : [])].find((script) => root.scripts.has(script))
   if ((facts.own_build === true || (facts.own_start === true && facts.kind === 'static')) && facts.build != null) return { line: app.exec(facts.build), source: facts.own_build === true ? 'project.json' : 'default of the framework' }
@@ -159,7 +160,7 @@ function nodeLayout(context: StackContext, chosen: ChosenApp, facts: FrameworkPl
   const needs_bun = runtime === 'bun' || /\bbunx?\b/.test(commands.start ?? '')
   const bun = needs_bun && manager.name !== 'bun' ? [`npm install --global bun@${bunVersion(context.tree, manager)}`] : []
   const scripts = lifecycleFiles(context.tree, everyone)
-  const manifests = scripts === undefined ? [] : [...everyone.map((manifest) => joinPath(manifest.folder, 'package.json')), ...installFiles(context.tree), ...scripts]
+  const manifests = scripts === undefined ? [] : [...everyone.map((manifest) => joinPath(manifest.folder, manifest.file)), ...packages.flatMap((manifest) => programFiles(context.tree, manifest)), ...installFiles(context.tree), ...scripts]
   const bins = ['/app/node_modules/.bin', ...(folder === '' || !/^[A-Za-z0-9._/@+-]+$/.test(folder) ? [] : [`/app/${folder}/node_modules/.bin`])].reverse().join(':')
   const at_root = (lines: readonly string[] = []) => lines.map((line) => (folder === '' ? line : `cd ${shellWord(folder)} && ${line}`))
   const bundle = commands.own_start && facts.bundle !== undefined ? joinPath(folder, facts.bundle) : undefined
@@ -167,9 +168,9 @@ function nodeLayout(context: StackContext, chosen: ChosenApp, facts: FrameworkPl
   return {
     build_image: image,
     runtime_image: image,
-    build_packages: needs.build,
+    build_packages: [...needs.build, ...(facts.build_packages ?? [])],
     runtime_packages: needs.runtime,
-    build_setup: [...manager.setup, ...bun],
+    build_setup: [...manager.setup, ...bun, ...(facts.build_setup ?? [])],
     runtime_setup,
     build_env: { HUSKY: '0', NPM_CONFIG_UPDATE_NOTIFIER: 'false', NPM_CONFIG_FUND: 'false', NPM_CONFIG_AUDIT: 'false', ...needs.env },
     late_build_env: { NODE_ENV: 'production', ...facts.build_env },

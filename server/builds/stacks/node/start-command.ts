@@ -14,10 +14,11 @@ export interface FoundStart {
 
 /** What starts a plain server: a script, then `main`, then the usual entry files. */
 export function findStart(app: NodeApp): FoundStart | undefined {
-  for (const name of ['start:prod', 'start:production', 'start', 'production', 'serve', 'server']) {
+  for (const name of ['start:prod', 'start:production', 'start', 'production', 'serve', 'server', 'preview']) {
     const script = app.manifest.scripts.get(name)
     if (script === undefined) continue
     // `start:prod` is only better than `start` where `start` is for development.
+    if (name === 'preview' && !/(?:^|\s)(?:node|tsx|bun)\s/.test(script)) continue
     if (name.startsWith('start:') && app.manifest.scripts.has('start') && !isForDevelopment(app.manifest.scripts.get('start')!)) continue
     return { line: scriptStart(app, name, script), source: `scripts.${name} in package.json` }
   }
@@ -48,6 +49,7 @@ function isForDevelopment(script: string): boolean {
  */
 export function scriptStart(app: NodeApp, name: string, script: string): string {
   const around = app.manifest.scripts.has(`pre${name}`) || app.manifest.scripts.has(`post${name}`)
+  if (!around && /^bun (?:run )?[\w./-]+\.[cm]?[jt]sx?$/.test(script.trim())) return script.trim()
   if (around || !isSimpleCommand(script) || /npm_|--env-file/.test(script) || /^(?:npm|yarn|pnpm|bun|npx|bunx|turbo|nx|lerna)\b/.test(script.trim())) return app.script(name)
   const watched = /^nodemon\s+((?:\.\/)?[A-Za-z0-9._/-]+\.[cm]?js)$/.exec(script.trim())
   if (watched !== null) return `node ${watched[1]}`

@@ -18,12 +18,12 @@ export function workspacePackages(tree: SourceTree, root: Manifest): Manifest[] 
   const excluded = patterns.filter((pattern) => pattern.startsWith('!')).map((pattern) => matcher(pattern.slice(1)))
   const folders = tree
     .files()
-    .filter((path) => path.endsWith('/package.json'))
+    .filter((path) => /\/package\.(?:json5?|yaml)$/.test(path))
     .map(folderOf)
     // A folder with any other character could not be named in a Dockerfile without care; nobody has one.
     .filter((folder) => /^[A-Za-z0-9._/@+-]+$/.test(folder))
     .filter((folder) => included.some((matches) => matches(folder)) && !excluded.some((matches) => matches(folder)))
-  return folders.slice(0, MAX_PACKAGES).flatMap((folder) => readManifest(tree, folder) ?? [])
+  return [...new Set(folders)].slice(0, MAX_PACKAGES).flatMap((folder) => readManifest(tree, folder) ?? [])
 }
 
 /** Workspace globs know `*`, `**` and nothing else worth knowing; matched by parts, so that no pattern can be slow. */

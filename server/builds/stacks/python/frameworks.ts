@@ -1,6 +1,6 @@
 import type { SourceTree } from '../../plan.ts'
 import { shellWord } from '../../commands.ts'
-import { filesNamed, folderOf, hasFolder, skim } from '../../tree-queries.ts'
+import { filesNamed, filesWithSuffix, folderOf, hasFolder, skim } from '../../tree-queries.ts'
 import { moduleName, requires, sourceFiles, type PythonProject } from './project.ts'
 
 /** How the app of a Python framework is found and started. */
@@ -40,9 +40,16 @@ const FACTS: readonly Facts[] = [
   { name: 'bokeh', packages: ['bokeh'], server: 'script', start: 'bokeh serve {file} --address 0.0.0.0 --port $PORT --allow-websocket-origin="*"', port: 5006 },
   { name: 'reflex', packages: ['reflex'], server: 'script', start: 'reflex run --env prod --single-port --frontend-port $PORT', port: 3000 },
   { name: 'mesop', packages: ['mesop'], server: 'script', start: 'gunicorn --bind 0.0.0.0:$PORT {module}:me', port: 8080 },
+  { name: 'shiny', packages: ['shiny'], server: 'script', start: 'shiny run {file} --host 0.0.0.0 --port $PORT', port: 8000, ready_path: '/' },
+  { name: 'marimo', packages: ['marimo'], server: 'script', start: 'marimo run {file} --headless --host 0.0.0.0 --port $PORT', port: 2718 },
+  { name: 'solara', packages: ['solara'], server: 'script', start: 'solara run {file} --host 0.0.0.0 --port $PORT --production', port: 8765 },
+  { name: 'taipy', packages: ['taipy', 'taipy-gui'], server: 'script', start: 'taipy run {file} --host 0.0.0.0 --port $PORT', port: 5000 },
+  { name: 'voila', packages: ['voila'], server: 'script', start: 'voila {file} --no-browser --port=$PORT --Voila.ip=0.0.0.0', port: 8866 },
+  { name: 'flet', packages: ['flet', 'flet-web'], server: 'script', port: 8550, env: { FLET_FORCE_WEB_SERVER: 'true', FLET_SERVER_IP: '0.0.0.0', FLET_SERVER_PORT: '{port}' } },
   { name: 'fasthtml', packages: ['python-fasthtml', 'fasthtml'], server: 'script', port: 5001 },
   { name: 'gradio', packages: ['gradio'], server: 'script', port: 7860, ready_path: '/', env: { GRADIO_SERVER_NAME: '0.0.0.0', GRADIO_SERVER_PORT: '{port}' } },
   { name: 'nicegui', packages: ['nicegui'], server: 'script', port: 8080 },
+  { name: 'functions-framework', packages: ['functions-framework'], server: 'script', port: 8080 },
   { name: 'dash', packages: ['dash'], constructors: ['Dash'], server: 'gunicorn', port: 8050, ready_path: '/' },
   { name: 'fastapi', packages: ['fastapi', 'fastapi-slim'], constructors: ['FastAPI'], server: 'uvicorn', port: 8000 },
   { name: 'flask', packages: ['flask', 'flask-restful', 'flask-restx', 'apiflask', 'connexion'], constructors: ['Flask', 'APIFlask', 'OpenAPI'], server: 'gunicorn', port: 8000 },
@@ -53,7 +60,7 @@ const FACTS: readonly Facts[] = [
   { name: 'robyn', packages: ['robyn'], server: 'script', port: 8080, env: { ROBYN_HOST: '0.0.0.0', ROBYN_PORT: '{port}' } },
   { name: 'falcon', packages: ['falcon'], constructors: ['App', 'API', 'falcon.App', 'falcon.API'], server: 'gunicorn', port: 8000 },
   { name: 'starlette', packages: ['starlette'], constructors: ['Starlette'], server: 'uvicorn', port: 8000 },
-  { name: 'pyramid', packages: ['pyramid'], server: 'script', port: 6543 },
+  { name: 'pyramid', packages: ['pyramid'], server: 'script', start: 'pserve {file} http_port=$PORT', port: 6543 },
   { name: 'aiohttp', packages: ['aiohttp'], server: 'script', port: 8080 },
   { name: 'tornado', packages: ['tornado'], server: 'script', port: 8888 },
   { name: 'bottle', packages: ['bottle'], server: 'script', port: 8080 },
@@ -76,6 +83,10 @@ function planFacts(tree: SourceTree, project: PythonProject, files: readonly str
   const base = { framework: facts.name, port: facts.port, ready_path: facts.ready_path, env: filled(facts) }
   const object = facts.constructors === undefined ? undefined : findObject(tree, files, facts)
   const file = object?.file ?? mainFile(tree, files, facts)
+  if (facts.name === 'functions-framework' && file !== undefined) {
+    const name = /^@functions_framework\.\w+[^\n]*\n(?:@[^\n]*\n){0,3}(?:async )?def[ ]+(\w{1,80})/m.exec(skim(tree, file))?.[1] ?? /^def[ ]+(\w{1,80})\([ ]*request\b/m.exec(skim(tree, file))?.[1]
+    if (name !== undefined) return { ...base, start: `functions-framework --source ${shellWord(file)} --target ${name} --port $PORT`, source: file }
+  }
   if (facts.start !== undefined && file !== undefined) {
     const { folder, module } = importPath(tree, file)
     const in_folder = facts.start.includes('{app}') || facts.start.includes('{module}')
@@ -135,6 +146,8 @@ function importsNeighbour(tree: SourceTree, file: string): boolean {
 }
 
 function mainFile(tree: SourceTree, files: readonly string[], facts: Facts): string | undefined {
+  if (facts.name === 'voila') return filesWithSuffix(tree, ['.ipynb'], 1)[0]
+  if (facts.name === 'pyramid') return ['production.ini', 'development.ini'].find((path) => tree.has(path))
   const package_name = facts.packages[0]!.replace('python-', '').replaceAll('-', '_')
   const usual = ['streamlit_app.py', 'app.py', 'main.py', 'Home.py', 'home.py', 'Hello.py', 'hello.py', 'src/app.py', 'src/main.py', 'app/main.py', 'app/app.py'].find((path) => tree.has(path))
   return usual ?? files.find((path) => new RegExp(`^[ \\t]*(?:import|from)[ \\t]+${package_name}\\b`, 'm').test(skim(tree, path)))
@@ -143,7 +156,7 @@ function mainFile(tree: SourceTree, files: readonly string[], facts: Facts): str
 /** A program without a server in front: the file that is there to be run. */
 function planScript(tree: SourceTree, project: PythonProject, files: readonly string[]): PythonFrameworkPlan {
   const named = ['main.py', 'app.py', 'server.py', 'run.py', 'wsgi.py', 'bot.py', 'index.py', 'application.py', 'start.py', 'hello.py', 'src/main.py', 'src/app.py', 'src/server.py', 'app/main.py', 'app/app.py', 'server/main.py'].find((path) => tree.has(path))
-  const module = files.map((path) => path).find((path) => path.endsWith('/__main__.py')) ?? tree.files().find((path) => /^(?:src\/)?[A-Za-z_]\w*\/__main__\.py$/.test(path))
+  const module = files.map((path) => path).find((path) => path.endsWith('/__main__.py')) ?? tree.files().find((path) => /^(?:src\/)?[A-Za-z_][\w-]*\/__main__\.py$/.test(path))
   const guarded = files.find((path) => !path.includes('/') && /^if __name__[ ]*==/m.test(skim(tree, path)))
   const file = named ?? (module === undefined ? (guarded ?? (files.filter((path) => !path.includes('/')).length === 1 ? files.find((path) => !path.includes('/')) : undefined)) : undefined)
   const text = skim(tree, file)

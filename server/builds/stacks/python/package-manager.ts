@@ -5,7 +5,7 @@ import type { PythonProject } from './project.ts'
 
 /** How the packages of a Python project are installed, into the virtual environment at `/opt/venv`. */
 export interface PythonInstaller {
-  name: 'pip' | 'poetry' | 'pdm' | 'uv' | 'pipenv'
+  name: 'pip' | 'poetry' | 'pdm' | 'uv' | 'pipenv' | 'conda'
   source: string
   /** Lines that bring the installer. */
   setup: readonly string[]
@@ -13,6 +13,13 @@ export interface PythonInstaller {
   install: string | null
   /** Files that decide what is installed; empty when the source itself is part of it. */
   manifests: readonly string[]
+}
+
+const CONDA_FILES = ['environment.yml', 'environment.yaml']
+
+/** Whether conda's file is the only one that says what the project needs. */
+export function needsConda(tree: SourceTree, project: PythonProject): boolean {
+  return CONDA_FILES.some((path) => tree.has(path)) && project.requirements === undefined && project.pyproject === undefined && !tree.has('Pipfile') && !tree.has('setup.py')
 }
 
 /** Chooses by lockfile first: it says which program wrote it. */
@@ -33,6 +40,10 @@ export function chooseInstaller(tree: SourceTree, project: PythonProject): Pytho
   if (tree.has('Pipfile') && (tree.has('Pipfile.lock') || project.requirements === undefined)) {
     const install = tree.has('Pipfile.lock') ? 'pipenv requirements > /tmp/requirements.txt && pip install --no-cache-dir -r /tmp/requirements.txt' : 'pipenv install --skip-lock'
     return { name: 'pipenv', source: 'Pipfile', setup: ['pip install --no-cache-dir pipenv'], install, manifests: has('Pipfile', 'Pipfile.lock') }
+  }
+  if (needsConda(tree, project)) {
+    const file = CONDA_FILES.find((path) => tree.has(path))!
+    return { name: 'conda', source: file, setup: [], install: `conda env create --yes --quiet --prefix /opt/venv --file ${file} && conda clean --all --yes`, manifests: [file] }
   }
   if (project.requirements !== undefined) return fromRequirements(tree, project.requirements)
   return fromMetadata(tree, project, tool('uv'))

@@ -1,6 +1,6 @@
 import type { SourceTree } from '../../plan.ts'
 import { filesIn, joinPath } from '../../tree-queries.ts'
-import { asFields, at, keysAt, listAt, readToml, textAt } from '../../text-formats.ts'
+import { asFields, at, keysAt, listAt, readToml, readYaml, textAt } from '../../text-formats.ts'
 
 /** What the manifests of a Python project say. */
 export interface PythonProject {
@@ -29,9 +29,21 @@ export function readPythonProject(tree: SourceTree): PythonProject {
   addTable(names, at(pyproject, 'tool', 'poetry', 'dependencies'))
   for (const group of keysAt(pyproject, 'tool', 'poetry', 'group')) addTable(names, at(pyproject, 'tool', 'poetry', 'group', group, 'dependencies'))
   addTable(names, at(pipfile, 'packages'))
+  addConda(names, readYaml(tree, 'environment.yml') ?? readYaml(tree, 'environment.yaml'))
   const setup = `${tree.read('setup.py') ?? ''}\n${tree.read('setup.cfg') ?? ''}`.slice(0, 50_000)
+  const required = /install_requires\s{0,9}=\s{0,9}\[([^\]]{0,5000})\]/.exec(setup)?.[1] ?? ''
+  for (const quoted of required.matchAll(/['"]([A-Za-z][\w.-]{1,60}(?:\[[a-z,]+\])?)/g)) add(quoted[1]!)
   for (const quoted of setup.matchAll(/^[ \t]*['"]?([A-Za-z][A-Za-z0-9._-]{1,60})(?:\[[a-z,]+\])?[ ]*(?:[<>=~!][^'"\n]{0,60})?['"]?,?[ \t]*$/gm)) add(quoted[1]!)
   return { dependencies: names, pyproject, requirements }
+}
+
+/** Packages of conda, and those of pip that stand as a list among them. */
+function addConda(names: Set<string>, environment: unknown): void {
+  const list = at(environment, 'dependencies')
+  for (const item of Array.isArray(list) ? list.slice(0, 2000) : []) {
+    if (typeof item === 'string') addRequirement(names, item.replace(/^[\w-]+::/, ''))
+    else listAt(item, 'pip').forEach((requirement) => addRequirement(names, requirement))
+  }
 }
 
 function addTable(names: Set<string>, table: unknown): void {

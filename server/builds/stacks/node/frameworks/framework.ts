@@ -6,6 +6,13 @@ export interface FrameworkPlan {
   kind: 'server' | 'static'
   /** Build line when the package has no build script; null when there is nothing to build. */
   build?: string | null
+  /** A whole shell line that builds, in place of a package's program or script. */
+  build_line?: string
+  /** Debian packages and lines of ours that the build needs before anything of the repository is there. */
+  build_packages?: readonly string[]
+  build_setup?: readonly string[]
+  /** Packages that the start line needs and the project does not name; installed after the project's own. */
+  extra_packages?: readonly string[]
   /** The build line is better than the package's script. */
   own_build?: boolean
   /** Start line when the package has no usable start script. */

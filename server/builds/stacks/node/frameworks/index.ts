@@ -2,18 +2,20 @@ import type { NodeApp } from '../manifest.ts'
 import { angular } from './angular.ts'
 import { astro } from './astro.ts'
 import type { NodeFramework } from './framework.ts'
+import { hydrogen } from './hydrogen.ts'
+import { meteor } from './meteor.ts'
 import { nestjs } from './nestjs.ts'
 import { nextjs } from './nextjs.ts'
 import { analog, nitro, solidStart, tanstackStart } from './nitro-based.ts'
 import { nuxt } from './nuxt.ts'
 import { reactRouter, remix } from './react-router.ts'
-import { qwik, servers } from './servers.ts'
+import { functionsFramework, qwik, servers } from './servers.ts'
 import { staticSites } from './static-sites.ts'
 import { sveltekit } from './sveltekit.ts'
 
 /** Frameworks that own the whole app: their plan holds whatever else the package depends on. */
 const META: readonly NodeFramework[] = [
-  tanstackStart, solidStart, analog, remix, reactRouter, sveltekit, qwik, astro, nextjs, nuxt, angular,
+  meteor, hydrogen, tanstackStart, solidStart, analog, remix, reactRouter, sveltekit, qwik, astro, nextjs, nuxt, angular,
 ]
 
 /**
@@ -24,7 +26,7 @@ const META: readonly NodeFramework[] = [
 export function frameworkOf(app: NodeApp): NodeFramework | undefined {
   const meta = META.find((framework) => framework.detect(app))
   if (meta !== undefined) return meta
-  const server = [nestjs, ...servers, nitro].find((framework) => framework.detect(app))
+  const server = [nestjs, functionsFramework, ...servers, nitro].find((framework) => framework.detect(app))
   const site = staticSites.find((framework) => framework.detect(app))
   if (site !== undefined && !startsServer(app, site.name)) return server !== undefined && ownsTheApp(server.name) ? server : site
   return server ?? (site === undefined || startsServer(app, site.name) ? undefined : site)
@@ -32,7 +34,7 @@ export function frameworkOf(app: NodeApp): NodeFramework | undefined {
 
 /** Servers that bring a bundler for their own admin pages. */
 function ownsTheApp(name: string): boolean {
-  return ['adonis', 'strapi', 'keystone', 'directus', 'medusa', 'redwood', 'waku', 'blitz', 'nestjs', 'nitro', 'feathers', 'sails', 'loopback', 'mastra'].includes(name)
+  return ['adonis', 'strapi', 'keystone', 'directus', 'medusa', 'redwood', 'waku', 'blitz', 'nestjs', 'nitro', 'feathers', 'sails', 'loopback', 'mastra', 'modernjs', 'marko-run', 'one', 'sapper', 'functions-framework'].includes(name)
 }
 
 const SERVER_START = /(?:^|[;&|]\s*|\bcross-env(?:-shell)?\s+(?:\w+=\S+\s+){0,9}|^(?:\w+=\S+\s+){1,9})(?:node|tsx|ts-node|ts-node-dev|nodemon|bun|babel-node|pm2|pm2-runtime|forever|fastify)\s/
@@ -40,7 +42,7 @@ const DEVELOPMENT_SERVER = /scripts\/start|webpack-dev-server|dev-server|vite|re
 
 /** Whether the start script runs a program of the package's own, rather than the development server of a bundler. */
 export function startsServer(app: NodeApp, site: string): boolean {
-  const start = (app.manifest.scripts.get('start') ?? app.manifest.scripts.get('start:prod') ?? '').trim()
+  const start = (app.manifest.scripts.get('start') ?? app.manifest.scripts.get('start:prod') ?? app.manifest.scripts.get('preview') ?? '').trim()
   if (site === 'storybook') return start !== ''
   return SERVER_START.test(start) && !DEVELOPMENT_SERVER.test(start)
 }

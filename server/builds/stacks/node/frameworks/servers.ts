@@ -1,3 +1,4 @@
+import { firstOf, skim } from '../../../tree-queries.ts'
 import { uses, type NodeApp } from '../manifest.ts'
 import type { FrameworkPlan, NodeFramework } from './framework.ts'
 
@@ -16,6 +17,10 @@ const SERVERS: readonly ServerFacts[] = [
   { name: 'medusa', packages: ['@medusajs/medusa'], build: 'medusa build', start: 'medusa start', port: 9000, ready_path: '/health' },
   { name: 'redwood', packages: ['@redwoodjs/core'], build: 'rw build', start: 'rw serve', port: 8910 },
   { name: 'waku', packages: ['waku'], build: 'waku build', start: 'waku start', port: 8080, ready_path: '/' },
+  { name: 'modernjs', packages: ['@modern-js/app-tools'], build: 'modern build', start: 'modern serve', own_start: true, port: 8080, ready_path: '/' },
+  { name: 'marko-run', packages: ['@marko/run'], build: 'marko-run build', start: 'node dist/index.mjs', port: 3000, ready_path: '/' },
+  { name: 'one', packages: ['one'], build: 'one build', start: 'one serve --port $PORT --host 0.0.0.0', own_start: true, port: 3000, ready_path: '/' },
+  { name: 'sapper', packages: ['sapper'], build: 'sapper build', start: 'node __sapper__/build', port: 3000, ready_path: '/', node: '16' },
   { name: 'blitz', packages: ['blitz'], build: 'blitz build', start: 'blitz start', port: 3000 },
   { name: 'feathers', packages: ['@feathersjs/feathers'], port: 3030 },
   { name: 'sails', packages: ['sails'], start: 'node app.js', port: 1337 },
@@ -42,6 +47,17 @@ export const servers: readonly NodeFramework[] = SERVERS.map(({ name, packages, 
   detect: (app: NodeApp) => uses(app, ...packages),
   plan: (): FrameworkPlan => ({ kind: 'server', ...facts }),
 }))
+
+/** Functions behind the server of their framework, which wants to know by name what it serves. */
+export const functionsFramework: NodeFramework = {
+  name: 'functions-framework',
+  detect: (app) => uses(app, '@google-cloud/functions-framework'),
+  plan(app) {
+    const source = skim(app.tree, firstOf(app.tree, [app.manifest.main ?? 'index.js', 'index.js', 'function.js', 'src/index.ts', 'index.ts']))
+    const name = /\b(?:http|cloudEvent)\(\s{0,20}['"]([\w-]{1,80})['"]/.exec(source)?.[1] ?? /\bexports\.(\w{1,80})\s{0,9}=/.exec(source)?.[1] ?? 'function'
+    return { kind: 'server', start: `functions-framework --target=${name} --port=$PORT`, port: 8080 }
+  },
+}
 
 /** Qwik City: a server when one of its server adapters was added, files otherwise. */
 export const qwik: NodeFramework = {

@@ -1,3 +1,4 @@
+import { at, readJson, readYaml, textAt } from '../../../text-formats.ts'
 import { configText, majorOf, uses, type NodeApp } from '../manifest.ts'
 import { folderOf } from '../../../tree-queries.ts'
 import type { FrameworkPlan, NodeFramework } from './framework.ts'
@@ -16,10 +17,15 @@ interface Generator {
 /** Generators and bundlers that leave files. Those that bring another one along (Gatsby has webpack, VitePress has Vite) stand first. */
 const GENERATORS: readonly Generator[] = [
   { name: 'gatsby', packages: ['gatsby'], build: 'gatsby build', output: 'public', fallback: 'pages', modern_since: 4 },
+  { name: 'react-static', packages: ['react-static'], build: 'react-static build', output: 'dist', fallback: 'pages', modern_since: 99 },
   { name: 'docusaurus', packages: ['@docusaurus/core'], build: 'docusaurus build', output: 'build', fallback: 'pages', modern_since: 2 },
   { name: 'eleventy', packages: ['@11ty/eleventy'], build: 'eleventy', output: eleventyOutput, fallback: 'pages' },
   { name: 'vitepress', packages: ['vitepress'], build: 'vitepress build', output: (app) => besideConfig(app, '.vitepress', 'dist'), fallback: 'pages' },
   { name: 'vuepress', packages: ['vuepress'], build: 'vuepress build', output: (app) => besideConfig(app, '.vuepress', 'dist'), fallback: 'pages', modern_since: 2 },
+  { name: 'rspress', packages: ['rspress', '@rspress/core'], build: 'rspress build', output: 'doc_build', fallback: 'pages' },
+  { name: 'honkit', packages: ['honkit'], build: 'honkit build', output: '_book', fallback: 'pages' },
+  { name: 'antora', packages: ['antora', '@antora/cli'], build: 'antora antora-playbook.yml', output: antoraOutput, fallback: 'pages' },
+  { name: 'elm-land', packages: ['elm-land'], build: 'elm-land build', output: 'dist', fallback: 'spa' },
   { name: 'hexo', packages: ['hexo'], build: 'hexo generate', output: 'public', fallback: 'pages' },
   { name: 'gridsome', packages: ['gridsome'], build: 'gridsome build', output: 'dist', fallback: 'pages', modern_since: 99 },
   { name: 'observable', packages: ['@observablehq/framework'], build: 'observable build', output: 'dist', fallback: 'pages' },
@@ -31,9 +37,12 @@ const GENERATORS: readonly Generator[] = [
   { name: 'preact', packages: ['preact-cli'], build: 'preact build', output: 'build', fallback: 'spa', modern_since: 4 },
   { name: 'stencil', packages: ['@stencil/core'], build: 'stencil build', output: 'www', fallback: 'spa' },
   { name: 'umi', packages: ['umi', '@umijs/max'], build: 'umi build', output: 'dist', fallback: 'spa' },
+  { name: 'polymer', packages: ['polymer-cli'], build: 'polymer build', output: polymerOutput, fallback: 'spa', modern_since: 99 },
+  { name: 'wmr', packages: ['wmr'], build: 'wmr build', output: 'dist', fallback: 'spa', modern_since: 99 },
   { name: 'expo', packages: ['expo'], build: 'expo export --platform web', output: 'dist', fallback: 'spa' },
   { name: 'slidev', packages: ['@slidev/cli'], build: 'slidev build', output: 'dist', fallback: 'spa' },
   { name: 'rsbuild', packages: ['@rsbuild/core'], build: 'rsbuild build', output: 'dist', fallback: 'spa' },
+  { name: 'rspack', packages: ['@rspack/cli'], build: 'rspack build', output: 'dist', fallback: 'spa' },
   { name: 'farm', packages: ['@farmfe/core'], build: 'farm build', output: 'dist', fallback: 'spa' },
   { name: 'parcel', packages: ['parcel', 'parcel-bundler'], build: 'parcel build', output: parcelOutput, fallback: 'spa', modern_since: 2 },
   { name: 'snowpack', packages: ['snowpack'], build: 'snowpack build', output: 'build', fallback: 'spa' },
@@ -83,6 +92,18 @@ function viteOutput(app: NodeApp): string {
 function eleventyOutput(app: NodeApp): string {
   const text = ['eleventy.config', '.eleventy'].map((name) => configText(app.tree, name)).join('\n')
   return option(app.manifest.scripts.get('build'), '--output') ?? /dir['"]?\s{0,9}:\s{0,9}\{[^}]{0,400}?output['"]?\s{0,9}:\s{0,9}['"]([A-Za-z0-9._/-]{1,80})/.exec(text)?.[1]?.replace(/^\.\//, '') ?? '_site'
+}
+
+function antoraOutput(app: NodeApp): string {
+  return textAt(readYaml(app.tree, 'antora-playbook.yml'), 'output', 'dir')?.replace(/^\.\//, '') ?? 'build/site'
+}
+
+/** Each named build has a folder of its own. */
+function polymerOutput(app: NodeApp): string {
+  const builds = at(readJson(app.tree, 'polymer.json'), 'builds')
+  const first = Array.isArray(builds) ? builds[0] : undefined
+  const name = textAt(first, 'name') ?? textAt(first, 'preset') ?? 'default'
+  return `build/${/^[\w-]{1,60}$/.test(name) ? name : 'default'}`
 }
 
 function parcelOutput(app: NodeApp): string {

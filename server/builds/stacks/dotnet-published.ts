@@ -1,0 +1,32 @@
+import type { SourceTree } from '../plan.ts'
+import { at, readJson, textAt } from '../text-formats.ts'
+import { filesIn } from '../tree-queries.ts'
+import { compiledStack } from './compiled.ts'
+
+/** What `dotnet publish` leaves, committed as it is: the runtime starts it, and nothing is built. */
+export const dotnetPublished = compiledStack({
+  name: 'dotnet',
+  help: 'The output of dotnet publish: a .dll and its .runtimeconfig.json.',
+  looked_for: ['*.runtimeconfig.json'],
+  detect: (tree) => assembly(tree) !== undefined,
+  image: 'dotnet_aspnet',
+  versions(tree) {
+    const file = `${assembly(tree) ?? ''}.runtimeconfig.json`
+    const options = at(readJson(tree, file), 'runtimeOptions')
+    const wanted = textAt(options, 'framework', 'version') ?? textAt(options, 'tfm')?.replace(/^net(?:coreapp)?/, '')
+    return [wanted === undefined ? undefined : { wanted, source: file }]
+  },
+  facts(tree) {
+    const name = assembly(tree) ?? 'app'
+    const web = /Microsoft\.AspNetCore\.App/.test(tree.read(`${name}.runtimeconfig.json`) ?? '')
+    return {
+      framework: web ? 'aspnet' : null, package_manager: null, install: null, build: null, start: `dotnet ${name}.dll`, port: 8080, source: `${name}.runtimeconfig.json`,
+      runtime_env: { ASPNETCORE_HTTP_PORTS: '8080', ASPNETCORE_URLS: 'http://0.0.0.0:8080', DOTNET_EnableDiagnostics: '0', ASPNETCORE_FORWARDEDHEADERS_ENABLED: 'true' },
+    }
+  },
+})
+
+/** Name of the program, by the two files that stand beside each other. */
+function assembly(tree: SourceTree): string | undefined {
+  return filesIn(tree).map((path) => /^([\w.-]{1,100})\.runtimeconfig\.json$/.exec(path)?.[1]).find((name) => name !== undefined && tree.has(`${name}.dll`))
+}
