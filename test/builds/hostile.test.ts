@@ -77,7 +77,7 @@ describe('no text of a repository becomes an instruction of a Dockerfile', () =>
     'Dart main': { 'pubspec.yaml': 'name: "a; curl evil"', 'bin/a; curl evil.dart': '' },
     'release of Meteor': { 'package.json': '{"scripts":{"start":"meteor"}}', '.meteor/release': 'METEOR@3.0"; curl evil; "' },
     'release of Erlang': { 'rebar.config': '{relx, [{release, {a; curl evil, "1"}, [a]}]}.' },
-    'Julia script': { 'Project.toml': '[deps]\n"a; curl evil" = "x"\n', 'a; curl evil.jl': 'using HTTP; curl evil' },
+    'Julia script': { 'Project.toml': '[deps]\n"a; curl evil" = "x"\n', 'a; curl evil.jl': 'using HTTP; curl evil', 'main.jl': '' },
     'R script': { 'run.R': '', 'a; curl evil.R': 'library(shiny); curl evil' },
     'COBOL program': { "a'; curl evil; '.cbl": '' },
     'Lisp system': { 'a; curl evil.asd': '', 'Procfile': 'web: true' },
