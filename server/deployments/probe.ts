@@ -6,7 +6,7 @@ import type { ReleaseSettings } from './releases.ts'
 type HealthCheck = ReleaseSettings['health_check']
 /** Good answers in a row that are needed before a path that the user named counts as ready: one could be luck. */
 const STRICT_STREAK = 3
-const FIRST_INTERVAL_MS = 15
+const FIRST_INTERVAL_MS = 10
 
 /** Whether a TCP connection is accepted. */
 export function probeTcp(address: string, port: number, timeout_ms: number): Promise<boolean> {
@@ -47,7 +47,7 @@ export async function waitUntilReady(address: string, port: number, check: Healt
   const needed = check.type === 'http' && check.strict ? STRICT_STREAK : 1
   const end = now_ms() + check.grace_s * 1000
   let result: ProbeResult = { ready: false, last: 'nothing listens' }
-  for (let streak = 0, interval = FIRST_INTERVAL_MS; now_ms() < end; interval = Math.min(check.interval_ms, interval * 1.3)) {
+  for (let streak = 0, interval = FIRST_INTERVAL_MS; now_ms() < end; interval = Math.min(check.interval_ms, interval * 1.2)) {
     signal.throwIfAborted()
     result = await once(address, port, check)
     streak = result.ready ? streak + 1 : 0

@@ -118,11 +118,13 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
           engine_up = true
           // A command beside the app ends by itself, and nothing has to be restored after it.
           if (event.one_off) continue
+          const busy = event.app_id !== undefined && ports.busy(event.app_id)
           if (event.kind === 'die' || event.kind === 'oom') {
             // While a job works on the app, instances end because it ends them.
-            if (event.app_id && event.release_id && !ports.busy(event.app_id)) ports.note(event.app_id, event.kind === 'oom' ? 'app.oom_killed' : 'app.instance_exited', { instance_id: event.instance_id, exit_code: event.exit_code ?? null, release_id: event.release_id })
+            if (event.app_id && event.release_id && !busy) ports.note(event.app_id, event.kind === 'oom' ? 'app.oom_killed' : 'app.instance_exited', { instance_id: event.instance_id, exit_code: event.exit_code ?? null, release_id: event.release_id })
           }
-          if (event.kind === 'start' || event.kind === 'die' || event.kind === 'destroy') void reconcile()
+          // A pass would leave such an app alone, and would ask for every instance of the server just when the job starts one.
+          if (!busy && (event.kind === 'start' || event.kind === 'die' || event.kind === 'destroy')) void reconcile()
         }
       } catch (error) {
         if (!stop.signal.aborted) log.debug('Events of the engine ended', { error })
