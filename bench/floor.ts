@@ -3,6 +3,7 @@
  * git and the engine's CLI: the same Dockerfile, builder and machine, the two taking turns. The soak comes after and is not in it.
  * `node bench/floor.ts [--rounds=7]`
  */
+import { randomBytes } from 'node:crypto'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -15,6 +16,7 @@ import { onStage, type Stage } from './support/stage.ts'
 
 const LIMIT = 1.15
 const WATCH_MS = 8
+const RUN = randomBytes(4).toString('hex')
 const options = numberOptions({ rounds: 7 })
 const report = createReport(`Portreeve against the same steps by hand, medians of ${options.rounds} rounds each, taking turns`)
 
@@ -23,6 +25,8 @@ const none = (): Times => ({ create: [], changed: [], unchanged: [] })
 const ours = none()
 const hand = none()
 const steps: Record<string, Record<string, number[]>> = {}
+const hand_steps: typeof steps = {}
+const add = (to: typeof steps, kind: string, name: string, duration_ms: number) => ((to[kind] ??= {})[name] ??= []).push(duration_ms)
 
 /** What the edge answers for this host, by a request on a new connection. */
 const answerOf = (port: number, host: string) => new Promise<string>((resolve) => {
@@ -44,10 +48,10 @@ const timed = async (work: () => Promise<unknown>): Promise<number> => {
   return performance.now() - began
 }
 
-/** Version of the files: the first line of package.json differs per app, so that no app finds another's layers. */
+/** Version of the files: package.json differs per app and per run, so that a new app finds nobody's layers, not even those of an earlier run. */
 function commit(repository: GitRepository, name: string, version: string): string {
   const text = `${name} ${version}`
-  repository.commit({ ...nodeApp(text), 'package.json': JSON.stringify({ name, version: '1.0.0', scripts: { start: 'node server.js' } }), 'README.md': text }, text)
+  repository.commit({ ...nodeApp(text), 'package.json': JSON.stringify({ name: `${name}-${RUN}`, version: '1.0.0', scripts: { start: 'node server.js' } }), 'README.md': text }, text)
   return text
 }
 
@@ -98,7 +102,7 @@ await onStage(async (stage) => {
       const app = (await portreeve.call('GET', `/api/apps/${id}`)).body.data
       const ended = await portreeve.untilDeployment(app.latest_deployment.id)
       if (ended.status !== 'live') throw new Error(JSON.stringify(ended.error))
-      if (into === ours) for (const step of ended.steps) ((steps[kind] ??= {})[step.name] ??= []).push(step.duration_ms ?? 0)
+      if (into === ours) for (const step of ended.steps) add(steps, kind, step.name, step.duration_ms ?? 0)
       return ended
     }
   }
@@ -109,7 +113,8 @@ await onStage(async (stage) => {
     for (const kind of ['create', 'changed', 'unchanged'] as const) {
       if (kind === 'changed') version = commit(repository, name, '2')
       into[kind].push(await timed(async () => {
-        await by_hand.deploy(repository.url, dockerfile, defaultDockerignore(), port)
+        const laps = await by_hand.deploy(repository.url, dockerfile, defaultDockerignore(), port)
+        if (into === hand) for (const [name, duration_ms] of Object.entries(laps)) add(hand_steps, kind, name, duration_ms)
         await served(by_hand.edge_port, 'any.test', version)
       }))
       by_hand.retire()
@@ -132,7 +137,9 @@ function planOf(data_directory: string, deployment_id: string): Plan {
 for (const [kind, title] of [['create', 'create to live'], ['changed', 'redeploy, one file changed'], ['unchanged', 'redeploy, nothing changed (no build)']] as const) {
   const [mine, theirs] = [median(ours[kind]), median(hand[kind])]
   report.figure(`${title}: Portreeve / by hand`, `${ms(mine)} / ${ms(theirs)}`)
-  report.figure(`  steps`, Object.entries(steps[kind] ?? {}).map(([name, times]) => `${name} ${Math.round(median(times))}`).join(', '))
+  for (const [whose, of] of [['steps', steps], ['steps by hand', hand_steps]] as const) {
+    report.figure(`  ${whose}`, Object.entries(of[kind] ?? {}).map(([name, times]) => `${name} ${Math.round(median(times))}`).join(', '))
+  }
   report.check(`${title}: ratio at most ${LIMIT}`, mine / theirs <= LIMIT, (mine / theirs).toFixed(2))
 }
 report.end()

@@ -10,8 +10,8 @@ import { docker, freePorts } from '#test/support/portreeve'
 export interface ByHand {
   /** Port of the hand-made edge. */
   edge_port: number
-  /** Clones, builds, starts, waits until it is ready, switches, and removes the old container. Resolves when the switch is made. */
-  deploy(url: string, dockerfile: string, dockerignore: string, port: number): Promise<void>
+  /** Clones, builds, starts, waits until it is ready and switches; resolves with the milliseconds of each step when the switch is made. */
+  deploy(url: string, dockerfile: string, dockerignore: string, port: number): Promise<Record<'clone' | 'build' | 'start' | 'verify' | 'switch', number>>
   /** Removes the container that served before the last switch. */
   retire(): void
   close(): void
@@ -76,17 +76,26 @@ backend app
       count += 1
       const source = join(folder, `source-${count}`)
       const tag = `${name}:${count}`
+      const laps = [performance.now()]
+      const lap = () => laps.push(performance.now())
       await command('git', ['clone', '-q', '--depth', '1', '-b', 'main', url, source])
+      lap()
       writeFileSync(join(source, '.dockerignore'), dockerignore)
       writeFileSync(join(folder, 'Dockerfile'), dockerfile)
       await engine('build', '-q', '-f', join(folder, 'Dockerfile'), '-t', tag, '--label', label, source)
+      lap()
       const id = await engine('run', '-d', '--name', `${name}-${count}`, '--label', label, '--init', '--network', name, '-e', `PORT=${port}`, tag)
       const address = await engine('inspect', '-f', `{{(index .NetworkSettings.Networks "${name}").IPAddress}}`, id)
+      lap()
       await until('The app', () => accepts(address, port))
+      lap()
       await runtime(admin_port, `set server app/one addr ${address} port ${port}`)
       await runtime(admin_port, 'set server app/one state ready')
+      lap()
       retired = old
       old = id
+      const [clone = 0, build = 0, start = 0, verify = 0, switched = 0] = laps.slice(1).map((at, index) => at - laps[index]!)
+      return { clone, build, start, verify, switch: switched }
     },
     retire() {
       if (retired) docker('rm', '-f', retired)
