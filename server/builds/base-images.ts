@@ -9,6 +9,10 @@ export interface ImageFamily {
   versions: readonly string[]
   /** What an app gets that asks for nothing: the current long-term release, not the newest one. */
   default_version: string
+  /** Versions whose image carries another reference, because the usual pattern came after them. */
+  exceptions?: Readonly<Record<string, string>>
+  /** Versions on a release of Debian that may have left its mirrors, so that packages must come from its archive. */
+  aged?: readonly string[]
   /** What the image must offer, for whoever builds a stand-in of it. */
   provides: string
 }
@@ -19,24 +23,29 @@ export const BASE_IMAGES = {
     reference: 'node:{version}-slim',
     versions: ['26', '25', '24', '23', '22', '21', '20', '19', '18', '17', '16', '15', '14', '13', '12', '10', '8'],
     default_version: '24',
+    aged: ['17', '16', '15', '14', '13', '12', '10', '8'],
     provides: 'node, npm, npx, useradd; bun, deno, pnpm and yarn are installed from npm by the Dockerfile',
   },
   python: {
     reference: 'python:{version}-slim',
     versions: ['3.14', '3.13', '3.12', '3.11', '3.10', '3.9', '3.8', '3.7', '3.6', '2.7'],
     default_version: '3.13',
+    aged: ['3.7', '3.6', '2.7'],
     provides: 'python, pip, venv, apt-get, useradd',
   },
   go: {
     reference: 'golang:{version}-bookworm',
     versions: ['1.25', '1.24', '1.23', '1.22', '1.21', '1.20', '1.19', '1.18', '1.17'],
     default_version: '1.25',
+    exceptions: { '1.18': 'golang:1.18-bullseye', '1.17': 'golang:1.17-bullseye' },
+    aged: ['1.18', '1.17'],
     provides: 'go, git, gcc, ca-certificates, /usr/share/zoneinfo',
   },
   php: {
     reference: 'php:{version}-apache',
     versions: ['8.5', '8.4', '8.3', '8.2', '8.1', '8.0', '7.4', '7.3', '7.2'],
     default_version: '8.4',
+    aged: ['7.4', '7.3', '7.2'],
     provides: 'php, apache2-foreground, a2enmod, docker-php-ext-install, docker-php-ext-configure, docker-php-ext-enable, pecl, apt-get, useradd',
   },
   composer: { reference: 'composer:{version}', versions: ['2'], default_version: '2', provides: '/usr/bin/composer, a single phar file' },
@@ -44,6 +53,7 @@ export const BASE_IMAGES = {
     reference: 'ruby:{version}-slim',
     versions: ['4.0', '3.4', '3.3', '3.2', '3.1', '3.0', '2.7', '2.6', '2.5'],
     default_version: '3.4',
+    aged: ['3.0', '2.7', '2.6', '2.5'],
     provides: 'ruby, gem, bundle, apt-get, useradd',
   },
   jdk: {
@@ -96,6 +106,7 @@ export const BASE_IMAGES = {
     reference: 'erlang:{version}-slim',
     versions: ['28', '27', '26', '25', '24'],
     default_version: '27',
+    aged: ['26', '25', '24'],
     provides: 'erl, rebar3, apt-get, useradd',
   },
   julia: { reference: 'julia:{version}-bookworm', versions: ['1.12', '1.11', '1.10', '1.9'], default_version: '1.11', provides: 'julia, apt-get, useradd' },
@@ -104,6 +115,7 @@ export const BASE_IMAGES = {
     reference: 'elixir:{version}-slim',
     versions: ['1.19', '1.18', '1.17', '1.16', '1.15', '1.14', '1.13', '1.12', '1.11', '1.10'],
     default_version: '1.18',
+    aged: ['1.14', '1.13', '1.12', '1.11', '1.10'],
     provides: 'elixir, mix, erlang, apt-get, useradd',
   },
   gleam: {
@@ -131,6 +143,7 @@ export const BASE_IMAGES = {
     reference: 'haskell:{version}-slim',
     versions: ['9.12', '9.10', '9.8', '9.6', '9.4', '9.2', '9.0', '8.10'],
     default_version: '9.6',
+    aged: ['9.12', '9.10', '9.8', '9.6', '9.4', '9.2', '9.0', '8.10'],
     provides: 'ghc, cabal, stack, useradd',
   },
   swift: {
@@ -171,7 +184,22 @@ export type ImageFamilyName = keyof typeof BASE_IMAGES
 export function baseImage(name: ImageFamilyName, version: string = BASE_IMAGES[name].default_version): string {
   const family: ImageFamily = BASE_IMAGES[name]
   if (!family.versions.includes(version)) throw new RangeError(`The image family ${name} has no version ${JSON.stringify(version)}.`)
-  return family.reference.replace('{version}', version)
+  return referenceOf(family, version)
+}
+
+function referenceOf(family: ImageFamily, version: string): string {
+  return family.exceptions?.[version] ?? family.reference.replace('{version}', version)
+}
+
+const AGED = new Set((Object.values(BASE_IMAGES) as ImageFamily[]).flatMap((family) => (family.aged ?? []).map((version) => referenceOf(family, version))))
+/** Puts the archive in the place of mirrors that no longer have the release; where they do, nothing changes. */
+const FROM_ARCHIVE = "{ sed -i -E -e 's#(deb|security)[.]debian[.]org#archive.debian.org#' -e '/-updates /d' /etc/apt/sources.list && apt-get -o Acquire::Check-Valid-Until=false update; }"
+
+/** The shell line that installs Debian packages into an image of the table. */
+export function packageLine(image: string, packages: readonly string[]): string {
+  const names = [...new Set(packages)].sort().join(' ')
+  const update = AGED.has(image) ? `{ apt-get update || ${FROM_ARCHIVE}; }` : 'apt-get update'
+  return `${update} && apt-get install -y --no-install-recommends ${names} && rm -rf /var/lib/apt/lists`
 }
 
 /** Every reference of the table: what a closed network needs at most. */

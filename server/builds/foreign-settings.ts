@@ -34,6 +34,11 @@ const READERS: readonly { source: string; read(tree: SourceTree, source: string)
   { source: 'fly.toml', read: (tree, source) => fly(readToml(tree, source)) },
   { source: 'render.yaml', read: (tree, source) => render(readYaml(tree, source)) },
   { source: 'heroku.yml', read: (tree, source) => heroku(readYaml(tree, source)) },
+  { source: 'zbpack.json', read: (tree, source) => zeabur(readJson(tree, source)) },
+  { source: '.do/app.yaml', read: (tree, source) => appPlatform(readYaml(tree, source)) },
+  { source: 'apprunner.yaml', read: (tree, source) => appRunner(readYaml(tree, source)) },
+  { source: 'app.yaml', read: (tree, source) => appEngine(readYaml(tree, source)) },
+  { source: 'project.toml', read: (tree, source) => buildpacks(readToml(tree, source)) },
 ]
 
 function railway(file: unknown): Partial<SettingValues> {
@@ -71,6 +76,34 @@ function render(file: unknown): Partial<SettingValues> {
 
 function heroku(file: unknown): Partial<SettingValues> {
   return { start_command: textAt(file, 'run', 'web') ?? textAt(file, 'run', 'web', 'command') }
+}
+
+function zeabur(file: unknown): Partial<SettingValues> {
+  return { install_command: textAt(file, 'install_command'), build_command: textAt(file, 'build_command'), start_command: textAt(file, 'start_command') }
+}
+
+/** The one service of a specification in the root, like a blueprint of Render's. */
+function appPlatform(file: unknown): Partial<SettingValues> {
+  const services = at(file, 'services')
+  const service = Array.isArray(services) && services.length === 1 ? asFields(services[0]) : undefined
+  const folder = textAt(service, 'source_dir') ?? '/'
+  if (service === undefined || !['/', '.', './'].includes(folder) || textAt(service, 'dockerfile_path') !== undefined) return {}
+  return { build_command: textAt(service, 'build_command'), start_command: textAt(service, 'run_command'), health_check: httpCheck(textAt(service, 'health_check', 'http_path')) }
+}
+
+function appRunner(file: unknown): Partial<SettingValues> {
+  return { start_command: textAt(file, 'run', 'command') }
+}
+
+/** App Engine's `entrypoint`, of a file that names its runtime; many other tools have an app.yaml too. */
+function appEngine(file: unknown): Partial<SettingValues> {
+  return textAt(file, 'runtime') === undefined ? {} : { start_command: textAt(file, 'entrypoint') }
+}
+
+/** The entry point that a project descriptor of Cloud Native Buildpacks hands to Google's builder. */
+function buildpacks(file: unknown): Partial<SettingValues> {
+  const variables = [at(file, 'build', 'env'), at(file, 'io', 'buildpacks', 'build', 'env')].flatMap((list) => (Array.isArray(list) ? (list as unknown[]) : []))
+  return { start_command: textAt(variables.find((variable) => textAt(variable, 'name') === 'GOOGLE_ENTRYPOINT'), 'value') }
 }
 
 function httpCheck(path: string | undefined): { type: 'http'; path: string } | undefined {

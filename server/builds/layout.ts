@@ -1,4 +1,4 @@
-import { baseImage } from './base-images.ts'
+import { baseImage, packageLine } from './base-images.ts'
 import { cleanSite, staticServerSteps, type StaticSite } from './static-server.ts'
 import { isCopyable, type Instruction, type Stage } from './render-dockerfile.ts'
 
@@ -15,6 +15,8 @@ export interface BuildLayout {
   /** Debian packages for building and for running. */
   build_packages?: readonly string[]
   runtime_packages?: readonly string[]
+  /** The image that packages are installed into, when `build_image` is a stage made of it. */
+  packages_for?: string
   /** Lines that build and finished image share; with them, `build_image` becomes the base of both. */
   base_setup?: readonly string[]
   /** Lines of ours that prepare the build image; they run before anything of the repository is copied. */
@@ -64,7 +66,7 @@ export interface NodeAssets {
 export function layoutStages(layout: BuildLayout): Stage[] {
   if (layout.base_setup !== undefined && layout.base_setup.length > 0) {
     const base: Stage = { name: 'base', image: layout.build_image, instructions: layout.base_setup.map((line) => ({ kind: 'run', line })) }
-    return [base, ...layoutStages({ ...layout, base_setup: [], build_image: 'base', runtime_image: 'base' })]
+    return [base, ...layoutStages({ ...layout, base_setup: [], build_image: 'base', runtime_image: 'base', packages_for: layout.build_image })]
   }
   const build: Stage = { name: 'build', image: layout.build_image, instructions: buildSteps(layout) }
   if (layout.static_site !== undefined) {
@@ -78,7 +80,7 @@ function buildSteps(layout: BuildLayout): Instruction[] {
   const steps: Instruction[] = []
   const run = (lines: readonly string[] = []) => steps.push(...lines.map((line): Instruction => ({ kind: 'run', line })))
   const env = (values: Readonly<Record<string, string>> = {}) => Object.keys(values).length > 0 && steps.push({ kind: 'env', values })
-  run(aptInstall(layout.build_packages))
+  run(aptInstall(layout.packages_for ?? layout.build_image, layout.build_packages))
   if (layout.node_assets !== undefined) steps.push(...nodeToolchain(layout.node_assets))
   steps.push(...(layout.build_copies ?? []).map(({ image, from, to }): Instruction => ({ kind: 'copy', from: image, sources: [from], target: to })))
   env(layout.build_env)
@@ -128,7 +130,7 @@ function copyByFolder(paths: readonly string[]): Instruction[] {
 }
 
 function runtimeSteps(layout: BuildLayout): Instruction[] {
-  const steps: Instruction[] = aptInstall(layout.runtime_packages).map((line): Instruction => ({ kind: 'run', line }))
+  const steps: Instruction[] = aptInstall(layout.packages_for ?? layout.runtime_image, layout.runtime_packages).map((line): Instruction => ({ kind: 'run', line }))
   steps.push({ kind: 'run', line: `useradd --create-home --home-dir ${HOME} --uid 10001 --user-group --shell /bin/sh portreeve` })
   steps.push(...(layout.runtime_setup ?? []).map((line): Instruction => ({ kind: 'run', line })))
   steps.push({ kind: 'env', values: { HOME, PORT: String(layout.port), HOST: '0.0.0.0', ...layout.runtime_env } })
@@ -144,8 +146,6 @@ function runtimeSteps(layout: BuildLayout): Instruction[] {
   return steps
 }
 
-function aptInstall(packages: readonly string[] = []): string[] {
-  if (packages.length === 0) return []
-  const names = [...new Set(packages)].sort().join(' ')
-  return [`apt-get update && apt-get install -y --no-install-recommends ${names} && rm -rf /var/lib/apt/lists`]
+function aptInstall(image: string, packages: readonly string[] = []): string[] {
+  return packages.length === 0 ? [] : [packageLine(image, packages)]
 }

@@ -115,7 +115,7 @@ function phpLayout(tree: SourceTree, composer: unknown, framework: PhpFramework 
   const image = baseImage('php', version)
   const required = keysAt(composer, 'require').filter((name) => name.startsWith('ext-')).map((name) => name.slice(4))
   const mysqli = composer === undefined && framework === undefined ? ['mysqli', 'pdo_mysql'] : []
-  const extensions = extensionLines([...(framework?.extensions ?? []), ...required, ...mysqli])
+  const extensions = extensionLines(image, [...(framework?.extensions ?? []), ...required, ...mysqli])
   const composer_manifests = ['composer.json', 'composer.lock', 'symfony.lock', 'auth.json'].filter((path) => tree.has(path) && path !== 'auth.json')
   // A path repository or a patch is source that the install needs.
   const needs_source = /"type"\s{0,5}:\s{0,5}"path"|composer-patches|wikimedia\/composer-merge-plugin/.test(tree.read('composer.json') ?? '')

@@ -1,3 +1,5 @@
+import { packageLine } from '../../base-images.ts'
+
 /** Debian packages that compile one extension, and those that stay to run it. */
 interface Extension { build?: readonly string[]; runtime?: readonly string[]; configure?: string; pecl?: boolean }
 
@@ -25,12 +27,12 @@ const EXTENSIONS: Readonly<Record<string, Extension>> = {
  * Lines that add the wanted extensions and skip those that the image has. Development packages stay: the shared libraries that
  * extensions load carry other names on every release of Debian.
  */
-export function extensionLines(wanted: readonly string[]): string[] {
+export function extensionLines(image: string, wanted: readonly string[]): string[] {
   const names = [...new Set(wanted.map((name) => name.toLowerCase().replace(/-/g, '_')))].filter((name) => Object.hasOwn(EXTENSIONS, name)).sort()
   if (names.length === 0) return []
   const facts = names.map((name) => ({ name, ...EXTENSIONS[name]! }))
   const packages = [...new Set(facts.flatMap(({ build, runtime }) => [...(build ?? []), ...(runtime ?? [])]))].sort()
-  const lines = packages.length === 0 ? [] : [`apt-get update && apt-get install -y --no-install-recommends ${packages.join(' ')} && rm -rf /var/lib/apt/lists`]
+  const lines = packages.length === 0 ? [] : [packageLine(image, packages)]
   // `php -m` writes OPcache with its maker's name in front.
   const present = (name: string) => `php -m | grep -Eqix "(zend )?${name}"`
   const bundled = facts.filter(({ pecl }) => pecl !== true)

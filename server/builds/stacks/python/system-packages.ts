@@ -7,7 +7,7 @@ const NEEDS: readonly { packages: readonly string[]; build?: readonly string[]; 
   { packages: ['psycopg2', 'psycopg', 'psycopg[c]'], build: [...COMPILER, 'libpq-dev'], runtime: ['libpq5'] },
   { packages: ['mysqlclient'], build: [...COMPILER, 'default-libmysqlclient-dev'], runtime: ['libmariadb3'] },
   { packages: ['uwsgi', 'pycairo', 'dlib', 'pystemmer', 'annoy', 'hnswlib', 'chroma-hnswlib', 'fasttext', 'netifaces', 'jpype1'], build: COMPILER },
-  { packages: ['python-ldap'], build: [...COMPILER, 'libldap2-dev', 'libsasl2-dev'], runtime: ['libldap-2.5-0', 'libsasl2-2'] },
+  { packages: ['python-ldap'], build: [...COMPILER, 'libldap2-dev', 'libsasl2-dev'], runtime: ['libldap2-dev', 'libsasl2-2'] },
   { packages: ['pyodbc'], build: [...COMPILER, 'unixodbc-dev'], runtime: ['unixodbc'] },
   { packages: ['pycurl'], build: [...COMPILER, 'libcurl4-openssl-dev', 'libssl-dev'], runtime: ['libcurl4'] },
   { packages: ['opencv-python', 'opencv-contrib-python'], runtime: ['libgl1', 'libglib2.0-0'] },
