@@ -26,10 +26,7 @@ export function deployJob(shop: Workshop, onStep: OnDeployStep, onEnd: OnDeployE
     classify,
     onStep,
     onEnd,
-    clean(job, failure) {
-      const redact = (text: string) => shop.logs.redact(job.subject, text)
-      return { ...failure, message: redact(failure.message), hint: failure.hint && redact(failure.hint), log: failure.log.map(redact) }
-    },
+    redact: (job, text) => shop.logs.redact(job.subject, text),
     steps: [
       { name: 'clone', timeout_ms: 15 * MINUTE_MS, run: (context) => cloneStep(shop, context), undo: async (context) => removeWork(shop, context.payload.deployment_id) },
       { name: 'detect', run: async (context) => detectStep(shop, context) },

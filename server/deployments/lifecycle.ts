@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
+import { redactor } from '#server/kernel/redact'
 import { classify } from './classify.ts'
 import { waitUntilReady } from './probe.ts'
 import { askOf } from './repository.ts'
@@ -16,10 +17,14 @@ export interface LifecyclePorts {
   note(app_id: string, type: string, payload: Record<string, unknown>): void
 }
 
+/** What an app prints while it starts, and what an engine says about it, may hold the app's secrets. */
+const redactIn = (shop: Workshop) => ({ subject }: { subject: string }, text: string): string =>
+  (shop.ports.projectOf(subject) === undefined ? text : redactor(shop.ports.secretValues(shop.ports.app(subject)))(text))
+
 /** Ends the traffic, then the instances; the release and its image stay for `start`. */
 function stopJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<LifecyclePayload, object> {
   return defineJob<LifecyclePayload, object>({
-    kind: 'app.stop', initial: () => ({}), classify,
+    kind: 'app.stop', initial: () => ({}), classify, redact: redactIn(shop),
     steps: [{
       name: 'stop',
       irrevocable: true,
@@ -40,7 +45,7 @@ function stopJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycle
 function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<LifecyclePayload, object> {
   const live = (app_id: string) => shop.releases.find(shop.ports.app(app_id).live_release_id ?? '')!
   return defineJob<LifecyclePayload, object>({
-    kind: 'app.start', initial: () => ({}), classify,
+    kind: 'app.start', initial: () => ({}), classify, redact: redactIn(shop),
     steps: [
       {
         name: 'start',
@@ -82,7 +87,7 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
 /** Removes everything that belongs to an app; the row goes last, so that a crash leaves something to go on with. */
 function deleteJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<LifecyclePayload, object> {
   return defineJob<LifecyclePayload, object>({
-    kind: 'app.delete', initial: () => ({}), classify,
+    kind: 'app.delete', initial: () => ({}), classify, redact: redactIn(shop),
     steps: [
       { name: 'route', irrevocable: true, run: ({ payload }) => shop.routing.remove(payload.app_id) },
       { name: 'containers', irrevocable: true, run: ({ payload }) => shop.engine.removeLabelled({ app: payload.app_id }) },

@@ -55,6 +55,25 @@ function asJson(record: LogObject): string {
   return `{${json.join(',')}}`.replace(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
+/** A field of a log with every text in it changed; of errors what the log shows of them. What changes inside of an object becomes its JSON. */
+function mapTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value)
+  if (value instanceof Error) {
+    const copy = new Error(change(value.message), value.cause === undefined ? {} : { cause: mapTexts(value.cause, change) })
+    return Object.assign(copy, { name: value.name, stack: value.stack && change(value.stack) })
+  }
+  if (typeof value !== 'object' || value === null) return value
+  const [text, changed] = [toJson(value), change(toJson(value))]
+  return changed === text ? value : changed
+}
+
+/** The same log with something taken out of every text, such as known secrets. */
+export function redacting(log: Log, redact: (text: string) => string): Log {
+  const fieldsOf = (fields: LogFields = {}) => Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, mapTexts(value, redact)]))
+  const at = (level: keyof typeof LEVELS) => (message: string, fields?: LogFields) => log[level](redact(message), fieldsOf(fields))
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), child: (fields) => redacting(log.child(fieldsOf(fields)), redact) }
+}
+
 /**
  * Lets the process outlive whoever reads its output: a supervisor that died or a closed pipe makes each write an error, which
  * would otherwise be printed, fail again, and go on so until the memory is full.

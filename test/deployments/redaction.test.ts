@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { EngineError } from '#server/platform/engine/engine'
 import type { Outgoing } from '#server/realtime/ports'
 import { createTestApi, type TestApi } from '#test/support/api'
 
@@ -70,6 +71,33 @@ it('a failure tells the last lines of the program without them', async () => {
   const everything = await deployed({ start: 'exits', start_log: [`cannot log in with ${TOKEN}`] })
   expectClean(everything)
   expect(JSON.stringify(heard)).toContain('cannot log in with [redacted]')
+})
+
+it("the server's own log tells a fault, tried again or not, without them", async () => {
+  const { checkout } = api.fakes.git
+  let faults = 0
+  api.fakes.git.checkout = (...args) => {
+    if ((faults += 1) > 1) return checkout(...args)
+    throw Object.assign(new Error(`fatal: https://x-access-token:${TOKEN}@git.example.com broke`, { cause: new Error(`sent Basic ${BASIC}`) }), { name: 'OddError' })
+  }
+  await deployed({})
+  const lines = JSON.stringify(api.kernel.lines)
+  expectClean(lines)
+  expect(lines).toContain('A step is tried again')
+  expect(lines).toContain('https://x-access-token:[redacted]@git.example.com broke')
+})
+
+it('what an engine says about an app that is started again leaves none in a job, an event or the log', async () => {
+  await deployed({})
+  const { id } = api.kernel.db.sql('SELECT id FROM apps').get() as { id: string }
+  expect((await api.as('developer').post(`/api/apps/${id}/stop`)).status).toBe(200)
+  await api.services.jobs.idle()
+  api.fakes.engine.ensureRelease = async () => { throw new EngineError('image_denied', `The command «login ${TOKEN}» failed.`) }
+  expect((await api.as('developer').post(`/api/apps/${id}/start`)).status).toBe(200)
+  await api.services.jobs.idle()
+  const rows = JSON.stringify([api.kernel.db.sql('SELECT failure, state FROM jobs').all(), api.events(), api.kernel.lines])
+  expectClean(rows)
+  expect(rows).toContain('The command «login [redacted]» failed.')
 })
 
 it('a log that goes on in another process still hides them, and so does one of a token that was added meanwhile', async () => {

@@ -77,8 +77,8 @@ export interface JobDefinition<P = any, S = any> {
   steps: readonly Step<P, S>[]
   initial(payload: P): S
   classify(error: unknown): Verdict
-  /** Takes out of a failure what must not be kept or told, such as secrets that a program printed. */
-  clean?(job: JobRow, failure: Failure): Failure
+  /** Takes out of a text what must not be kept, told or logged, such as secrets that a program printed. */
+  redact?(job: JobRow, text: string): string
   /** Runs in the transaction that records a step's change; domains write their own status here. */
   onStep?(job: JobRow, step: string, status: StepStatus, failure: Failure | null): void
   /** Runs in the transaction that ends the job. */

@@ -1,6 +1,6 @@
 import { attempt } from './attempt.ts'
 import { Fatal, type Failure, type JobDefinition, type JobRow, type Outcome, type Step, type StepContext, type StepStatus, type Verdict } from './definition.ts'
-import type { Log } from '../log.ts'
+import { type Log, redacting } from '../log.ts'
 import type { JobsOptions } from './jobs.ts'
 import type { Pool } from './pool.ts'
 import type { JobRepository } from './repository.ts'
@@ -53,11 +53,13 @@ interface Run {
   suspension: AbortController
 }
 
+const redactIn = (definition: JobDefinition, job: JobRow, text: string): string => definition.redact?.(job, text) ?? text
+
 /** Runs the steps of one job from where it stands, undoing them in reverse when one fails or the job is cancelled. */
 export function createExecution(around: Surroundings, definition: JobDefinition, job: JobRow): Execution {
   const run: Run = {
     around, definition, job,
-    log: around.log.child({ job: job.id, kind: job.kind, subject: job.subject }),
+    log: redacting(around.log.child({ job: job.id, kind: job.kind, subject: job.subject }), (text) => redactIn(definition, job, text)),
     payload: JSON.parse(job.payload) as Record<string, unknown>,
     state: JSON.parse(job.state) as unknown,
     stop: new AbortController(),
@@ -155,8 +157,8 @@ async function runStep(run: Run, position: number, step: AnyStep): Promise<Progr
       const verdict = judge(run, ended.error)
       const again = verdict.kind === 'wait' ? elapsed_ms() < WAIT_LIMIT_MS : verdict.kind === 'system' && attempts < (step.attempts ?? ATTEMPTS)
       if (!again) {
-        const told: Failure = { code: verdict.code, message: verdict.message, hint: verdict.hint, step: step.name, log: verdict.log }
-        const failure = run.definition.clean?.(job, told) ?? told
+        const redact = (text: string) => redactIn(run.definition, job, text)
+        const failure: Failure = { code: verdict.code, message: redact(verdict.message), hint: verdict.hint && redact(verdict.hint), step: step.name, log: verdict.log.map(redact) }
         if (verdict.kind !== 'user') log.error('A step failed', { step: step.name, error: ended.error })
         record(run, position, step, 'failed', { duration_ms: elapsed_ms(), attempts }, failure)
         return { kind: 'stopped', failure }
