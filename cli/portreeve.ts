@@ -1,10 +1,8 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs'
-import { ConfigError } from '#server/kernel/config'
-import { LockedError } from '#server/kernel/lock'
-import { DowngradeError } from '#server/kernel/migrate'
 import { SecretUnreadableError } from '#server/kernel/secrets'
-import { checkNode, StartError } from '#server/open-kernel'
+import { checkNode } from '#server/open-kernel'
+import { StartError, toStartError } from '#server/start-faults'
 import pkg from '../package.json' with { type: 'json' }
 import { rotateKey } from './rotate-key.ts'
 import { CommandError } from './terminal.ts'
@@ -47,7 +45,8 @@ async function main([command, ...options]: string[]): Promise<void> {
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {
-  const isOurs = [CommandError, StartError, ConfigError, LockedError, DowngradeError, SecretUnreadableError].some((kind) => error instanceof kind)
-  process.stderr.write(`portreeve: ${isOurs ? (error as Error).message : ((error as Error).stack ?? String(error))}\n`)
+  const known = toStartError(error, 'portreeve.db of the data directory')
+  const isOurs = [CommandError, StartError, SecretUnreadableError].some((kind) => known instanceof kind)
+  process.stderr.write(`portreeve: ${isOurs ? (known as Error).message : ((error as Error).stack ?? String(error))}\n`)
   process.exitCode = error instanceof CommandError ? error.exit_code : 1
 })

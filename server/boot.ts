@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { prepareDataDirectory } from '#server/data-directory'
 import { keepEdge } from '#server/keep-edge'
-import { ConfigError, loadConfig } from '#server/kernel/config'
-import { lockDirectory, LockedError } from '#server/kernel/lock'
+import { loadConfig } from '#server/kernel/config'
+import { lockDirectory } from '#server/kernel/lock'
 import { createLog } from '#server/kernel/log'
-import { DowngradeError, type Migration } from '#server/kernel/migrate'
+import type { Migration } from '#server/kernel/migrate'
 import { unknownSettings } from '#server/kernel/unknown-settings'
-import { checkNode, openKernel, StartError } from '#server/open-kernel'
+import { checkNode, databasePath, openKernel } from '#server/open-kernel'
 import type { Adapters, Kernel, Services } from '#server/services'
+import { toStartError } from '#server/start-faults'
 
 /** Loading what speaks to the engine takes a quarter of a second in one piece; whoever waits for the server to live gets the answer before. */
 const FIRST_ANSWERS_MS = 100
@@ -30,8 +31,10 @@ export interface BootOptions {
 export async function boot(options: BootOptions): Promise<Booted> {
   checkNode()
   let unlock = () => {}
+  let database = 'portreeve.db'
   try {
     const config = loadConfig(options.env)
+    database = databasePath(config)
     const log = createLog(config.log_format, config.log_level)
     for (const { name, nearest } of unknownSettings(options.env)) log.warn(`There is no setting ${name}; it is ignored.${nearest ? ` Is ${nearest} meant?` : ''}`)
     await options.listening
@@ -73,7 +76,6 @@ export async function boot(options: BootOptions): Promise<Booted> {
     }
   } catch (error) {
     unlock()
-    if (error instanceof ConfigError || error instanceof LockedError || error instanceof DowngradeError) throw new StartError(error.message)
-    throw error
+    throw toStartError(error, database)
   }
 }

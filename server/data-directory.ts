@@ -1,7 +1,7 @@
 import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { directories } from '#server/directories'
-import { StartError } from '#server/open-kernel'
+import { StartError } from '#server/start-faults'
 
 const PRIVATE_FILES = ['portreeve.db', 'lock']
 /** SQLite makes them beside its files and gives them the same rights. */

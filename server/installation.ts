@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { rootCertificates } from 'node:tls'
 import type { AuditTrail } from '#server/kernel/audit'
+import { ConfigError } from '#server/kernel/config'
 import type { Events } from '#server/kernel/events'
 import type { DnsProviderDescriptor } from '#server/platform/dns-providers/provider'
 import type { Dns } from '#server/platform/dns/dns'
@@ -22,8 +23,17 @@ export interface InstallationParts extends Pick<SettingsOptions, 'changed' | 'in
   dns: Dns
 }
 
-/** The built-in authorities and those of the operator's file; undefined without a file, which means the built-in ones. */
-export const authoritiesOf = (ca_file: string | undefined): string[] | undefined => (ca_file === undefined ? undefined : [...rootCertificates, readFileSync(ca_file, 'utf8')])
+/** The built-in authorities and those of the operator's file; undefined without a file, which means the built-in ones. Throws ConfigError for a file that holds none. */
+export function authoritiesOf(ca_file: string | undefined): string[] | undefined {
+  if (ca_file === undefined) return undefined
+  try {
+    const own = readFileSync(ca_file, 'utf8')
+    if (own.includes('-----BEGIN CERTIFICATE-----')) return [...rootCertificates, own]
+  } catch (error) {
+    throw new ConfigError(`SSL_CERT_FILE must be a file that this user may read: ${(error as Error).message}.`, { cause: error })
+  }
+  throw new ConfigError(`SSL_CERT_FILE must be a file with certificates in PEM; ${ca_file} holds none.`)
+}
 
 /** What an administrator sets for the whole installation, and mail, which follows it live. */
 export function createInstallation({ kernel: { config, db, clock, secrets }, audit, events, policy, providers, dns, ...rest }: InstallationParts): { settings: SettingsService; mail: Mail } {

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { ListenOptions, Server } from 'node:net'
-import { StartError } from '#server/open-kernel'
+import { StartError } from '#server/start-faults'
 
 const CHANNEL = 'tracing:net.server.listen:asyncStart'
 const ADDRESS_CODES = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EINVAL', 'EAFNOSUPPORT']

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { prepareDataDirectory } from '#server/data-directory'
 import { openDb } from '#server/kernel/db'
 import { lockDirectory } from '#server/kernel/lock'
-import { StartError } from '#server/open-kernel'
+import { StartError } from '#server/start-faults'
 
 let parent: string
 let data: string

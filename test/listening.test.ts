@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from 'vitest'
 import { untilListening } from '#server/listening'
-import { StartError } from '#server/open-kernel'
+import { StartError } from '#server/start-faults'
 
 const servers: Server[] = []
 const made = <T extends Server>(server: T): T => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 
-/** Another process holds the data directory. */
+/** Another process holds the data directory, or something else than the lock has its name. */
 export class LockedError extends Error {}
 
 /** Locks of this process. Without a reference the garbage collector would close the file, and with it give the lock back. */
@@ -19,7 +19,9 @@ export function lockDirectory(directory: string): () => void {
     lock.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     lock.close()
-    if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error
+    const { code = '' } = error as { code?: string }
+    if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT') throw new LockedError(`${join(directory, 'lock')} is not the lock of Portreeve, although it has its name. Remove it while no Portreeve is running.`)
+    if (code !== 'SQLITE_BUSY') throw error
     throw new LockedError(`Another Portreeve is running on ${directory}. Stop it first, or set PORTREEVE_DATA_DIR to another folder.`)
   }
   held.add(lock)

@@ -10,6 +10,9 @@ const BACKUPS_KEPT = 10
 /** The database belongs to a newer version of Portreeve. */
 export class DowngradeError extends Error {}
 
+/** A step of the schema that could not be made; nothing of it is kept. */
+export class MigrationError extends Error {}
+
 function backUp(db: Db, directory: string, version: number): string {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const path = join(directory, `before-migration-${String(version + 1).padStart(4, '0')}.db`)
@@ -38,11 +41,17 @@ export function migrate(db: Db, migrations: readonly Migration[], backup_directo
   const applied: string[] = []
   for (const [index, [name, sql]] of sorted.entries()) {
     if (index < current) continue
-    if (backup_directory && index > 0) backUp(db, backup_directory, index)
-    db.tx(() => {
-      db.raw.exec(sql)
-      db.raw.pragma(`user_version = ${index + 1}`)
-    })
+    const copy = backup_directory && index > 0 ? backUp(db, backup_directory, index) : undefined
+    try {
+      db.tx(() => {
+        db.raw.exec(sql)
+        db.raw.pragma(`user_version = ${index + 1}`)
+      })
+    } catch (error) {
+      // A full disk or a damaged file says more about itself than about the step.
+      if (!/^SQLITE_(ERROR|CONSTRAINT|MISMATCH)/.test(String((error as { code?: unknown }).code))) throw error
+      throw new MigrationError(`the database could not be brought up to date: ${name} failed (${(error as Error).message}). It is as it was before this step${copy ? `, and so is the copy ${copy}` : ''}. Install the version that it was used with, or report this.`, { cause: error })
+    }
     applied.push(name)
   }
   return applied

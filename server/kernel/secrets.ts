@@ -10,6 +10,9 @@ export class SecretUnreadableError extends Error {
   }
 }
 
+/** The key file cannot be used; the message says what to do. */
+export class KeyFileError extends Error {}
+
 export interface Secrets {
   /** Encrypts a text. `context` (table/column/row) is bound in, so that a ciphertext copied elsewhere does not open. */
   seal(plaintext: string, context: string): string
@@ -39,19 +42,20 @@ const TAG_BYTES = 16
 
 /**
  * The master key: from the environment when given, else from the key file, which is created on the first start.
- * Throws when the file is missing although `expected` says that secrets exist, when it is too short, or when others may read it.
+ * Throws KeyFileError when the file is missing although `expected` says that secrets exist, when it is too short, or when others may read it.
  */
 export function loadMasterKey(path: string, from_environment: string | undefined, expected: boolean): Buffer {
   if (from_environment !== undefined) return Buffer.from(hkdfSync('sha256', from_environment, 'portreeve', 'master', KEY_BYTES))
   if (!existsSync(path)) {
-    if (expected) throw new Error(`The key file ${path} is missing, but the database holds secrets. Put it back, or set PORTREEVE_SECRET_KEY; starting without it would lose them.`)
+    if (expected) throw new KeyFileError(`the key file ${path} is missing, but the database holds secrets. Put it back, or set PORTREEVE_SECRET_KEY; starting without it would lose them.`)
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     writeFileSync(path, `${randomBytes(KEY_BYTES).toString('base64')}\n`, { mode: 0o600, flag: 'wx', flush: true })
     chmodSync(path, 0o600)
   }
-  if ((statSync(path).mode & 0o077) !== 0) throw new Error(`The key file ${path} may be read by others. Run: chmod 600 ${path}`)
+  if (!statSync(path).isFile()) throw new KeyFileError(`${path} is not a file, although it has the name of the key file. Put the right file there.`)
+  if ((statSync(path).mode & 0o077) !== 0) throw new KeyFileError(`the key file ${path} may be read by others. Run: chmod 600 ${path}`)
   const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64')
-  if (key.length !== KEY_BYTES) throw new Error(`The key file ${path} does not hold a key of ${KEY_BYTES} bytes. Put the right file back.`)
+  if (key.length !== KEY_BYTES) throw new KeyFileError(`the key file ${path} does not hold a key of ${KEY_BYTES} bytes. Put the right file back.`)
   return key
 }
 

@@ -3,7 +3,7 @@ import { defineNitroPlugin } from 'nitropack/runtime'
 import { boot, type Booted } from '#server/boot'
 import { outliveReaders } from '#server/kernel/log'
 import { untilListening } from '#server/listening'
-import { StartError } from '#server/open-kernel'
+import { StartError } from '#server/start-faults'
 import { setRunningServices } from '#server/running'
 import pkg from '../../package.json' with { type: 'json' }
 
@@ -20,7 +20,7 @@ export default defineNitroPlugin((nitro) => {
       setRunningServices(started.services)
     },
     (error: unknown) => {
-      process.stderr.write(`${error instanceof StartError ? `Portreeve cannot start: ${error.message}` : `Portreeve cannot start: ${(error as Error).stack ?? String(error)}`}\n`)
+      process.stderr.write(`Portreeve cannot start: ${error instanceof StartError ? error.message : `of a fault of its own, which these lines tell to whoever mends it.\n${(error as Error).stack ?? String(error)}`}\n`)
       process.exit(1)
     },
   )

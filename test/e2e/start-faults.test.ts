@@ -1,12 +1,17 @@
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { openDb } from '#server/kernel/db'
+import { migrate } from '#server/kernel/migrate'
+import { createSecrets, loadMasterKey } from '#server/kernel/secrets'
 import { docker, freePorts } from '#test/support/portreeve'
 import { ROOT } from '#test/support/routes'
+import { readMigrations } from '../../scripts/read-migrations.ts'
 
 const entry = process.env.PORTREEVE_ENTRY ?? join(ROOT, '.output/server/index.mjs')
 let directory: string
@@ -15,17 +20,18 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
-/** Runs the server until it ends. One that starts in spite of its fault would run for ever, so it is killed and its exit code is null. */
-async function ending(env: Record<string, string>): Promise<{ code: number | null; output: string }> {
-  const [port = 0, http = 0, https = 0] = await freePorts(3)
-  const child = spawn(process.execPath, [entry], {
-    cwd: directory, stdio: ['ignore', 'pipe', 'pipe'], timeout: 30_000, killSignal: 'SIGKILL',
-    env: { PATH: process.env.PATH, HOST: '127.0.0.1', PORT: String(port), PORTREEVE_HTTP_PORT: String(http), PORTREEVE_HTTPS_PORT: String(https), PORTREEVE_DATA_DIR: join(directory, 'data'), ...env },
-  })
+/** Runs a program until it ends. One that starts in spite of its fault would run for ever, so it is killed and its exit code is null. */
+async function ended(program: string, env: Record<string, string>, args: string[] = []): Promise<{ code: number | null; output: string }> {
+  const child = spawn(process.execPath, [program, ...args], { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'], timeout: 30_000, killSignal: 'SIGKILL', env: { PATH: process.env.PATH, ...env } })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => { output += chunk.toString() })
   const [code] = (await once(child, 'close')) as [number | null]
   return { code, output }
+}
+/** Runs the server until it ends. */
+async function ending(env: Record<string, string>): Promise<{ code: number | null; output: string }> {
+  const [port = 0, http = 0, https = 0] = await freePorts(3)
+  return ended(entry, { HOST: '127.0.0.1', PORT: String(port), PORTREEVE_HTTP_PORT: String(http), PORTREEVE_HTTPS_PORT: String(https), PORTREEVE_DATA_DIR: join(directory, 'data'), ...env })
 }
 const edges = () => docker('ps', '-aq', '--filter', 'label=portreeve.edge', '--filter', `volume=${join(directory, 'data', 'ingress')}`)
 
@@ -51,6 +57,54 @@ it('a data directory that cannot be made or is a file ends the start with one se
     expect(output).toContain(`Portreeve cannot start: the data directory ${path} cannot be used: `)
     expect([code, output.includes(' at ')]).toEqual([1, false])
   }
+})
+/** A data directory as a stopped server leaves it. */
+function installed(): { data: string; key: string; database: string } {
+  const data = join(directory, 'data')
+  const [key, database] = [join(data, 'keys', 'secret.key'), join(data, 'portreeve.db')]
+  mkdirSync(data, { mode: 0o700 })
+  const db = openDb(database)
+  migrate(db, readMigrations(ROOT))
+  db.sql(`INSERT INTO meta VALUES ('secret_check', ?)`).run(createSecrets(loadMasterKey(key, undefined, false)).seal('portreeve', 'meta/secret_check'))
+  db.close()
+  return { data, key, database }
+}
+function inDatabase(path: string, sql: string): void {
+  const db = openDb(path)
+  db.raw.exec(sql)
+  db.close()
+}
+type Installed = ReturnType<typeof installed>
+
+it.each<[what: string, spoil: (made: Installed) => Record<string, string> | void, sentence: RegExp]>([
+  ['a key file that others may read', ({ key }) => chmodSync(key, 0o644), /the key file \S+secret\.key may be read by others\. Run: chmod 600 \S+secret\.key$/],
+  ['a key file that is gone', ({ key }) => rmSync(key), /the key file \S+secret\.key is missing, but the database holds secrets\. Put it back/],
+  ['a key file that was cut off', ({ key }) => writeFileSync(key, 'c2hvcnQ='), /the key file \S+secret\.key does not hold a key of 32 bytes\. Put the right file back\.$/],
+  ['a folder in place of the key file', ({ key }) => { rmSync(key); mkdirSync(key, { mode: 0o700 }) }, /secret\.key is not a file, although it has the name of the key file\. Put the right file there\.$/],
+  ['the key file of another installation', ({ key }) => writeFileSync(key, `${randomBytes(32).toString('base64')}\n`), /the key file \S+secret\.key is not the key that the secrets of this database are sealed with\. Put the right one back/],
+  ['another PORTREEVE_SECRET_KEY than before', () => ({ PORTREEVE_SECRET_KEY: 'x'.repeat(32) }), /PORTREEVE_SECRET_KEY is not the key that the secrets of this database are sealed with/],
+  ['a new key of a rotation that was cut off', ({ key }) => writeFileSync(`${key}.next`, '', { mode: 0o600 }), /secret\.key\.next does not hold a key of 32 bytes/],
+  ['a database that is none', ({ database }) => writeFileSync(database, randomBytes(65_536)), /the database \S+portreeve\.db is damaged \(file is not a database\)\. Put the newest good copy of it in its place/],
+  ['a database that was cut off', ({ database }) => truncateSync(database, 8192), /the database \S+portreeve\.db is damaged \(database disk image is malformed\)/],
+  ['a folder in place of the database', ({ database }) => { rmSync(database); mkdirSync(database) }, /the database \S+portreeve\.db cannot be used: /],
+  ['a database of a newer version', ({ database }) => inDatabase(database, 'PRAGMA user_version = 9999'), /The database was written by a newer Portreeve \(schema 9999, this version knows \d+\)\. Install that version again, or restore the copy/],
+  ['a database whose schema is not what its version says', ({ database }) => inDatabase(database, 'PRAGMA user_version = 1'), /the database could not be brought up to date: 0002_identity\.sql failed \(table users already exists\)\. It is as it was before this step, and so is the copy \S+before-migration-0002\.db\./],
+  ['something else in place of the lock', ({ data }) => writeFileSync(join(data, 'lock'), 'x'.repeat(4096)), /lock is not the lock of Portreeve, although it has its name\. Remove it while no Portreeve is running\.$/],
+  ['a file in place of a folder', ({ data }) => writeFileSync(join(data, 'logs'), ''), /\/logs\/?\S* cannot be used: (something else has its name|a part of its path is a file)\.$/],
+  ['authorities that are missing', () => ({ SSL_CERT_FILE: '/nowhere/ca.pem' }), /SSL_CERT_FILE must be a file that this user may read: ENOENT/],
+  ['authorities that are none', () => { writeFileSync(join(directory, 'ca.pem'), 'x'); return { SSL_CERT_FILE: join(directory, 'ca.pem') } }, /SSL_CERT_FILE must be a file with certificates in PEM; \S+ca\.pem holds none\.$/],
+])('%s ends the start with one sentence', async (_what, spoil, sentence) => {
+  const env = spoil(installed()) ?? {}
+  const { code, output } = await ending(env)
+  const told = output.trimEnd().split('\n').filter((line) => line.startsWith('Portreeve cannot start: '))
+  expect(told, output).toEqual([expect.stringMatching(sentence)])
+  expect([code, /^ +at /m.test(output), edges()]).toEqual([1, false, ''])
+})
+it('the same faults end portreeve rotate-key with one sentence', async () => {
+  const { key } = installed()
+  chmodSync(key, 0o644)
+  const command = await ended(join(entry, '../portreeve.mjs'), { PORTREEVE_DATA_DIR: join(directory, 'data') }, ['rotate-key'])
+  expect(command).toEqual({ code: 1, output: expect.stringMatching(/portreeve: the key file \S+ may be read by others\. Run: chmod 600 \S+\n$/) })
 })
 it('a misspelt setting is told with the one that was probably meant', async () => {
   const { output } = await ending({ PORTREEVE_HTTPPORT: '8080', PORTREEVE_DATA_DIR: '/proc/x' })
