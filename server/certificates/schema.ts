@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
 
 export const CertificateStatus = v.pipe(v.picklist(['pending', 'issuing', 'active', 'failed', 'expired', 'revoked']), v.title('CertificateStatus'), v.description('`pending`: waits for its first attempt or for a signed certificate; `issuing`: an attempt is under way; `active`: good; `failed`: there is none yet, and the last attempt failed.'), v.examples(['active']))
 export type CertificateStatus = v.InferOutput<typeof CertificateStatus>
@@ -62,7 +62,7 @@ export const NewCertificate = v.pipe(v.strictObject({
   challenge: v.optional(Challenge),
   auto_renew: v.pipe(v.optional(v.boolean(), true), v.description('Whether it is renewed at two thirds of its lifetime.'), v.examples([true])),
   certificate: v.optional(pem('The chain to upload, in PEM and any order; nothing is asked of an authority then.', 'CERTIFICATE')),
-  private_key: v.optional(pem('The key of the uploaded certificate, in PEM and not encrypted. Never shown again.', 'PRIVATE KEY')),
+  private_key: v.optional(v.pipe(pem('The key of the uploaded certificate, in PEM and not encrypted. Never shown again.', 'PRIVATE KEY'), SECRET)),
   csr_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Id that the signing request was answered with, when an authority signed it: its key is here already.'), v.examples(['crt_0123456789abcdefghjk']))),
 }), v.title('NewCertificate'))
 export type NewCertificate = v.InferOutput<typeof NewCertificate>

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import * as v from 'valibot'
+import { SECRET } from '#server/kernel/schemas'
 import { parseAddress, plainAddress } from '#server/platform/outbound/addresses'
 import { readHostname } from './hostname.ts'
 
@@ -48,7 +49,7 @@ export const Hsts = v.pipe(v.strictObject({
 v.title('Hsts'), v.description('`Strict-Transport-Security`, sent over HTTPS only.'))
 export const BasicAuth = v.pipe(v.strictObject({
   username: v.pipe(v.string(), v.minLength(1), v.maxLength(128), v.check((text) => !hasControl(text) && !text.includes(':'), 'must be a user name without a colon.')),
-  password: v.pipe(v.string(), v.minLength(8, 'must have at least 8 characters.'), v.maxLength(256), v.check((text) => !hasControl(text), 'must be one line of text.'), v.description('Never kept and never shown again.')),
+  password: v.pipe(v.string(), v.minLength(8, 'must have at least 8 characters.'), v.maxLength(256), v.check((text) => !hasControl(text), 'must be one line of text.'), v.description('Never kept and never shown again.'), SECRET),
 }), v.title('BasicAuth'), v.description('What browsers ask for before they show the app.'))
 const isNetwork = (text: string): boolean => {
   const [address = '', bits, ...rest] = text.split('/')

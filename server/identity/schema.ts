@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import * as v from 'valibot'
-import { Timestamp } from '#server/kernel/schemas'
+import { SECRET, Timestamp } from '#server/kernel/schemas'
 
 export const PlatformRoleName = v.pipe(v.picklist(['admin', 'member', 'viewer']), v.description('Role on the installation: admin may do everything, member what project roles allow, viewer reads only.'))
 export const ProjectRoleName = v.pipe(v.picklist(['owner', 'developer', 'viewer']), v.description('Role in the project.'))
@@ -14,8 +14,8 @@ export const EmailAddress = v.pipe(
   v.description('E-mail address; case does not matter.'), v.examples(['ada@example.com']),
 )
 /** Any text that may be a password; bounded, so that nobody makes the server hash a megabyte. */
-export const PasswordText = v.pipe(v.string(), v.minLength(1), v.maxLength(1024))
-export const NewPassword = v.pipe(v.string(), v.minLength(10), v.maxLength(256), v.description('10 to 256 characters; common passwords are refused.'))
+export const PasswordText = v.pipe(v.string(), v.minLength(1), v.maxLength(1024), SECRET)
+export const NewPassword = v.pipe(v.string(), v.minLength(10), v.maxLength(256), v.description('10 to 256 characters; common passwords are refused.'), SECRET)
 /** Code of an authenticator app, or a recovery code. */
 export const SecondFactor = v.pipe(v.string(), v.maxLength(32), v.description('Six-digit code of the authenticator app, or a recovery code. Only needed while two-factor authentication is on.'), v.examples(['123456']))
 
@@ -33,8 +33,8 @@ export const LoginBody = v.strictObject({
   password: PasswordText,
   totp_code: v.optional(SecondFactor),
 })
-export const LoginResult = v.object({ token: v.pipe(v.string(), v.description('Send it as `Authorization: Bearer <token>`. Valid for 30 days.')), user: User })
-export const RefreshResult = v.object({ token: v.string(), expires_at: Timestamp })
+export const LoginResult = v.object({ token: v.pipe(v.string(), v.description('Send it as `Authorization: Bearer <token>`. Valid for 30 days.'), SECRET), user: User })
+export const RefreshResult = v.object({ token: v.pipe(v.string(), SECRET), expires_at: Timestamp })
 export const CsrfToken = v.object({ csrf_token: v.pipe(v.string(), v.description('Send it as `X-CSRF-Token` with requests that change something.')) })
 
 const Preferences = v.pipe(
@@ -109,19 +109,19 @@ export const ApiKey = v.object({
   last_used_address: v.nullable(v.string()),
 })
 export type ApiKey = v.InferOutput<typeof ApiKey>
-export const CreatedApiKey = v.object({ ...ApiKey.entries, key: v.pipe(v.string(), v.description('The value for `X-API-Key`. It is in this answer only.'), v.examples(['ptr_<id>_<secret>'])) })
+export const CreatedApiKey = v.object({ ...ApiKey.entries, key: v.pipe(v.string(), v.description('The value for `X-API-Key`. It is in this answer only.'), v.examples(['ptr_<id>_<secret>']), SECRET) })
 
-export const WsTicket = v.object({ ticket: v.pipe(v.string(), v.description('Opens the WebSocket once: `/api/ws?ticket=…`.')), expires_at: Timestamp })
+export const WsTicket = v.object({ ticket: v.pipe(v.string(), v.description('Opens the WebSocket once: `/api/ws?ticket=…`.'), SECRET), expires_at: Timestamp })
 export const LoggedOut = v.object({ logged_out: v.literal(true) })
 export const PasswordChanged = v.object({ changed: v.literal(true), sessions_ended: v.pipe(v.number(), v.description('How many other sessions ended with it.')) })
 
 export const TwoFactorSetup = v.object({
-  secret: v.pipe(v.string(), v.description('The seed in base32, for typing it into an app. It is never shown again.')),
-  otpauth_url: v.pipe(v.string(), v.description('The same as the QR code holds.')),
+  secret: v.pipe(v.string(), v.description('The seed in base32, for typing it into an app. It is never shown again.'), SECRET),
+  otpauth_url: v.pipe(v.string(), v.description('The same as the QR code holds.'), SECRET),
   qr_svg: v.pipe(v.string(), v.description('QR code as an SVG document.')),
 })
 export const TwoFactorEnable = v.strictObject({ totp_code: v.pipe(v.string(), v.regex(/^\d{3} ?\d{3}$/, 'must be the six digits that the app shows.'), v.description('The code that the app shows for the new seed.')) })
-export const RecoveryCodes = v.object({ recovery_codes: v.pipe(v.array(v.string()), v.description('Ten codes, each good for one login in place of a TOTP code. They are in this answer only.')) })
+export const RecoveryCodes = v.object({ recovery_codes: v.pipe(v.array(v.pipe(v.string(), SECRET)), v.description('Ten codes, each good for one login in place of a TOTP code. They are in this answer only.')) })
 /** Confirmation of a change that a stolen session must not be able to make. */
 export const Confirmation = v.strictObject({ password: v.pipe(PasswordText, v.description('Own password.')), totp_code: SecondFactor })
 export const TwoFactorState = v.object({ two_factor_enabled: v.boolean() })

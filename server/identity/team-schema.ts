@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
 import { DisplayName, EmailAddress, NewPassword, PlatformRoleName, ProjectRoleName, User } from './schema.ts'
 
 const Grant = v.strictObject({ project_id: v.pipe(v.string(), v.maxLength(64), v.description('Project to become a member of.')), role: ProjectRoleName })
@@ -18,13 +18,13 @@ export type Invitation = v.InferOutput<typeof Invitation>
 export const CreatedInvitation = v.object({
   ...Invitation.entries,
   sent: v.pipe(v.boolean(), v.description('Whether the invitation went out by mail.')),
-  link: v.pipe(v.nullable(v.string()), v.description('Link to hand over, when no mail could be sent. It is in this answer only. The part behind the `#` is `token`; the link is for a dashboard and answers 404 without one.')),
-  token: v.pipe(v.nullable(v.string()), v.description('What the person invited sends to `POST /api/auth/invitations/accept`, with a name and a password. Shown where `link` is, in this answer only.')),
+  link: v.pipe(v.nullable(v.pipe(v.string(), SECRET)), v.description('Link to hand over, when no mail could be sent. It is in this answer only. The part behind the `#` is `token`; the link is for a dashboard and answers 404 without one.')),
+  token: v.pipe(v.nullable(v.pipe(v.string(), SECRET)), v.description('What the person invited sends to `POST /api/auth/invitations/accept`, with a name and a password. Shown where `link` is, in this answer only.')),
   reason: v.pipe(v.nullable(v.string()), v.description('Why no mail was sent.')),
 })
 
 export const AcceptedInvitation = v.strictObject({
-  token: v.pipe(v.string(), v.minLength(1), v.maxLength(200), v.description('`token` of the invitation: the part of its link behind the `#`.')),
+  token: v.pipe(v.string(), v.minLength(1), v.maxLength(200), v.description('`token` of the invitation: the part of its link behind the `#`.'), SECRET),
   name: DisplayName,
   password: NewPassword,
 })

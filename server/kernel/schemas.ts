@@ -3,6 +3,9 @@ import * as v from 'valibot'
 /** A time, ISO 8601 UTC with milliseconds. */
 export const Timestamp = v.pipe(v.string(), v.description('ISO 8601 UTC with milliseconds.'), v.examples(['2026-01-31T12:00:00.000Z']))
 
+/** Marks a field as a secret, in the API's description too: clients hide it, and a test follows every marked one through the product. */
+export const SECRET = v.metadata<string, { readonly format: 'password' }>({ format: 'password' })
+
 /** `page` and `per_page` of every list. Source: spec.md section 4 "Pagination". */
 export const pagingEntries = {
   page: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Page, starting at 1.')), 1),

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import * as v from 'valibot'
-import { Timestamp } from '#server/kernel/schemas'
+import { SECRET, Timestamp } from '#server/kernel/schemas'
 import { parseAddress } from '#server/platform/outbound/addresses'
 import { hostNameFault, readHostName } from './host-name.ts'
 
@@ -10,7 +10,7 @@ const KEPT = `Answers show \`${MASK}\` when one is set. Sent back as \`${MASK}\`
 
 const hasControl = (text: string) => /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)
 const OneLine = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max), v.check((text) => !hasControl(text), 'must be one line of text.'))
-const Secret = (what: string) => v.optional(v.nullable(v.pipe(v.string(), v.minLength(1), v.maxLength(8192), v.check((text) => !hasControl(text), 'must be one line of text.'), v.description(`${what} ${KEPT}`), v.examples([MASK]))))
+const Secret = (what: string) => v.optional(v.nullable(v.pipe(v.string(), v.minLength(1), v.maxLength(8192), v.check((text) => !hasControl(text), 'must be one line of text.'), v.description(`${what} ${KEPT}`), v.examples([MASK]), SECRET)))
 const Days = (what: string, fallback: number) => v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(3650), v.description(`Days for which ${what} are kept. Default ${fallback}.`))
 const Port = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65535))
 

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
 
 const hasControl = (text: string) => /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)
 const Name = v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(100), v.check((text) => !hasControl(text), 'must be one line of text.'))
@@ -11,9 +11,9 @@ export const GenerateSshKey = v.strictObject({ project_id: ProjectId, name: Name
 export const NewSshKey = v.pipe(
   v.strictObject({
     ...GenerateSshKey.entries,
-    private_key: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(65_536), v.description('OpenSSH or PEM; Ed25519, ECDSA or RSA of at least 2048 bits. Never shown again.'))),
+    private_key: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(65_536), v.description('OpenSSH or PEM; Ed25519, ECDSA or RSA of at least 2048 bits. Never shown again.'), SECRET)),
     public_key: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(16_384), v.check((text) => !hasControl(text.trim()), 'must be one line.'), v.description('One line, for a key whose private half stays elsewhere.'))),
-    passphrase: v.optional(v.pipe(v.string(), v.maxLength(1024), v.description('Opens the private key; not kept.'))),
+    passphrase: v.optional(v.pipe(v.string(), v.maxLength(1024), v.description('Opens the private key; not kept.'), SECRET)),
   }),
   v.forward(v.check(({ private_key, public_key }) => (private_key === undefined) !== (public_key === undefined), 'or public_key is required, one of the two.'), ['private_key']),
 )

@@ -1,56 +1,114 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { generate } from 'otplib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openDb } from '#server/kernel/db'
 import { migrate } from '#server/kernel/migrate'
 import { createSecrets, loadMasterKey } from '#server/kernel/secrets'
+import { DNS_PROVIDERS } from '#server/platform/dns-providers/providers'
 import { CAST_ENVIRONMENT, enter, joinAll, newPeer, type Part, type Person, send } from '#test/support/cast'
+import { createTestAuthority, type TestAuthority } from '#test/support/chains'
 import { type GitServer, startGitServer } from '#test/support/git-server'
 import { ADMIN, docker, eventually, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
+import { type NameServer, startNameServer } from '#test/support/name-server'
 import { type Registry, REGISTRY_LOGIN, startRegistry } from '#test/support/registry'
+import { essenceOf, nameOf, overhearCalls, type SecretField, secretFields, sentIn } from '#test/support/secret-fields'
 import { startSmtpServer, type TestSmtpServer } from '#test/support/smtp-server'
 import { betrayed, filesBelow, processList } from '#test/support/traces'
 import { readMigrations } from '../../scripts/read-migrations.ts'
 
 const canary = (what: string) => `canary-${what}-${randomBytes(12).toString('hex')}`
-/** Every secret that was given or made, by what it is. */
-const secrets: Record<string, string> = { 'git token': canary('git'), passphrase: canary('passphrase'), 'wrong password': canary('wrong'), 'new password': canary('new'), 'mail password': canary('mail'), 'registry password': REGISTRY_LOGIN.password }
+const git_token = canary('git')
+const passphrase = canary('passphrase')
+const wrong_password = canary('wrong')
+const new_password = canary('new')
+/** Every secret that was given or made, by what it is; the preparations add whatever is in a field that the API marks as a secret. */
+const secrets: Record<string, string> = { 'wrong password': wrong_password, 'new password': new_password }
+const administrators_password = canary('administrator')
+/** Told to everybody in the description of the API, and changed at once. */
+const PUBLIC = [ADMIN.password]
+/** The one service of this table that is on the internet: its token is refused, unseen. */
+const UNREACHABLE = ['PUT /api/settings/dns-provider body config.api_token']
 /** What ran on this machine at each request of git, and ten times a second while an app was deployed. */
 const processes: string[] = []
 const frames: string[] = []
+const overheard = overhearCalls()
+let fields: SecretField[]
 let portreeve: Portreeve
 let forge: GitServer
 let registry: Registry
 let mail: TestSmtpServer
+let names: NameServer
+let authority: Server
+let chains: TestAuthority
 let cast: Record<Part, Person>
 let admin: Person
 let app_id: string
+let imported_key: string
 
 async function created<T = any>(path: string, body: unknown, headers: Record<string, string> = {}): Promise<T> {
   const answer = await portreeve.call('POST', path, body, headers)
   expect([200, 201], `${path} ${JSON.stringify(answer.body)}`).toContain(answer.status)
   return answer.body.data
 }
+async function changed(path: string, body: unknown): Promise<void> {
+  const answer = await portreeve.call('PUT', path, body)
+  expect(answer.status, `${path} ${JSON.stringify(answer.body)}`).toBe(200)
+}
 
-/** Gives the administrator a second factor, a key and a session; all of them secrets. */
+/** Two-factor authentication on, new recovery codes, a key and a token made with it, and for one person off again. */
 async function equip(): Promise<void> {
-  const two_factor = await enter(portreeve, cast.developer.email, cast.developer.password)
-  const as = (path: string, body?: unknown) => send(portreeve, 'POST', path, body, two_factor.bearer)
-  secrets['TOTP seed'] = (await as('/api/auth/2fa/setup')).body.data.secret
-  const totp_code = await generate({ secret: secrets['TOTP seed']! })
-  const codes = await as('/api/auth/2fa/enable', { totp_code })
-  secrets['recovery code'] = codes.body.data.recovery_codes[0]
-  secrets['API key'] = (await created('/api/auth/api-keys', { name: 'canary' }, { 'idempotency-key': canary('idempotency') })).key.slice(25)
+  for (const part of ['developer', 'viewer'] as const) {
+    const { email, password } = cast[part]
+    const { bearer } = await enter(portreeve, email, password)
+    const as = async (path: string, body: object = {}) => {
+      const answer = await send(portreeve, 'POST', path, body, bearer)
+      expect([200, 201], `${path} ${answer.text}`).toContain(answer.status)
+      return answer.body.data
+    }
+    const { secret } = await as('/api/auth/2fa/setup')
+    const { recovery_codes } = await as('/api/auth/2fa/enable', { totp_code: await generate({ secret }) })
+    if (part === 'viewer') {
+      await as('/api/auth/2fa/disable', { password, totp_code: recovery_codes[0] })
+      continue
+    }
+    await as('/api/auth/2fa/recovery-codes', { password, totp_code: recovery_codes[0] }).then((renewed) => as('/api/auth/api-keys', { name: 'canary', password, totp_code: renewed.recovery_codes[0] }))
+  }
+  await created('/api/auth/api-keys', { name: 'canary' }, { 'idempotency-key': canary('idempotency') })
+  expect((await send(portreeve, 'PUT', '/api/auth/me', { email: 'elsewhere@example.test', current_password: cast.outsider.password }, cast.outsider.bearer)).status).toBe(200)
+  expect((await send(portreeve, 'POST', '/api/auth/refresh', undefined, (await enter(portreeve, ADMIN.email, administrators_password)).bearer)).status).toBe(200)
+  await created('/api/auth/ws-ticket', {})
   secrets.cookie = admin.cookie
-  // The head of a token is the same for all, its body tells nothing secret: what counts is the signature.
-  secrets['token signature'] = admin.token.split('.')[2]!
-  secrets['WebSocket ticket'] = (await created('/api/auth/ws-ticket', {})).ticket
   const key_file = join(portreeve.data_directory, 'keys/secret.key')
   secrets['master key'] = readFileSync(key_file, 'utf8').trim()
-  const opened = createSecrets(loadMasterKey(key_file, undefined, true))
-  secrets['token key'] = opened.derive('jwt').toString('base64url')
+  secrets['token key'] = createSecrets(loadMasterKey(key_file, undefined, true)).derive('jwt').toString('base64url')
+}
+
+/** An authority that gives out accounts and no certificate. */
+function startAuthority(): Promise<Server> {
+  const server = createServer((request, response) => {
+    const own = (name: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/${name}`
+    response.setHeader('replay-nonce', 'nonce')
+    if (request.url === '/directory') return response.end(JSON.stringify({ newNonce: own('nonce'), newAccount: own('account'), newOrder: own('order'), keyChange: own('key'), revokeCert: own('revoke') }))
+    if (request.url === '/account') return response.writeHead(201, { location: own('account/1') }).end('{}')
+    return request.url === '/nonce' ? response.end() : response.writeHead(403, { 'content-type': 'application/problem+json' }).end('{"type":"urn:ietf:params:acme:error:unauthorized","detail":"no certificates today"}')
+  })
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)))
+}
+
+/** The secrets of the settings: each is taken after a test against a server of its kind. */
+async function furnish(): Promise<void> {
+  await changed('/api/settings/smtp', { host: '127.0.0.1', port: mail.port, security: 'none', username: 'portreeve', password: MAIL_PASSWORD, from: 'Portreeve <portreeve@example.test>', test_to: 'ada@example.test' })
+  expect(mail.messages).toHaveLength(1)
+  await changed('/api/settings/dns-provider', { provider: 'rfc2136', config: names.config })
+  expect((await portreeve.call('PUT', '/api/settings/dns-provider', { provider: 'cloudflare', config: { zone: 'example.com', api_token: canary('cloudflare') } })).status).toBe(422)
+  await changed('/api/settings/acme', { directory_url: `http://127.0.0.1:${(authority.address() as AddressInfo).port}/directory`, eab: { kid: 'portreeve', hmac_key: randomBytes(32).toString('base64url') } })
+  // Its certificate is asked for at once, with an account that proves itself with that key.
+  await changed('/api/settings/domain', { dashboard_domain: 'panel.example.com' })
+  await eventually('The authority refusing a certificate', async () => (await portreeve.call('GET', '/api/certificates')).body.data.some((one: { last_error: string | null }) => one.last_error?.includes('no certificates today')) || undefined, 30_000)
 }
 
 /** Hears everything that the WebSocket tells about an app, its deployment and the installation. */
@@ -62,29 +120,15 @@ async function listen(deployment_id: string): Promise<void> {
   socket.send(JSON.stringify({ type: 'subscribe', channel: `apps/${app_id}/logs` }))
 }
 
-beforeAll(async () => {
-  const mail_login = { username: 'portreeve', password: secrets['mail password']! }
-  ;[forge, registry, mail] = await Promise.all([startGitServer({ tls: true }), startRegistry(), startSmtpServer({ security: 'none', login: mail_login })])
-  forge.intercept = () => { processes.push(processList([process.pid, portreeve.pid()])); return false }
-  portreeve = await startPortreeve({ env: { ...CAST_ENVIRONMENT, PORTREEVE_ALLOWED_PRIVATE_HOSTS: `${forge.host},${registry.host},127.0.0.1:${mail.port}`, SSL_CERT_FILE: forge.ca_file! } })
-  cast = await joinAll(portreeve)
-  secrets["administrator's password"] = canary('administrator')
-  expect((await portreeve.call('PUT', '/api/auth/password', { current_password: ADMIN.password, new_password: secrets["administrator's password"] })).status).toBe(200)
-  admin = await enter(portreeve, ADMIN.email, secrets["administrator's password"])
-  for (const [part, { password, invitation }] of Object.entries(cast) as [string, Person & { invitation: string }][]) {
-    secrets[`password of ${part}`] = password
-    secrets[`invitation of ${part}`] = invitation
-  }
-  await equip()
-  const repository = forge.repository('team/vault', { credential: { username: 'deployer', password: secrets['git token']! } })
+/** Two apps, one from a private repository and one from a private image, and a name of one with a password and a certificate. */
+async function deploy(): Promise<void> {
+  const repository = forge.repository('team/vault', { credential: { username: 'deployer', password: git_token } })
   repository.commit(nodeApp('vault'))
-  await created('/api/git-credentials', { name: 'forge', host: forge.host, username: 'deployer', token: secrets['git token'] })
-  const pem = generateKeyPairSync('ec', { namedCurve: 'P-256', privateKeyEncoding: { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: secrets.passphrase! }, publicKeyEncoding: { type: 'spki', format: 'pem' } })
-  await created('/api/ssh-keys', { name: 'imported', private_key: pem.privateKey, passphrase: secrets.passphrase })
-  secrets['encrypted SSH key'] = pem.privateKey
-  const smtp = await portreeve.call('PUT', '/api/settings/smtp', { host: '127.0.0.1', port: mail.port, security: 'none', ...mail_login, from: 'Portreeve <portreeve@example.test>', test_to: 'ada@example.test' })
-  expect([smtp.status, mail.messages.length], JSON.stringify(smtp.body)).toEqual([200, 1])
-  await created('/api/registries', { name: 'ours', host: registry.host, ...REGISTRY_LOGIN })
+  await created('/api/git-credentials', { name: 'forge', host: forge.host, username: 'deployer', token: git_token })
+  imported_key = generateKeyPairSync('ec', { namedCurve: 'P-256', privateKeyEncoding: { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase }, publicKeyEncoding: { type: 'spki', format: 'pem' } }).privateKey
+  await created('/api/ssh-keys', { name: 'imported', private_key: imported_key, passphrase })
+  const { id: registry_id } = await created('/api/registries', { name: 'ours', host: registry.host, ...REGISTRY_LOGIN })
+  await changed(`/api/registries/${registry_id}`, { password: REGISTRY_LOGIN.password })
   const sampling = setInterval(() => processes.push(processList([process.pid, portreeve.pid()])), 100)
   try {
     app_id = (await created('/api/apps', { name: 'vault', git_url: repository.url, soak_seconds: 1 })).id
@@ -97,10 +141,41 @@ beforeAll(async () => {
   } finally {
     clearInterval(sampling)
   }
+  await created('/api/domains', { app_id, hostname: 'vault.example.com', ssl_mode: 'custom', basic_auth: { username: 'ada', password: canary('visitor') } })
+  const [automatic] = (await portreeve.call('GET', `/api/domains?app_id=${app_id}`)).body.data.filter(({ hostname }: { hostname: string }) => hostname === 'vault.apps.test')
+  await changed(`/api/domains/${automatic.id}`, { basic_auth: { username: 'ada', password: canary('visitor') } })
+  const private_key = chains.key()
+  await created('/api/certificates', { certificate: `${chains.leaf(private_key, ['vault.example.com'])}${chains.intermediate}`, private_key })
+}
+
+const MAIL_PASSWORD = canary('mail')
+beforeAll(async () => {
+  ;[forge, registry, mail, names, authority] = await Promise.all([startGitServer({ tls: true }), startRegistry(), startSmtpServer({ security: 'none', login: { username: 'portreeve', password: MAIL_PASSWORD } }), startNameServer('example.com'), startAuthority()])
+  chains = createTestAuthority()
+  forge.intercept = () => { processes.push(processList([process.pid, portreeve.pid()])); return false }
+  const allowed = [forge.host, registry.host, names.address, `127.0.0.1:${mail.port}`, `127.0.0.1:${(authority.address() as AddressInfo).port}`]
+  portreeve = await startPortreeve({ env: { ...CAST_ENVIRONMENT, PORTREEVE_ALLOWED_PRIVATE_HOSTS: allowed.join(), SSL_CERT_FILE: forge.ca_file! } })
+  cast = await joinAll(portreeve)
+  await changed('/api/auth/password', { current_password: ADMIN.password, new_password: administrators_password })
+  admin = await enter(portreeve, ADMIN.email, administrators_password)
+  await equip()
+  await furnish()
+  await deploy()
+  overheard.stop()
+  fields = secretFields((await portreeve.call('GET', '/api/openapi.json')).body)
+  // What a DNS provider needs is no schema of its own in the description.
+  for (const provider of DNS_PROVIDERS) for (const name of provider.secrets) fields.push({ operation: 'PUT /api/settings/dns-provider', side: 'body', path: `config.${name}` })
+  for (const field of fields) {
+    const values = new Set(sentIn(overheard.calls, field).map(essenceOf))
+    for (const [index, value] of [...values].entries()) if (!PUBLIC.includes(value) && !Object.values(secrets).includes(value)) secrets[`${nameOf(field)} ${index}`] = value
+  }
 })
 afterAll(async () => {
+  overheard.stop()
   await portreeve?.dispose()
-  await Promise.all([forge?.close(), registry?.close(), mail?.close()])
+  chains?.close()
+  authority?.close()
+  await Promise.all([forge?.close(), registry?.close(), mail?.close(), names?.close()])
 })
 
 interface Operation { requestBody?: unknown; parameters?: { name: string; in: string }[] }
@@ -121,7 +196,12 @@ describe('T6: a secret that was given to the built server', () => {
   it('is found where it is looked for, as a check of the tests below', () => {
     const all = Object.values(secrets).join('\n')
     expect(betrayed(secrets, { here: all })).toHaveLength(Object.keys(secrets).length)
-    for (const alignment of ['', 'a', 'ab']) expect(betrayed(secrets, { here: Buffer.from(`${alignment}${secrets['git token']}`).toString('base64') })).toEqual(['git token in here'])
+    for (const alignment of ['', 'a', 'ab']) expect(betrayed({ 'git token': git_token }, { here: Buffer.from(`${alignment}${git_token}`).toString('base64') })).toEqual(['git token in here'])
+  })
+  it('was put into every field that the API marks as a secret, and taken there', () => {
+    const without = (only_taken: boolean) => fields.filter((field) => sentIn(overheard.calls, field, only_taken).length === 0).map(nameOf)
+    expect(fields.length).toBeGreaterThan(25)
+    expect([without(false), without(true)]).toEqual([[], UNREACHABLE])
   })
   it('is in no answer to any role, to every GET that the API describes, the exports of the audit log among them', async () => {
     const gets = (await operations()).filter(({ method }) => method === 'GET')
@@ -142,7 +222,8 @@ describe('T6: a secret that was given to the built server', () => {
   })
   it('is not repeated by any error, wherever it was sent', async () => {
     const answers: Record<string, string> = {}
-    const wrong = { ...secrets, email: secrets['git token'], password: secrets['wrong password'], name: 7, token: [secrets['git token']], private_key: secrets['encrypted SSH key'], passphrase: 3, host: secrets['git token'], totp_code: secrets['TOTP seed'] }
+    const one = (end: string) => Object.entries(secrets).find(([name]) => name.endsWith(end))![1]
+    const wrong = { ...secrets, email: git_token, password: wrong_password, name: 7, token: [git_token], private_key: imported_key, passphrase: 3, host: git_token, totp_code: one('data.secret 0') }
     for (const { method, path, operation } of await operations()) {
       if (!operation.requestBody) continue
       const [address = ''] = await filled(path)
@@ -153,22 +234,22 @@ describe('T6: a secret that was given to the built server', () => {
       }
     }
     const refusals = [
-      send(portreeve, 'POST', '/api/auth/login', { email: cast.viewer.email, password: secrets['wrong password'] }, newPeer()),
-      send(portreeve, 'POST', '/api/git-credentials', { name: 'x', host: 'not a host', token: secrets['git token'] }, admin.bearer),
-      send(portreeve, 'POST', '/api/ssh-keys', { name: 'x', private_key: secrets['encrypted SSH key'], passphrase: secrets['wrong password'] }, admin.bearer),
-      send(portreeve, 'POST', '/api/registries', { name: 'x', host: registry.host, username: 'ada', password: secrets['wrong password'] }, admin.bearer),
-      send(portreeve, 'PUT', '/api/auth/password', { current_password: secrets['wrong password'], new_password: secrets['new password'] }, admin.bearer),
-      send(portreeve, 'GET', '/api/apps', undefined, { authorization: `Bearer ${secrets['wrong password']}` }),
-      send(portreeve, 'GET', '/api/apps', undefined, { 'x-api-key': secrets['API key']! }),
-      send(portreeve, 'GET', `/api/apps?${secrets['git token']}=1`, undefined, admin.bearer),
-      send(portreeve, 'POST', '/api/apps', { name: 'x', git_url: `https://ada:${secrets['git token']}@${forge.host}/team/vault.git` }, admin.bearer),
+      send(portreeve, 'POST', '/api/auth/login', { email: cast.viewer.email, password: wrong_password }, newPeer()),
+      send(portreeve, 'POST', '/api/git-credentials', { name: 'x', host: 'not a host', token: git_token }, admin.bearer),
+      send(portreeve, 'POST', '/api/ssh-keys', { name: 'x', private_key: imported_key, passphrase: wrong_password }, admin.bearer),
+      send(portreeve, 'POST', '/api/registries', { name: 'x', host: registry.host, username: 'ada', password: wrong_password }, admin.bearer),
+      send(portreeve, 'PUT', '/api/auth/password', { current_password: wrong_password, new_password }, admin.bearer),
+      send(portreeve, 'GET', '/api/apps', undefined, { authorization: `Bearer ${wrong_password}` }),
+      send(portreeve, 'GET', '/api/apps', undefined, { 'x-api-key': `ptr_${one('data.key 0')}` }),
+      send(portreeve, 'GET', `/api/apps?${git_token}=1`, undefined, admin.bearer),
+      send(portreeve, 'POST', '/api/apps', { name: 'x', git_url: `https://ada:${git_token}@${forge.host}/team/vault.git` }, admin.bearer),
     ]
     for (const [index, refusal] of (await Promise.all(refusals)).entries()) {
       expect([index, refusal.status >= 400]).toEqual([index, true])
       answers[`refusal ${index}`] = refusal.text
     }
     // The name of an unknown parameter is quoted, so that its sender finds it.
-    expect(betrayed(secrets, answers)).toEqual(['git token in refusal 7'])
+    expect(betrayed(secrets, answers)).toEqual(['POST /api/git-credentials body token 0 in refusal 7'])
   })
   it('is in no frame of the WebSocket and no line of the log', async () => {
     await eventually('The end of the deployment in the frames', () => (frames.some((frame) => frame.includes('deployment.live')) ? true : undefined), 10_000)
