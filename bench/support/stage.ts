@@ -44,9 +44,17 @@ async function createApp(portreeve: Portreeve, forge: GitServer, name: string, s
   return { id, name, host: `${name}.apps.test`, repository }
 }
 
+/** The deployment that made the newest version but the one that serves: rollbacks to it go to and fro, however many there are. */
+async function otherVersion(portreeve: Portreeve, app_id: string): Promise<string> {
+  const { live_deployment_id } = (await portreeve.call('GET', `/api/apps/${app_id}`)).body.data
+  const deployments: any[] = (await portreeve.call('GET', `/api/apps/${app_id}/deployments?per_page=100`)).body.data
+  const serving = deployments.find(({ id }) => id === live_deployment_id)?.commit.sha
+  return deployments.find(({ status, trigger, commit }) => status === 'live' && trigger !== 'rollback' && commit.sha !== serving).id
+}
+
 /** Starts a deployment and returns its id. */
 export async function startDeployment(portreeve: Portreeve, app_id: string, verb: 'deploy' | 'rollback' = 'deploy'): Promise<string> {
-  const answer = await portreeve.call('POST', `/api/apps/${app_id}/${verb}`, {})
+  const answer = await portreeve.call('POST', `/api/apps/${app_id}/${verb}`, verb === 'rollback' ? { deployment_id: await otherVersion(portreeve, app_id) } : {})
   if (answer.status !== 201) throw new Error(`POST ${verb}: ${JSON.stringify(answer.body)}`)
   return answer.body.data.id as string
 }
