@@ -1,6 +1,7 @@
 import * as v from 'valibot'
-import { ApiError, type ErrorDetail } from '#server/kernel/errors'
+import { ApiError, type ErrorDetail, invalid } from '#server/kernel/errors'
 
+const oneOf = (values: readonly string[]) => (values.length > 1 ? `must be one of ${values.join(', ')}.` : `must be ${values.join()}.`)
 /** Sentences of validation that never repeat the input: it may be a password, and it may be hostile. */
 function sentence(issue: v.BaseIssue<unknown>): string {
   const { type, expected, received } = issue
@@ -14,7 +15,7 @@ function sentence(issue: v.BaseIssue<unknown>): string {
     case 'strict_object': return expected === 'never' ? 'is not a field of this request.' : 'must be an object.'
     case 'picklist':
     case 'literal':
-    case 'enum': return `must be ${expected?.replace(/^\(|\)$/g, '').replaceAll(' | ', ', ')}.`
+    case 'enum': return oneOf(expected?.replace(/^\(|\)$/g, '').split(' | ') ?? [])
     case 'integer':
     case 'safe_integer': return 'must be a whole number.'
     case 'min_value': return `must be at least ${expected?.slice(2)}.`
@@ -38,8 +39,20 @@ function details(issues: readonly v.BaseIssue<unknown>[], whole: string): ErrorD
   return issues.slice(0, 20).map((issue) => ({ path: dotted(issue, whole), message: issue.message }))
 }
 
+const OBJECTS: readonly string[] = ['object', 'strict_object', 'loose_object', 'record']
+interface Described { type: string; wrapped?: Described; entries?: Record<string, Described> }
+/** The path of the first list in the place of an object: to JavaScript lists are objects, so that schemas of objects take them as empty ones. */
+function listForObject(schema: Described, value: unknown, path: readonly string[] = []): readonly string[] | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  if (schema.wrapped) return listForObject(schema.wrapped, value, path)
+  if (Array.isArray(value)) return OBJECTS.includes(schema.type) ? path : undefined
+  return Object.entries(schema.entries ?? {}).map(([key, inner]) => (Object.hasOwn(value, key) ? listForObject(inner, (value as Record<string, unknown>)[key], [...path, key]) : undefined)).find(Boolean)
+}
+
 /** Parses a body field by field; the first wrong field leads the message of the 422. */
 export function parseBody<S extends v.GenericSchema>(schema: S, value: unknown): v.InferOutput<S> {
+  const list_at = listForObject(schema, value)
+  if (list_at) throw invalid(list_at.join('.') || 'body', 'must be an object.')
   const result = v.safeParse(schema, value)
   if (result.success) return result.output
   const list = details(result.issues, 'body')

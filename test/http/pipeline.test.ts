@@ -12,6 +12,23 @@ beforeEach(() => {
 })
 const code = (answer: { body: { error: { code: string } } }) => answer.body.error.code
 
+describe('a list in the place of an object', () => {
+  it.each([
+    ['the whole body', [], 'body'],
+    ['a field', { name: 'x', nested: [] }, 'nested'],
+    ['an item of a list, which has its fields judged', { name: 'x', nested: { inner: [[]] } }, 'nested.inner.0.port'],
+  ])('is 422: %s', async (_what, body, path) => {
+    const answer = await api.send('PUT', '/api/things/thing_1', { body, headers: by('admin') })
+    expect([answer.status, answer.body.error.details[0].path]).toEqual([422, path])
+    expect(api.services.handled).toEqual([])
+  })
+})
+
+it('a value that is none of those there are is told with all of them', async () => {
+  const answer = await api.send('PUT', '/api/things/thing_1', { body: { name: 'x', kind: 'huge' }, headers: by('admin') })
+  expect(answer.body.error.message).toBe('kind: must be one of "small", "large".')
+})
+
 describe('the order in which a request is judged', () => {
   it('asks who calls before anything else, even for an unknown id with an unreadable body', async () => {
     const answer = await api.send('PUT', '/api/things/nothing?x=1', { raw: '{', headers: { 'content-type': 'text/plain' } })
