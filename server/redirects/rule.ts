@@ -13,6 +13,16 @@ export type Rule = Omit<RouteRedirect, 'id'>
 export const targetOf = ({ kind, from, to }: Pick<Rule, 'kind' | 'from' | 'to'>): string =>
   (kind === 'prefix' && !from.endsWith('/') ? to.replace(/(?<!\/)\/\$1(?=[/?#]|$)/g, '$$1') : to)
 
+const encoded = (text: string) => text.replace(/[^\u0000-\u001f!-~\u007f]/gu, (character) => [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''))
+/** A path as browsers ask for it: international characters and spaces are encoded. */
+export const pathAsAsked = (kind: Rule['kind'], from: string): string => (kind === 'regex' ? from : encoded(from))
+/** A target as a header can carry it, with an international host name in ASCII. */
+export function targetAsSent(to: string): string {
+  const [, origin = '', rest = to] = /^(https?:\/\/[^/?#$]+)([^]*)$/i.exec(to) ?? []
+  const is_international = /[^\u0000-\u007f]/.test(origin) && URL.canParse(origin)
+  return `${is_international ? new URL(origin).origin : origin}${encoded(rest)}`
+}
+
 /** Groups that `from` captures. */
 function groupsOf({ kind, from }: Rule): number {
   if (kind !== 'regex') return kind === 'prefix' ? 1 : 0
@@ -28,7 +38,7 @@ function groupsOf({ kind, from }: Rule): number {
 export function checkRule(rule: Rule, domain_path: string): void {
   const { kind, from, to } = rule
   const groups = groupsOf(rule)
-  if (kind !== 'regex' && !/^\/[!-~]*$/.test(from)) throw invalid('from', 'must be a path that starts with a slash.')
+  if (kind !== 'regex' && !/^\/[!-~]*$/.test(from)) throw invalid('from', 'must be a path that starts with a slash, without control characters.')
   if (kind !== 'regex' && /[?#]/.test(from)) throw invalid('from', 'must be a path alone; a query is never compared.')
   if (kind !== 'regex' && domain_path !== '/' && from !== domain_path && !from.startsWith(`${domain_path}/`)) throw invalid('from', 'is not below the path of the domain, so no request would ever reach the rule.')
   if (!/^(\/|\$[1-9]|https?:\/\/)/i.test(to)) throw invalid('to', 'must be a path or an http or https address.')

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { list, pagingEntries, Timestamp } from '#server/kernel/schemas'
 
 const Kind = v.pipe(v.picklist(['exact', 'prefix', 'regex']), v.title('RedirectKind'), v.description('`exact`: this path alone; `prefix`: this path and all below it; `regex`: a regular expression over the whole path.'))
-const From = v.pipe(v.string(), v.minLength(1), v.maxLength(1000), v.description('Path or pattern, compared with the path as it was requested, without the query. Patterns know characters, `.`, classes, `\\d`, `\\w`, groups, alternatives and `? * + {n,m}`.'), v.examples(['/old', '/blog/(\\d+)/([^/]+)']))
+const From = v.pipe(v.string(), v.minLength(1), v.maxLength(1000), v.description('Path or pattern, compared with the path as it was requested, without the query; in a path international characters and spaces are encoded as browsers do. Patterns know characters, `.`, classes, `\\d`, `\\w`, groups, alternatives and `? * + {n,m}`.'), v.examples(['/old', '/blog/(\\d+)/([^/]+)']))
 const To = v.pipe(v.string(), v.minLength(1), v.maxLength(2000), v.description('Path, or http or https address. `$1` to `$9` stand for what the groups of a pattern matched; for a prefix `$1` is the rest behind it with its leading slash, and `/$1` means the same: `/p` to `/q/$1` sends `/p/a` to `/q/a` and `/p` to `/q`.'), v.examples(['/new', 'https://example.com/posts/$1']))
 const Status = v.pipe(v.picklist([301, 302, 307, 308]), v.title('RedirectStatus'), v.description('301 and 308 are kept by browsers; 307 and 308 keep the method.'))
 const entries = {
@@ -27,6 +27,8 @@ export const NewRedirect = v.pipe(v.strictObject({
 export type NewRedirect = v.InferOutput<typeof NewRedirect>
 export const RedirectChange = v.pipe(v.partial(v.strictObject(entries)), v.title('RedirectChange'))
 export type RedirectChange = v.InferOutput<typeof RedirectChange>
+
+export const RedirectToggle = v.pipe(v.strictObject({ enabled: v.optional(v.pipe(v.boolean(), v.description('What it shall be; without it, the other than it is.'))) }), v.title('RedirectToggle'))
 
 export const Redirect = v.pipe(v.object({
   id: v.string(), domain_id: v.string(), app_id: v.string(), project_id: v.string(), hostname: v.pipe(v.string(), v.description('Name of the domain.')),

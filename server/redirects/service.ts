@@ -9,7 +9,7 @@ import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Route, RouteRedirect } from '#server/platform/ingress/ingress'
 import { findLoop, follow, routeBefore, routeFor } from './chain.ts'
 import { createRedirectRepository, type RedirectRow } from './repository.ts'
-import { checkRule, targetOf } from './rule.ts'
+import { checkRule, pathAsAsked, targetAsSent, targetOf } from './rule.ts'
 import type { NewRedirect, Redirect, RedirectChange, RedirectTest } from './schema.ts'
 
 /** What redirects need of domains; handed in at composition. */
@@ -89,7 +89,7 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
     add: (actor: Actor, { domain_id, from, to, keep_query, enabled, ...rest }: NewRedirect): Redirect => db.tx(() => {
       const domain = ports.domain(domain_id) ?? (() => { throw notFound('domain') })()
       const at = clock.iso()
-      const row: RedirectRow = { id: newId('rdr'), domain_id, app_id: domain.app_id, project_id: domain.project_id, source: from, target: to, keep_query: Number(keep_query), enabled: Number(enabled), ...rest, created_at: at, updated_at: at }
+      const row: RedirectRow = { id: newId('rdr'), domain_id, app_id: domain.app_id, project_id: domain.project_id, source: pathAsAsked(rest.kind, from), target: targetAsSent(to), keep_query: Number(keep_query), enabled: Number(enabled), ...rest, created_at: at, updated_at: at }
       checkRule(ruleOf(row), domain.path)
       if (repository.count(domain_id) >= MOST_RULES) throw conflict(`A domain may have ${MOST_RULES} redirects at most. Use a prefix or a pattern for many paths.`)
       repository.insert(row)
@@ -99,12 +99,14 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
     change: (actor: Actor, id: string, { from, to, keep_query, enabled, ...rest }: RedirectChange): Redirect => db.tx(() => {
       const before = get(id)
       return write(actor, before, {
-        ...before, ...rest, source: from ?? before.source, target: to ?? before.target, keep_query: Number(keep_query ?? before.keep_query), enabled: Number(enabled ?? before.enabled), updated_at: clock.iso(),
+        ...before, ...rest, source: pathAsAsked(rest.kind ?? before.kind, from ?? before.source), target: targetAsSent(to ?? before.target), keep_query: Number(keep_query ?? before.keep_query), enabled: Number(enabled ?? before.enabled), updated_at: clock.iso(),
       })
     }),
-    toggle: (actor: Actor, id: string): Redirect => db.tx(() => {
+    /** Turns a rule on or off; without `enabled`, to the other than it is. */
+    toggle: (actor: Actor, id: string, enabled?: boolean): Redirect => db.tx(() => {
       const before = get(id)
-      return write(actor, before, { ...before, enabled: 1 - before.enabled, updated_at: clock.iso() })
+      const wanted = enabled === undefined ? 1 - before.enabled : Number(enabled)
+      return wanted === before.enabled ? view(before) : write(actor, before, { ...before, enabled: wanted, updated_at: clock.iso() })
     }),
     remove: (actor: Actor, id: string): void => db.tx(() => {
       const row = get(id)

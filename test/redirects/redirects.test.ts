@@ -77,6 +77,21 @@ describe('POST /api/redirects', () => {
   })
 })
 
+describe('paths and targets as people write them', () => {
+  it.each([
+    [{ from: '/über uns', to: '/info' }, '/%C3%BCber%20uns', '/info'],
+    [{ kind: 'prefix', from: '/bücher', to: '/öl/$1' }, '/b%C3%BCcher', '/%C3%B6l/$1'],
+    [{ from: '/a', to: 'https://münchen.example.org/straße?q=ä' }, '/a', 'https://xn--mnchen-3ya.example.org/stra%C3%9Fe?q=%C3%A4'],
+    [{ from: '/b', to: 'https://EXAMPLE.org/%20' }, '/b', 'https://EXAMPLE.org/%20'],
+    [{ from: '/c\ud800', to: '/d' }, '/c%EF%BF%BD', '/d'],
+  ])('%o is kept as browsers ask for it, and answers them', async (rule, from, to) => {
+    const { status, body } = await add(rule)
+    expect([status, body.data?.from, body.data?.to]).toEqual([201, from, to])
+    expect((await test(`http://example.com${from}`)).redirect_id).toBe(body.data.id)
+    expect((await api.as('developer').put(`/api/redirects/${body.data.id}`, { from: rule.from })).body.data.from).toBe(from)
+  })
+})
+
 describe('a rule that another domain of the name stands before', () => {
   it.each([['exact', '/two/x'], ['exact', '/two'], ['prefix', '/two/x']])('%s %s is refused with 422 that says which', async (kind, from) => {
     const two = await addDomain('example.com', { path: '/two' })
@@ -157,6 +172,17 @@ describe('PUT, toggle and DELETE', () => {
     await settled()
     expect(rulesAtEdge()).toEqual([])
     expect((await api.as('developer').delete(`/api/redirects/${id}`)).status).toBe(404)
+  })
+  it('toggle makes a rule what it is told to be, and tells nobody of what is so already', async () => {
+    const { id } = (await add({ from: '/a', to: '/b' })).body.data
+    const before = api.services.events.latest()
+    const toggle = async (enabled: unknown) => api.as('developer').post(`/api/redirects/${id}/toggle`, { enabled })
+    expect((await toggle(true)).body.data.enabled).toBe(true)
+    expect(api.services.events.latest()).toBe(before)
+    expect((await toggle(false)).body.data.enabled).toBe(false)
+    expect((await toggle(false)).body.data.enabled).toBe(false)
+    expect((await toggle('no')).status).toBe(422)
+    expect(rulesAtEdge()).toEqual([])
   })
   it('rules go with their domain', async () => {
     await add({ from: '/a', to: '/b' })
