@@ -1,14 +1,16 @@
 import { networkInterfaces } from 'node:os'
 import type { Config } from '#server/kernel/config'
 import { isPublicAddress } from '#server/platform/outbound/addresses'
+import { isContainerBridge } from '#server/platform/outbound/policy'
 
 /** The first public IPv4 address of this host, if it has one. */
 function publicAddress(): string | undefined {
   return Object.values(networkInterfaces()).flat().find((found) => found && found.family === 'IPv4' && !found.internal && isPublicAddress(found.address))?.address
 }
 
-/** Every address of this host that others may use, without those of the link and of the machine itself. */
-const ownAddresses = (): string[] => Object.values(networkInterfaces()).flat().flatMap((found) => (found && !found.internal && !/^(fe80:|169\.254\.)/i.test(found.address) ? [found.address] : []))
+/** Every address of this host that others may use, without those of the link, of the machine itself and of its containers. */
+export const usableAddresses = (interfaces: ReturnType<typeof networkInterfaces>): string[] => Object.entries(interfaces).filter(([name]) => !isContainerBridge(name)).flatMap(([, found]) => found ?? [])
+  .flatMap(({ internal, address }) => (internal || /^(fe80:|169\.254\.)/i.test(address) ? [] : [address]))
 
 /** Names under which this installation and its apps are reached. Source: api.md "Domains". */
 export function createAddresses(config: Config, setting: () => { base_domain: string | null; dashboard_domain: string | null }) {
@@ -24,7 +26,7 @@ export function createAddresses(config: Config, setting: () => { base_domain: st
     chosen_url,
     /** Where names of this installation should lead: what is public of this host, else, on a private network, all it has. */
     of_server(): string[] {
-      const own = ownAddresses()
+      const own = usableAddresses(networkInterfaces())
       const reachable = own.filter(isPublicAddress)
       return reachable.length > 0 ? reachable : own
     },

@@ -32,7 +32,7 @@ function shapeOf(bare: string): string | undefined {
   const odd = labels.find((label) => !LABEL.test(label))
   if (odd === '') return 'has an empty label: two dots in a row, or one at the start.'
   if (odd !== undefined) return odd.length > 63 ? 'has a label of more than 63 characters.' : 'must be labels of letters, digits, hyphens and underscores, which do not begin or end with a hyphen.'
-  if (labels.some((label) => label.startsWith('xn--') && domainToUnicode(label) === '')) return 'has a label that is no valid international name.'
+  if (labels.some((label) => label.startsWith('xn--') && ['', label].includes(domainToUnicode(label)))) return 'has a label that is no valid international name.'
   return undefined
 }
 

@@ -55,6 +55,8 @@ describe('a host name', () => {
     ['a name for reverse look-ups', '1.2.0.192.in-addr.arpa', 'infrastructure'],
     ['two dots in a row', 'shop..example.com', 'empty label'],
     ['a dot in front', '.example.com', 'empty label'],
+    ['an international label that says nothing', 'xn--a.example.com', 'no valid international name'],
+    ['one that is encoded twice', 'xn--xn--a.example.com', 'no valid international name'],
     ['a hyphen in front', '-shop.example.com', 'hyphen'],
     ['a hyphen at the end of a label', 'shop-.example.com', 'hyphen'],
     ['an address with a scheme', 'https://shop.example.com', 'alone'],

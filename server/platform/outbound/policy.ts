@@ -26,6 +26,8 @@ const PRIVATE_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home\.arpa|lo
 /** Ports on which this machine answers the public anyway: the edge. Everything else of it is management. */
 const EDGE_PORTS = new Set([80, 443])
 const CONTAINER_BRIDGE = /^(docker|br-|podman|cni)/
+/** Whether an interface of this machine leads to its containers alone. */
+export const isContainerBridge = (name: string): boolean => CONTAINER_BRIDGE.test(name)
 
 const systemInterfaces = (): OwnInterface[] =>
   Object.entries(networkInterfaces()).flatMap(([name, addresses]) => (addresses ?? []).map(({ address, cidr }) => ({ name, address, cidr })))
