@@ -122,10 +122,11 @@ export function describeChain(chain: readonly X509Certificate[]): Omit<ChainFact
   }
 }
 
-/** Checks a chain against its key and puts it in order. Throws a 422 whose sentence says what to mend. */
-export function readChain(text: string, key: KeyObject, now_ms: number): ChainFacts {
+/** Checks a chain against its key, which may be that of a signing request, and puts it in order. Throws a 422 whose sentence says what to mend. */
+export function readChain(text: string, key: KeyObject, now_ms: number, is_answer = false): ChainFacts {
   const certificates = readCertificates(text)
   const leaf = certificates.find((one) => one.checkPrivateKey(key))
+  if (!leaf && is_answer) throw invalid('certificate', 'does not answer the signing request: it is for another key. Send the certificate that was signed for this request.')
   if (!leaf) throw invalid('private_key', 'belongs to none of the certificates. Send the key with which the certificate was requested.')
   const chain = order(leaf, certificates)
   checkUse(chain)

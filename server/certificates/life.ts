@@ -29,7 +29,7 @@ export function createLife({ db, clock, events, jobs, secrets, repository, budge
     const wait = budget.waitFor(namesIn(row))
     const blocked_until = retry_after_s === null ? null : new Date(clock.now() + retry_after_s * 1000).toISOString()
     const next = [new Date(clock.now() + backoff(failures, random)).toISOString(), blocked_until, wait?.until].filter((time) => time != null).sort().at(-1)!
-    const last_error = [failure.message, failure.hint].filter(Boolean).join(' ')
+    const last_error = [failure.message, failure.hint].flatMap((text) => (text ? [text.replace(/([^.!?…])$/, '$1.')] : [])).join(' ')
     repository.setFailure(row.id, { failures, last_error, next_attempt_at: next, blocked_until }, clock.iso())
     tell(row, 'failed', { code: failure.code, error: last_error, next_attempt_at: row.auto_renew ? next : null, serves: hasGoodChain(row) })
   }

@@ -75,11 +75,12 @@ export function createNewCertificates({ db, clock, secrets, audit, acme, reposit
 
   function upload(actor: Actor, project_id: string, body: NewCertificate): string {
     if (body.names) throw invalid('names', 'cannot be given with a certificate, which names them itself.')
-    if ((body.private_key === undefined) === (body.csr_id === undefined)) throw invalid('private_key', 'is required with a certificate, unless csr_id tells which signing request it answers.')
+    if (body.private_key !== undefined && body.csr_id !== undefined) throw invalid('private_key', 'cannot be given with csr_id: the key of the signing request is here.')
+    if (body.private_key === undefined && body.csr_id === undefined) throw invalid('private_key', 'is required with a certificate, unless csr_id tells which signing request it answers.')
     const request = body.csr_id === undefined ? undefined : requestOf(project_id, body.csr_id)
     const pem = request?.key ?? body.private_key!
     const key = readKey(pem)
-    const facts = readChain(body.certificate!, key, clock.now())
+    const facts = readChain(body.certificate!, key, clock.now(), request !== undefined)
     const missing = body.domain_id === undefined ? undefined : namesOfDomain(names.domain(project_id, body.domain_id)).find((name) => !facts.names.some((own) => covers(own, name)))
     if (missing !== undefined) throw invalid('certificate', `is not valid for ${missing}; it names ${facts.names.slice(0, 5).join(', ')}${facts.names.length > 5 ? ' and others' : ''}.`)
     return db.tx(() => {

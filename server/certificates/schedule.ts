@@ -19,11 +19,11 @@ const OPEN = ['queued', 'running', 'undoing']
 
 /** Recurring work: renewals that are due, notices before an expiry, what the edge does not show yet. */
 export function createSchedule({ ports, db, clock, jobs, log, repository, life, budget, accounts, edge }: ScheduleOptions) {
-  /** The threshold that a certificate is below of; those of short-lived ones that are never above it do not count. */
-  function noticeOf({ not_before, not_after }: CertificateRow): number | undefined {
+  /** The threshold that a certificate is below of; one that it was never above of does not count, nor one before a renewal that comes by itself. */
+  function noticeOf({ not_before, not_after, auto_renew }: CertificateRow): number | undefined {
     const left_ms = Date.parse(not_after!) - clock.now()
     const lifetime_ms = Date.parse(not_after!) - Date.parse(not_before!)
-    return NOTICES.find((days) => left_ms < days * DAY_MS && days * DAY_MS < lifetime_ms / 3)
+    return NOTICES.find((days) => left_ms < days * DAY_MS && days * DAY_MS < (auto_renew ? lifetime_ms / 3 : lifetime_ms))
   }
   function watchExpiry(): void {
     for (const row of repository.withEnd()) {

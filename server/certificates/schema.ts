@@ -1,3 +1,5 @@
+import { isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
 import * as v from 'valibot'
 import { pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
 
@@ -44,7 +46,9 @@ export type CertificateQuery = v.InferOutput<typeof CertificateQuery>
 
 const LABEL = '[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?'
 const CERTIFICATE_NAME = new RegExp(`^(?=.{1,253}$)(\\*\\.)?${LABEL}(\\.${LABEL})+$`)
-const Name = v.pipe(v.string(), v.trim(), v.toLowerCase(), v.transform((text) => text.replace(/\.$/, '')), v.regex(CERTIFICATE_NAME, 'must be a host name such as shop.example.com, or *.example.com.'), v.description('Lower-case ASCII host name; `*.` for one label.'), v.examples(['shop.example.com']))
+/** In the form that certificates carry; what cannot be read stays, to be refused. */
+const asCertified = (text: string) => (/^[ -~]*$/.test(text) ? text : domainToASCII(text) || text).replace(/\.$/, '')
+const Name = v.pipe(v.string(), v.maxLength(1024), v.trim(), v.toLowerCase(), v.transform(asCertified), v.check((text) => isIP(text) === 0, 'is an IP address; a certificate is made for names.'), v.regex(CERTIFICATE_NAME, 'must be a host name such as shop.example.com, or *.example.com.'), v.description('Host name; international ones are kept in ASCII. `*.` for one label.'), v.examples(['shop.example.com']))
 const Names = v.pipe(v.array(Name), v.minLength(1), v.maxLength(MAX_NAMES), v.transform((names) => [...new Set(names)]), v.description('Names that it shall be valid for. Each must be a verified domain of the project.'), v.examples([['shop.example.com']]))
 /** An authority that is asked by hand decides by itself whose names they are; the edge shows the result for verified domains only. */
 const RequestedNames = v.pipe(Names, v.description('Names to ask for. They need no domain here yet; the edge shows the certificate for verified domains of the project only.'))

@@ -60,6 +60,9 @@ export function createSettingsChecks(ports: SettingsCheckPorts): SettingsChecks 
     dnsProvider: (descriptor, config) => asking('config', () => descriptor.create(config, { client, policy }).check(AbortSignal.timeout(PROVIDER_TIMEOUT_MS))),
     acme: (acme) => asking('directory_url', async () => {
       if (acme.eab !== null && !acme.eab.hmac_key) throw invalid('eab.hmac_key', 'is required.')
+      const url = URL.canParse(acme.directory_url) ? new URL(acme.directory_url) : undefined
+      // On the operator's own network, of hosts that the operator has named, it may be plain HTTP.
+      if (url?.protocol !== 'https:' && !(url?.protocol === 'http:' && policy.isListed(url.hostname, Number(url.port || 80)))) throw invalid('directory_url', 'must be an address that begins with https://.')
       const directory = await readDirectory(client, acme.directory_url)
       // Its answer says where accounts and orders are made: no way to aim this server at its own network either.
       for (const url of [directory.newNonce, directory.newAccount, directory.newOrder]) policy.checkUrl(url)

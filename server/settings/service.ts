@@ -143,6 +143,7 @@ export function createSettings(options: SettingsOptions) {
     changeDns: (actor: Actor, change: DnsChange): Promise<DnsSettings> => replace(actor, 'dns', changedBy(view('dns'), change), [], checks.dns),
     changeSmtp(actor: Actor, { test_to, ...change }: SmtpChange): Promise<SmtpSection> {
       const sent = changedBy(view('smtp'), change)
+      if (sent.host === null && change.host === undefined && [change.port, change.username, change.password].some((value) => value != null)) throw invalid('host', 'is required with a port, a user name or a password.')
       return replace(actor, 'smtp', sent.host === null ? { ...sent, port: null, username: null, password: null } : { ...sent, port: sent.port ?? DEFAULT_PORTS[sent.security] }, ['password'], async (candidate) => {
         const smtp = smtpOf(candidate)
         if (smtp) await checks.smtp(smtp, test_to ?? actor.email)

@@ -219,6 +219,13 @@ describe('F33: an authority that does not play along', () => {
     await passAfter(world, HOUR_MS)
     expect(world.certificates.get(id).status).toBe('active')
   })
+  test('sends a text without an end: what is told reads as sentences', async () => {
+    world.acme.failAll(new AcmeError('refused', 'no such name'))
+    world.domain('shop.example.com')
+    const { id } = issue('shop.example.com')
+    await world.idle()
+    expect(world.certificates.get(id).last_error).toMatch(/no such name\. [A-Z].*\.$/)
+  })
   test('refuses the challenge: its reason is told, the answer is taken away, and five refusals in an hour are the most', async () => {
     world.domain('shop.example.com')
     world.acme.judge = () => 'Invalid response: 404'

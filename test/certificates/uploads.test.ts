@@ -102,6 +102,14 @@ describe('an uploaded chain', () => {
     world.kernel.clock.set('2020-01-01T00:00:00.000Z')
     expect(() => upload(leaf)).toThrow(/^certificate: is not valid before/)
   })
+  test('of a few weeks raises the notices of its last 21, 7 and 1 days, since nobody renews it by itself', async () => {
+    upload(authority.leaf(key, NAMES, { days: 47 }))
+    for (let day = 0; day < 48; day += 1) {
+      world.kernel.clock.advance(86_400_000)
+      await world.certificates.pass()
+    }
+    expect(world.events('certificate.expiring').map(({ payload }) => payload.days)).toEqual([21, 7, 1])
+  })
   test('is not renewed here, and says why', () => {
     const { id } = upload(leaf)
     expect(() => world.certificates.renew(world.actor, id)).toThrow(expect.objectContaining({ code: 'CONFLICT', message: expect.stringMatching(/uploaded certificate cannot be renewed/i) }))
@@ -117,7 +125,8 @@ describe('a signing request', () => {
     for (const key_type of ['ecdsa', 'rsa'] as const) {
       const request = await world.certificates.createCsr(world.actor, PROJECT, { names: ['shop.example.com', 'www.shop.example.com'], key_type })
       expect(request).toMatchObject({ source: 'csr', status: 'pending', key_type, csr: expect.stringContaining('BEGIN CERTIFICATE REQUEST'), not_after: null })
-      expect(() => upload(leaf, null, { csr_id: request.id })).toThrow(/belongs to none/)
+      expect(() => upload(leaf, null, { csr_id: request.id })).toThrow(/^certificate: does not answer the signing request/)
+      expect(() => upload(leaf, key, { csr_id: request.id })).toThrow(/^private_key: cannot be given with csr_id/)
       const made = upload(authority.sign(request.csr!), null, { csr_id: request.id, domain_id: domain.id })
       await world.idle()
       expect(made).toMatchObject({ id: request.id, status: 'active', key_type, names: ['shop.example.com', 'www.shop.example.com'] })

@@ -37,6 +37,16 @@ beforeEach(() => {
 })
 const put = (body: object) => api.as('admin').put('/api/settings/smtp', body)
 const settings = (security: 'tls' | 'starttls' | 'none', more = {}) => ({ host: 'localhost', port: servers[security].port, security, ...LOGIN, from: FROM, ...more })
+describe('a login without a mail server', () => {
+  it.each([{ username: 'ada' }, { password: 'canary' }, { port: 25 }])('is refused, not forgotten: %o', async (change) => {
+    expect((await put({ host: null })).status).toBe(200)
+    const { status, body } = await put(change)
+    expect([status, body.error.message]).toEqual([422, 'host: is required with a port, a user name or a password.'])
+  })
+  it('goes with the server when mail is switched off', async () => {
+    expect((await put({ host: null, username: 'ada', port: 25 })).body.data).toMatchObject({ host: null, username: null, port: null })
+  })
+})
 const invite = () => api.as('admin').post('/api/team/members', { email: `p${Math.random().toString(36).slice(2)}@example.com` })
 
 describe('PUT /api/settings/smtp', () => {

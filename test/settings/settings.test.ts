@@ -295,6 +295,10 @@ describe('PUT /api/settings/acme', () => {
     expect(both.map(({ status }) => status).sort()).toEqual([200, 409])
     await put('/acme', { challenge: 'http-01' })
   })
+  it.each(['http://ca.example.com/directory', 'file:///etc/passwd', 'ca.example.com/directory'])('refuses %s: a directory is asked over HTTPS alone', async (directory_url) => {
+    const { status, body } = await put('/acme', { directory_url, eab: null })
+    expect([status, body.error.message]).toEqual([422, 'directory_url: must be an address that begins with https://.'])
+  })
   it('refuses what is no directory, and one that asks for a binding when none is set', async () => {
     const says = async (body: object) => {
       const { status, body: { error } } = await put('/acme', body)
