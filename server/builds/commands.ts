@@ -32,3 +32,14 @@ export function shellWord(text: string): string {
 export function isSimpleCommand(line: string): boolean {
   return !/[;&|\n<>()`$]/.test(line) && !SHELL_KEYWORDS.has(line.trim().split(/[ \t]+/)[0] ?? '')
 }
+
+const PORT_OPTION = /(?:^|\s)(?:-p|-l|--port|--listen|--server\.port|--http-port|--tcp|-Dserver\.port|-Dhttp\.port)[= ](?:tcp:\/\/)?(?:[\w.*[\]:]{1,40}:)?(\d{2,5})(?=\s|$)/
+const PORT_OF_BIND = /(?:^|\s)(?:-b|--bind|-a|--address|--addr|--urls)[= ](?:\w{1,5}:\/\/)?[\w.*[\]]{0,40}:(\d{2,5})(?=\s|$)/
+const PORT_VARIABLE = /(?:^|\s)PORT=(\d{2,5})\s/
+
+/** The port that a start command insists on, by an option or a variable with a plain number; nothing when it reads `$PORT`. */
+export function portOfCommand(line: string): number | undefined {
+  if (/\$\{?PORT\b/.test(line)) return undefined
+  const found = (PORT_OPTION.exec(line) ?? PORT_OF_BIND.exec(line) ?? PORT_VARIABLE.exec(line))?.[1]
+  return found !== undefined && Number(found) > 0 && Number(found) < 65_536 ? Number(found) : undefined
+}

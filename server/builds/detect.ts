@@ -1,10 +1,11 @@
+import { portOfCommand } from './commands.ts'
 import { layoutStages } from './layout.ts'
 import { DetectionError, type BuildOverrides, type BuildPlan, type Explanation, type SourceTree } from './plan.ts'
 import { renderDockerfile } from './render-dockerfile.ts'
 import { declaredExplanations, declaredSettings, type DeclaredSettings } from './repository-settings.ts'
 import { findDockerfile, otherDockerfile, planDockerfile } from './stacks/dockerfile.ts'
 import { STACKS } from './stacks/index.ts'
-import type { Commands, Stack, StackProposal } from './stacks/stack.ts'
+import { because, type Commands, type Stack, type StackProposal } from './stacks/stack.ts'
 import { undetected } from './undetected.ts'
 
 /** What a caller may declare: the app's settings, and the names of build arguments that generated Dockerfiles must accept. */
@@ -50,12 +51,13 @@ function chooseStack(tree: SourceTree, declared: DeclaredSettings): Stack | unde
 
 function finish(proposal: StackProposal, declared: DeclaredSettings, build_args: readonly string[]): BuildPlan {
   const start_command = declared.start_command?.value ?? proposal.start_command
+  const fixed_port = declared.start_command === undefined ? undefined : portOfCommand(declared.start_command.value)
   const commands: Commands = {
     install: declared.install_command?.value ?? proposal.install_command,
     build: declared.build_command?.value ?? proposal.build_command,
     start: start_command,
     own_start: declared.start_command === undefined,
-    port: declared.port?.value ?? proposal.port,
+    port: declared.port?.value ?? fixed_port ?? proposal.port,
     build_args: build_args.filter((name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)),
   }
   const layout = { ...proposal.layout(commands), build_args: commands.build_args }
@@ -73,7 +75,7 @@ function finish(proposal: StackProposal, declared: DeclaredSettings, build_args:
     health_check: declared.health_check?.value ?? proposal.health_check,
     dockerfile: renderDockerfile(layoutStages(layout)),
     cron_jobs: declared.cron_jobs?.value ?? [],
-    explanation: mergeExplanations(declaredExplanations(declared), proposal.explanation),
+    explanation: mergeExplanations([...declaredExplanations(declared), ...(declared.port === undefined ? because('port', fixed_port?.toString(), 'the start command') : [])], proposal.explanation),
   }
 }
 

@@ -1,8 +1,8 @@
 import { baseImage } from '../../base-images.ts'
-import { shellWord } from '../../commands.ts'
+import { portOfCommand, shellWord } from '../../commands.ts'
 import type { BuildLayout } from '../../layout.ts'
 import { at, readJson, readToml, textAt } from '../../text-formats.ts'
-import { firstOf, hasFolder, joinPath } from '../../tree-queries.ts'
+import { firstOf, hasFolder, joinPath, skim } from '../../tree-queries.ts'
 import { chooseVersion, toolVersion, versionFile, type ChosenVersion } from '../../versions.ts'
 import { HTTP_ROOT, TCP, because, type Commands, type StackContext, type StackProposal } from '../stack.ts'
 import { chooseApp, type ChosenApp } from './choose-app.ts'
@@ -26,7 +26,7 @@ export function planNode(context: StackContext, runtime: 'node' | 'bun'): StackP
   const is_static = facts.kind === 'static'
   const build = buildLine(chosen, facts)
   const start = is_static ? undefined : startLine(context, chosen, facts, runtime)
-  const port = is_static ? STATIC_PORT : (portOfSource(chosen.app.tree, start?.line ?? '') ?? facts.port ?? DEFAULT_PORT)
+  const port = is_static ? STATIC_PORT : (portOfStart(chosen, start?.line ?? '') ?? portOfSource(chosen.app.tree, start?.line ?? '') ?? facts.port ?? DEFAULT_PORT)
   const { app, manager } = chosen
   const stack = runtime
   return {
@@ -55,6 +55,12 @@ export function planNode(context: StackContext, runtime: 'node' | 'bun'): StackP
   }
 }
 
+/** The port that the start line, or the script that it runs, insists on. */
+function portOfStart({ app }: ChosenApp, line: string): number | undefined {
+  const script = /^(?:npm|pnpm|yarn|bun) run ([\w:.-]{1,60})$/.exec(line)?.[1]
+  return portOfCommand(line) ?? (script === undefined ? undefined : portOfCommand(app.manifest.scripts.get(script) ?? ''))
+}
+
 /** No framework: a server if anything starts, else a page with assets. */
 function plainPlan(chosen: ChosenApp): FrameworkPlan {
   const { tree } = chosen.app
@@ -67,8 +73,16 @@ function plainPlan(chosen: ChosenApp): FrameworkPlan {
   const served = /\b(?:serve|http-server|live-server|lite-server|sirv|webpack|rollup|gulp|parcel|esbuild)\b/.test(start?.line ?? '') || /scripts\.(?:start|dev|serve)/.test(start?.source ?? '') && /^(?:npx )?(?:serve|http-server)\b/.test(chosen.app.manifest.scripts.get('start') ?? '')
   if (page === undefined || (start !== undefined && !served)) return { kind: 'server', build: null }
   const bundles = chosen.app.manifest.scripts.has('build')
-  const output = page.includes('/') ? page.slice(0, page.indexOf('/')) : bundles ? 'dist' : '.'
-  return { kind: 'static', build: null, output, fallback: 'spa' }
+  const output = page.includes('/') ? page.slice(0, page.indexOf('/')) : bundles && !buildsOnlyAssets(chosen.app) ? 'dist' : '.'
+  // Installed packages are no part of the site, unless its page loads from them.
+  const after_build = output === '.' && !/node_modules\//.test(skim(tree, page)) ? ['rm -rf node_modules'] : undefined
+  return { kind: 'static', build: null, output, fallback: 'spa', after_build }
+}
+
+/** A build of style sheets and scripts for a page that stays where it is. */
+function buildsOnlyAssets({ manifest }: NodeApp): boolean {
+  const build = manifest.scripts.get('build') ?? ''
+  return /\b(?:tailwindcss|postcss|sass|lessc|stylus|tsc|esbuild|rollup|terser|uglify\w*|babel|swc|grunt)\b/.test(build) && !/\b(?:cp|cpx|cpy|copyfiles|copy|html)\b/.test(build)
 }
 
 /** The folder that the settings for a host of static sites name, when a build fills it and nothing starts a server. */
@@ -159,6 +173,8 @@ function nodeLayout(context: StackContext, chosen: ChosenApp, facts: FrameworkPl
   const image = baseImage('node', runtime === 'bun' ? undefined : version)
   const needs_bun = runtime === 'bun' || /\bbunx?\b/.test(commands.start ?? '')
   const bun = needs_bun && manager.name !== 'bun' ? [`npm install --global bun@${bunVersion(context.tree, manager)}`] : []
+  // Packages stay in their archives, which must lie where the app is, and not in the home of whoever installs.
+  const archives: Record<string, string> = isPlugAndPlay(context.tree, manager) ? { YARN_ENABLE_GLOBAL_CACHE: 'false' } : {}
   const scripts = lifecycleFiles(context.tree, everyone)
   const manifests = scripts === undefined ? [] : [...everyone.map((manifest) => joinPath(manifest.folder, manifest.file)), ...packages.flatMap((manifest) => programFiles(context.tree, manifest)), ...installFiles(context.tree), ...scripts]
   const bins = ['/app/node_modules/.bin', ...(folder === '' || !/^[A-Za-z0-9._/@+-]+$/.test(folder) ? [] : [`/app/${folder}/node_modules/.bin`])].reverse().join(':')
@@ -172,9 +188,9 @@ function nodeLayout(context: StackContext, chosen: ChosenApp, facts: FrameworkPl
     runtime_packages: needs.runtime,
     build_setup: [...manager.setup, ...bun, ...(facts.build_setup ?? [])],
     runtime_setup,
-    build_env: { HUSKY: '0', NPM_CONFIG_UPDATE_NOTIFIER: 'false', NPM_CONFIG_FUND: 'false', NPM_CONFIG_AUDIT: 'false', ...needs.env },
+    build_env: { HUSKY: '0', NPM_CONFIG_UPDATE_NOTIFIER: 'false', NPM_CONFIG_FUND: 'false', NPM_CONFIG_AUDIT: 'false', ...archives, ...needs.env },
     late_build_env: { NODE_ENV: 'production', ...facts.build_env },
-    runtime_env: { NODE_ENV: 'production', PATH: `${bins}:$PATH`, ...needs.env, ...facts.env },
+    runtime_env: { NODE_ENV: 'production', PATH: `${bins}:$PATH`, ...archives, ...needs.env, ...facts.env },
     manifests,
     install: commands.install,
     before_build: at_root(prismaLines(chosen, commands)),

@@ -47,10 +47,12 @@ function isForDevelopment(script: string): boolean {
  * A script that is one program is started without the package manager, which would cost memory and swallow the stop signal.
  * Programs of packages are found because their folder is on PATH.
  */
-export function scriptStart(app: NodeApp, name: string, script: string): string {
+export function scriptStart(app: NodeApp, name: string, written: string): string {
+  // The platform sets the environment: a file of it that is not in the image would stop the program before its first line.
+  const script = written.replace(/(?<=\s)--env-file(?:=|\s+)\S+\s+/g, '')
   const around = app.manifest.scripts.has(`pre${name}`) || app.manifest.scripts.has(`post${name}`)
   if (!around && /^bun (?:run )?[\w./-]+\.[cm]?[jt]sx?$/.test(script.trim())) return script.trim()
-  if (around || !isSimpleCommand(script) || /npm_|--env-file/.test(script) || /^(?:npm|yarn|pnpm|bun|npx|bunx|turbo|nx|lerna)\b/.test(script.trim())) return app.script(name)
+  if (around || !isSimpleCommand(script) || /npm_/.test(script) || /^(?:npm|yarn|pnpm|bun|npx|bunx|turbo|nx|lerna)\b/.test(script.trim())) return app.script(name)
   const watched = /^nodemon\s+((?:\.\/)?[A-Za-z0-9._/-]+\.[cm]?js)$/.exec(script.trim())
   if (watched !== null) return `node ${watched[1]}`
   return script.trim().replace(/^cross-env\s+/, '').replace(/^(?:SET|set)\s+(\w+=\S+)\s+/, '$1 ')

@@ -1,6 +1,7 @@
 import { majorOf, uses, type NodeApp } from '../manifest.ts'
 import { asFields, at, keysAt, readJson, textAt } from '../../../text-formats.ts'
 import type { NodeFramework } from './framework.ts'
+import { startsServer } from './starts-server.ts'
 
 /** Angular: files, or a server when server-side rendering is set up. `angular.json` says where the output goes. */
 export const angular: NodeFramework = {
@@ -14,6 +15,8 @@ export const angular: NodeFramework = {
       const folder = output ?? `dist/${project}`
       return { kind: 'server', build: 'ng build', start: `node ${folder}/server/server.mjs`, own_start: !/serve:ssr/.test(app.manifest.scripts.get('start') ?? ''), port: 4000, ready_path: '/', build_env, node }
     }
+    // A page that a server of the project's own hands out, usually beside its interface for data.
+    if (startsServer(app, 'angular')) return { kind: 'server', build: 'ng build', port: 3000, build_env, node }
     const base = output ?? `dist/${project}`
     return { kind: 'static', build: 'ng build', output: browser_folder ? `${base}/browser` : base, fallback: 'spa', build_env, node }
   },

@@ -25,6 +25,8 @@ const SERVERS: readonly ServerFacts[] = [
   { name: 'feathers', packages: ['@feathersjs/feathers'], port: 3030 },
   { name: 'sails', packages: ['sails'], start: 'node app.js', port: 1337 },
   { name: 'loopback', packages: ['@loopback/core'], port: 3000, ready_path: '/ping' },
+  { name: 'xmcp', packages: ['xmcp'], build: 'xmcp build', start: 'node dist/http.js', port: 3001 },
+  { name: 'vinxi', packages: ['vinxi'], build: 'vinxi build', start: 'vinxi start', port: 3000, ready_path: '/' },
   { name: 'mastra', packages: ['mastra'], build: 'mastra build', start: 'node .mastra/output/index.mjs', port: 4111 },
   { name: 'elysia', packages: ['elysia'], port: 3000 },
   { name: 'hono', packages: ['hono'], port: 3000 },
