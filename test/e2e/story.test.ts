@@ -69,6 +69,16 @@ describe('from a Git URL to a running app', () => {
     expect(await portreeve.untilDeployment(rollback.body.data.id)).toMatchObject({ status: 'live', trigger: 'rollback' })
     expect((await portreeve.visit('shop.apps.test')).body).toBe('one')
 
+    await portreeve.call('PUT', `/api/apps/${id}`, { soak_seconds: 300 })
+    const soaking = (await portreeve.call('POST', `/api/apps/${id}/restart`)).body.data.id
+    await eventually('The new instances having the traffic', async () => (await portreeve.call('GET', `/api/deployments/${soaking}`)).body.data.status === 'live' || undefined)
+    expect((await portreeve.call('POST', `/api/apps/${id}/stop`)).status).toBe(200)
+    expect(await portreeve.untilApp(id, 'stopped')).toMatchObject({ live_deployment_id: soaking })
+    expect((await portreeve.visit('shop.apps.test')).status).toBe(503)
+    await portreeve.call('POST', `/api/apps/${id}/start`)
+    await portreeve.untilApp(id, 'running')
+    expect((await portreeve.visit('shop.apps.test')).body).toBe('one')
+
     const exec = await portreeve.call('POST', `/api/apps/${id}/exec`, { command: ['node', '-p', '6*7'] })
     expect(exec.body.data).toMatchObject({ exit_code: 0, output: '42\n' })
     const failing = await portreeve.call('POST', `/api/apps/${id}/exec`, { command: 'echo $PORT; exit 3' })
