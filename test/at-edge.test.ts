@@ -81,6 +81,10 @@ describe('an answer comes when the edge obeys', () => {
     await api.as('developer').delete(`/api/certificates/${uploaded.id}?revoke=true`)
     expect([shown().some((one) => one.id === uploaded.id), routeOf(id)?.force_https]).toEqual([false, undefined])
   })
+  it('of another name of an app, which its automatic domain follows', async () => {
+    await api.as('developer').put(`/api/apps/${app_id}`, { name: 'market' })
+    expect([...api.fakes.ingress.routes.values()].flatMap(({ hostnames }) => hostnames)).toContain('market.apps.example.net')
+  })
   it('of the dashboard domain', async () => {
     await api.as('admin').put('/api/settings/domain', { dashboard_domain: 'panel.example.org' })
     expect(routeOf('platform')?.hostnames).toEqual(['panel.example.org'])

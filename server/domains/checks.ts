@@ -83,6 +83,8 @@ export function createDomainChecks({ db, clock, log, audit, dns, ports, reposito
     repository.setStatus(row.id, row.status, status, clock.iso())
     repository.update(row.id, { verified_at: clock.iso(), checks: 0, next_check_at: later(WATCH_MS) }, clock.iso())
     note({ ...row, status }, 'verified', {}, actor)
+    // Those who wanted the name as well are told now that it is gone, not in an hour.
+    for (const id of ownership.rivals(row)) db.afterCommit(() => soon(id))
     published({ ...row, status })
   }
   const giveUp = (row: DomainRow, message: string) => {

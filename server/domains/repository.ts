@@ -84,7 +84,7 @@ export function createDomainRepository(db: Db) {
       `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domains WHERE ${PROVEN} AND kind <> 'automatic' AND project_id <> @project_id) WHERE ${RELATED} LIMIT 1`).get({ name, project_id }) !== undefined,
     /** Domains of other projects that wait for a proof of this name or of one above or below it. */
     rivals: (name: string, project_id: string) => db.sql(
-      `SELECT hostname, project_id FROM (SELECT hostname, project_id, ${bare('hostname')} AS bare FROM domains WHERE status = 'pending' AND project_id <> @project_id) WHERE ${RELATED}`).all({ name, project_id }) as Pick<DomainRow, 'hostname' | 'project_id'>[],
+      `SELECT id, hostname, project_id FROM (SELECT id, hostname, project_id, ${bare('hostname')} AS bare FROM domains WHERE status = 'pending' AND project_id <> @project_id) WHERE ${RELATED}`).all({ name, project_id }) as Pick<DomainRow, 'id' | 'hostname' | 'project_id'>[],
     /** The same for names that another project has given up lately. */
     isCoolingDown: (name: string, project_id: string, now: string): boolean => db.sql(
       `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domain_cooldowns WHERE until > @now AND project_id <> @project_id) WHERE ${RELATED} LIMIT 1`).get({ name, project_id, now }) !== undefined,

@@ -153,6 +153,8 @@ describe('who may have a name', () => {
       expect((await verify(squatter.id)).status).toBe('pending')
       api.fakes.dns.set(`_portreeve.${wanted.replace('*.', '')}`, { TXT: [textOf(owner)] })
       expect(await verify(owner.id)).toMatchObject({ status: 'active' })
+      await settled()
+      expect((await api.as('admin').get(`/api/domains/${squatter.id}`)).body.data).toMatchObject({ verification: { message: expect.stringContaining('belongs to another project') } })
       expect(await verify(squatter.id)).toMatchObject({ status: 'pending', verification: { proven_by: null, message: expect.stringContaining('belongs to another project') } })
     })
     it('that can never be proven any more contests nothing', async () => {
