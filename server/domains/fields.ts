@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import * as v from 'valibot'
+import { isNetwork } from '#server/kernel/networks'
 import { SECRET } from '#server/kernel/schemas'
 import { parseAddress, plainAddress } from '#server/platform/outbound/addresses'
 import { readHostname } from './hostname.ts'
@@ -51,10 +51,6 @@ export const BasicAuth = v.pipe(v.strictObject({
   username: v.pipe(v.string(), v.minLength(1), v.maxLength(128), v.check((text) => !hasControl(text) && !text.includes(':'), 'must be a user name without a colon.')),
   password: v.pipe(v.string(), v.minLength(8, 'must have at least 8 characters.'), v.maxLength(256), v.check((text) => !hasControl(text), 'must be one line of text.'), v.description('Never kept and never shown again.'), SECRET),
 }), v.title('BasicAuth'), v.description('What browsers ask for before they show the app.'))
-const isNetwork = (text: string): boolean => {
-  const [address = '', bits, ...rest] = text.split('/')
-  return rest.length === 0 && isIP(address) !== 0 && !address.includes('%') && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (isIP(address) === 4 ? 32 : 128)))
-}
 /** Clients that come over IPv4 are known by their IPv4 address alone, so its IPv6 spelling would never match. */
 function asIpv4(text: string): string {
   const [address = '', bits = '128'] = text.split('/')

@@ -1,8 +1,8 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { BlockList, isIP } from 'node:net'
 import type { Actor, Credentials, ProjectRole } from '#server/kernel/access'
 import type { Clock } from '#server/kernel/clock'
 import { ApiError } from '#server/kernel/errors'
+import { compileNetworks } from '#server/kernel/networks'
 import type { ApiKeyRepository, ApiKeyRow, SessionRepository, SessionRow } from './credentials-repository.ts'
 import type { Csrf } from './csrf.ts'
 import type { TicketHolder, Tickets } from './one-time-tickets.ts'
@@ -48,17 +48,7 @@ export function acceptsVersion(session: SessionRow, version: number, now: number
   return version === session.token_version - 1 && session.refreshed_at !== null && now - Date.parse(session.refreshed_at) < REFRESH_GRACE_MS
 }
 
-function allowsAddress(key: ApiKeyRow, address: string): boolean {
-  if (key.addresses === null) return true
-  const list = new BlockList()
-  for (const network of JSON.parse(key.addresses) as string[]) {
-    const [base = '', bits] = network.split('/')
-    const family = isIP(base) === 6 ? 'ipv6' : 'ipv4'
-    list.addSubnet(base, bits === undefined ? (family === 'ipv6' ? 128 : 32) : Number(bits), family)
-  }
-  const family = isIP(address)
-  return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4')
-}
+const allowsAddress = (key: ApiKeyRow, address: string): boolean => key.addresses === null || compileNetworks(JSON.parse(key.addresses) as string[])(address)
 
 /** Turns proofs into actors. Users, sessions, keys and roles are read anew each time, so that a change holds from the next request on. */
 export function createAuthentication(parts: AuthenticationParts): Authentication {

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
-import { BlockList, isIP } from 'node:net'
+import { isIP } from 'node:net'
+import { compileNetworks } from '#server/kernel/networks'
 import type { Secrets } from '#server/kernel/secrets'
 
 /** What the installation's own edge sends to show that it is the edge. The same for as long as the master key is. */
@@ -14,19 +15,6 @@ const plain = (text: string): string => {
   return unbracketed.replace(/^::ffff:(?=\d+\.)/i, '')
 }
 
-function trustedList(networks: readonly string[]): (address: string) => boolean {
-  const list = new BlockList()
-  for (const network of networks) {
-    const [address = '', bits] = network.split('/')
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-    list.addSubnet(address, bits === undefined ? (family === 'ipv6' ? 128 : 32) : Number(bits), family)
-  }
-  return (address) => {
-    const family = isIP(address)
-    return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4')
-  }
-}
-
 function isProof(given: string | undefined, expected: string): boolean {
   const [a, b] = [Buffer.from(given ?? ''), Buffer.from(expected)]
   return a.length === b.length && timingSafeEqual(a, b)
@@ -38,7 +26,7 @@ function isProof(given: string | undefined, expected: string): boolean {
  * end, past trusted proxies, to the first address that none of them vouches for: everything before it may be invented.
  */
 export function createClientAddress(trusted_proxies: readonly string[], edge_proof: string): (peer: string, headers: ForwardingHeaders) => { address: string; secure: boolean } {
-  const trusted = trustedList(trusted_proxies)
+  const trusted = compileNetworks(trusted_proxies)
   return (peer, { forwarded_for, forwarded_proto, real_ip, edge_proof: given }) => {
     if (isProof(given, edge_proof)) return { address: isIP(real_ip ?? '') === 0 ? peer : plain(real_ip ?? ''), secure: forwarded_proto === 'https' }
     if (!trusted(peer)) return { address: peer, secure: false }

@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import * as v from 'valibot'
+import { isNetwork } from '#server/kernel/networks'
 import { SECRET, Timestamp } from '#server/kernel/schemas'
 
 export const PlatformRoleName = v.pipe(v.picklist(['admin', 'member', 'viewer']), v.description('Role on the installation: admin may do everything, member what project roles allow, viewer reads only.'))
@@ -80,11 +80,6 @@ export const Session = v.object({
 export type Session = v.InferOutput<typeof Session>
 
 const Scope = v.pipe(v.picklist(['full', 'read', 'deploy']), v.description('`full` leaves the owner\'s rights, `deploy` allows reading and starting deployments, `read` only reading.'))
-function isNetwork(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/')
-  const family = isIP(address)
-  return family !== 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 6 ? 128 : 32)))
-}
 const Network = v.pipe(v.string(), v.maxLength(50), v.check(isNetwork, 'must be an address or a network such as 203.0.113.0/24.'))
 
 export const NewApiKey = v.strictObject({

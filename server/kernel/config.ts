@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import { isNetwork } from './networks.ts'
 
 /** Everything that the environment can set, checked once at the start. */
 export interface Config {
@@ -73,11 +73,6 @@ function list(env: Environment, name: string, valid: (item: string) => boolean, 
 }
 
 const HOSTNAME = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/i
-const isNetwork = (item: string): boolean => {
-  const [address = '', bits, ...rest] = item.split('/')
-  const family = isIP(address)
-  return family !== 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128)))
-}
 const isHost = (item: string): boolean =>
   isNetwork(item) || /^\[[0-9a-f:.]+\](:\d{1,5})?$/i.test(item) || HOSTNAME.test(item.replace(/:\d{1,5}$/, '').replace(/^\*\./, ''))
 

@@ -30,7 +30,7 @@ describe('the configuration', () => {
     ['PORTREEVE_BASE_DOMAIN', 'https://example.org'], ['PORTREEVE_BASE_DOMAIN', 'example.com:80'], ['PORTREEVE_BASE_DOMAIN', '-x.example.com'], ['PORTREEVE_BASE_DOMAIN', 'a b'],
     ['PORTREEVE_PUBLIC_URL', 'portal.example.org'], ['PORTREEVE_PUBLIC_URL', 'ftp://example.com'], ['PORTREEVE_PUBLIC_URL', 'https://user@example.com'], ['PORTREEVE_PUBLIC_URL', 'https://example.com/?x'],
     ['PORTREEVE_HTTP_PORT', '0'], ['PORTREEVE_HTTPS_PORT', 'x'],
-    ['PORTREEVE_ALLOWED_PRIVATE_HOSTS', 'a b'], ['PORTREEVE_ALLOWED_PRIVATE_HOSTS', 'http://x'], ['PORTREEVE_TRUSTED_PROXIES', 'proxy.example.com'], ['PORTREEVE_TRUSTED_PROXIES', '10.0.0.0/33'],
+    ['PORTREEVE_ALLOWED_PRIVATE_HOSTS', 'a b'], ['PORTREEVE_ALLOWED_PRIVATE_HOSTS', 'http://x'], ['PORTREEVE_TRUSTED_PROXIES', 'proxy.example.com'], ['PORTREEVE_TRUSTED_PROXIES', '10.0.0.0/33'], ['PORTREEVE_TRUSTED_PROXIES', 'fe80::1%eth0'],
     ['DOCKER_HOST', '/var/run/docker.sock'], ['DOCKER_HOST', 'unix://relative'], ['DOCKER_HOST', 'ssh://host'],
     ['PORTREEVE_LOG_FORMAT', 'xml'], ['PORTREEVE_LOG_LEVEL', 'trace'], ['PORTREEVE_BUILD_CONCURRENCY', '0'], ['PORTREEVE_CRASH_AT', 'anywhere'],
   ])('refuses %s=%s with a sentence that names the variable and not its value', (name, value) => {

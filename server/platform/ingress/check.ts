@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { isNetwork } from '#server/kernel/networks'
 import { MAX_PAGE_BYTES, PAGE_STATUSES } from './error-pages.ts'
 import type { Challenge, RefusedRoute, Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
@@ -61,10 +62,6 @@ const HEADER_NAME = /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/
 const FRAMING = new Set(['connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'keep-alive', 'content-encoding'])
 /** What fits into one command of the edge. */
 const MAX_HEADER = 10_000
-const isNetwork = (text: string): boolean => {
-  const [address = '', bits = '0', ...rest] = text.split('/')
-  return rest.length === 0 && isIP(address) !== 0 && !address.includes('%') && /^\d{1,3}$/.test(bits) && Number(bits) <= (isIP(address) === 4 ? 32 : 128)
-}
 const isBetween = (value: number, low: number, high: number): boolean => Number.isSafeInteger(value) && value >= low && value <= high
 
 function checkOptions(route: Route): void {
