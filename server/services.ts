@@ -41,7 +41,7 @@ import type { Ingress } from '#server/platform/ingress/ingress'
 import type { Mail } from '#server/platform/mail/mail'
 import type { Acme } from '#server/platform/acme/acme'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
-import { projectTables } from '#server/project-tables'
+import { projectSource, projectTables } from '#server/project-tables'
 import { createProjects, type Projects } from '#server/projects/service'
 import type { Redirects } from '#server/redirects/service'
 import { createKeyRotation, type KeyRotation } from '#server/rotation/rotation'
@@ -217,7 +217,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const detection = createDetection({ git, work_directory: paths.work, detect: detectFolder, checks, credential: credentials.gitCredentialFor })
   const system = createSystem({ config, db, clock, jobs, engine, ingress, version, addresses })
   const { ssh_keys, git_credentials, registries } = credentials
-  const search = createSearch({ resources: () => resources, others: [projects.search] })
+  const search = createSearch({ sources: () => [projectSource(db), ...resources] })
   const locators: Record<string, (id: string) => string | undefined> = {
     app: apps.projectOf, deployment: deployments.projectOf, project: projects.projectOf, ssh_key: ssh_keys.projectOf, git_credential: git_credentials.projectOf, domain: domains.projectOf, redirect: redirects.projectOf, certificate: certificates.projectOf,
   }

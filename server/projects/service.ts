@@ -111,11 +111,6 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
       repository.delete(id)
       note(actor, 'project.delete', row, row, null)
     }),
-    /** Projects by name, for the search of everything. */
-    search: {
-      search: (actor: Actor, text: string, limit: number): Resource[] => repository.page(visibleProjects(actor), text, limit, 0).rows
-        .map(({ id, name, created_at }) => ({ kind: 'project', id, name, status: null, project_id: id, created_at })),
-    },
     /** Everything in a project, kind by kind, newest first. */
     resources(actor: Actor, project_id: string, query: Paging & { kind?: string }) {
       const sources = sourcesFor(actor, project_id).filter(({ kind }) => query.kind === undefined || kind === query.kind)

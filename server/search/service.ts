@@ -1,24 +1,25 @@
 import { type Actor, visibleProjects, developerProjects } from '#server/kernel/access'
+import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Resource } from '#server/projects/schema'
-import type { ResourceSource } from '#server/projects/resources'
+import type { Match, ResourceSource } from '#server/projects/resources'
 
-/** Something that can be found besides the resources of projects: projects themselves, templates. */
-export interface SearchSource { search(actor: Actor, text: string, limit: number): Resource[] }
+/** As every source orders its own, so that pages follow one another without a gap or a repetition. */
+function inOrder(a: Match, b: Match): number {
+  return a.rank - b.rank || [...a.name].length - [...b.name].length || Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)) || (a.id < b.id ? -1 : 1)
+}
 
 /** Finds things by name, in what the caller may see and nowhere else. */
-export function createSearch(options: { resources: () => readonly ResourceSource[]; others: readonly SearchSource[] }) {
+export function createSearch(options: { sources: () => readonly ResourceSource[] }) {
   return {
-    find(actor: Actor, text: string, limit: number): Resource[] {
-      const found = [
-        ...options.others.flatMap((source) => source.search(actor, text, limit)),
-        ...options.resources().flatMap((source) => {
-          if (source.access === 'developer' && actor.role === 'viewer') return []
-          return source.search(source.access === 'developer' ? developerProjects(actor) : visibleProjects(actor), text, limit)
-        }),
-      ]
-      const plain = text.toLowerCase()
-      const rank = ({ name }: Resource) => (name.toLowerCase() === plain ? 0 : name.toLowerCase().startsWith(plain) ? 1 : 2)
-      return found.sort((a, b) => rank(a) - rank(b) || a.name.length - b.name.length || (a.name < b.name ? -1 : 1)).slice(0, limit)
+    /** A page of what has the text in its name: the very name first, then names that begin with it, the shorter ones first. */
+    find(actor: Actor, text: string, paging: Paging) {
+      const [limit, offset] = limits(paging)
+      const found = options.sources().flatMap((source) => {
+        if (source.access === 'developer' && actor.role === 'viewer') return []
+        return [source.search(source.access === 'developer' ? developerProjects(actor) : visibleProjects(actor), text, offset + limit)]
+      })
+      const rows: Resource[] = found.flatMap((part) => part.rows).sort(inOrder).slice(offset, offset + limit)
+      return paged({ rows, total: found.reduce((sum, part) => sum + part.total, 0) }, paging)
     },
   }
 }

@@ -88,8 +88,8 @@ describe('T4: what another team has does not exist', () => {
   })
   it('shows it to its members, as a check of the tests above', async () => {
     const admin = api.as('admin')
-    expect((await admin.get(`/api/search?q=${MARK}`)).body.data.map(({ kind }: { kind: string }) => kind).sort()).toEqual(['app', 'certificate', 'domain', 'domain', 'git_credential', 'project', 'ssh_key'])
-    expect((await admin.get(`/api/projects/${project_id}/resources`)).body.total).toBe(6)
+    expect((await admin.get(`/api/search?q=${MARK}`)).body.data.map(({ kind }: { kind: string }) => kind).sort()).toEqual(['app', 'certificate', 'domain', 'domain', 'git_credential', 'project', 'redirect', 'ssh_key'])
+    expect((await admin.get(`/api/projects/${project_id}/resources`)).body.total).toBe(7)
     expect((await admin.get(`/api/apps?q=${MARK}`)).body.total).toBe(1)
   })
 })
