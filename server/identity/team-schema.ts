@@ -52,6 +52,7 @@ export type MemberQuery = v.InferOutput<typeof MemberQuery>
 export const MemberChange = v.strictObject({
   role: v.optional(PlatformRoleName),
   status: v.optional(v.pipe(v.picklist(['active', 'disabled']), v.description('A disabled user cannot log in; sessions end, keys stop to work, nothing is deleted.'))),
+  end_sessions: v.optional(v.pipe(v.literal(true), v.description('Ends all sessions of the user, with their tokens, cookies and WebSockets, for a device that was lost. API keys stay.'))),
   reset_two_factor: v.optional(v.pipe(v.literal(true), v.description('Turns the user\'s two-factor authentication off, for somebody who has lost the device and the recovery codes; their sessions end.'))),
 })
 export type MemberChange = v.InferOutput<typeof MemberChange>

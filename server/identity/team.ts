@@ -59,6 +59,7 @@ export function createTeam(parts: TeamParts) {
     if (status !== user.status) note(status === 'disabled' ? 'member.disable' : 'member.enable', { status: user.status }, { status })
     if (role !== user.role) revocations.announce({ kind: 'user', user_id: user.id })
     if (status === 'disabled' && user.status === 'active') shutOut(user.id)
+    if (change.end_sessions) note('member.sessions_end', {}, { sessions_ended: sessions.endOthers(user.id) })
     if (!change.reset_two_factor || user.totp_seed === null) return
     users.replaceRecoveryCodes(user.id, [])
     note('member.two_factor_reset', { two_factor_enabled: true }, { two_factor_enabled: false })

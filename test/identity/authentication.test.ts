@@ -88,6 +88,27 @@ describe('T11: forged and worn-out tokens', () => {
   })
 })
 
+it('an API key that was narrowed works from its addresses only, and until it expires', async () => {
+  const people = await createPeople()
+  const { bearer } = await people.enter()
+  const expires_at = new Date(people.fakes.clock.now() + 3_600_000).toISOString()
+  const { body } = await people.request('POST', '/api/auth/api-keys', { headers: bearer, body: { name: 'narrow', addresses: ['203.0.113.0/24', '2001:db8::/32'], expires_at } })
+  const from = async (address: string) => (await people.request('GET', '/api/auth/me', { headers: { 'x-api-key': body.data.key, 'x-forwarded-for': address } })).status
+  expect([await from('203.0.113.9'), await from('2001:db8::9'), await from('203.0.114.9'), await from('2001:db9::9'), await from('127.0.0.1')]).toEqual([200, 200, 401, 401, 401])
+  people.fakes.clock.advance(3_600_001)
+  expect(await from('203.0.113.9')).toBe(401)
+  await people.close()
+})
+it('an API key takes no address that only one machine understands, and would fail at each use', async () => {
+  const people = await createPeople()
+  const { bearer } = await people.enter()
+  for (const address of ['fe80::1%eth0', '203.0.113.0/33', 'home']) {
+    const answer = await people.request('POST', '/api/auth/api-keys', { headers: bearer, body: { name: 'narrow', addresses: [address] } })
+    expect([address, answer.status, answer.body.error.details[0].path]).toEqual([address, 422, 'addresses.0'])
+  }
+  await people.close()
+})
+
 describe('refreshing', () => {
   const refresh = (headers: Record<string, string>) => people.request('POST', '/api/auth/refresh', { headers })
   it('answers a new token for another 30 days; the old one ends after a minute', async () => {
@@ -254,6 +275,22 @@ describe('T19: what ends a right', () => {
     expect((await people.login(ADMIN)).status).toBe(401)
     people.kernel.db.sql(`UPDATE users SET status = 'active' WHERE id = ?`).run(claims.sub)
     for (const headers of all) expect((await whoami(headers)).status).toBe(200)
+  })
+  it('ends the sessions of a user when an administrator says so, tells open connections, and leaves the keys', async () => {
+    const invited = await people.request('POST', '/api/team/members', { headers: me.bearer, body: { email: 'lost@example.test' } })
+    const { id } = (await people.request('POST', '/api/auth/invitations/accept', { body: { token: invited.body.data.token, name: 'Lost', password: ADMIN.password } })).body.data
+    const sessions = [await people.enter({ email: 'lost@example.test', password: ADMIN.password }), await people.enter({ email: 'lost@example.test', password: ADMIN.password })]
+    const { key } = (await people.request('POST', '/api/auth/api-keys', { headers: sessions[0]!.bearer, body: { name: 'kept' } })).body.data
+    const ended: unknown[] = []
+    const unsubscribe = people.services.identity.revocations.subscribe((revocation) => ended.push(revocation))
+    expect((await people.request('PUT', `/api/team/members/${id}`, { headers: me.bearer, body: { end_sessions: true } })).body.data).toMatchObject({ id, status: 'active' })
+    unsubscribe()
+    expect(ended).toEqual([1, 2].map(() => expect.objectContaining({ kind: 'session', user_id: id })))
+    for (const { bearer, browser } of sessions) for (const headers of [bearer, browser]) expect((await whoami(headers)).status).toBe(401)
+    expect([(await whoami({ 'x-api-key': key })).status, (await whoami(me.bearer)).status]).toEqual([200, 200])
+    expect((await people.request('GET', `/api/audit-logs?action=member.sessions_end`, { headers: me.bearer })).body.data[0]).toMatchObject({ resource: { id }, after: { sessions_ended: 2 } })
+    expect((await people.request('PUT', `/api/team/members/${id}`, { headers: me.bearer, body: { end_sessions: false } })).status).toBe(422)
+    expect((await people.request('DELETE', `/api/team/members/${id}`, { headers: me.bearer })).status).toBe(200)
   })
   it('ends everything of a user who was deleted: tokens, cookies and keys answer 401, and a new user of that address has none of it', async () => {
     const invite = async () => {
