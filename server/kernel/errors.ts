@@ -50,7 +50,8 @@ export class ApiError extends Error {
 }
 
 /** 404 for an id nobody has, and byte for byte the same for one the caller may not see. */
-export const notFound = (noun = 'resource') => new ApiError('NOT_FOUND', `There is no such ${noun}.`)
+/** @param noun as the API's identifiers have it (`git_credential`) or as people say it. */
+export const notFound = (noun = 'resource') => new ApiError('NOT_FOUND', `There is no such ${noun.replace(/^ssh_/, 'SSH ').replaceAll('_', ' ')}.`)
 export const conflict = (message: string) => new ApiError('CONFLICT', message)
 export const badRequest = (message: string) => new ApiError('BAD_REQUEST', message)
 export const forbidden = (message = 'Your role does not allow this.') => new ApiError('FORBIDDEN', message)

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { notFound } from '#server/kernel/errors'
 import type { EndpointHandler } from '#server/http/endpoint'
 import { permissionMatrix, PERMISSION_CALLERS, renderPermissions, type Verdict, verdictOf } from '#server/http/permissions'
 import { type Caller, createTestApi, type TestApi } from '#test/support/api'
@@ -96,7 +97,7 @@ describe('T5: every endpoint, role and way to authenticate', () => {
         headers: { ...proofs.get(`${name} ${way}`), ...(method !== 'get' && expected === 'yes' ? { 'content-type': unreadable.type } : {}) },
       })
       const noun = typeof definition.scope === 'object' ? definition.scope.noun : 'project'
-      const isRefused = answer.status === 401 || answer.status === 403 || (answer.status === 404 && answer.body?.error?.message === `There is no such ${noun}.`)
+      const isRefused = answer.status === 401 || answer.status === 403 || (answer.status === 404 && answer.body?.error?.message === notFound(noun).message)
       if (isRefused !== (expected !== 'yes') || (expected !== 'yes' && answer.status !== expected)) wrong.push(`${method} ${path}: expected ${expected}, got ${answer.status} ${answer.text.slice(0, 120)}`)
     }
     expect(wrong).toEqual([])
