@@ -59,6 +59,17 @@ describe('a real authority that refuses one nonce out of seven', () => {
     await session.revoke(leaf!.toString())
   })
 
+  test('knows an account again that has no e-mail address, or has it no more, and takes its new key', async () => {
+    const acme = acmeFor(authority)
+    const key = await acme.createKey('ecdsa')
+    const register = (email: string | null, with_key = key) => acme.register({ directory_url: authority.directory_url, key: with_key, email, eab: null })
+    const { account_url } = await register(null)
+    for (const email of [null, 'ada@example.com', null, null]) expect(await register(email)).toEqual({ account_url })
+    const next = await acme.createKey('ecdsa')
+    await acme.session({ directory_url: authority.directory_url, key, account_url }).rollKey(next)
+    expect(await register(null, next)).toEqual({ account_url })
+  })
+
   test('gives a wildcard for TXT records, and offers no other way for it', async () => {
     const session = await newSession(authority)
     const names = ['*.wild.example.test', 'wild.example.test']

@@ -108,7 +108,8 @@ export function createAcme(options: AcmeOptions): Acme {
     createKey, createRequest,
     register: ({ directory_url, key, email, eab }, signal) => travel(options.client, signal, async (acme) => {
       const client = new acme.Client({ directoryUrl: directory_url, accountKey: key, ...(eab ? { externalAccountBinding: { kid: eab.kid, hmacKey: eab.hmac_key } } : {}) })
-      await client.createAccount({ termsOfServiceAgreed: true, ...(email ? { contact: [`mailto:${email}`] } : {}) })
+      // An account that exists is changed by this, and authorities refuse a change of nothing: without an address the list is empty, not absent.
+      await client.createAccount({ termsOfServiceAgreed: true, contact: email ? [`mailto:${email}`] : [] })
       return { account_url: client.getAccountUrl() }
     }),
     session: (account) => createSession(options, account),
