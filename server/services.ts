@@ -182,7 +182,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
       addAutomaticDomain: domains.addAutomatic,
       renameAutomaticDomain: domains.renameAutomatic,
       automaticDomain: domains.automaticOf,
-      requireMovableDomains: domains.requireMovable,
+      domainsMoved: (id, from) => certificates.moved(domains.moved(id), from),
       enqueue(kind, app) {
         const last = jobs.findBySubject(app.id)
         // Asked for twice it happens once.

@@ -29,8 +29,8 @@ export interface AppPorts {
   addAutomaticDomain(app: AppRow): void
   renameAutomaticDomain(app: AppRow): void
   automaticDomain(app_id: string): { hostname: string; url: string }
-  /** Throws 409 when the app's domains cannot be in the project that it has just moved to. */
-  requireMovableDomains(app_id: string): void
+  /** Takes along what belongs to the app's domains; throws 409 when they cannot be in the project that it has just moved to. */
+  domainsMoved(app_id: string, from_project_id: string): void
   /** Queues stop, start or delete in the current transaction. */
   enqueue(kind: 'app.stop' | 'app.start' | 'app.delete', app: AppRow): void
   cancelDeployments(app_id: string): void
@@ -155,7 +155,7 @@ export function createApps(options: AppOptions) {
         if (ports.isDeploying(id)) throw conflict('Cannot move an app while a deployment is under way. Wait for it or cancel it.')
         ports.requireRoom(project_id)
         repository.move(id, project_id, clock.iso())
-        ports.requireMovableDomains(id)
+        ports.domainsMoved(id, before.project_id)
         const row = get(id)
         note(row, 'app.moved', { from: before.project_id, to: project_id }, actor)
         audit.record(actor, { action: 'app.move', resource_type: 'app', resource_id: id, project_id, before: { project_id: before.project_id }, after: { project_id } })

@@ -60,9 +60,10 @@ export function createLife({ db, clock, events, jobs, secrets, repository, budge
     },
     installed: (row: CertificateRow, facts: ChainFacts, key: string, directory_url: string) => db.tx(() => {
       install(row, facts, key, directory_url)
-      // One that was made for the same domain with fewer names has no use any more.
+      // One that was made for the same domain with fewer names, or with one that the domain has given up, has no use any more.
       if (row.domain_id !== null) for (const other of repository.ofDomain(row.domain_id)) {
-        if (other.id !== row.id && other.source === 'acme' && other.status !== 'issuing' && namesIn(other).every((name) => namesIn(row).includes(name))) repository.delete(other.id)
+        const [own, others] = [namesIn(row), namesIn(other)]
+        if (other.id !== row.id && other.source === 'acme' && other.status !== 'issuing' && (others.every((name) => own.includes(name)) || own.every((name) => others.includes(name)))) repository.delete(other.id)
       }
     }),
     /** Makes a certificate of this server's own, for many years. */

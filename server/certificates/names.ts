@@ -18,6 +18,8 @@ export function createNames(ports: CertificatePorts) {
       if (name !== undefined) throw invalid(path, `${name} is not a verified domain of this project. Add and verify it first.`)
       if (names.some((one) => one.startsWith('*.')) && !ports.dnsProvider()) throw invalid(path, 'A wildcard is proven by a TXT record, and no DNS provider is set up. An administrator can do that in the settings.')
     },
+    /** Whether a renewal may ask for these names. */
+    areVerified: (project_id: string, names: readonly string[]): boolean => unverified(project_id, names, false) === undefined,
     /** The same, at the time when an authority is asked. */
     requireVerified(project_id: string, names: readonly string[]): void {
       const name = unverified(project_id, names, false)

@@ -112,7 +112,9 @@ export function createNewCertificates({ db, clock, secrets, audit, acme, reposit
       if (domain.ssl_mode !== 'acme' && domain.ssl_mode !== 'self_signed') return
       const wanted = namesOfDomain(domain)
       const source = domain.ssl_mode
-      const there = repository.ofProject(domain.project_id).some((row) => row.source === source && row.status !== 'revoked' && wanted.every((name) => namesIn(row).some((own) => covers(own, name))))
+      // One with a name that the project has no more cannot be renewed: it serves until there is another.
+      const there = repository.ofProject(domain.project_id).some((row) => row.source === source && row.status !== 'revoked' && wanted.every((name) => namesIn(row).some((own) => covers(own, name)))
+        && (source !== 'acme' || names.areVerified(row.project_id, namesIn(row))))
       if (there) return
       const row = insert({ project_id: domain.project_id, names: wanted, source, domain_id: domain.id, key_type: source === 'acme' ? ports.rules().key_type : 'ecdsa' })
       if (source === 'acme') begin(row)

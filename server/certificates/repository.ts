@@ -69,6 +69,7 @@ export function createCertificateRepository(db: Db) {
     setNoticed: (id: string, days: number) => void db.sql('UPDATE certificates SET noticed_days = ? WHERE id = ?').run(days, id),
     /** Nothing can be decrypted or served with it any more. */
     eraseKeys: (id: string) => void db.sql('UPDATE certificates SET private_key = NULL, next_key = NULL WHERE id = ?').run(id),
+    move: (id: string, project_id: string, at: string) => void db.sql('UPDATE certificates SET project_id = ?, updated_at = ? WHERE id = ?').run(project_id, at, id),
     delete: (id: string) => void db.sql('DELETE FROM certificates WHERE id = ?').run(id),
   }
 }

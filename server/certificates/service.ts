@@ -17,13 +17,13 @@ import { createChallenges } from './challenges.ts'
 import { createEdgeCertificates } from './edge.ts'
 import { issueJob } from './job.ts'
 import { createLife } from './life.ts'
-import { createNames } from './names.ts'
+import { createNames, namesOfDomain } from './names.ts'
 import { createNewCertificates } from './new.ts'
-import type { CertificatePorts } from './ports.ts'
+import type { CertificatePorts, VerifiedDomain } from './ports.ts'
 import { type CertificateRow, createCertificateRepository, namesIn } from './repository.ts'
 import { createRevocations } from './revocation.ts'
 import { createSchedule } from './schedule.ts'
-import type { Certificate, CertificateQuery, NewCertificate, NewCsr } from './schema.ts'
+import { type Certificate, type CertificateQuery, covers, type NewCertificate, type NewCsr } from './schema.ts'
 
 export interface CertificateOptions {
   db: Db
@@ -118,6 +118,17 @@ export function createCertificates(options: CertificateOptions) {
       const domain = ports.domain(domain_id)
       if (domain) made.ensureFor(domain)
       else if (!ports.isThere(domain_id)) for (const row of repository.ofDomain(domain_id)) erase(row)
+      deliver()
+    }),
+    /** Takes to the project of these domains what they alone used in the one that they come from. Call it in the transaction of the move. */
+    moved: (domain_ids: readonly string[], from: string): void => db.tx(() => {
+      const domains = domain_ids.flatMap((id) => ports.domain(id) ?? [])
+      const left = ports.domains(from)
+      const serves = (row: CertificateRow, some: readonly VerifiedDomain[]) => some.flatMap(namesOfDomain).some((name) => namesIn(row).some((own) => covers(own, name)))
+      for (const row of repository.ofProject(from)) {
+        if (serves(row, domains) && !serves(row, left)) repository.move(row.id, domains[0]!.project_id, clock.iso())
+      }
+      for (const domain of domains) made.ensureFor(domain)
       deliver()
     }),
     /** Every certificate that the edge has to show, for its whole state at the start. */

@@ -205,9 +205,11 @@ export function createDomains(options: DomainOptions) {
     releaseAll(app_id: string): void {
       for (const row of repository.ofApp(app_id)) ownership.release(row)
     },
-    /** Throws 409 when the domains of an app cannot be where the app is now. Call it in the transaction that moves the app. */
-    requireMovable(app_id: string): void {
-      for (const row of repository.ofApp(app_id)) if (row.kind !== 'automatic' && row.status !== 'failed') ownership.require(row)
+    /** The domains of an app that has moved to another project; throws 409 when they cannot be there. Call it in the transaction of the move. */
+    moved(app_id: string): string[] {
+      const rows = repository.ofApp(app_id)
+      for (const row of rows) if (row.kind !== 'automatic' && row.status !== 'failed') ownership.require(row)
+      return rows.map(({ id }) => id)
     },
     requireDashboardDomain: names.requireDashboardDomain,
     /** The proven domain that covers a name, for certificates. */

@@ -51,6 +51,32 @@ describe('a domain with the SSL mode acme', () => {
   })
 })
 
+describe('an app that moves to another project', () => {
+  const served = () => Object.fromEntries([...api.fakes.ingress.certificates.values()].flatMap(({ id, names }) => names.map((name) => [name, id])))
+  const uploaded = async (names: string[]) => {
+    const key = authority.key()
+    return (await api.as('admin').post('/api/certificates', { certificate: `${authority.leaf(key, names)}${authority.intermediate}`, private_key: key })).body.data.id as string
+  }
+  it('takes the certificates along that its domains alone use; the edge shows them all the while', async () => {
+    const kept = api.services.http.default_project()
+    const moving = (await api.as('admin').post('/api/apps', { name: 'moving', source: 'upload' })).body.data.id
+    for (const [hostname, ssl_mode, app] of [['moved.example.org', 'acme', moving], ['bought.example.org', 'custom', moving], ['mixed.example.com', 'custom', moving], ['stays.example.net', 'custom', app_id]] as const) await provenDomain(hostname, { ssl_mode, app_id: app })
+    const bought = await uploaded(['bought.example.org'])
+    const mixed = await uploaded(['mixed.example.com', 'stays.example.net'])
+    await settle()
+    const before = served()
+    const project_id = (await api.as('admin').post('/api/projects', { name: 'new home' })).body.data.id
+    expect((await api.as('admin').post(`/api/apps/${moving}/move`, { project_id })).status).toBe(200)
+    await settle()
+    expect(served()).toMatchObject({ 'moved.example.org': before['moved.example.org'], 'bought.example.org': bought, 'stays.example.net': mixed })
+    // What others use as well stays with them, and is not shown for a name of another project.
+    expect(served()['mixed.example.com']).toBeUndefined()
+    const homes = Object.fromEntries((await api.as('admin').get('/api/certificates?per_page=100')).body.data.map((one: { id: string; project_id: string }) => [one.id, one.project_id]))
+    expect([homes[before['moved.example.org']!], homes[bought], homes[mixed]]).toEqual([project_id, project_id, kept])
+    for (const { id, kind } of (await api.as('admin').get(`/api/domains?app_id=${moving}`)).body.data) if (kind !== 'automatic') await api.as('admin').delete(`/api/domains/${id}`)
+  })
+})
+
 describe('POST /api/certificates', () => {
   const key = () => authority.key()
   it.each<[string, Caller, () => object, number, RegExp | undefined, number]>([

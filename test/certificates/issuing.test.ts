@@ -56,6 +56,22 @@ describe('a certificate for a verified domain', () => {
     await world.idle()
     expect([world.ingress.certificates.size, world.kernel.db.sql('SELECT count(*) FROM certificates').pluck().get()]).toEqual([0, 0])
   })
+  test('is made anew for a domain that gives up its alias, so that its renewal does not ask for a name that is nobody\'s; the old one serves until then', async () => {
+    const domain = world.domain('example.com', { aliases: ['www.example.com'] })
+    world.certificates.follow(domain.id)
+    await world.idle()
+    const [both] = world.ingress.certificates.keys()
+    domain.aliases = []
+    world.acme.failNext('order', new AcmeError('unreachable', 'down'))
+    world.certificates.follow(domain.id)
+    await world.idle()
+    expect([...world.ingress.certificates.keys()]).toEqual([both])
+    await passAfter(world, 10 * MINUTE_MS)
+    expect([...world.ingress.certificates.values()].map(({ names }) => names)).toEqual([['example.com']])
+    expect(world.certificates.list(world.actor, { page: 1, per_page: 20 }).data.map(({ names }) => names)).toEqual([['example.com']])
+    await passAfter(world, 62 * DAY_MS)
+    expect(world.certificates.list(world.actor, { page: 1, per_page: 20 }).data[0]).toMatchObject({ status: 'active', last_error: null })
+  })
   test('a wildcard is proven by a TXT record that is taken away again; without a provider the reason is told', async () => {
     const domain = world.domain('*.example.com')
     expect(() => issue('*.example.com')).toThrow(/no DNS provider is set up/)
