@@ -60,10 +60,12 @@ export function createLife({ db, clock, events, jobs, secrets, repository, budge
     },
     installed: (row: CertificateRow, facts: ChainFacts, key: string, directory_url: string) => db.tx(() => {
       install(row, facts, key, directory_url)
-      // One that was made for the same domain with fewer names, or with one that the domain has given up, has no use any more.
-      if (row.domain_id !== null) for (const other of repository.ofDomain(row.domain_id)) {
-        const [own, others] = [namesIn(row), namesIn(other)]
-        if (other.id !== row.id && other.source === 'acme' && other.status !== 'issuing' && (others.every((name) => own.includes(name)) || own.every((name) => others.includes(name)))) repository.delete(other.id)
+      // What was made for the same domain before has no use any more, nor has one with fewer names.
+      const made = row.domain_id === null ? [] : repository.ofDomain(row.domain_id)
+      const own = made.findIndex(({ id }) => id === row.id)
+      for (const [at, other] of made.entries()) {
+        const is_covered = namesIn(other).every((name) => namesIn(row).includes(name))
+        if (at !== own && other.source === 'acme' && other.status !== 'issuing' && (at < own || is_covered)) repository.delete(other.id)
       }
     }),
     /** Makes a certificate of this server's own, for many years. */

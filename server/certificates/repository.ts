@@ -45,7 +45,8 @@ export function createCertificateRepository(db: Db) {
       `INSERT INTO certificates (id, project_id, name, names, source, status, domain_id, key_type, challenge, next_key, request, auto_renew, created_by, created_at, updated_at)
        VALUES (@id, @project_id, @name, @names, @source, @status, @domain_id, @key_type, @challenge, @next_key, @request, @auto_renew, @created_by, @created_at, @created_at)`).run(row),
     find: (id: string) => db.sql('SELECT * FROM certificates WHERE id = ?').get(id) as CertificateRow | undefined,
-    ofDomain: (domain_id: string) => db.sql('SELECT * FROM certificates WHERE domain_id = ?').all(domain_id) as CertificateRow[],
+    /** Oldest first. */
+    ofDomain: (domain_id: string) => db.sql('SELECT * FROM certificates WHERE domain_id = ? ORDER BY rowid').all(domain_id) as CertificateRow[],
     madeForDomains: () => db.sql('SELECT * FROM certificates WHERE domain_id IS NOT NULL').all() as CertificateRow[],
     ofProject: (project_id: string) => db.sql('SELECT * FROM certificates WHERE project_id = ?').all(project_id) as CertificateRow[],
     /** All that have a chain with its key and were not revoked. */
@@ -69,6 +70,7 @@ export function createCertificateRepository(db: Db) {
     setNoticed: (id: string, days: number) => void db.sql('UPDATE certificates SET noticed_days = ? WHERE id = ?').run(days, id),
     /** Nothing can be decrypted or served with it any more. */
     eraseKeys: (id: string) => void db.sql('UPDATE certificates SET private_key = NULL, next_key = NULL WHERE id = ?').run(id),
+    setDomain: (id: string, domain_id: string) => void db.sql('UPDATE certificates SET domain_id = ? WHERE id = ?').run(domain_id, id),
     move: (id: string, project_id: string, at: string) => void db.sql('UPDATE certificates SET project_id = ?, updated_at = ? WHERE id = ?').run(project_id, at, id),
     delete: (id: string) => void db.sql('DELETE FROM certificates WHERE id = ?').run(id),
   }

@@ -74,6 +74,13 @@ export function createCertificates(options: CertificateOptions) {
     repository.delete(row.id)
     deliver()
   }
+  /** What was made for a domain that is gone goes to another one of its name, and with the last of them. */
+  function release(row: CertificateRow): void {
+    const heir = ports.domains(row.project_id).find((domain) => domain.ssl_mode === row.source && namesOfDomain(domain).some((name) => namesIn(row).includes(name)))
+    if (!heir) return erase(row)
+    repository.setDomain(row.id, heir.id)
+    made.ensureFor(heir)
+  }
 
   return {
     projectOf: (id: string): string | undefined => repository.find(id)?.project_id,
@@ -117,7 +124,7 @@ export function createCertificates(options: CertificateOptions) {
     follow: (domain_id: string): void => db.tx(() => {
       const domain = ports.domain(domain_id)
       if (domain) made.ensureFor(domain)
-      else if (!ports.isThere(domain_id)) for (const row of repository.ofDomain(domain_id)) erase(row)
+      else if (!ports.isThere(domain_id)) for (const row of repository.ofDomain(domain_id)) release(row)
       deliver()
     }),
     /** Takes to the project of these domains what they alone used in the one that they come from. Call it in the transaction of the move. */
@@ -142,7 +149,7 @@ export function createCertificates(options: CertificateOptions) {
     /** Recurring work, every few minutes: renewals, notices, what is left of domains that are gone, what the edge does not show yet. */
     async pass(): Promise<{ certificates: number }> {
       db.tx(() => {
-        for (const row of repository.madeForDomains()) if (!ports.isThere(row.domain_id!)) erase(row)
+        for (const row of repository.madeForDomains()) if (!ports.isThere(row.domain_id!)) release(row)
       })
       return schedule.pass()
     },

@@ -51,6 +51,31 @@ describe('a domain with the SSL mode acme', () => {
   })
 })
 
+describe('a name that two apps share by their paths', () => {
+  it.each(['acme', 'self_signed'])('keeps its certificate (%s) when the domain goes that it was made for, at once and when the app goes', async (ssl_mode) => {
+    const hostname = `shared-${ssl_mode.replace('_', '-')}.example.com`
+    const served = () => [...api.fakes.ingress.certificates.values()].filter(({ names }) => names.includes(hostname)).map(({ id }) => id)
+    const first = await provenDomain(hostname, { ssl_mode })
+    const other = (await api.as('admin').post('/api/apps', { name: `other-${ssl_mode.replace('_', '-')}`, source: 'upload' })).body.data.id
+    await provenDomain(hostname, { path: '/of-the-other', app_id: other })
+    const second = await provenDomain(hostname, { path: '/two' })
+    await settle()
+    const [id] = served()
+    expect(id).toBeDefined()
+    await api.as('owner').delete(`/api/domains/${first}`)
+    await settle()
+    expect(served()).toEqual([id])
+    await api.as('admin').delete(`/api/apps/${other}`)
+    await settle()
+    await api.services.certificates.pass()
+    expect(served()).toEqual([id])
+    await api.as('owner').delete(`/api/domains/${second}`)
+    await settle()
+    expect(served()).toEqual([])
+    expect((await api.as('viewer').get('/api/certificates?per_page=100')).body.data.filter(({ names }: { names: string[] }) => names.includes(hostname))).toEqual([])
+  })
+})
+
 describe('an app that moves to another project', () => {
   const served = () => Object.fromEntries([...api.fakes.ingress.certificates.values()].flatMap(({ id, names }) => names.map((name) => [name, id])))
   const uploaded = async (names: string[]) => {

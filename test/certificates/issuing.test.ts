@@ -72,6 +72,16 @@ describe('a certificate for a verified domain', () => {
     await passAfter(world, 62 * DAY_MS)
     expect(world.certificates.list(world.actor, { page: 1, per_page: 20 }).data[0]).toMatchObject({ status: 'active', last_error: null })
   })
+  test('takes the place of the one for the former name of its domain, which nobody can renew', async () => {
+    const domain = world.domain('shop.old.example.com')
+    world.certificates.follow(domain.id)
+    await world.idle()
+    domain.hostname = 'shop.new.example.com'
+    world.certificates.follow(domain.id)
+    await world.idle()
+    expect(world.certificates.list(world.actor, { page: 1, per_page: 20 }).data.map(({ names }) => names)).toEqual([['shop.new.example.com']])
+    expect([...world.ingress.certificates.values()].map(({ names }) => names)).toEqual([['shop.new.example.com']])
+  })
   test('a wildcard is proven by a TXT record that is taken away again; without a provider the reason is told', async () => {
     const domain = world.domain('*.example.com')
     expect(() => issue('*.example.com')).toThrow(/no DNS provider is set up/)
