@@ -72,6 +72,12 @@ export function createDomainChecks({ db, clock, log, audit, dns, ports, reposito
     }
   }
 
+  /** Paths of one name are proven together: what proved another one proves this one. */
+  const provenBeside = (row: DomainRow, finding: Finding): Finding => {
+    const sibling = finding.proven_by ? undefined : repository.ofHostname(row.hostname, row.project_id).find((other) => isProven(other) && other.kind !== 'automatic' && other.counterpart === row.counterpart)
+    return sibling ? { ...finding, proven_by: findingOf(sibling)?.proven_by ?? 'txt', message: `The project has proven this name already. ${finding.message}` } : finding
+  }
+
   const nextWait = (row: DomainRow): number | null => {
     if (isProven(row)) return WATCH_MS
     if (row.status === 'failed') return null
@@ -98,8 +104,9 @@ export function createDomainChecks({ db, clock, log, audit, dns, ports, reposito
     const row = repository.find(id)
     if (!row) return
     const previous = findingOf(row)
-    const problem = finding.proven_by && !isProven(row) ? claimProblem(row, finding.has_text) : undefined
-    const kept: Finding = problem === undefined ? finding : { ...finding, proven_by: null, message: `${finding.message} ${problem}` }
+    const judged = isProven(row) ? finding : provenBeside(row, finding)
+    const problem = judged.proven_by && !isProven(row) ? claimProblem(row, judged.has_text) : undefined
+    const kept: Finding = problem === undefined ? judged : { ...judged, proven_by: null, message: `${judged.message} ${problem}` }
     const wait = nextWait(row)
     repository.update(id, { finding: JSON.stringify(kept), checks: row.checks + 1, checked_at: clock.iso(), next_check_at: wait === null ? null : later(wait) }, clock.iso())
     if (actor) audit.record(actor, { action: 'domain.verify', resource_type: 'domain', resource_id: id, project_id: row.project_id, after: { hostname: row.hostname, proven_by: kept.proven_by, message: kept.message } })

@@ -251,6 +251,16 @@ describe('who may have a name', () => {
 })
 
 describe('several apps under one name', () => {
+  it('prove it once: a further path of a proven name serves at once, whatever its own text', async () => {
+    const { body } = await add('example.com')
+    api.fakes.dns.set('_portreeve.example.com', { TXT: [textOf(body.data)] })
+    expect((await verify(body.data.id)).status).toBe('active')
+    const blog = await createApp('blog')
+    const { id } = (await add('example.com', { path: '/blog' }, blog)).body.data
+    await settled()
+    expect((await api.as('viewer').get(`/api/domains/${id}`)).body.data).toMatchObject({ status: 'active', verification: { proven_by: 'txt', message: expect.stringMatching(/^The project has proven this name already\./) } })
+    expect(routeOf(id)?.path).toBe('/blog')
+  })
   it('share it with different paths, each its own route', async () => {
     const blog = await createApp('blog')
     const root = await addProven('example.com')
