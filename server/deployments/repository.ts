@@ -30,7 +30,7 @@ export interface DeploymentAsk {
   branch?: string
   commit?: string
   no_cache?: boolean
-  /** Release to take over without a build: rollback and restart. */
+  /** Release to take over without a build: that of a rollback, and of a restart once its job runs. */
   from_release?: string
   /** Deployment whose release that is. */
   from_deployment?: string
@@ -40,7 +40,7 @@ export interface DeploymentAsk {
 /** What was asked for when a deployment was queued. */
 export const askOf = (row: Pick<DeploymentRow, 'request'>): DeploymentAsk => JSON.parse(row.request) as DeploymentAsk
 
-type Change = Partial<Pick<DeploymentRow, 'plan' | 'branch' | 'commit_sha' | 'commit_message' | 'commit_author' | 'image' | 'release_id' | 'failure' | 'job_id' | 'started_at' | 'live_at' | 'finished_at'>>
+type Change = Partial<Pick<DeploymentRow, 'request' | 'plan' | 'branch' | 'commit_sha' | 'commit_message' | 'commit_author' | 'image' | 'release_id' | 'failure' | 'job_id' | 'started_at' | 'live_at' | 'finished_at'>>
 
 /** SQL of deployments and nothing else. */
 export function createDeploymentRepository(db: Db) {

@@ -1,22 +1,24 @@
-import { createWriteStream, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { type Actor, projectRole, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Db } from '#server/kernel/db'
-import { ApiError, conflict, invalid, notFound } from '#server/kernel/errors'
+import { conflict, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
+import type { Failure, Outcome } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { deployJob } from './job.ts'
 import { type DeploymentEventName, deploymentMachine } from './machine.ts'
 import { createPrecedence } from './precedence.ts'
+import type { Release } from './releases.ts'
 import { askOf, type DeploymentAsk, type DeploymentRow } from './repository.ts'
 import { createRollbackTarget } from './rollback.ts'
 import type { DeployRequest, Trigger } from './schema.ts'
 import { createRouting, NOTHING } from './routing.ts'
+import { receive } from './upload.ts'
 import { summaryOf, viewOf } from './view.ts'
 import { type DeployPayload, type DeployState, targetOf, type Workshop } from './work.ts'
 
@@ -30,9 +32,6 @@ export interface DeploymentPorts {
   checkBranch(text: string): void
 }
 export interface DeploymentOptions { shop: Omit<Workshop, 'advance' | 'routing' | 'soaks'>; db: Db; events: Events; jobs: Jobs; audit: AuditTrail; ports: DeploymentPorts }
-
-/** Largest archive of `POST /api/apps/:id/upload`. */
-export const MAX_UPLOAD_BYTES = 512 * 1024 * 1024
 
 export function createDeployments({ shop: parts, db, events, jobs, audit, ports }: DeploymentOptions) {
   const { deployments: repository, releases, clock, logs } = parts
@@ -79,7 +78,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     (job, outcome, state: DeployState) => {
       const row = repository.find(job.subject)
       if (!row) return
-      logs.append(row.id, 'end', 'system', outcome.status === 'succeeded' ? 'The deployment is live.' : outcome.failure ? `${outcome.failure.message}${outcome.failure.hint ? ` ${outcome.failure.hint}` : ''}` : 'The deployment was cancelled.')
+      logs.append(row.id, 'end', 'system', lastWord(row, outcome))
       db.afterCommit(() => logs.close(row.id))
       if (outcome.status === 'succeeded') {
         repository.change(row.id, { finished_at: clock.iso() })
@@ -94,23 +93,25 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     },
   ))
 
-  /** Replaces older queued deployments: only the newest is worth making. */
-  const supersede = (app_id: string) => {
-    for (const row of repository.withStatus(app_id, ['queued'])) {
+  /** Replaces older queued deployments: only the newest is worth making. Each of them tells which one took its place. */
+  const supersede = (by: { id: string; app_id: string; number: number; trigger: Trigger }) => {
+    for (const row of precedence.replacedBy(by.app_id, by.trigger)) {
+      const failure: Failure = { code: 'superseded', message: `Deployment #${by.number} took the place of this one before it began.`, hint: null, step: null, log: [] }
       repository.setStatus(row.id, 'queued', 'superseded')
-      repository.change(row.id, { finished_at: clock.iso() })
+      repository.change(row.id, { finished_at: clock.iso(), failure: JSON.stringify(failure) })
       if (row.job_id) jobs.cancel(row.job_id)
-      tell(get(row.id), 'deployment.superseded')
+      tell(get(row.id), 'deployment.superseded', { superseded_by: by.id })
     }
   }
 
   /** Queues a deployment in the current transaction. */
   const enqueue = (app: { id: string; project_id: string; branch: string | null }, trigger: Trigger, ask: DeploymentAsk, actor: Actor): DeploymentRow => {
     precedence.require(app.id, trigger)
-    supersede(app.id)
     const id = newId('dep')
+    const number = ports.takeNumber(app.id)
+    supersede({ id, app_id: app.id, number, trigger })
     repository.insert({
-      id, app_id: app.id, project_id: app.project_id, number: ports.takeNumber(app.id), trigger, request: JSON.stringify(ask),
+      id, app_id: app.id, project_id: app.project_id, number, trigger, request: JSON.stringify(ask),
       branch: ask.branch ?? app.branch, created_by: actor.user_id || null, created_at: clock.iso(),
     })
     const job_id = jobs.enqueue<DeployPayload>({ kind: 'deploy', lane: `app:${app.id}`, subject: id, project_id: app.project_id, payload: { deployment_id: id, app_id: app.id, project_id: app.project_id } })
@@ -129,9 +130,8 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
   }
 
   const rollbackTarget = createRollbackTarget(repository, releases)
-  const restored = (actor: Actor, app_id: string, trigger: 'rollback' | 'restart', release: { id: string; deployment_id: string; image_present: boolean }) => {
+  const requireImage = (release: Release) => {
     if (!release.image_present) throw conflict('The image of that release has been removed. Deploy its commit instead.')
-    return enqueue(appRow(app_id), trigger, { from_release: release.id, from_deployment: release.deployment_id }, actor)
   }
 
   return {
@@ -177,15 +177,22 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     },
     rollback: (actor: Actor, app_id: string, deployment_id: string | undefined) => {
       ports.requireEngine()
-      return db.tx(() => view(restored(actor, app_id, 'rollback', rollbackTarget(parts.ports.app(app_id), deployment_id))))
+      return db.tx(() => {
+        const { app, ...row } = appRow(app_id)
+        // What the caller saw when they asked: a deployment under way does not move the target.
+        const release = rollbackTarget(app, deployment_id)
+        requireImage(release)
+        return view(enqueue(row, 'rollback', { from_release: release.id, from_deployment: release.deployment_id }, actor))
+      })
     },
     restart: (actor: Actor, app_id: string) => {
       ports.requireEngine()
       return db.tx(() => {
-        const { app } = appRow(app_id)
+        const { app, ...row } = appRow(app_id)
         const live = app.live_release_id ? releases.find(app.live_release_id) : undefined
         if (!live) throw conflict('This app has never been live, so there is nothing to restart. Deploy it.')
-        return restored(actor, app_id, 'restart', live)
+        requireImage(live)
+        return enqueue(row, 'restart', {}, actor)
       })
     },
     /** Takes a gzipped tar of a source folder and deploys it. */
@@ -225,23 +232,9 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
 }
 export type Deployments = ReturnType<typeof createDeployments>
 
-/** Writes an upload to its file; a body that is too large or breaks off leaves nothing behind. */
-async function receive(directory: string, name: string, stream: Readable): Promise<void> {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
-  const partial = join(directory, `${name}.partial`)
-  let size = 0
-  try {
-    await pipeline(stream, async function* (source: AsyncIterable<Buffer>) {
-      for await (const chunk of source) {
-        size += chunk.length
-        if (size > MAX_UPLOAD_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE', `The archive is larger than ${MAX_UPLOAD_BYTES} bytes.`)
-        yield chunk
-      }
-    }, createWriteStream(partial, { mode: 0o600 }))
-    if (size === 0) throw new ApiError('BAD_REQUEST', 'The body is empty. Send a gzipped tar of the source folder.')
-    renameSync(partial, join(directory, name))
-  } catch (error) {
-    rmSync(partial, { force: true })
-    throw error
-  }
+/** The line that ends the log of a deployment. */
+function lastWord(row: DeploymentRow, outcome: Outcome): string {
+  if (outcome.status === 'succeeded') return 'The deployment is live.'
+  if (row.status === 'superseded') return summaryOf(row).error?.message ?? 'A newer deployment took the place of this one.'
+  return outcome.failure ? [outcome.failure.message, outcome.failure.hint].filter(Boolean).join(' ') : 'The deployment was cancelled.'
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { Fatal } from '#server/kernel/jobs/definition'
 import type { GitSource } from '#server/platform/git/git'
 import { askOf, type DeploymentAsk } from '../repository.ts'
 import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
@@ -41,13 +42,22 @@ async function fromGit(shop: Workshop, context: DeployContext, app: DeployedApp,
   if (adopt(shop, context, app, checkout.sha, ask.no_cache)) rmSync(directory, { recursive: true, force: true })
 }
 
+/** What a restart takes over: the release that is live now, which another deployment may have brought since it was asked for. */
+function askForLive(shop: Workshop, deployment_id: string, app: DeployedApp): DeploymentAsk {
+  const live = shop.releases.find(app.live_release_id ?? '')
+  if (!live) throw new Fatal('nothing_live', 'Nothing of this app is live any more, so there is nothing to restart.', 'Deploy it.')
+  const ask = { from_release: live.id, from_deployment: live.deployment_id }
+  shop.deployments.change(deployment_id, { request: JSON.stringify(ask) })
+  return ask
+}
+
 /** Brings the source into the work folder, or finds that no build is needed. */
 export async function cloneStep(shop: Workshop, context: DeployContext): Promise<void> {
   const { deployment_id, app_id } = context.payload
   const app = shop.ports.app(app_id)
   const deployment = shop.deployments.find(deployment_id)!
-  const ask = askOf(deployment)
   context.state.previous = { deployment_id: app.live_deployment_id, release_id: app.live_release_id }
+  const ask = deployment.trigger === 'restart' ? askForLive(shop, deployment_id, app) : askOf(deployment)
   if (ask.from_release) {
     const release = shop.releases.find(ask.from_release)
     const origin = shop.deployments.find(release?.deployment_id ?? '')

@@ -1,5 +1,5 @@
 import { Deployment } from '#server/deployments/schema'
-import { MAX_UPLOAD_BYTES } from '#server/deployments/service'
+import { MAX_UPLOAD_BYTES } from '#server/deployments/upload'
 import { endpoint } from '#server/endpoint'
 import { data, IdParam } from '#server/http/schemas'
 
