@@ -171,11 +171,13 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
       setAutoDeploy: (id, on) => apps.setAutoDeploy(id, on), checkBranch: checks.branch,
     },
   })
+  const desired_state = desiredState(db)
   const apps: Apps = createApps({
     db, clock, events, audit, checks,
     ports: {
       requireEngine, requireRoom: (project_id) => projects.requireRoom(project_id, 'apps', 'app'),
       deploy: (app, actor) => void deployments.enqueue(app, 'create', {}, actor),
+      restart: (app, actor) => void deployments.enqueue(app, 'restart', {}, actor), isBusy: desired_state.busy,
       isDeploying: deployments.isDeploying, isMaking: deployments.isMaking, endSoak: deployments.endSoak,
       latestDeployment: deployments.latest,
       liveConfiguration: (release_id) => releases.find(release_id)?.configuration,
@@ -206,7 +208,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     if (row) apps.note(row, type, payload)
   }
   const reconciler = createReconciler(deployments.shop, {
-    ...desiredState(db), note: noteOf,
+    ...desired_state, note: noteOf,
     appEvent: (id, event, payload) => void apps.transition(id, event, payload),
   })
   const moveRoutes = createRouteMove(jobs, async (app_ids) => {

@@ -18,6 +18,10 @@ export interface AppPorts {
   requireRoom(project_id: string): void
   /** Queues the first deployment in the current transaction. */
   deploy(app: AppRow, actor: Actor): void
+  /** Queues a restart of the live release in the current transaction. */
+  restart(app: AppRow, actor: Actor): void
+  /** Whether a job of the app is queued or under way. */
+  isBusy(app_id: string): boolean
   /** Whether a deployment of the app is queued or under way. */
   isDeploying(app_id: string): boolean
   /** Whether one is that has no traffic yet. */
@@ -152,14 +156,15 @@ export function createApps(options: AppOptions) {
       return db.tx(() => {
         const before = get(id)
         if (before.project_id === project_id) return view(before)
-        if (ports.isDeploying(id)) throw conflict('Cannot move an app while a deployment is under way. Wait for it or cancel it.')
+        if (ports.isBusy(id)) throw conflict('Cannot move an app while it is deployed, started or stopped. Wait for it, or cancel the deployment.')
         ports.requireRoom(project_id)
         repository.move(id, project_id, clock.iso())
         ports.domainsMoved(id, before.project_id)
         const row = get(id)
         note(row, 'app.moved', { from: before.project_id, to: project_id }, actor)
-        audit.record(actor, { action: 'app.move', resource_type: 'app', resource_id: id, project_id, before: { project_id: before.project_id }, after: { project_id } })
-        if (row.live_release_id && row.status === 'running') ports.deploy(row, actor)
+        // Each of the two projects finds in its own trail that the app left or came.
+        for (const trail of [before.project_id, project_id]) audit.record(actor, { action: 'app.move', resource_type: 'app', resource_id: id, project_id: trail, before: { project_id: before.project_id }, after: { project_id } })
+        if (row.live_release_id && (row.status === 'running' || row.status === 'crashed')) ports.restart(row, actor)
         return view(row)
       })
     },

@@ -25,7 +25,7 @@ export interface ReconcilerPorts {
 
 /**
  * Compares what should run with what runs, on every event of the engine and every 30 s, and restores what is missing: instances
- * that vanished, addresses that changed, containers and images that nobody owns.
+ * that vanished or are in the network of another project, addresses that changed, containers and images that nobody owns.
  */
 export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
   const { engine, routing, releases, log } = shop
@@ -50,7 +50,9 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
     const release = releases.find(app.release_id)
     if (!release) return
     let instances = found.filter((instance) => instance.release_id === release.id)
-    const missing = instances.length < release.settings.replicas || instances.some((instance) => instance.state === 'exited' || instance.state === 'created' || instance.state === 'dead')
+    // An app that was moved while nothing could be started in its new project: its old network is not its own any more.
+    const misplaced = instances.some((instance) => instance.project_id !== app.project_id)
+    const missing = misplaced || instances.length < release.settings.replicas || instances.some((instance) => instance.state === 'exited' || instance.state === 'created' || instance.state === 'dead')
     if (missing) {
       ports.note(app.id, 'app.restored', { found: instances.length, wanted: release.settings.replicas })
       await engine.ensureNetwork(networkOf(app.project_id), { project: app.project_id })

@@ -32,7 +32,8 @@ export function createFakeInstances(images: FakeImages, networks: ReadonlyMap<st
     for (const extra of own.filter(({ record }) => record.index >= spec.replicas)) destroy(extra)
     const wanted = Array.from({ length: spec.replicas }, (_, index) => {
       const known = own.find(({ record }) => record.index === index)
-      if (known) return known
+      if (known?.spec.network === spec.network) return known
+      if (known) destroy(known)
       const created = createFakeInstance(spec, index, image.image.id)
       alive.set(created.record.id, created)
       return created

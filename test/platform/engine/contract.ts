@@ -121,6 +121,17 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
         expect(await engine.instances({ app_id: newId('app') })).toEqual([])
       })
 
+      test('are made anew in the network of another project', async () => {
+        const other = `test-${newId('prj')}`
+        const [before] = await engine.ensureRelease(release(), calm)
+        await engine.ensureNetwork(other, { project: ids.project_id })
+        const [after] = await engine.ensureRelease(release({ network: other, project_id: 'prj_other' }), calm)
+        expect([after!.id === before!.id, after!.project_id]).toEqual([false, 'prj_other'])
+        expect((await engine.instances({ release_id })).map(({ id }) => id)).toEqual([after!.id])
+        await engine.removeRelease(release_id, 0)
+        await engine.removeNetwork(other)
+      })
+
       test('adopt what runs already, and follow the number of replicas up and down', async () => {
         const first = await engine.ensureRelease(release({ replicas: 2 }), calm)
         expect((await engine.ensureRelease(release({ replicas: 2 }), calm)).map(({ id }) => id)).toEqual(first.map(({ id }) => id))

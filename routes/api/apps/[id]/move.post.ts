@@ -4,7 +4,7 @@ import { data, IdParam } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'Move an app to another project',
-  description: 'The caller must be owner of both projects. A running app is deployed again, since every project has a network of its own.',
+  description: 'The caller must be owner of both projects. A running app gets new instances of the release that is live in the network of the new project, without a build. 409 while the app is deployed, started or stopped.',
   access: 'owner',
   scope: { noun: 'app' },
   params: IdParam,
