@@ -11,7 +11,7 @@ const rules = {
   port: v.optional(v.nullable(Port)),
   force_https: v.optional(v.pipe(v.boolean(), v.description('Sends plain HTTP to HTTPS, as soon as there is a certificate.'))),
   www: v.optional(Www),
-  maintenance: v.optional(v.pipe(v.boolean(), v.description('Answers every request with a page that says the app is being worked on.'))),
+  maintenance: v.optional(v.pipe(v.boolean(), v.description('Answers every request with 503 and a page that says the app is being worked on, or with the one for 503 in error_pages.'))),
   headers: v.optional(Headers),
   hsts: v.optional(v.nullable(Hsts)),
   basic_auth: v.optional(v.nullable(BasicAuth)),

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type TestDnsServer, startDnsServer } from '#test/support/dns-server'
 import { type GitServer, startGitServer } from '#test/support/git-server'
 import { eventually, type Portreeve, startPortreeve } from '#test/support/portreeve'
+import { runLoad } from '../../bench/support/strict-client.ts'
 
 /** Where names of this installation should lead; nothing is sent there. */
 const ADDRESS = '203.0.113.7'
@@ -133,6 +134,28 @@ describe('a domain through the real edge', () => {
     const { status, headers } = await visit('guarded.example.com', '/a')
     expect(status).toBe(308)
     expect(headers.location).toMatch(/^https:\/\/guarded\.example\.com(:\d+)?\/a$/)
+  })
+  it('another base domain moves the automatic names, and no other domain loses a request meanwhile', async () => {
+    await add('steady.example.com', 'shop')
+    expect((await visit('shop.apps.test')).body).toBe('shop / -')
+    const answers = (host: string, status: number) => eventually(`${host} answering ${status}`, async () => ((await visit(host)).status === status ? true : undefined), 15_000)
+    const over = Promise.withResolvers<void>()
+    const load = runLoad({ host: '127.0.0.1', port: portreeve.edge_port, host_header: 'steady.example.com', connections: 8, until: over.promise })
+    try {
+      for (const base_domain of ['first.example.net', 'second.example.net']) {
+        expect((await portreeve.call('PUT', '/api/settings/domain', { base_domain })).status).toBe(200)
+        for (const name of ['shop', 'blog']) await answers(`${name}.${base_domain}`, 200)
+      }
+      await answers('shop.first.example.net', 404)
+      expect((await visit('shop.apps.test')).status).toBe(404)
+      expect((await portreeve.call('PUT', '/api/settings/domain', { base_domain: null })).status).toBe(200)
+      await answers('shop.apps.test', 200)
+    } finally {
+      over.resolve()
+    }
+    const { sent, failed, failed_total } = await load
+    expect({ failed, failed_total }).toEqual({ failed: {}, failed_total: 0 })
+    expect(sent).toBeGreaterThan(8)
   })
   it('a deployment takes every domain along', async () => {
     forge.repository('shop').commit(echo('shop two'))

@@ -79,7 +79,7 @@ test('an edge that died is heard again', async () => {
 
 test('whatever a client sends, a line stands for one request and says what it was', async () => {
   const listener = listen(edge.ingress)
-  const agent = '"}\\n{"id": "forged", "app": "app_2"} a]b\\]c\\" \t \xff\xfe'
+  const agent = '"]\\n["forged","b00002|app_2","192.0.2.1"] {"id": "forged", "app": "app_2"} a]b\\]c\\" \t \xff\xfe'
   await askRaw(edge.edge, Buffer.from(`GET /a"b\\c?x={"y":1} HTTP/1.1\r\nHost: app.test\r\nUser-Agent: ${agent}\r\nConnection: close\r\n\r\n`, 'latin1'))
   await askRaw(edge.edge, `GET http://user:hunter2@app.test/absolute HTTP/1.1\r\nHost: user:hunter2@app.test\r\nAuthorization: Basic aHVudGVyMg==\r\nCookie: hunter2\r\nConnection: close\r\n\r\n`)
   await ask(edge.edge, 'app.test', { path: `/${'"'.repeat(13_000)}`, headers: { 'user-agent': '\\"'.repeat(200) } })
@@ -88,7 +88,7 @@ test('whatever a client sends, a line stands for one request and says what it wa
   expect(listener.heard.some((request) => request.id === 'forged' || request.app_id !== 'app_1')).toBe(false)
   const first = listener.heard.find((request) => request.target.startsWith('/a'))
   expect(first).toMatchObject({ target: '/a%22b\\c?x={%22y%22:1}', status: 200 })
-  expect(first?.user_agent).toContain('{"id": "forged", "app": "app_2"} a]b\\]c\\" ')
+  expect(first?.user_agent).toContain('"]\\n["forged","b00002|app_2","192.0.2.1"] {"id": "forged", "app": "app_2"} a]b\\]c\\" ')
   expect(first?.user_agent).not.toMatch(/[\u0000-\u001f]/)
   expect(JSON.stringify(listener.heard)).not.toContain('hunter2')
   expect(listener.heard.find((request) => request.target.startsWith('/%22%22'))).toMatchObject({ status: 200, user_agent: expect.stringMatching(/^(\\")+$/) })

@@ -45,6 +45,17 @@ test('each status has its page: a refusal, a broken answer, an app that is silen
   app.release()
 })
 
+test('a route in maintenance shows its own page when it has one, whether or not the app runs', async () => {
+  await setRoute({ maintenance: true, error_pages: { 503: PAGE }, servers: [app.server] })
+  expect(await ask(edge.edge, 'app.test')).toMatchObject({ status: 503, text: SHOWN, headers: { 'cache-control': 'no-store' } })
+  await setRoute({ maintenance: true, error_pages: { 503: PAGE } })
+  expect((await ask(edge.edge, 'app.test')).text).toBe(SHOWN)
+  await setRoute({ maintenance: true, error_pages: { 502: 'own 502' } })
+  expect((await ask(edge.edge, 'app.test')).text).toContain('Back soon')
+  await setRoute({ error_pages: { 503: PAGE }, servers: [app.server] })
+  expect((await ask(edge.edge, 'app.test')).status).toBe(200)
+})
+
 test('what the app answers is never replaced', async () => {
   await setRoute({ error_pages: { 503: 'own', 404: 'own' }, servers: [app.server] })
   expect((await ask(edge.edge, 'app.test')).seen.app).toBe('app')

@@ -22,6 +22,7 @@ beforeAll(async () => {
     if (path === '/html') return void response.setHeader('content-type', 'text/html; charset=utf-8').setHeader('etag', '"one"').end(TEXT)
     if (path === '/json') return void response.setHeader('content-type', 'application/json').end(JSON.stringify({ text: TEXT }))
     if (path === '/image') return void response.setHeader('content-type', 'image/png').end(TEXT)
+    if (path === '/client') return void response.end(['x-forwarded-for', 'x-real-ip', 'x-forwarded-proto', 'x-forwarded-port', 'x-forwarded-host'].map((name) => request.headers[name]).join(' '))
     if (path === '/own') return void response.setHeader('content-type', 'text/html').setHeader('content-encoding', 'br').end(TEXT)
     if (path === '/as-it-is') return void response.setHeader('content-type', 'text/html').setHeader('cache-control', 'no-transform').end(TEXT)
     if (path === '/part') return void response.writeHead(206, { 'content-type': 'text/html', 'content-range': `bytes 0-99/${TEXT.length}` }).end(TEXT.slice(0, 100))
@@ -107,6 +108,15 @@ describe('versions of HTTP', () => {
     await edge.ingress.apply({ routes: [...Array.from({ length: 300 }, (_, count) => ({ id: `crowd_${count}`, hostnames: [`crowd-${count}.test`], servers: [] })),
       { id: 'dom_1', app_id: 'app_1', hostnames: ['app.test'], servers: [{ address: '127.0.0.1', port: (server.address() as AddressInfo).port }] }] })
     expect(await curl('--http3-only', '-w', ' %{http_version} %{http_code}', `https://app.test:${edge.https.port}/`)).toBe('hello 3 200')
+  })
+  test('whatever is spoken, the app hears who its client is, in each request of a connection', async () => {
+    const told = `127.0.0.1 127.0.0.1 https ${edge.https.port} app.test:${edge.https.port}`
+    const url = `https://app.test:${edge.https.port}/client`
+    for (const version of ['--http1.1', '--http2', ...(await hasQuic() ? ['--http3-only'] : [])]) {
+      expect(await curl(version, '-w', ' %{num_connects}\n', '-H', 'X-Forwarded-For: 192.0.2.1', url, url)).toMatch(new RegExp(`^${told} 1\n${told} 0\n$`))
+    }
+    expect(await curl('-H', 'Host: app.test', `http://127.0.0.1:${edge.edge.port}/client`)).toBe(`127.0.0.1 127.0.0.1 http ${edge.edge.port} app.test`)
+    expect(await curl('-g', '-H', 'Host: APP.test', `http://[::1]:${edge.edge.port}/client`)).toBe(`::1 ::1 http ${edge.edge.port} APP.test`)
   })
   test('HTTP/2 is preferred over TLS, and clear text is HTTP/1.1', async () => {
     expect(await shakeHands(edge.https, 'app.test', { ALPNProtocols: ['http/1.1', 'h2'] })).toMatchObject({ application: 'h2' })

@@ -37,6 +37,22 @@ describe('certificates', () => {
     for (const name of ['other.test', 'a.b.wild.test', '']) expect(await shakeHands(edge.https, name)).toMatchObject({ certificate_name: 'portreeve.invalid' })
   })
 
+  test('two apps that share a name by path share its certificate, also while it is renewed and when one of them goes', async () => {
+    await edge.ingress.setCertificate(certificate('cert_1', 'shared.test'))
+    await edge.ingress.setRoute({ id: 'dom_root', hostnames: ['shared.test'], servers: [app.server], force_https: true })
+    await edge.ingress.setRoute({ id: 'dom_api', hostnames: ['shared.test'], path: '/api', servers: [other.server], force_https: true })
+    const served = async (path: string) => {
+      const { certificate_name, seen } = await askHttps(edge.https, 'shared.test', path)
+      return `${certificate_name} ${seen.app} ${seen.url}`
+    }
+    expect([await served('/'), await served('/api/x'), await served('/apis')]).toEqual(['shared.test app /', 'shared.test other /api/x', 'shared.test app /apis'])
+    for (const path of ['/', '/api/x']) expect((await ask(edge.edge, 'shared.test', { path })).headers.location).toBe(`https://shared.test:${edge.https.port}${path}`)
+    await edge.ingress.setCertificate({ ...certificate('cert_1', 'renewed.test', 'shared.test'), names: ['shared.test'] })
+    expect([await served('/'), await served('/api/x')]).toEqual(['renewed.test app /', 'renewed.test other /api/x'])
+    await edge.ingress.removeRoute('dom_api')
+    expect(await served('/api/x')).toBe('renewed.test app /api/x')
+  })
+
   test('a renewed certificate is shown at once, though the old one had fewer names; a removed one is gone', async () => {
     await edge.ingress.setCertificate(certificate('cert_1', 'app.test'))
     await edge.ingress.setCertificate({ ...certificate('cert_1', 'renewed.test', 'app.test'), names: ['app.test', 'other.test'] })

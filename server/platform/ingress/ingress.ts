@@ -55,7 +55,7 @@ export interface Route {
   servers: RouteServer[]
   /** Sends plain HTTP requests to HTTPS with 308. */
   force_https?: boolean
-  /** Answers every request with a page that says the app is being worked on. */
+  /** Answers every request with 503 and a page that says the app is being worked on, or with the route's own page for 503. */
   maintenance?: boolean
   /** Addresses and networks that may ask; everybody else gets 403. */
   allowed_addresses?: string[]

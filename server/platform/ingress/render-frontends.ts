@@ -1,7 +1,7 @@
 import { BY_PATH, CHALLENGES_MAP, HOSTS_MAP, PATHS_MAP, WILDCARDS_MAP } from './maps.ts'
 import type { EdgeSettings } from './render.ts'
 import { renderHttp3 } from './render-http3.ts'
-import { LOG_APP, LOG_OF_FRONTEND, UNLOGGED } from './render-log.ts'
+import { renderLog, UNLOGGED } from './render-log.ts'
 
 /** What listens, how a request finds its route, and how an old process hands requests to the new one. */
 export const renderFrontends = (settings: EdgeSettings): string[] => [...renderHttp(settings), '', ...renderHttps(settings), '', ...HANDOVER]
@@ -19,7 +19,7 @@ function renderHttp(settings: EdgeSettings): string[] {
   return [
     'frontend http from edge',
     ...renderBinds(settings, settings.http_port),
-    ...renderRouting('http', ['  acl challenge path_beg /.well-known/acme-challenge/'], ' !challenge'),
+    ...renderRouting(settings, 'http', ['  acl challenge path_beg /.well-known/acme-challenge/'], ' !challenge'),
     '  http-request set-var-fmt(txn.place) %[var(txn.host)]%[path] if challenge',
     `  http-request set-var(txn.answer) var(txn.place),map(/edge/${CHALLENGES_MAP}) if challenge`,
     '  http-request return status 200 content-type text/plain lf-string %[var(txn.answer)] if { var(txn.answer) -m found }',
@@ -34,33 +34,33 @@ function renderHttps(settings: EdgeSettings): string[] {
     'frontend https from edge',
     ...renderBinds(settings, settings.https_port, `${TLS} alpn h2,http/1.1`),
     ...renderHttp3(settings, TLS),
-    ...renderRouting('https'),
+    ...renderRouting(settings, 'https'),
     ...renderChoice('https'),
   ]
 }
 
 /**
- * Finds the backend of a request by its host name; most requests have it with that. Where several routes share a name the
- * path decides. It is compared as an app might understand it: decoded, slashes joined, parameters left out. One that could
- * climb is refused.
+ * Finds the route of a request by its host name; most requests write it as it stands in the map and have it with that. Where
+ * several routes share a name the path decides. It is compared as an app might understand it: decoded, slashes joined,
+ * parameters left out. One that could climb is refused.
  */
-function renderRouting(proto: 'http' | 'https', acls: string[] = [], unless = ''): string[] {
+function renderRouting(settings: EdgeSettings, proto: 'http' | 'https', acls: string[] = [], unless = ''): string[] {
   return [
     `  bind ${handoverSocket(proto)} user haproxy accept-proxy`,
-    ...LOG_OF_FRONTEND,
+    ...renderLog(settings),
     '  option disable-h2-upgrade',
-    '  acl routed var(txn.backend) -m beg b',
-    `  acl by_path var(txn.backend) -m str ${BY_PATH}`,
+    '  acl routed var(txn.route) -m beg b',
+    `  acl by_path var(txn.route) -m str ${BY_PATH}`,
     '  acl unwanted method TRACE CONNECT',
     ...acls,
-    '  http-request set-var(txn.host) req.hdr(host),host_only,lower,rtrim(.)',
-    `  http-request set-var(txn.backend) var(txn.host),map(/edge/${HOSTS_MAP})`,
-    LOG_APP,
+    '  http-request set-var(txn.host) req.hdr(host)',
+    `  http-request set-var(txn.route) var(txn.host),map(/edge/${HOSTS_MAP})`,
     `  http-request allow if routed !unwanted${unless}`,
     '  http-request return status 405 default-errorfiles if unwanted',
-    `  http-request set-var(txn.backend) var(txn.host),field(2,.,0),map(/edge/${WILDCARDS_MAP}) unless { var(txn.backend) -m found }`,
+    '  http-request set-var(txn.host) var(txn.host),host_only,lower,rtrim(.)',
+    `  http-request set-var(txn.route) var(txn.host),map(/edge/${HOSTS_MAP}) unless { var(txn.route) -m found }`,
+    `  http-request set-var(txn.route) var(txn.host),field(2,.,0),map(/edge/${WILDCARDS_MAP}) unless { var(txn.route) -m found }`,
     ...BY_PATH_ROUTING,
-    LOG_APP,
   ]
 }
 
@@ -71,13 +71,13 @@ const BY_PATH_ROUTING = [
   '  http-request set-var-fmt(txn.place) %[var(txn.host)]%[var(txn.path)]/ if by_path',
   `  http-request set-var(txn.exact) var(txn.host),map(/edge/${HOSTS_MAP}) if by_path`,
   '  http-request set-var-fmt(txn.place) *.%[var(txn.host),field(2,.,0)]%[var(txn.path)]/ if by_path !{ var(txn.exact) -m found }',
-  `  http-request set-var(txn.backend) var(txn.place),map_beg(/edge/${PATHS_MAP},${NO_ROUTE}) if by_path`,
+  `  http-request set-var(txn.route) var(txn.place),map_beg(/edge/${PATHS_MAP},${NO_ROUTE}) if by_path`,
 ]
 
 function renderChoice(proto: 'http' | 'https'): string[] {
   return [
     `  use_backend handover-${proto} if { stopping }`,
-    '  use_backend %[var(txn.backend)]',
+    '  use_backend %[var(txn.route),field(1,|)]',
     `  default_backend ${NO_ROUTE}`,
   ]
 }

@@ -1,7 +1,7 @@
 import { renderBase } from './render-base.ts'
 import { CERTIFICATE_LIST, renderCertificateList, type StoredCertificate } from './certificates.ts'
 import type { Route, RouteServer } from './ingress.ts'
-import { backendName, CHALLENGES_MAP, hostEntries, ROUTE_MAPS, ruleEntries, type MapEntry } from './maps.ts'
+import { backendName, CHALLENGES_MAP, hostEntries, ROUTE_MAPS, routeWord, ruleEntries, type MapEntry } from './maps.ts'
 import { placesOf } from './places.ts'
 
 /** Everything the edge's files are made of. */
@@ -110,11 +110,11 @@ export function renderMap(entries: Iterable<readonly [string, string]>): string 
 /** All entries of the maps of routes, by map. */
 export function collectEntries(routes: ReadonlyMap<number, Route>): Map<string, Map<string, string>> {
   const maps = new Map<string, Map<string, string>>(ROUTE_MAPS.map((path) => [path, new Map()]))
-  const hosts = new Map<string, Map<string, number>>()
+  const hosts = new Map<string, Map<string, string>>()
   const put = ({ path, key, value }: MapEntry) => maps.get(path)?.set(key, value)
   for (const [number, route] of routes) {
     ruleEntries(route, number).forEach(put)
-    for (const [hostname, place] of placesOf(route)) hosts.set(hostname, (hosts.get(hostname) ?? new Map<string, number>()).set(place, number))
+    for (const [hostname, place] of placesOf(route)) hosts.set(hostname, (hosts.get(hostname) ?? new Map<string, string>()).set(place, routeWord(route, number)))
   }
   for (const [hostname, places] of hosts) hostEntries(hostname, places).forEach(put)
   return maps

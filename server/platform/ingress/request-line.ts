@@ -1,4 +1,5 @@
 import type { EdgeRequest } from './ingress.ts'
+import { LINE_FIELDS } from './render-log.ts'
 
 /** A control character in a header arrives as it is, inside of a text of the line. */
 const CONTROL = /[\u0000-\u001f\u007f]/g
@@ -9,23 +10,25 @@ const AUTHORITY = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i
 /** The edge writes some characters of an address in a form of its own. */
 const ENCODED = /#(?=[0-9A-F]{2})/g
 
-type Fields = Record<string, unknown>
+type Name = typeof LINE_FIELDS[number]
+type Fields = Partial<Record<Name, unknown>>
 /** The edge writes `-` for a text that is not there. */
-const text = (fields: Fields, name: string): string => (typeof fields[name] === 'string' && fields[name] !== '-' ? fields[name] : '')
-const count = (fields: Fields, name: string): number => (typeof fields[name] === 'number' && fields[name] > 0 ? fields[name] : 0)
+const text = (fields: Fields, name: Name): string => (typeof fields[name] === 'string' && fields[name] !== '-' ? fields[name] : '')
+const count = (fields: Fields, name: Name): number => (typeof fields[name] === 'number' && fields[name] > 0 ? fields[name] : 0)
 /** The edge writes -1 for a phase that the request never came to. */
-const phase = (fields: Fields, name: string): number | null => (typeof fields[name] === 'number' && fields[name] >= 0 ? fields[name] : null)
+const phase = (fields: Fields, name: Name): number | null => (typeof fields[name] === 'number' && fields[name] >= 0 ? fields[name] : null)
 
 /** Reads one line of the edge's log; undefined for what belongs to no app, and for what is no line of a request. */
 export function parseRequestLine(line: string): EdgeRequest | undefined {
-  if (!line.startsWith('{')) return undefined
+  if (!line.startsWith('[')) return undefined
   let fields: Fields
   try {
-    fields = JSON.parse(line.replace(CONTROL, ' ').replace(ESCAPED, (escape) => (escape === '\\]' ? ']' : escape))) as Fields
+    const values = JSON.parse(line.replace(CONTROL, ' ').replace(ESCAPED, (escape) => (escape === '\\]' ? ']' : escape))) as unknown[]
+    fields = Object.fromEntries(LINE_FIELDS.map((name, index) => [name, values[index]]))
   } catch {
     return undefined
   }
-  const [id, app_id, method] = [text(fields, 'id'), text(fields, 'app'), text(fields, 'method')]
+  const [id, app_id, method] = [text(fields, 'id'), text(fields, 'route').split('|')[1] ?? '', text(fields, 'method')]
   if (id === '' || app_id === '' || method.startsWith('<')) return undefined
   const target = text(fields, 'target').replace(AUTHORITY, '').replace(ENCODED, '%')
   const server = text(fields, 'server')

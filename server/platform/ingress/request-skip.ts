@@ -1,3 +1,5 @@
+import { lineBeginning } from './render-log.ts'
+
 /** Leaves out the lines of a worker's memory that were read before, up to the one that was read last. */
 export interface Skip {
   /** The lines of these that are new. */
@@ -11,7 +13,7 @@ const MAX_HELD_LINES = 100_000
 
 export function createSkip(last_id: string | undefined): Skip {
   if (last_id === undefined) return { pass: (lines) => lines, end: () => [] }
-  const mark = `"id": "${last_id}"`
+  const mark = lineBeginning(last_id)
   let held: string[] | undefined = []
   const release = (from: number): string[] => {
     const lines = held?.slice(from) ?? []
@@ -23,7 +25,7 @@ export function createSkip(last_id: string | undefined): Skip {
       if (!held) return lines
       const known = held.length
       for (const line of lines) held.push(line)
-      const at = held.findIndex((line, index) => index >= known && line.includes(mark))
+      const at = held.findIndex((line, index) => index >= known && line.startsWith(mark))
       if (at >= 0) return release(at + 1)
       return held.length > MAX_HELD_LINES ? release(0) : []
     },

@@ -15,7 +15,7 @@ function digestOf(header: string, salt: string): string {
 export const RULE_FIELDS = { body_limit: 1, timeout: 2, strip: 3, salt: 4, digest: 5, redirects: 6, headers: 7, proof: 8 } as const
 /** Which of its rules a route has, each written as `!` and its letter; no other field can have a `!`. */
 export const RULE_FLAGS = {
-  force_https: '!h', maintenance: '!m', aliases: '!a', allowed: '!i', basic_auth: '!b', body_limit: '!l', timeout: '!t', strip: '!s', redirects: '!r', headers: '!p', proof: '!e',
+  force_https: '!h', maintenance: '!m', aliases: '!a', allowed: '!i', basic_auth: '!b', body_limit: '!l', timeout: '!t', strip: '!s', redirects: '!r', headers: '!p', proof: '!e', own_page: '!o',
 } as const
 
 /** The rules of a route as one word, nothing for a route that has none. Setting it is a command that takes less than a millisecond. */
@@ -25,6 +25,7 @@ export function renderRules(route: Route): string | undefined {
   const wanted: Record<keyof typeof RULE_FLAGS, unknown> = {
     force_https: route.force_https, maintenance: route.maintenance, aliases: Object.keys(route.aliases ?? {}).length, allowed: route.allowed_addresses, basic_auth: route.basic_auth,
     body_limit: route.body_limit_bytes !== undefined, timeout: route.request_timeout_ms, strip, redirects: redirects.length, headers: headers.length, proof: route.proof,
+    own_page: route.maintenance && route.error_pages?.['503'] !== undefined,
   }
   const flags = Object.entries(RULE_FLAGS).filter(([name]) => wanted[name as keyof typeof RULE_FLAGS]).map(([, flag]) => flag).join('')
   if (flags === '') return undefined
@@ -33,6 +34,13 @@ export function renderRules(route: Route): string | undefined {
     redirects: redirects.length > 0 ? listName(redirects) : '', headers: headers.length > 0 ? listName(headers) : '', proof: route.proof ?? '',
   }
   return [...Object.keys(RULE_FIELDS).map((name) => fields[name as keyof typeof RULE_FIELDS]), flags].join('|')
+}
+
+/** Behind the word of a route: whether it has rules, or none but that it insists on HTTPS, which most routes have. */
+export function ruleFlag(route: Route): '' | '|!r' | '|!h' {
+  const rules = renderRules(route)
+  if (rules === undefined) return ''
+  return rules.endsWith(`|${RULE_FLAGS.force_https}`) ? '|!h' : '|!r'
 }
 
 /** The redirects of a route as entries of a map. */

@@ -3,7 +3,7 @@ import { CERTIFICATE_LIST, DEFAULT_CERTIFICATE, parseCertificateList, renderCert
 import { openEdgeFiles } from './files.ts'
 import type { Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
-import { CHALLENGES_MAP, hostEntries, ruleEntries, type MapEntry } from './maps.ts'
+import { CHALLENGES_MAP, hostEntries, routeWord, ruleEntries, type MapEntry } from './maps.ts'
 import { placesOf } from './places.ts'
 import { collectEntries, parseShard, renderChallenges, renderIngress, renderMap, renderShard, SHARD_SIZE, shardOf, shardPath, type EdgeSettings, type EdgeState } from './render.ts'
 import type { RuntimeTarget } from './runtime.ts'
@@ -170,10 +170,13 @@ function entriesAfter(table: RouteTable, changes: ReadonlyMap<number, Route | un
     for (const [hostname, path] of route ? placesOf(route) : []) added.set(hostname, [...(added.get(hostname) ?? []), [path, number]])
   }
   for (const [number, route] of changes) for (const entry of route ? ruleEntries(route, number) : []) entries.set(entryOf(entry), entry.value)
+  const words = (places: Iterable<readonly [string, number]>, routes: ReadonlyMap<number, Route | undefined>) =>
+    new Map([...places].map(([place, number]) => [place, routeWord(routes.get(number), number)]))
   for (const [hostname, places] of added) {
-    const now = table.backendsOf(hostname)
-    for (const entry of hostEntries(hostname, now)) entries.set(entryOf(entry), undefined)
-    for (const entry of hostEntries(hostname, new Map([...[...now].filter(([, number]) => !changes.has(number)), ...places]))) entries.set(entryOf(entry), entry.value)
+    const now = [...table.backendsOf(hostname)]
+    for (const entry of hostEntries(hostname, words(now, table.routes))) entries.set(entryOf(entry), undefined)
+    const staying = words(now.filter(([, number]) => !changes.has(number)), table.routes)
+    for (const entry of hostEntries(hostname, new Map([...staying, ...words(places, changes)]))) entries.set(entryOf(entry), entry.value)
   }
   return entries
 }
