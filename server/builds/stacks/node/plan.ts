@@ -181,13 +181,14 @@ function nodeLayout(context: StackContext, chosen: ChosenApp, facts: FrameworkPl
   const at_root = (lines: readonly string[] = []) => lines.map((line) => (folder === '' ? line : `cd ${shellWord(folder)} && ${line}`))
   const bundle = commands.own_start && facts.bundle !== undefined ? joinPath(folder, facts.bundle) : undefined
   const runtime_setup = bundle === undefined || needs_bun ? [...(manager.name === 'npm' && manager.version === undefined ? [] : needsManager(chosen, commands, needs_bun) ? manager.setup : []), ...bun] : []
+  const programs = commands.start === facts.start ? (facts.programs ?? []).map((name) => `npm install --global ${name}`) : []
   return {
     build_image: image,
     runtime_image: image,
     build_packages: [...needs.build, ...(facts.build_packages ?? [])],
     runtime_packages: needs.runtime,
     build_setup: [...manager.setup, ...bun, ...(facts.build_setup ?? [])],
-    runtime_setup,
+    runtime_setup: [...runtime_setup, ...programs],
     build_env: { HUSKY: '0', NPM_CONFIG_UPDATE_NOTIFIER: 'false', NPM_CONFIG_FUND: 'false', NPM_CONFIG_AUDIT: 'false', ...archives, ...needs.env },
     late_build_env: { NODE_ENV: 'production', ...facts.build_env },
     runtime_env: { NODE_ENV: 'production', PATH: `${bins}:$PATH`, ...archives, ...needs.env, ...facts.env },

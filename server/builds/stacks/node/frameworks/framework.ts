@@ -11,8 +11,8 @@ export interface FrameworkPlan {
   /** Debian packages and lines of ours that the build needs before anything of the repository is there. */
   build_packages?: readonly string[]
   build_setup?: readonly string[]
-  /** Packages that the start line needs and the project does not name; installed after the project's own. */
-  extra_packages?: readonly string[]
+  /** Programs from npm that the start line needs and the project does not bring; installed into the finished image. */
+  programs?: readonly string[]
   /** The build line is better than the package's script. */
   own_build?: boolean
   /** Start line when the package has no usable start script. */

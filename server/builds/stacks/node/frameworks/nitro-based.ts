@@ -12,7 +12,9 @@ export const tanstackStart: NodeFramework = {
     if (/spa['"]?\s{0,9}:\s{0,9}\{[^}]{0,80}enabled['"]?\s{0,9}:\s{0,9}true/.test(configText(app.tree, 'vite.config'))) {
       return { kind: 'static', build, output: 'dist/client', fallback: 'spa', after_build: ['cp -n dist/client/_shell.html dist/client/index.html'] }
     }
-    return { ...SERVER, build }
+    // Without a plugin that makes a server, the build leaves a handler of requests beside the files for the browser.
+    const hosted = uses(app, 'vinxi', 'nitro', 'nitropack', '@tanstack/nitro-v2-vite-plugin', '@tanstack/start') || /nitro|target/.test(configText(app.tree, 'vite.config'))
+    return hosted ? { ...SERVER, build } : { ...SERVER, build, start: 'srvx serve --prod --static=../client --entry=dist/server/server.js', programs: ['srvx@1'] }
   },
 }
 
