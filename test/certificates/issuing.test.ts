@@ -34,6 +34,18 @@ describe('a certificate for a verified domain', () => {
     expect(world.events('certificate.issued').map(({ payload, project_id }) => [payload.certificate_id, project_id])).toEqual([[id, PROJECT]])
     expect(world.served).toEqual(['dom_shopexamplecom'])
   })
+  test.each([['another name', ['other.example.com']], ['fewer names', ['example.com']]])('is not taken when the authority signed %s', async (_what, signed) => {
+    world.domain('example.com', { aliases: ['www.example.com'] })
+    const { session } = world.acme
+    world.acme.session = (account) => {
+      const honest = session(account)
+      return { ...honest, finalise: (url, key, _names, signal) => honest.finalise(url, key, signed, signal) }
+    }
+    const { id } = issue('example.com', 'www.example.com')
+    await world.idle()
+    expect(world.certificates.get(id)).toMatchObject({ status: 'failed', last_error: expect.stringContaining('does not fit the key and the names') })
+    expect(onEdge(id)).toBeUndefined()
+  })
   test('has an RSA key where that is asked for, and covers the alias of the domain', async () => {
     const domain = world.domain('example.com', { aliases: ['www.example.com'] })
     const { id } = world.certificates.create(world.actor, PROJECT, { domain_id: domain.id, key_type: 'rsa', auto_renew: true })

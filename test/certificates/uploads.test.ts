@@ -37,6 +37,12 @@ describe('an uploaded chain', () => {
     expect(shown.names).toEqual(['blog.example.com', 'shop.example.com'])
     expect(world.certificates.get(made.id).hostnames).toEqual(['blog.example.com', 'shop.example.com'])
   })
+  test('goes on with the certificate whose key signed, not with another of the same name and key identifier', async () => {
+    world.domain('shop.example.com', { ssl_mode: 'custom' })
+    const made = upload([leaf, authority.namesake(), authority.intermediate].join(''))
+    await world.idle()
+    expect(world.ingress.certificates.get(made.id)!.pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/g)).toEqual([leaf, authority.intermediate])
+  })
   test('never takes a name that is not a verified domain of its project, whatever it claims', async () => {
     world.domain('shop.example.com', { project_id: 'prj_00000000000000000002', ssl_mode: 'custom' })
     expect(upload(leaf).hostnames).toEqual([])

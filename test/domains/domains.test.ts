@@ -202,6 +202,13 @@ describe('who may have a name', () => {
     api.fakes.clock.advance(2000)
     expect((await add('example.com', {}, theirs.app_id)).status).toBe(201)
   })
+  it.each(['to_apex', 'to_www'])('keeps both names of a removed www pair (%s), and what is below the shorter one', async (www) => {
+    for (const name of ['example.com', 'www.example.com']) api.fakes.dns.set(name, { A: addresses })
+    const domain = await addProven('www.example.com', { www })
+    const theirs = await otherProject()
+    expect((await api.as('developer').delete(`/api/domains/${domain.id}`)).status).toBe(200)
+    for (const name of ['example.com', 'www.example.com', 'shop.example.com']) expect([name, (await add(name, {}, theirs.app_id)).status]).toEqual([name, 409])
+  })
   it('lets the former project take its name again at once', async () => {
     const domain = await addProven('example.com')
     await api.as('developer').delete(`/api/domains/${domain.id}`)

@@ -69,8 +69,6 @@ describe('T4: what another team has does not exist', () => {
   }, 60_000)
   it.each(STRANGERS)('takes no reference of %s to it in a body', async (caller) => {
     const before = state()
-    const own_app = (await api.as('owner').get('/api/apps')).body.data[0] as { id: string } | undefined
-    const unknown_project = 'prj_00000000000000000000'
     for (const { method, path, definition } of endpoints) {
       const { scope } = definition
       const named = scope === 'body' ? { field: 'project_id', noun: 'project' } : typeof scope === 'object' && scope.field !== undefined ? scope : undefined
@@ -80,10 +78,18 @@ describe('T4: what another team has does not exist', () => {
       const [foreign, unknown] = [await send(id), await send(id.replace(/.{20}$/, '0'.repeat(20)))]
       expect([path, foreign.status, foreign.text]).toEqual([path, 404, unknown.text])
     }
-    if (own_app) {
-      const move = (id: string) => api.request('POST', `/api/apps/${own_app.id}/move`, { as: caller, body: { project_id: id } })
-      expect((await move(project_id)).text).toBe((await move(unknown_project)).text)
-    }
+    expect(state()).toBe(before)
+  })
+  it('takes no app of a stranger into it, and says the same as of a project that does not exist', async () => {
+    const url = 'https://git.example.com/owner/app.git'
+    api.fakes.git.commit(url, 'main', { 'index.html': '<p>hello' })
+    const own_app = (await api.as('owner').post('/api/apps', { name: 'own-app', git_url: url })).body.data.id as string
+    const [deployment] = (await api.as('owner').get(`/api/apps/${own_app}/deployments`)).body.data
+    expect((await api.as('owner').post(`/api/deployments/${deployment.id}/cancel`, {})).status).toBe(200)
+    const before = state()
+    const move = (id: string) => api.as('owner').post(`/api/apps/${own_app}/move`, { project_id: id })
+    const [foreign, unknown] = [await move(project_id), await move('prj_00000000000000000000')]
+    expect([foreign.status, foreign.text]).toEqual([404, unknown.text])
     expect(state()).toBe(before)
   })
   it('shows it to its members, as a check of the tests above', async () => {

@@ -11,6 +11,8 @@ export interface TestAuthority {
   key(kind?: string): string
   /** A leaf for these names, signed by the intermediate. */
   leaf(key: string, names: readonly string[], options?: { days?: number; common_name?: string; use?: string; digest?: string }): string
+  /** Another certificate of the intermediate's name and key identifier, signed by the root, whose key signed nothing. */
+  namesake(): string
   /** Signs a request in PEM. */
   sign(request: string): string
   encrypt(key: string): string
@@ -33,13 +35,17 @@ export function createTestAuthority(): TestAuthority {
     return readFileSync(join(directory, 'leaf.pem'), 'utf8')
   }
   file('root.key', key())
-  file('intermediate.key', key())
   openssl('req', '-x509', '-new', '-key', 'root.key', '-subj', '/O=Test/CN=Test Root', '-days', '3650', '-out', 'root.pem')
-  openssl('req', '-new', '-key', 'intermediate.key', '-subj', '/O=Test/CN=Test Intermediate', '-out', 'intermediate.csr')
-  file('ca', 'basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign')
-  openssl('x509', '-req', '-in', 'intermediate.csr', '-CA', 'root.pem', '-CAkey', 'root.key', '-set_serial', '2', '-days', '3650', '-extfile', 'ca', '-out', 'intermediate.pem')
+  const between = (name: string, number: string, key_identifier = 'hash') => {
+    file('ca', `basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\nsubjectKeyIdentifier=${key_identifier}`)
+    file(`${name}.key`, key())
+    openssl('req', '-new', '-key', `${name}.key`, '-subj', '/O=Test/CN=Test Intermediate', '-out', `${name}.csr`)
+    openssl('x509', '-req', '-in', `${name}.csr`, '-CA', 'root.pem', '-CAkey', 'root.key', '-set_serial', number, '-days', '3650', '-extfile', 'ca', '-out', `${name}.pem`)
+    return readFileSync(join(directory, `${name}.pem`), 'utf8')
+  }
   return {
-    root: readFileSync(join(directory, 'root.pem'), 'utf8'), intermediate: readFileSync(join(directory, 'intermediate.pem'), 'utf8'), key,
+    root: readFileSync(join(directory, 'root.pem'), 'utf8'), intermediate: between('intermediate', '2'), key,
+    namesake: () => between('namesake', '3', openssl('x509', '-in', 'intermediate.pem', '-noout', '-ext', 'subjectKeyIdentifier').trim().split(/\s+/).at(-1)),
     leaf(pem, names, { days = 90, common_name = 'leaf', use, digest } = {}) {
       file('leaf.key', pem)
       const request = openssl('req', '-new', '-key', 'leaf.key', '-subj', `/CN=${common_name}`)

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { attempt } from '#server/kernel/jobs/attempt'
 import { Fatal } from '#server/kernel/jobs/definition'
+import { createPool } from '#server/kernel/jobs/pool'
 import { type Bench, createBench, hang, job, nothing, refuse, untilStopped } from './bench.ts'
 
 let bench: Bench
@@ -169,19 +171,17 @@ describe('a time limit', () => {
     expect(ran()).toEqual(['run a', 'undo a'])
   })
   it('does not count the time that a step waits for its turn', async () => {
-    let release: () => void = () => undefined
-    const jobs = bench.boot([{ name: 'build', pool: 'build', timeout_ms: 200, run: async ({ payload, signal }) => {
-      if ((payload as { subject: string }).subject === 'first') await new Promise<void>((resolve) => (release = resolve))
-      signal.throwIfAborted()
-    } }])
-    jobs.start()
-    const first = jobs.enqueue(job('app:1', 'first'))
-    const second = jobs.enqueue(job('app:2', 'second'))
-    await until(() => bench.diary.includes('run build'))
-    await new Promise((resolve) => setTimeout(resolve, 150))
-    release()
-    await jobs.idle()
-    expect([jobs.find(first)!.status, jobs.find(second)!.status]).toEqual(['succeeded', 'succeeded'])
+    vi.useFakeTimers()
+    try {
+      const limits = { name: 'build', timeout_ms: 1000, pool: createPool(1), stop: new AbortController().signal }
+      const end_of_another = await limits.pool.acquire(limits.stop)
+      const waiting = attempt(async (signal) => signal.throwIfAborted(), limits)
+      await vi.advanceTimersByTimeAsync(60_000)
+      end_of_another()
+      expect(await waiting).toEqual({ kind: 'done' })
+    } finally {
+      vi.useRealTimers()
+    }
   })
   it('leaves a step behind that does not listen, so that the lane goes on', async () => {
     vi.useFakeTimers()
