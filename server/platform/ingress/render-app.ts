@@ -19,18 +19,17 @@ export function renderApp(settings: EdgeSettings): string[] {
 /**
  * What every backend has in common. A request that surely did not reach the app is sent again. One whose connection broke
  * before any answer came is sent again only when repeating it does no harm, and only where that can happen to an app that is
- * well: there is another server, or the connection idled long enough for the app to close it. Keeping a copy of a request
- * costs a fifth of the throughput. An app must not change to HTTP/2 in clear text, because from then on the edge would see
- * one opaque stream.
+ * well: the connection idled long enough for the app to close it. That there is another server is no reason, because a request
+ * that made one end would make the next one end too. Keeping a copy of a request costs a fifth of the throughput. An app
+ * must not change to HTTP/2 in clear text, because from then on the edge would see one opaque stream.
  */
 const APP = [
   'defaults app from edge',
   '  balance leastconn',
   '  retry-on conn-failure empty-response',
   '  acl repeatable method GET',
-  '  acl replicated nbsrv gt 1',
   '  acl idled req.timer.idle gt 1000',
-  '  http-request disable-l7-retry if !replicated !idled or !repeatable',
+  '  http-request disable-l7-retry if !idled or !repeatable',
   '  http-request del-header upgrade if { req.hdr(upgrade) -m sub -i h2c }',
 ]
 

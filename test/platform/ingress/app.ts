@@ -6,9 +6,14 @@ import type { RouteServer } from '#server/platform/ingress/ingress'
 /** What an app saw of a request; it answers with it. */
 export interface Seen { app: string; method: string; url: string; headers: IncomingHttpHeaders; raw: string[]; body_bytes: number }
 
-/** A small real app to route to. `/hold` answers after `release()`, `/stream` sends one line at once and the rest then; upgrades echo. */
+/**
+ * A small real app to route to. `/hold` answers after `release()`, `/stream` sends one line at once and the rest then; `/broken`
+ * breaks its connection, `/deadly` the whole app; upgrades echo.
+ */
 export interface TestApp {
   server: RouteServer
+  /** How many requests of this path arrived. */
+  arrived(url: string): number
   /** Requests that wait for `release()`. */
   held(): number
   release(): void
@@ -18,8 +23,15 @@ export interface TestApp {
 
 export async function startApp(name: string, port = 0): Promise<TestApp> {
   const held = new Set<ServerResponse>()
+  const arrivals: (string | undefined)[] = []
   const sockets = new Set<Socket>()
+  const kill = async () => {
+    const closed = new Promise((resolve) => server.close(resolve))
+    for (const socket of sockets) socket.destroy()
+    await closed
+  }
   const server = createServer((request, response) => {
+    arrivals.push(request.url)
     let body_bytes = 0
     request.on('data', (chunk: Buffer) => { body_bytes += chunk.length })
     request.on('end', () => {
@@ -30,6 +42,8 @@ export async function startApp(name: string, port = 0): Promise<TestApp> {
         response.on('close', () => held.delete(response))
       } else if (request.url === '/broken') {
         request.socket.destroy()
+      } else if (request.url === '/deadly') {
+        void kill()
       } else {
         response.setHeader('content-type', 'application/json')
         response.end(JSON.stringify(seen))
@@ -50,12 +64,9 @@ export async function startApp(name: string, port = 0): Promise<TestApp> {
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve))
   return {
     server: { address: '127.0.0.1', port: (server.address() as AddressInfo).port },
+    arrived: (url) => arrivals.filter((one) => one === url).length,
     held: () => held.size,
     release() { for (const response of held) response.end(`${name} done\n`) },
-    async kill() {
-      const closed = new Promise((resolve) => server.close(resolve))
-      for (const socket of sockets) socket.destroy()
-      await closed
-    },
+    kill,
   }
 }
