@@ -1,14 +1,17 @@
 import type { Apps } from '#server/apps/service'
 import { configurationOf } from '#server/apps/configuration'
 import { defaultDockerignore } from '#server/builds/dockerignore'
+import { dockerfileSources } from '#server/builds/dockerfile-sources'
 import type { BuildOverrides, BuildPlan } from '#server/builds/plan'
 import type { DeployPorts } from '#server/deployments/work'
 import type { Domains } from '#server/domains/service'
 import { invalid, notFound } from '#server/kernel/errors'
+import { Fatal } from '#server/kernel/jobs/definition'
 import type { GitCredential } from '#server/platform/git/git'
 import { GitError } from '#server/platform/git/git'
 import { checkRef, parseGitUrl } from '#server/platform/git/parse-url'
 import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/outbound'
+import { registryHost } from '#server/registries/service'
 
 /** Texts of a request that the installation's policy judges; each is a 422 that names its field. */
 export function createSourceChecks(policy: OutboundPolicy) {
@@ -45,6 +48,40 @@ function checkImage(text: string, policy: OutboundPolicy): void {
   policy.checkHost(name, Number(port))
 }
 
+/** Reads Dockerfiles of users; another frontend could fetch whatever it likes. */
+const FRONTEND = /^(?:docker\.io\/)?docker\/dockerfile(?:-upstream)?(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?$/
+const refusedDockerfile = (message: string, hint: string) => new Fatal('dockerfile_refused', message, hint)
+
+/**
+ * Throws Fatal when a Dockerfile would make the engine fetch from where this server may not connect to: the engine does so from
+ * this machine's own network.
+ */
+export async function checkDockerfile(dockerfile: string, build_args: Readonly<Record<string, string>>, policy: OutboundPolicy, signal: AbortSignal): Promise<void> {
+  const { addresses, images, unclear, frontend } = dockerfileSources(dockerfile, build_args)
+  if (frontend !== undefined && !FRONTEND.test(frontend)) throw refusedDockerfile('The Dockerfile names a frontend other than docker/dockerfile.', 'Remove its «syntax» line, or name docker/dockerfile there.')
+  if (unclear.length > 0) throw refusedDockerfile(`The Dockerfile leaves open what ${unclear[0]!.slice(0, 200)} is: an address must be there as it is, up to its path.`, 'Write the address out, or use COPY where it is a file.')
+  for (const address of addresses) {
+    const scp = /^[\w.-]+@([^/:]+):/.exec(address)?.[1]
+    const url = scp === undefined && URL.canParse(address) ? new URL(address) : undefined
+    if (url?.username || url?.password || (!scp && !url?.hostname)) throw refusedDockerfile('An address that the Dockerfile adds cannot be read.', 'Write it like https://example.com/file.tar.gz, without user name and password.')
+    await asFatal(() => policy.resolve(scp ?? url!.hostname, Number(url?.port || (scp ? 22 : url!.protocol === 'http:' ? 80 : 443)), signal))
+  }
+  for (const image of images) {
+    const host = registryHost(image)
+    const [, name = host, port = '443'] = /^(.*?)(?::(\d+))?$/.exec(host) ?? []
+    if (image.replace(/^([a-z0-9-]+\.)?docker\.io\//i, '').startsWith(OWN_IMAGES)) throw refusedDockerfile(`The Dockerfile uses an image below ${OWN_IMAGES}, which belong to apps of this installation.`, 'Use another base image.')
+    await asFatal(() => policy.checkHost(name, Number(port)))
+  }
+}
+async function asFatal(check: () => unknown): Promise<void> {
+  try {
+    await check()
+  } catch (error) {
+    if (!(error instanceof OutboundError) || error.code === 'aborted') throw error
+    throw refusedDockerfile(`The Dockerfile fetches from an address that is refused: ${error.message}`, 'Use a public address, or copy the file into the repository.')
+  }
+}
+
 /** Works out how a folder is built. The stacks and their parsers are loaded by the first build: a start needs none of them. */
 export async function detectFolder(directory: string, overrides: BuildOverrides): Promise<BuildPlan> {
   const [{ detect }, { openTree }] = await Promise.all([import('#server/builds/detect'), import('#server/builds/source-tree')])
@@ -62,6 +99,7 @@ export function createDeployPorts(parts: {
   registryAuths: DeployPorts['registryAuths']
   /** Every token, key and password with which a project reaches what is elsewhere, in clear. */
   credentialValues(project_id: string): string[]
+  policy: OutboundPolicy
 }): DeployPorts {
   const environment: DeployPorts['environment'] = () => ({})
   return {
@@ -84,6 +122,7 @@ export function createDeployPorts(parts: {
     environment,
     secretValues: (app) => [...parts.credentialValues(app.project_id), ...Object.values(environment(app))],
     detect: detectFolder,
+    checkDockerfile: (dockerfile, build_args, signal) => checkDockerfile(dockerfile, build_args, parts.policy, signal),
     dockerignore: defaultDockerignore,
     async extract(archive, directory, signal) {
       const { extractTarGz } = await import('#server/platform/archive/extract')

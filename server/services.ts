@@ -162,7 +162,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     kernel, audit, policy,
     apps: (project_id) => apps.repository.all().filter((app) => project_id === undefined || app.project_id === project_id),
   })
-  const ports = createDeployPorts({ apps: () => apps, domains, platformRoutes: platform_domain.routes, certificates: () => certificates.forEdge(), gitCredential: credentials.gitCredentialFor, registryAuth: credentials.registryAuthFor, registryAuths: credentials.registryAuthsFor, credentialValues: credentials.valuesFor })
+  const ports = createDeployPorts({ apps: () => apps, domains, platformRoutes: platform_domain.routes, certificates: () => certificates.forEdge(), gitCredential: credentials.gitCredentialFor, registryAuth: credentials.registryAuthFor, registryAuths: credentials.registryAuthsFor, credentialValues: credentials.valuesFor, policy })
   const deployments: Deployments = createDeployments({
     db, events, jobs, audit,
     shop: { engine, git, ingress, clock, log, logs: deploymentLogs, deployments: repository, releases, ports, defaults: deploymentDefaults(settings.server), work_directory: paths.work, uploads_directory: paths.uploads },

@@ -42,6 +42,8 @@ export interface DeployPorts {
   secretValues(app: DeployedApp): string[]
   /** How the source in a folder is built and run. Throws a DetectionError when it is not understood. */
   detect(directory: string, overrides: BuildOverrides): Promise<BuildPlan>
+  /** Throws Fatal when a user's Dockerfile would make the engine fetch from where this server may not connect to. */
+  checkDockerfile(dockerfile: string, build_args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void>
   /** Written beside a generated Dockerfile when the repository has no .dockerignore. */
   dockerignore(): string
   extract(archive: string, directory: string, signal: AbortSignal): Promise<void>

@@ -71,6 +71,7 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
   context.state.image_tag = tag
   context.save()
   const build_args = app.configuration.build.args ?? {}
+  if (plan.stack === 'dockerfile') await shop.ports.checkDockerfile(plan.dockerfile, build_args, context.signal)
   return shop.engine.buildImage({
     context: join(sourceDirectory(shop, deployment_id), app.configuration.source === 'dockerfile' ? '.' : app.configuration.base_directory),
     dockerfile: plan.dockerfile, tag, labels: { app: app.id, deployment: deployment_id, project: app.project_id },

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { connect, createServer as createTcpServer, type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { checkDockerfile } from '#server/composition'
 import { createAcme } from '#server/platform/acme/client'
 import { createCloudflare } from '#server/platform/dns-providers/cloudflare'
 import { createRfc2136 } from '#server/platform/dns-providers/rfc2136'
@@ -67,6 +68,7 @@ function authority(addresses: Record<string, string>, order_body: object = {}): 
     return response.end(JSON.stringify({ status: 'pending', identifiers: [], authorizations: [], finalize: own('finalize'), ...order_body }))
   }
 }
+const dockerfile = (text: string) => checkDockerfile(text, {}, createOutboundPolicy({ allowed_private_hosts: [listed], resolver: async () => [{ address: '203.0.113.7', family: 4 }] }), AbortSignal.timeout(20_000))
 /** Asks the proxy behind git for a tunnel. */
 function tunnel(target: string): Promise<string> {
   const session = proxy.open()
@@ -104,6 +106,11 @@ const SINKS: Record<string, (host: string, port: number) => Promise<string>> = {
     answer = (_request, response) => response.writeHead(401, { 'www-authenticate': headerOf(`Bearer realm="http://${host}:${port}/token",service="registry"`) }).end()
     return tried(checkRegistryLogin(client, { host: listed, username: 'ada', password: 'x' }))
   },
+  'Dockerfile that adds, https': (host, port) => tried(dockerfile(`FROM a\nADD https://${host}:${port}/x /x`)),
+  'Dockerfile that adds, http': (host, port) => tried(dockerfile(`FROM a\nADD http://${host}:${port}/x /x`)),
+  'Dockerfile that adds a repository': (host) => tried(dockerfile(`FROM a\nADD git@${host}:team/app.git /x`)),
+  'Dockerfile from there': (host, port) => tried(dockerfile(`FROM ${host}:${port}/team/app`)),
+  'Dockerfile that copies from there': (host, port) => tried(dockerfile(`FROM a\nCOPY --from=${host}:${port}/team/app /x /y`)),
   'server that redirects there': (host, port) => {
     answer = (_request, response) => response.writeHead(302, { location: headerOf(`http://${host}:${port}/`) }).end()
     return tried(client.send(`http://${listed}/`, { max_redirects: 5 }))
@@ -117,6 +124,7 @@ describe('T7: nothing aims this server at its own network', () => {
     expect(await tried(order(client, `http://${listed}/directory`))).toBe('accepted')
     answer = (_request, response) => response.end('{}')
     expect(await tried(checkRegistryLogin(client, { host: listed, username: 'ada', password: 'x' }))).toBe('accepted')
+    expect(await tried(dockerfile(`# syntax=docker/dockerfile:1\nFROM node:22 AS build\nADD http://${listed}/x /x\nCOPY --from=build /x /y\nFROM ${listed}/team/app`))).toBe('accepted')
     expect([await tunnel(listed), INSIDE_HOSTS.length >= 40, new Set(INSIDE_HOSTS).size]).toEqual(['accepted', true, INSIDE_HOSTS.length])
   })
   it.each(Object.keys(SINKS))('%s', async (name) => {
@@ -143,6 +151,7 @@ const BY_NAME: Record<string, (resolver: Resolver, host: string, port: number) =
   'registry': (resolver, host, port) => checkRegistryLogin(clientBy(resolver, port), { host: `${host}:${port}`, username: 'ada', password: 'x' }),
   'Cloudflare': (resolver, host, port) => cloudflare(clientBy(resolver, port), `https://${host}:${port}/client/v4`),
   'mail server': (resolver, host, port) => createSmtpMail({ isConfigured: () => true, settings: () => ({ host, port, security: 'tls', from: 'a@example.com' }), dial: createDial(policyBy(resolver, port)) }).send({ to: 'b@example.com', subject: 'x', text: 'x' }),
+  'Dockerfile': (resolver, host, port) => checkDockerfile(`FROM a\nADD https://${host}:${port}/x /x`, {}, policyBy(resolver, port), AbortSignal.timeout(20_000)),
   'name server': (resolver, host, port) => createRfc2136().create({ server: host, port, zone: 'example.com', key_name: 'key', algorithm: 'hmac-sha256', secret: SECRET }, { client, policy: policyBy(resolver, port) }).check(AbortSignal.timeout(20_000)),
 }
 /** Where the operator lets this server connect to: not the name, only one address of those that it may have. */
@@ -163,7 +172,8 @@ describe('T7: a name in the hands of somebody else', () => {
     for (const found of [addresses('127.0.0.1'), addresses(PERMITTED, '169.254.169.254')]) await expect(BY_NAME[name]!(async () => found, 'rebound.example.com', trap.port)).rejects.toThrow(/not public/)
     expect(trap.caught()).toBe(0)
   })
-  it.each(Object.keys(BY_NAME))('that leads elsewhere at the second question is connected to where the first one led: %s', async (name) => {
+  // What a Dockerfile adds is fetched by the engine, which asks DNS itself.
+  it.each(Object.keys(BY_NAME).filter((name) => name !== 'Dockerfile'))('that leads elsewhere at the second question is connected to where the first one led: %s', async (name) => {
     let right = 0
     const permitted = createTcpServer((socket) => {
       right += 1

@@ -1,0 +1,120 @@
+/** What the engine itself would fetch for a Dockerfile: it does so from this machine's own network, past every rule of a container. */
+export interface DockerfileSources {
+  /** Addresses of `ADD`, such as `https://example.com/x.tar`. */
+  addresses: string[]
+  /** Images of `FROM`, `COPY --from` and `RUN --mount`; names of stages are among them. */
+  images: string[]
+  /** Words that only the build itself could read: they may or may not be an address. */
+  unclear: string[]
+  /** The image that reads the file in place of the engine. */
+  frontend?: string
+}
+
+const REMOTE = ['http://', 'https://', 'git://', 'ssh://', 'ftp://', 'git@']
+/** Texts that one word may become, and characters of continued lines that are looked at, before the file is too involved to be told. */
+const MAX_TEXTS = 500
+const MAX_CHARACTERS = 4_000_000
+
+/**
+ * The instruction that would begin at a line, with what continues it. Every line is tried, also those inside of another
+ * instruction or of a heredoc: reading too much refuses too much, reading differently than the engine would let something pass.
+ */
+function instructionAt(lines: readonly string[], from: number, escape: string): string {
+  let text = ''
+  for (let at = from; at < lines.length; at += 1) {
+    if (at > from && /^\s*(#|$)/.test(lines[at]!)) continue
+    const whole = lines[at]!.trimEnd()
+    if (!whole.endsWith(escape)) return text + whole
+    text += whole.slice(0, -1)
+  }
+  return text
+}
+
+/** The words of an instruction without its flags; a JSON list is one word each. */
+function wordsOf(rest: string, escape: string): { flags: string[]; words: string[] } {
+  const plain = (word: string) => word.replaceAll(escape, '').replace(/["']/g, '')
+  const all = rest.trim().split(/\s+/)
+  const first = all.findIndex((word) => !word.startsWith('--'))
+  const flags = (first < 0 ? all : all.slice(0, first)).map(plain)
+  const words = first < 0 ? [] : all.slice(first)
+  try {
+    const list: unknown = JSON.parse(words.join(' '))
+    if (Array.isArray(list) && list.every((word) => typeof word === 'string')) return { flags, words: list }
+  } catch {
+    // Not a list: plain words.
+  }
+  return { flags, words: words.map(plain) }
+}
+
+/** Every text that a word may become with the values that the file and the build arguments give its variables; undefined when that cannot be told. */
+function expanded(word: string, values: ReadonlyMap<string, ReadonlySet<string>>): string[] | undefined {
+  const open = [word]
+  const seen = new Set(open)
+  const texts: string[] = []
+  for (let text = open.pop(); text !== undefined; text = open.pop()) {
+    const [found, name, braced, fallback] = /\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^{}$]*))?\})/.exec(text) ?? []
+    if (found === undefined) {
+      if (text.includes('$')) return undefined
+      texts.push(text)
+      continue
+    }
+    for (const value of [...(values.get(name ?? braced!) ?? []), fallback ?? '']) {
+      const next = text.replace(found, () => value)
+      if (!seen.has(next)) open.push(next)
+      seen.add(next)
+    }
+    if (seen.size > MAX_TEXTS || text.length > MAX_TEXTS) return undefined
+  }
+  return texts
+}
+
+/** An address of `ADD` in which nothing before its path is left open; `unclear` when it could still become one. */
+function judged(source: string): 'address' | 'unclear' | 'file' {
+  const literal = source.split('$')[0]!.toLowerCase()
+  const is_open = source.includes('$')
+  if (/^[\w.-]+@[^/:]+:/.test(literal)) return 'address'
+  if (REMOTE.some((prefix) => literal.startsWith(prefix))) return is_open && !/^[a-z]+:\/\/[^/?#]+[/?#]/.test(literal) ? 'unclear' : 'address'
+  if (/^[a-z][a-z0-9+.-]*:\/\//.test(literal)) return 'address'
+  return is_open && REMOTE.some((prefix) => prefix.startsWith(literal)) ? 'unclear' : 'file'
+}
+
+/** Reads what a Dockerfile lets the engine fetch. Pure; reads rather too much than too little. */
+export function dockerfileSources(dockerfile: string, build_args: Readonly<Record<string, string>>): DockerfileSources {
+  const lines = dockerfile.replace(/^\uFEFF/, '').split(/\r?\n/)
+  const escape = /^[ \t]*#[ \t]*escape[ \t]*=[ \t]*(\S)/im.exec(dockerfile)?.[1] === '`' ? '`' : '\\'
+  // As the engine finds it: in a comment of either kind, in a file that is JSON, or in an argument.
+  const frontend = /^[ \t\uFEFF]*(?:#|\/\/)[ \t]*syntax[ \t]*=[ \t]*(\S+)/im.exec(dockerfile)?.[1] ?? build_args.BUILDKIT_SYNTAX ?? (/^\uFEFF?(?:#!.*\n)?\s*\{/.test(dockerfile) ? '{' : undefined)
+  const sources: DockerfileSources = { addresses: [], images: [], unclear: [], ...(frontend ? { frontend } : {}) }
+  const values = new Map<string, Set<string>>(Object.entries(build_args).map(([name, value]) => [name, new Set([value])]))
+  let characters = 0
+  const found = lines.flatMap((_, at) => {
+    if (characters > MAX_CHARACTERS) return []
+    const text = instructionAt(lines, at, escape)
+    characters += text.length
+    const [, name, rest] = /^\s*(?:ONBUILD\s+)*(ADD|FROM|COPY|RUN|ARG)\s+(.*)$/is.exec(text) ?? []
+    return name && rest ? [{ name: name.toUpperCase(), ...wordsOf(rest, escape) }] : []
+  })
+  for (const { words } of found.filter(({ name }) => name === 'ARG')) {
+    for (const word of words) {
+      const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(word) ?? []
+      if (name) values.set(name, (values.get(name) ?? new Set()).add(value ?? ''))
+    }
+  }
+  if (characters > MAX_CHARACTERS) sources.unclear.push('a file of so many continued lines')
+  const image = (word: string) => {
+    const texts = expanded(word, values)
+    if (texts) sources.images.push(...texts.filter((text) => text !== ''))
+    else sources.unclear.push(word)
+  }
+  for (const { name, flags, words } of found) {
+    if (name === 'FROM' && words[0]) image(words[0])
+    for (const flag of flags) for (const [, from] of flag.matchAll(/(?:^--from=|^--mount=(?:.*,)?from=)([^,]+)/g)) image(from!)
+    if (name !== 'ADD') continue
+    for (const word of words.length > 1 ? words.slice(0, -1) : words) {
+      const kind = judged(word)
+      if (kind === 'address') sources.addresses.push(word)
+      if (kind === 'unclear') sources.unclear.push(word)
+    }
+  }
+  return sources
+}
