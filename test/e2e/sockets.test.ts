@@ -80,7 +80,7 @@ describe('T19: a WebSocket ends within five seconds of the right that opened it'
     await mine.until(({ type }) => type === 'pong')
     mine.socket.close()
   })
-  it.each(['revoked key', 'deleted user', 'disabled user', 'ended session', 'logout'])('%s', async (what) => {
+  it.each(['revoked key', 'deleted user', 'disabled user', 'ended session', 'logout', 'administrator'])('%s', async (what) => {
     const person = await join(portreeve, what.replace(' ', '-'), 'viewer')
     const made = await send(portreeve, 'POST', '/api/auth/api-keys', { name: 'socket' }, person.bearer)
     const listener = await open(what === 'revoked key' ? { 'x-api-key': made.body.data.key } : person.bearer)
@@ -92,6 +92,7 @@ describe('T19: a WebSocket ends within five seconds of the right that opened it'
       'deleted user': () => portreeve.call('DELETE', `/api/team/members/${person.id}`),
       'disabled user': () => portreeve.call('PUT', `/api/team/members/${person.id}`, { status: 'disabled' }),
       'ended session': () => send(portreeve, 'DELETE', `/api/auth/sessions/${session.id}`, undefined, person.browser),
+      administrator: () => portreeve.call('PUT', `/api/team/members/${person.id}`, { end_sessions: true }),
       logout: () => send(portreeve, 'POST', '/api/auth/logout', undefined, person.bearer),
     }[what]!
     expect((await end()).status).toBe(200)
