@@ -86,6 +86,11 @@ export function createDomains(options: DomainOptions) {
   /** The routes of all domains of these projects as they would be, proven or not: of two projects that want a name the one that has it comes first. */
   const planned = (project_ids: readonly string[] | undefined): Route[] =>
     plannedRoutes(repository.ofProjects(project_ids).sort((a, b) => Number(isProven(b)) - Number(isProven(a))), { addresses: [], port: 0, redirects: ports.redirects, isSecured: () => true })
+  /** A rule outside of the domain's path would never get a request. */
+  const checkReach = ({ id, path }: DomainRow) => {
+    const lost = path === '/' ? undefined : ports.redirects(id).find(({ kind, from }) => kind !== 'regex' && from !== path && !from.startsWith(`${path}/`))
+    if (lost) throw invalid('path', `would leave the redirect from ${lost.from} without requests. Change or delete that one first.`)
+  }
   /** What a change would make of the edge: refused with 422 before anybody depends on it. */
   const checkPlan = (row: DomainRow) => {
     try {
@@ -168,6 +173,7 @@ export function createDomains(options: DomainOptions) {
         if (row.kind !== 'automatic' && row.status !== 'failed') ownership.require(row)
         repository.update(id, wanted, clock.iso())
         const after = get(id)
+        checkReach(after)
         checkPlan(after)
         note(after, 'updated', { changed: Object.keys(change) }, actor)
         audit.record(actor, { action: 'domain.update', resource_type: 'domain', resource_id: id, project_id: row.project_id, before: auditedOf(before), after: auditedOf(after) })

@@ -70,6 +70,16 @@ describe('POST /api/redirects', () => {
     expect([status, body.error.message.split(':')[0]]).toEqual([422, field])
     expect([api.services.events.latest(), (await api.as('viewer').get('/api/redirects')).body.total]).toEqual([before, 0])
   })
+  it('keeps the domain from a path at which the rule would get no request any more', async () => {
+    const { id } = (await add({ from: '/shop/old', to: '/shop/new' })).body.data
+    await add({ kind: 'regex', from: '/(a|b)', to: '/c' })
+    const move = (path: string) => api.as('developer').put(`/api/domains/${domain_id}`, { path })
+    const refused = await move('/blog')
+    expect([refused.status, refused.body.error.message]).toEqual([422, 'path: would leave the redirect from /shop/old without requests. Change or delete that one first.'])
+    expect((await move('/shop')).status).toBe(200)
+    await api.as('developer').delete(`/api/redirects/${id}`)
+    expect((await move('/blog')).status).toBe(200)
+  })
   it('refuses a path that the domain never gets', async () => {
     const below = await addDomain('other.com', { path: '/blog' })
     expect((await add({ from: '/old', to: '/new' }, below)).body.error.message).toMatch(/^from: is not below/)
