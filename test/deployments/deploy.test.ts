@@ -193,9 +193,18 @@ describe('the life of an app', () => {
     api.fakes.git.commit(URL, 'main', { 'server.js': '// second' }, 'second')
     const second = (await api.as('developer').post(`/api/apps/${id}/deploy`)).body.data.id
     await expect.poll(async () => (await app(id)).live_deployment_id).toBe(second)
+    // The app is still to be stopped while all three ask: a stop that has ended refuses the next one.
+    const ending = Promise.withResolvers<void>()
+    const { removeRelease } = api.fakes.engine
+    api.fakes.engine.removeRelease = async (...given) => {
+      await ending.promise
+      return removeRelease(...given)
+    }
     const answers = await Promise.all([1, 2, 3].map(() => api.as('developer').post(`/api/apps/${id}/stop`)))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    ending.resolve()
     await api.services.jobs.idle()
+    expect(api.services.jobs.repository.page(undefined, { kind: 'app.stop' }, 10, 0).total).toBe(1)
     expect(await app(id)).toMatchObject({ status: 'stopped', live_deployment_id: second })
     expect(await api.fakes.engine.instances({ app_id: id })).toEqual([])
     await api.as('developer').post(`/api/apps/${id}/start`)
