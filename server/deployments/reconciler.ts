@@ -1,13 +1,12 @@
 import { existsSync, readdirSync } from 'node:fs'
 import type { Instance } from '#server/platform/engine/engine'
+import { createCrashes } from './crashes.ts'
 import { NOTHING } from './routing.ts'
 import { removeWork } from './steps/source.ts'
 import { containerSpec, networkOf, targetOf, type Workshop } from './work.ts'
 
 const PASS_MS = 30_000
 const RETRY_MS = 1000
-/** Restarts in a row after which an app is called crashed although the engine keeps trying. */
-const CRASH_LOOP = 3
 
 export interface ReconcilerPorts {
   /** Apps that should serve now: id and live release. */
@@ -35,15 +34,10 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
   let passing: Promise<void> | undefined
   let again = false
 
+  const crashes = createCrashes(shop.clock.now)
   const judge = (app: { id: string; status: string }, instances: readonly Instance[]) => {
-    const alive = instances.filter((instance) => instance.state === 'running' && instance.restart_count < CRASH_LOOP)
-    const looping = instances.some((instance) => instance.state !== 'running')
-    if (alive.length === 0 && looping && app.status === 'running') {
-      const worst = instances.find((instance) => instance.state !== 'running')
-      ports.appEvent(app.id, 'crash', { exit_code: worst?.exit_code ?? null, oom_killed: worst?.oom_killed ?? false })
-    } else if (instances.length > 0 && instances.every((instance) => instance.state === 'running') && app.status === 'crashed') {
-      ports.appEvent(app.id, 'recover', {})
-    }
+    const { event, ...payload } = crashes.judge(app.status, instances) ?? {}
+    if (event) ports.appEvent(app.id, event, payload)
   }
 
   const restore = async (app: { id: string; project_id: string; status: string; release_id: string }, found: readonly Instance[]) => {
@@ -78,6 +72,7 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
   const pass = async () => {
     const instances = await engine.instances({})
     engine_up = true
+    crashes.note(instances)
     const desired = ports.desired()
     for (const app of desired) {
       if (stop.signal.aborted) return
