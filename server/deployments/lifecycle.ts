@@ -3,11 +3,10 @@ import { join } from 'node:path'
 import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
 import { redactor } from '#server/kernel/redact'
 import { classify } from './classify.ts'
-import { waitUntilReady } from './probe.ts'
 import { askOf } from './repository.ts'
 import { NOTHING } from './routing.ts'
 import { drain, routeTo } from './steps/switch.ts'
-import { exited } from './steps/run.ts'
+import { verify } from './steps/run.ts'
 import { containerSpec, networkOf, type Workshop } from './work.ts'
 
 export interface LifecyclePayload { app_id: string; project_id: string }
@@ -61,10 +60,7 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
         timeout_ms: 2_400_000,
         async run({ payload, signal }) {
           const release = live(payload.app_id)
-          for (const instance of await shop.engine.instances({ release_id: release.id })) {
-            const result = await waitUntilReady(instance.address ?? '', release.settings.port, release.settings.health_check, signal, () => shop.clock.monotonic_ms())
-            if (!result.ready) throw await exited(shop, release.deployment_id, 'start', instance, 'or was not ready in time')
-          }
+          await verify(shop, { release, deployment_id: release.deployment_id, step: 'start' }, signal)
         },
       },
       {

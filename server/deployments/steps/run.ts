@@ -73,7 +73,7 @@ async function firstExit(shop: Workshop, release: Pick<Release, 'id' | 'settings
     instances ??= await shop.engine.instances({ release_id: release.id })
     const ended = instances.find((instance) => instance.state === 'exited' || instance.state === 'dead' || instance.oom_killed)
     if (ended) return ended
-    if (instances.length < expected) throw new Fatal('instance_gone', 'An instance of the new release was removed from outside.', 'Deploy again.')
+    if (instances.length < expected) throw new Fatal('instance_gone', 'An instance of the release was removed from outside.', 'Try again.')
     await new Promise<void>((resolve) => {
       const timer = setTimeout(done, 400)
       function done() {
@@ -87,34 +87,39 @@ async function firstExit(shop: Workshop, release: Pick<Release, 'id' | 'settings
   return undefined
 }
 
-/** Probes every new instance from outside; fails with the reason when one ends or never becomes ready. */
-export async function verifyStep(shop: Workshop, context: DeployContext): Promise<void> {
-  const { deployment_id } = context.payload
-  const release = releaseOf(shop, context)
+/** Probes every new instance; see `verify`. */
+export const verifyStep = (shop: Workshop, context: DeployContext): Promise<void> =>
+  verify(shop, { release: releaseOf(shop, context), deployment_id: context.payload.deployment_id, step: 'verify' }, context.signal)
+
+/**
+ * Probes every instance of a release from outside; fails with the reason when one ends, is gone or never becomes ready.
+ * @param told the deployment in whose log their last lines are put, and the step that they are put under.
+ */
+export async function verify(shop: Workshop, { release, ...told }: { release: Release; deployment_id: string; step: string }, signal: AbortSignal): Promise<void> {
   const { settings, id } = release
   const instances = await shop.engine.instances({ release_id: id })
   const ready = new AbortController()
-  const probing = AbortSignal.any([context.signal, ready.signal])
+  const probing = AbortSignal.any([signal, ready.signal])
   const watch = firstExit(shop, release, probing, instances)
   const probes = Promise.all(instances.map((instance) => waitUntilReady(instance.address ?? '', settings.port, settings.health_check, probing, () => shop.clock.monotonic_ms())))
   try {
     const first = await Promise.race([watch, probes])
-    if (first && !Array.isArray(first)) throw await exited(shop, deployment_id, 'verify', first, 'before it was ready')
+    if (first && !Array.isArray(first)) throw await exited(shop, told.deployment_id, told.step, first, 'before it was ready')
     const results = Array.isArray(first) ? first : await probes
     const late = results.findIndex((result) => !result.ready)
     if (late === -1) return
-    throw await neverReady(shop, deployment_id, instances[late]!, results[late]!.last, settings)
+    throw await neverReady(shop, told, { instance: instances[late]!, last: results[late]!.last, settings })
   } finally {
     ready.abort()
     await Promise.allSettled([watch, probes])
   }
 }
 
-async function neverReady(shop: Workshop, deployment_id: string, instance: Instance, last: string, settings: Release['settings']): Promise<Fatal> {
+async function neverReady(shop: Workshop, told: { deployment_id: string; step: string }, { instance, last, settings }: { instance: Instance; last: string; settings: Release['settings'] }): Promise<Fatal> {
   const { port, health_check } = settings
   const image = await shop.engine.findImage(instance.image)
   const other = instance.address && last === 'nothing listens' ? await findOpenPort(instance.address, image?.exposed_ports ?? []) : undefined
-  const log = await lastLines(shop, deployment_id, 'verify', instance)
+  const log = await lastLines(shop, told.deployment_id, told.step, instance)
   const what = health_check.type === 'http' ? `GET ${health_check.path} on port ${port}` : `port ${port}`
   return new Fatal('not_ready', `The app did not become ready within ${health_check.grace_s} seconds: ${what}: ${last}.`,
     other ? `It listens on port ${other}: set port to ${other}, or listen on the PORT variable.` : 'Listen on 0.0.0.0 and the port that the PORT variable names, or raise health_check.grace_s.', log)

@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+
+const URL = 'https://git.example.com/team/shop.git'
+
+let api: TestApi
+let app_id: string
+beforeEach(async () => {
+  api = await createTestApi()
+  api.fakes.git.commit(URL, 'main', { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': '//' })
+  app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })).body.data.id
+  await api.services.jobs.idle()
+})
+afterEach(() => api.close())
+
+const ask = (what: 'start' | 'stop') => api.as('developer').post(`/api/apps/${app_id}/${what}`)
+const done = async (what: 'start' | 'stop') => {
+  expect((await ask(what)).status).toBe(200)
+  await api.services.jobs.idle()
+}
+const app = async () => (await api.as('viewer').get(`/api/apps/${app_id}`)).body.data
+const instances = () => api.fakes.engine.instances({ app_id })
+const servers = () => [...api.fakes.ingress.routes.values()].filter((route) => route.app_id === app_id).flatMap((route) => route.servers.map(({ address }) => address))
+const failures = () => api.events().filter(({ type }) => type === 'app.start_failed').map(({ payload }) => payload.error)
+const behave = (behaviour: Parameters<typeof api.fakes.engine.behave>[1]) => api.fakes.engine.behave(`app=${app_id}`, behaviour)
+
+describe('the start of a stopped app', () => {
+  beforeEach(() => done('stop'))
+
+  it('gives it the traffic once its instances are ready, and the engine keeps them alive', async () => {
+    await done('start')
+    const [instance] = await instances()
+    expect([servers(), (await app()).status]).toEqual([[instance!.address], 'running'])
+    api.fakes.engine.crash(instance!.id)
+    await expect.poll(async () => (await instances())[0]!.restart_count).toBe(1)
+  })
+
+  it('fails when it lives but does not become ready: told as that and not as an exit, and it stays stopped without traffic', async () => {
+    behave({ start: 'never_listens' })
+    await ask('start')
+    await expect.poll(async () => (await instances()).length).toBe(1)
+    await expect.poll(() => api.services.jobs.steps(api.services.jobs.findBySubject(app_id)!.id).find(({ name }) => name === 'verify')!.status).toBe('running')
+    expect(servers()).toEqual([])
+    api.fakes.clock.advance(61_000)
+    await api.services.jobs.idle()
+    expect(failures()).toEqual(['The app did not become ready within 60 seconds: port 3000: nothing listens.'])
+    expect([(await app()).status, await instances(), servers()]).toEqual(['stopped', [], []])
+  })
+
+  it('fails as soon as an instance ends, without waiting for the rest of the time, and says how it ended', async () => {
+    behave({ start: 'never_listens' })
+    await ask('start')
+    await expect.poll(async () => (await instances()).length).toBe(1)
+    const [instance] = await instances()
+    api.fakes.engine.crash(instance!.id, 7)
+    await api.services.jobs.idle()
+    expect(failures()).toEqual(['The app exited with code 7 before it was ready.'])
+    expect([(await app()).status, servers()]).toEqual(['stopped', []])
+  })
+
+  it('fails when an instance is removed meanwhile, however many are left', async () => {
+    behave({ start: 'never_listens' })
+    await ask('start')
+    await expect.poll(async () => (await instances()).length).toBe(1)
+    api.fakes.engine.vanish((await instances())[0]!.id)
+    await api.services.jobs.idle()
+    expect(failures()).toEqual(['An instance of the release was removed from outside.'])
+    expect([(await app()).status, servers()]).toEqual(['stopped', []])
+  })
+})
