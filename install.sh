@@ -15,7 +15,7 @@ Installs what Portreeve needs, builds it, starts it and prints where it is and h
   ./install.sh --status       say whether it runs; the exit code is 0 when it is ready, 3 when it is not
 
   --port <number>      port of the API and the dashboard (default 9000)
-  --data-dir <folder>  where everything is kept (default .data in this checkout)
+  --data-dir <folder>  where everything is kept (default: where the last call kept it, at first .data in this checkout)
   --help
 
 Settings are taken from the environment and kept for later calls: PORT, HOST, DOCKER_HOST and every PORTREEVE_ variable.
@@ -57,7 +57,9 @@ done
 
 require_root
 if [ -n "$data_dir_option" ]; then PORTREEVE_DATA_DIR=$(cd "$CALLED_FROM" && realpath --canonicalize-missing "$data_dir_option"); fi
-# A relative folder in the environment means the checkout, for the server as well as here.
+REMEMBERED=$ROOT/.data-dir
+# An empty value in the environment means the default again. A relative folder means the checkout, for the server as well as here.
+PORTREEVE_DATA_DIR=${PORTREEVE_DATA_DIR-$(data_dir_recall "$REMEMBERED")}
 DATA_DIR=$(realpath --canonicalize-missing "${PORTREEVE_DATA_DIR:-.data}")
 if [ "$DATA_DIR" != "$ROOT/.data" ]; then export PORTREEVE_DATA_DIR=$DATA_DIR; else unset PORTREEVE_DATA_DIR; fi
 SETTINGS=$DATA_DIR/portreeve.env RUN_DIR=$DATA_DIR/supervisor UNIT=/etc/systemd/system/portreeve.service
@@ -92,6 +94,7 @@ install_node_packages
 build_server
 provide_edge_image
 if settings_store "$SETTINGS"; then restart=yes; changed 'Stored the settings.'; fi
+data_dir_remember "$REMEMBERED" "$DATA_DIR" "$ROOT/.data"
 
 install_command_line
 if [ "$mode" = foreground ]; then provide_base_images; run_in_foreground; fi

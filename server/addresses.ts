@@ -12,6 +12,13 @@ function publicAddress(): string | undefined {
 export const usableAddresses = (interfaces: ReturnType<typeof networkInterfaces>): string[] => Object.entries(interfaces).filter(([name]) => !isContainerBridge(name)).flatMap(([, found]) => found ?? [])
   .flatMap(({ internal, address }) => (internal || /^(fe80:|169\.254\.)/i.test(address) ? [] : [address]))
 
+/** The address that somebody else reaches this host at, as it stands in a URL: the one it listens on, else its first. `install.sh` prints the same. */
+export function reachedAt(host: string, interfaces: ReturnType<typeof networkInterfaces>): string {
+  const own = usableAddresses(interfaces)
+  const address = ['', '0.0.0.0', '::', '[::]'].includes(host) ? own.find((one) => !one.includes(':')) ?? own[0] ?? '127.0.0.1' : host
+  return address.includes(':') && !address.startsWith('[') ? `[${address}]` : address
+}
+
 /** Names under which this installation and its apps are reached. Source: api.md "Domains". */
 export function createAddresses(config: Config, setting: () => { base_domain: string | null; dashboard_domain: string | null }) {
   const address = publicAddress()
@@ -30,7 +37,7 @@ export function createAddresses(config: Config, setting: () => { base_domain: st
       const reachable = own.filter(isPublicAddress)
       return reachable.length > 0 ? reachable : own
     },
-    public_url: () => chosen_url() ?? `http://${address ?? 'localhost'}:${config.port}`,
+    public_url: () => chosen_url() ?? `http://${reachedAt(config.host, networkInterfaces())}:${config.port}`,
   }
 }
 export type Addresses = ReturnType<typeof createAddresses>

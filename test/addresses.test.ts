@@ -1,6 +1,6 @@
 import type { NetworkInterfaceInfo } from 'node:os'
 import { expect, it } from 'vitest'
-import { usableAddresses } from '#server/addresses'
+import { reachedAt, usableAddresses } from '#server/addresses'
 
 const found = (address: string, internal = false) => ({ address, internal }) as NetworkInterfaceInfo
 
@@ -13,4 +13,13 @@ it('names shall lead to addresses of this machine that others can reach, not to 
     'br-1f2e3d4c5b6a': [found('10.201.3.1')],
     cni0: [found('10.88.0.1')],
   })).toEqual(['192.168.1.7', 'fd12::7', '10.8.0.1'])
+})
+
+it.each([
+  ['0.0.0.0', '192.168.1.7'], ['::', '192.168.1.7'], ['127.0.0.1', '127.0.0.1'], ['fd12::7', '[fd12::7]'], ['[fd12::7]', '[fd12::7]'], ['panel.example.com', 'panel.example.com'],
+])('without a public URL, links lead to where a server that listens on %s is reached: %s', (host, address) => {
+  expect(reachedAt(host, { lo: [found('127.0.0.1', true)], docker0: [found('172.17.0.1')], eth0: [found('fd12::7'), found('192.168.1.7')] })).toBe(address)
+})
+it('a server without any address for others is reached on the machine itself', () => {
+  expect(reachedAt('0.0.0.0', { lo: [found('127.0.0.1', true)] })).toBe('127.0.0.1')
 })

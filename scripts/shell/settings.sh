@@ -42,3 +42,13 @@ settings_store() {
 settings_take_back() {
   if [ -e "$1.before" ]; then mv "$1.before" "$1"; fi
 }
+
+# data_dir_recall <file>: the data folder of the installation that was made from this checkout, if it is not the default one.
+data_dir_recall() {
+  if [ -r "$1" ]; then cat "$1"; fi
+}
+
+# data_dir_remember <file> <data folder> <default folder>: so that a later call without it finds the same installation.
+data_dir_remember() {
+  if [ "$2" = "$3" ]; then rm -f "$1"; elif [ "$(data_dir_recall "$1")" != "$2" ]; then printf '%s\n' "$2" > "$1"; fi
+}

@@ -1,7 +1,11 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -40,6 +44,12 @@ describe('the settings of an installation', () => {
     bash('settings_store "$1"', [file], { PORT: '9100' })
     bash('settings_store "$1"; settings_take_back "$1"', [file], { PORT: '9100', HOST: 'wrong' })
     expect(readFileSync(file, 'utf8')).toBe('PORT="9100"\n')
+  })
+  test('the data folder is remembered in the checkout, and forgotten when it is the default one again', () => {
+    const file = join(folder, 'remembered')
+    const remember = (data: string) => bash('data_dir_remember "$1" "$2" /checkout/.data; data_dir_recall "$1"', [file, data])
+    expect(remember('/srv/port reeve')).toBe('/srv/port reeve\n')
+    expect(remember('/checkout/.data')).toBe('')
   })
   test('what a call says wins over what was stored', () => {
     const file = join(folder, 'settings')
@@ -117,6 +127,35 @@ describe('install.sh', () => {
     const port = ['--data-dir', join(folder, 'data'), '--port', '59']
     expect(install('--status', ...port)).toMatchObject({ code: 3 })
     expect(install('--stop', ...port)).toEqual({ code: 0, said: 'Portreeve is not running; nothing was changed.\n' })
+  })
+})
+
+describe.runIf(process.getuid?.() === 0)('an installation whose data folder was chosen', () => {
+  /** A checkout with an installation elsewhere, which answers at a port of its own. */
+  async function installed(): Promise<{ run: (args: string[], env?: Record<string, string>) => Promise<string>; url: string; close: () => void }> {
+    const server = createServer((_request, response) => response.end()).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const [checkout, data] = [join(folder, 'checkout'), join(folder, 'the data')]
+    mkdirSync(data)
+    cpSync(join(root, 'install.sh'), join(checkout, 'install.sh'))
+    cpSync(join(root, 'scripts/shell'), join(checkout, 'scripts/shell'), { recursive: true })
+    bash('settings_store "$1"; data_dir_remember "$2" "$3" "$4"', [join(data, 'portreeve.env'), join(checkout, '.data-dir'), data, join(checkout, '.data')], { PORT: String(port), HOST: '127.0.0.1' })
+    const run = async (args: string[], env: Record<string, string> = {}) => (await promisify(execFile)('bash', [join(checkout, 'install.sh'), ...args], { cwd: '/', env: { PATH: process.env['PATH'] ?? '', ...env } }).catch((error: { stdout: string }) => error)).stdout
+    return { run, url: `http://127.0.0.1:${port}`, close: () => server.close() }
+  }
+  test('is found by a call that does not name the folder', async () => {
+    const { run, url, close } = await installed()
+    expect(await run(['--status'])).toBe(`Portreeve is ready at ${url}.\n`)
+    close()
+  })
+  test('is not meant by a call that names another folder, or the default one by an empty value', async () => {
+    const { run, url, close } = await installed()
+    for (const [args, env] of [[['--data-dir', join(folder, 'another')], {}], [[], { PORTREEVE_DATA_DIR: '' }]] as const) {
+      expect(await run(['--status', '--port', '59', ...args], env)).toBe('Portreeve is not running.\n')
+      expect(await run(['--status', ...args], env)).not.toContain(url)
+    }
+    close()
   })
 })
 
