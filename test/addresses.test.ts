@@ -1,6 +1,7 @@
 import type { NetworkInterfaceInfo } from 'node:os'
 import { expect, it } from 'vitest'
-import { reachedAt, usableAddresses } from '#server/addresses'
+import { createAddresses, reachedAt, usableAddresses } from '#server/addresses'
+import { loadConfig } from '#server/kernel/config'
 
 const found = (address: string, internal = false) => ({ address, internal }) as NetworkInterfaceInfo
 
@@ -22,4 +23,9 @@ it.each([
 })
 it('a server without any address for others is reached on the machine itself', () => {
   expect(reachedAt('0.0.0.0', { lo: [found('127.0.0.1', true)] })).toBe('127.0.0.1')
+})
+it('links lead to the public URL that was chosen, else to where the server is reached', () => {
+  const url = (env: Record<string, string>) => createAddresses(loadConfig(env), () => ({ base_domain: null, dashboard_domain: null })).public_url()
+  expect(url({ PORTREEVE_PUBLIC_URL: 'https://panel.example.com' })).toBe('https://panel.example.com')
+  expect(url({ HOST: '192.0.2.7', PORT: '9100' })).toBe('http://192.0.2.7:9100')
 })

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { getRouterParams, type H3Event, setCookie, setResponseHeader, setResponseStatus } from 'h3'
 import * as v from 'valibot'
-import { type Actor, authorize } from '#server/kernel/access'
-import { ApiError, notFound } from '#server/kernel/errors'
+import { type Actor, authorize, projectRole } from '#server/kernel/access'
+import { ApiError, invalid, notFound } from '#server/kernel/errors'
 import type { HttpPorts, RequestFacts, ResponseControls, UploadStream } from './context.ts'
 import { type AnyEndpoint, type HandlerContext, isToldByBody } from './endpoint.ts'
 import { closeWhenUnread } from './entrance.ts'
@@ -111,9 +111,16 @@ function projectOf(call: Call, body: unknown): string | undefined {
   }
   if (scope !== 'body') return undefined
   const named = (body as { project_id?: unknown } | null | undefined)?.project_id
-  if (typeof named !== 'string') return http.default_project()
+  if (typeof named !== 'string') return defaultProject(call)
   const project_id = http.locate('project', named)
   if (!project_id) throw notFound('project')
+  return project_id
+}
+
+/** The project of a request that names none. Throws 422 where the caller has no part in it, since it is not what they asked for. */
+function defaultProject({ services, actor }: Call): string {
+  const project_id = services.http.default_project()
+  if (!projectRole(actor, project_id)) throw invalid('project_id', 'is required: name one of your projects, or make one with POST /api/projects.')
   return project_id
 }
 

@@ -68,6 +68,11 @@ describe('the order in which a request is judged', () => {
     expect([unknown.status, foreign.status]).toEqual([404, 404])
     expect(foreign.text).toBe(unknown.text)
   })
+  it('takes the default project where the body names none, and asks whoever has no part in it for one of theirs', async () => {
+    expect((await api.send('POST', '/api/things', { body: { name: 'a' }, headers: by('developer') })).status).toBe(201)
+    const { status, body } = await api.send('POST', '/api/things', { body: { name: 'a' }, headers: by('outsider') })
+    expect([status, body.error.code, body.error.details]).toEqual([422, 'VALIDATION_ERROR', [{ path: 'project_id', message: 'is required: name one of your projects, or make one with POST /api/projects.' }]])
+  })
 })
 
 describe('paths and methods', () => {

@@ -63,8 +63,9 @@ function filled(path: string, definition: EndpointHandler['definition']): string
   return path.replace(/:(\w+)/g, (_all, name: string) => (noun !== undefined && name === param ? existing[noun] ?? `nothing_of_${noun}` : 'unknown_00000000000000000000'))
 }
 
-/** The existing resource, for endpoints whose body names it. */
+/** The existing resource or project, for endpoints whose body names it. */
 function namedInBody({ scope }: EndpointHandler['definition']): { body?: Record<string, string> } {
+  if (scope === 'body') return { body: { project_id: existing.project! } }
   return typeof scope === 'object' && scope.field !== undefined ? { body: { [scope.field]: existing[scope.noun]! } } : {}
 }
 
