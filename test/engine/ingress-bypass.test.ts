@@ -106,6 +106,10 @@ describe('TLS that ends in front', () => {
       const believed = await ask(trusting.edge, 'forced.test', { headers })
       expect(believed.status).toBe(200)
       expect(believed.seen.headers).toMatchObject({ 'x-forwarded-proto': 'https', 'x-real-ip': '203.0.113.7' })
+      const unsaid = { 'x-forwarded-for': '203.0.113.7' }
+      expect((await ask(trusting.edge, 'forced.test', { headers: unsaid })).status).toBe(200)
+      const plain = await ask(trusting.edge, 'forced.test', { headers: { ...headers, 'x-forwarded-proto': 'http' } })
+      expect(plain).toMatchObject({ status: 308, headers: { location: expect.stringMatching(/^https:\/\/forced\.test/) } })
       expect(await ask(edge.edge, 'forced.test', { headers })).toMatchObject({ status: 308, headers: { location: expect.stringMatching(/^https:\/\/forced\.test/) } })
     } finally {
       await trusting.close()

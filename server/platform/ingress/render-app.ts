@@ -37,7 +37,6 @@ const APP = [
 const RULED = [
   '  acl ruled var(txn.route) -m sub !',
   '  acl only_secure var(txn.route) -m end |!h',
-  '  acl plain fe_name http',
   '  http-request allow if !ruled',
   '  http-request allow if only_secure !plain',
   `  http-request set-var(txn.rules) be_name,map(/edge/${RULES_MAP})`,
@@ -51,16 +50,15 @@ const field = (name: keyof typeof RULE_FIELDS): string => `var(txn.rules),field(
 function renderNames(settings: EdgeSettings): string[] {
   const port = settings.https_port === 443 ? '' : `:${settings.https_port}`
   const believed = settings.trusted_proxies.length > 0
-  const unless = believed ? ' !via_trusted' : ''
   const [scheme, seen_port] = believed ? ['%[req.hdr(x-forwarded-proto)]', 'req.hdr(x-forwarded-port)'] : ['%f', 'dst_port']
   return [
     '  acl alias var(txn.alias) -m found',
     '  http-request set-var-fmt(txn.named) %[be_name]/%[var(txn.host)] if aliases',
     `  http-request set-var(txn.alias) var(txn.named),map(/edge/${ALIASES_MAP}) if aliases`,
-    `  http-request redirect location https://%[var(txn.alias)]${port}%[pathq] code 308 if alias force_https plain${unless}`,
+    `  http-request redirect location https://%[var(txn.alias)]${port}%[pathq] code 308 if alias force_https plain`,
     `  http-request redirect location ${scheme}://%[var(txn.alias)]%[pathq] code 308 if alias { ${seen_port} -m str 80 443 }`,
     `  http-request redirect location ${scheme}://%[var(txn.alias)]:%[${seen_port}]%[pathq] code 308 if alias`,
-    `  http-request redirect location https://%[var(txn.host)]${port}%[pathq] code 308 if force_https plain${unless}`,
+    `  http-request redirect location https://%[var(txn.host)]${port}%[pathq] code 308 if force_https plain`,
   ]
 }
 

@@ -11,10 +11,21 @@ const taking = (names: string[]): string => `  http-request del-header ^(${names
  */
 const TELLING = 'x-forwarded-for "%[var(sess.client)]\\r\\nx-real-ip: %[var(sess.client)]\\r\\nx-forwarded-proto: %f\\r\\nx-forwarded-port: %fp\\r\\nx-forwarded-host: %[req.hdr(host)]'
 
+/**
+ * Whether the client came without HTTPS. A proxy that is trusted knows; one that says nothing is not asked for HTTPS, since it could not
+ * change anything and its client would go in a circle.
+ */
+const PLAIN = [
+  '  acl plain var(txn.plain) -m bool',
+  '  http-request set-var(txn.plain) bool(true) if { fe_name http } !via_trusted',
+  '  http-request set-var(txn.plain) bool(true) if via_trusted { req.hdr(x-forwarded-proto,1) -m str http }',
+]
+
 /** The client is the last address in `X-Forwarded-For` that is not a trusted proxy itself, up to three proxies in a row. */
 export function renderForwarding(settings: EdgeSettings): string[] {
   if (settings.trusted_proxies.length === 0) {
     return [
+      '  acl plain fe_name http',
       taking([...ALWAYS_TAKEN, ...TAKEN]),
       '  acl identified req.fhdr(x-request-id) -m found',
       `  http-request add-header ${TELLING}\\r\\nx-request-id: %[unique-id]" unless identified`,
@@ -25,6 +36,7 @@ export function renderForwarding(settings: EdgeSettings): string[] {
     `  acl trusted src ${settings.trusted_proxies.join(' ')}`,
     '  acl via_trusted var(txn.via_trusted) -m bool',
     '  http-request set-var(txn.via_trusted) bool(true) if trusted',
+    ...PLAIN,
     taking(ALWAYS_TAKEN),
     `${taking(TAKEN)} unless via_trusted`,
     '  http-request set-var(txn.peer) src',
