@@ -1,3 +1,4 @@
+import { inMilliseconds } from '#server/kernel/clock'
 import { ApiError, conflict, engineUnavailable } from '#server/kernel/errors'
 import { redactor } from '#server/kernel/redact'
 import { EngineError, type Instance, type LogLine } from '#server/platform/engine/engine'
@@ -40,7 +41,7 @@ export function createRuntime(shop: Workshop) {
       return found.map((instance) => ({
         id: instance.id, index: instance.index, node: 'local', deployment_id: releases.find(instance.release_id)?.deployment_id ?? null, state: instance.state,
         health: healthOf(instance, instance.release_id === live_release_id), image: instance.image, address: instance.address ?? null, restart_count: instance.restart_count,
-        exit_code: instance.exit_code ?? null, started_at: instance.started_at ?? null,
+        exit_code: instance.exit_code ?? null, started_at: instance.started_at ? inMilliseconds(instance.started_at) : null,
         uptime_s: instance.state === 'running' && instance.started_at ? Math.max(0, Math.floor((clock.now() - Date.parse(instance.started_at)) / 1000)) : 0,
       }))
     }),
@@ -55,7 +56,7 @@ export function createRuntime(shop: Workshop) {
           lines.push({ at: line.at, stream: line.stream, source: instance.id, text: redact(line.text) })
         }
       }
-      return lines.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).slice(-query.tail)
+      return lines.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).slice(-query.tail).map((line) => ({ ...line, at: inMilliseconds(line.at) }))
     }),
     /** Lines of the build and release log in the shape of runtime lines. */
     buildLogs(app_id: string, query: RuntimeLogQuery): RuntimeLogLine[] {

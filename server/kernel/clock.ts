@@ -8,6 +8,9 @@ export interface Clock {
   monotonic_ms(): number
 }
 
+/** The same point in time with milliseconds, which is what every answer has: the engine tells nanoseconds. */
+export const inMilliseconds = (at: string): string => new Date(at).toISOString()
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   iso: () => new Date().toISOString(),

@@ -1,3 +1,4 @@
+import { inMilliseconds } from '#server/kernel/clock'
 import type { PlatformEvent } from '#server/kernel/events'
 import type { Channel } from './channels.ts'
 import { createFeed, type Entry, type Source } from './feed.ts'
@@ -105,7 +106,7 @@ function followRuntimeLog(ports: RealtimePorts, channel: Extract<Channel, { kind
   send({ type: 'subscribed', cursor, data: {} })
   ports.runtimeLogs.follow(channel.id, after === undefined ? 0 : RESUME_LINES, stop.signal, (instance_id, line) => {
     if (stop.signal.aborted || (after !== undefined && line.at <= after)) return
-    if (tell() && send({ type: 'log', cursor: line.at, data: { instance_id, ...line } })) cursor = line.at
+    if (tell() && send({ type: 'log', cursor: line.at, data: { instance_id, ...line, at: inMilliseconds(line.at) } })) cursor = line.at
     else dropped += 1
   }).catch((error: unknown) => {
     if (stop.signal.aborted) return

@@ -58,9 +58,10 @@ describe('a subscription', () => {
     const [follow] = bench.runtime
     expect(follow).toMatchObject({ app_id: 'app_1', tail: 5000 })
     follow!.print('i1', { at: '2026-01-31T12:00:01.000Z', stream: 'stdout', text: 'known' })
-    follow!.print('i1', { at: '2026-01-31T12:00:02.000Z', stream: 'stdout', text: 'new' })
+    follow!.print('i1', { at: '2026-01-31T12:00:02.000123456Z', stream: 'stdout', text: 'new' })
     expect(texts(peer.received)).toEqual(['new'])
-    expect(peer.received.at(-1)).toMatchObject({ cursor: '2026-01-31T12:00:02.000Z', data: { instance_id: 'i1' } })
+    // The cursor keeps the engine's own precision, so that no line of the same millisecond is missed.
+    expect(peer.received.at(-1)).toMatchObject({ cursor: '2026-01-31T12:00:02.000123456Z', data: { instance_id: 'i1', at: '2026-01-31T12:00:02.000Z' } })
     say({ type: 'unsubscribe', channel: 'apps/app_1/logs' })
     expect(follow!.signal.aborted).toBe(true)
     follow!.print('i1', { at: '2026-01-31T12:00:03.000Z', stream: 'stdout', text: 'late' })
