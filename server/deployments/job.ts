@@ -26,6 +26,8 @@ export function deployJob(shop: Workshop, onStep: OnDeployStep, onEnd: OnDeployE
     classify,
     onStep,
     onEnd,
+    // Without it the log tells what the step did before and what it does now as one.
+    onResume: (job, step) => shop.logs.append(job.subject, step, 'system', 'Portreeve was restarted; this step begins anew.'),
     redact: (job, text) => shop.logs.redact(job.subject, text),
     steps: [
       { name: 'clone', timeout_ms: 15 * MINUTE_MS, run: (context) => cloneStep(shop, context), undo: async (context) => removeWork(shop, context.payload.deployment_id) },

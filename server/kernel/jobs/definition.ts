@@ -81,6 +81,8 @@ export interface JobDefinition<P = any, S = any> {
   redact?(job: JobRow, text: string): string
   /** Runs in the transaction that records a step's change; domains write their own status here. */
   onStep?(job: JobRow, step: string, status: StepStatus, failure: Failure | null): void
+  /** Runs before a step begins anew in which the last process ended. */
+  onResume?(job: JobRow, step: string): void
   /** Runs in the transaction that ends the job. */
   onEnd?(job: JobRow, outcome: Outcome, state: S): void
   /** Runs once after the end, outside of any transaction, for work that may fail without harm. */

@@ -80,6 +80,17 @@ export function createJobs(options: JobsOptions): Jobs {
     if (job) launch(job)
   }
 
+  /** Tells the domain which step begins anew; what becomes of that does not keep the job from going on. */
+  const tellResumed = (job: JobRow) => {
+    const step = repository.steps(job.id).find(({ status }) => status === 'running')
+    if (job.status !== 'running' || !step) return
+    try {
+      definitions.get(job.kind)?.onResume?.(job, step.name)
+    } catch (error) {
+      log.warn('It could not be told that a step begins anew', { job: job.id, step: step.name, error })
+    }
+  }
+
   const launch = (job: JobRow) => {
     const defined = definitions.get(job.kind)
     if (!defined) {
@@ -166,7 +177,10 @@ export function createJobs(options: JobsOptions): Jobs {
     start() {
       started = true
       stopping = new AbortController()
-      for (const job of repository.interrupted()) resume(job.id)
+      for (const job of repository.interrupted()) {
+        tellResumed(job)
+        resume(job.id)
+      }
       wake()
     },
     async stop() {
