@@ -31,7 +31,7 @@ export async function serve(definition: AnyEndpoint, event: H3Event): Promise<un
     return await answer({ definition, event, services, facts, actor, params })
   } catch (error) {
     const mapped = toErrorAnswer(error, facts.id, services.http.log)
-    if (mapped.status === 401 || mapped.status === 403 || mapped.status === 429) services.http.refused(facts, mapped.body.error.code, actor, definition.access)
+    if (mapped.status === 401 || mapped.status === 403 || mapped.status === 429) services.http.refused(facts, mapped.body.error.code, actor === NOBODY ? undefined : actor, definition.access)
     closeWhenUnread(event)
     for (const [name, value] of Object.entries(mapped.headers)) setResponseHeader(event, name, value)
     setResponseStatus(event, mapped.status)

@@ -14,6 +14,7 @@ export function createInvitationRepository(db: Db) {
       db.sql(`INSERT INTO invitations (id, email, role, projects, token_hash, invited_by, created_at, expires_at)
               VALUES (@id, @email, @role, @projects, @token_hash, @invited_by, @created_at, @expires_at)`).run(row)
     },
+    idOf: (email: string) => db.sql('SELECT id FROM invitations WHERE email = ?').pluck().get(email) as string | undefined,
     find: (id: string) => db.sql('SELECT * FROM invitations WHERE id = ?').get(id) as InvitationRow | undefined,
     findByToken: (token_hash: string) => db.sql('SELECT * FROM invitations WHERE token_hash = ?').get(token_hash) as InvitationRow | undefined,
     /** Uses an invitation up; false when it is gone. */

@@ -3,7 +3,7 @@ import { type Actor, PLATFORM } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
-import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
+import { ApiError, conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import type { Mail } from '#server/platform/mail/mail'
 import { sha256 } from './authenticate.ts'
@@ -44,9 +44,11 @@ export function createInvitations(parts: InvitationParts) {
   const note = (actor: Actor, action: string, row: InvitationRow) =>
     audit.record(actor, { action, resource_type: 'invitation', resource_id: row.id, project_id: null, after: { email: row.email, role: row.role, projects: grantsOf(row) } })
   const insert = (actor: Actor, given: Pick<InvitationRow, 'email' | 'role'> & { projects: ProjectGrant[] }): { row: InvitationRow; token: string; link: string } => {
-    const token = randomBytes(32).toString('base64url')
+    // One address has one invitation, whose id a newer one takes over: so the token of an older one is known for what it is.
+    const id = invitations.idOf(given.email) ?? newId('inv')
+    const token = `${id}.${randomBytes(32).toString('base64url')}`
     const row: InvitationRow = {
-      id: newId('inv'), email: given.email, role: given.role, projects: JSON.stringify(given.projects), token_hash: sha256(token), invited_by: actor.user_id,
+      id, email: given.email, role: given.role, projects: JSON.stringify(given.projects), token_hash: sha256(token), invited_by: actor.user_id,
       created_at: clock.iso(), expires_at: new Date(clock.now() + LIFETIME_MS).toISOString(),
     }
     db.tx(() => {
@@ -104,11 +106,13 @@ export function createInvitations(parts: InvitationParts) {
         if (invitations.take(id)) note(actor, 'member.invitation_revoke', row)
       })
     },
-    /** Turns an invitation into a user. Unknown, used and expired ones answer alike. */
+    /** Turns an invitation into a user. Unknown, used and expired ones answer alike; one that a newer one replaced says so. */
     async accept(given: AcceptedInvitation, client: { address: string; id: string }) {
       limit.attempt(client.address, `invitation ${client.address}`)
       const row = invitations.findByToken(sha256(given.token))
       const gone = () => notFound('invitation')
+      const newer = row ? undefined : invitations.find(given.token.split('.')[0]!)
+      if (newer && newer.expires_at > clock.iso()) throw new ApiError('NOT_FOUND', 'A newer invitation was sent to this address. Use that one; this one ended with it.')
       if (!row || row.expires_at <= clock.iso()) throw gone()
       const weakness = weaknessOf(given.password, { email: row.email, name: given.name })
       if (weakness) throw invalid('password', weakness)

@@ -36,8 +36,8 @@ function remember<T>(map: Map<string, T>, key: string, value: T): void {
   map.set(key, value)
 }
 
-/** Limits logins per peer and slows them down per account. Known and unknown accounts are treated alike. */
-export function createLoginLimit(clock: Clock): LoginLimit {
+/** Limits logins, or what `too_many` speaks of, per peer and slows them down per account. Known and unknown accounts are treated alike. */
+export function createLoginLimit(clock: Clock, too_many = 'Too many login attempts from this address.'): LoginLimit {
   const peers = new Map<string, number[]>()
   const accounts = new Map<string, { failures: number; free_ms: number; last_ms: number }>()
   const refuse = (wait_ms: number, sentence: string): never => {
@@ -54,7 +54,7 @@ export function createLoginLimit(clock: Clock): LoginLimit {
       const now = clock.monotonic_ms()
       const peer = peerOf(address)
       const recent = recentOf(peer)
-      if (recent.length >= ATTEMPTS) refuse(recent[0]! + WINDOW_MS - now, 'Too many login attempts from this address. Wait a minute, then try again.')
+      if (recent.length >= ATTEMPTS) refuse(recent[0]! + WINDOW_MS - now, `${too_many} Wait a minute, then try again.`)
       remember(peers, peer, [...recent, now])
       confirmation(account)
     },

@@ -76,7 +76,8 @@ export function createIdentity(options: IdentityOptions) {
   const tell = createNotices({ db, mail: options.mail, log })
   const account = createAccount({ db, clock, audit, users, sessions, passwords, two_factor, limit, revocations, initial_password, projectsOf: projects.listFor, tell })
   const invitations = createInvitations({
-    db, clock, audit, users, invitations: createInvitationRepository(db), passwords, limit, mail: options.mail, public_url: options.public_url, installation: () => options.settings().name,
+    db, clock, audit, users, invitations: createInvitationRepository(db), passwords, mail: options.mail, public_url: options.public_url, installation: () => options.settings().name,
+    limit: createLoginLimit(clock, 'Too many attempts from this address to accept an invitation.'),
     hasProject: (id) => projects.projectOf(id) !== undefined,
     addToProject: ({ project_id, role }, user_id, actor) => projects.members.insert(actor, project_id, { id: user_id, email: actor.email }, role),
   })

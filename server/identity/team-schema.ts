@@ -7,7 +7,7 @@ const GrantView = v.object({ project_id: v.string(), role: ProjectRoleName })
 
 export const NewMember = v.strictObject({
   email: EmailAddress,
-  role: v.optional(v.pipe(v.picklist(['admin', 'member', 'viewer', 'owner']), v.description('Role on the installation. `owner` is refused with 403: nobody can give a role above administrator; ownership is a role in `projects`.')), 'member'),
+  role: v.optional(v.pipe(v.picklist(['admin', 'member', 'viewer', 'owner'], 'must be one of "admin", "member", "viewer".'), v.description('Role on the installation. `owner` is refused with 403: nobody can give a role above administrator; ownership is a role in `projects`.')), 'member'),
   projects: v.optional(v.pipe(v.array(Grant), v.maxLength(100), v.description('Project roles that the user gets on joining.')), []),
 })
 export type NewMember = v.InferOutput<typeof NewMember>

@@ -25,7 +25,7 @@ function backUp(db: Db, directory: string, version: number): string {
 
 /**
  * Brings the schema up to date. Each migration runs in one transaction together with its version number, so that a crash
- * leaves it done or not done; a copy of the database is taken before each. Refuses a database that is newer than this build.
+ * leaves it done or not done; a copy of the database is taken before each, unless it is new. Refuses a database that is newer than this build.
  * @param backup_directory where the copies go; undefined for a database that holds nothing yet.
  * @returns names of the migrations that ran.
  */
@@ -35,13 +35,13 @@ export function migrate(db: Db, migrations: readonly Migration[], backup_directo
   if (current > sorted.length) {
     throw new DowngradeError(
       `The database was written by a newer Portreeve (schema ${current}, this version knows ${sorted.length}). ` +
-      `Install that version again, or restore the copy before-migration-${String(sorted.length + 1).padStart(4, '0')}.db from the backups folder.`,
+      `Install that version again, or restore the copy before-migration-${String(sorted.length + 1).padStart(4, '0')}.db from the backups folder, if the database is from before.`,
     )
   }
   const applied: string[] = []
   for (const [index, [name, sql]] of sorted.entries()) {
     if (index < current) continue
-    const copy = backup_directory && index > 0 ? backUp(db, backup_directory, index) : undefined
+    const copy = backup_directory && current > 0 ? backUp(db, backup_directory, index) : undefined
     try {
       db.tx(() => {
         db.raw.exec(sql)

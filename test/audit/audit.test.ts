@@ -38,6 +38,11 @@ describe('the audit log', () => {
     await api.request('GET', '/api/apps')
     expect((await lines('&action=access.refusals_left_out'))[0]!.after).toMatchObject({ left_out: expect.any(Number) })
   })
+  it('says of nobody that they used no credential, whether the endpoint asks for one or not', async () => {
+    for (let count = 0; count < 6; count++) await api.request('POST', '/api/auth/login', { body: { email: 'nobody@example.test', password: 'wrong' } })
+    expect((await lines('&action=access.rate_limited'))[0]).toMatchObject({ actor: { id: null, method: 'none' } })
+    api.fakes.clock.advance(60_000)
+  })
   it('records failed logins without what was typed', async () => {
     await api.request('POST', '/api/auth/login', { body: { email: 'my password by mistake', password: 'hunter2hunter2' } })
     const [line] = await lines('&action=login.failed')

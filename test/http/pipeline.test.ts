@@ -191,6 +191,13 @@ describe('validation', () => {
       { path: 'nested.inner.1.port', message: 'must be a number.' },
     ])
   })
+  it('says of what there must be more or less, and how large a number may be', async () => {
+    expect((await post({ name: '' , nested: { inner: 'x' } })).body.error.details).toEqual([{ path: 'name', message: 'must not be empty.' }, { path: 'nested.inner', message: 'must be a list.' }])
+    expect((await post({ name: 'x'.repeat(11) })).body.error.message).toBe('name: must have at most 10 characters.')
+    expect((await post({ name: 'a', tags: ['a', 'b', 'c'] })).body.error.message).toBe('tags: must have at most 2 items.')
+    expect((await api.send('GET', `/api/things?page=${'9'.repeat(20)}`, { headers: by('viewer') })).body.error.message).toBe('page: must be a number of at most 15 digits.')
+    expect((await api.send('GET', '/api/things?page=two', { headers: by('viewer') })).body.error.message).toBe('page: must be a number.')
+  })
   it('names a field that does not exist', async () => {
     const answer = await post({ name: 'a', is_admin: true })
     expect(answer.body.error.message).toBe('is_admin: is not a field of this request.')

@@ -22,6 +22,7 @@ const NewThing = v.strictObject({
   project_id: v.optional(v.string()),
   name: v.pipe(v.string(), v.minLength(1), v.maxLength(10)),
   size: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1))),
+  tags: v.optional(v.pipe(v.array(v.string()), v.maxLength(2))),
   kind: v.optional(v.picklist(['small', 'large'])),
   nested: v.optional(v.strictObject({ inner: v.array(v.strictObject({ port: v.number() })) })),
 })

@@ -16,7 +16,7 @@ describe('inviting', () => {
     const project_id = api.services.http.default_project()
     const invited = await api.as('admin').post('/api/team/members', { email: ' Ada@Example.com ', role: 'member', projects: [{ project_id, role: 'developer' }] })
     expect(invited.status).toBe(201)
-    expect(invited.body.data).toMatchObject({ email: 'ada@example.com', sent: false, link: expect.stringMatching(/\/invitation#[\w-]{43}$/) })
+    expect(invited.body.data).toMatchObject({ email: 'ada@example.com', sent: false, link: expect.stringMatching(/\/invitation#inv_\w+\.[\w-]{43}$/) })
     const { token } = invited.body.data
     expect(token).toBe(tokenOf(invited.body.data.link))
     expect(JSON.stringify((await api.as('admin').get('/api/team/members?status=invited')).body)).not.toContain(token)
@@ -35,7 +35,9 @@ describe('inviting', () => {
   it('ends after a week, with a newer invitation, and when it is taken back', async () => {
     const first = tokenOf((await api.as('admin').post('/api/team/members', { email: 'ada@example.com' })).body.data.link)
     const second = tokenOf((await api.as('admin').post('/api/team/members', { email: 'ada@example.com' })).body.data.link)
-    expect((await accept(first)).status).toBe(404)
+    const replaced = await accept(first)
+    expect([replaced.status, replaced.body.error.message]).toEqual([404, 'A newer invitation was sent to this address. Use that one; this one ended with it.'])
+    expect((await accept(`${second.split('.')[0]}.x`)).body.error.message).toBe(replaced.body.error.message)
     api.fakes.clock.advance(7 * 86_400_000)
     expect((await accept(second)).status).toBe(404)
     const third = (await api.as('admin').post('/api/team/members', { email: 'ada@example.com' })).body.data
@@ -46,6 +48,17 @@ describe('inviting', () => {
     const invited = await api.as('admin').post('/api/team/members', { email: 'ada@example.com' })
     expect((await accept(tokenOf(invited.body.data.link), more)).status).toBe(status)
     expect(api.kernel.db.sql(`SELECT count(*) FROM users WHERE email IN ('ada@example.com', 'eve@example.com')`).pluck().get()).toBe(0)
+  })
+  it('leaves the attempts to log in alone while a password is looked for, and has a limit of its own', async () => {
+    const invited = await api.as('admin').post('/api/team/members', { email: 'ada@example.com' })
+    const weak = () => accept(tokenOf(invited.body.data.link), { password: '1234567890' })
+    for (const status of [422, 422, 422, 422, 422, 429]) expect((await weak()).status).toBe(status)
+    expect((await weak()).body.error.message).toBe('Too many attempts from this address to accept an invitation. Wait a minute, then try again.')
+    expect((await api.request('POST', '/api/auth/login', { body: { email: 'ada@example.com', password: 'wrong' } })).status).toBe(401)
+  })
+  it('of the role owner is refused, and no sentence offers that role', async () => {
+    expect((await api.as('admin').post('/api/team/members', { email: 'ada@example.com', role: 'owner' })).status).toBe(403)
+    expect((await api.as('admin').post('/api/team/members', { email: 'ada@example.com', role: 'boss' })).body.error.message).toBe('role: must be one of "admin", "member", "viewer".')
   })
   it('refuses an address that has an account', async () => {
     expect((await api.as('admin').post('/api/team/members', { email: api.actor('owner').email })).status).toBe(409)
@@ -141,7 +154,7 @@ describe('invitations by mail', () => {
     try {
       const { data } = (await withMail.as('admin').post('/api/team/members', { email: 'ada@example.com' })).body
       expect([data.sent, data.link === null, data.token === null, mail.sent.length]).toEqual(mode === 'on' ? [true, true, true, 1] : [false, false, false, 0])
-      if (mode === 'on') expect(mail.sent[0]).toMatchObject({ to: 'ada@example.com', text: expect.stringMatching(/\/invitation#[\w-]{43}\n[^]+POST http\S+\/api\/auth\/invitations\/accept\n/) })
+      if (mode === 'on') expect(mail.sent[0]).toMatchObject({ to: 'ada@example.com', text: expect.stringMatching(/\/invitation#inv_\w+\.[\w-]{43}\n[^]+POST http\S+\/api\/auth\/invitations\/accept\n/) })
     } finally {
       await withMail.close()
     }

@@ -41,6 +41,10 @@ describe('migrations', () => {
     expect([version(copy), copy.raw.pragma('integrity_check', { simple: true }), copy.sql('SELECT n FROM a').pluck().all()]).toEqual([1, 'ok', [1]])
     copy.close()
   })
+  it('of a new database leave no copies, since there is nothing to go back to', () => {
+    migrate(db, [FIRST, SECOND], backups())
+    expect(existsSync(backups())).toBe(false)
+  })
   it('that fail in their middle leave the old version whole, and run again later', () => {
     migrate(db, [FIRST], backups())
     const before = schema(db)
@@ -50,6 +54,7 @@ describe('migrations', () => {
     expect(version(db)).toBe(2)
   })
   it('of a newer version are refused with the way back', () => {
+    migrate(db, [FIRST], backups())
     migrate(db, [FIRST, SECOND], backups())
     expect(() => migrate(db, [FIRST], backups())).toThrow(DowngradeError)
     expect(() => migrate(db, [FIRST], backups())).toThrow(/schema 2, this version knows 1.*before-migration-0002\.db/)
@@ -68,6 +73,7 @@ describe('migrations', () => {
   })
   it('keep the ten newest copies', () => {
     const many = Array.from({ length: 13 }, (_, n): Migration => [`${String(n + 1).padStart(4, '0')}_t.sql`, `CREATE TABLE t${n} (n INTEGER) STRICT`])
+    migrate(db, many.slice(0, 1), backups())
     migrate(db, many, backups())
     expect(readdirSync(backups())).toHaveLength(10)
     expect(readdirSync(backups()).at(-1)).toBe('before-migration-0013.db')

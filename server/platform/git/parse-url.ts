@@ -63,7 +63,7 @@ function readPort(text: string | undefined, fallback: number): number {
 }
 
 function checkUser(user: string): string {
-  if (user.includes(':')) throw bad('The address must not hold a password.', 'Add the deploy key as the credential of the app instead.')
+  if (user.includes(':')) throw bad('The address must not hold a password.', 'Store a deploy key for the project with POST /api/ssh-keys instead.')
   if (user.startsWith('-')) throw bad('No part of the address may start with "-".')
   if (!USER.test(user)) throw bad('The user of the address is not valid.')
   return user
@@ -87,7 +87,7 @@ function parseWithScheme(scheme: string, rest: string, policy: OutboundPolicy): 
   const userinfo = at < 0 ? undefined : authority.slice(0, at)
   const [, raw_host = '', raw_port] = /^(\[[^\]]*\]|[^:]*)(?::(.*))?$/s.exec(authority.slice(at + 1)) ?? []
   if (userinfo !== undefined && protocol !== 'ssh') {
-    throw bad('The address must not hold a user name, password or token.', 'Remove everything before the @, and add the token as the credential of the app instead.')
+    throw bad('The address must not hold a user name, password or token.', 'Remove everything before the @, and store the token for the project with POST /api/git-credentials.')
   }
   const user = protocol === 'ssh' ? checkUser(userinfo ?? 'git') : undefined
   const port = readPort(raw_port, DEFAULT_PORT[protocol])
