@@ -44,6 +44,8 @@ describe('kill -9 in the middle of a deployment', () => {
     await prober.stop()
     expect(prober.failures()).toEqual([])
     expect((await portreeve.visit('served.apps.test')).body).toBe(point)
+    const log: { step: string; text: string }[] = (await portreeve.call('GET', `/api/deployments/${body.data.id}/logs`)).body.data
+    expect(log.filter(({ text }) => text === 'Portreeve was restarted; this step begins anew.').map(({ step }) => step)).toEqual([/\.(\w+):/.exec(point)![1]])
     await eventually('Everything being cleared', async () => ((await leftovers(portreeve, app_id)).length === 0 ? true : undefined), 15_000)
     expect(await leftovers(portreeve, app_id)).toEqual([])
   })

@@ -114,6 +114,22 @@ describe('from a Git URL to a running app', () => {
     expect((await portreeve.visit('web.apps.test')).status).toBe(200)
   })
 
+  it('moves an uploaded app to another project without a build: it serves on, in the network of that project alone', async () => {
+    const { id } = (await portreeve.call('POST', '/api/apps', { name: 'mover', source: 'upload', soak_seconds: 0 })).body.data
+    const folder = mkdtempSync(join(tmpdir(), 'upload-'))
+    for (const [name, text] of Object.entries(nodeApp('moved'))) writeFileSync(join(folder, name), text)
+    const upload = await portreeve.call('POST', `/api/apps/${id}/upload`, new Uint8Array(execFileSync('tar', ['-C', folder, '-cz', '.'])), { 'content-type': 'application/gzip' })
+    const first = await portreeve.untilDeployment(upload.body.data.id)
+    const project_id: string = (await portreeve.call('POST', '/api/projects', { name: 'Elsewhere' })).body.data.id
+    expect((await portreeve.call('POST', `/api/apps/${id}/move`, { project_id })).body.data).toMatchObject({ project_id, status: 'running' })
+    const { latest_deployment } = (await portreeve.call('GET', `/api/apps/${id}`)).body.data
+    expect(await portreeve.untilDeployment(latest_deployment.id)).toMatchObject({ trigger: 'restart', status: 'live', image: first.image })
+    const containers = docker('ps', '-q', '--filter', `label=portreeve.app=${id}`).split('\n')
+    expect(containers).toHaveLength(1)
+    expect(docker('inspect', '--format', '{{range $name, $_ := .NetworkSettings.Networks}}{{$name}}{{end}}', containers[0]!)).toBe(`ptr-${project_id.replace('prj_', '')}`)
+    expect((await portreeve.visit('mover.apps.test')).body).toBe('moved')
+  })
+
   it('carries WebSockets and streams through the edge', async () => {
     const repository = forge.repository('stream')
     repository.commit({
