@@ -63,7 +63,8 @@ test('a killed edge comes back with every rule, without Portreeve', async () => 
   expect((await ask(edge.edge, 'app.test', { path: '/api' })).status).toBe(401)
   const answer = await ask(edge.edge, 'app.test', { path: '/api/x', headers: { authorization: `Basic ${Buffer.from('ann:secret').toString('base64')}` } })
   expect([answer.seen.url, answer.seen.headers['x-forwarded-prefix'], answer.headers['x-turn']]).toEqual(['/x', '/api', '7'])
-  await edge.ingress.removeRoute('dom_3')
+  // Its workers serve a moment before its master can be told anything.
+  await until('the new edge takes changes', () => edge.ingress.removeRoute('dom_3').then(() => true, () => false), 5_000)
   await set()
 })
 
