@@ -104,6 +104,7 @@ describe('an app that moves to another project', () => {
 
 describe('POST /api/certificates', () => {
   const key = () => authority.key()
+  const theirs = () => api.services.http.default_project()
   it.each<[string, Caller, () => object, number, RegExp | undefined, number]>([
     ['names that are not verified', 'developer', () => ({ names: ['nobody.example.com'] }), 422, /^names: nobody\.example\.com is not a verified domain/, 0],
     ['a wildcard without a DNS provider', 'developer', () => ({ names: ['*.table.example.com'] }), 422, /^names: /, 0],
@@ -121,7 +122,8 @@ describe('POST /api/certificates', () => {
     ['an international name, which is looked for in ASCII', 'developer', () => ({ names: ['MÜNCHEN.example.com'] }), 422, /^names: xn--mnchen-3ya\.example\.com is not a verified domain/, 0],
     ['a list', 'developer', () => [], 422, /^body: must be an object\./, 0],
     ['a viewer', 'viewer', () => ({ names: ['table.example.com'] }), 403, undefined, 0],
-    ['a stranger to the project', 'outsider', () => ({ names: ['table.example.com'] }), 404, undefined, 0],
+    ['no project', 'outsider', () => ({ names: ['table.example.com'] }), 422, /^project_id: is required/, 0],
+    ['a stranger to the project', 'outsider', () => ({ names: ['table.example.com'], project_id: theirs() }), 404, /There is no such project/, 0],
     ['a key of an authority’s certificate', 'developer', () => { const pem = key(); return { certificate: authority.leaf(pem, ['table.example.com']), private_key: pem } }, 201, undefined, 1],
   ])('with %s as %s', async (_what, caller, body, status, message, events) => {
     const before = api.services.events.latest()
