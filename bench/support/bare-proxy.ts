@@ -22,7 +22,7 @@ export const minimal = ({ port, tls_port, origin_port }: ByHand): string =>
 
 /**
  * What somebody writes who wants of a proxy what the edge does for every request: names lead to apps, a log with the browser,
- * a request id, what a client says about itself taken away, what the app is told about it, and text compressed.
+ * a request id, what a client says about itself taken away, what the app is told about it, text compressed, and HTTP/3 announced.
  */
 export function equal({ port, tls_port, origin_port, count }: ByHand): string {
   const told = ['X-Forwarded-For %[src]', 'X-Real-IP %[src]', 'X-Forwarded-Host %[req.hdr(host)]', 'X-Forwarded-Port %[dst_port]', 'X-Request-Id %[unique-id]']
@@ -30,6 +30,7 @@ export function equal({ port, tls_port, origin_port, count }: ByHand): string {
     'ring log', '  format raw', '  maxlen 4096', '  size 8388608',
     'frontend bare', `  bind :${port}`, `  bind :${tls_port} ${TLS}`, '  log ring@log len 4096 local0', '  option httplog', '  capture request header user-agent len 256',
     "  unique-id-format '%{+X}o%Ts-%pid-%rt'", '  compression algo gzip', '  compression type text/html text/plain text/css application/javascript application/json image/svg+xml',
+    `  http-after-response set-header alt-svc 'h3=":${tls_port}"; ma=3600' if { ssl_fc }`,
     '  http-request del-header ^(x-forwarded-.*|forwarded|x-real-ip)$ -m reg', ...told.map((header) => `  http-request set-header ${header}`),
     '  http-request set-header X-Forwarded-Proto https if { ssl_fc }', '  http-request set-header X-Forwarded-Proto http unless { ssl_fc }',
     ...(count === 1 ? ['  acl app hdr(host) -i app-0.test', '  use_backend app-0 if app'] : ['  use_backend %[req.hdr(host),host_only,lower,map(/bare/hosts.map)]']),
