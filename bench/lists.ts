@@ -92,7 +92,7 @@ function people(db: Database.Database): string[] {
 function fill(db: Database.Database, projects: string[], size: number): void {
   const have = db.prepare('SELECT count(*) FROM apps').pluck().get() as number
   const app = db.prepare(`INSERT INTO apps (id, name, project_id, status, source, git_url, created_at, updated_at) VALUES (?, ?, ?, ?, 'git', 'https://git.example.com/a.git', ?, ?)`)
-  const domain = db.prepare(`INSERT INTO domains (id, app_id, project_id, hostname, kind, status, created_at, updated_at) VALUES (?, ?, ?, ?, 'automatic', 'pending', ?, ?)`)
+  const domain = db.prepare(`INSERT INTO domains (id, app_id, project_id, hostname, kind, status, ssl_mode, token, created_at, updated_at) VALUES (?, ?, ?, ?, 'automatic', 'active', 'off', '-', ?, ?)`)
   const deployment = db.prepare(`INSERT INTO deployments (id, app_id, project_id, number, status, trigger, branch, commit_sha, commit_message, created_at, started_at, live_at, finished_at) VALUES (?, ?, ?, ?, ?, 'push', 'main', ?, 'A commit', ?, ?, ?, ?)`)
   for (let n = have; n < size; n += 1) {
     const [id, project] = [newId('app'), projects[n < OLD_ROWS ? n % PROJECTS : 3 + (n % (PROJECTS - 3))]!]
