@@ -2,6 +2,9 @@ import type { SourceTree } from '../plan.ts'
 import { at, readJson, textAt } from '../text-formats.ts'
 import { filesIn } from '../tree-queries.ts'
 import { compiledStack } from './compiled.ts'
+import { aspnetEnvironment } from './dotnet.ts'
+
+const PORT = 8080
 
 /** What `dotnet publish` leaves, committed as it is: the runtime starts it, and nothing is built. */
 export const dotnetPublished = compiledStack({
@@ -20,8 +23,8 @@ export const dotnetPublished = compiledStack({
     const name = assembly(tree) ?? 'app'
     const web = /Microsoft\.AspNetCore\.App/.test(tree.read(`${name}.runtimeconfig.json`) ?? '')
     return {
-      framework: web ? 'aspnet' : null, package_manager: null, install: null, build: null, start: `dotnet ${name}.dll`, port: 8080, source: `${name}.runtimeconfig.json`,
-      runtime_env: { ASPNETCORE_HTTP_PORTS: '8080', ASPNETCORE_URLS: 'http://0.0.0.0:8080', DOTNET_EnableDiagnostics: '0', ASPNETCORE_FORWARDEDHEADERS_ENABLED: 'true' },
+      framework: web ? 'aspnet' : null, package_manager: null, install: null, build: null, start: `dotnet ${name}.dll`, port: PORT, source: `${name}.runtimeconfig.json`,
+      runtime_env: aspnetEnvironment(PORT),
     }
   },
 })

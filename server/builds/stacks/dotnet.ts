@@ -10,6 +10,11 @@ import { TCP, because, type Commands, type Stack, type StackContext } from './st
 const PROJECTS = ['.csproj', '.fsproj', '.vbproj']
 const PORT = 8080
 
+/** What makes ASP.NET, of any version, listen for others on this port, believe the edge and open no door to debuggers. */
+export const aspnetEnvironment = (port: number) => ({
+  ASPNETCORE_HTTP_PORTS: String(port), ASPNETCORE_URLS: `http://0.0.0.0:${port}`, DOTNET_EnableDiagnostics: '0', ASPNETCORE_FORWARDEDHEADERS_ENABLED: 'true',
+})
+
 /** .NET: C#, F# and Visual Basic; the web project of a solution. */
 export const dotnet: Stack = {
   name: 'dotnet',
@@ -78,7 +83,7 @@ function dotnetLayout(tree: SourceTree, version: string, wasm: boolean, commands
     build: commands.build,
     keep: commands.own_start ? [{ from: '/app/publish', to: '/app/publish' }] : undefined,
     start_directory: commands.own_start ? 'publish' : '',
-    runtime_env: { ASPNETCORE_HTTP_PORTS: String(commands.port), ASPNETCORE_URLS: `http://0.0.0.0:${commands.port}`, DOTNET_EnableDiagnostics: '0', ASPNETCORE_FORWARDEDHEADERS_ENABLED: 'true' },
+    runtime_env: aspnetEnvironment(commands.port),
     start: commands.start,
     static_site: wasm && commands.own_start ? { from: '/app/publish/wwwroot', fallback: 'spa' as const } : undefined,
     port: commands.port,
