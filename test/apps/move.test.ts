@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { networkOf } from '#server/deployments/work'
 import { createTestApi, type TestApi } from '#test/support/api'
-
-const URL = 'https://git.example.com/team/shop.git'
+import { commitShop, SHOP_URL } from '#test/support/shop'
 
 let api: TestApi
 let app_id: string
@@ -18,7 +17,7 @@ afterEach(async () => {
   await api.close()
 })
 
-const version = (text: string) => api.fakes.git.commit(URL, 'main', { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': `// ${text}` }, text)
+const version = (text: string) => commitShop(api, text)
 const post = async (what: string, body?: unknown) => {
   const answer = await api.as('admin').post(`/api/apps/${app_id}/${what}`, body)
   await api.services.jobs.idle()
@@ -34,7 +33,7 @@ const networks = () => calls('ensureRelease').map(({ args }) => (args[0] as { ne
 async function running(...versions: string[]): Promise<void> {
   for (const [index, text] of versions.entries()) {
     version(text)
-    if (index === 0) app_id = (await api.as('admin').post('/api/apps', { name: 'shop', git_url: URL, project_id: home, soak_seconds: 0 })).body.data.id
+    if (index === 0) app_id = (await api.as('admin').post('/api/apps', { name: 'shop', git_url: SHOP_URL, project_id: home, soak_seconds: 0 })).body.data.id
     else await post('deploy')
     await api.services.jobs.idle()
   }
@@ -92,8 +91,8 @@ describe('an app that is moved to another project', () => {
   })
 
   it('has nothing to restart when it was never live', async () => {
-    api.fakes.git.commit(URL, 'main', { 'package.json': '{' }, 'broken')
-    app_id = (await api.as('admin').post('/api/apps', { name: 'shop', git_url: URL, project_id: home, soak_seconds: 0 })).body.data.id
+    api.fakes.git.commit(SHOP_URL, 'main', { 'package.json': '{' }, 'broken')
+    app_id = (await api.as('admin').post('/api/apps', { name: 'shop', git_url: SHOP_URL, project_id: home, soak_seconds: 0 })).body.data.id
     await api.services.jobs.idle()
     expect((await move()).status).toBe(200)
     expect(await deployments()).toHaveLength(1)

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
-
-const URL = 'https://git.example.com/team/shop.git'
+import { commitShop, SHOP_URL } from '#test/support/shop'
 
 let api: TestApi
 let app_id: string
@@ -10,7 +9,7 @@ beforeEach(async () => {
 })
 afterEach(() => api.close())
 
-const version = (text: string) => api.fakes.git.commit(URL, 'main', { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': `// ${text}` }, text)
+const version = (text: string) => commitShop(api, text)
 const ask = async (what: string, body?: unknown) => {
   const answer = await api.as('developer').post(`/api/apps/${app_id}/${what}`, body)
   expect([200, 201]).toContain(answer.status)
@@ -25,7 +24,7 @@ const log = async (id: string): Promise<string[]> => (await api.as('viewer').get
 async function live(...versions: string[]): Promise<void> {
   for (const [index, text] of versions.entries()) {
     version(text)
-    if (index === 0) app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })).body.data.id
+    if (index === 0) app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 })).body.data.id
     else await ask('deploy')
     await api.services.jobs.idle()
   }
@@ -35,7 +34,7 @@ describe('a restart', () => {
   it('that is asked for right after a deploy restarts what that deploy brought, and not what served before', async () => {
     await live('v1')
     version('v2')
-    const release = api.fakes.git.hold(URL)
+    const release = api.fakes.git.hold(SHOP_URL)
     const deploy = await ask('deploy')
     const restart = await ask('restart')
     release()
@@ -50,7 +49,7 @@ describe('a restart', () => {
   it('throws away no deployment that waits: it replaces other restarts only, and is replaced by a deployment', async () => {
     await live('v1')
     version('v2')
-    const release = api.fakes.git.hold(URL)
+    const release = api.fakes.git.hold(SHOP_URL)
     await ask('deploy')
     const first = await ask('restart')
     const second = await ask('restart')
@@ -65,7 +64,7 @@ describe('a restart', () => {
 
   it('fails with a sentence when nothing is live any more once its turn comes', async () => {
     await live('v1')
-    const release = api.fakes.git.hold(URL)
+    const release = api.fakes.git.hold(SHOP_URL)
     await ask('deploy', { no_cache: true })
     const restart = await ask('restart')
     api.services.apps.setLive(app_id, null, null)
@@ -78,7 +77,7 @@ describe('a restart', () => {
 
 it('a superseded deployment says which one took its place, in its error and in its log', async () => {
   await live('v1')
-  const release = api.fakes.git.hold(URL)
+  const release = api.fakes.git.hold(SHOP_URL)
   await ask('deploy', { no_cache: true })
   const replaced = await ask('deploy')
   const newer = await ask('deploy')
@@ -93,7 +92,7 @@ it('a superseded deployment says which one took its place, in its error and in i
 it('a rollback without a deployment leads to what served before the release that was live when it was asked for, whatever goes live meanwhile', async () => {
   await live('v1', 'v2')
   version('v3')
-  const release = api.fakes.git.hold(URL)
+  const release = api.fakes.git.hold(SHOP_URL)
   const deploy = await ask('deploy')
   const rollback = await ask('rollback')
   release()

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
-
-const URL = 'https://git.example.com/team/shop.git'
+import { commitShop, SHOP_URL } from '#test/support/shop'
 
 let api: TestApi
 let app_id: string
@@ -10,7 +9,7 @@ beforeEach(async () => {
 })
 afterEach(() => api.close())
 
-const version = (text: string) => api.fakes.git.commit(URL, 'main', { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': `// ${text}` }, text)
+const version = (text: string) => commitShop(api, text)
 /** Asks for something of the app, waits for its end, and tells the deployment. */
 const ask = async (what: string, body?: unknown): Promise<string> => {
   const answer = await api.as('developer').post(`/api/apps/${app_id}/${what}`, body)
@@ -28,7 +27,7 @@ const serving = async (): Promise<string> => (await deployment((await app()).liv
 async function live(...versions: string[]): Promise<string[]> {
   const [first, ...rest] = versions
   version(first!)
-  app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })).body.data.id
+  app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 })).body.data.id
   await api.services.jobs.idle()
   const ids = [(await app()).live_deployment_id as string]
   for (const text of rest) {
@@ -105,7 +104,7 @@ describe('automatic deployments', () => {
   it('go on when a newer deployment replaces the rollback before it began', async () => {
     await live('v1', 'v2')
     version('v3')
-    const release = api.fakes.git.hold(URL)
+    const release = api.fakes.git.hold(SHOP_URL)
     await api.as('developer').post(`/api/apps/${app_id}/deploy`)
     const replaced = (await rollBack()).body.data.id
     expect(await app()).toMatchObject({ auto_deploy: true })

@@ -2,8 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { removableImages, type Release } from '#server/deployments/releases'
 import { pruneImages } from '#server/deployments/steps/switch'
 import { createTestApi, type TestApi } from '#test/support/api'
-
-const URL = 'https://git.example.com/team/shop.git'
+import { commitShop, SHOP_URL } from '#test/support/shop'
 
 let api: TestApi
 let app_id: string
@@ -12,7 +11,7 @@ beforeEach(async () => {
 })
 afterEach(() => api.close())
 
-const version = (text: string) => api.fakes.git.commit(URL, 'main', { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': `// ${text}` }, text)
+const version = (text: string) => commitShop(api, text)
 const post = async (what: string, body?: unknown) => (await api.as('developer').post(`/api/apps/${app_id}/${what}`, body)).body.data
 const finished = async (what: string, body?: unknown) => {
   const data = await post(what, body)
@@ -21,7 +20,7 @@ const finished = async (what: string, body?: unknown) => {
 }
 const running = async (body: Record<string, unknown> = {}) => {
   version('v1')
-  app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0, ...body })).body.data.id
+  app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0, ...body })).body.data.id
   await api.services.jobs.idle()
 }
 const instances = () => api.fakes.engine.instances({ app_id })
