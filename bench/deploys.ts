@@ -1,6 +1,6 @@
 /**
  * Deployments and rollbacks under load: nothing may be lost.
- * `node bench/deploys.ts [--deploys=20] [--rollbacks=5] [--soak=1] [--connections=50]`; `--soak=10` is the default of an app.
+ * `npx node bench/deploys.ts [--deploys=20] [--rollbacks=5] [--soak=1] [--connections=50]`; `--soak=10` is the default of an app.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { nodeApp } from '#test/support/portreeve'

@@ -1,5 +1,5 @@
 /**
- * Measures the edge: `node bench/edge.ts [switches] [changes] [latency] [throughput]` (all without a name). Needs the container engine and
+ * Measures the edge: `npx node bench/edge.ts [switches] [changes] [latency] [throughput]` (all without a name). Needs the container engine and
  * the edge's image. Prints what was sent and lost during switches, and during 200 changes of other things, how long a change takes
  * with 10 and 10,000 routes, and throughput and latency as ratios to HAProxy with a configuration by hand.
  */

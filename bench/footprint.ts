@@ -1,6 +1,6 @@
 /**
  * Idle memory of the server, and how soon it answers after its start.
- * `node bench/footprint.ts [--starts=10] [--idle_s=15]`
+ * `npx node bench/footprint.ts [--starts=10] [--idle_s=15]`
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -5,7 +5,7 @@ export function renderErrors(): string {
   const rows = Object.entries(ERRORS).map(([code, { status, summary }]) => `| ${status} | \`${code}\` | ${summary} |`)
   return `# Errors
 
-Made by \`node scripts/write-errors.ts\` from \`server/kernel/errors.ts\`; a test fails when the two differ.
+Made by \`npx node scripts/write-errors.ts\` from \`server/kernel/errors.ts\`; a test fails when the two differ.
 
 Every error of the API is \`{ "error": { "code", "message" } }\`. Branch on \`code\`: it is stable. \`message\` is for people and may change.
 \`VALIDATION_ERROR\` adds \`details\`, a list of \`{ "path", "message" }\`; \`INTERNAL_ERROR\` adds \`request_id\`, which finds the cause in the log of the server.

@@ -21,7 +21,7 @@ describe('the documents', () => {
       .filter((name) => !existsSync(join(ROOT, path, '..', name))).map((name) => `${path}: ${name}`))
     expect(broken).toEqual([])
   })
-  it('list the errors that exist: run `node scripts/write-errors.ts` after a change', () => {
+  it('list the errors that exist: run `npx node scripts/write-errors.ts` after a change', () => {
     expect(readFileSync(join(ROOT, 'docs/errors.md'), 'utf8')).toBe(renderErrors())
   })
 })
