@@ -50,6 +50,10 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
         name: 'start',
         async run({ payload, signal }) {
           const release = live(payload.app_id)
+          // Of a crashed app the engine holds instances that it starts again ever later: a start does not wait for that, and sees how they end.
+          const left = await shop.engine.instances({ release_id: release.id })
+          if (left.some(({ state }) => state === 'running')) await shop.engine.superviseRelease(release.id, false)
+          else await shop.engine.removeRelease(release.id, 0)
           await shop.engine.ensureNetwork(networkOf(payload.project_id), { project: payload.project_id })
           await shop.engine.ensureRelease({ ...containerSpec(release, payload.project_id, shop.releases.environment(release.id)), replicas: release.settings.replicas }, signal)
         },

@@ -8,10 +8,10 @@ type HealthCheck = ReleaseSettings['health_check']
 const STRICT_STREAK = 3
 const FIRST_INTERVAL_MS = 10
 
-/** Whether a TCP connection is accepted. */
-export function probeTcp(address: string, port: number, timeout_ms: number): Promise<boolean> {
+/** Whether a TCP connection is accepted; not when `signal` aborts first. */
+export function probeTcp(address: string, port: number, timeout_ms: number, signal?: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect({ host: address, port })
+    const socket = connect({ host: address, port, ...(signal ? { signal } : {}) })
     const done = (ok: boolean) => {
       socket.destroy()
       resolve(ok)
@@ -20,10 +20,10 @@ export function probeTcp(address: string, port: number, timeout_ms: number): Pro
   })
 }
 
-/** Status of a GET, or undefined without an answer. */
-export function probeHttp(address: string, port: number, path: string, timeout_ms: number): Promise<number | undefined> {
+/** Status of a GET, or undefined without an answer; also when `signal` aborts first. */
+export function probeHttp(address: string, port: number, path: string, timeout_ms: number, signal?: AbortSignal): Promise<number | undefined> {
   return new Promise((resolve) => {
-    const request = get({ host: address, port, path, agent: false, headers: { 'user-agent': 'Portreeve-Probe', accept: '*/*', host: 'localhost' } }, (response) => {
+    const request = get({ host: address, port, path, agent: false, ...(signal ? { signal } : {}), headers: { 'user-agent': 'Portreeve-Probe', accept: '*/*', host: 'localhost' } }, (response) => {
       response.destroy()
       resolve(response.statusCode)
     })
@@ -33,15 +33,18 @@ export function probeHttp(address: string, port: number, path: string, timeout_m
 
 export interface ProbeResult { ready: boolean; /** What the last probe saw, for the failure's sentence. */ last: string }
 
-async function once(address: string, port: number, check: HealthCheck): Promise<ProbeResult> {
-  if (check.type === 'tcp') return (await probeTcp(address, port, check.timeout_ms)) ? { ready: true, last: 'connected' } : { ready: false, last: 'nothing listens' }
-  const status = await probeHttp(address, port, check.path, check.timeout_ms)
-  if (status === undefined) return { ready: false, last: (await probeTcp(address, port, check.timeout_ms)) ? 'no answer in time' : 'nothing listens' }
+async function once(address: string, port: number, check: HealthCheck, signal: AbortSignal): Promise<ProbeResult> {
+  // Asked for no address, the system connects to this very machine.
+  if (address === '') return { ready: false, last: 'it has no address' }
+  if (check.type === 'tcp') return (await probeTcp(address, port, check.timeout_ms, signal)) ? { ready: true, last: 'connected' } : { ready: false, last: 'nothing listens' }
+  const status = await probeHttp(address, port, check.path, check.timeout_ms, signal)
+  if (status === undefined) return { ready: false, last: (await probeTcp(address, port, check.timeout_ms, signal)) ? 'no answer in time' : 'nothing listens' }
   return { ready: status < (check.strict ? 400 : 500), last: `it answered ${status}` }
 }
 
 /**
  * Probes from outside of the container until it is ready or the grace is over. Asks often at first, so that a fast app goes live fast.
+ * Rejects as soon as `signal` aborts, also while an answer is waited for.
  */
 export async function waitUntilReady(address: string, port: number, check: HealthCheck, signal: AbortSignal, now_ms: () => number): Promise<ProbeResult> {
   const needed = check.type === 'http' && check.strict ? STRICT_STREAK : 1
@@ -49,7 +52,8 @@ export async function waitUntilReady(address: string, port: number, check: Healt
   let result: ProbeResult = { ready: false, last: 'nothing listens' }
   for (let streak = 0, interval = FIRST_INTERVAL_MS; now_ms() < end; interval = Math.min(check.interval_ms, interval * 1.2)) {
     signal.throwIfAborted()
-    result = await once(address, port, check)
+    result = await once(address, port, check, signal)
+    signal.throwIfAborted()
     streak = result.ready ? streak + 1 : 0
     if (streak >= needed) return result
     await delay(result.ready ? FIRST_INTERVAL_MS : interval, undefined, { signal })

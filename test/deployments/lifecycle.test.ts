@@ -68,3 +68,45 @@ describe('the start of a stopped app', () => {
     expect([(await app()).status, servers()]).toEqual(['stopped', []])
   })
 })
+
+describe('the start of a crashed app', () => {
+  const reconcile = () => api.services.reconciler.reconcile()
+  const startedAt = async () => (await instances()).map(({ started_at }) => started_at)
+
+  beforeEach(async () => {
+    behave({ start: 'exits', exit_code: 9 })
+    const [instance] = await instances()
+    await reconcile()
+    api.fakes.engine.crash(instance!.id, 9)
+    await expect.poll(async () => (await instances())[0]!.restart_count).toBeGreaterThan(3)
+    await reconcile()
+    expect((await app()).status).toBe('crashed')
+  })
+
+  it('fails as soon as it ends again, however often the engine starts it by itself, and says how it ended', async () => {
+    await done('start')
+    expect(failures()).toEqual(['The app exited with code 9 before it was ready.'])
+    expect((await app()).status).toBe('crashed')
+  })
+
+  it('fails as soon as an instance ends that was up when it was asked for, and says how', async () => {
+    behave({ start: 'never_listens' })
+    const before = await startedAt()
+    await expect.poll(startedAt).not.toEqual(before)
+    await expect.poll(async () => (await instances())[0]!.state).toBe('running')
+    await ask('start')
+    await expect.poll(() => api.services.jobs.steps(api.services.jobs.findBySubject(app_id)!.id).find(({ name }) => name === 'verify')!.status).toBe('running')
+    api.fakes.engine.crash((await instances())[0]!.id, 7)
+    await api.services.jobs.idle()
+    expect(failures()).toEqual(['The app exited with code 7 before it was ready.'])
+  })
+
+  it('gives it the traffic again once the cause is gone, and the engine keeps it alive', async () => {
+    behave({})
+    await done('start')
+    const [instance] = await instances()
+    expect([servers(), (await app()).status]).toEqual([[instance!.address], 'running'])
+    api.fakes.engine.crash(instance!.id)
+    await expect.poll(async () => (await instances())[0]!.restart_count).toBe(instance!.restart_count + 1)
+  })
+})

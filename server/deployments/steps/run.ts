@@ -66,12 +66,14 @@ export async function startStep(shop: Workshop, context: DeployContext): Promise
   await shop.engine.ensureRelease({ ...containerSpec(release, project_id, shop.releases.environment(release.id)), replicas: release.settings.replicas }, context.signal)
 }
 
+const ENDED: readonly Instance['state'][] = ['exited', 'dead', 'restarting']
+
 /** An instance that has ended, if there is one; asks the engine until `signal` aborts, at first about those that are `known`. */
 async function firstExit(shop: Workshop, release: Pick<Release, 'id' | 'settings'>, signal: AbortSignal, known?: Instance[]): Promise<Instance | undefined> {
   const expected = release.settings.replicas
   for (let instances = known; !signal.aborted; instances = undefined) {
     instances ??= await shop.engine.instances({ release_id: release.id })
-    const ended = instances.find((instance) => instance.state === 'exited' || instance.state === 'dead' || instance.oom_killed)
+    const ended = instances.find((instance) => ENDED.includes(instance.state) || instance.oom_killed)
     if (ended) return ended
     if (instances.length < expected) throw new Fatal('instance_gone', 'An instance of the release was removed from outside.', 'Try again.')
     await new Promise<void>((resolve) => {

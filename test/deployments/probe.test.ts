@@ -1,0 +1,38 @@
+import { createServer, type Socket } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { waitUntilReady } from '#server/deployments/probe'
+
+const closers: (() => void)[] = []
+afterEach(() => closers.splice(0).forEach((close) => close()))
+
+/** A port on which connections are accepted and nothing is ever answered. */
+async function mute(): Promise<{ port: number; asked: Promise<unknown> }> {
+  const sockets: Socket[] = []
+  const server = createServer((socket) => void sockets.push(socket.on('error', () => undefined)))
+  const asked = new Promise((resolve) => server.once('connection', resolve))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  closers.push(() => {
+    sockets.forEach((socket) => socket.destroy())
+    server.close()
+  })
+  return { port: (server.address() as { port: number }).port, asked }
+}
+const CHECK = { path: '/', strict: false, interval_ms: 10, timeout_ms: 60_000, grace_s: 60 }
+
+describe('probes of an instance', () => {
+  it('end as soon as they are told to, although an answer is still waited for', async () => {
+    const { port, asked } = await mute()
+    const stop = new AbortController()
+    const ready = waitUntilReady('127.0.0.1', port, { ...CHECK, type: 'http' }, stop.signal, () => 0)
+    await asked
+    stop.abort()
+    await expect(ready).rejects.toThrow(/abort/i)
+  })
+
+  it('never take this machine for an instance that has no address', async () => {
+    const { port } = await mute()
+    let now_ms = 0
+    const result = await waitUntilReady('', port, { ...CHECK, type: 'tcp', grace_s: 1 }, new AbortController().signal, () => (now_ms += 300))
+    expect(result).toEqual({ ready: false, last: 'it has no address' })
+  })
+})
