@@ -208,7 +208,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     if (row) apps.note(row, type, payload)
   }
   const reconciler = createReconciler(deployments.shop, {
-    ...desired_state, note: noteOf,
+    ...desired_state, note: noteOf, bringHome: deployments.bringHome,
     appEvent: (id, event, payload) => void apps.transition(id, event, payload),
   })
   const moveRoutes = createRouteMove(jobs, async (app_ids) => {

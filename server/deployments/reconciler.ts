@@ -18,6 +18,8 @@ export interface ReconcilerPorts {
   /** Releases that a job works on. */
   releasesAtWork(): Set<string>
   deploymentsAtWork(): Set<string>
+  /** Queues a restart of an app whose instances are in the network of another project; false when one was tried and did not last. */
+  bringHome(app_id: string): boolean
   appEvent(app_id: string, event: 'crash' | 'recover', payload: Record<string, unknown>): void
   note(app_id: string, type: string, payload: Record<string, unknown>): void
 }
@@ -46,6 +48,8 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
     let instances = found.filter((instance) => instance.release_id === release.id)
     // An app that was moved while nothing could be started in its new project: its old network is not its own any more.
     const misplaced = instances.some((instance) => instance.project_id !== app.project_id)
+    // Those that serve do so until others are ready; what cannot start beside them is made anew in their place.
+    if (misplaced && instances.some(({ state }) => state === 'running') && ports.bringHome(app.id)) return
     const missing = misplaced || instances.length < release.settings.replicas || instances.some((instance) => instance.state === 'exited' || instance.state === 'created' || instance.state === 'dead')
     if (missing) {
       ports.note(app.id, 'app.restored', { found: instances.length, wanted: release.settings.replicas })

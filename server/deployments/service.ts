@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { type Actor, projectRole, visibleProjects } from '#server/kernel/access'
+import { type Actor, PLATFORM, projectRole, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Db } from '#server/kernel/db'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
@@ -194,6 +194,14 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
         requireImage(live)
         return enqueue(row, 'restart', {}, actor)
       })
+    },
+    /** Restarts an app without having been asked; once only, so false when the last deployment was such a restart, or no image is there for one. */
+    bringHome(app_id: string): boolean {
+      const last = repository.latest(app_id)
+      const { app, ...row } = appRow(app_id)
+      if ((last?.trigger === 'restart' && last.created_by === null) || !releases.find(app.live_release_id ?? '')?.image_present) return false
+      db.tx(() => enqueue(row, 'restart', {}, PLATFORM))
+      return true
     },
     /** Takes a gzipped tar of a source folder and deploys it. */
     async upload(actor: Actor, app_id: string, stream: Readable) {

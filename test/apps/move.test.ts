@@ -29,6 +29,8 @@ const move = () => post('move', { project_id: target })
 const calls = (method: string) => api.fakes.engine.calls.filter((call) => call.method === method)
 /** Projects whose networks the instances of the app are in. */
 const places = async () => (await api.fakes.engine.instances({ app_id })).map(({ project_id }) => project_id)
+const servers = () => [...api.fakes.ingress.routes.values()].filter((route) => route.app_id === app_id).flatMap((route) => route.servers.map(({ address }) => address))
+const behave = (behaviour: Parameters<typeof api.fakes.engine.behave>[1]) => api.fakes.engine.behave(`app=${app_id}`, behaviour)
 const networks = () => calls('ensureRelease').map(({ args }) => (args[0] as { network: string }).network)
 async function running(...versions: string[]): Promise<void> {
   for (const [index, text] of versions.entries()) {
@@ -68,17 +70,48 @@ describe('an app that is moved to another project', () => {
     expect(await places()).toEqual([target])
   })
 
-  it('leaves the old project\'s network with the next look at what runs when the restart fails', async () => {
+  it('leaves the old project\'s network with the next look at what runs when the restart failed: those that serve do so until others are ready', async () => {
     await running('v1')
-    api.fakes.engine.behave(`app=${app_id}`, { start: 'exits' })
+    const [before] = await api.fakes.engine.instances({ app_id })
+    behave({ start: 'exits' })
     await move()
-    expect((await deployments())[0]).toMatchObject({ trigger: 'restart', status: 'failed' })
-    expect(await places()).toEqual([home])
-    api.fakes.engine.behave(`app=${app_id}`, {})
+    expect((await deployments())[0]).toMatchObject({ trigger: 'restart', status: 'failed', created_by: expect.any(String) })
+    expect([await places(), servers()]).toEqual([[home], [before!.address]])
+    behave({ start: 'never_listens' })
     await api.services.reconciler.reconcile()
-    expect([await places(), networks().at(-1), (await app()).status]).toEqual([[target], networkOf(target), 'running'])
+    await expect.poll(places).toEqual(expect.arrayContaining([home, target]))
+    expect([servers(), (await fetch(`http://${before!.address}:3000/`)).status]).toEqual([[before!.address], 200])
+    const made = (await api.fakes.engine.instances({ app_id })).find(({ project_id }) => project_id === target)
+    api.fakes.engine.crash(made!.id)
+    await api.services.jobs.idle()
+    expect([await places(), servers()]).toEqual([[home], [before!.address]])
+  })
+
+  it('is restarted by the platform once, which nobody asked for and everybody can see', async () => {
+    await running('v1')
+    behave({ start: 'exits' })
+    await move()
+    behave({})
+    await api.services.reconciler.reconcile()
+    await api.services.jobs.idle()
+    const [instance, ...others] = await api.fakes.engine.instances({ app_id })
+    expect((await deployments())[0]).toMatchObject({ trigger: 'restart', status: 'live', created_by: null, commit: { message: 'v1' } })
+    expect([instance!.project_id, others, networks().at(-1), servers(), (await app()).status]).toEqual([target, [], networkOf(target), [instance!.address], 'running'])
+  })
+
+  it('leaves the old project\'s network in any case: what twice could not be started beside what serves is made anew in its place', async () => {
+    await running('v1')
+    behave({ start: 'exits' })
+    await move()
+    await api.services.reconciler.reconcile()
+    await api.services.jobs.idle()
+    expect((await deployments()).map(({ status }: { status: string }) => status)).toEqual(['failed', 'failed', 'live'])
+    expect(await places()).toEqual([home])
+    behave({})
+    await api.services.reconciler.reconcile()
     const [instance] = await api.fakes.engine.instances({ app_id })
-    expect([...api.fakes.ingress.routes.values()].filter((route) => route.app_id === app_id).flatMap(({ servers }) => servers.map(({ address }) => address))).toEqual([instance!.address])
+    expect([await places(), networks().at(-1), (await app()).status, servers()]).toEqual([[target], networkOf(target), 'running', [instance!.address]])
+    expect(await deployments()).toHaveLength(3)
   })
 
   it('is started there when it was stopped, and not before', async () => {
