@@ -2,7 +2,8 @@ import * as v from 'valibot'
 import { isNetwork } from '#server/kernel/networks'
 import { SECRET, Timestamp } from '#server/kernel/schemas'
 
-export const PlatformRoleName = v.pipe(v.picklist(['admin', 'member', 'viewer']), v.description('Role on the installation: admin may do everything, member what project roles allow, viewer reads only.'))
+export const PLATFORM_ROLES = ['admin', 'member', 'viewer'] as const
+export const PlatformRoleName = v.pipe(v.picklist(PLATFORM_ROLES), v.description('Role on the installation: admin may do everything, member what project roles allow, viewer reads only.'))
 export const ProjectRoleName = v.pipe(v.picklist(['owner', 'developer', 'viewer']), v.description('Role in the project.'))
 
 const hasControl = (text: string) => /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)

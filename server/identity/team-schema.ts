@@ -1,13 +1,20 @@
 import * as v from 'valibot'
 import { pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
-import { DisplayName, EmailAddress, NewPassword, PlatformRoleName, ProjectRoleName, User } from './schema.ts'
+import { DisplayName, EmailAddress, NewPassword, PLATFORM_ROLES, PlatformRoleName, ProjectRoleName, User } from './schema.ts'
 
 const Grant = v.strictObject({ project_id: v.pipe(v.string(), v.maxLength(64), v.description('Project to become a member of.')), role: ProjectRoleName })
 const GrantView = v.object({ project_id: v.string(), role: ProjectRoleName })
 
+/** The one word beside the roles that is understood, so that its refusal can say where ownership is given; it is not offered. */
+const GivenRole = v.pipe(
+  v.picklist([...PLATFORM_ROLES, 'owner'], 'must be one of "admin", "member", "viewer".'),
+  v.description('Role on the installation. Nobody can give a role above administrator: `owner`, which is a role in `projects`, is refused with 403.'),
+  v.metadata({ enum: PLATFORM_ROLES }),
+)
+
 export const NewMember = v.strictObject({
   email: EmailAddress,
-  role: v.optional(v.pipe(v.picklist(['admin', 'member', 'viewer', 'owner'], 'must be one of "admin", "member", "viewer".'), v.description('Role on the installation. `owner` is refused with 403: nobody can give a role above administrator; ownership is a role in `projects`.')), 'member'),
+  role: v.optional(GivenRole, 'member'),
   projects: v.optional(v.pipe(v.array(Grant), v.maxLength(100), v.description('Project roles that the user gets on joining.')), []),
 })
 export type NewMember = v.InferOutput<typeof NewMember>

@@ -56,7 +56,14 @@ describe('inviting', () => {
     expect((await weak()).body.error.message).toBe('Too many attempts from this address to accept an invitation. Wait a minute, then try again.')
     expect((await api.request('POST', '/api/auth/login', { body: { email: 'ada@example.com', password: 'wrong' } })).status).toBe(401)
   })
-  it('of the role owner is refused, and no sentence offers that role', async () => {
+  it('of the role owner is refused, and neither a sentence nor the document offers that role; a project may get an owner', async () => {
+    const { paths, components } = (await api.request('GET', '/api/openapi.json', { as: 'viewer' })).body
+    const named = (schema: any) => (schema.$ref ? components.schemas[schema.$ref.split('/').at(-1)] : schema)
+    const asked = named(paths['/api/team/members'].post.requestBody.content['application/json'].schema).properties
+    expect(named(asked.role).enum).toEqual(['admin', 'member', 'viewer'])
+    expect(named(named(asked.projects).items).properties.role.enum).toEqual(['owner', 'developer', 'viewer'])
+    const grant = { project_id: api.services.http.default_project(), role: 'owner' }
+    expect((await api.as('admin').post('/api/team/members', { email: 'eve@example.com', projects: [grant] })).body.data.projects).toEqual([grant])
     expect((await api.as('admin').post('/api/team/members', { email: 'ada@example.com', role: 'owner' })).status).toBe(403)
     expect((await api.as('admin').post('/api/team/members', { email: 'ada@example.com', role: 'boss' })).body.error.message).toBe('role: must be one of "admin", "member", "viewer".')
   })
