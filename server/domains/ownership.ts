@@ -31,7 +31,7 @@ export function createOwnership(repository: DomainRepository, clock: Clock) {
      * then do not tell whose it is: only the text does, which is different for every claim.
      */
     isContested: (claim: Claim): boolean => namesOf(claim).some((name) => repository.rivals(bareOf(name), claim.project_id)
-      .some((rival) => !isTaken(bareOf(rival.hostname), rival.project_id))),
+      .some((rival) => !namesOf(rival).some((wanted) => isTaken(bareOf(wanted), rival.project_id)))),
     /** Domains of other projects that wait for a proof of a name that they cannot have beside this claim. */
     rivals: (claim: Claim): string[] => [...new Set(namesOf(claim).flatMap((name) => repository.rivals(bareOf(name), claim.project_id)).map(({ id }) => id))],
     /** Keeps the names of a domain that was proven for its former project for a while. */

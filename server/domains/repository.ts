@@ -49,6 +49,9 @@ const PROVEN = `status IN ('verified', 'active')`
 const NAMED = '(hostname IN (SELECT value FROM json_each(@names)) OR counterpart IN (SELECT value FROM json_each(@names)))'
 /** Rows whose `bare` is `@name`, or above or below it. */
 const RELATED = `(bare = @name OR substr(bare, -length(@name) - 1) = '.' || @name OR substr(@name, -length(bare) - 1) = '.' || bare)`
+/** Every name of domains of other projects than `@project_id`, both of a pair with and without `www`. */
+const bareNames = (condition: string) => `SELECT id, hostname, counterpart, project_id, ${bare('hostname')} AS bare FROM domains WHERE project_id <> @project_id AND ${condition}
+  UNION ALL SELECT id, hostname, counterpart, project_id, counterpart FROM domains WHERE project_id <> @project_id AND counterpart IS NOT NULL AND ${condition}`
 const COLUMNS = ['id', 'app_id', 'project_id', 'hostname', 'kind', 'status', 'token', ...CHANGEABLE, 'created_at', 'updated_at']
 
 /** SQL of domains and nothing else. */
@@ -80,12 +83,11 @@ export function createDomainRepository(db: Db) {
     /** Domains of all projects that have proven one of these names. */
     having: (names: readonly string[]) => db.sql(`SELECT * FROM domains WHERE ${PROVEN} AND ${NAMED}`).all({ names: JSON.stringify(names) }) as DomainRow[],
     /** Whether another project has proven this name or one above or below it. */
-    hasRelative: (name: string, project_id: string): boolean => db.sql(
-      `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domains WHERE ${PROVEN} AND kind <> 'automatic' AND project_id <> @project_id) WHERE ${RELATED} LIMIT 1`).get({ name, project_id }) !== undefined,
+    hasRelative: (name: string, project_id: string): boolean => db.sql(`SELECT 1 FROM (${bareNames(`${PROVEN} AND kind <> 'automatic'`)}) WHERE ${RELATED} LIMIT 1`).get({ name, project_id }) !== undefined,
     /** Domains of other projects that wait for a proof of this name or of one above or below it. */
     rivals: (name: string, project_id: string) => db.sql(
-      `SELECT id, hostname, project_id FROM (SELECT id, hostname, project_id, ${bare('hostname')} AS bare FROM domains WHERE status = 'pending' AND project_id <> @project_id) WHERE ${RELATED}`).all({ name, project_id }) as Pick<DomainRow, 'id' | 'hostname' | 'project_id'>[],
-    /** The same for names that another project has given up lately. */
+      `SELECT DISTINCT id, hostname, counterpart, project_id FROM (${bareNames(`status = 'pending'`)}) WHERE ${RELATED}`).all({ name, project_id }) as Pick<DomainRow, 'id' | 'hostname' | 'counterpart' | 'project_id'>[],
+    /** Whether another project has lately given up this name or one above or below it. */
     isCoolingDown: (name: string, project_id: string, now: string): boolean => db.sql(
       `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domain_cooldowns WHERE until > @now AND project_id <> @project_id) WHERE ${RELATED} LIMIT 1`).get({ name, project_id, now }) !== undefined,
     coolDown: (hostname: string, project_id: string, until: string) => db.sql('INSERT INTO domain_cooldowns VALUES (@hostname, @project_id, @until) ON CONFLICT (hostname) DO UPDATE SET project_id = @project_id, until = @until').run({ hostname, project_id, until }),

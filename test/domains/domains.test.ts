@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { COOL_DOWN_DAYS } from '#server/domains/ownership'
 import { createTestApi, type TestApi } from '#test/support/api'
 
 const URL = 'https://git.example.com/team/shop.git'
@@ -143,6 +142,18 @@ describe('who may have a name', () => {
     expect((await add(second, {}, theirs.app_id)).status).toBe(409)
     expect((await add(second)).status).toBe(201)
   })
+  it.each(['shop.example.com', '*.example.com'])('refuses a www pair whose other name stands above or below %s of another project', async (first) => {
+    await addProven(first)
+    const theirs = await otherProject()
+    for (const name of ['example.com', 'a.www.example.com']) api.fakes.dns.set(name, { A: addresses })
+    expect((await add('www.example.com', { www: 'to_apex' }, theirs.app_id)).status).toBe(409)
+  })
+  it.each([['www.example.com', 'to_apex'], ['www.example.com', 'to_www'], ['example.com', 'to_www']])('refuses names above and below both names of the proven pair %s (%s) to another project', async (hostname, www) => {
+    for (const name of ['example.com', 'www.example.com']) api.fakes.dns.set(name, { A: addresses })
+    await addProven(hostname, { www })
+    const theirs = await otherProject()
+    for (const name of ['example.com', 'www.example.com', 'shop.example.com', '*.example.com', 'a.www.example.com']) expect([name, (await add(name, {}, theirs.app_id)).status]).toEqual([name, 409])
+  })
   describe('an unproven claim', () => {
     it.each([['example.com', 'example.com'], ['example.com', 'shop.example.com'], ['shop.example.com', 'example.com'], ['*.example.com', 'shop.example.com'], ['www.example.com', 'example.com']])('of %s keeps nobody from %s: the text decides, since addresses do not tell whose a name is', async (squatted, wanted) => {
       const squatter = (await add(squatted)).body.data
@@ -156,6 +167,21 @@ describe('who may have a name', () => {
       await settled()
       expect((await api.as('admin').get(`/api/domains/${squatter.id}`)).body.data).toMatchObject({ verification: { message: expect.stringContaining('belongs to another project') } })
       expect(await verify(squatter.id)).toMatchObject({ status: 'pending', verification: { proven_by: null, message: expect.stringContaining('belongs to another project') } })
+    })
+    it('of a name below the other one of a www pair is a rival as well', async () => {
+      const squatter = (await add('shop.example.com')).body.data
+      const theirs = await otherProject()
+      for (const name of ['example.com', 'shop.example.com']) api.fakes.dns.set(name, { A: addresses })
+      const owner = await addProven('www.example.com', { www: 'to_apex' }, theirs.app_id)
+      expect(owner).toMatchObject({ status: 'pending', verification: { proven_by: null, message: expect.stringMatching(/another project of this installation asks for it/) } })
+      api.fakes.dns.set('_portreeve.example.com', { TXT: [textOf(owner)] })
+      expect((await verify(owner.id)).status).toBe('active')
+      expect(await verify(squatter.id)).toMatchObject({ status: 'pending', verification: { message: expect.stringContaining('belongs to another project') } })
+    })
+    it('of a www pair contests what is below its other name', async () => {
+      await add('www.example.com', { www: 'to_apex' })
+      const theirs = await otherProject()
+      expect(await addProven('shop.example.com', {}, theirs.app_id)).toMatchObject({ status: 'pending', verification: { proven_by: null, message: expect.stringMatching(/another project of this installation asks for it/) } })
     })
     it('that can never be proven any more contests nothing', async () => {
       await addProven('example.com')
@@ -197,7 +223,7 @@ describe('who may have a name', () => {
     const theirs = await otherProject()
     expect((await api.as('developer').delete(`/api/domains/${domain.id}`)).status).toBe(200)
     for (const name of ['example.com', 'shop.example.com', '*.example.com']) expect((await add(name, {}, theirs.app_id)).status).toBe(409)
-    api.fakes.clock.advance(COOL_DOWN_DAYS * DAY_MS - 1000)
+    api.fakes.clock.advance(7 * DAY_MS - 1000)
     expect((await add('example.com', {}, theirs.app_id)).status).toBe(409)
     api.fakes.clock.advance(2000)
     expect((await add('example.com', {}, theirs.app_id)).status).toBe(201)
@@ -345,9 +371,19 @@ describe('www', () => {
   })
   it('does not take a name that is a domain of its own', async () => {
     await addProven('www.example.com')
-    expect((await add('example.com', { www: 'to_www' })).status).toBe(409)
+    for (const name of ['other.com', 'www.other.com']) api.fakes.dns.set(name, { A: addresses })
     await addProven('other.com', { www: 'to_www' })
-    expect((await add('www.other.com')).status).toBe(409)
+    for (const [hostname, rules] of [['example.com', { www: 'to_www' }], ['www.other.com', {}], ['other.com', { path: '/blog' }]] as const) {
+      const { status, body } = await add(hostname, rules)
+      expect([hostname, status, body.error.message]).toEqual([hostname, 409, expect.stringContaining('belongs to another www rule of the project')])
+    }
+  })
+  it('is turned on for a name of one path alone', async () => {
+    const domain = await addProven('example.com')
+    await addProven('example.com', { path: '/blog' })
+    api.fakes.dns.set('www.example.com', { A: addresses })
+    const { status, body } = await api.as('developer').put(`/api/domains/${domain.id}`, { www: 'to_www' })
+    expect([status, body.error.message]).toEqual([409, expect.stringContaining('set www to keep')])
   })
 })
 

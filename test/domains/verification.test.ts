@@ -38,6 +38,11 @@ describe('a name is proven', () => {
     dns.set('shop.apps.example.net', { A: ['198.51.100.7'] })
     expect(await find('shop.example.com')).toMatchObject({ proven_by: 'address', points_here: true })
   })
+  it('by an alias to the base domain itself', async () => {
+    dns.set('shop.example.com', { CNAME: ['apps.example.net'] })
+    dns.set('apps.example.net', { A: ['198.51.100.7'] })
+    expect(await find('shop.example.com')).toMatchObject({ proven_by: 'address', points_here: true })
+  })
   it('by the text, while it does not lead here yet, and that is said', async () => {
     dns.set('_portreeve.shop.example.com', { TXT: ['something else', PROOF] })
     dns.set('shop.example.com', { A: ['198.51.100.7'] })
@@ -94,6 +99,11 @@ describe('a name is not proven, and the answer says what to change', () => {
     dns.set('shop.example.com', { A: ['192.0.2.10'] })
     dns.fail('shop.example.com', 'timeout', '192.0.2.54')
     expect((await find('shop.example.com')).proven_by).toBe('address')
+  })
+  it('its alias only ends like the base domain, and is somebody else\'s name', async () => {
+    dns.set('shop.example.com', { CNAME: ['not-apps.example.net'] })
+    dns.set('not-apps.example.net', { A: ['198.51.100.7'] })
+    expect(await find('shop.example.com')).toMatchObject({ proven_by: null, points_here: false })
   })
   it('the text is another one', async () => {
     dns.set('_portreeve.shop.example.com', { TXT: ['portreeve-verification=of somebody else'] })
