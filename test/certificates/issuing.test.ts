@@ -113,6 +113,23 @@ describe('a certificate for a verified domain', () => {
     expect(seen).toHaveLength(1)
     expect([...world.dns.records.values()].flat()).toEqual([])
   })
+  test('is proven in the way that was asked for, whatever the settings say', async () => {
+    world.provider.on = true
+    world.domain('shop.example.com')
+    const proofs: string[] = []
+    world.acme.judge = (_hostname, challenge) => void proofs.push(challenge.type)
+    const { id } = world.certificates.create(world.actor, PROJECT, { names: ['shop.example.com'], challenge: 'dns-01', auto_renew: true })
+    await world.idle()
+    expect([world.certificates.get(id).status, proofs]).toEqual(['active', ['dns-01']])
+  })
+  test('is made for some of the names of another one as well, but not twice for the same', async () => {
+    world.domain('example.com', { aliases: ['www.example.com'] })
+    issue('example.com', 'www.example.com')
+    expect(() => issue('www.example.com', 'example.com')).toThrow(expect.objectContaining({ code: 'CONFLICT' }))
+    const { id } = issue('example.com')
+    await world.idle()
+    expect(world.certificates.get(id)).toMatchObject({ status: 'active', names: ['example.com'] })
+  })
   test('a self-signed one needs no authority, lasts for years, and never takes the place of one that clients trust', async () => {
     const domain = world.domain('lab.example.com', { ssl_mode: 'self_signed' })
     world.certificates.follow(domain.id)

@@ -61,6 +61,20 @@ describe('an uploaded chain', () => {
     const wide = authority.key('ec:secp384r1')
     expect(upload(`${authority.leaf(wide, ['shop.example.com'], { use: 'serverAuth,clientAuth' })}${authority.intermediate}`, wide)).toMatchObject({ key_type: 'ecdsa', status: 'active' })
   })
+  test('with a root that vouches for itself with SHA-1 is fine as well: clients do not look at that signature', () => {
+    expect(upload(`${leaf}${authority.intermediate}${authority.old_root()}`)).toMatchObject({ status: 'active' })
+  })
+  test('whose authorities sign each other is read to its end', () => {
+    const circle = authority.circle(key, NAMES)
+    const made = upload(circle.leaf + circle.authorities)
+    expect([made.status, made.warning]).toEqual(['active', expect.stringContaining('may be missing')])
+  })
+  test('is shown for its names whatever case they are written in', async () => {
+    world.domain('shop.example.com', { ssl_mode: 'custom' })
+    expect(upload(authority.leaf(key, ['SHOP.Example.com'])).names).toEqual(['shop.example.com'])
+    await world.idle()
+    expect([...world.ingress.certificates.values()].map(({ names }) => names)).toEqual([['shop.example.com']])
+  })
   test('is shown rather than a self-signed one that lives longer, while the domain waits for an authority', async () => {
     world.acme.failAll(new AcmeError('unreachable', 'The certificate authority is down.'))
     const domain = world.domain('shop.example.com', { ssl_mode: 'self_signed' })
@@ -93,6 +107,7 @@ describe('an uploaded chain', () => {
     ['a key of 1024 bits', () => { const weak = authority.key('rsa:1024'); return [authority.leaf(weak, NAMES), weak] }, /^private_key: has fewer than 2048 bits/],
     ['an Ed25519 key, which browsers refuse', () => { const odd = authority.key('ed25519'); return [authority.leaf(odd, NAMES), odd] }, /^private_key: is of the kind ed25519/],
     ['a curve that no browser takes, with which every handshake would fail', () => { const odd = authority.key('ec:secp256k1'); return [authority.leaf(odd, NAMES), odd] }, /^private_key: is on the curve secp256k1/],
+    ['a curve that some browsers do not take', () => { const odd = authority.key('ec:secp521r1'); return [authority.leaf(odd, NAMES), odd] }, /^private_key: is on the curve secp521r1/],
     ['a use other than that of a server', () => [authority.leaf(key, NAMES, { use: 'clientAuth' }), key], /^certificate: may not be used by a server/],
     ['a signature with SHA-1', () => [authority.leaf(key, NAMES, { digest: 'sha1' }), key], /^certificate: is signed with SHA-1/],
     ['more than the edge takes', () => { const many = Array.from({ length: 800 }, (_, n) => `host-${n}.example.com`); return [authority.leaf(key, many), key] }, /^certificate: is longer than the edge takes/],
@@ -139,6 +154,18 @@ describe('a signing request', () => {
       expect([...world.ingress.certificates.values()].map(({ names }) => names)).toEqual([['shop.example.com']])
     }
   })
+  test('takes a further certificate for its key, when the first one comes to its end', async () => {
+    world.domain('shop.example.com', { ssl_mode: 'custom' })
+    const { createAcme } = await import('#server/platform/acme/client')
+    world.acme.createRequest = createAcme({ client: { send: async () => { throw new Error('no request is made') }, close: async () => undefined } }).createRequest
+    const { id, csr } = await world.certificates.createCsr(world.actor, PROJECT, { names: ['shop.example.com'], key_type: 'ecdsa' })
+    const first = upload(authority.sign(csr!), null, { csr_id: id })
+    const second = upload(authority.sign(csr!), null, { csr_id: id })
+    await world.idle()
+    expect(second).toMatchObject({ id, status: 'active' })
+    expect(second.serial_number).not.toBe(first.serial_number)
+    expect(new X509Certificate(world.ingress.certificates.get(id)!.pem).serialNumber).toBe(second.serial_number)
+  })
   test('of another project, of another kind or of nobody is not found', async () => {
     const request = await world.certificates.createCsr(world.actor, 'prj_00000000000000000002', { names: ['shop.example.com'], key_type: 'ecdsa' })
     for (const csr_id of [request.id, upload(leaf).id, 'crt_nobody']) expect(() => upload(leaf, null, { csr_id })).toThrow(/There is no such signing request/)
@@ -158,6 +185,16 @@ describe('deleting', () => {
     await world.idle()
     expect([...world.ingress.certificates.keys()]).toEqual([first.id])
     expect(() => world.certificates.get(second.id)).toThrow(/There is no such certificate/)
+  })
+  test('with revocation makes room for a new one for the same names at once, before the authority has heard of it', async () => {
+    world.domain('shop.example.com')
+    const issue = () => world.certificates.create(world.actor, PROJECT, { names: ['shop.example.com'], auto_renew: true })
+    const { id } = issue()
+    await world.idle()
+    world.certificates.remove(world.actor, id, true)
+    const again = issue()
+    await world.idle()
+    expect([...world.ingress.certificates.keys()]).toEqual([again.id])
   })
   test('with revocation takes it off the edge and erases its key at once, and tells the authority', async () => {
     world.domain('shop.example.com')

@@ -13,6 +13,10 @@ export interface TestAuthority {
   leaf(key: string, names: readonly string[], options?: { days?: number; common_name?: string; use?: string; digest?: string }): string
   /** Another certificate of the intermediate's name and key identifier, signed by the root, whose key signed nothing. */
   namesake(): string
+  /** The root as it once vouched for itself, with SHA-1. */
+  old_root(): string
+  /** A leaf, and two authorities of which each is signed by the other. */
+  circle(key: string, names: readonly string[]): { leaf: string; authorities: string }
   /** Signs a request in PEM. */
   sign(request: string): string
   encrypt(key: string): string
@@ -28,10 +32,10 @@ export function createTestAuthority(): TestAuthority {
     return kind === 'ed25519' ? openssl('genpkey', '-algorithm', 'ED25519') : openssl('genpkey', '-algorithm', 'RSA', '-pkeyopt', `rsa_keygen_bits:${kind.split(':')[1]}`)
   }
   let serial = 100
-  const signed = (request: string, extensions: string, days: number, digest = 'sha256') => {
+  const signed = (request: string, extensions: string, days: number, digest = 'sha256', by = 'intermediate') => {
     file('request.pem', request)
     file('extensions', extensions)
-    openssl('x509', '-req', '-in', 'request.pem', '-CA', 'intermediate.pem', '-CAkey', 'intermediate.key', '-set_serial', String((serial += 1)), '-days', String(days), `-${digest}`, '-extfile', 'extensions', '-out', 'leaf.pem')
+    openssl('x509', '-req', '-in', 'request.pem', '-CA', `${by}.pem`, '-CAkey', `${by}.key`, '-set_serial', String((serial += 1)), '-days', String(days), `-${digest}`, '-extfile', 'extensions', '-out', 'leaf.pem')
     return readFileSync(join(directory, 'leaf.pem'), 'utf8')
   }
   file('root.key', key())
@@ -51,6 +55,17 @@ export function createTestAuthority(): TestAuthority {
       const request = openssl('req', '-new', '-key', 'leaf.key', '-subj', `/CN=${common_name}`)
       const subjects = names.length > 0 ? `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}` : 'keyUsage=digitalSignature'
       return signed(request, use ? `${subjects}\nextendedKeyUsage=${use}` : subjects, days, digest)
+    },
+    old_root: () => openssl('req', '-x509', '-new', '-key', 'root.key', '-subj', '/O=Test/CN=Test Root', '-days', '3650', '-sha1'),
+    circle(pem, names) {
+      for (const name of ['one', 'other']) {
+        file(`${name}.key`, key())
+        openssl('req', '-x509', '-new', '-key', `${name}.key`, '-subj', `/CN=${name}`, '-days', '90', '-out', `${name}.pem`)
+      }
+      const request = (name: string) => openssl('req', '-new', '-key', `${name}.key`, '-subj', `/CN=${name}`)
+      const authorities = signed(request('one'), 'basicConstraints=critical,CA:TRUE', 90, 'sha256', 'other') + signed(request('other'), 'basicConstraints=critical,CA:TRUE', 90, 'sha256', 'one')
+      file('leaf.key', pem)
+      return { authorities, leaf: signed(request('leaf'), `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}`, 90, 'sha256', 'one') }
     },
     sign: (request) => {
       const names = [...openssl('req', '-in', file('given.pem', request), '-noout', '-text').matchAll(/DNS:([^\s,]+)/g)].map(([, name]) => name!)
