@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import * as v from 'valibot'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createFakeDns } from '#server/platform/dns-providers/fake'
 import { DEFAULT_DIRECTORY, MASK } from '#server/settings/schema'
@@ -7,6 +8,12 @@ import { createTestApi, type TestApi } from '#test/support/api'
 
 const SECTIONS = { '': 'server', '/domain': 'domain', '/dns-provider': 'dns_provider', '/acme': 'acme', '/dns': 'dns', '/smtp': 'smtp' } as const
 const dns = createFakeDns()
+/** A provider with a server of the administrator's choice, which notes what it is asked with. */
+const asked: { server?: string | undefined; token: string }[] = []
+const elsewhere = {
+  ...dns.descriptor, name: 'elsewhere', config: v.strictObject({ server: v.optional(v.string()), token: v.string() }),
+  create: (config: { server?: string | undefined; token: string }) => ({ check: async () => void asked.push(config), addTxt: async () => undefined, removeTxt: async () => undefined }),
+}
 let api: TestApi
 let directory: Server
 let directory_url: string
@@ -22,7 +29,7 @@ beforeAll(async () => {
   })
   await new Promise<void>((resolve) => directory.listen(0, '127.0.0.1', resolve))
   directory_url = `http://127.0.0.1:${(directory.address() as AddressInfo).port}`
-  api = await createTestApi({ environment: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: directory_url.slice(7) }, dns_providers: [dns.descriptor] })
+  api = await createTestApi({ environment: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: directory_url.slice(7) }, dns_providers: [dns.descriptor, elsewhere] })
 })
 afterAll(async () => {
   await api.close()
@@ -214,6 +221,15 @@ describe('PUT /api/settings/dns-provider', () => {
     expect((await put('/dns-provider', { config: { zone: 'example.net' } })).body.data).toEqual({ provider: 'fake', config: { zone: 'example.net', token: MASK } })
     expect((await put('/dns-provider', {})).body.data).toEqual({ provider: 'fake', config: { zone: 'example.net', token: MASK } })
     expect(api.services.settings.dnsProvider()?.config).toEqual({ zone: 'example.net', token: 'good' })
+  })
+  it('sends a stored secret to no other provider and to no other server', async () => {
+    const says = async (body: object) => (await put('/dns-provider', body)).body.error?.message
+    expect(await says({ provider: 'elsewhere', config: { token: MASK } })).toContain('config.token: must be sent again')
+    await put('/dns-provider', { provider: 'elsewhere', config: { server: 'one.example.com', token: 'canary' } })
+    expect(asked).toEqual([{ server: 'one.example.com', token: 'canary' }])
+    for (const config of [{ server: 'two.example.com' }, { server: 'two.example.com', token: MASK }, { server: null }]) expect(await says({ config })).toContain('config.token: must be sent again')
+    expect(asked).toHaveLength(1)
+    await put('/dns-provider', { provider: 'fake', config: { zone: 'example.net', token: 'good' } })
   })
   it('forgets provider and secret with null; a mask then stands for nothing', async () => {
     expect((await put('/dns-provider', { provider: null })).body.data).toEqual({ provider: null, config: {} })
