@@ -52,7 +52,7 @@ export interface Certification extends Certificates {
 export function createCertification({ kernel, events, jobs, audit, policy, settings, acme, dns, ingress, providers, home, served }: CertificationParts): Certification {
   const { db } = kernel
   const client = createGuardedClient(policy)
-  const rows = (where: string, ...values: string[]) => (db.sql(`SELECT * FROM domains WHERE status IN ('verified', 'active') ${where}`).all(...values) as DomainRow[]).map(verified)
+  const rows = (where: string, ...values: string[]) => (db.sql(`SELECT id, project_id, hostname, ssl_mode, www, counterpart FROM domains WHERE status IN ('verified', 'active') ${where}`).all(...values) as DomainRow[]).map(verified)
   /** The dashboard's own name counts as a domain that is proven: an administrator has set it, and the authority looks for itself. */
   const dashboard = (): VerifiedDomain[] => {
     const { dashboard_domain } = settings.domain()

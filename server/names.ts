@@ -35,7 +35,7 @@ export function createNames({ kernel, events, audit, dns, addresses, settings, a
       },
       automaticMode: () => (settings.dns().wildcard && !SHARED_BASES.test(addresses.base_domain()) && parse(addresses.base_domain()).isIcann ? 'acme' : 'off'),
       resolvers: () => settings.dns().resolvers,
-      redirects: (domain_id) => redirects.rulesOf(domain_id),
+      redirects: (domain_ids) => redirects.rulesOf(domain_ids),
       requireNoLoop: (routes) => requireNoLoop(routes, 'www'),
     },
   })

@@ -142,7 +142,7 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     kernel, events, audit, dns: adapters.dns, addresses, settings,
     app: (id) => apps.find(id),
     refreshRoutes: (app_id) => deployments.shop.routing.refreshSoon(app_id),
-    certify: ({ id }) => certificates.follow(id),
+    certify: ({ id, project_id }) => certificates.follow(id, project_id),
     isSecured: (hostname) => certificates.isServed(hostname),
     quota: (project_id) => projects.quota(project_id, 'domains'),
   })

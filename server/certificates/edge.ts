@@ -26,18 +26,23 @@ function choose(domain: VerifiedDomain, fitting: readonly CertificateRow[]): Cer
   return good.find(({ source }) => preferred.includes(source)) ?? good.find(({ source }) => source !== 'self_signed') ?? good[0] ?? fitting[0]
 }
 
+/** What the edge was given of a certificate. */
+interface Known { key: string; project_id: string; names: readonly string[]; domain_ids: readonly string[] }
 interface Assigned { row: CertificateRow; names: string[]; domain_ids: string[] }
 
 /** Which certificate the edge shows for which name: names of verified domains only, never those that an upload merely claims. */
 export function createEdgeCertificates({ ingress, log, secrets, repository, ports }: { ingress: Ingress; log: Log; secrets: Secrets; repository: CertificateRepository; ports: CertificatePorts }) {
   /** What the edge was given last, by certificate: its names and content. */
-  let known = new Map<string, { key: string; names: readonly string[]; domain_ids: readonly string[] }>()
+  let known = new Map<string, Known>()
+  /** The names of `known`, put together when somebody asks. */
+  let shown: ReadonlySet<string> | undefined
   let queue: Promise<unknown> = Promise.resolve()
 
-  function assign(without?: string): Map<string, Assigned> {
-    const fitting = index(repository.usable().filter(({ id }) => id !== without))
+  /** In one project, or in all: a certificate serves names of its own project only. */
+  function assign(project_id?: string, without?: string): Map<string, Assigned> {
+    const fitting = index(repository.usable(project_id).filter(({ id }) => id !== without))
     const assigned = new Map<string, Assigned>()
-    for (const domain of ports.domains()) {
+    for (const domain of ports.domains(project_id)) {
       for (const name of [domain.hostname, ...domain.aliases]) {
         const row = choose(domain, fitting(domain, name))
         if (!row) continue
@@ -51,6 +56,12 @@ export function createEdgeCertificates({ ingress, log, secrets, repository, port
   }
   const render = ({ row, names }: Assigned): Certificate =>
     ({ id: row.id, names: [...names].sort(), pem: `${row.chain!}${secrets.open(row.private_key!, keyContext('private_key', row.id)).trimEnd()}\n` })
+  const knownOf = ({ row, names, domain_ids }: Assigned, key: string): Known => ({ key, project_id: row.project_id, names, domain_ids })
+  const remember = (id: string, entry: Known | undefined) => {
+    if (entry) known.set(id, entry)
+    else known.delete(id)
+    shown = undefined
+  }
   const keyOf = ({ row, names }: Assigned) => `${row.fingerprint} ${[...names].sort().join(' ')}`
 
   /** One certificate that does not open or that the edge refuses must not keep the others from it. */
@@ -64,21 +75,26 @@ export function createEdgeCertificates({ ingress, log, secrets, repository, port
       return false
     }
   }
-  async function sync(): Promise<void> {
-    const wanted = assign()
+  async function sync(project_id?: string): Promise<void> {
+    const wanted = assign(project_id)
     const failed: string[] = []
     const served: string[] = []
     for (const [id, entry] of wanted) {
       const key = keyOf(entry)
-      if (known.get(id)?.key === key) continue
+      if (known.get(id)?.key === key) {
+        remember(id, knownOf(entry, key))
+        continue
+      }
       if (await attempt(id, () => ingress.setCertificate(render(entry)), failed)) {
-        known.set(id, { key, names: entry.names, domain_ids: entry.domain_ids })
+        remember(id, knownOf(entry, key))
         served.push(...entry.domain_ids)
       }
     }
-    for (const [id, { domain_ids }] of [...known]) {
-      if (wanted.has(id) || !(await attempt(id, () => ingress.removeCertificate(id), failed))) continue
-      known.delete(id)
+    // One that has just moved is the business of its new project.
+    const isOurs = (id: string, owner: string) => project_id === undefined || (owner === project_id && (repository.find(id)?.project_id ?? owner) === project_id)
+    for (const [id, { domain_ids, project_id: owner }] of [...known]) {
+      if (wanted.has(id) || !isOurs(id, owner) || !(await attempt(id, () => ingress.removeCertificate(id), failed))) continue
+      remember(id, undefined)
       served.push(...domain_ids)
     }
     if (served.length > 0) ports.served(served)
@@ -88,15 +104,15 @@ export function createEdgeCertificates({ ingress, log, secrets, repository, port
     /** Names for which the edge shows a certificate now. */
     hostnames: (id: string): string[] => [...(known.get(id)?.names ?? [])].sort(),
     /** Names that would be left without any certificate if this one were gone. */
-    orphans(id: string): string[] {
-      const served = new Set([...assign(id).values()].flatMap(({ names }) => names))
-      return (assign().get(id)?.names ?? []).filter((name) => !served.has(name)).sort()
+    orphans({ id, project_id }: Pick<CertificateRow, 'id' | 'project_id'>): string[] {
+      const served = new Set([...assign(project_id, id).values()].flatMap(({ names }) => names))
+      return (assign(project_id).get(id)?.names ?? []).filter((name) => !served.has(name)).sort()
     },
     /** Whether the edge shows a certificate for a name. */
-    isServed: (name: string): boolean => [...known.values()].some(({ names }) => names.includes(name)),
-    /** Makes the edge show what it should; changes only what differs. Rejects when something could not be handed over. */
-    sync(): Promise<void> {
-      const next = queue.then(sync, sync)
+    isServed: (name: string): boolean => (shown ??= new Set([...known.values()].flatMap(({ names }) => names))).has(name),
+    /** Makes the edge show what it should, in one project or in all; changes only what differs. Rejects when something could not be handed over. */
+    sync(project_id?: string): Promise<void> {
+      const next = queue.then(() => sync(project_id), () => sync(project_id))
       queue = next.catch(() => undefined)
       return next
     },
@@ -114,7 +130,8 @@ export function createEdgeCertificates({ ingress, log, secrets, repository, port
           return []
         }
       })
-      known = new Map(entries.map(({ entry }) => [entry.row.id, { key: keyOf(entry), names: entry.names, domain_ids: entry.domain_ids }]))
+      known = new Map(entries.map(({ entry }) => [entry.row.id, knownOf(entry, keyOf(entry))]))
+      shown = undefined
       return entries.map(({ certificate }) => certificate)
     },
   }

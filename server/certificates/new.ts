@@ -27,7 +27,7 @@ export interface NewCertificateOptions {
   names: Names
   ports: CertificatePorts
   /** The edge follows after the commit. */
-  deliver(): void
+  deliver(project_id: string): void
 }
 type Draft = Pick<NewCertificateRow, 'project_id' | 'source' | 'key_type'> & Partial<Pick<NewCertificateRow, 'domain_id' | 'challenge' | 'created_by' | 'auto_renew' | 'request'>> & { names: readonly string[] }
 
@@ -87,7 +87,7 @@ export function createNewCertificates({ db, clock, secrets, audit, acme, reposit
       const row = request?.row ?? insert({ project_id, names: facts.names, source: 'upload', key_type: facts.key_type, auto_renew: 0, created_by: actor.user_id })
       life.install(row, facts, String(key.export({ type: 'pkcs8', format: 'pem' })), null)
       note(actor, 'upload', repository.find(row.id)!)
-      deliver()
+      deliver(project_id)
       return row.id
     })
   }

@@ -50,7 +50,10 @@ export function createCertificateRepository(db: Db) {
     madeForDomains: () => db.sql('SELECT * FROM certificates WHERE domain_id IS NOT NULL').all() as CertificateRow[],
     ofProject: (project_id: string) => db.sql('SELECT * FROM certificates WHERE project_id = ?').all(project_id) as CertificateRow[],
     /** All that have a chain with its key and were not revoked. */
-    usable: () => db.sql(`SELECT * FROM certificates WHERE chain IS NOT NULL AND private_key IS NOT NULL AND status <> 'revoked' ORDER BY not_after DESC, id`).all() as CertificateRow[],
+    /** Of one project, or of all. */
+    usable: (project_id: string | undefined) => db.sql(
+      `SELECT * FROM certificates WHERE chain IS NOT NULL AND private_key IS NOT NULL AND status <> 'revoked' ${project_id === undefined ? '' : 'AND project_id = ?'} ORDER BY not_after DESC, id`)
+      .all(...(project_id === undefined ? [] : [project_id])) as CertificateRow[],
     /** Those that an attempt is due for. */
     due: (now: string, limit: number) => db.sql(
       `SELECT * FROM certificates WHERE auto_renew = 1 AND source IN ('acme', 'self_signed') AND status IN ('pending', 'active', 'failed', 'expired')

@@ -59,8 +59,8 @@ export function createCertificates(options: CertificateOptions) {
   const get = (id: string): CertificateRow => repository.find(id) ?? (() => { throw notFound('certificate') })()
   const view = (row: CertificateRow, hostnames: string[]): Certificate => ({ ...row, names: namesIn(row), auto_renew: row.auto_renew === 1, csr: row.request, hostnames })
   const shown = (id: string) => view(get(id), edge.hostnames(id))
-  /** The edge follows after the commit; what it refuses now is handed over by the next pass. */
-  const deliver = () => db.afterCommit(() => void edge.sync().catch(() => undefined))
+  /** The edge follows after the commit, in one project or in all; what it refuses now is handed over by the next pass. */
+  const deliver = (project_id?: string) => db.afterCommit(() => void edge.sync(project_id).catch(() => undefined))
   const made = createNewCertificates({ db, clock, secrets, audit, acme, repository, life, budget, names, ports, deliver })
 
   function requireBudget(row: CertificateRow): void {
@@ -72,7 +72,7 @@ export function createCertificates(options: CertificateOptions) {
     const job = jobs.findBySubject(row.id)
     if (job) jobs.cancel(job.id)
     repository.delete(row.id)
-    deliver()
+    deliver(row.project_id)
   }
   /** What was made for a domain that is gone goes to another one of its name, and with the last of them. */
   function release(row: CertificateRow): void {
@@ -104,28 +104,28 @@ export function createCertificates(options: CertificateOptions) {
         life.begin(row)
       }
       audit.record(actor, { action: 'certificate.renew', resource_type: 'certificate', resource_id: id, project_id: row.project_id, after: { names: namesIn(row) } })
-      deliver()
+      deliver(row.project_id)
       return shown(id)
     }),
     /** Forgets a certificate. 409 while domains would be left without one, unless it is revoked. */
     remove: (actor: Actor, id: string, revoke: boolean): void => db.tx(() => {
       const row = get(id)
       if (row.domain_id !== null && actor.role !== 'admin' && ports.domain(row.domain_id)?.of_installation) throw conflict('This is the certificate of the dashboard. It goes when an administrator changes the dashboard domain.')
-      const orphans = revoke ? [] : edge.orphans(id)
+      const orphans = revoke ? [] : edge.orphans(row)
       if (orphans.length > 0) throw conflict(`It is the only certificate of ${orphans.slice(0, 5).join(', ')}${orphans.length > 5 ? ' and others' : ''}. Add another one, or change the SSL mode of these domains first.`)
       if (revoke && row.source === 'acme' && row.chain !== null) revocations.begin(actor, row)
       else {
         audit.record(actor, { action: 'certificate.delete', resource_type: 'certificate', resource_id: id, project_id: row.project_id, before: { names: namesIn(row), source: row.source, fingerprint: row.fingerprint } })
         erase(row)
       }
-      deliver()
+      deliver(row.project_id)
     }),
-    /** Follows a domain: makes sure that a verified one has what its SSL mode asks for, and forgets what was made for one that is gone. Idempotent. */
-    follow: (domain_id: string): void => db.tx(() => {
+    /** Follows a domain: makes sure that a verified one has what its SSL mode asks for, and forgets what was made for one that is gone. Idempotent. `project_id` spares looking at all others. */
+    follow: (domain_id: string, project_id?: string): void => db.tx(() => {
       const domain = ports.domain(domain_id)
       if (domain) made.ensureFor(domain)
       else if (!ports.isThere(domain_id)) for (const row of repository.ofDomain(domain_id)) release(row)
-      deliver()
+      deliver(project_id)
     }),
     /** Takes to the project of these domains what they alone used in the one that they come from. Call it in the transaction of the move. */
     moved: (domain_ids: readonly string[], from: string): void => db.tx(() => {
@@ -141,7 +141,7 @@ export function createCertificates(options: CertificateOptions) {
     /** Every certificate that the edge has to show, for its whole state at the start. */
     forEdge: edge.all,
     /** Hands over what changed; rejects when the edge does not take it. */
-    sync: edge.sync,
+    sync: (): Promise<void> => edge.sync(),
     isServed: edge.isServed,
     /** Names for which the edge shows a certificate now. */
     hostnames: edge.hostnames,

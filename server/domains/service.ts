@@ -32,7 +32,8 @@ export interface DomainPorts {
   certify(domain: Domain): void
   /** Whether the edge has a certificate for a name. */
   isSecured(hostname: string): boolean
-  redirects(domain_id: string): RouteRedirect[]
+  /** Enabled rules of these domains, of each in the order in which they are tried. */
+  redirects(domain_ids: readonly string[]): (domain_id: string) => RouteRedirect[]
   /** Throws 422 when these routes would send clients in a circle. */
   requireNoLoop(routes: readonly Route[]): void
   reserved(): ReservedNames
@@ -83,18 +84,21 @@ export function createDomains(options: DomainOptions) {
     if (row.strip_path && row.path === '/') throw invalid('strip_path', 'needs a path to take off.')
     if (JSON.parse(row.headers) && row.hsts && Object.keys(JSON.parse(row.headers) as object).some((name) => name.toLowerCase() === 'strict-transport-security')) throw invalid('hsts', 'and a header Strict-Transport-Security cannot both be set.')
   }
+  const rulesOf = (rows: readonly DomainRow[]) => ports.redirects(rows.map(({ id }) => id))
   /** The routes of all domains of these projects as they would be, proven or not: of two projects that want a name the one that has it comes first. */
-  const planned = (project_ids: readonly string[] | undefined): Route[] =>
-    plannedRoutes(repository.ofProjects(project_ids).sort((a, b) => Number(isProven(b)) - Number(isProven(a))), { addresses: [], port: 0, redirects: ports.redirects, isSecured: () => true })
+  const planned = (project_ids: readonly string[] | undefined): Route[] => {
+    const rows = repository.ofProjects(project_ids).sort((a, b) => Number(isProven(b)) - Number(isProven(a)))
+    return plannedRoutes(rows, { addresses: [], port: 0, redirects: rulesOf(rows), isSecured: () => true })
+  }
   /** A rule outside of the domain's path would never get a request. */
   const checkReach = ({ id, path }: DomainRow) => {
-    const lost = path === '/' ? undefined : ports.redirects(id).find(({ kind, from }) => kind !== 'regex' && from !== path && !from.startsWith(`${path}/`))
+    const lost = path === '/' ? undefined : ports.redirects([id])(id).find(({ kind, from }) => kind !== 'regex' && from !== path && !from.startsWith(`${path}/`))
     if (lost) throw invalid('path', `would leave the redirect from ${lost.from} without requests. Change or delete that one first.`)
   }
   /** What a change would make of the edge: refused with 422 before anybody depends on it. */
   const checkPlan = (row: DomainRow) => {
     try {
-      for (const route of plannedRoutes([row], { addresses: [], port: 0, redirects: ports.redirects, isSecured: ports.isSecured })) checkRoute(route)
+      for (const route of plannedRoutes([row], { addresses: [], port: 0, redirects: rulesOf([row]), isSecured: ports.isSecured })) checkRoute(route)
     } catch (error) {
       if (error instanceof IngressError) throw new ApiError('VALIDATION_ERROR', error.message)
       throw error
@@ -224,7 +228,10 @@ export function createDomains(options: DomainOptions) {
       return row && view(row)
     },
     /** What the edge serves for an app: one route for each of its domains, to these instances. */
-    routes: (app_id: string, target: { addresses: readonly string[]; port: number }) => routesOf(repository.ofApp(app_id), { ...target, redirects: ports.redirects, isSecured: ports.isSecured }),
+    routes(app_id: string, target: { addresses: readonly string[]; port: number }): Route[] {
+      const rows = repository.ofApp(app_id)
+      return routesOf(rows, { ...target, redirects: rulesOf(rows), isSecured: ports.isSecured })
+    },
     /** Hears of domains that the edge serves now. */
     activate: (ids: readonly string[]): void => db.tx(() => {
       for (const row of repository.setStatuses(ids, 'verified', 'active', clock.iso())) note(row, 'active')

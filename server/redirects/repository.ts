@@ -27,7 +27,8 @@ export function createRedirectRepository(db: Db) {
     find: (id: string) => db.sql('SELECT * FROM redirects WHERE id = ?').get(id) as RedirectRow | undefined,
     projectOf: (id: string) => db.sql('SELECT project_id FROM redirects WHERE id = ?').pluck().get(id) as string | undefined,
     count: (domain_id: string) => db.sql('SELECT count(*) FROM redirects WHERE domain_id = ?').pluck().get(domain_id) as number,
-    enabled: (domain_id: string) => db.sql('SELECT * FROM redirects WHERE domain_id = ? AND enabled = 1 ORDER BY priority, rowid').all(domain_id) as RedirectRow[],
+    enabled: (domain_ids: readonly string[]) => db.sql('SELECT * FROM redirects WHERE enabled = 1 AND domain_id IN (SELECT value FROM json_each(?)) ORDER BY priority, rowid').all(JSON.stringify(domain_ids)) as RedirectRow[],
+    ofKind: (domain_id: string, kind: Redirect['kind']) => db.sql('SELECT * FROM redirects WHERE domain_id = ? AND kind = ? ORDER BY rowid').all(domain_id, kind) as RedirectRow[],
     insert: (row: RedirectRow) => db.sql(
       `INSERT INTO redirects (id, domain_id, app_id, project_id, kind, source, target, status, keep_query, priority, enabled, created_at, updated_at)
        VALUES (@id, @domain_id, @app_id, @project_id, @kind, @source, @target, @status, @keep_query, @priority, @enabled, @created_at, @updated_at)`).run(row),

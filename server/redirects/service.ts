@@ -114,8 +114,11 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
       repository.delete(id)
       finish(actor, 'delete', before, null)
     }),
-    /** Enabled rules of a domain in the order in which they are tried. */
-    rulesOf: (domain_id: string): RouteRedirect[] => repository.enabled(domain_id).map(ruleOf),
+    /** Enabled rules of these domains, of each in the order in which they are tried: a change looks at hundreds of domains. */
+    rulesOf(domain_ids: readonly string[]): (domain_id: string) => RouteRedirect[] {
+      const by_domain = Map.groupBy(repository.enabled(domain_ids), (row) => row.domain_id)
+      return (domain_id) => (by_domain.get(domain_id) ?? []).map(ruleOf)
+    },
   }
 }
 export type Redirects = ReturnType<typeof createRedirects>

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { backoff, renewalTime } from '#server/certificates/budget'
 import { AcmeError } from '#server/platform/acme/acme'
 import { type CertificateWorld, createWorld, passAfter, PROJECT } from './world.ts'
@@ -143,6 +143,26 @@ describe('a certificate for a verified domain', () => {
     await world.idle()
     expect(world.certificates.get(own.id).hostnames).toEqual([])
     expect([...world.ingress.certificates.keys()]).not.toContain(own.id)
+  })
+  test('stays at the edge when another project changes, also while it moves there', async () => {
+    const other = 'prj_00000000000000000002'
+    const [moving, staying] = [world.domain('moving.example.com', { ssl_mode: 'self_signed' }), world.domain('staying.example.org', { ssl_mode: 'self_signed', project_id: other })]
+    for (const { id, project_id } of [moving, staying]) world.certificates.follow(id, project_id)
+    await world.idle()
+    const removals = vi.spyOn(world.ingress, 'removeCertificate')
+    const shown = () => [...world.ingress.certificates.values()].flatMap(({ names }) => names).sort()
+    expect(shown()).toEqual(['moving.example.com', 'staying.example.org'])
+    world.certificates.follow(moving.id, PROJECT)
+    moving.project_id = other
+    world.certificates.moved([moving.id], PROJECT)
+    await world.idle()
+    world.certificates.follow('dom_gone', PROJECT)
+    await world.idle()
+    expect([shown(), removals.mock.calls]).toEqual([['moving.example.com', 'staying.example.org'], []])
+    world.domains.splice(world.domains.indexOf(moving), 1)
+    world.certificates.follow(moving.id, other)
+    await world.idle()
+    expect(shown()).toEqual(['staying.example.org'])
   })
   test('is not asked for when the name is not the project’s: unverified, of another project, above or beside it', () => {
     world.domain('shop.example.com')
