@@ -18,13 +18,16 @@ const MOST_REPEATS = 64
 /** Why a pattern is not taken. The message is fit for a user. */
 export class PatternError extends Error {}
 
+/** A pattern without the signs for begin and end, which say nothing: it is compared with the whole path. */
+export const unanchored = (text: string): string => text.replace(/^\^/, '').replace(/(^|[^\\])\$$/, '$1')
+
 /**
  * Reads a regular expression in the part of the language that means the same to the edge and to JavaScript: characters, `.`, classes,
  * `\d` and `\w`, groups, alternatives, `? * + {n,m}`, and `^` and `$` at the ends. It is compared with the whole path.
  */
 export function readPattern(text: string): Pattern {
   if (!/^[!-~]*$/.test(text)) throw new PatternError('has characters that an address cannot have.')
-  const source = text.replace(/^\^/, '').replace(/(^|[^\\])\$$/, '$1')
+  const source = unanchored(text)
   let at = 0
   let groups = 0
 

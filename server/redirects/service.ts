@@ -8,6 +8,7 @@ import { newId } from '#server/kernel/ids'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Route, RouteRedirect } from '#server/platform/ingress/ingress'
 import { findLoop, follow, routeBefore, routeFor } from './chain.ts'
+import { unanchored } from './pattern.ts'
 import { createRedirectRepository, type RedirectRow } from './repository.ts'
 import { checkRule, pathAsAsked, targetAsSent, targetOf } from './rule.ts'
 import type { NewRedirect, Redirect, RedirectChange, RedirectTest } from './schema.ts'
@@ -64,8 +65,15 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
     audit.record(actor, { action: `redirect.${action}`, resource_type: 'redirect', resource_id: of.id, project_id: of.project_id, before: before && audited(before), after: after && audited(after) })
     db.afterCommit(() => ports.refreshRoutes(of.app_id))
   }
+  /** Throws 409 when the domain has a rule from there already, enabled or not: only one of the two would ever answer. */
+  const requireOnly = (row: RedirectRow): void => {
+    const sourceOf = ({ kind, source }: RedirectRow) => (kind === 'regex' ? unanchored(source) : source)
+    const other = repository.ofKind(row.domain_id, row.kind).find((one) => one.id !== row.id && sourceOf(one) === sourceOf(row))
+    if (other) throw conflict(`The domain has a rule of the kind ${row.kind} from ${other.source} already: ${other.id}${other.enabled ? '' : ', which is turned off'}. Change or delete that one.`)
+  }
   const write = (actor: Actor, before: RedirectRow, row: RedirectRow): Redirect => {
     checkRule(ruleOf(row), ports.domain(row.domain_id)?.path ?? '/')
+    if (row.kind !== before.kind || row.source !== before.source) requireOnly(row)
     repository.update(row)
     finish(actor, 'update', view(before), view(row))
     return view(row)
@@ -81,7 +89,7 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
 
   return {
     projectOf: repository.projectOf,
-    /** Rules in the order in which they are tried, domain by domain; and what an address would be answered. */
+    /** Rules of the domains that the caller can see, newest first; and what an address would be answered. */
     list(actor: Actor, filter: { domain_id?: string; app_id?: string; test?: string }, paging: Paging) {
       const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))
       return { ...paged({ rows: rows.map(view), total }, paging), test: filter.test === undefined ? null : test(actor, filter.test) }
@@ -91,6 +99,7 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
       const at = clock.iso()
       const row: RedirectRow = { id: newId('rdr'), domain_id, app_id: domain.app_id, project_id: domain.project_id, source: pathAsAsked(rest.kind, from), target: targetAsSent(to), keep_query: Number(keep_query), enabled: Number(enabled), ...rest, created_at: at, updated_at: at }
       checkRule(ruleOf(row), domain.path)
+      requireOnly(row)
       if (repository.count(domain_id) >= MOST_RULES) throw conflict(`A domain may have ${MOST_RULES} redirects at most. Use a prefix or a pattern for many paths.`)
       repository.insert(row)
       finish(actor, 'create', null, view(row))

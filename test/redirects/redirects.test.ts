@@ -87,6 +87,37 @@ describe('POST /api/redirects', () => {
   })
 })
 
+describe('a second rule from the same place', () => {
+  it.each([
+    ['exact', '/old', '/old'],
+    ['exact', '/über', '/%C3%BCber'],
+    ['prefix', '/docs', '/docs'],
+    ['regex', '/a/(\\d+)', '^/a/(\\d+)$'],
+  ])('%s %s is refused with 409 that names the first, whatever its target, priority and state', async (kind, from, again) => {
+    const { id } = (await add({ kind, from, to: '/new', enabled: false })).body.data
+    const before = api.services.events.latest()
+    for (const rest of [{}, { priority: 5 }, { enabled: false }, { status: 308 }]) {
+      const { status, body } = await add({ kind, from: again, to: '/other', ...rest })
+      expect([status, body.error.code, body.error.message]).toEqual([409, 'CONFLICT', expect.stringContaining(id)])
+    }
+    expect([api.services.events.latest(), (await api.as('viewer').get('/api/redirects')).body.total]).toEqual([before, 1])
+  })
+  it('is refused with 409 when a rule is changed to it; a rule may be saved as it is', async () => {
+    const [first, second] = [(await add({ from: '/a', to: '/x' })).body.data.id, (await add({ from: '/b', to: '/y' })).body.data.id]
+    const refused = await api.as('developer').put(`/api/redirects/${second}`, { from: '/a' })
+    expect([refused.status, refused.body.error.message]).toEqual([409, expect.stringContaining(first)])
+    expect((await api.as('viewer').get('/api/redirects')).body.data.map(({ from }: { from: string }) => from)).toEqual(['/b', '/a'])
+    expect((await api.as('developer').put(`/api/redirects/${second}`, { from: '/b', to: '/z' })).status).toBe(200)
+  })
+  it('is taken for another domain, as another kind, and once the first is gone', async () => {
+    const { id } = (await add({ from: '/a', to: '/x' })).body.data
+    expect((await add({ kind: 'prefix', from: '/a', to: '/y' })).status).toBe(201)
+    expect((await add({ from: '/a', to: '/x' }, await addDomain('other.com'))).status).toBe(201)
+    await api.as('developer').delete(`/api/redirects/${id}`)
+    expect((await add({ from: '/a', to: '/z' })).status).toBe(201)
+  })
+})
+
 describe('paths and targets as people write them', () => {
   it.each([
     [{ from: '/über uns', to: '/info' }, '/%C3%BCber%20uns', '/info'],
