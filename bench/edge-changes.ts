@@ -3,6 +3,8 @@ import { createSelfSigned } from '#server/platform/ingress/self-signed'
 import { startApp } from '../test/platform/ingress/app.ts'
 import { upgrade } from '../test/platform/ingress/client.ts'
 import { openTestEdge } from '../test/platform/ingress/edge.ts'
+import { checkMiddle, SIZES } from './support/live-after.ts'
+import type { Report } from './support/report.ts'
 import { percentile, runLoad } from './support/strict-client.ts'
 
 const CHANGES = 200
@@ -10,13 +12,11 @@ const CONNECTIONS = 50
 const SOCKETS = 20
 
 /** Changes routes, rules, redirects, certificates and challenges while another app is under load and has WebSockets open. */
-export async function changeReport(): Promise<string[]> {
-  const lines: string[] = []
-  for (const count of [10, 10_000]) lines.push(...await reportFor(count))
-  return lines
+export async function changeReport(report: Report): Promise<void> {
+  for (const { count, limit_ms } of SIZES) await measure(report, count, limit_ms)
 }
 
-async function reportFor(count: number): Promise<string[]> {
+async function measure(report: Report, count: number, limit_ms: number): Promise<void> {
   const edge = await openTestEdge()
   const [busy, changing] = [await startApp('busy'), await startApp('changing')]
   const pems = Array.from({ length: CHANGES / 4 }, () => createSelfSigned(['app-1.test'], new Date(), 90))
@@ -38,11 +38,11 @@ async function reportFor(count: number): Promise<string[]> {
     const { sent, failed, failed_total, latencies } = await load
     const alive = (await Promise.all(sockets.map((socket) => socket.say('still').then((text) => text === 'busy:still', () => false)))).filter(Boolean).length
     for (const socket of sockets) socket.close()
-    took.sort((left, right) => left - right)
-    return [
-      `${count} routes, ${CHANGES} changes, ${CONNECTIONS} connections: sent ${sent}, failed ${failed_total} ${JSON.stringify(failed)}, p99 ${percentile(latencies, 0.99).toFixed(1)} ms`,
-      `  a change took p50 ${took[CHANGES / 2]?.toFixed(1)} ms, max ${took.at(-1)?.toFixed(1)} ms under that load; WebSockets alive ${alive} of ${SOCKETS}`,
-    ]
+    const name = `${count} routes, ${CHANGES} changes`
+    report.check(`${name}, ${CONNECTIONS} connections: failed`, failed_total === 0 && sent > 0, `${failed_total} of ${sent} ${JSON.stringify(failed)}`)
+    report.check(`${name}: WebSockets alive`, alive === SOCKETS, `${alive} of ${SOCKETS}`)
+    checkMiddle(report, `${name}: a change under that load`, took, limit_ms)
+    report.figure(`${name}: p99 of requests`, `${percentile(latencies, 0.99).toFixed(1)} ms`)
   } finally {
     await edge.close()
     await Promise.all([busy.kill(), changing.kill()])

@@ -1,22 +1,22 @@
 /**
- * Measures the edge: `npx node bench/edge.ts [switches] [changes] [latency] [throughput]` (all without a name). Needs the container engine and
- * the edge's image. Prints what was sent and lost during switches, and during 200 changes of other things, how long a change takes
- * with 10 and 10,000 routes, and throughput and latency as ratios to HAProxy with a configuration by hand.
+ * Measures the edge: `npx node bench/edge.ts [switches] [changes] [latency] [api] [throughput]` (all without a name). Needs the container engine and
+ * the edge's image, `api` the built server as well. Prints what was sent and lost during switches, and during 200 changes of other things, how long a
+ * change takes with 10 and 10,000 routes, at the edge alone and through the API, and throughput and latency as ratios to HAProxy with a
+ * configuration by hand.
  */
+import { apiReport } from './edge-api.ts'
 import { changeReport } from './edge-changes.ts'
 import { latencyReport } from './edge-latency.ts'
 import { switchReport } from './edge-switches.ts'
 import { throughputReport } from './edge-throughput.ts'
-import { createReport } from './support/report.ts'
+import { createReport, type Report } from './support/report.ts'
 
-const reports = { switches: switchReport, changes: changeReport, latency: latencyReport }
+const reports: Record<string, (report: Report) => Promise<void>> = { switches: switchReport, changes: changeReport, latency: latencyReport, api: apiReport, throughput: throughputReport }
 const chosen = process.argv.slice(2)
-const isChosen = (name: string) => chosen.length === 0 || chosen.includes(name)
-for (const [name, report] of Object.entries(reports)) {
-  if (isChosen(name)) console.log(`${name}\n${(await report()).map((line) => `  ${line}`).join('\n')}`)
-}
-if (isChosen('throughput')) {
-  const report = createReport('throughput')
-  await throughputReport(report)
+const unknown = chosen.filter((name) => !(name in reports))
+if (unknown.length > 0) throw new Error(`${unknown.join(', ')}: none of ${Object.keys(reports).join(', ')}.`)
+for (const name of chosen.length === 0 ? Object.keys(reports) : chosen) {
+  const report = createReport(name)
+  await reports[name]!(report)
   report.end()
 }

@@ -10,8 +10,8 @@ export interface Stage {
 }
 export interface StagedApp { id: string; name: string; host: string; repository: GitRepository }
 
-/** Runs an experiment on a stage of its own and takes the stage down, whatever happens. */
-export async function onStage(experiment: (stage: Stage) => Promise<void>, env: Record<string, string> = {}): Promise<void> {
+/** Runs an experiment on a stage of its own and takes the stage down, whatever happens. Private hosts in `env` are allowed beside the Git server. */
+export async function onStage(experiment: (stage: Stage) => Promise<void>, { PORTREEVE_ALLOWED_PRIVATE_HOSTS: hosts, ...env }: Record<string, string> = {}): Promise<void> {
   const forge = await startGitServer()
   let portreeve: Portreeve | undefined
   const leave = async () => {
@@ -21,7 +21,7 @@ export async function onStage(experiment: (stage: Stage) => Promise<void>, env: 
   const interrupted = () => void leave().finally(() => process.exit(130))
   process.once('SIGINT', interrupted).once('SIGTERM', interrupted)
   try {
-    portreeve = await startPortreeve({ env: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: forge.host, PORTREEVE_LOG_LEVEL: 'info', ...env } })
+    portreeve = await startPortreeve({ env: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: [forge.host, ...(hosts ? [hosts] : [])].join(','), PORTREEVE_LOG_LEVEL: 'info', ...env } })
     await experiment({ portreeve, forge, app: (name, settings, files) => createApp(portreeve!, forge, name, settings, files) })
   } catch (error) {
     console.error(portreeve?.output().split('\n').slice(-25).join('\n'))
