@@ -1,15 +1,9 @@
 import { invalid } from '#server/kernel/errors'
-import type { AppColumns, AppRow } from './repository.ts'
+import type { AppColumns, AppRow, AppSource } from './repository.ts'
 import type { AppChange, BuildSettings, HealthCheck, Limits, NewApp } from './schema.ts'
 
 /** What a release is made from: the app's configuration as plain values. */
-export interface Configuration {
-  source: string
-  git_url: string | null
-  branch: string | null
-  image: string | null
-  dockerfile: string | null
-  base_directory: string
+export interface Configuration extends AppSource {
   build: BuildSettings
   port: number | null
   health_check: HealthCheck

@@ -2,18 +2,22 @@ import type { Db } from '#server/kernel/db'
 import { type Page, selectPage } from '#server/kernel/page'
 import type { AppStatus } from './schema.ts'
 
-/** A row of `apps`; texts in JSON columns are parsed by `configurationOf`. */
-export interface AppRow {
-  id: string
-  name: string
-  project_id: string
-  status: AppStatus
+/** Where an app's code comes from. */
+export interface AppSource {
   source: string
   git_url: string | null
   branch: string | null
   image: string | null
   dockerfile: string | null
   base_directory: string
+}
+
+/** A row of `apps`; texts in JSON columns are parsed by `configurationOf`. */
+export interface AppRow extends AppSource {
+  id: string
+  name: string
+  project_id: string
+  status: AppStatus
   build: string
   port: number | null
   health_check: string

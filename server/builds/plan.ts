@@ -31,8 +31,8 @@ export interface HealthCheckPlan { type: 'http' | 'tcp'; path?: string }
 /** Why a value is what it is: `{ field: 'version', value: '22', source: '.nvmrc' }`; shown to the user. */
 export interface Explanation { field: string; value: string; source: string }
 
-/** The whole answer of detection, plain data. Shape of `POST /api/apps/detect`. */
-export interface BuildPlan {
+/** What runs and how: known of the folder before there is a Dockerfile. */
+export interface PlanFacts {
   /** Stack slug: `node`, `python`, `go`, `static`, `dockerfile`, … */
   stack: string
   /** Framework slug where known: `nextjs`, `django`, `spring-boot`, … */
@@ -47,6 +47,10 @@ export interface BuildPlan {
   /** TCP port that the app will listen on; `PORT` is set to it. */
   port: number
   health_check: HealthCheckPlan
+}
+
+/** The whole answer of detection, plain data. Shape of `POST /api/apps/detect`. */
+export interface BuildPlan extends PlanFacts {
   /** Whole text of the Dockerfile that will be built: generated, or the repository's own. */
   dockerfile: string
   /** Where `portreeve.json`, `Procfile` or `app.json` declared cron jobs. */

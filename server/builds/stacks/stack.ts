@@ -1,5 +1,5 @@
 import type { BuildLayout } from '../layout.ts'
-import type { Explanation, HealthCheckPlan, SourceTree } from '../plan.ts'
+import type { Explanation, HealthCheckPlan, PlanFacts, SourceTree } from '../plan.ts'
 import type { DeclaredSettings } from '../repository-settings.ts'
 import type { VersionRequest } from '../versions.ts'
 
@@ -24,17 +24,7 @@ export interface Commands {
 }
 
 /** What a stack proposes for one folder. */
-export interface StackProposal {
-  stack: string
-  framework: string | null
-  version: string | null
-  package_manager: string | null
-  install_command: string | null
-  build_command: string | null
-  start_command: string | null
-  release_command: string | null
-  port: number
-  health_check: HealthCheckPlan
+export interface StackProposal extends PlanFacts {
   explanation: Explanation[]
   /** How the Dockerfile is made from the commands in force. */
   layout(commands: Commands): BuildLayout
