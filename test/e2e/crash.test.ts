@@ -1,24 +1,20 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type GitServer, startGitServer } from '#test/support/git-server'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { GitServer } from '#test/support/git-server'
 import { docker, eventually, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { leftovers } from '../../bench/support/leftovers.ts'
 import { startProber } from '../../bench/support/probe.ts'
+import { deployed } from './support/deployed.ts'
+import { useForge } from './support/forge.ts'
 
+const server = useForge()
 let portreeve: Portreeve
 let forge: GitServer
 let app_id: string
-
 beforeAll(async () => {
-  forge = await startGitServer()
-  portreeve = await startPortreeve({ env: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: forge.host } })
-  forge.repository('served').commit(nodeApp('first'))
-  const created = await portreeve.call('POST', '/api/apps', { name: 'served', git_url: forge.repository('served').url, soak_seconds: 0 })
-  app_id = (await portreeve.untilApp(created.body.data.id, 'running')).id
-  await portreeve.untilDeployment(created.body.data.latest_deployment.id)
-})
-afterAll(async () => {
-  await portreeve?.dispose()
-  await forge?.close()
+  ;({ portreeve, forge } = server)
+  const repository = forge.repository('served')
+  repository.commit(nodeApp('first'))
+  app_id = (await deployed(portreeve, { name: 'served', git_url: repository.url })).id
 })
 
 /** Whether the process has ended; a signal 0 only asks. */

@@ -1,30 +1,20 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type GitServer, startGitServer } from '#test/support/git-server'
-import { nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
+import { expect, it } from 'vitest'
+import { nodeApp } from '#test/support/portreeve'
 import { runLoad } from '../../bench/support/strict-client.ts'
+import { deployed } from './support/deployed.ts'
+import { useForge } from './support/forge.ts'
 
 const CONNECTIONS = 8
 /** Long enough for a restart to be cancelled before the app is ready. */
 const SLOW_START_MS = 3000
-let portreeve: Portreeve
-let forge: GitServer
-
-beforeAll(async () => {
-  forge = await startGitServer()
-  portreeve = await startPortreeve({ env: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: forge.host } })
-})
-afterAll(async () => {
-  await portreeve?.dispose()
-  await forge?.close()
-})
+const server = useForge()
 
 it('an app whose restart was cancelled after a move comes into the network of its new project without a failed request', async () => {
+  const { portreeve, forge } = server
   const repository = forge.repository('mover')
   const files = nodeApp('version 1')
   repository.commit({ ...files, 'package.json': files['package.json'].replace('node server.js', 'node slow.js'), 'slow.js': `setTimeout(() => require('./server.js'), ${SLOW_START_MS})` })
-  const created = await portreeve.call('POST', '/api/apps', { name: 'mover', git_url: repository.url, soak_seconds: 0 })
-  const { id } = await portreeve.untilApp(created.body.data.id, 'running')
-  await portreeve.untilDeployment(created.body.data.latest_deployment.id)
+  const { id } = await deployed(portreeve, { name: 'mover', git_url: repository.url })
   const target = (await portreeve.call('POST', '/api/projects', { name: 'Elsewhere' })).body.data.id
   const instances = async () => (await portreeve.call('GET', `/api/apps/${id}/instances`)).body.data
   const [before] = await instances()

@@ -3,41 +3,18 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type GitServer, startGitServer } from '#test/support/git-server'
-import { docker, eventually, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { GitServer } from '#test/support/git-server'
+import { docker, eventually, nodeApp, type Portreeve } from '#test/support/portreeve'
+import { deployed, redeployed } from './support/deployed.ts'
+import { useForge } from './support/forge.ts'
 
+const server = useForge()
 let portreeve: Portreeve
 let forge: GitServer
-
-beforeAll(async () => {
-  forge = await startGitServer()
-  portreeve = await startPortreeve({ env: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: forge.host } })
+beforeAll(() => {
+  ;({ portreeve, forge } = server)
 })
-afterAll(async () => {
-  await portreeve?.dispose()
-  await forge?.close()
-})
-
-/** Creates an app and waits until its first deployment has ended. */
-async function deployed(name: string, body: Record<string, unknown>, status = 'running') {
-  const created = await portreeve.call('POST', '/api/apps', { name, soak_seconds: 1, ...body })
-  expect(created.status, JSON.stringify(created.body)).toBe(201)
-  const app = await portreeve.untilApp(created.body.data.id, ['running', 'failed'])
-  if (app.latest_deployment) await portreeve.untilDeployment(app.latest_deployment.id)
-  expect(app.status, await why(app)).toBe(status)
-  return app
-}
-async function why(app: { latest_deployment: { id: string } | null }): Promise<string> {
-  const { body } = await portreeve.call('GET', `/api/deployments/${app.latest_deployment?.id}`)
-  const log = await portreeve.call('GET', `/api/deployments/${app.latest_deployment?.id}/logs`)
-  return JSON.stringify({ error: body.data?.error, log: log.body.data?.slice(-20) }, null, 1)
-}
-async function redeployed(id: string, body: Record<string, unknown> = {}) {
-  const answer = await portreeve.call('POST', `/api/apps/${id}/deploy`, body)
-  expect(answer.status, JSON.stringify(answer.body)).toBe(201)
-  return portreeve.untilDeployment(answer.body.data.id)
-}
 
 describe('from a Git URL to a running app', () => {
   it('clones, detects, builds and serves a Node app at its domain, and a push goes live by a second deployment', async () => {
@@ -60,7 +37,7 @@ describe('from a Git URL to a running app', () => {
     expect(log.map((line: { text: string }) => line.text).join('\n')).toContain('Detected node')
 
     repository.commit(nodeApp('two'), 'second')
-    expect(await redeployed(id)).toMatchObject({ status: 'live', number: 2, commit: { message: 'second' } })
+    expect(await redeployed(portreeve, id)).toMatchObject({ status: 'live', number: 2, commit: { message: 'second' } })
     expect((await portreeve.visit('shop.apps.test')).body).toBe('two')
     expect((await portreeve.call('GET', `/api/apps/${id}/instances`)).body.data).toHaveLength(1)
     await eventually('The runtime log', async () => ((await portreeve.call('GET', `/api/apps/${id}/logs`)).body.data as { text: string }[]).find((line) => line.text === 'listening two'))
@@ -99,7 +76,7 @@ describe('from a Git URL to a running app', () => {
   })
 
   it('deploys an inline Dockerfile, an image and an uploaded folder', async () => {
-    await deployed('inline', { dockerfile: 'FROM node:22-slim\nEXPOSE 8080\nUSER node\nCMD ["node", "-e", "require(\'http\').createServer((q,s)=>s.end(\'inline\')).listen(8080)"]' })
+    await deployed(portreeve, { name: 'inline', soak_seconds: 1, dockerfile: 'FROM node:22-slim\nEXPOSE 8080\nUSER node\nCMD ["node", "-e", "require(\'http\').createServer((q,s)=>s.end(\'inline\')).listen(8080)"]' })
     expect((await portreeve.visit('inline.apps.test')).body).toBe('inline')
     const uploaded = (await portreeve.call('POST', '/api/apps', { name: 'packed', source: 'upload', soak_seconds: 1 })).body.data
     expect(uploaded.status).toBe('stopped')
@@ -110,7 +87,7 @@ describe('from a Git URL to a running app', () => {
     expect(upload.status, JSON.stringify(upload.body)).toBe(201)
     expect(await portreeve.untilDeployment(upload.body.data.id)).toMatchObject({ status: 'live', error: null })
     expect((await portreeve.visit('packed.apps.test')).body).toBe('packed')
-    await deployed('web', { image: 'nginx:stable', health_check: { path: '/' } })
+    await deployed(portreeve, { name: 'web', soak_seconds: 1, image: 'nginx:stable', health_check: { path: '/' } })
     expect((await portreeve.visit('web.apps.test')).status).toBe(200)
   })
 
@@ -147,7 +124,7 @@ server.on('upgrade', (request, socket) => {
 })
 server.listen(process.env.PORT)`,
     })
-    await deployed('stream', { git_url: repository.url })
+    await deployed(portreeve, { name: 'stream', soak_seconds: 1, git_url: repository.url })
     const first = await new Promise<string>((resolve, reject) => {
       const call = request({ host: '127.0.0.1', port: portreeve.edge_port, headers: { host: 'stream.apps.test' } }, (response) => response.once('data', (chunk: Buffer) => {
         call.destroy()
@@ -183,10 +160,10 @@ describe('what goes wrong keeps the old release serving', () => {
     const name = `bad-${step}-${code}`.replaceAll('_', '-')
     const repository = forge.repository(name)
     repository.commit(nodeApp('good'), 'good')
-    const app = await deployed(name, { git_url: repository.url })
+    const app = await deployed(portreeve, { name, soak_seconds: 1, git_url: repository.url })
     repository.commit({ ...files, 'note.txt': what }, 'bad')
     await portreeve.call('PUT', `/api/apps/${app.id}`, change)
-    const failed = await redeployed(app.id)
+    const failed = await redeployed(portreeve, app.id)
     expect(failed, JSON.stringify(failed)).toMatchObject({ status: 'failed', error: { code, step } })
     expect(failed.error.message).toMatch(/^[A-Z].*\.$/s)
     expect((await portreeve.call('GET', `/api/apps/${app.id}`)).body.data).toMatchObject({ status: 'running', live_deployment_id: app.live_deployment_id })
@@ -199,7 +176,7 @@ describe('the data plane outlives the control plane', () => {
   it('serves on while Portreeve is killed, and carries on with the same state', async () => {
     const repository = forge.repository('steady')
     repository.commit(nodeApp('steady'))
-    const app = await deployed('steady', { git_url: repository.url })
+    const app = await deployed(portreeve, { name: 'steady', soak_seconds: 1, git_url: repository.url })
     await portreeve.kill()
     expect((await portreeve.visit('steady.apps.test')).body).toBe('steady')
     await portreeve.start()
@@ -213,7 +190,7 @@ describe('the data plane outlives the control plane', () => {
   it('brings back an instance that was removed behind its back', async () => {
     const repository = forge.repository('hardy')
     repository.commit(nodeApp('hardy'))
-    const app = await deployed('hardy', { git_url: repository.url })
+    const app = await deployed(portreeve, { name: 'hardy', soak_seconds: 1, git_url: repository.url })
     docker('rm', '-f', docker('ps', '-q', '--filter', `label=portreeve.app=${app.id}`))
     await eventually('The app answering again', async () => ((await portreeve.visit('hardy.apps.test')).body === 'hardy' ? true : undefined), 30_000)
   })

@@ -1,28 +1,18 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type GitServer, startGitServer } from '#test/support/git-server'
-import { nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
+import { expect, it } from 'vitest'
+import { nodeApp } from '#test/support/portreeve'
 import { runLoad } from '../../bench/support/strict-client.ts'
+import { deployed } from './support/deployed.ts'
+import { useForge } from './support/forge.ts'
 
 /** Fewer than the benchmark's 50, so that a small machine is not measured instead of the product. */
 const CONNECTIONS = 16
-let portreeve: Portreeve
-let forge: GitServer
-
-beforeAll(async () => {
-  forge = await startGitServer()
-  portreeve = await startPortreeve({ env: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: forge.host } })
-})
-afterAll(async () => {
-  await portreeve?.dispose()
-  await forge?.close()
-})
+const server = useForge()
 
 it('three deployments and a rollback lose not one request of clients that ask at full speed', async () => {
+  const { portreeve, forge } = server
   const repository = forge.repository('steady')
   repository.commit(nodeApp('version 1'))
-  const created = await portreeve.call('POST', '/api/apps', { name: 'steady', git_url: repository.url, soak_seconds: 0 })
-  const { id } = await portreeve.untilApp(created.body.data.id, 'running')
-  await portreeve.untilDeployment(created.body.data.latest_deployment.id)
+  const { id } = await deployed(portreeve, { name: 'steady', git_url: repository.url })
 
   const over = Promise.withResolvers<void>()
   const seen = new Set<string>()
