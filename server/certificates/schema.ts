@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import * as v from 'valibot'
+import { dnsName } from '#server/kernel/dns-names'
 import { pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
 
 export const CertificateStatus = v.pipe(v.picklist(['pending', 'issuing', 'active', 'failed', 'expired', 'revoked']), v.title('CertificateStatus'), v.description('`pending`: waits for its first attempt or for a signed certificate; `issuing`: an attempt is under way; `active`: good; `failed`: there is none yet, and the last attempt failed.'), v.examples(['active']))
@@ -44,8 +45,7 @@ export const CertificateQuery = v.strictObject({
 })
 export type CertificateQuery = v.InferOutput<typeof CertificateQuery>
 
-const LABEL = '[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?'
-const CERTIFICATE_NAME = new RegExp(`^(?=.{1,253}$)(\\*\\.)?${LABEL}(\\.${LABEL})+$`)
+const CERTIFICATE_NAME = dnsName({ wildcard: true, labels: 2 })
 /** In the form that certificates carry; what cannot be read stays, to be refused. */
 const asCertified = (text: string) => (/^[ -~]*$/.test(text) ? text : domainToASCII(text) || text).replace(/\.$/, '')
 const Name = v.pipe(v.string(), v.maxLength(1024), v.trim(), v.toLowerCase(), v.transform(asCertified), v.check((text) => isIP(text) === 0, 'is an IP address; a certificate is made for names.'), v.regex(CERTIFICATE_NAME, 'must be a host name such as shop.example.com, or *.example.com.'), v.description('Host name; international ones are kept in ASCII. `*.` for one label.'), v.examples(['shop.example.com']))

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { parse } from 'tldts'
+import { DNS_LABEL } from '#server/kernel/dns-names'
 
 /** Names that an installation keeps for itself. */
 export interface ReservedNames {
@@ -12,8 +13,6 @@ export interface ReservedNames {
 /** A host name as it is kept, or the sentence that says why it is refused. */
 export type HostnameVerdict = { hostname: string } | { refused: string }
 
-/** Underscores are fine in DNS, though no public authority issues a certificate for such a name. */
-const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/
 /** Special-use names (RFC 6761, 7686) that can never lead a client to this server. */
 const UNREACHABLE: Record<string, string> = {
   localhost: 'leads every client to its own machine.',
@@ -29,7 +28,7 @@ function shapeOf(bare: string): string | undefined {
   if (isIP(bare) !== 0) return 'is an IP address; certificates and routing need a name.'
   if (bare.includes('*')) return 'may have a wildcard only as its whole first label: *.example.com.'
   if (bare.length > 253) return 'is longer than 253 characters.'
-  const odd = labels.find((label) => !LABEL.test(label))
+  const odd = labels.find((label) => !DNS_LABEL.test(label))
   if (odd === '') return 'has an empty label: two dots in a row, or one at the start.'
   if (odd !== undefined) return odd.length > 63 ? 'has a label of more than 63 characters.' : 'must be labels of letters, digits, hyphens and underscores, which do not begin or end with a hyphen.'
   if (labels.some((label) => label.startsWith('xn--') && ['', label].includes(domainToUnicode(label)))) return 'has a label that is no valid international name.'

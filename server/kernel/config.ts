@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { dnsName } from './dns-names.ts'
 import { isNetwork } from './networks.ts'
 
 /** Everything that the environment can set, checked once at the start. */
@@ -72,9 +73,9 @@ function list(env: Environment, name: string, valid: (item: string) => boolean, 
   return items
 }
 
-const HOSTNAME = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/i
+const HOSTNAME = dnsName()
 const isHost = (item: string): boolean =>
-  isNetwork(item) || /^\[[0-9a-f:.]+\](:\d{1,5})?$/i.test(item) || HOSTNAME.test(item.replace(/:\d{1,5}$/, '').replace(/^\*\./, ''))
+  isNetwork(item) || /^\[[0-9a-f:.]+\](:\d{1,5})?$/i.test(item) || HOSTNAME.test(item.toLowerCase().replace(/:\d{1,5}$/, '').replace(/^\*\./, ''))
 
 function hostname(env: Environment, name: string): string | undefined {
   const value = text(env, name)?.toLowerCase().replace(/\.$/, '')

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { parse } from 'tldts'
 
+/** Stricter than DNS, without underscores: this installation's own names, and those below them, shall get certificates. */
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 /** The name as DNS knows it: ASCII, lower case, without the dot of the root. Empty when it cannot be one. */

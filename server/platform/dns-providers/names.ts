@@ -1,8 +1,8 @@
 import * as v from 'valibot'
+import { dnsName } from '#server/kernel/dns-names'
 import { DnsProviderError } from './provider.ts'
 
-const LABEL = '[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?'
-const NAME = new RegExp(`^(?=.{1,253}$)${LABEL}(\\.${LABEL})+$`)
+const NAME = dnsName({ labels: 2 })
 
 /** The apex of a zone, lower case, without a trailing dot. */
 export const ZoneName = v.pipe(

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { dnsName } from '#server/kernel/dns-names'
 import { isNetwork } from '#server/kernel/networks'
 import { MAX_PAGE_BYTES, PAGE_STATUSES } from './error-pages.ts'
 import type { Challenge, RefusedRoute, Route } from './ingress.ts'
@@ -9,7 +10,7 @@ import { encodeWord } from './words.ts'
 
 const ROUTE_ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/
 /** A DNS name in lower case, maybe with a wildcard as its first label. */
-export const HOSTNAME = /^(?=.{1,253}$)(\*\.)?[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/
+export const HOSTNAME = dnsName({ wildcard: true })
 
 function refuse(route: Route, message: string): never {
   throw new IngressError(`The route of ${ROUTE_ID.test(route.id) ? route.id : 'an app'} cannot be set: ${message}`)

@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
+import { dnsName } from '#server/kernel/dns-names'
 import { classifyAddress, isInside, parseAddress } from './addresses.ts'
 import { compileAllowList } from './allow-list.ts'
 import { OutboundError, type CheckedAddress, type OutboundPolicy } from './outbound.ts'
@@ -20,7 +21,7 @@ export interface OutboundPolicyOptions {
 }
 export interface OwnInterface { name: string; address: string; cidr: string | null }
 
-const HOSTNAME = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/
+const HOSTNAME = dnsName()
 /** Names that mean something on private networks only; refused before DNS is asked. */
 const PRIVATE_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home\.arpa|localdomain)$/
 /** Ports on which this machine answers the public anyway: the edge. Everything else of it is management. */
