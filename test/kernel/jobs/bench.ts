@@ -1,3 +1,4 @@
+import { afterEach, beforeEach, expect, vi } from 'vitest'
 import { defineJob, Fatal, type JobDefinition, type Outcome, type Step, type StepStatus } from '#server/kernel/jobs/definition'
 import { createJobs, type Jobs, type JobsOptions } from '#server/kernel/jobs/jobs'
 import { createTestKernel, type TestKernel } from '#test/support/kernel'
@@ -12,11 +13,21 @@ export interface Bench {
   diary: string[]
   /** Back-offs that were waited for. */
   pauses: number[]
+  /** What was run and undone, in order. */
+  ran(): string[]
   /** A runner on the same database, as a process after a restart has it. */
   boot(steps: BenchStep[], more?: Partial<JobDefinition> & { options?: Partial<JobsOptions> }): Jobs
 }
 
-export function createBench(): Bench {
+/** A bench of its own for each test of a file; the object is the same one, and is filled anew before each. */
+export function useBench(): Bench {
+  const bench = {} as Bench
+  beforeEach(() => void Object.assign(bench, createBench()))
+  afterEach(() => bench.kernel.dispose())
+  return bench
+}
+
+function createBench(): Bench {
   const kernel = createTestKernel()
   const diary: string[] = []
   const pauses: number[] = []
@@ -34,6 +45,7 @@ export function createBench(): Bench {
   })
   return {
     kernel, diary, pauses,
+    ran: () => diary.filter((line) => /^(run|undo) /.test(line)),
     boot(steps, { options, ...more } = {}) {
       const jobs = createJobs({
         db: kernel.db, clock: kernel.clock, log: kernel.log, pools: { build: 1 },
@@ -57,6 +69,8 @@ export function createBench(): Bench {
   }
 }
 
+/** Waits until something has come true that a runner makes true. */
+export const until = (condition: () => boolean) => vi.waitFor(() => expect(condition()).toBe(true), { interval: 5 })
 export const nothing = async () => undefined
 /** A step that hangs as if its process were killed in it: it hears no signal. */
 export const hang = () => new Promise<void>(() => undefined)

@@ -1,13 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type Bench, createBench, hang, job, nothing, refuse, untilStopped } from './bench.ts'
+import { describe, expect, it } from 'vitest'
+import { hang, job, nothing, refuse, until, untilStopped, useBench } from './bench.ts'
 
-let bench: Bench
-beforeEach(() => {
-  bench = createBench()
-})
-afterEach(() => bench.kernel.dispose())
-const ran = () => bench.diary.filter((line) => /^(run|undo) /.test(line))
-const until = (condition: () => boolean) => vi.waitFor(() => expect(condition()).toBe(true), { interval: 5 })
+const bench = useBench()
 
 describe('after a crash', () => {
   it('a job goes on at the step that was running, with the state of the steps before', async () => {
@@ -19,7 +13,7 @@ describe('after a crash', () => {
     const after = bench.boot([{ name: 'a' }, { name: 'b' }, { name: 'c' }])
     after.start()
     await after.idle()
-    expect(ran()).toEqual(['run b', 'run c'])
+    expect(bench.ran()).toEqual(['run b', 'run c'])
     expect(after.find(id)).toMatchObject({ status: 'succeeded', state: '{"done":["a","b","c"]}' })
   })
   it('what a step saved in its middle is there', async () => {
@@ -55,7 +49,7 @@ describe('after a crash', () => {
     const after = bench.boot([{ name: 'a', undo: nothing }, { name: 'b', undo: nothing }])
     after.start()
     await after.idle()
-    expect(ran()).toEqual(['undo b', 'undo a'])
+    expect(bench.ran()).toEqual(['undo b', 'undo a'])
     expect(JSON.parse(after.find(id)!.failure!)).toMatchObject({ code: 'user_fault', step: 'b' })
     expect(after.find(id)!.status).toBe('failed')
   })
@@ -70,7 +64,7 @@ describe('after a crash', () => {
     after.start()
     await after.idle()
     expect(after.find(id)!.status).toBe('succeeded')
-    expect(ran()).toEqual(['run a'])
+    expect(bench.ran()).toEqual(['run a'])
   })
   it('a step past the point of no return that failed is not run again', async () => {
     const before = bench.boot([{ name: 'retire', irrevocable: true, run: refuse }, { name: 'tidy', irrevocable: true, run: hang }])
@@ -81,7 +75,7 @@ describe('after a crash', () => {
     const after = bench.boot([{ name: 'retire', irrevocable: true }, { name: 'tidy', irrevocable: true }])
     after.start()
     await after.idle()
-    expect(ran()).toEqual(['run tidy'])
+    expect(bench.ran()).toEqual(['run tidy'])
   })
   it('a job goes on after an upgrade that knows other steps, each by its name', async () => {
     const before = bench.boot([{ name: 'clone' }, { name: 'build', run: hang }, { name: 'start' }])
@@ -92,7 +86,7 @@ describe('after a crash', () => {
     const after = bench.boot([{ name: 'clone' }, { name: 'detect' }, { name: 'build' }, { name: 'launch' }])
     after.start()
     await after.idle()
-    expect(ran()).toEqual(['run detect', 'run build', 'run launch'])
+    expect(bench.ran()).toEqual(['run detect', 'run build', 'run launch'])
     expect(after.steps(id).map((step) => `${step.name} ${step.status}`)).toEqual(['clone succeeded', 'detect succeeded', 'build succeeded', 'launch succeeded'])
   })
   it('a job of a kind that an upgrade dropped ends as failed and does not keep the others waiting', async () => {
@@ -120,8 +114,8 @@ describe('a step that takes the process down each time', () => {
       if (jobs.find(id)!.finished_at) break
     }
     expect(starts).toBe(6)
-    expect(ran().filter((line) => line === 'run a')).toHaveLength(1)
-    expect(ran().slice(-2)).toEqual(['undo oom', 'undo a'])
+    expect(bench.ran().filter((line) => line === 'run a')).toHaveLength(1)
+    expect(bench.ran().slice(-2)).toEqual(['undo oom', 'undo a'])
     const jobs = bench.boot([])
     expect(JSON.parse(jobs.find(id)!.failure!)).toMatchObject({ code: 'interrupted', step: 'oom', message: expect.stringContaining('ended 6 times') })
   })
@@ -180,7 +174,7 @@ describe('stopping in good order', () => {
     const queued = jobs.enqueue(job('app:1'))
     await until(() => bench.diary.includes('run a'))
     await jobs.stop()
-    expect(ran()).toEqual(['run a'])
+    expect(bench.ran()).toEqual(['run a'])
     expect([jobs.find(id)!.status, jobs.find(queued)!.status]).toEqual(['running', 'queued'])
     const later = jobs.enqueue(job('app:2'))
     expect(jobs.find(later)!.status).toBe('queued')
@@ -198,7 +192,7 @@ describe('stopping in good order', () => {
     const after = bench.boot([{ name: 'a' }, { name: 'b' }])
     after.start()
     await after.idle()
-    expect(ran()).toEqual(['run a', 'run b'])
+    expect(bench.ran()).toEqual(['run a', 'run b'])
   })
   it('ends undoing as well, to go on with it later', async () => {
     const jobs = bench.boot([{ name: 'a', run: refuse, undo: untilStopped }])
@@ -238,11 +232,11 @@ describe('a database that cannot be written for a while', () => {
     jobs.start()
     const id = jobs.enqueue(job())
     await until(() => bench.kernel.lines.filter((line) => line.message === 'A job broke').length > 20)
-    expect(ran()).toEqual(['run a'])
+    expect(bench.ran()).toEqual(['run a'])
     for (const table of ['jobs', 'job_steps']) db.raw.exec(`DROP TRIGGER full_${table}`)
     await jobs.idle()
     expect(jobs.find(id)!.status).toBe('succeeded')
-    expect(ran()).toEqual(['run a', 'run a', 'run b'])
+    expect(bench.ran()).toEqual(['run a', 'run a', 'run b'])
   })
   it('does not tell the user who queued a job that it failed, because it is queued', async () => {
     const jobs = bench.boot([{ name: 'a' }])

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest'
+import { hang, job, nothing, refuse, until, untilStopped, useBench } from './bench.ts'
+
+const bench = useBench()
+
+describe('cancelling', () => {
+  it('a queued job ends it at once, in the same transaction, without running anything', () => {
+    const jobs = bench.boot([{ name: 'a' }])
+    const id = jobs.enqueue(job())
+    expect(jobs.cancel(id)).toBe(true)
+    expect(jobs.find(id)!.status).toBe('cancelled')
+    expect(bench.diary).toEqual(['end cancelled'])
+    expect(jobs.cancel(id)).toBe(false)
+  })
+  it('lets a newer job supersede the queued ones before it', async () => {
+    const jobs = bench.boot([{ name: 'a' }])
+    const older = [jobs.enqueue(job('app:1', 'dep_1')), jobs.enqueue(job('app:1', 'dep_2'))]
+    const newest = bench.kernel.db.tx(() => {
+      for (const id of older) jobs.cancel(id)
+      return jobs.enqueue(job('app:1', 'dep_3'))
+    })
+    jobs.start()
+    await jobs.idle()
+    expect([...older, newest].map((id) => jobs.find(id)!.status)).toEqual(['cancelled', 'cancelled', 'succeeded'])
+    expect(bench.ran()).toEqual(['run a'])
+  })
+  it('a running job reaches the step through its signal and undoes it', async () => {
+    const jobs = bench.boot([{ name: 'a', undo: nothing }, { name: 'b', run: untilStopped, undo: nothing }, { name: 'c' }])
+    jobs.start()
+    const id = jobs.enqueue(job())
+    await until(() => bench.diary.includes('run b'))
+    expect(jobs.cancel(id)).toBe(true)
+    await jobs.idle()
+    expect(bench.ran()).toEqual(['run a', 'run b', 'undo b', 'undo a'])
+    expect(bench.diary).toContain('b cancelled')
+    expect(jobs.find(id)).toMatchObject({ status: 'cancelled', failure: null })
+  })
+  it('is heard while a step waits for its turn in a pool', async () => {
+    let release: () => void = () => undefined
+    const jobs = bench.boot([{ name: 'build', pool: 'build', run: () => new Promise<void>((resolve) => (release = resolve)) }])
+    jobs.start()
+    const first = jobs.enqueue(job('app:1', 'first'))
+    const second = jobs.enqueue(job('app:2', 'second'))
+    await until(() => jobs.find(second)!.status === 'running')
+    jobs.cancel(second)
+    await until(() => jobs.find(second)!.status === 'cancelled')
+    expect(jobs.find(first)!.status).toBe('running')
+    release()
+    await jobs.idle()
+    expect(bench.ran()).toEqual(['run build'])
+  })
+  it('is heard while a failed step waits for its next attempt', async () => {
+    const jobs = bench.boot([{ name: 'a', attempts: 3, run: async () => {
+      throw new Error('connection reset')
+    } }], { options: { pause: (_ms, signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())) } })
+    jobs.start()
+    const id = jobs.enqueue(job())
+    await until(() => bench.ran().length === 1 && bench.kernel.lines.some((line) => line.message === 'A step is tried again'))
+    jobs.cancel(id)
+    await jobs.idle()
+    expect(jobs.find(id)!.status).toBe('cancelled')
+    expect(bench.ran()).toEqual(['run a'])
+  })
+  it('counts even when the step ends well in the same moment', async () => {
+    const jobs = bench.boot([{ name: 'a', run: async ({ job_id }) => void jobs.cancel(job_id), undo: nothing }])
+    jobs.start()
+    const id = jobs.enqueue(job())
+    await jobs.idle()
+    expect(jobs.find(id)!.status).toBe('cancelled')
+    expect(bench.ran()).toEqual(['run a', 'undo a'])
+  })
+  it('is refused past the point of no return, and while undoing', async () => {
+    const answers: boolean[] = []
+    const jobs = bench.boot([{ name: 'a', undo: nothing }, { name: 'b', irrevocable: true, run: async ({ job_id }) => void answers.push(jobs.cancel(job_id)) }])
+    jobs.start()
+    const id = jobs.enqueue(job())
+    await jobs.idle()
+    expect([answers, jobs.find(id)!.status]).toEqual([[false], 'succeeded'])
+
+    const other = bench.boot([{ name: 'a', run: refuse, undo: async ({ job_id }) => void answers.push(other.cancel(job_id)) }])
+    other.start()
+    const failed = other.enqueue(job())
+    await other.idle()
+    expect([answers, other.find(failed)!.status]).toEqual([[false, false], 'failed'])
+  })
+  it('survives a crash that comes before the job could react', async () => {
+    const before = bench.boot([{ name: 'a', run: hang, undo: nothing }])
+    before.start()
+    const id = before.enqueue(job())
+    await until(() => bench.diary.includes('run a'))
+    before.repository.requestCancel(id)
+    const after = bench.boot([{ name: 'a', undo: nothing }])
+    after.start()
+    await after.idle()
+    expect(after.find(id)!.status).toBe('cancelled')
+    expect(bench.ran()).toEqual(['run a', 'undo a'])
+  })
+})

@@ -1,0 +1,115 @@
+import { describe, expect, it, vi } from 'vitest'
+import { attempt } from '#server/kernel/jobs/attempt'
+import { createPool } from '#server/kernel/jobs/pool'
+import { hang, job, nothing, refuse, untilStopped, useBench } from './bench.ts'
+
+const bench = useBench()
+
+describe('a failure', () => {
+  it("that is the user's stops at once, undoes in reverse what began, and says what to do", async () => {
+    const jobs = bench.boot([{ name: 'a', undo: nothing }, { name: 'b' }, { name: 'c', run: refuse, undo: nothing }, { name: 'd', undo: nothing }])
+    jobs.start()
+    const id = jobs.enqueue(job())
+    await jobs.idle()
+    expect(bench.ran()).toEqual(['run a', 'run b', 'run c', 'undo c', 'undo a'])
+    expect(bench.diary.at(-1)).toBe('end failed')
+    expect(JSON.parse(jobs.find(id)!.failure!)).toEqual({ code: 'user_fault', message: 'The repository is empty.', hint: 'Push a commit.', step: 'c', log: [] })
+    expect(jobs.steps(id).map((step) => step.status)).toEqual(['succeeded', 'succeeded', 'failed', 'pending'])
+    expect(bench.pauses).toEqual([])
+  })
+  it("that is the system's is tried again with a growing back-off, and succeeds when it passes", async () => {
+    let left = 2
+    const jobs = bench.boot([{ name: 'a', attempts: 3, run: async () => {
+      if (left-- > 0) throw new Error('connection reset')
+    } }])
+    jobs.start()
+    const id = jobs.enqueue(job())
+    await jobs.idle()
+    expect(bench.pauses).toEqual([500, 1000])
+    expect(jobs.steps(id)[0]).toMatchObject({ status: 'succeeded', attempts: 3, duration_ms: 1500 })
+  })
+  it("that is the system's ends the job when the attempts are used up", async () => {
+    const jobs = bench.boot([{ name: 'a', attempts: 2, run: async () => {
+      throw new Error('connection reset')
+    } }])
+    jobs.start()
+    const id = jobs.enqueue(job())
+    await jobs.idle()
+    expect(jobs.steps(id)[0]).toMatchObject({ status: 'failed', attempts: 2 })
+    expect(jobs.find(id)!.status).toBe('failed')
+  })
+  it('of something outside that is down is waited for, five minutes at most', async () => {
+    let calls = 0
+    const jobs = bench.boot([{ name: 'a', attempts: 1, run: async () => {
+      calls += 1
+      throw Object.assign(new Error('the engine is down'), { kind: 'wait' })
+    } }])
+    jobs.start()
+    const id = jobs.enqueue(job())
+    await jobs.idle()
+    expect(jobs.find(id)!.status).toBe('failed')
+    expect(calls).toBeGreaterThan(20)
+    const waited_ms = bench.pauses.reduce((sum, pause) => sum + pause, 0)
+    expect(waited_ms).toBeGreaterThanOrEqual(300_000)
+    expect(waited_ms).toBeLessThan(320_000)
+  })
+  it('of an undo is tried again, and does not keep the other steps from being undone', async () => {
+    let calls = 0
+    const jobs = bench.boot([{ name: 'a', undo: nothing }, { name: 'b', run: refuse, undo: async () => {
+      calls += 1
+      throw new Error('still in use')
+    } }])
+    jobs.start()
+    const id = jobs.enqueue(job())
+    await jobs.idle()
+    expect(calls).toBe(5)
+    expect(bench.ran().at(-1)).toBe('undo a')
+    expect(jobs.find(id)!.status).toBe('failed')
+  })
+  it('of a step past the point of no return is recorded, and the job succeeds', async () => {
+    const jobs = bench.boot([{ name: 'switch', undo: nothing }, { name: 'retire', irrevocable: true, run: refuse }, { name: 'tidy', irrevocable: true }])
+    jobs.start()
+    const id = jobs.enqueue(job())
+    await jobs.idle()
+    expect(bench.ran()).toEqual(['run switch', 'run retire', 'run tidy'])
+    expect(jobs.steps(id).map((step) => step.status)).toEqual(['succeeded', 'failed', 'succeeded'])
+    expect(jobs.find(id)!.status).toBe('succeeded')
+  })
+})
+
+describe('a time limit', () => {
+  it('stops a step through its signal, says so, and does not try it again', async () => {
+    const jobs = bench.boot([{ name: 'a', timeout_ms: 20, run: untilStopped, undo: nothing }])
+    jobs.start()
+    const id = jobs.enqueue(job())
+    await jobs.idle()
+    expect(JSON.parse(jobs.find(id)!.failure!)).toMatchObject({ code: 'timeout', step: 'a', message: 'The step «a» took longer than 0 seconds and was stopped.' })
+    expect(bench.ran()).toEqual(['run a', 'undo a'])
+  })
+  it('does not count the time that a step waits for its turn', async () => {
+    vi.useFakeTimers()
+    try {
+      const limits = { name: 'build', timeout_ms: 1000, pool: createPool(1), stop: new AbortController().signal }
+      const end_of_another = await limits.pool.acquire(limits.stop)
+      const waiting = attempt(async (signal) => signal.throwIfAborted(), limits)
+      await vi.advanceTimersByTimeAsync(60_000)
+      end_of_another()
+      expect(await waiting).toEqual({ kind: 'done' })
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+  it('leaves a step behind that does not listen, so that the lane goes on', async () => {
+    vi.useFakeTimers()
+    try {
+      const jobs = bench.boot([{ name: 'a', timeout_ms: 1000, run: ({ payload }) => ((payload as { subject: string }).subject === 'deaf' ? hang() : Promise.resolve()) }])
+      jobs.start()
+      const deaf = jobs.enqueue(job('app:1', 'deaf'))
+      const next = jobs.enqueue(job('app:1', 'next'))
+      await vi.advanceTimersByTimeAsync(11_500)
+      expect([jobs.find(deaf)!.status, jobs.find(next)!.status]).toEqual(['failed', 'succeeded'])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+})
