@@ -38,7 +38,8 @@ export interface DomainSurroundings { expected(): Expected; urlOf(hostname: stri
 export function viewOf(row: DomainRow, { expected, urlOf, isSecured }: DomainSurroundings): Domain {
   const finding = findingOf(row)
   const is_automatic = row.kind === 'automatic'
-  const is_secure = row.ssl_mode === 'external' || (row.ssl_mode !== 'off' && isSecured(row.hostname))
+  // Where TLS ends in front, clients see the proxy's ports, which are the usual ones.
+  const origin = row.ssl_mode === 'external' ? `https://${row.hostname}` : urlOf(row.hostname, row.ssl_mode !== 'off' && isSecured(row.hostname))
   return {
     id: row.id, app_id: row.app_id, project_id: row.project_id, hostname: row.hostname, hostname_unicode: readableHostname(row.hostname), kind: row.kind, status: row.status,
     path: row.path, strip_path: row.strip_path === 1, port: row.port, ssl_mode: row.ssl_mode, force_https: row.force_https === 1, www: row.www, maintenance: row.maintenance === 1,
@@ -50,7 +51,7 @@ export function viewOf(row: DomainRow, { expected, urlOf, isSecured }: DomainSur
       message: finding?.message ?? (is_automatic ? 'The name belongs to the installation.' : 'The name has not been looked up yet. Set one of the records at your DNS provider.'),
       checked_at: row.checked_at, next_check_at: row.next_check_at, verified_at: row.verified_at,
     },
-    url: `${urlOf(row.hostname, is_secure)}${row.path === '/' ? '' : row.path}`, created_at: row.created_at, updated_at: row.updated_at,
+    url: `${origin}${row.path === '/' ? '' : row.path}`, created_at: row.created_at, updated_at: row.updated_at,
   }
 }
 

@@ -115,4 +115,21 @@ describe('TLS that ends in front', () => {
       await trusting.close()
     }
   })
+  test('a client of a trusted proxy that speaks HTTPS gets what HTTPS alone may carry, and the app hears the port that the client sees, not that of the edge', async () => {
+    const trusting = await openTestEdge({ trusted_proxies: ['127.0.0.0/8'] })
+    try {
+      await trusting.ingress.ensure()
+      await trusting.ingress.setRoute({ id: 'dom_front', app_id: 'app_1', hostnames: ['front.test'], servers: [open!.server], force_https: true, aliases: { 'www.front.test': 'front.test' }, response_headers: { 'Strict-Transport-Security': 'max-age=60' } })
+      const secure = await ask(trusting.edge, 'front.test', { headers: { 'x-forwarded-proto': 'https' } })
+      expect([secure.headers['strict-transport-security'], secure.seen.headers['x-forwarded-port']]).toEqual(['max-age=60', '443'])
+      const unsaid = await ask(trusting.edge, 'front.test')
+      expect([unsaid.headers['strict-transport-security'], unsaid.seen.headers['x-forwarded-port']]).toEqual([undefined, String(trusting.edge.port)])
+      const told = await ask(trusting.edge, 'front.test', { headers: { 'x-forwarded-proto': 'https', 'x-forwarded-port': '8443' } })
+      expect(told.seen.headers['x-forwarded-port']).toBe('8443')
+      const moved = async (host: string, scheme: string) => (await ask(trusting.edge, host, { path: '/a?b', headers: { 'x-forwarded-proto': scheme } })).headers.location
+      expect([await moved('front.test', 'http'), await moved('www.front.test', 'http'), await moved('www.front.test', 'https')]).toEqual(Array(3).fill('https://front.test/a?b'))
+    } finally {
+      await trusting.close()
+    }
+  })
 })

@@ -42,6 +42,14 @@ test.each([
   expect(raw).toMatch(expected === 400 ? /^HTTP\/1\.1 400/ : expected === 'api' ? /"app":"other"/ : /"app":"app"/)
 })
 
+test.each([['/api', '/'], ['/api/x%2Fy', '/x%2Fy'], ['/api%2Fx', 400], ['/api;v=1', 400], ['/api;v=1/x', 400], ['/%61pi/x', 400]])('a path whose beginning is taken off reaches the app whole or not at all: %s', async (path, expected) => {
+  await edge.ingress.setRoute({ id: 'dom_root', hostnames: ['stripped.test'], servers: [app.server] })
+  await edge.ingress.setRoute({ id: 'dom_api', hostnames: ['stripped.test'], path: '/api', strip_path: true, servers: [other.server] })
+  const raw = await askRaw(edge.edge, `GET ${path} HTTP/1.1\r\nHost: stripped.test\r\nConnection: close\r\n\r\n`)
+  if (expected === 400) expect(raw).toMatch(/^HTTP\/1\.1 400/)
+  else expect(raw).toContain(`"url":"${expected}"`)
+})
+
 test('every setting of a route is changed in the running edge: no worker is replaced', async () => {
   const before = await workers()
   await set({ ...everything(1), force_https: true, maintenance: true, basic_auth: createBasicAuth('ann', 'secret'), path: '/x', strip_path: true })

@@ -122,7 +122,7 @@ describe('plain HTTP beside HTTPS', () => {
 describe('what a route asks for beyond its servers', () => {
   test('in maintenance it shows a page, with or without a running app, and nothing else changes', async () => {
     await setRoute({ maintenance: true })
-    expect(await ask(edge.edge, 'app.test')).toMatchObject({ status: 503, headers: { 'cache-control': 'no-store' }, text: expect.stringContaining('Back soon') })
+    expect(await ask(edge.edge, 'app.test')).toMatchObject({ status: 503, headers: { 'cache-control': 'no-store', 'retry-after': '10', 'x-content-type-options': 'nosniff' }, text: expect.stringContaining('Back soon') })
     await setRoute({ maintenance: true, servers: [] })
     expect((await ask(edge.edge, 'app.test')).text).toContain('Back soon')
     expect((await ask(edge.edge, 'other.test')).status).toBe(200)

@@ -126,9 +126,10 @@ core.register_action("redirect", { "http-req" }, function(txn)
 end)
 
 core.register_action("set_headers", { "http-res" }, function(txn)
+  local secure = txn.f:fe_name() == "https" or txn:get_var("txn.told_https")
   for _, header in ipairs(list_of(txn, HEADERS)) do
     header.value = header.value or decode(header[2])
-    if header[1]:lower() ~= "strict-transport-security" or txn.f:fe_name() == "https" then txn.http:res_set_header(header[1], header.value) end
+    if header[1]:lower() ~= "strict-transport-security" or secure then txn.http:res_set_header(header[1], header.value) end
   end
 end)
 `.trimStart()

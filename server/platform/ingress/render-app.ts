@@ -46,26 +46,33 @@ const RULED = [
 const FLAGS = Object.entries(RULE_FLAGS).map(([name, flag]) => `  acl ${name} var(txn.rules) -m sub ${flag}`)
 const field = (name: keyof typeof RULE_FIELDS): string => `var(txn.rules),field(${RULE_FIELDS[name]},|)`
 
-/** Another name or HTTPS, by the way the request reached the edge; an alias keeps scheme and port that the client sees. */
+/**
+ * Another name or HTTPS, by the way the request reached the edge; an alias keeps scheme and port that the client sees. HTTPS of a trusted
+ * proxy has its usual port: that of the edge is behind it.
+ */
 function renderNames(settings: EdgeSettings): string[] {
   const port = settings.https_port === 443 ? '' : `:${settings.https_port}`
   const believed = settings.trusted_proxies.length > 0
   const [scheme, seen_port] = believed ? ['%[req.hdr(x-forwarded-proto)]', 'req.hdr(x-forwarded-port)'] : ['%f', 'dst_port']
+  const secured = (name: string): string[] => [
+    ...(believed && port ? [`  http-request redirect location https://%[var(txn.${name})]%[pathq] code 308 if ${name === 'alias' ? 'alias ' : ''}force_https plain via_trusted`] : []),
+    `  http-request redirect location https://%[var(txn.${name})]${port}%[pathq] code 308 if ${name === 'alias' ? 'alias ' : ''}force_https plain`,
+  ]
   return [
     '  acl alias var(txn.alias) -m found',
     '  http-request set-var-fmt(txn.named) %[be_name]/%[var(txn.host)] if aliases',
     `  http-request set-var(txn.alias) var(txn.named),map(/edge/${ALIASES_MAP}) if aliases`,
-    `  http-request redirect location https://%[var(txn.alias)]${port}%[pathq] code 308 if alias force_https plain`,
+    ...secured('alias'),
     `  http-request redirect location ${scheme}://%[var(txn.alias)]%[pathq] code 308 if alias { ${seen_port} -m str 80 443 }`,
     `  http-request redirect location ${scheme}://%[var(txn.alias)]:%[${seen_port}]%[pathq] code 308 if alias`,
-    `  http-request redirect location https://%[var(txn.host)]${port}%[pathq] code 308 if force_https plain`,
+    ...secured('host'),
   ]
 }
 
 /** Where the edge answers instead of the app. Credentials are compared as salted digests. */
 const ANSWERS = [
   '  http-request return status 503 default-errorfiles if own_page',
-  '  http-request return status 503 content-type "text/html; charset=utf-8" hdr cache-control no-store file /edge/pages/maintenance.html if maintenance',
+  '  http-request return status 503 content-type "text/html; charset=utf-8" hdr cache-control no-store hdr x-content-type-options nosniff hdr retry-after 10 file /edge/pages/maintenance.html if maintenance',
   '  http-request set-var-fmt(txn.from) %[be_name]/4%[src,hex] if allowed { src,hex,length eq 8 }',
   '  http-request set-var-fmt(txn.from) %[be_name]/6%[src,hex] if allowed { src,hex,length eq 32 }',
   `  http-request return status 403 default-errorfiles if allowed !{ var(txn.from),map_beg(/edge/${ALLOWED_MAP}) -m found }`,
@@ -80,13 +87,17 @@ const ANSWERS = [
   '  http-request return status 413 default-errorfiles if body_limit { req.body_size,sub(txn.limit) gt 0 }',
 ]
 
-/** What changes on the way to the app and back. A path whose beginning is written in another way than the route's cannot be shortened. */
+/**
+ * What changes on the way to the app and back. A path whose beginning is written in another way than the route's cannot be shortened, nor
+ * one that goes on without a slash: the app would get another path than the one that was asked for.
+ */
 const TO_THE_APP = [
   `  http-request set-header X-Portreeve-Edge %[${field('proof')}] if proof`,
   `  http-request set-timeout server ${field('timeout')},add(0) if timeout`,
   `  http-request set-var(txn.strip) ${field('strip')} if strip`,
   '  http-request set-var(txn.length) var(txn.strip),length if strip',
   '  http-request return status 400 default-errorfiles if strip !{ path,bytes(0,txn.length),strcmp(txn.strip) eq 0 }',
+  '  http-request return status 400 default-errorfiles if strip { path,bytes(txn.length),length gt 0 } !{ path,bytes(txn.length) -m beg / }',
   '  http-request set-header X-Forwarded-Prefix %[var(txn.strip)] if strip',
   '  http-request set-path %[path,bytes(txn.length)] if strip',
   '  http-request set-path /%[path] if strip !{ path_beg / }',

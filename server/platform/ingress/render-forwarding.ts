@@ -21,6 +21,18 @@ const PLAIN = [
   '  http-request set-var(txn.plain) bool(true) if via_trusted { req.hdr(x-forwarded-proto,1) -m str http }',
 ]
 
+/**
+ * What a client of a trusted proxy sees is the proxy: that it speaks HTTPS there, for headers that are sent over HTTPS only, and the port, which
+ * is that of the scheme unless the proxy says another. Apps build addresses from it, so the port of the edge behind the proxy would be wrong.
+ */
+const SEEN = [
+  '  acl told_https var(txn.told_https) -m bool',
+  '  http-request set-var(txn.told_https) bool(true) if via_trusted { req.hdr(x-forwarded-proto,1) -m str https }',
+  '  acl told_port req.hdr(x-forwarded-port) -m found',
+  '  http-request set-header X-Forwarded-Port 443 if told_https !told_port',
+  '  http-request set-header X-Forwarded-Port 80 if via_trusted plain !told_port',
+]
+
 /** The client is the last address in `X-Forwarded-For` that is not a trusted proxy itself, up to three proxies in a row. */
 export function renderForwarding(settings: EdgeSettings): string[] {
   if (settings.trusted_proxies.length === 0) {
@@ -45,7 +57,8 @@ export function renderForwarding(settings: EdgeSettings): string[] {
     '  http-request set-header X-Real-IP %[src]',
     '  http-request set-header X-Forwarded-Proto %[fe_name] unless via_trusted { req.hdr(x-forwarded-proto) -m str http https }',
     '  http-request set-header X-Forwarded-Host %[req.hdr(host)] unless via_trusted { req.hdr(x-forwarded-host) -m found }',
-    '  http-request set-header X-Forwarded-Port %[dst_port] unless via_trusted { req.hdr(x-forwarded-port) -m found }',
+    ...SEEN,
+    '  http-request set-header X-Forwarded-Port %[dst_port] unless via_trusted told_port',
     '  http-request set-header X-Request-Id %[unique-id] unless { req.hdr(x-request-id) -m found }',
   ]
 }
