@@ -74,7 +74,7 @@ export function createDomainChecks({ db, clock, log, audit, dns, ports, reposito
 
   /** Paths of one name are proven together: what proved another one proves this one. */
   const provenBeside = (row: DomainRow, finding: Finding): Finding => {
-    const sibling = finding.proven_by ? undefined : repository.ofHostname(row.hostname, row.project_id).find((other) => isProven(other) && other.kind !== 'automatic' && other.counterpart === row.counterpart)
+    const sibling = finding.proven_by ? undefined : repository.ofNames([row.hostname], row.project_id).find((other) => isProven(other) && other.kind !== 'automatic' && (row.counterpart === null || other.counterpart === row.counterpart))
     return sibling ? { ...finding, proven_by: findingOf(sibling)?.proven_by ?? 'txt', message: `The project has proven this name already. ${finding.message}` } : finding
   }
 

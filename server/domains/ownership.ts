@@ -9,7 +9,13 @@ const DAY_MS = 86_400_000
 const TAKEN = 'This name, or one above or below it, belongs to another project of this installation. Choose another name, or ask an administrator.'
 
 /** What a domain claims or wants to claim. */
-export type Claim = Pick<DomainRow, 'hostname' | 'counterpart' | 'path' | 'project_id'> & { id?: string }
+export type Claim = Pick<DomainRow, 'hostname' | 'counterpart' | 'www' | 'path' | 'project_id'> & { id?: string }
+/** The name that is served and the one that is sent there, for a domain with a rule about `www`. */
+export function servedNames({ hostname, counterpart, www }: Pick<DomainRow, 'hostname' | 'counterpart' | 'www'>): { served: string; alias?: string } {
+  if (!counterpart || www === 'keep') return { served: hostname }
+  const [with_www, without] = hostname.startsWith('www.') ? [hostname, counterpart] : [counterpart, hostname]
+  return www === 'to_www' ? { served: with_www, alias: without } : { served: without, alias: with_www }
+}
 const bareOf = (name: string) => name.replace(/^\*\./, '')
 
 /** Who may have which name: a proven name, what is below it and what a wildcard covers belong to one project. An unproven claim keeps nobody out. */
@@ -23,8 +29,13 @@ export function createOwnership(repository: DomainRepository, clock: Clock) {
       if (names.some((name) => isTaken(bareOf(name), claim.project_id))) throw conflict(TAKEN)
       const own = repository.claiming(names, claim.project_id).filter((row) => row.id !== claim.id)
       if (own.some((row) => row.hostname === claim.hostname && row.path === claim.path)) throw conflict('The project has this domain with this path already. Change or remove that one.')
-      const crossing = own.find((row) => row.hostname !== claim.hostname || row.counterpart !== null)
-      if (own.length > 0 && (claim.counterpart !== null || crossing)) throw conflict('The name with or without www is a domain of its own or belongs to another www rule of the project. Remove that one, or set www to keep.')
+      for (const row of own) {
+        const [pair, other] = claim.counterpart === null ? [row, claim] : [claim, row]
+        if (pair.counterpart === null) continue
+        if (other.counterpart !== null || other.path === '/') throw conflict('The name with or without www is a domain of its own or belongs to another www rule of the project. Remove that one, or set www to keep.')
+        const { served } = servedNames(pair)
+        if (other.hostname !== served) throw conflict(`Everything at ${other.hostname} is sent to ${served} by its www rule, so further paths belong to ${served}. Add them there.`)
+      }
     },
     /**
      * Whether another project wants the name too, or one above or below it, and could still prove it. Addresses that lead here

@@ -67,8 +67,8 @@ export function createDomainRepository(db: Db) {
       const [column, id] = 'app_id' in owner ? ['app_id', owner.app_id] : ['project_id', owner.project_id]
       return db.sql(`SELECT count(*) FROM domains WHERE ${column} = ? AND kind <> 'automatic'`).pluck().get(id) as number
     },
-    /** Domains of one name in a project, whatever their path, app and status. */
-    ofHostname: (hostname: string, project_id: string) => db.sql('SELECT * FROM domains WHERE hostname = ? AND project_id = ? ORDER BY rowid').all(hostname, project_id) as DomainRow[],
+    /** Domains of these names in a project, whatever their path, app and status; those with a `www` rule have both names. */
+    ofNames: (names: readonly string[], project_id: string) => db.sql(`SELECT * FROM domains WHERE project_id = @project_id AND ${NAMED} ORDER BY rowid`).all({ names: JSON.stringify(names), project_id }) as DomainRow[],
     /** Undefined means all projects. */
     ofProjects: (project_ids: readonly string[] | undefined) => db.sql('SELECT * FROM domains WHERE @ids IS NULL OR project_id IN (SELECT value FROM json_each(@ids)) ORDER BY rowid').all({ ids: project_ids ? JSON.stringify(project_ids) : null }) as DomainRow[],
     insert: (row: DomainRow) => db.sql(`INSERT INTO domains (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map((name) => `@${name}`).join(', ')})`).run(row),

@@ -1,4 +1,5 @@
 import type { Route, RouteRedirect } from '#server/platform/ingress/ingress'
+import { servedNames } from './ownership.ts'
 import type { DomainRow } from './repository.ts'
 import { type BasicAuthDigest, hstsText, jsonOf } from './view.ts'
 
@@ -14,19 +15,12 @@ export interface RouteParts {
   isSecured(hostname: string): boolean
 }
 
-/** The name that is served and the one that is sent there, for a domain with a rule about `www`. */
-function namesOf({ hostname, counterpart, www }: DomainRow): { served: string; alias?: string } {
-  if (!counterpart || www === 'keep') return { served: hostname }
-  const [with_www, without] = hostname.startsWith('www.') ? [hostname, counterpart] : [counterpart, hostname]
-  return www === 'to_www' ? { served: with_www, alias: without } : { served: without, alias: with_www }
-}
-
 /** Insisting on HTTPS before there is a certificate would show every visitor a warning. */
 const insists = (row: DomainRow, served: string, isSecured: RouteParts['isSecured']) =>
   row.force_https === 1 && row.ssl_mode !== 'off' && (row.ssl_mode === 'external' || isSecured(served))
 
 function routeOf(row: DomainRow, { addresses, port, redirects, isSecured }: RouteParts): Route {
-  const { served, alias } = namesOf(row)
+  const { served, alias } = servedNames(row)
   const rules = redirects(row.id)
   const allowed = jsonOf<string[]>(row.ip_allow)
   const pages = jsonOf<Record<string, string>>(row.error_pages)

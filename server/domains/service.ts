@@ -142,7 +142,7 @@ export function createDomains(options: DomainOptions) {
     add(actor: Actor, { app_id, hostname, ssl_mode, ...rules }: NewDomain): Domain {
       return db.tx(() => {
         const app = requireUsable(app_id)
-        const shared_mode = repository.ofHostname(hostname, app.project_id)[0]?.ssl_mode
+        const shared_mode = repository.ofNames([hostname], app.project_id)[0]?.ssl_mode
         if (shared_mode !== undefined && ssl_mode !== undefined && ssl_mode !== shared_mode) throw invalid('ssl_mode', `must be ${shared_mode} or left out: all paths of a name share one certificate, and this name has that mode. Change the mode of the name first.`)
         const at = clock.iso()
         const row: DomainRow = {
@@ -187,9 +187,9 @@ export function createDomains(options: DomainOptions) {
     },
     /** Sets the mode of a name: clients choose a certificate by it alone, so all its paths change together. */
     setSslMode: (actor: Actor, id: string, ssl_mode: Domain['ssl_mode']): Domain => db.tx(() => {
-      const { app_id, hostname, project_id } = get(id)
+      const { app_id, hostname, counterpart, project_id } = get(id)
       requireUsable(app_id)
-      for (const before of repository.ofHostname(hostname, project_id).filter((row) => row.id === id || row.ssl_mode !== ssl_mode)) {
+      for (const before of repository.ofNames(counterpart === null ? [hostname] : [hostname, counterpart], project_id).filter((row) => row.id === id || row.ssl_mode !== ssl_mode)) {
         repository.update(before.id, { ssl_mode }, clock.iso())
         const row = get(before.id)
         checkPlan(row)

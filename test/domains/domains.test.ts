@@ -342,6 +342,14 @@ describe('PUT /api/domains/:id', () => {
     expect(routeOf(domain.id)?.force_https).toBe(true)
     expect((await api.as('developer').get(`/api/domains/${domain.id}`)).body.data).toMatchObject({ ssl_mode: 'external', url: 'https://shop.example.com' })
   })
+  it('tells the address that clients of a proxy in front use, not the ports of the edge behind it', async () => {
+    await api.close()
+    api = await createTestApi({ environment: { PORTREEVE_BASE_DOMAIN: 'apps.example.net', PORTREEVE_HTTP_PORT: '8080', PORTREEVE_HTTPS_PORT: '8443' } })
+    api.fakes.git.commit(URL, 'main', { 'package.json': '{"scripts":{"start":"node server.js"}}', 'server.js': '' })
+    app_id = await createApp('shop')
+    const urls = await Promise.all((['off', 'external'] as const).map(async (ssl_mode) => (await add(`${ssl_mode}.example.com`, { ssl_mode })).body.data.url))
+    expect(urls).toEqual(['http://off.example.com:8080', 'https://external.example.com'])
+  })
   it('changes rules of the automatic name too, but not its path', async () => {
     const automatic = (await api.as('developer').get(`/api/domains?app_id=${app_id}`)).body.data[0]
     expect((await api.as('developer').put(`/api/domains/${automatic.id}`, { maintenance: true })).body.data.maintenance).toBe(true)
@@ -352,6 +360,24 @@ describe('PUT /api/domains/:id', () => {
 })
 
 describe('www', () => {
+  it.each([['example.com', 'to_apex', 'example.com', 'www.example.com'], ['www.example.com', 'to_www', 'www.example.com', 'example.com'], ['example.com', 'to_www', 'www.example.com', 'example.com']])('%s with %s goes with further paths of %s, whichever comes first, and with none of %s', async (hostname, www, served, alias) => {
+    for (const name of ['example.com', 'www.example.com']) api.fakes.dns.set(name, { A: addresses })
+    const blog = await createApp('blog')
+    const path = await addProven(served, { path: '/blog' }, blog)
+    const pair = await addProven(hostname, { www })
+    expect([pair.status, path.status]).toEqual(['active', 'active'])
+    expect([routeOf(pair.id), routeOf(path.id)]).toMatchObject([{ hostnames: [served], aliases: { [alias]: served } }, { hostnames: [served], path: '/blog', app_id: blog }])
+    expect((await add(served, { path: '/later' }, blog)).status).toBe(201)
+    expect((await add(served, { path: '/other', ssl_mode: 'off' }, blog)).body.error.message).toMatch(/^ssl_mode: must be acme or left out/)
+    for (const [{ id }, ssl_mode] of [[path, 'self_signed'], [pair, 'external']] as const) {
+      await api.as('admin').put(`/api/domains/${id}/ssl-mode`, { ssl_mode })
+      expect((await Promise.all([pair, path].map(async (one) => (await api.as('admin').get(`/api/domains/${one.id}`)).body.data.ssl_mode)))).toEqual([ssl_mode, ssl_mode])
+    }
+    const refused = await add(alias, { path: '/lost' }, blog)
+    expect([refused.status, refused.body.error.message]).toEqual([409, `Everything at ${alias} is sent to ${served} by its www rule, so further paths belong to ${served}. Add them there.`])
+    const turned = await api.as('developer').put(`/api/domains/${pair.id}`, { www: www === 'to_www' ? 'to_apex' : 'to_www' })
+    expect([turned.status, turned.body.error.message]).toEqual([409, expect.stringContaining(`further paths belong to ${alias}`)])
+  })
   it.each([
     ['example.com', 'to_www', 'www.example.com', 'example.com'],
     ['example.com', 'to_apex', 'example.com', 'www.example.com'],
@@ -361,6 +387,14 @@ describe('www', () => {
     for (const name of ['example.com', 'www.example.com']) api.fakes.dns.set(name, { A: addresses })
     const domain = await addProven(hostname, { www })
     expect(routeOf(domain.id)).toMatchObject({ hostnames: [served], aliases: { [alias]: served } })
+  })
+  it('proves further paths of the name that is served, whatever their own text', async () => {
+    const { body } = await add('example.com', { www: 'to_www' })
+    api.fakes.dns.set('_portreeve.example.com', { TXT: [textOf(body.data)] })
+    expect((await verify(body.data.id)).status).toBe('active')
+    const { id } = (await add('www.example.com', { path: '/blog' })).body.data
+    await settled()
+    expect((await api.as('viewer').get(`/api/domains/${id}`)).body.data).toMatchObject({ status: 'active', verification: { proven_by: 'txt' } })
   })
   it('needs both names proven before it is turned on', async () => {
     const domain = await addProven('www.example.com')
