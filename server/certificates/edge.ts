@@ -17,7 +17,7 @@ function index(rows: readonly CertificateRow[]): (domain: VerifiedDomain, name: 
     .filter((row) => row.project_id === domain.project_id)
 }
 
-/** The certificate that serves one name of a domain; `fitting` comes longest-lived first. */
+/** The certificate that serves one name of a domain; `fitting` comes latest issued first, so that an upload takes the place of the one before it, also when it is shorter-lived. */
 function choose(domain: VerifiedDomain, fitting: readonly CertificateRow[]): CertificateRow | undefined {
   const preferred = PREFERRED[domain.ssl_mode]
   if (preferred.length === 0) return undefined

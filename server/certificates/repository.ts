@@ -52,7 +52,7 @@ export function createCertificateRepository(db: Db) {
     /** All that have a chain with its key and were not revoked. */
     /** Of one project, or of all. */
     usable: (project_id: string | undefined) => db.sql(
-      `SELECT * FROM certificates WHERE chain IS NOT NULL AND private_key IS NOT NULL AND status <> 'revoked' ${project_id === undefined ? '' : 'AND project_id = ?'} ORDER BY not_after DESC, id`)
+      `SELECT * FROM certificates WHERE chain IS NOT NULL AND private_key IS NOT NULL AND status <> 'revoked' ${project_id === undefined ? '' : 'AND project_id = ?'} ORDER BY not_before DESC, created_at DESC, rowid DESC`)
       .all(...(project_id === undefined ? [] : [project_id])) as CertificateRow[],
     /** Those that an attempt is due for. */
     due: (now: string, limit: number) => db.sql(

@@ -86,6 +86,17 @@ describe('an uploaded chain', () => {
     await world.idle()
     expect([...world.ingress.certificates.keys()]).toEqual([made.id])
   })
+  test('is shown from its upload on in the place of the one before: with a chain that was mended, and with a shorter life', async () => {
+    const domain = world.domain('shop.example.com', { ssl_mode: 'custom' })
+    const shown = async (made: { id: string }) => {
+      world.certificates.follow(domain.id)
+      await world.idle()
+      expect([...world.ingress.certificates.keys()]).toEqual([made.id])
+    }
+    await shown(upload(leaf))
+    await shown(upload(`${leaf}${authority.intermediate}`))
+    await shown(upload(`${authority.leaf(key, ['shop.example.com'], { days: 30 })}${authority.intermediate}`))
+  })
   test('for a domain must cover its names', () => {
     const domain = world.domain('shop.example.org', { ssl_mode: 'custom' })
     expect(() => upload(leaf, key, { domain_id: domain.id })).toThrow('certificate: is not valid for shop.example.org; it names shop.example.com, *.example.com.')
