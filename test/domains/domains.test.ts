@@ -407,17 +407,17 @@ describe('www', () => {
     await addProven('www.example.com')
     for (const name of ['other.com', 'www.other.com']) api.fakes.dns.set(name, { A: addresses })
     await addProven('other.com', { www: 'to_www' })
-    for (const [hostname, rules] of [['example.com', { www: 'to_www' }], ['www.other.com', {}], ['other.com', { path: '/blog' }]] as const) {
+    for (const [hostname, rules] of [['example.com', { www: 'to_www' }], ['www.other.com', {}]] as const) {
       const { status, body } = await add(hostname, rules)
       expect([hostname, status, body.error.message]).toEqual([hostname, 409, expect.stringContaining('belongs to another www rule of the project')])
     }
   })
-  it('is turned on for a name of one path alone', async () => {
+  it('sends away no name that has further paths', async () => {
     const domain = await addProven('example.com')
     await addProven('example.com', { path: '/blog' })
     api.fakes.dns.set('www.example.com', { A: addresses })
     const { status, body } = await api.as('developer').put(`/api/domains/${domain.id}`, { www: 'to_www' })
-    expect([status, body.error.message]).toEqual([409, expect.stringContaining('set www to keep')])
+    expect([status, body.error.message]).toEqual([409, expect.stringContaining('further paths belong to www.example.com')])
   })
 })
 
