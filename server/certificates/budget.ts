@@ -18,6 +18,9 @@ const JITTER = 0.1
 /** The domain that authorities count by: the one that somebody registered. */
 export const registrableDomain = (name: string): string => getDomain(name.replace(/^\*\./, ''), { allowPrivateDomains: true }) ?? name
 
+/** The names that authorities validate: a wildcard is proven by the name that it stands below. */
+const validated = (names: readonly string[]): string[] => [...new Set(names.map((name) => name.replace(/^\*\./, '')))]
+
 /** Milliseconds until the next attempt after so many failures in a row, spread by ten percent. */
 export function backoff(failures: number, random: () => number): number {
   const base = BACKOFF_MS[Math.min(Math.max(failures, 1), BACKOFF_MS.length) - 1]!
@@ -48,7 +51,7 @@ export function createBudget(db: Db, clock: Clock): Budget {
   }
   return {
     waitFor(names) {
-      const checks: [Limit, string][] = [[ORDERS, ''], ...[...new Set(names.map(registrableDomain))].map((name): [Limit, string] => [PER_DOMAIN, name]), ...names.map((name): [Limit, string] => [FAILURES, name])]
+      const checks: [Limit, string][] = [[ORDERS, ''], ...[...new Set(names.map(registrableDomain))].map((name): [Limit, string] => [PER_DOMAIN, name]), ...validated(names).map((name): [Limit, string] => [FAILURES, name])]
       const waits = checks.flatMap(([limit, subject]) => {
         const until = reached(limit, subject)
         return until === undefined ? [] : [{ until: new Date(until).toISOString(), reason: `${limit.says}${subject ? ` (${subject})` : ''}; going on would only have it refuse more.` }]
@@ -56,7 +59,7 @@ export function createBudget(db: Db, clock: Clock): Budget {
       return waits.sort((a, b) => b.until.localeCompare(a.until))[0]
     },
     record(kind, names) {
-      const subjects = kind === 'order' ? [''] : kind === 'issued' ? [...new Set(names.map(registrableDomain))] : names
+      const subjects = kind === 'order' ? [''] : kind === 'issued' ? [...new Set(names.map(registrableDomain))] : validated(names)
       for (const subject of subjects) db.sql('INSERT INTO acme_attempts (kind, subject, created_at) VALUES (?, ?, ?)').run(kind, subject, clock.iso())
     },
     prune: () => void db.sql('DELETE FROM acme_attempts WHERE created_at < ?').run(new Date(clock.now() - 8 * DAY_MS).toISOString()),

@@ -379,12 +379,50 @@ describe('the budget', () => {
     await passAfter(world, window_ms + MINUTE_MS)
     expect(world.certificates.get(id).status).toBe('active')
   })
-  test('of one domain does not hold up another, public suffixes counted as authorities do', async () => {
-    attempts('issued', 'example.com', 45)
-    world.domain('shop.example.co.uk')
-    const { id } = issue('shop.example.co.uk')
+  test.each([['example.co.uk', 'other.co.uk'], ['team.github.io', 'others.github.io']])('of %s does not hold up %s, public suffixes counted as authorities do', async (spent, other) => {
+    attempts('issued', spent, 45)
+    for (const name of [`shop.${spent}`, `shop.${other}`]) world.domain(name)
+    const [waiting, made] = [issue(`shop.${spent}`), issue(`shop.${other}`)]
     await world.idle()
-    expect(world.certificates.get(id).status).toBe('active')
-    expect(world.kernel.db.sql(`SELECT subject FROM acme_attempts WHERE kind = 'issued' ORDER BY id DESC LIMIT 1`).pluck().get()).toBe('example.co.uk')
+    expect([waiting, made].map(({ id }) => world.certificates.get(id).status)).toEqual(['pending', 'active'])
+  })
+  test('counts every order that is placed', async () => {
+    attempts('order', '', 249)
+    for (const name of ['one.example.com', 'two.example.org']) world.domain(name)
+    expect(issue('one.example.com').status).toBe('issuing')
+    await world.idle()
+    expect(issue('two.example.org')).toMatchObject({ status: 'pending', last_error: expect.stringContaining('asked for many certificates') })
+  })
+  test('of a week is not forgotten after a day, and of two waits the longer one holds', async () => {
+    attempts('issued', 'example.com', 45)
+    const end = new Date(world.kernel.clock.now() + 7 * DAY_MS).toISOString()
+    await passAfter(world, 6 * DAY_MS)
+    attempts('order', '', 250)
+    world.domain('shop.example.com')
+    expect(issue('shop.example.com')).toMatchObject({ status: 'pending', next_attempt_at: end })
+  })
+  test('of refusals holds for a wildcard as for any name', async () => {
+    world.provider.on = true
+    world.domain('*.example.com')
+    world.acme.judge = () => 'no record'
+    const { id } = issue('*.example.com')
+    await world.idle()
+    for (let attempt = 0; attempt < 4; attempt += 1) {
+      world.certificates.renew(world.actor, id)
+      await world.idle()
+    }
+    expect(() => world.certificates.renew(world.actor, id)).toThrow(expect.objectContaining({ code: 'RATE_LIMITED', message: expect.stringContaining('five times in the last hour (example.com)') }))
+  })
+  test('of refusals is not spent by an authority that does not decide', async () => {
+    world.domain('shop.example.com')
+    world.acme.failNext('settle', new AcmeError('pending', 'The certificate authority did not decide within 120 seconds.'))
+    const { id } = issue('shop.example.com')
+    await world.idle()
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      world.acme.failNext('settle', new AcmeError('pending', 'The certificate authority did not decide within 120 seconds.'))
+      world.certificates.renew(world.actor, id)
+      await world.idle()
+    }
+    expect(world.certificates.renew(world.actor, id).status).toBe('issuing')
   })
 })
