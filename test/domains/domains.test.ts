@@ -210,6 +210,36 @@ describe('who may have a name', () => {
       for (const { id } of claims) expect(await verify(id)).toMatchObject({ status: 'pending', verification: { message: expect.stringMatching(/the name of the dashboard|base domain/) } })
     })
   })
+  it('a claim that was never proven keeps nobody from the name once it is removed', async () => {
+    const { body } = await add('example.com')
+    await settled()
+    await api.as('developer').delete(`/api/domains/${body.data.id}`)
+    const theirs = await otherProject()
+    expect((await addProven('example.com', {}, theirs.app_id)).status).toBe('active')
+  })
+  it('keeps a removed name that was proven while the edge was away', async () => {
+    api.fakes.dns.set('example.com', { A: addresses })
+    api.fakes.ingress.failNext('setRoute', 'the edge is away')
+    const { body } = await add('example.com', { ssl_mode: 'off' })
+    await settled()
+    expect((await api.as('viewer').get(`/api/domains/${body.data.id}`)).body.data.status).toBe('verified')
+    await api.as('developer').delete(`/api/domains/${body.data.id}`)
+    const theirs = await otherProject()
+    expect((await add('example.com', {}, theirs.app_id)).status).toBe(409)
+  })
+  it('the automatic name of a deleted app is nobody\'s once the installation has another base domain', async () => {
+    const theirs = await otherProject()
+    await api.as('admin').delete(`/api/apps/${app_id}`)
+    await api.services.jobs.idle()
+    await api.as('admin').put('/api/settings/domain', { base_domain: 'apps.example.org' })
+    expect((await add('shop.apps.example.net', {}, theirs.app_id)).status).toBe(201)
+  })
+  it('a www pair is not proven once its other name has become the dashboard\'s', async () => {
+    const claim = (await add('www.panel.example.org', { www: 'to_apex' })).body.data
+    for (const name of ['panel.example.org', 'www.panel.example.org']) api.fakes.dns.set(name, { A: addresses })
+    expect((await api.as('admin').put('/api/settings/domain', { dashboard_domain: 'panel.example.org' })).status).toBe(200)
+    expect(await verify(claim.id)).toMatchObject({ status: 'pending', verification: { proven_by: null, message: expect.stringContaining('panel.example.org is the name of the dashboard') } })
+  })
   it('of two that prove a name at once one has it', async () => {
     const theirs = await otherProject()
     const claims = [(await add('example.com')).body.data, (await add('example.com', {}, theirs.app_id)).body.data]

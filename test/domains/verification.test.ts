@@ -89,7 +89,12 @@ describe('a name is not proven, and the answer says what to change', () => {
     dns.set('shop.example.com', { A: ['198.51.100.7'] }, '192.0.2.54')
     const finding = await find('shop.example.com')
     expect(finding.proven_by).toBeNull()
+    expect(finding.points_here).toBeNull()
     expect(finding.message).toMatch(/do not agree.*192\.0\.2\.53: shop\.example\.com leads to this server.*192\.0\.2\.54: shop\.example\.com leads to 198\.51\.100\.7/)
+  })
+  it.each(['timeout', 'servfail'] as const)('no resolver can say what the text is (%s)', async (reason) => {
+    dns.fail('_portreeve.shop.example.com', reason)
+    expect(await find('shop.example.com')).toMatchObject({ proven_by: null, has_text: false })
   })
   it('the text is there at one resolver alone', async () => {
     dns.set('_portreeve.shop.example.com', { TXT: [PROOF] }, '192.0.2.53')
@@ -121,7 +126,7 @@ describe('a name is not proven, and the answer says what to change', () => {
   })
   it('one of a pair with and without www is missing', async () => {
     dns.set('example.com', { A: ['192.0.2.10'] })
-    expect(await find('example.com', { counterpart: 'www.example.com' })).toMatchObject({ proven_by: null, message: expect.stringContaining('www.example.com is not in DNS') })
+    expect(await find('example.com', { counterpart: 'www.example.com' })).toMatchObject({ proven_by: null, points_here: false, message: expect.stringContaining('www.example.com is not in DNS') })
     dns.set('_portreeve.example.com', { TXT: [PROOF] })
     expect(await find('www.example.com', { counterpart: 'example.com' })).toMatchObject({ proven_by: 'txt' })
   })
@@ -135,6 +140,11 @@ it('the records to set say what was found and whether it is right', async () => 
     { type: 'AAAA', name: 'shop.example.com', value: '2001:db8::10', purpose: 'address', found: ['2001:db8::99'], ok: false },
     { type: 'TXT', name: '_portreeve.shop.example.com', value: PROOF, purpose: 'ownership', found: [], ok: false },
   ])
+})
+it('texts of strangers are kept as far as somebody needs them to recognise one', async () => {
+  dns.set('_portreeve.shop.example.com', { TXT: ['x'.repeat(4000), ...Array.from({ length: 30 }, (_, at) => `text ${at}`)] })
+  const { found } = await find('shop.example.com')
+  expect([found.TXT.length, found.TXT[0]]).toEqual([20, 'x'.repeat(255)])
 })
 it('networks of proxies are told by address, both families', () => {
   expect([proxyOf('172.67.1.1'), proxyOf('2606:4700::1111'), proxyOf('192.0.2.10'), proxyOf('172.15.0.1')]).toEqual(['Cloudflare', 'Cloudflare', undefined, undefined])
