@@ -10,9 +10,10 @@ const SECTIONS = { '': 'server', '/domain': 'domain', '/dns-provider': 'dns_prov
 const dns = createFakeDns()
 /** A provider with a server of the administrator's choice, which notes what it is asked with. */
 const asked: { server?: string | undefined; token: string }[] = []
+let held: Promise<void> | undefined
 const elsewhere = {
   ...dns.descriptor, name: 'elsewhere', config: v.strictObject({ server: v.optional(v.string()), token: v.string() }),
-  create: (config: { server?: string | undefined; token: string }) => ({ check: async () => void asked.push(config), addTxt: async () => undefined, removeTxt: async () => undefined }),
+  create: (config: { server?: string | undefined; token: string }) => ({ check: async () => { asked.push(config); await held }, addTxt: async () => undefined, removeTxt: async () => undefined }),
 }
 let api: TestApi
 let directory: Server
@@ -209,6 +210,7 @@ describe('PUT /api/settings/dns-provider', () => {
   it.each([{}, { token: MASK }])('keeps the stored secret when %j is sent', async (sent) => {
     expect((await put('/dns-provider', { provider: 'fake', config: { zone: 'example.org', ...sent } })).status).toBe(200)
     expect(api.services.settings.dnsProvider()?.config).toEqual({ zone: 'example.org', token: 'good' })
+    expect(JSON.parse(last().after)).not.toHaveProperty('replaced_secrets')
   })
   it.each([
     [{ provider: 'route66' }, 'provider'], [{ provider: 'fake', config: { zone: null } }, 'config.zone'], [{ provider: 'fake', config: { token: null } }, 'config.token'], [{ provider: 'fake', config: { zone: 'example.com', token: 1 } }, 'config.token'],
@@ -229,6 +231,18 @@ describe('PUT /api/settings/dns-provider', () => {
     expect(asked).toEqual([{ server: 'one.example.com', token: 'canary' }])
     for (const config of [{ server: 'two.example.com' }, { server: 'two.example.com', token: MASK }, { server: null }]) expect(await says({ config })).toContain('config.token: must be sent again')
     expect(asked).toHaveLength(1)
+    await put('/dns-provider', { provider: 'fake', config: { zone: 'example.net', token: 'good' } })
+  })
+  it('loses no secret of two that are sent at once: the second is told', async () => {
+    await put('/dns-provider', { provider: 'elsewhere', config: { token: 'before' } })
+    const before = asked.length
+    let release = () => undefined as void
+    held = new Promise((resolve) => { release = resolve })
+    const both = ['one', 'two'].map((token) => put('/dns-provider', { config: { token } }))
+    await expect.poll(() => asked.length).toBe(before + 2)
+    release()
+    expect((await Promise.all(both)).map(({ status }) => status).sort()).toEqual([200, 409])
+    held = undefined
     await put('/dns-provider', { provider: 'fake', config: { zone: 'example.net', token: 'good' } })
   })
   it('forgets provider and secret with null; a mask then stands for nothing', async () => {
@@ -322,10 +336,12 @@ describe('PUT /api/settings/acme', () => {
     }
     answer = () => ({ status: 200, body: '<html>' })
     expect(await says({ directory_url })).toContain('422 directory_url: does not answer as an ACME directory (HTTP 200)')
-    answer = () => ({ status: 500, body: '{}' })
+    answer = (base) => ({ ...wellFormed(base), status: 500 })
     expect(await says({ directory_url })).toContain('422 directory_url: does not answer as an ACME directory (HTTP 500)')
-    answer = () => ({ status: 200, body: JSON.stringify({ newNonce: 'https://10.0.0.1/nonce', newAccount: 'x', newOrder: 'x' }) })
-    expect(await says({ directory_url })).toContain('422 directory_url: 10.0.0.1 is or leads to an address that is not public')
+    for (const inward of ['newNonce', 'newAccount', 'newOrder']) {
+      answer = (base) => ({ status: 200, body: JSON.stringify({ ...JSON.parse(wellFormed(base).body), [inward]: 'https://10.0.0.1/' }) })
+      expect([inward, await says({ directory_url })]).toEqual([inward, expect.stringContaining('422 directory_url: 10.0.0.1 is or leads to an address that is not public')])
+    }
     answer = wellFormed
     meta = { externalAccountRequired: true }
     expect(await says({ directory_url, eab: null })).toContain('422 eab: is required by this authority')
