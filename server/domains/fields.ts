@@ -63,7 +63,7 @@ export const IpAllow = v.pipe(
   v.array(v.pipe(v.string(), v.maxLength(64), v.check(isNetwork, 'must be an address or a network such as 192.0.2.0/24.'), v.transform(asIpv4))), v.maxLength(200),
   v.description('Only these addresses and networks may ask, everybody else gets 403. Empty: everybody may.'), v.examples([['192.0.2.0/24', '2001:db8::/32']]),
 )
-export const BodyLimit = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(2 ** 40), v.description('A larger request body gets 413.'))
+export const BodyLimit = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(2 ** 40), v.description('A larger request body gets 413, and one of unknown size (`Transfer-Encoding: chunked` over HTTP/1.1) 411.'))
 export const RequestTimeout = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(86_400), v.description('How long the app may be silent before the client gets 504, in seconds.'))
 const PAGE_STATUSES = ['403', '404', '502', '503', '504'] as const
 export const ErrorPages = v.pipe(

@@ -25,7 +25,7 @@ async function aliasesOf(dns: Dns, name: string, resolver: string | undefined): 
     const answer = await dns.ask(at, 'CNAME', resolver)
     if (answer.outcome !== 'found') return { aliases, circle: false }
     at = answer.values[0]!
-    if (at === name || aliases.includes(at)) return { aliases, circle: true }
+    if (at === name || aliases.includes(at)) return { aliases: [...aliases, at], circle: true }
     aliases.push(at)
   }
   return { aliases, circle: true }

@@ -118,6 +118,8 @@ describe('a name is not proven, and the answer says what to change', () => {
     dns.set('shop.example.com', { CNAME: ['b.example.com'] })
     dns.set('b.example.com', { CNAME: ['shop.example.com'] })
     expect((await find('shop.example.com')).message).toContain('lead in a circle')
+    dns.set('self.example.com', { CNAME: ['self.example.com'] })
+    expect((await find('self.example.com')).message).toContain('The aliases of self.example.com lead in a circle or over too many names: self.example.com. Let')
   })
   it('its aliases go on without end, and nobody follows for ever', async () => {
     for (let at = 0; at < 100; at += 1) dns.set(at === 0 ? 'shop.example.com' : `n${at}.example.com`, { CNAME: [`n${at + 1}.example.com`] })
