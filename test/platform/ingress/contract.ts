@@ -1,31 +1,20 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { EdgeRequest, Ingress, Route, RouteRedirect, RouteServer, RouteTraffic } from '#server/platform/ingress/ingress'
-import { startApp, type TestApp } from './app.ts'
-import { ask, until, upgrade, type Address } from './client.ts'
-
-const route = (id: string, hostnames: string[], ...servers: RouteServer[]): Route => ({ id, hostnames, servers })
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { EdgeRequest, Ingress, Route, RouteTraffic } from '#server/platform/ingress/ingress'
+import { type Address, ask, until, upgrade } from './client.ts'
+import { type OpenEdge, route, useEdge } from './contract-bench.ts'
+import { pathContract } from './contract-paths.ts'
+import { redirectContract } from './contract-redirects.ts'
 
 /** What every edge promises, the one in memory as the real one. */
-export function ingressContract(name: string, open: () => Promise<{ ingress: Ingress; edge: Address; close: () => Promise<void> }>): void {
+export function ingressContract(name: string, open: OpenEdge): void {
   describe(name, () => {
+    const bench = useEdge(open)
     let ingress: Ingress
     let edge: Address
-    let close: () => Promise<void>
-    const apps: TestApp[] = []
-    const app = async (app_name: string) => {
-      const started = await startApp(app_name)
-      apps.push(started)
-      return started
-    }
-    beforeAll(async () => {
-      ({ ingress, edge, close } = await open())
-      await ingress.ensure()
+    beforeAll(() => {
+      ({ ingress, edge } = bench)
     })
-    afterEach(async () => {
-      await ingress.apply({ routes: [] })
-      for (const started of apps.splice(0)) await started.kill()
-    })
-    afterAll(() => close())
+    const { app } = bench
 
     test('a request reaches the app of its host name, however the client writes the name', async () => {
       const [one, two] = [await app('one'), await app('two')]
@@ -176,162 +165,8 @@ export function ingressContract(name: string, open: () => Promise<{ ingress: Ing
       expect((await ask(edge, 'a.test')).seen.app).toBe('one')
     })
 
-    describe('several routes under one name', () => {
-      const at = (id: string, path: string | undefined, app_of: TestApp, more: Partial<Route> = {}): Route => ({ id, hostnames: ['paths.test'], path, servers: [app_of.server], ...more })
-      const served = async (path: string, hostname = 'paths.test') => {
-        const answer = await ask(edge, hostname, { path })
-        return answer.status === 200 ? `${answer.seen.app} ${answer.seen.url}` : answer.status
-      }
-
-      test('the longest path wins, at whole segments only, and the query does not count', async () => {
-        const [root, api, deep] = [await app('root'), await app('api'), await app('deep')]
-        await ingress.setRoute(at('r_root', undefined, root))
-        await ingress.setRoute(at('r_api', '/api', api))
-        await ingress.setRoute(at('r_deep', '/api/v2/x', deep))
-        expect([await served('/'), await served('/apix'), await served('/a/api'), await served('/?/api')]).toEqual(['root /', 'root /apix', 'root /a/api', 'root /?/api'])
-        expect([await served('/api'), await served('/api/'), await served('/api?a=b'), await served('/api/v2'), await served('/api/v2/xy')]).toEqual(['api /api', 'api /api/', 'api /api?a=b', 'api /api/v2', 'api /api/v2/xy'])
-        expect([await served('/api/v2/x'), await served('/api/v2/x/y?z')]).toEqual(['deep /api/v2/x', 'deep /api/v2/x/y?z'])
-      })
-
-      test('a path that no route serves answers 404, and wildcards have paths too', async () => {
-        const [one, two] = [await app('one'), await app('two')]
-        await ingress.setRoute(at('r_1', '/one', one))
-        await ingress.setRoute({ ...at('r_2', '/two', two), hostnames: ['*.paths.test'] })
-        expect([await served('/one'), await served('/two'), await served('/')]).toEqual(['one /one', 404, 404])
-        expect([await served('/two/x', 'any.paths.test'), await served('/one', 'any.paths.test'), await served('/two', 'a.b.paths.test')]).toEqual(['two /two/x', 404, 404])
-      })
-
-      test('a path comes and goes without touching its neighbour; the last one left serves as if it had always been alone', async () => {
-        const [root, api] = [await app('root'), await app('api')]
-        await ingress.setRoute(at('r_root', '/', root))
-        await ingress.setRoute(at('r_api', '/api', api))
-        expect(await served('/api')).toBe('api /api')
-        await ingress.setRoute(at('r_api', '/v2', api))
-        expect([await served('/api'), await served('/v2')]).toEqual(['root /api', 'api /v2'])
-        await ingress.removeRoute('r_api')
-        expect([await served('/v2'), await served('/')]).toEqual(['root /v2', 'root /'])
-        await ingress.setRoute(at('r_api', '/api', api))
-        await ingress.removeRoute('r_root')
-        expect([await served('/api/x'), await served('/')]).toEqual(['api /api/x', 404])
-      })
-
-      test('a route may take its path off before the app sees the request', async () => {
-        const [root, api] = [await app('root'), await app('api')]
-        await ingress.setRoute(at('r_root', '/', root, { strip_path: true }))
-        await ingress.setRoute(at('r_api', '/api', api, { strip_path: true }))
-        expect([await served('/api'), await served('/api/'), await served('/api/x//y?q=/api'), await served('/api?q')]).toEqual(['api /', 'api /', 'api /x//y?q=/api', 'api /?q'])
-        expect(await served('/other')).toBe('root /other')
-        await ingress.setRoute(at('r_api', '/api', api))
-        expect(await served('/api/x')).toBe('api /api/x')
-      })
-
-      test('the same name and path twice is refused, and the first stays', async () => {
-        const [one, two] = [await app('one'), await app('two')]
-        await ingress.setRoute(at('r_1', '/api', one))
-        await expect(ingress.setRoute(at('r_2', '/api', two))).rejects.toThrow('paths.test/api already belongs to r_1')
-        await ingress.apply({ routes: [at('r_1', '/api', one), at('r_2', '/api', two), at('r_3', '/', two)] })
-        expect((await ingress.status()).refused).toMatchObject([{ route_id: 'r_2' }])
-        expect([await served('/api'), await served('/')]).toEqual(['one /api', 'two /'])
-      })
-
-      test.each(['api', '/api/', '//api', '/a b', '/../x', '/a/./b', '/a\nb', '/a%20b', '/a;b', '/a|b', '/a!h', `/${'a'.repeat(500)}`, ''])('the path %j is refused', async (path) => {
-        await expect(ingress.setRoute({ ...route('r_1', ['a.test']), path })).rejects.toThrow('The route of r_1 cannot be set: its path')
-      })
-    })
-
-    describe('aliases', () => {
-      test('a request for an alias is sent to the same address at the name that is served', async () => {
-        const one = await app('one')
-        await ingress.setRoute({ ...route('r_1', ['example.test'], one.server), aliases: { 'www.example.test': 'example.test' } })
-        for (const path of ['/', '/a//b/%2e%2e?c=d&e=/', '//evil.test/']) {
-          expect(await ask(edge, `WWW.example.test:${edge.port}`, { path })).toMatchObject({ status: 308, headers: { location: `http://example.test:${edge.port}${path}` } })
-        }
-        expect((await ask(edge, 'example.test')).seen.app).toBe('one')
-      })
-
-      test('an alias ends with the route that has it, and cannot be the name of another route', async () => {
-        const [one, two] = [await app('one'), await app('two')]
-        await ingress.setRoute({ ...route('r_1', ['example.test'], one.server), aliases: { 'www.example.test': 'example.test' } })
-        await expect(ingress.setRoute(route('r_2', ['www.example.test'], two.server))).rejects.toThrow('www.example.test already belongs to r_1')
-        await ingress.setRoute(route('r_1', ['example.test'], one.server))
-        expect((await ask(edge, 'www.example.test')).status).toBe(404)
-        await ingress.setRoute(route('r_2', ['www.example.test'], two.server))
-        expect((await ask(edge, 'www.example.test')).seen.app).toBe('two')
-      })
-
-      test.each<[string, Record<string, string>]>([
-        ['a line break', { 'www.a.test': 'a.test\nx' }], ['a wildcard', { '*.a.test': 'a.test' }], ['the name itself', { 'a.test': 'b.test' }], ['a circle', { 'b.test': 'c.test', 'c.test': 'b.test' }],
-      ])('an alias with %s is refused', async (_what, aliases) => {
-        await expect(ingress.setRoute({ ...route('r_1', ['a.test']), aliases })).rejects.toThrow(/^The route of r_1 cannot be set/)
-      })
-    })
-
-    describe('redirects', () => {
-      const rule = (kind: RouteRedirect['kind'], from: string, to: string, more: Partial<RouteRedirect> = {}): RouteRedirect => ({ id: 'rule', kind, from, to, status: 301, keep_query: false, ...more })
-      const sends = async (path: string, redirects: RouteRedirect[]) => {
-        await ingress.setRoute({ ...route('r_1', ['redirects.test'], (await app('app')).server), redirects })
-        const answer = await ask(edge, 'redirects.test', { path })
-        return answer.status === 200 ? answer.seen.url : `${answer.status} ${answer.headers.location}`
-      }
-
-      test.each<[string, string, RouteRedirect[], string]>([
-        ['an exact path', '/old?a=b', [rule('exact', '/old', '/new')], '301 /new'],
-        ['an exact path with the query kept', '/old?a=b', [rule('exact', '/old', '/new', { keep_query: true, status: 302 })], '302 /new?a=b'],
-        ['a query behind a query, in front of a fragment', '/old?a=b', [rule('exact', '/old', '/new?x=y#z', { keep_query: true })], '301 /new?x=y&a=b#z'],
-        ['no query to keep', '/old', [rule('exact', '/old', 'https://else.test', { keep_query: true, status: 307 })], '307 https://else.test'],
-        ['an exact path does not match below', '/old/x', [rule('exact', '/old', '/new')], '/old/x'],
-        ['an exact path does not match another case', '/Old', [rule('exact', '/old', '/new')], '/Old'],
-        ['a prefix with its rest', '/old/x/y', [rule('prefix', '/old', '/new$1', { status: 308 })], '308 /new/x/y'],
-        ['a prefix by itself', '/old', [rule('prefix', '/old', '/new$1')], '301 /new'],
-        ['a prefix ends with a segment', '/older', [rule('prefix', '/old', '/new$1')], '/older'],
-        ['a prefix that ends with a slash', '/old/x', [rule('prefix', '/old/', '/new?to=$1')], '301 /new?to=x'],
-        ['every path to another host', '/a/b', [rule('prefix', '/', 'https://else.test/$1')], '301 https://else.test/a/b'],
-        ['a regular expression over the whole path', '/p/12/x', [rule('regex', '/p/(\\d+)/(.*)', '/q/$2/$1')], '301 /q/x/12'],
-        ['a regular expression that would match within', '/a/p/12', [rule('regex', '/p/(\\d+)', '/q')], '/a/p/12'],
-        ['alternatives stay within the whole path', '/ax', [rule('regex', '/a|/b', '/q')], '/ax'],
-        ['a group that did not take part', '/a', [rule('regex', '/a(b)?(c)?', '/q-$1-$2-$3')], '301 /q---'],
-        ['a group behind one that did not take part', '/a-d', [rule('regex', '/a(b)?-(c)?([\\](d]+)', '/q-$1-$2-$3')], '301 /q---d'],
-        ['groups within groups and escaped brackets', '/(x)/yz', [rule('regex', '/\\((x)\\)/((?:y)(z))', '/$1/$2/$3')], '301 /x/yz/z'],
-        ['the first rule that matches', '/x', [rule('regex', '/y', '/1'), rule('regex', '/.', '/2'), rule('exact', '/x', '/3')], '301 /2'],
-        ['odd characters in the target', '/x', [rule('exact', '/x', "/a%20b?%[src]=$HOME&'quote\"|;\\")], "301 /a%20b?%[src]=$HOME&'quote\"|;\\"],
-        ['what was sent encoded stays encoded', '/o/%0d%0aSet-Cookie:x', [rule('prefix', '/o', '/n$1')], '301 /n/%0d%0aSet-Cookie:x'],
-        ['nothing sent becomes another host: slashes', '/o//evil.test/', [rule('prefix', '/o', '$1')], '301 /evil.test/'],
-        ['nothing sent becomes another host: an address', '/go/https://evil.test', [rule('regex', '/go/(.*)', '$1')], '301 /https://evil.test'],
-        ['nothing sent becomes another host: a longer name', '/o.evil.test', [rule('regex', '/o(.*)', 'https://else.test$1')], '301 https://else.test/.evil.test'],
-        ['nothing sent becomes another host: a user', '/o@evil.test', [rule('regex', '/o(.*)', 'https://else.test$1')], '301 https://else.test/@evil.test'],
-      ])('%s', async (_what, path, redirects, expected) => {
-        expect(await sends(path, redirects)).toBe(expected)
-      })
-
-      test('many rules keep their order, and one that is taken out no longer matches', async () => {
-        const many = Array.from({ length: 300 }, (_, index) => rule('exact', `/${index}`, `/to-${index}`))
-        expect(await sends('/299', many)).toBe('301 /to-299')
-        expect(await sends('/299', many.slice(0, 299))).toBe('/299')
-        expect(await sends('/7', [rule('prefix', '/', '/all'), ...many])).toBe('301 /all')
-        expect(await sends('/7', [])).toBe('/7')
-      })
-
-      test('more patterns than a request could wait for are refused', async () => {
-        const patterns = Array.from({ length: 201 }, (_, index) => rule('regex', `/${index}`, '/x'))
-        await expect(ingress.setRoute({ ...route('r_1', ['a.test']), redirects: patterns })).rejects.toThrow('it has more than 200 redirects with a regular expression')
-      })
-
-      test('redirects answer while the app is not running', async () => {
-        await ingress.setRoute({ ...route('r_1', ['redirects.test']), redirects: [rule('exact', '/old', '/new')] })
-        expect(await ask(edge, 'redirects.test', { path: '/old' })).toMatchObject({ status: 301, headers: { location: '/new' } })
-        expect((await ask(edge, 'redirects.test', { path: '/' })).status).toBe(503)
-      })
-
-      test.each<[string, Partial<RouteRedirect>]>([
-        ['a line break in the target', { to: '/a\r\nSet-Cookie: x' }], ['a space in the path', { from: '/a b' }], ['a relative path', { from: 'a' }], ['a target without a scheme', { to: 'evil.test' }],
-        ['a target that changes the host', { to: '//evil.test' }], ['a script as target', { to: 'javascript:alert(1)' }], ['a host made of what was sent', { to: 'https://$1' }],
-        ['a host that goes on behind what was sent', { to: 'https://a$1.test/' }], ['a status that is none', { status: 200 as 301 }], ['a broken pattern', { kind: 'regex', from: '(' }],
-        ['a pattern that closes the group it is in', { kind: 'regex', from: 'a)|(?:b' }], ['a pattern with options of its own', { kind: 'regex', from: '(*LIMIT_MATCH=1)a' }], ['a pattern with a back-reference', { kind: 'regex', from: '/(a)\\1' }],
-        ['a pattern with a named group', { kind: 'regex', from: '/(?<a>b)' }], ['a target too long', { to: `/${'"'.repeat(9_000)}` }],
-      ])('%s is refused', async (_what, wrong) => {
-        await expect(ingress.setRoute({ ...route('r_1', ['a.test']), redirects: [{ ...rule('exact', '/a', '/b'), ...wrong }] })).rejects.toThrow(/^The route of r_1 cannot be set: (a redirect|the (path|target|pattern) of a redirect)/)
-      })
-    })
+    pathContract(bench)
+    redirectContract(bench)
 
     test('apply replaces everything, leaves out what is wrong and says why', async () => {
       const [one, two] = [await app('one'), await app('two')]
