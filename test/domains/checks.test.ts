@@ -40,6 +40,7 @@ it('an unproven domain is asked again by itself with growing waits, shows when, 
 })
 it('fails after three days with what was found last, is asked no more, and can be verified by hand at any time', async () => {
   for (let at = 0; at < 72; at += 1) {
+    expect((await get()).status).toBe('pending')
     api.fakes.clock.advance(HOUR_MS)
     await api.services.domains.checks.pass()
   }
@@ -48,10 +49,22 @@ it('fails after three days with what was found last, is asked no more, and can b
   api.fakes.clock.advance(24 * HOUR_MS)
   await api.services.domains.checks.pass()
   expect(asked()).toBe(before)
+  await api.as('developer').post('/api/domains/verify', { domain_id: id })
+  expect(await get()).toMatchObject({ status: 'failed', verification: { next_check_at: null } })
+  expect(api.events().filter(({ type }) => type === 'domain.failed')).toHaveLength(1)
   api.fakes.dns.set('_portreeve.shop.example.com', { TXT: [(await get()).dns_records.find(({ type }: { type: string }) => type === 'TXT').value] })
   const { status, body } = await api.as('developer').post('/api/domains/verify', { domain_id: id })
   expect([status, body.data.verification.proven_by]).toEqual([200, 'txt'])
   expect(['verified', 'active']).toContain((await get()).status)
+})
+it('a proven domain is looked at every six hours', async () => {
+  api.fakes.dns.set('shop.example.com', { A: addresses.slice(0, 1) })
+  await api.services.domains.checks.check(id)
+  for (let at = 0; at < 3; at += 1) {
+    expect((await get()).verification.next_check_at).toBe(new Date(api.fakes.clock.now() + 6 * HOUR_MS).toISOString())
+    api.fakes.clock.advance(6 * HOUR_MS)
+    await api.services.domains.checks.pass()
+  }
 })
 it('a proven domain that leads elsewhere later is told once, and serves on', async () => {
   api.fakes.dns.set('shop.example.com', { A: addresses.slice(0, 1) })
