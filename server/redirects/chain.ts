@@ -1,6 +1,6 @@
 import type { Route } from '#server/platform/ingress/ingress'
-import { matchRedirect } from '#server/platform/ingress/redirects'
 import { readPattern, samplesOf } from './pattern.ts'
+import { covers, createRouteIndex, namesOf, type RouteIndex } from './route-index.ts'
 
 /** One answer of the edge that sends a client elsewhere. */
 export interface Hop { url: string; status: number; by: 'https' | 'www' | 'rule'; /** The rule, when it was one. */ redirect_id: string | null; location: string }
@@ -10,63 +10,60 @@ export interface Chain { hops: Hop[]; ends: 'app' | 'elsewhere' | 'loop' }
 /** Browsers give up after about twenty; nobody means more than these. */
 const MAX_HOPS = 10
 
-const covers = (route: Route, path: string) => route.path === undefined || path === route.path || path.startsWith(`${route.path}/`)
-const names = (route: Route) => [...route.hostnames, ...Object.keys(route.aliases ?? {})]
-
-/** The route that the edge picks for an address: the name itself before a wildcard, then the longest path. */
-export function routeFor(routes: readonly Route[], { hostname, pathname }: URL): Route | undefined {
-  const longest = (name: string) => routes.filter((route) => names(route).includes(name) && covers(route, pathname)).sort((a, b) => (b.path ?? '').length - (a.path ?? '').length)[0]
-  const is_named = routes.some((route) => names(route).includes(hostname))
-  return is_named ? longest(hostname) : longest(hostname.replace(/^[^.]*/, '*'))
-}
+/** What patterns may cost while a chain is followed or loops are looked for, some tenths of a second: nobody else is served meanwhile. */
+export const MOST_STEPS = 40_000_000
 
 /** Another route of the same name that gets all requests at and below a path before this one does. */
 export function routeBefore(routes: readonly Route[], id: string, path: string): Route | undefined {
   const own = routes.find((route) => route.id === id)
-  return own && routes.find((route) => route.id !== id && (route.path ?? '').length > (own.path ?? '').length && covers(route, path) && names(route).some((name) => names(own).includes(name)))
+  return own && routes.find((route) => route.id !== id && (route.path ?? '').length > (own.path ?? '').length && covers(route, path) && namesOf(route).some((name) => namesOf(own).includes(name)))
 }
 
 /** What the edge answers first: HTTPS is insisted on, then the name, then the rules. */
-function hopOf(route: Route, url: URL): Hop | undefined {
-  const hop = (by: Hop['by'], status: number, location: string, redirect_id: string | null = null): Hop => ({ url: url.href, status, by, redirect_id, location: new URL(location, url).href })
+function hopOf(index: RouteIndex, route: Route, url: URL): { hop: Hop; to: URL } | undefined {
+  const hop = (by: Hop['by'], status: number, to: URL, redirect_id: string | null = null) => ({ hop: { url: url.href, status, by, redirect_id, location: to.href }, to })
   const alias = route.aliases?.[url.hostname]
-  if (route.force_https && url.protocol === 'http:') return hop('https', 308, `https://${alias ?? url.hostname}${url.pathname}${url.search}`)
-  if (alias !== undefined) return hop('www', 308, `${url.protocol}//${alias}${url.pathname}${url.search}`)
-  const match = matchRedirect(route.redirects ?? [], url.pathname, url.search.slice(1))
-  return match && URL.canParse(match.location, url.href) ? hop('rule', match.redirect.status, match.location, match.redirect.id) : undefined
+  if (route.force_https && url.protocol === 'http:') return hop('https', 308, new URL(`https://${alias ?? url.hostname}${url.pathname}${url.search}`))
+  if (alias !== undefined) return hop('www', 308, new URL(`${url.protocol}//${alias}${url.pathname}${url.search}`))
+  const match = index.match(route, url.pathname, url.search.slice(1))
+  const to = match && URL.parse(match.location, url.href)
+  return to ? hop('rule', match.redirect.status, to, match.redirect.id) : undefined
 }
 
 /** Follows what the edge answers, over all these routes. */
-export function follow(routes: readonly Route[], from: URL): Chain {
+export function follow(index: RouteIndex, from: URL): Chain {
   const hops: Hop[] = []
   const seen = new Set<string>()
-  for (let url = from; hops.length <= MAX_HOPS; url = new URL(hops.at(-1)!.location)) {
+  for (let url = from; hops.length <= MAX_HOPS;) {
     // The fragment never reaches a server, and rules do not see the query.
     const key = `${url.protocol}//${url.hostname}${url.pathname}`
     if (seen.has(key)) return { hops, ends: 'loop' }
     seen.add(key)
-    const route = routeFor(routes, url)
+    const route = index.routeFor(url)
     if (!route) return { hops, ends: 'elsewhere' }
-    const hop = hopOf(route, url)
-    if (!hop) return { hops, ends: 'app' }
-    hops.push(hop)
+    const answer = hopOf(index, route, url)
+    if (!answer) return { hops, ends: 'app' }
+    hops.push(answer.hop)
+    url = answer.to
   }
   return { hops, ends: 'loop' }
 }
 
-/** Addresses that a rule is meant for. */
+/** Addresses that a rule is meant for. Over HTTPS alone: over plain HTTP the same names and paths follow each other, with a step to HTTPS between them at most. */
 function addressesOf(route: Route, kind: string, from: string): URL[] {
   const paths = kind === 'exact' ? [from] : kind === 'prefix' ? [from, `${from.replace(/\/$/, '')}/x`] : samplesOf(readPattern(from))
   const host = route.hostnames[0]!.replace(/^\*/, 'x')
-  return paths.flatMap((path) => ['http', 'https'].flatMap((scheme) => (path.startsWith('/') && URL.canParse(`${scheme}://${host}${path}`) ? [new URL(`${scheme}://${host}${path}`)] : [])))
+  return paths.flatMap((path) => (path.startsWith('/') ? URL.parse(`https://${host}${path}`) ?? [] : []))
 }
 
-/** The first chain that never ends among the addresses that rules are meant for; each loop over rules passes through one of these. */
+/** The first chain that never ends among the addresses that rules are meant for; each loop over rules passes through one of these. What patterns of great cost leave no room for is not looked at. */
 export function findLoop(routes: readonly Route[]): Chain | undefined {
+  const index = createRouteIndex(routes, MOST_STEPS)
   for (const route of routes) {
     for (const rule of route.redirects ?? []) {
       for (const url of addressesOf(route, rule.kind, rule.from)) {
-        const chain = follow(routes, url)
+        const chain = follow(index, url)
+        if (index.is_exhausted) return undefined
         if (chain.ends === 'loop') return chain
       }
     }

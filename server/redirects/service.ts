@@ -7,9 +7,10 @@ import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Route, RouteRedirect } from '#server/platform/ingress/ingress'
-import { findLoop, follow, routeBefore, routeFor } from './chain.ts'
+import { findLoop, follow, MOST_STEPS, routeBefore } from './chain.ts'
 import { unanchored } from './pattern.ts'
 import { createRedirectRepository, type RedirectRow } from './repository.ts'
+import { createRouteIndex } from './route-index.ts'
 import { checkRule, pathAsAsked, targetAsSent, targetOf } from './rule.ts'
 import type { NewRedirect, Redirect, RedirectChange, RedirectTest } from './schema.ts'
 
@@ -82,9 +83,10 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
   /** What the edge would answer, over the domains that the caller can see. */
   const test = (actor: Actor, text: string): RedirectTest => {
     const url = new URL(text)
-    const routes = ports.routes(visibleProjects(actor))
-    const { hops, ends } = follow(routes, url)
-    return { domain_id: routeFor(routes, url)?.id ?? null, redirect_id: hops[0]?.redirect_id ?? null, location: hops[0]?.location ?? null, status: hops[0]?.status ?? null, ends, hops }
+    const index = createRouteIndex(ports.routes(visibleProjects(actor)), MOST_STEPS)
+    const { hops, ends } = follow(index, url)
+    if (index.is_exhausted) throw invalid('test', 'is too long for the patterns of its domain. Try a shorter address.')
+    return { domain_id: index.routeFor(url)?.id ?? null, redirect_id: hops[0]?.redirect_id ?? null, location: hops[0]?.location ?? null, status: hops[0]?.status ?? null, ends, hops }
   }
 
   return {
