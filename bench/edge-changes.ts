@@ -3,20 +3,20 @@ import { createSelfSigned } from '#server/platform/ingress/self-signed'
 import { startApp } from '../test/platform/ingress/app.ts'
 import { upgrade } from '../test/platform/ingress/client.ts'
 import { openTestEdge } from '../test/platform/ingress/edge.ts'
-import { checkMiddle, SIZES } from './support/live-after.ts'
-import type { Report } from './support/report.ts'
+import { SIZES } from './support/live-after.ts'
+import { median, ms, type Report } from './support/report.ts'
 import { percentile, runLoad } from './support/strict-client.ts'
 
 const CHANGES = 200
 const CONNECTIONS = 50
 const SOCKETS = 20
 
-/** Changes routes, rules, redirects, certificates and challenges while another app is under load and has WebSockets open. */
+/** Changes routes, rules, redirects, certificates and challenges while another app is under load and has WebSockets open. How long a change takes then has no limit: who loads and who changes are one process. */
 export async function changeReport(report: Report): Promise<void> {
-  for (const { count, limit_ms } of SIZES) await measure(report, count, limit_ms)
+  for (const { count } of SIZES) await measure(report, count)
 }
 
-async function measure(report: Report, count: number, limit_ms: number): Promise<void> {
+async function measure(report: Report, count: number): Promise<void> {
   const edge = await openTestEdge()
   const [busy, changing] = [await startApp('busy'), await startApp('changing')]
   const pems = Array.from({ length: CHANGES / 4 }, () => createSelfSigned(['app-1.test'], new Date(), 90))
@@ -41,7 +41,7 @@ async function measure(report: Report, count: number, limit_ms: number): Promise
     const name = `${count} routes, ${CHANGES} changes`
     report.check(`${name}, ${CONNECTIONS} connections: failed`, failed_total === 0 && sent > 0, `${failed_total} of ${sent} ${JSON.stringify(failed)}`)
     report.check(`${name}: WebSockets alive`, alive === SOCKETS, `${alive} of ${SOCKETS}`)
-    checkMiddle(report, `${name}: a change under that load`, took, limit_ms)
+    report.figure(`${name}: a change under that load`, `${ms(median(took))}, slowest ${ms(Math.max(...took))}`)
     report.figure(`${name}: p99 of requests`, `${percentile(latencies, 0.99).toFixed(1)} ms`)
   } finally {
     await edge.close()
