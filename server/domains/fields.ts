@@ -47,10 +47,12 @@ export const Hsts = v.pipe(v.strictObject({
   preload: v.optional(v.pipe(v.boolean(), v.description('Asks browsers to ship the name in their lists; needs a year and the names below.')), false),
 }), v.check(({ max_age, include_subdomains, preload }) => !preload || (include_subdomains && max_age >= 31_536_000), 'preload needs include_subdomains and a max_age of at least 31536000.'),
 v.title('Hsts'), v.description('`Strict-Transport-Security`, sent over HTTPS only.'))
-export const BasicAuth = v.pipe(v.strictObject({
+const credentials = {
   username: v.pipe(v.string(), v.minLength(1), v.maxLength(128), v.check((text) => !hasControl(text) && !text.includes(':'), 'must be a user name without a colon.')),
   password: v.pipe(v.string(), v.minLength(8, 'must have at least 8 characters.'), v.maxLength(256), v.check((text) => !hasControl(text), 'must be one line of text.'), v.description('Never kept and never shown again.'), SECRET),
-}), v.title('BasicAuth'), v.description('What browsers ask for before they show the app.'))
+}
+export const BasicAuth = v.pipe(v.strictObject(credentials), v.title('BasicAuth'), v.description('What browsers ask for before they show the app.'))
+export const BasicAuthChange = v.pipe(v.strictObject({ ...credentials, password: v.optional(credentials.password) }), v.title('BasicAuthChange'), v.description('What browsers ask for before they show the app. Without a password the one that was set stays, for the same user name only.'))
 /** Clients that come over IPv4 are known by their IPv4 address alone, so its IPv6 spelling would never match. */
 function asIpv4(text: string): string {
   const [address = '', bits = '128'] = text.split('/')

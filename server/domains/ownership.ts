@@ -6,7 +6,7 @@ import type { DomainRepository, DomainRow } from './repository.ts'
 export const COOL_DOWN_DAYS = 7
 const DAY_MS = 86_400_000
 /** Says nothing about whose it is, nor whether it is this name or one above or below it. */
-const TAKEN = 'This name, or one above or below it, belongs to another project of this installation. Choose another name, or ask an administrator.'
+const TAKEN = 'This name, or one above or below it, belongs to another project of this installation. Choose another name, or ask an administrator, who can end the time that a removed name is kept for (end_cool_down).'
 
 /** What a domain claims or wants to claim. */
 export type Claim = Pick<DomainRow, 'hostname' | 'counterpart' | 'www' | 'path' | 'project_id'> & { id?: string }
@@ -45,6 +45,8 @@ export function createOwnership(repository: DomainRepository, clock: Clock) {
       .some((rival) => !namesOf(rival).some((wanted) => isTaken(bareOf(wanted), rival.project_id)))),
     /** Domains of other projects that wait for a proof of a name that they cannot have beside this claim. */
     rivals: (claim: Claim): string[] => [...new Set(namesOf(claim).flatMap((name) => repository.rivals(bareOf(name), claim.project_id)).map(({ id }) => id))],
+    /** An administrator's word that the former project of these names has no more claim to them. */
+    endCoolDowns: (claim: Claim): void => namesOf(claim).forEach((name) => repository.endCoolDowns(bareOf(name), claim.project_id)),
     /** Keeps the names of a domain that was proven for its former project for a while. */
     release(row: DomainRow): void {
       if (row.kind === 'automatic' || (row.status !== 'verified' && row.status !== 'active')) return

@@ -91,6 +91,8 @@ export function createDomainRepository(db: Db) {
     isCoolingDown: (name: string, project_id: string, now: string): boolean => db.sql(
       `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domain_cooldowns WHERE until > @now AND project_id <> @project_id) WHERE ${RELATED} LIMIT 1`).get({ name, project_id, now }) !== undefined,
     coolDown: (hostname: string, project_id: string, until: string) => db.sql('INSERT INTO domain_cooldowns VALUES (@hostname, @project_id, @until) ON CONFLICT (hostname) DO UPDATE SET project_id = @project_id, until = @until').run({ hostname, project_id, until }),
+    /** Forgets that other projects have lately given up this name or one below it. */
+    endCoolDowns: (name: string, project_id: string) => db.sql(`DELETE FROM domain_cooldowns WHERE project_id <> @project_id AND (${bare('hostname')} = @name OR substr(${bare('hostname')}, -length(@name) - 1) = '.' || @name)`).run({ name, project_id }).changes,
     pruneCoolDowns: (now: string) => db.sql('DELETE FROM domain_cooldowns WHERE until <= ?').run(now).changes,
     due: (now: string, limit: number) => db.sql('SELECT id FROM domains WHERE next_check_at <= ? ORDER BY next_check_at LIMIT ?').pluck().all(now, limit) as string[],
     /** Gives the app's automatic domain another name; false when the name is taken. */

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { pagingEntries, Timestamp } from '#server/kernel/schemas'
-import { BasicAuth, BodyLimit, ErrorPages, Headers, Hostname, Hsts, IpAllow, Path, Port, RequestTimeout, SslModeName, Www } from './fields.ts'
+import { BasicAuth, BasicAuthChange, BodyLimit, ErrorPages, Headers, Hostname, Hsts, IpAllow, Path, Port, RequestTimeout, SslModeName, Www } from './fields.ts'
 
 export const DomainStatus = v.pipe(v.picklist(['pending', 'verified', 'active', 'failed']), v.title('DomainStatus'), v.description('`pending`: DNS does not prove it yet; `verified`: proven; `active`: the edge serves it; `failed`: no proof came within three days, verify it to try again.'))
 export type DomainStatus = v.InferOutput<typeof DomainStatus>
@@ -24,10 +24,13 @@ export const NewDomain = v.pipe(v.strictObject({
   app_id: v.pipe(v.string(), v.maxLength(64), v.description('App that the domain leads to.')),
   hostname: Hostname,
   ssl_mode: v.optional(v.pipe(SslModeName, v.description('All paths of a name share one mode: a further path takes over that of the name, and is refused with another one. Otherwise `acme`.'))),
+  end_cool_down: v.optional(v.pipe(v.boolean(), v.description('For administrators: takes a name that another project has removed in the last seven days, and those below it. It still has to be proven.'))),
   ...rules,
 }), v.title('NewDomain'))
 export type NewDomain = v.InferOutput<typeof NewDomain>
-export const DomainChange = v.pipe(v.strictObject(rules), v.title('DomainChange'))
+/** The rules of a domain, with the password where one is set. */
+export type DomainRules = Omit<NewDomain, 'app_id' | 'hostname' | 'ssl_mode' | 'end_cool_down'>
+export const DomainChange = v.pipe(v.strictObject({ ...rules, basic_auth: v.optional(v.nullable(BasicAuthChange)) }), v.title('DomainChange'))
 export type DomainChange = v.InferOutput<typeof DomainChange>
 export const SslModeChange = v.strictObject({ ssl_mode: SslModeName })
 export const VerifyDomain = v.strictObject({ domain_id: v.pipe(v.string(), v.maxLength(64), v.description('Domain to look up now.')) })

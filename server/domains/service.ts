@@ -3,7 +3,7 @@ import { type Actor, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
-import { ApiError, conflict, invalid, notFound } from '#server/kernel/errors'
+import { ApiError, conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
@@ -21,7 +21,7 @@ import { requireRoom } from './room.ts'
 import { plannedRoutes, routesOf } from './routes.ts'
 import type { Domain, DomainChange, NewDomain } from './schema.ts'
 import type { Expected } from './verification.ts'
-import { auditedOf, columnsOf, type DomainSurroundings, viewOf } from './view.ts'
+import { auditedOf, columnsOf, type DomainSurroundings, rulesOfChange, viewOf } from './view.ts'
 
 /** What domains need of others; handed in at composition. */
 export interface DomainPorts {
@@ -139,7 +139,7 @@ export function createDomains(options: DomainOptions) {
     },
     get: (id: string): Domain => view(get(id)),
     /** Adds a name to an app; it is looked up at once in the background and serves as soon as DNS proves it. */
-    add(actor: Actor, { app_id, hostname, ssl_mode, ...rules }: NewDomain): Domain {
+    add(actor: Actor, { app_id, hostname, ssl_mode, end_cool_down, ...rules }: NewDomain): Domain {
       return db.tx(() => {
         const app = requireUsable(app_id)
         const shared_mode = repository.ofNames([hostname], app.project_id)[0]?.ssl_mode
@@ -153,12 +153,14 @@ export function createDomains(options: DomainOptions) {
         }
         requireUnreserved(row)
         checkRules(row)
+        if (end_cool_down && actor.role !== 'admin') throw forbidden('Only an administrator may end the time that a removed name is kept for.')
+        if (end_cool_down) ownership.endCoolDowns(row)
         ownership.require(row)
         requireRoom(repository, app, ports.quota(app.project_id))
         repository.insert(row)
         checkPlan(row)
         note(row, 'created', {}, actor)
-        audit.record(actor, { action: 'domain.create', resource_type: 'domain', resource_id: row.id, project_id: row.project_id, after: auditedOf(row) })
+        audit.record(actor, { action: 'domain.create', resource_type: 'domain', resource_id: row.id, project_id: row.project_id, after: { ...auditedOf(row), ...(end_cool_down ? { end_cool_down } : {}) } })
         db.afterCommit(() => checks.soon(row.id))
         return view(row)
       })
@@ -166,7 +168,7 @@ export function createDomains(options: DomainOptions) {
     /** Changes the rules of a domain; a pair with and without `www` is proven before it is claimed. */
     async change(actor: Actor, id: string, change: DomainChange): Promise<Domain> {
       const before = get(id)
-      const wanted = columnsOf(before.hostname, change)
+      const wanted = columnsOf(before.hostname, rulesOfChange(change, before))
       checkRules({ ...before, ...withoutUndefined(wanted) })
       if (wanted.counterpart && wanted.counterpart !== before.counterpart && isProven(before)) await checks.requireProof({ ...before, counterpart: wanted.counterpart })
       return db.tx(() => {

@@ -1,7 +1,8 @@
+import { invalid } from '#server/kernel/errors'
 import { createBasicAuth } from '#server/platform/ingress/rules'
 import { readableHostname, wwwCounterpart } from './hostname.ts'
 import type { DomainColumns, DomainRow } from './repository.ts'
-import type { Domain, DomainChange } from './schema.ts'
+import type { Domain, DomainChange, DomainRules } from './schema.ts'
 import { type Expected, type Finding, recordsOf } from './verification.ts'
 
 /** What is kept of a name and a password: the password cannot be read from it. */
@@ -20,8 +21,17 @@ export function hstsText(hsts: string): string {
 const flag = (value: boolean | undefined) => (value === undefined ? undefined : Number(value))
 const json = (value: unknown) => (value === undefined ? undefined : value === null ? null : JSON.stringify(value))
 
+/** A change that names the user without a password leaves what is set: the answer of a GET can be sent back. */
+export function rulesOfChange({ basic_auth, ...rules }: DomainChange, row: DomainRow): DomainRules {
+  if (!basic_auth) return { ...rules, basic_auth }
+  const { username, password } = basic_auth
+  if (password !== undefined) return { ...rules, basic_auth: { username, password } }
+  if (!row.basic_auth || jsonOf<BasicAuthDigest>(row.basic_auth).username !== username) throw invalid('basic_auth.password', 'is needed with a user name that is not set yet.')
+  return rules
+}
+
 /** The columns that a change of the rules touches; what is not given stays. */
-export function columnsOf(hostname: string, change: DomainChange): DomainColumns {
+export function columnsOf(hostname: string, change: DomainRules): DomainColumns {
   const { basic_auth, www } = change
   return {
     path: change.path, port: change.port, www, body_limit_bytes: change.body_limit_bytes, request_timeout_seconds: change.request_timeout_seconds,
