@@ -48,12 +48,12 @@ async function compare(report: Report, schemes: Scheme[], origin_port: number, c
     const start = async (config: typeof equal, [plain, secure]: readonly [number, number]) => {
       const proxy = await startBareProxy(plain, config({ port: plain, tls_port: secure, origin_port, count }), count)
       started.push(proxy)
-      return (scheme: Scheme): Subject => ({ container: proxy.container, url: `${scheme}://127.0.0.1:${scheme === 'https' ? secure : plain}/` })
+      return reachedAt(proxy.container, plain, secure)
     }
+    const own = reachedAt(edge.container.name, edge.edge.port, edge.https.port)
     const by_hand = { equal: await start(equal, ports[0]!), twin: await start(equal, ports[1]!), minimal: await start(minimal, ports[2]!) }
     for (const scheme of schemes) {
-      const own = { container: edge.container.name, url: `${scheme}://127.0.0.1:${scheme === 'https' ? edge.https.port : edge.edge.port}/` }
-      const subjects = { edge: own, equal: by_hand.equal(scheme), twin: by_hand.twin(scheme), minimal: by_hand.minimal(scheme) }
+      const subjects = { edge: own(scheme), equal: by_hand.equal(scheme), twin: by_hand.twin(scheme), minimal: by_hand.minimal(scheme) }
       tell(report, `${scheme === 'https' ? 'TLS' : 'HTTP'}, ${count === 1 ? '1 route' : `${count} routes`}`, await takeTurns(subjects))
     }
   } finally {
@@ -61,6 +61,8 @@ async function compare(report: Report, schemes: Scheme[], origin_port: number, c
     await edge.close()
   }
 }
+
+const reachedAt = (container: string, plain: number, secure: number) => (scheme: Scheme): Subject => ({ container, url: `${scheme}://127.0.0.1:${scheme === 'https' ? secure : plain}/` })
 
 async function takeTurns(subjects: Record<Name, Subject>): Promise<Record<Name, Sample[]>> {
   const found: Record<Name, Sample[]> = { edge: [], equal: [], twin: [], minimal: [] }

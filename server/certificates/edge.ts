@@ -82,7 +82,8 @@ export function createEdgeCertificates({ ingress, log, secrets, repository, port
     for (const [id, entry] of wanted) {
       const key = keyOf(entry)
       if (known.get(id)?.key === key) {
-        remember(id, knownOf(entry, key))
+        // The names are those that it had, so what is shown stays.
+        known.set(id, knownOf(entry, key))
         continue
       }
       if (await attempt(id, () => ingress.setCertificate(render(entry)), failed)) {

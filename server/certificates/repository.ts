@@ -49,8 +49,7 @@ export function createCertificateRepository(db: Db) {
     ofDomain: (domain_id: string) => db.sql('SELECT * FROM certificates WHERE domain_id = ? ORDER BY rowid').all(domain_id) as CertificateRow[],
     madeForDomains: () => db.sql('SELECT * FROM certificates WHERE domain_id IS NOT NULL').all() as CertificateRow[],
     ofProject: (project_id: string) => db.sql('SELECT * FROM certificates WHERE project_id = ?').all(project_id) as CertificateRow[],
-    /** All that have a chain with its key and were not revoked. */
-    /** Of one project, or of all. */
+    /** All of one project, or of all, that have a chain with its key and were not revoked. */
     usable: (project_id: string | undefined) => db.sql(
       `SELECT * FROM certificates WHERE chain IS NOT NULL AND private_key IS NOT NULL AND status <> 'revoked' ${project_id === undefined ? '' : 'AND project_id = ?'} ORDER BY not_before DESC, created_at DESC, rowid DESC`)
       .all(...(project_id === undefined ? [] : [project_id])) as CertificateRow[],

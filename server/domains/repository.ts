@@ -47,8 +47,10 @@ const bare = (column: string) => `CASE WHEN substr(${column}, 1, 2) = '*.' THEN 
 const PROVEN = `status IN ('verified', 'active')`
 /** Rows for one of `@names`. */
 const NAMED = '(hostname IN (SELECT value FROM json_each(@names)) OR counterpart IN (SELECT value FROM json_each(@names)))'
+/** Rows whose `bare` is `@name` or below it. */
+const AT_OR_BELOW = `(bare = @name OR substr(bare, -length(@name) - 1) = '.' || @name)`
 /** Rows whose `bare` is `@name`, or above or below it. */
-const RELATED = `(bare = @name OR substr(bare, -length(@name) - 1) = '.' || @name OR substr(@name, -length(bare) - 1) = '.' || bare)`
+const RELATED = `(${AT_OR_BELOW} OR substr(@name, -length(bare) - 1) = '.' || bare)`
 /** Every name of domains of other projects than `@project_id`, both of a pair with and without `www`. */
 const bareNames = (condition: string) => `SELECT id, hostname, counterpart, project_id, ${bare('hostname')} AS bare FROM domains WHERE project_id <> @project_id AND ${condition}
   UNION ALL SELECT id, hostname, counterpart, project_id, counterpart FROM domains WHERE project_id <> @project_id AND counterpart IS NOT NULL AND ${condition}`
@@ -92,7 +94,8 @@ export function createDomainRepository(db: Db) {
       `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domain_cooldowns WHERE until > @now AND project_id <> @project_id) WHERE ${RELATED} LIMIT 1`).get({ name, project_id, now }) !== undefined,
     coolDown: (hostname: string, project_id: string, until: string) => db.sql('INSERT INTO domain_cooldowns VALUES (@hostname, @project_id, @until) ON CONFLICT (hostname) DO UPDATE SET project_id = @project_id, until = @until').run({ hostname, project_id, until }),
     /** Forgets that other projects have lately given up this name or one below it. */
-    endCoolDowns: (name: string, project_id: string) => db.sql(`DELETE FROM domain_cooldowns WHERE project_id <> @project_id AND (${bare('hostname')} = @name OR substr(${bare('hostname')}, -length(@name) - 1) = '.' || @name)`).run({ name, project_id }).changes,
+    endCoolDowns: (name: string, project_id: string) => db.sql(
+      `DELETE FROM domain_cooldowns WHERE project_id <> @project_id AND hostname IN (SELECT hostname FROM (SELECT hostname, ${bare('hostname')} AS bare FROM domain_cooldowns) WHERE ${AT_OR_BELOW})`).run({ name, project_id }).changes,
     pruneCoolDowns: (now: string) => db.sql('DELETE FROM domain_cooldowns WHERE until <= ?').run(now).changes,
     due: (now: string, limit: number) => db.sql('SELECT id FROM domains WHERE next_check_at <= ? ORDER BY next_check_at LIMIT ?').pluck().all(now, limit) as string[],
     /** Gives the app's automatic domain another name; false when the name is taken. */
