@@ -1,69 +1,48 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createTestApi, type TestApi } from '#test/support/api'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { add, addProven, api, createApp, otherProject, settled, useDomains } from './bench.ts'
 
-const URL = 'https://git.example.com/team/shop.git'
-let api: TestApi
+useDomains()
 let theirs: string
 /** A second app of the project that gives the name up. */
 let blog: string
 beforeEach(async () => {
-  api = await createTestApi({ environment: { PORTREEVE_BASE_DOMAIN: 'apps.example.net' } })
-  api.fakes.git.commit(URL, 'main', { 'package.json': '{"scripts":{"start":"node server.js"}}', 'server.js': '' })
-  const shop = await createApp('shop')
   blog = await createApp('blog')
-  const { body } = await api.as('admin').post('/api/projects', { name: 'other' })
-  theirs = await createApp('theirs', body.data.id)
-  const address = api.services.addresses.of_server().filter((one) => !one.includes(':'))[0]!
-  for (const name of ['example.com', 'shop.example.com']) api.fakes.dns.set(name, { A: [address] })
-  const domain = (await add('example.com', shop)).body.data
-  await settled()
+  theirs = (await otherProject()).app_id
+  const domain = await addProven('example.com')
   await api.as('admin').delete(`/api/domains/${domain.id}`)
 })
-afterEach(() => api.close())
-
-async function createApp(name: string, project_id?: string): Promise<string> {
-  const { body } = await api.as('admin').post('/api/apps', { name, git_url: URL, soak_seconds: 0, ...(project_id ? { project_id } : {}) })
-  await api.services.jobs.idle()
-  return body.data.id as string
-}
-const add = (hostname: string, app_id: string, rest: object = {}) => api.as('admin').post('/api/domains', { app_id, hostname, ...rest })
-async function settled(): Promise<void> {
-  await api.services.domains.checks.idle()
-  await new Promise((resolve) => setImmediate(resolve))
-  await new Promise((resolve) => setImmediate(resolve))
-}
 const find = async (id: string) => (await api.as('admin').get(`/api/domains/${id}`)).body.data
 
 describe('a name that another project has removed', () => {
   it('is kept from an administrator too, who learns what ends that', async () => {
-    const { status, body } = await add('example.com', theirs)
+    const { status, body } = await add('example.com', {}, theirs)
     expect([status, body.error.message]).toEqual([409, expect.stringContaining('end_cool_down')])
   })
   it('goes to another project when an administrator says so, once DNS proves it, and that is on record', async () => {
-    const { status, body } = await add('example.com', theirs, { end_cool_down: true })
+    const { status, body } = await add('example.com', { end_cool_down: true }, theirs)
     expect(status).toBe(201)
     await settled()
     expect(await find(body.data.id)).toMatchObject({ status: 'active', hostname: 'example.com' })
     const { body: trail } = await api.as('admin').get(`/api/audit-logs?resource=${body.data.id}`)
     expect(trail.data.find(({ action }: { action: string }) => action === 'domain.create')).toMatchObject({ after: { end_cool_down: true } })
-    expect((await add('shop.example.com', blog)).status).toBe(409)
+    expect((await add('shop.example.com', {}, blog)).status).toBe(409)
   })
   it('takes what lies below it along, not what lies above it', async () => {
-    const below = await add('shop.example.com', theirs, { end_cool_down: true })
+    const below = await add('shop.example.com', { end_cool_down: true }, theirs)
     expect(below.status).toBe(409)
-    expect((await add('example.com', theirs, { end_cool_down: true })).status).toBe(201)
-    expect((await add('shop.example.com', theirs)).status).toBe(201)
+    expect((await add('example.com', { end_cool_down: true }, theirs)).status).toBe(201)
+    expect((await add('shop.example.com', {}, theirs)).status).toBe(201)
   })
   it('is not freed by anybody else, nor by a request that fails', async () => {
     const { status, body } = await api.as('developer').post('/api/domains', { app_id: blog, hostname: 'example.com', end_cool_down: true })
     expect([status, body.error.code]).toEqual([403, 'FORBIDDEN'])
-    expect((await add('example.com', theirs, { end_cool_down: true, hsts: { max_age: 1 }, headers: { 'Strict-Transport-Security': 'max-age=2' } })).status).toBe(422)
-    expect((await add('example.com', theirs)).status).toBe(409)
+    expect((await add('example.com', { end_cool_down: true, hsts: { max_age: 1 }, headers: { 'Strict-Transport-Security': 'max-age=2' } }, theirs)).status).toBe(422)
+    expect((await add('example.com', {}, theirs)).status).toBe(409)
   })
   it('never takes a name that another project has', async () => {
-    await add('example.com', blog)
+    await add('example.com', {}, blog)
     await settled()
-    const { status, body } = await add('example.com', theirs, { end_cool_down: true })
+    const { status, body } = await add('example.com', { end_cool_down: true }, theirs)
     expect([status, body.error.message]).toEqual([409, expect.stringContaining('belongs to another project')])
   })
 })
@@ -72,7 +51,7 @@ describe('the basic authentication of a domain', () => {
   const change = (id: string, basic_auth: unknown) => api.as('developer').put(`/api/domains/${id}`, { basic_auth })
   const digestOf = (id: string) => api.fakes.ingress.routes.get(id)?.basic_auth
   async function guarded(): Promise<string> {
-    const { body } = await add('example.com', blog, { basic_auth: { username: 'ada', password: 'long enough' } })
+    const { body } = await add('example.com', { basic_auth: { username: 'ada', password: 'long enough' } }, blog)
     await settled()
     return body.data.id as string
   }
