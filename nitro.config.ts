@@ -12,5 +12,9 @@ export default defineNitroConfig({
   errorHandler: '~/server/http/error-handler',
   modules: [endpoints, commandLine],
   experimental: { tasks: true, websocket: true },
-  scheduledTasks: { '17 * * * *': ['cleanup'], '* * * * *': ['domains'], '*/5 * * * *': ['certificates'] },
+  scheduledTasks: {
+    '17 * * * *': ['cleanup'],
+    '* * * * *': ['domains'],
+    '*/5 * * * *': ['certificates'],
+  },
 })

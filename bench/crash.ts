@@ -1,5 +1,6 @@
 /**
- * Portreeve is killed with -9 before and after every step of a deployment, of a rollback and of the app's lifecycle, and at
+ * Portreeve is killed with -9 before and after every step of a deployment, of a rollback and of the app's
+ * lifecycle, and at
  * random times, while an app is probed 20 times a second.
  * `npx node bench/crash.ts [--random=10] [--sweep=1]`
  */
@@ -25,20 +26,40 @@ await onStage(async (stage) => {
   await next(app, portreeve)
   const prober = startProber(portreeve.edge_port, app.host)
   if (options.sweep === 1) {
-    for (const step of DEPLOY_STEPS) await bothSides(`deploy.${step}`, (point) => crashDeploy(portreeve, app, point, 'deploy'))
-    for (const step of DEPLOY_STEPS) await bothSides(`deploy.${step}`, (point) => crashDeploy(portreeve, app, point, 'rollback'))
+    for (const step of DEPLOY_STEPS)
+      await bothSides(`deploy.${step}`, (point) => crashDeploy(portreeve, app, point, 'deploy'))
+    for (const step of DEPLOY_STEPS)
+      await bothSides(`deploy.${step}`, (point) => crashDeploy(portreeve, app, point, 'rollback'))
     const other = await stage.app('bystander')
     await bothSides('app.stop.stop', (point) => crashLifecycle(portreeve, other.id, point, 'stop', 'stopped'))
-    for (const step of ['start', 'verify', 'switch']) await bothSides(`app.start.${step}`, (point) => crashLifecycle(portreeve, other.id, point, 'start', 'running'))
-    for (const step of ['route', 'containers', 'images', 'files']) await bothSides(`app.delete.${step}`, async (point) => crashDelete(portreeve, (await stage.app(`gone-${point.replaceAll(/[.:]/g, '-')}`)).id, point))
+    for (const step of ['start', 'verify', 'switch'])
+      await bothSides(`app.start.${step}`, (point) =>
+        crashLifecycle(portreeve, other.id, point, 'start', 'running'),
+      )
+    for (const step of ['route', 'containers', 'images', 'files'])
+      await bothSides(`app.delete.${step}`, async (point) =>
+        crashDelete(portreeve, (await stage.app(`gone-${point.replaceAll(/[.:]/g, '-')}`)).id, point),
+      )
   }
-  for (let round = 1; round <= options.random; round += 1) await told(`random kill ${round}`, () => crashAnytime(portreeve, app, round))
+  for (let round = 1; round <= options.random; round += 1)
+    await told(`random kill ${round}`, () => crashAnytime(portreeve, app, round))
   await prober.stop()
   report.figure('kills', recoveries.length)
-  report.figure('from the kill to the end of the work: median / longest', `${ms(median(recoveries))} / ${ms(Math.max(...recoveries))}`)
+  report.figure(
+    'from the kill to the end of the work: median / longest',
+    `${ms(median(recoveries))} / ${ms(Math.max(...recoveries))}`,
+  )
   report.figure('probes', prober.sent())
-  report.check('failed probes: 0', prober.failures().length === 0, `${prober.failures().length} ${JSON.stringify(prober.failures().slice(0, 5))}`)
-  report.check('after every restart all work ends well and nothing is left over', faults.length === 0, faults.length === 0 ? 'always' : `\n    ${faults.join('\n    ')}`)
+  report.check(
+    'failed probes: 0',
+    prober.failures().length === 0,
+    `${prober.failures().length} ${JSON.stringify(prober.failures().slice(0, 5))}`,
+  )
+  report.check(
+    'after every restart all work ends well and nothing is left over',
+    faults.length === 0,
+    faults.length === 0 ? 'always' : `\n    ${faults.join('\n    ')}`,
+  )
 })
 report.end()
 
@@ -50,7 +71,12 @@ async function bothSides(step: string, crash: (point: string) => Promise<void>):
 async function told(point: string, crash: (point: string) => Promise<void>): Promise<void> {
   const known = faults.length
   await crash(point).catch((error: unknown) => faults.push(`${point}: ${(error as Error).message}`))
-  report.figure(point, faults.length === known ? `recovered in ${ms(recoveries.at(-1) ?? Number.NaN)}` : faults.slice(known).join(' | '))
+  report.figure(
+    point,
+    faults.length === known
+      ? `recovered in ${ms(recoveries.at(-1) ?? Number.NaN)}`
+      : faults.slice(known).join(' | '),
+  )
 }
 
 /** A new commit, deployed without a crash. */
@@ -90,28 +116,52 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function crashDeploy(portreeve: Portreeve, app: StagedApp, point: string, verb: 'deploy' | 'rollback'): Promise<void> {
+async function crashDeploy(
+  portreeve: Portreeve,
+  app: StagedApp,
+  point: string,
+  verb: 'deploy' | 'rollback',
+): Promise<void> {
   const version = verb === 'deploy' ? change(app) : undefined
   if (point.includes('soak')) await portreeve.call('PUT', `/api/apps/${app.id}`, { soak_seconds: 1 })
   await dieAt(portreeve, point, () => startDeployment(portreeve, app.id, verb))
   const { body } = await portreeve.call('GET', `/api/apps/${app.id}`)
   const deployment = await portreeve.untilDeployment(body.data.latest_deployment.id)
   ended()
-  if (deployment.status !== 'live') faults.push(`${verb} ${point}: the deployment is ${deployment.status}: ${JSON.stringify(deployment.error)}`)
+  if (deployment.status !== 'live')
+    faults.push(
+      `${verb} ${point}: the deployment is ${deployment.status}: ${JSON.stringify(deployment.error)}`,
+    )
   await judge(portreeve, app, `${verb} ${point}`, version)
 }
 
-async function judge(portreeve: Portreeve, app: StagedApp, what: string, version: string | undefined): Promise<void> {
+async function judge(
+  portreeve: Portreeve,
+  app: StagedApp,
+  what: string,
+  version: string | undefined,
+): Promise<void> {
   let last: string[] = []
-  await eventually('Everything being cleared', async () => {
-    last = await leftovers(portreeve, app.id)
-    return last.length === 0 ? true : undefined
-  }, SETTLE_MS).catch(() => faults.push(`${what}: ${last.join('; ')}`))
+  await eventually(
+    'Everything being cleared',
+    async () => {
+      last = await leftovers(portreeve, app.id)
+      return last.length === 0 ? true : undefined
+    },
+    SETTLE_MS,
+  ).catch(() => faults.push(`${what}: ${last.join('; ')}`))
   const { body } = await portreeve.visit(app.host)
-  if (version !== undefined && body !== version) faults.push(`${what}: «${body}» serves instead of «${version}»`)
+  if (version !== undefined && body !== version)
+    faults.push(`${what}: «${body}» serves instead of «${version}»`)
 }
 
-async function crashLifecycle(portreeve: Portreeve, app_id: string, point: string, verb: 'stop' | 'start', status: string): Promise<void> {
+async function crashLifecycle(
+  portreeve: Portreeve,
+  app_id: string,
+  point: string,
+  verb: 'stop' | 'start',
+  status: string,
+): Promise<void> {
   const before = verb === 'stop' ? 'start' : 'stop'
   const { body } = await portreeve.call('GET', `/api/apps/${app_id}`)
   if (body.data.status === status) {
@@ -121,13 +171,18 @@ async function crashLifecycle(portreeve: Portreeve, app_id: string, point: strin
   await dieAt(portreeve, point, () => portreeve.call('POST', `/api/apps/${app_id}/${verb}`))
   await portreeve.untilApp(app_id, status)
   ended()
-  const found = status === 'running' ? await leftovers(portreeve, app_id) : remains(portreeve, app_id).filter((name) => !name.startsWith('image'))
+  const found =
+    status === 'running'
+      ? await leftovers(portreeve, app_id)
+      : remains(portreeve, app_id).filter((name) => !name.startsWith('image'))
   if (found.length > 0) faults.push(`${point}: ${found.join('; ')}`)
 }
 
 async function crashDelete(portreeve: Portreeve, app_id: string, point: string): Promise<void> {
   await dieAt(portreeve, point, () => portreeve.call('DELETE', `/api/apps/${app_id}`))
-  await eventually('The app being gone', async () => ((await portreeve.call('GET', `/api/apps/${app_id}`)).status === 404 ? true : undefined))
+  await eventually('The app being gone', async () =>
+    (await portreeve.call('GET', `/api/apps/${app_id}`)).status === 404 ? true : undefined,
+  )
   ended()
   const found = remains(portreeve, app_id)
   if (found.length > 0) faults.push(`${point}: ${found.join('; ')}`)
@@ -145,6 +200,7 @@ async function crashAnytime(portreeve: Portreeve, app: StagedApp, round: number)
   const deployment = await portreeve.untilDeployment(id)
   ended()
   const what = `random kill ${round} after ${after_ms} ms`
-  if (deployment.status !== 'live') faults.push(`${what}: the deployment is ${deployment.status}: ${JSON.stringify(deployment.error)}`)
+  if (deployment.status !== 'live')
+    faults.push(`${what}: the deployment is ${deployment.status}: ${JSON.stringify(deployment.error)}`)
   await judge(portreeve, app, what, version)
 }

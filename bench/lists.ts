@@ -1,6 +1,8 @@
 /**
- * Lists of apps and deployments at 100, 10,000 and 100,000 rows: below 3 ms and flat. Measured is the whole round trip on one
- * kept-alive connection, which is more than the time at the server. The lowest tenth of the times is taken: what is above it on a
+ * Lists of apps and deployments at 100, 10,000 and 100,000 rows: below 3 ms and flat. Measured is the whole
+ * round trip on one
+ * kept-alive connection, which is more than the time at the server. The lowest tenth of the times is taken:
+ * what is above it on a
  * shared machine is others' work.
  * `npx node bench/lists.ts [--requests=100]`
  */
@@ -25,7 +27,9 @@ const WARM_UP = 10
 const OLD_ROWS = 100
 const FILTERED_REQUESTS = 20
 const options = numberOptions({ requests: 100 })
-const report = createReport(`Pages of 20 at 100 / 10,000 / 100,000 rows, lowest tenths of ${options.requests} round trips`)
+const report = createReport(
+  `Pages of 20 at 100 / 10,000 / 100,000 rows, lowest tenths of ${options.requests} round trips`,
+)
 const data_directory = mkdtempSync(join(tmpdir(), 'ptr-lists-'))
 const start = () => spawnServer(data_directory, { DOCKER_HOST: 'unix:///nonexistent/docker.sock' })
 const times = new Map<string, number[]>()
@@ -51,11 +55,18 @@ try {
 }
 
 for (const [name, [small = 0, , large = 0]] of times) {
-  const found = `${times.get(name)!.map((value) => value.toFixed(2)).join(' / ')} ms`
+  const found = `${times
+    .get(name)!
+    .map((value) => value.toFixed(2))
+    .join(' / ')} ms`
   if (name.includes('filter')) report.figure(name, found)
   else {
     report.check(`${name}: below ${LIMIT_MS} ms`, large < LIMIT_MS, found)
-    report.check(`${name}: flat`, large - small < NOISE_MS || large / small < FLAT, `ratio ${(large / small).toFixed(2)}`)
+    report.check(
+      `${name}: flat`,
+      large - small < NOISE_MS || large / small < FLAT,
+      `ratio ${(large / small).toFixed(2)}`,
+    )
   }
 }
 report.figure('round trip of /healthz', ms(Math.min(...(times.get('/healthz filter') ?? []))))
@@ -70,44 +81,90 @@ function withDb<T>(work: (db: Database.Database) => T): T {
   }
 }
 
-/** Ten projects, a member of a busy one and a member of three that have only old rows, with the password of the administrator. */
+/**
+ * Ten projects, a member of a busy one and a member of three that have only old rows, with the password of
+ * the administrator.
+ */
 function people(db: Database.Database): string[] {
   const at = new Date().toISOString()
-  const hash = db.prepare('SELECT password_hash FROM users WHERE email = ?').pluck().get(ADMIN.email) as string
+  const hash = db
+    .prepare('SELECT password_hash FROM users WHERE email = ?')
+    .pluck()
+    .get(ADMIN.email) as string
   const projects: string[] = []
   for (let n = 1; n <= PROJECTS; n += 1) {
     const id = newId('prj')
     projects.push(id)
-    db.prepare('INSERT INTO projects (id, name, created_at, updated_at) VALUES (?, ?, ?, ?)').run(id, `project-${n}`, at, at)
+    db.prepare('INSERT INTO projects (id, name, created_at, updated_at) VALUES (?, ?, ?, ?)').run(
+      id,
+      `project-${n}`,
+      at,
+      at,
+    )
   }
-  for (const [email, memberships] of [['one@example.test', 1], ['three@example.test', 3]] as const) {
+  for (const [email, memberships] of [
+    ['one@example.test', 1],
+    ['three@example.test', 3],
+  ] as const) {
     const id = newId('usr')
-    db.prepare(`INSERT INTO users (id, email, name, role, password_hash, created_at, updated_at) VALUES (?, ?, ?, 'member', ?, ?, ?)`).run(id, email, email, hash, at, at)
-    for (const project of memberships === 1 ? projects.slice(3, 4) : projects.slice(0, 3)) db.prepare(`INSERT INTO project_members (project_id, user_id, role, created_at) VALUES (?, ?, 'developer', ?)`).run(project, id, at)
+    db.prepare(
+      `INSERT INTO users (id, email, name, role, password_hash, created_at, updated_at) VALUES (?, ?, ?, 'member', ?, ?, ?)`,
+    ).run(id, email, email, hash, at, at)
+    for (const project of memberships === 1 ? projects.slice(3, 4) : projects.slice(0, 3))
+      db.prepare(
+        `INSERT INTO project_members (project_id, user_id, role, created_at) VALUES (?, ?, 'developer', ?)`,
+      ).run(project, id, at)
   }
   return projects
 }
 
-/** Adds apps and deployments until there are `size` of each, spread over the projects and over their statuses. */
+/**
+ * Adds apps and deployments until there are `size` of each, spread over the projects and over their statuses.
+ */
 function fill(db: Database.Database, projects: string[], size: number): void {
   const have = db.prepare('SELECT count(*) FROM apps').pluck().get() as number
-  const app = db.prepare(`INSERT INTO apps (id, name, project_id, status, source, git_url, created_at, updated_at) VALUES (?, ?, ?, ?, 'git', 'https://git.example.com/a.git', ?, ?)`)
-  const domain = db.prepare(`INSERT INTO domains (id, app_id, project_id, hostname, kind, status, ssl_mode, token, created_at, updated_at) VALUES (?, ?, ?, ?, 'automatic', 'active', 'off', '-', ?, ?)`)
-  const deployment = db.prepare(`INSERT INTO deployments (id, app_id, project_id, number, status, trigger, branch, commit_sha, commit_message, created_at, started_at, live_at, finished_at) VALUES (?, ?, ?, ?, ?, 'push', 'main', ?, 'A commit', ?, ?, ?, ?)`)
+  const app = db.prepare(
+    `INSERT INTO apps (id, name, project_id, status, source, git_url, created_at, updated_at) VALUES (?, ?, ?, ?, 'git', 'https://git.example.com/a.git', ?, ?)`,
+  )
+  const domain = db.prepare(
+    `INSERT INTO domains (id, app_id, project_id, hostname, kind, status, ssl_mode, token, created_at, updated_at) VALUES (?, ?, ?, ?, 'automatic', 'active', 'off', '-', ?, ?)`,
+  )
+  const deployment = db.prepare(
+    `INSERT INTO deployments (id, app_id, project_id, number, status, trigger, branch, commit_sha, commit_message, created_at, started_at, live_at, finished_at) VALUES (?, ?, ?, ?, ?, 'push', 'main', ?, 'A commit', ?, ?, ?, ?)`,
+  )
   for (let n = have; n < size; n += 1) {
     const [id, project] = [newId('app'), projects[n < OLD_ROWS ? n % PROJECTS : 3 + (n % (PROJECTS - 3))]!]
     const at = new Date(Date.UTC(2026, 0, 1) + n * 1000).toISOString()
     app.run(id, `app-${n}`, project, ['stopped', 'stopped', 'stopped', 'failed'][n % 4], at, at)
     domain.run(newId('dom'), id, project, `app-${n}.apps.test`, at, at)
-    deployment.run(newId('dep'), id, project, 1, n % 5 === 0 ? 'failed' : 'live', 'a'.repeat(40), at, at, at, at)
+    deployment.run(
+      newId('dep'),
+      id,
+      project,
+      1,
+      n % 5 === 0 ? 'failed' : 'live',
+      'a'.repeat(40),
+      at,
+      at,
+      at,
+      at,
+    )
   }
 }
 
 async function measure(server: Awaited<ReturnType<typeof start>>, size: number): Promise<void> {
-  const callers = { 'administrator': await server.login(), 'member of one project': await server.login('one@example.test'), 'member of three with few rows': await server.login('three@example.test') }
+  const callers = {
+    administrator: await server.login(),
+    'member of one project': await server.login('one@example.test'),
+    'member of three with few rows': await server.login('three@example.test'),
+  }
   push('/healthz filter', await lowOf(server.url + '/healthz'))
   for (const [who, token] of Object.entries(callers)) {
-    const ask = async (name: string, path: string) => push(`${name}, ${who}`, await lowOf(server.url + path, token, name.includes('filter') ? FILTERED_REQUESTS : options.requests))
+    const ask = async (name: string, path: string) =>
+      push(
+        `${name}, ${who}`,
+        await lowOf(server.url + path, token, name.includes('filter') ? FILTERED_REQUESTS : options.requests),
+      )
     for (const list of ['apps', 'deployments']) {
       await ask(`${list}, page 1`, `/api/${list}?per_page=20`)
       if (size > 100) await ask(`${list}, page 50`, `/api/${list}?per_page=20&page=50`)

@@ -7,18 +7,35 @@ import { readMigrations } from '../scripts/read-migrations.ts'
 /** Stays outside: its compiled part lies in the folder of packages that the server was built with. */
 const EXTERNAL = ['better-sqlite3']
 
-/** Writes the command line of a checkout as one executable file, which needs a folder of packages beside or above it. */
+/**
+ * Writes the command line of a checkout as one executable file, which needs a folder of packages beside or
+ * above it.
+ */
 export async function bundleCommandLine(root: string, file: string): Promise<void> {
   await build({
-    entryPoints: [join(root, 'cli/portreeve.ts')], outfile: file, absWorkingDir: root,
-    bundle: true, platform: 'node', format: 'esm', target: 'node22', external: EXTERNAL, logLevel: 'warning',
-    plugins: [{
-      name: 'migrations',
-      setup(bundle) {
-        bundle.onResolve({ filter: /^#migrations$/ }, () => ({ path: 'migrations', namespace: 'virtual' }))
-        bundle.onLoad({ filter: /.*/, namespace: 'virtual' }, () => ({ contents: `export const migrations = ${JSON.stringify(readMigrations(root))}` }))
+    entryPoints: [join(root, 'cli/portreeve.ts')],
+    outfile: file,
+    absWorkingDir: root,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node22',
+    external: EXTERNAL,
+    logLevel: 'warning',
+    plugins: [
+      {
+        name: 'migrations',
+        setup(bundle) {
+          bundle.onResolve({ filter: /^#migrations$/ }, () => ({
+            path: 'migrations',
+            namespace: 'virtual',
+          }))
+          bundle.onLoad({ filter: /.*/, namespace: 'virtual' }, () => ({
+            contents: `export const migrations = ${JSON.stringify(readMigrations(root))}`,
+          }))
+        },
       },
-    }],
+    ],
   })
   chmodSync(file, 0o755)
 }
@@ -26,6 +43,7 @@ export async function bundleCommandLine(root: string, file: string): Promise<voi
 /** Puts the command line beside the server, as `.output/server/portreeve.mjs`. */
 export default function commandLine(nitro: Nitro): void {
   nitro.hooks.hook('compiled', async () => {
-    if (!nitro.options.dev) await bundleCommandLine(nitro.options.rootDir, join(nitro.options.output.serverDir, 'portreeve.mjs'))
+    if (!nitro.options.dev)
+      await bundleCommandLine(nitro.options.rootDir, join(nitro.options.output.serverDir, 'portreeve.mjs'))
   })
 }

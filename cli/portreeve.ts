@@ -27,26 +27,38 @@ rotate-key
 
 /** The server that was built beside this command, or in this checkout. */
 async function serve(): Promise<void> {
-  const entry = ['./index.mjs', '../.output/server/index.mjs'].map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url))
+  const entry = ['./index.mjs', '../.output/server/index.mjs']
+    .map((path) => new URL(path, import.meta.url))
+    .find((url) => existsSync(url))
   if (!entry) throw new CommandError('The server is not built yet. Run: npm run build')
   process.env.NODE_ENV ??= 'production'
   await import(entry.href)
 }
 
 async function main([command, ...options]: string[]): Promise<void> {
-  if (command === undefined || command === '--help' || command === '-h' || command === 'help' || options.includes('--help')) return void process.stdout.write(HELP)
+  if (
+    command === undefined ||
+    command === '--help' ||
+    command === '-h' ||
+    command === 'help' ||
+    options.includes('--help')
+  )
+    return void process.stdout.write(HELP)
   if (command === '--version' || command === 'version') return void process.stdout.write(`${pkg.version}\n`)
   checkNode()
   const known = { serve: [] as string[], 'rotate-key': ['--wait'] }[command]
   if (!known) throw new CommandError(`There is no command ${command}. Try portreeve --help.`, 2)
   const odd = options.find((option) => !known.includes(option))
-  if (odd !== undefined) throw new CommandError(`portreeve ${command} does not know ${odd}. Try portreeve --help.`, 2)
+  if (odd !== undefined)
+    throw new CommandError(`portreeve ${command} does not know ${odd}. Try portreeve --help.`, 2)
   return command === 'serve' ? serve() : rotateKey(process.env, { wait: options.includes('--wait') })
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {
   const known = toStartError(error, 'portreeve.db of the data directory')
   const isOurs = [CommandError, StartError, SecretUnreadableError].some((kind) => known instanceof kind)
-  process.stderr.write(`portreeve: ${isOurs ? (known as Error).message : ((error as Error).stack ?? String(error))}\n`)
+  process.stderr.write(
+    `portreeve: ${isOurs ? (known as Error).message : ((error as Error).stack ?? String(error))}\n`,
+  )
   process.exitCode = error instanceof CommandError ? error.exit_code : 1
 })

@@ -12,7 +12,8 @@ import { openKernel } from '#server/open-kernel'
 import { createSealing, SEALED_COLUMNS } from '#server/rotation/sealing'
 import { CommandError, createProgress, say } from './terminal.ts'
 
-const DONE = 'Every stored secret is sealed with the new key, and the old key is gone. Backups from before can only be read with a copy of the old key.'
+const DONE =
+  'Every stored secret is sealed with the new key, and the old key is gone. Backups from before can only be read with a copy of the old key.'
 const PREPARED = {
   prepared: 'A new key is ready.',
   under_way: 'A rotation was begun before; this goes on with it.',
@@ -29,7 +30,10 @@ function lock(directory: string): (() => void) | undefined {
   }
 }
 
-/** Does the whole rotation in this process. What a crash leaves, the next call or the next start of the server goes on with. */
+/**
+ * Does the whole rotation in this process. What a crash leaves, the next call or the next start of the server
+ * goes on with.
+ */
 async function rotateHere(config: Config, key_file: string): Promise<void> {
   say(PREPARED[prepareRotation(key_file)])
   const { db, secrets } = openKernel(config, createLog('text', 'error'), migrations)
@@ -38,22 +42,34 @@ async function rotateHere(config: Config, key_file: string): Promise<void> {
     const sealing = createSealing({ db, secrets, columns: SEALED_COLUMNS })
     const total = sealing.left()
     let sealed = 0
-    await sealing.seal(new AbortController().signal, (count) => progress.show(`Sealed ${(sealed += count)} of ${total} secrets.`))
+    await sealing.seal(new AbortController().signal, (count) =>
+      progress.show(`Sealed ${(sealed += count)} of ${total} secrets.`),
+    )
     progress.end()
     const left = sealing.left()
-    if (left > 0) throw new CommandError(`${left} secrets are still sealed with the old key, so it is kept. Call this again.`)
+    if (left > 0)
+      throw new CommandError(
+        `${left} secrets are still sealed with the old key, so it is kept. Call this again.`,
+      )
     finishRotation(key_file)
     say(`Sealed ${sealed} secrets. ${DONE}`)
   } catch (error) {
     progress.end()
     if (error instanceof CommandError) throw error
-    throw new CommandError(`${(error as Error).message} The old key is kept; nothing is lost. Mend or remove the secret that cannot be read, then call this again.`, 1, { cause: error })
+    throw new CommandError(
+      `${(error as Error).message} The old key is kept; nothing is lost. Mend or remove the secret that cannot be read, then call this again.`,
+      1,
+      { cause: error },
+    )
   } finally {
     db.close()
   }
 }
 
-/** Follows the work of the server until the new key is in place. Ends early only with this command: the rotation goes on. */
+/**
+ * Follows the work of the server until the new key is in place. Ends early only with this command: the
+ * rotation goes on.
+ */
 async function follow(config: Config, key_file: string): Promise<void> {
   const next = loadNextKey(key_file)
   if (!next) return say(DONE)
@@ -61,15 +77,24 @@ async function follow(config: Config, key_file: string): Promise<void> {
   const db = openDb(join(config.data_directory, 'portreeve.db'))
   const sealing = createSealing({ db, secrets, columns: SEALED_COLUMNS })
   const progress = createProgress()
-  const failures = () => db.sql(`SELECT failure FROM jobs WHERE subject = ? AND status = 'failed' ORDER BY rowid DESC LIMIT 1`).pluck().get(secrets.key_id) as string | undefined
+  const failures = () =>
+    db
+      .sql(`SELECT failure FROM jobs WHERE subject = ? AND status = 'failed' ORDER BY rowid DESC LIMIT 1`)
+      .pluck()
+      .get(secrets.key_id) as string | undefined
   const failed_before = failures()
   try {
     const total = sealing.left()
     while (existsSync(`${key_file}.next`)) {
       const left = sealing.left()
-      progress.show(left === total ? 'Waiting for Portreeve to restart.' : `Sealed ${total - left} of ${total} secrets.`)
+      progress.show(
+        left === total ? 'Waiting for Portreeve to restart.' : `Sealed ${total - left} of ${total} secrets.`,
+      )
       const failure = failures()
-      if (failure && failure !== failed_before) throw new CommandError(`The rotation stopped: ${(JSON.parse(failure) as { message: string }).message} The old key is kept. Mend or remove the secret that cannot be read, then restart Portreeve.`)
+      if (failure && failure !== failed_before)
+        throw new CommandError(
+          `The rotation stopped: ${(JSON.parse(failure) as { message: string }).message} The old key is kept. Mend or remove the secret that cannot be read, then restart Portreeve.`,
+        )
       await delay(ASK_MS)
     }
   } finally {
@@ -80,13 +105,21 @@ async function follow(config: Config, key_file: string): Promise<void> {
 }
 
 /** `portreeve rotate-key`: a new key for stored secrets, with Portreeve running or not. */
-export async function rotateKey(env: Record<string, string | undefined>, { wait }: { wait: boolean }): Promise<void> {
+export async function rotateKey(
+  env: Record<string, string | undefined>,
+  { wait }: { wait: boolean },
+): Promise<void> {
   const config = loadConfig(env)
   if (config.secret_key !== undefined) {
-    throw new CommandError('The key of this installation is given as PORTREEVE_SECRET_KEY. Only a key in a file can be rotated, because this command cannot change the environment of Portreeve.')
+    throw new CommandError(
+      'The key of this installation is given as PORTREEVE_SECRET_KEY. Only a key in a file can be rotated, because this command cannot change the environment of Portreeve.',
+    )
   }
   const key_file = join(directories(config.data_directory).keys, 'secret.key')
-  if (!existsSync(key_file)) throw new CommandError(`There is no key to rotate at ${key_file}. Set PORTREEVE_DATA_DIR to the data directory of Portreeve.`)
+  if (!existsSync(key_file))
+    throw new CommandError(
+      `There is no key to rotate at ${key_file}. Set PORTREEVE_DATA_DIR to the data directory of Portreeve.`,
+    )
   const unlock = lock(config.data_directory)
   if (unlock) {
     try {
@@ -96,6 +129,8 @@ export async function rotateKey(env: Record<string, string | undefined>, { wait 
     }
   }
   say(PREPARED[prepareRotation(key_file)])
-  say('Portreeve is running with the old key. Restart it (systemctl restart portreeve, or ./install.sh --stop and ./install.sh): it then seals everything anew while it works.')
+  say(
+    'Portreeve is running with the old key. Restart it (systemctl restart portreeve, or ./install.sh --stop and ./install.sh): it then seals everything anew while it works.',
+  )
   if (wait) await follow(config, key_file)
 }

@@ -11,8 +11,14 @@ export class CommandError extends Error {
 /** Writes one line. */
 export const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
-/** How far something is, on one line that is written over in a terminal, and as a line every now and then elsewhere. */
-export function createProgress(stream: NodeJS.WriteStream = process.stdout): { show(text: string): void; end(): void } {
+/**
+ * How far something is, on one line that is written over in a terminal, and as a line every now and then
+ * elsewhere.
+ */
+export function createProgress(stream: NodeJS.WriteStream = process.stdout): {
+  show(text: string): void
+  end(): void
+} {
   const EVERY_MS = 2000
   let last = ''
   let last_ms = -EVERY_MS

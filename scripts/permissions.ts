@@ -6,8 +6,17 @@ import { permissionMatrix, renderPermissions } from '#server/http/permissions'
 import { readEndpoints, ROOT } from '#test/support/routes'
 
 // A module of the build: outside of one, the list of files stands in for it.
-registerHooks({ resolve: (specifier, context, next) => next(specifier === '#endpoints' ? '#test/support/virtual-endpoints' : specifier, context) })
+registerHooks({
+  resolve: (specifier, context, next) =>
+    next(specifier === '#endpoints' ? '#test/support/virtual-endpoints' : specifier, context),
+})
 
-const endpoints = await Promise.all(readEndpoints().map(async ({ method, path, load }) => ({ method, path, definition: (await load()).default.definition })))
+const endpoints = await Promise.all(
+  readEndpoints().map(async ({ method, path, load }) => ({
+    method,
+    path,
+    definition: (await load()).default.definition,
+  })),
+)
 writeFileSync(join(ROOT, 'docs/permissions.md'), renderPermissions(permissionMatrix(endpoints)))
 process.stdout.write(`docs/permissions.md: ${endpoints.length} endpoints\n`)

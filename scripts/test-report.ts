@@ -2,9 +2,19 @@ import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 
 /** What tests came to; `problems` are sentences about what failed besides single tests. */
-export interface Tally { passed: number; failed: number; skipped: number; problems: string[] }
+export interface Tally {
+  passed: number
+  failed: number
+  skipped: number
+  problems: string[]
+}
 
-interface FileResult { name?: string; status?: string; message?: string; assertionResults?: unknown[] }
+interface FileResult {
+  name?: string
+  status?: string
+  message?: string
+  assertionResults?: unknown[]
+}
 interface Report {
   success?: boolean
   numPassedTests?: number
@@ -15,33 +25,47 @@ interface Report {
 }
 
 /**
- * Counts one JSON report of vitest. A file that could not even be loaded has no tests in the report, so it counts as one failure; so does
+ * Counts one JSON report of vitest. A file that could not even be loaded has no tests in the report, so it
+ * counts as one failure; so does
  * a run that says it failed without naming a test, for example after an unhandled rejection.
  */
 export function tallyReport(text: string, name: string): Tally {
   const report = JSON.parse(text) as Report
-  const broken = (report.testResults ?? []).filter((file) => file.status === 'failed' && (file.assertionResults ?? []).length === 0)
-  const problems = broken.map((file) => `${file.name ?? 'a test file'} could not be run: ${(file.message ?? '').split('\n')[0] ?? ''}`)
+  const broken = (report.testResults ?? []).filter(
+    (file) => file.status === 'failed' && (file.assertionResults ?? []).length === 0,
+  )
+  const problems = broken.map(
+    (file) => `${file.name ?? 'a test file'} could not be run: ${(file.message ?? '').split('\n')[0] ?? ''}`,
+  )
   const named = report.numFailedTests ?? 0
   const unnamed = report.success === false && named === 0 && broken.length === 0 ? 1 : 0
   if (unnamed > 0) problems.push(`The run ${name} failed outside of a test; see the error above.`)
   return {
-    passed: report.numPassedTests ?? 0, failed: named + broken.length + unnamed,
-    skipped: (report.numPendingTests ?? 0) + (report.numTodoTests ?? 0), problems,
+    passed: report.numPassedTests ?? 0,
+    failed: named + broken.length + unnamed,
+    skipped: (report.numPendingTests ?? 0) + (report.numTodoTests ?? 0),
+    problems,
   }
 }
 
 /** Adds up several runs. No test at all is a failure: a green run has to mean that something was tested. */
 export function addUp(tallies: readonly Tally[]): Tally {
-  const sum = tallies.reduce<Tally>((total, one) => ({
-    passed: total.passed + one.passed, failed: total.failed + one.failed, skipped: total.skipped + one.skipped, problems: [...total.problems, ...one.problems],
-  }), { passed: 0, failed: 0, skipped: 0, problems: [] })
+  const sum = tallies.reduce<Tally>(
+    (total, one) => ({
+      passed: total.passed + one.passed,
+      failed: total.failed + one.failed,
+      skipped: total.skipped + one.skipped,
+      problems: [...total.problems, ...one.problems],
+    }),
+    { passed: 0, failed: 0, skipped: 0, problems: [] },
+  )
   if (sum.passed + sum.failed > 0) return sum
   return { ...sum, failed: 1, problems: [...sum.problems, 'No test ran.'] }
 }
 
 /** The last line that a run prints. */
-export const tallyLine = ({ passed, failed, skipped }: Tally): string => `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
+export const tallyLine = ({ passed, failed, skipped }: Tally): string =>
+  `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
 
 /** Reads a report that should exist; a missing or broken one means that the run died. */
 async function readTally(path: string): Promise<Tally> {
@@ -49,15 +73,28 @@ async function readTally(path: string): Promise<Tally> {
   try {
     return tallyReport(await readFile(path, 'utf8'), name)
   } catch (error) {
-    return { passed: 0, failed: 1, skipped: 0, problems: [`The run ${name} left no readable report: ${error instanceof Error ? error.message : String(error)}`] }
+    return {
+      passed: 0,
+      failed: 1,
+      skipped: 0,
+      problems: [
+        `The run ${name} left no readable report: ${error instanceof Error ? error.message : String(error)}`,
+      ],
+    }
   }
 }
 
 if (import.meta.main) {
   // Arguments: reports of vitest, and `failed:<sentence>` for steps that failed before or beside the tests.
-  const tallies = await Promise.all(process.argv.slice(2).map((argument) => argument.startsWith('failed:')
-    ? { passed: 0, failed: 1, skipped: 0, problems: [argument.slice('failed:'.length)] }
-    : readTally(argument)))
+  const tallies = await Promise.all(
+    process.argv
+      .slice(2)
+      .map((argument) =>
+        argument.startsWith('failed:')
+          ? { passed: 0, failed: 1, skipped: 0, problems: [argument.slice('failed:'.length)] }
+          : readTally(argument),
+      ),
+  )
   const sum = addUp(tallies)
   for (const problem of sum.problems) process.stdout.write(`problem: ${problem}\n`)
   process.stdout.write(`${tallyLine(sum)}\n`)

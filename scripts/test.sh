@@ -117,6 +117,8 @@ install_dependencies || { echo 'npm ci failed.' >&2; echo '0 passed, 1 failed'; 
 export PATH="$PWD/node_modules/.bin:$PATH"
 
 results=()
+step 'checking the format'
+biome check . || results+=('failed:The sources are not as `npm run format` writes them.')
 step 'checking types'
 tsc --noEmit || results+=('failed:The types do not check.')
 

@@ -5,33 +5,62 @@ import { isContainerBridge } from '#server/platform/outbound/policy'
 
 /** The first public IPv4 address of this host, if it has one. */
 function publicAddress(): string | undefined {
-  return Object.values(networkInterfaces()).flat().find((found) => found && found.family === 'IPv4' && !found.internal && isPublicAddress(found.address))?.address
+  return Object.values(networkInterfaces())
+    .flat()
+    .find((found) => found && found.family === 'IPv4' && !found.internal && isPublicAddress(found.address))
+    ?.address
 }
 
-/** Every address of this host that others may use, without those of the link, of the machine itself and of its containers. */
-export const usableAddresses = (interfaces: ReturnType<typeof networkInterfaces>): string[] => Object.entries(interfaces).filter(([name]) => !isContainerBridge(name)).flatMap(([, found]) => found ?? [])
-  .flatMap(({ internal, address }) => (internal || /^(fe80:|169\.254\.)/i.test(address) ? [] : [address]))
+/**
+ * Every address of this host that others may use, without those of the link, of the machine itself and of its
+ * containers.
+ */
+export const usableAddresses = (interfaces: ReturnType<typeof networkInterfaces>): string[] =>
+  Object.entries(interfaces)
+    .filter(([name]) => !isContainerBridge(name))
+    .flatMap(([, found]) => found ?? [])
+    .flatMap(({ internal, address }) => (internal || /^(fe80:|169\.254\.)/i.test(address) ? [] : [address]))
 
-/** The address that somebody else reaches this host at, as it stands in a URL: the one it listens on, else its first. `install.sh` prints the same. */
+/**
+ * The address that somebody else reaches this host at, as it stands in a URL: the one it listens on, else its
+ * first. `install.sh` prints the same.
+ */
 export function reachedAt(host: string, interfaces: ReturnType<typeof networkInterfaces>): string {
   const own = usableAddresses(interfaces)
-  const address = ['', '0.0.0.0', '::', '[::]'].includes(host) ? own.find((one) => !one.includes(':')) ?? own[0] ?? '127.0.0.1' : host
+  const address = ['', '0.0.0.0', '::', '[::]'].includes(host)
+    ? (own.find((one) => !one.includes(':')) ?? own[0] ?? '127.0.0.1')
+    : host
   return address.includes(':') && !address.startsWith('[') ? `[${address}]` : address
 }
 
 /** Names under which this installation and its apps are reached. Source: api.md "Domains". */
-export function createAddresses(config: Config, setting: () => { base_domain: string | null; dashboard_domain: string | null }) {
+export function createAddresses(
+  config: Config,
+  setting: () => { base_domain: string | null; dashboard_domain: string | null },
+) {
   const address = publicAddress()
-  /** Where the dashboard is by somebody's word: the domain of the settings, which the edge serves over HTTPS, else the environment's. */
+  /**
+   * Where the dashboard is by somebody's word: the domain of the settings, which the edge serves over HTTPS,
+   * else the environment's.
+   */
   const chosen_url = () => {
     const { dashboard_domain } = setting()
-    return dashboard_domain === null ? config.public_url : `https://${dashboard_domain}${config.https_port === 443 ? '' : `:${config.https_port}`}`
+    return dashboard_domain === null
+      ? config.public_url
+      : `https://${dashboard_domain}${config.https_port === 443 ? '' : `:${config.https_port}`}`
   }
   return {
-    /** What is chosen, by default in the settings, else the environment, else `<public address>.sslip.io`, else `localhost`. */
-    base_domain: (chosen: string | null = setting().base_domain) => chosen ?? config.base_domain ?? (address ? `${address}.sslip.io` : 'localhost'),
+    /**
+     * What is chosen, by default in the settings, else the environment, else `<public address>.sslip.io`,
+     * else `localhost`.
+     */
+    base_domain: (chosen: string | null = setting().base_domain) =>
+      chosen ?? config.base_domain ?? (address ? `${address}.sslip.io` : 'localhost'),
     chosen_url,
-    /** Where names of this installation should lead: what is public of this host, else, on a private network, all it has. */
+    /**
+     * Where names of this installation should lead: what is public of this host, else, on a private network,
+     * all it has.
+     */
     of_server(): string[] {
       const own = usableAddresses(networkInterfaces())
       const reachable = own.filter(isPublicAddress)

@@ -10,10 +10,16 @@ import { checkNode, databasePath, openKernel } from '#server/open-kernel'
 import type { Adapters, Kernel, Services } from '#server/services'
 import { toStartError } from '#server/start-faults'
 
-/** Loading what speaks to the engine takes a quarter of a second in one piece; whoever waits for the server to live gets the answer before. */
+/**
+ * Loading what speaks to the engine takes a quarter of a second in one piece; whoever waits for the server to
+ * live gets the answer before.
+ */
 const FIRST_ANSWERS_MS = 100
 
-export interface Booted { services: Services; /** Ends workers and gives the data directory back; jobs go on at the next start. */ stop(): Promise<void> }
+export interface Booted {
+  services: Services /** Ends workers and gives the data directory back; jobs go on at the next start. */
+  stop(): Promise<void>
+}
 export interface BootOptions {
   env: Record<string, string | undefined>
   migrations: readonly Migration[]
@@ -24,8 +30,10 @@ export interface BootOptions {
 }
 
 /**
- * Starts everything behind the HTTP server. What can only be mended by the operator is found out first and at once: settings, a port
- * that is taken, a folder that cannot be written, a second process, a database that does not fit. Only then is the rest of the product loaded, while the server answers that it is
+ * Starts everything behind the HTTP server. What can only be mended by the operator is found out first and at
+ * once: settings, a port
+ * that is taken, a folder that cannot be written, a second process, a database that does not fit. Only then
+ * is the rest of the product loaded, while the server answers that it is
  * alive and starting. Throws StartError with a sentence for what the operator has to mend.
  */
 export async function boot(options: BootOptions): Promise<Booted> {
@@ -36,7 +44,8 @@ export async function boot(options: BootOptions): Promise<Booted> {
     const config = loadConfig(options.env)
     database = databasePath(config)
     const log = createLog(config.log_format, config.log_level)
-    for (const { name, nearest } of unknownSettings(options.env)) log.warn(`There is no setting ${name}; it is ignored.${nearest ? ` Is ${nearest} meant?` : ''}`)
+    for (const { name, nearest } of unknownSettings(options.env))
+      log.warn(`There is no setting ${name}; it is ignored.${nearest ? ` Is ${nearest} meant?` : ''}`)
     await options.listening
     prepareDataDirectory(config.data_directory)
     unlock = lockDirectory(config.data_directory)
@@ -56,10 +65,19 @@ export async function boot(options: BootOptions): Promise<Booted> {
       await services.platform_domain.apply()
       await services.reconciler.applyEdge()
     }
-    void keepEdge({ ingress: adapters.ingress, log, apply: applyEdge, signal: stopping.signal }).then(() => {
+    void keepEdge({
+      ingress: adapters.ingress,
+      log,
+      apply: applyEdge,
+      signal: stopping.signal,
+    }).then(() => {
       if (!stopping.signal.aborted) services.jobs.start()
     })
-    log.info('Portreeve is ready', { version: options.version, url: services.addresses.public_url(), data: config.data_directory })
+    log.info('Portreeve is ready', {
+      version: options.version,
+      url: services.addresses.public_url(),
+      data: config.data_directory,
+    })
     return {
       services,
       async stop() {

@@ -33,15 +33,25 @@ export function createSourceChecks(policy: OutboundPolicy) {
 
 const OWN_IMAGES = 'portreeve/'
 const COMPONENT = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*'
-const IMAGE = new RegExp(`^(?:(?<host>[A-Za-z0-9.-]+(?::\\d{1,5})?|\\[[0-9a-fA-F:.]+\\](?::\\d{1,5})?)/)?(?<path>${COMPONENT}(?:/${COMPONENT})*)(?<tag>:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(?<digest>@sha256:[0-9a-f]{64})?$`)
+const IMAGE = new RegExp(
+  `^(?:(?<host>[A-Za-z0-9.-]+(?::\\d{1,5})?|\\[[0-9a-fA-F:.]+\\](?::\\d{1,5})?)/)?(?<path>${COMPONENT}(?:/${COMPONENT})*)(?<tag>:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(?<digest>@sha256:[0-9a-f]{64})?$`,
+)
 
 /** A reference as registries understand it, on a host that this server may connect to. */
 function checkImage(text: string, policy: OutboundPolicy): void {
   const groups = IMAGE.exec(text)?.groups
-  if (!groups) throw invalid('image', 'must be an image reference such as nginx:1.29 or registry.example.com/team/app@sha256:….')
+  if (!groups)
+    throw invalid(
+      'image',
+      'must be an image reference such as nginx:1.29 or registry.example.com/team/app@sha256:….',
+    )
   const { host } = groups
   // What builds of apps are kept under on the engine: naming it would run the image of another project.
-  if (text.replace(/^([a-z0-9-]+\.)?docker\.io\//i, '').startsWith(OWN_IMAGES)) throw invalid('image', `must not begin with ${OWN_IMAGES}: these are images of apps of this installation.`)
+  if (text.replace(/^([a-z0-9-]+\.)?docker\.io\//i, '').startsWith(OWN_IMAGES))
+    throw invalid(
+      'image',
+      `must not begin with ${OWN_IMAGES}: these are images of apps of this installation.`,
+    )
   // The first part names a registry only when it looks like a host; else it belongs to the path.
   if (!host || !/[.:]|^localhost$/.test(host)) return
   const [, name = host, port = '443'] = /^(.*?)(?::(\d+))?$/.exec(host) ?? []
@@ -53,23 +63,51 @@ const FRONTEND = /^(?:docker\.io\/)?docker\/dockerfile(?:-upstream)?(?::[\w.-]+)
 const refusedDockerfile = (message: string, hint: string) => new Fatal('dockerfile_refused', message, hint)
 
 /**
- * Throws Fatal when a Dockerfile would make the engine fetch from where this server may not connect to: the engine does so from
+ * Throws Fatal when a Dockerfile would make the engine fetch from where this server may not connect to: the
+ * engine does so from
  * this machine's own network.
  */
-export async function checkDockerfile(dockerfile: string, build_args: Readonly<Record<string, string>>, policy: OutboundPolicy, signal: AbortSignal): Promise<void> {
+export async function checkDockerfile(
+  dockerfile: string,
+  build_args: Readonly<Record<string, string>>,
+  policy: OutboundPolicy,
+  signal: AbortSignal,
+): Promise<void> {
   const { addresses, images, unclear, frontend } = dockerfileSources(dockerfile, build_args)
-  if (frontend !== undefined && !FRONTEND.test(frontend)) throw refusedDockerfile('The Dockerfile names a frontend other than docker/dockerfile.', 'Remove its «syntax» line, or name docker/dockerfile there.')
-  if (unclear.length > 0) throw refusedDockerfile(`The Dockerfile leaves open what ${unclear[0]!.slice(0, 200)} is: an address must be there as it is, up to its path.`, 'Write the address out, or use COPY where it is a file.')
+  if (frontend !== undefined && !FRONTEND.test(frontend))
+    throw refusedDockerfile(
+      'The Dockerfile names a frontend other than docker/dockerfile.',
+      'Remove its «syntax» line, or name docker/dockerfile there.',
+    )
+  if (unclear.length > 0)
+    throw refusedDockerfile(
+      `The Dockerfile leaves open what ${unclear[0]!.slice(0, 200)} is: an address must be there as it is, up to its path.`,
+      'Write the address out, or use COPY where it is a file.',
+    )
   for (const address of addresses) {
     const scp = /^[\w.-]+@([^/:]+):/.exec(address)?.[1]
     const url = scp === undefined && URL.canParse(address) ? new URL(address) : undefined
-    if (url?.username || url?.password || (!scp && !url?.hostname)) throw refusedDockerfile('An address that the Dockerfile adds cannot be read.', 'Write it like https://example.com/file.tar.gz, without user name and password.')
-    await asFatal(() => policy.resolve(scp ?? url!.hostname, Number(url?.port || (scp ? 22 : url!.protocol === 'http:' ? 80 : 443)), signal))
+    if (url?.username || url?.password || (!scp && !url?.hostname))
+      throw refusedDockerfile(
+        'An address that the Dockerfile adds cannot be read.',
+        'Write it like https://example.com/file.tar.gz, without user name and password.',
+      )
+    await asFatal(() =>
+      policy.resolve(
+        scp ?? url!.hostname,
+        Number(url?.port || (scp ? 22 : url!.protocol === 'http:' ? 80 : 443)),
+        signal,
+      ),
+    )
   }
   for (const image of images) {
     const host = registryHost(image)
     const [, name = host, port = '443'] = /^(.*?)(?::(\d+))?$/.exec(host) ?? []
-    if (image.replace(/^([a-z0-9-]+\.)?docker\.io\//i, '').startsWith(OWN_IMAGES)) throw refusedDockerfile(`The Dockerfile uses an image below ${OWN_IMAGES}, which belong to apps of this installation.`, 'Use another base image.')
+    if (image.replace(/^([a-z0-9-]+\.)?docker\.io\//i, '').startsWith(OWN_IMAGES))
+      throw refusedDockerfile(
+        `The Dockerfile uses an image below ${OWN_IMAGES}, which belong to apps of this installation.`,
+        'Use another base image.',
+      )
     await asFatal(() => policy.checkHost(name, Number(port)))
   }
 }
@@ -78,13 +116,22 @@ async function asFatal(check: () => unknown): Promise<void> {
     await check()
   } catch (error) {
     if (!(error instanceof OutboundError) || error.code === 'aborted') throw error
-    throw refusedDockerfile(`The Dockerfile fetches from an address that is refused: ${error.message}`, 'Use a public address, or copy the file into the repository.')
+    throw refusedDockerfile(
+      `The Dockerfile fetches from an address that is refused: ${error.message}`,
+      'Use a public address, or copy the file into the repository.',
+    )
   }
 }
 
-/** Works out how a folder is built. The stacks and their parsers are loaded by the first build: a start needs none of them. */
+/**
+ * Works out how a folder is built. The stacks and their parsers are loaded by the first build: a start needs
+ * none of them.
+ */
 export async function detectFolder(directory: string, overrides: BuildOverrides): Promise<BuildPlan> {
-  const [{ detect }, { openTree }] = await Promise.all([import('#server/builds/detect'), import('#server/builds/source-tree')])
+  const [{ detect }, { openTree }] = await Promise.all([
+    import('#server/builds/detect'),
+    import('#server/builds/source-tree'),
+  ])
   return detect(openTree(directory), overrides)
 }
 
@@ -107,7 +154,17 @@ export function createDeployPorts(parts: {
       const row = parts.apps().find(id)
       if (!row) throw notFound('app')
       const { name, project_id, status, live_release_id, live_deployment_id, soak_seconds, auto_deploy } = row
-      return { id, name, project_id, status, live_release_id, live_deployment_id, soak_seconds, auto_deploy: auto_deploy === 1, configuration: configurationOf(row) }
+      return {
+        id,
+        name,
+        project_id,
+        status,
+        live_release_id,
+        live_deployment_id,
+        soak_seconds,
+        auto_deploy: auto_deploy === 1,
+        configuration: configurationOf(row),
+      }
     },
     projectOf: (app_id) => parts.apps().projectOf(app_id),
     setLive: (app_id, deployment_id, release_id) => parts.apps().setLive(app_id, deployment_id, release_id),
@@ -122,7 +179,8 @@ export function createDeployPorts(parts: {
     environment,
     secretValues: (app) => [...parts.credentialValues(app.project_id), ...Object.values(environment(app))],
     detect: detectFolder,
-    checkDockerfile: (dockerfile, build_args, signal) => checkDockerfile(dockerfile, build_args, parts.policy, signal),
+    checkDockerfile: (dockerfile, build_args, signal) =>
+      checkDockerfile(dockerfile, build_args, parts.policy, signal),
     dockerignore: defaultDockerignore,
     async extract(archive, directory, signal) {
       const { extractTarGz } = await import('#server/platform/archive/extract')

@@ -10,7 +10,12 @@ import type { Kernel } from '#server/services'
 import { createSshKeys } from '#server/ssh-keys/service'
 
 /** What a credential may be needed for. */
-export interface AppSource { name: string; project_id: string; git_url: string | null; image: string | null }
+export interface AppSource {
+  name: string
+  project_id: string
+  git_url: string | null
+  image: string | null
+}
 export interface CredentialParts {
   kernel: Kernel
   audit: AuditTrail
@@ -31,28 +36,48 @@ export function createCredentials({ kernel: { db, clock, secrets }, audit, polic
     }
   }
   const ssh_keys = createSshKeys({
-    db, clock, secrets, audit,
-    usesOf: (key) => apps(key.project_id).filter(({ project_id, git_url }) => {
-      const url = git_url ? read(git_url) : undefined
-      return url?.protocol === 'ssh' && ssh_keys.keyFor(project_id, url.host) === key.id
-    }).map(({ name }) => name),
+    db,
+    clock,
+    secrets,
+    audit,
+    usesOf: (key) =>
+      apps(key.project_id)
+        .filter(({ project_id, git_url }) => {
+          const url = git_url ? read(git_url) : undefined
+          return url?.protocol === 'ssh' && ssh_keys.keyFor(project_id, url.host) === key.id
+        })
+        .map(({ name }) => name),
   })
   const git_credentials = createGitCredentials({ db, clock, secrets, audit })
   const registries = createRegistries({
-    db, clock, secrets, audit,
+    db,
+    clock,
+    secrets,
+    audit,
     check: (login) => checkRegistryLogin(client, login),
-    usesOf: (host) => apps().filter(({ image }) => image !== null && registryHost(image) === host).map(({ name }) => name),
+    usesOf: (host) =>
+      apps()
+        .filter(({ image }) => image !== null && registryHost(image) === host)
+        .map(({ name }) => name),
   })
   return {
-    ssh_keys, git_credentials, registries,
+    ssh_keys,
+    git_credentials,
+    registries,
     /** What a clone of this address proves itself with: the project's key or token for exactly this host. */
     gitCredentialFor(project_id: string, git_url: string): GitCredential | undefined {
       const url = read(git_url)
       if (!url) return undefined
-      return url.protocol === 'ssh' ? ssh_keys.credentialFor(project_id, url.host) : git_credentials.credentialFor(project_id, url.host, url.port)
+      return url.protocol === 'ssh'
+        ? ssh_keys.credentialFor(project_id, url.host)
+        : git_credentials.credentialFor(project_id, url.host, url.port)
     },
     /** Whatever a deployment of the project might print of these, in clear. */
-    valuesFor: (project_id: string): string[] => [...git_credentials.tokens(project_id), ...ssh_keys.privateKeys(project_id), ...registries.passwords()],
+    valuesFor: (project_id: string): string[] => [
+      ...git_credentials.tokens(project_id),
+      ...ssh_keys.privateKeys(project_id),
+      ...registries.passwords(),
+    ],
     registryAuthFor: registries.authFor,
     registryAuthsFor: registries.authsFor,
   }

@@ -1,4 +1,13 @@
-import { accessSync, chmodSync, closeSync, constants, mkdirSync, openSync, readdirSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  statSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { directories } from '#server/directories'
 import { StartError } from '#server/start-faults'
@@ -7,7 +16,13 @@ const PRIVATE_FILES = ['portreeve.db', 'lock']
 /** SQLite makes them beside its files and gives them the same rights. */
 const PRIVATE_COMPANIONS = ['portreeve.db-wal', 'portreeve.db-shm', 'lock-journal']
 /** What Portreeve and its installer put into the data directory, by the start of its name. */
-const OURS = [...PRIVATE_FILES, 'initial-admin-password', 'portreeve.env', 'supervisor', ...Object.values(directories('')).map((path) => path.split('/')[0]!)]
+const OURS = [
+  ...PRIVATE_FILES,
+  'initial-admin-password',
+  'portreeve.env',
+  'supervisor',
+  ...Object.values(directories('')).map((path) => path.split('/')[0]!),
+]
 const OTHERS = 0o077
 
 const REASONS: Record<string, string> = {
@@ -21,7 +36,10 @@ const REASONS: Record<string, string> = {
   ENAMETOOLONG: 'its path is too long',
 }
 
-/** Makes a folder and those above it. `recursive` of Node never ends where the system says that a folder above is missing while it is there, as in /proc. */
+/**
+ * Makes a folder and those above it. `recursive` of Node never ends where the system says that a folder above
+ * is missing while it is there, as in /proc.
+ */
 function makeDirectory(path: string, isRetry = false): void {
   try {
     mkdirSync(path, { mode: 0o700 })
@@ -32,7 +50,8 @@ function makeDirectory(path: string, isRetry = false): void {
       return makeDirectory(path, true)
     }
     // Some file systems answer with their own fault before they say that the folder exists.
-    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw code === 'EEXIST' ? Object.assign(new Error(), { code: 'ENOTDIR' }) : error
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory())
+      throw code === 'EEXIST' ? Object.assign(new Error(), { code: 'ENOTDIR' }) : error
   }
 }
 
@@ -62,7 +81,8 @@ function prepare(path: string): void {
 }
 
 /**
- * Makes the data directory when it is missing, and closes it and the database to other users of the machine. Throws StartError with
+ * Makes the data directory when it is missing, and closes it and the database to other users of the machine.
+ * Throws StartError with
  * what the operator has to mend when it cannot be made or written.
  */
 export function prepareDataDirectory(path: string): void {
@@ -70,6 +90,8 @@ export function prepareDataDirectory(path: string): void {
     prepare(path)
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException
-    throw new StartError(`the data directory ${path} cannot be used: ${REASONS[code] ?? message}. Set PORTREEVE_DATA_DIR to a folder that this user may write.`)
+    throw new StartError(
+      `the data directory ${path} cannot be used: ${REASONS[code] ?? message}. Set PORTREEVE_DATA_DIR to a folder that this user may write.`,
+    )
   }
 }

@@ -10,7 +10,11 @@ const BUILD_TIMEOUT_MS = 1_800_000
 export function deploymentDefaults(server: SettingsService['server']) {
   const cores = cpus().length
   return {
-    build: { cpus: Math.max(1, cores - 0.25), memory_bytes: Math.max(512 * MIB, Math.min(Math.floor(totalmem() * BUILD_MEMORY_SHARE), 8192 * MIB)), timeout_ms: BUILD_TIMEOUT_MS },
+    build: {
+      cpus: Math.max(1, cores - 0.25),
+      memory_bytes: Math.max(512 * MIB, Math.min(Math.floor(totalmem() * BUILD_MEMORY_SHARE), 8192 * MIB)),
+      timeout_ms: BUILD_TIMEOUT_MS,
+    },
     // Read at each deployment, so that a change of the settings holds from the next one on.
     get instance() {
       const { default_cpus, default_memory_bytes } = server()

@@ -23,28 +23,57 @@ export interface InstallationParts extends Pick<SettingsOptions, 'changed' | 'in
   dns: Dns
 }
 
-/** The built-in authorities and those of the operator's file; undefined without a file, which means the built-in ones. Throws ConfigError for a file that holds none. */
+/**
+ * The built-in authorities and those of the operator's file; undefined without a file, which means the
+ * built-in ones. Throws ConfigError for a file that holds none.
+ */
 export function authoritiesOf(ca_file: string | undefined): string[] | undefined {
   if (ca_file === undefined) return undefined
   try {
     const own = readFileSync(ca_file, 'utf8')
     if (own.includes('-----BEGIN CERTIFICATE-----')) return [...rootCertificates, own]
   } catch (error) {
-    throw new ConfigError(`SSL_CERT_FILE must be a file that this user may read: ${(error as Error).message}.`, { cause: error })
+    throw new ConfigError(
+      `SSL_CERT_FILE must be a file that this user may read: ${(error as Error).message}.`,
+      {
+        cause: error,
+      },
+    )
   }
   throw new ConfigError(`SSL_CERT_FILE must be a file with certificates in PEM; ${ca_file} holds none.`)
 }
 
 /** What an administrator sets for the whole installation, and mail, which follows it live. */
-export function createInstallation({ kernel: { config, db, clock, secrets }, audit, events, policy, providers, dns, ...rest }: InstallationParts): { settings: SettingsService; mail: Mail } {
+export function createInstallation({
+  kernel: { config, db, clock, secrets },
+  audit,
+  events,
+  policy,
+  providers,
+  dns,
+  ...rest
+}: InstallationParts): { settings: SettingsService; mail: Mail } {
   const ca = authoritiesOf(config.ca_file)
   const dial = createDial(policy)
-  const mailBy = (smtp: () => SmtpSettings | null, isConfigured: () => boolean) => createSmtpMail({ isConfigured, settings: smtp, dial, ...(ca ? { ca } : {}) })
+  const mailBy = (smtp: () => SmtpSettings | null, isConfigured: () => boolean) =>
+    createSmtpMail({ isConfigured, settings: smtp, dial, ...(ca ? { ca } : {}) })
   const settings: SettingsService = createSettings({
-    db, clock, secrets, audit, events, build_concurrency: config.build_concurrency, providers,
+    db,
+    clock,
+    secrets,
+    audit,
+    events,
+    build_concurrency: config.build_concurrency,
+    providers,
     checks: createSettingsChecks({
-      client: createGuardedClient(policy, ca ? { ca } : {}), policy, dns,
-      mailBy: (smtp) => mailBy(() => smtp, () => true),
+      client: createGuardedClient(policy, ca ? { ca } : {}),
+      policy,
+      dns,
+      mailBy: (smtp) =>
+        mailBy(
+          () => smtp,
+          () => true,
+        ),
       probe_name: () => rest.in_use().base_domain,
       installation: () => settings.server().name,
     }),

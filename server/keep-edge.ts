@@ -13,11 +13,19 @@ export interface KeepEdgeOptions {
 const EVERY_MS = 2_000
 
 /**
- * Brings the edge up, trying until it works, and from then on looks whether it still runs: the engine starts it again after a
- * crash, but not after somebody stopped or removed it. Apps serve on meanwhile from what the edge knows. Resolves once the edge
+ * Brings the edge up, trying until it works, and from then on looks whether it still runs: the engine starts
+ * it again after a
+ * crash, but not after somebody stopped or removed it. Apps serve on meanwhile from what the edge knows.
+ * Resolves once the edge
  * serves for the first time.
  */
-export function keepEdge({ ingress, log, apply, signal, every_ms = EVERY_MS }: KeepEdgeOptions): Promise<void> {
+export function keepEdge({
+  ingress,
+  log,
+  apply,
+  signal,
+  every_ms = EVERY_MS,
+}: KeepEdgeOptions): Promise<void> {
   const pause = () => new Promise((resolve) => setTimeout(resolve, every_ms).unref())
   /** Told once, however often it is tried. */
   let told = ''
@@ -35,7 +43,11 @@ export function keepEdge({ ingress, log, apply, signal, every_ms = EVERY_MS }: K
       return false
     }
   }
-  const runs = () => ingress.status().then((status) => status.running, () => false)
+  const runs = () =>
+    ingress.status().then(
+      (status) => status.running,
+      () => false,
+    )
 
   return new Promise((resolve) => {
     void (async () => {

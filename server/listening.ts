@@ -8,15 +8,19 @@ const ADDRESS_CODES = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'E
 /** What the operator has to mend when nothing can listen there. */
 function sentenceOf(error: NodeJS.ErrnoException, { port, host = '0.0.0.0', path }: ListenOptions): string {
   const where = path ? `the socket ${path}` : `port ${port} on ${host}`
-  if (error.code === 'EADDRINUSE') return `${where} is already in use. End what listens there, or set PORT to another one.`
+  if (error.code === 'EADDRINUSE')
+    return `${where} is already in use. End what listens there, or set PORT to another one.`
   if (error.code === 'EACCES') return `this user may not listen on ${where}. Set PORT to 1024 or above.`
-  if (ADDRESS_CODES.includes(error.code ?? '')) return `${host} is no address of this machine. Set HOST to one that it has, or leave it out.`
+  if (ADDRESS_CODES.includes(error.code ?? ''))
+    return `${host} is no address of this machine. Set HOST to one that it has, or leave it out.`
   return `nothing can listen on ${where}: ${error.message}.`
 }
 
 /**
- * Resolves once the next server of this process listens; rejects with a StartError when it cannot. Nitro makes its server itself and
- * hands it to nobody, and without a listener of ours its failure would be one line among others while the product starts; Node tells of
+ * Resolves once the next server of this process listens; rejects with a StartError when it cannot. Nitro
+ * makes its server itself and
+ * hands it to nobody, and without a listener of ours its failure would be one line among others while the
+ * product starts; Node tells of
  * a server just before it listens. To be called before Nitro does.
  */
 export function untilListening(): Promise<void> {

@@ -4,7 +4,13 @@ import type { Config } from '#server/kernel/config'
 import { type Db, openDb } from '#server/kernel/db'
 import type { Log } from '#server/kernel/log'
 import { type Migration, migrate } from '#server/kernel/migrate'
-import { createSecrets, loadMasterKey, loadNextKey, SecretUnreadableError, type Secrets } from '#server/kernel/secrets'
+import {
+  createSecrets,
+  loadMasterKey,
+  loadNextKey,
+  SecretUnreadableError,
+  type Secrets,
+} from '#server/kernel/secrets'
 import { directories } from '#server/directories'
 import type { Kernel } from '#server/services'
 import { StartError } from '#server/start-faults'
@@ -14,18 +20,31 @@ const OLDEST_NODE_API = 10
 
 /** Throws StartError on a Node that is too old. */
 export function checkNode(): void {
-  if (Number(process.versions.napi) < OLDEST_NODE_API) throw new StartError(`Node ${process.versions.node} is too old for the database of Portreeve. Start it with npm start, which uses the Node of this project, or use Node 24.`)
+  if (Number(process.versions.napi) < OLDEST_NODE_API)
+    throw new StartError(
+      `Node ${process.versions.node} is too old for the database of Portreeve. Start it with npm start, which uses the Node of this project, or use Node 24.`,
+    )
 }
 
 /** The master key; a database whose secrets it does not open is refused, never started with them lost. */
 function openSecrets(config: Config, db: Db, keys: string): Secrets {
-  const check = db.sql(`SELECT value FROM meta WHERE key = 'secret_check'`).pluck().get() as string | undefined
+  const check = db.sql(`SELECT value FROM meta WHERE key = 'secret_check'`).pluck().get() as
+    | string
+    | undefined
   const path = join(keys, 'secret.key')
   const master = loadMasterKey(path, config.secret_key, check !== undefined)
   const next = config.secret_key === undefined ? loadNextKey(path) : undefined
   const secrets = next ? createSecrets(next, master) : createSecrets(master)
-  if (check === undefined) db.sql(`INSERT INTO meta (key, value) VALUES ('secret_check', ?)`).run(secrets.seal('portreeve', 'meta/secret_check'))
-  else requireFitting(secrets, check, config.secret_key === undefined ? `the key file ${path}` : 'PORTREEVE_SECRET_KEY')
+  if (check === undefined)
+    db.sql(`INSERT INTO meta (key, value) VALUES ('secret_check', ?)`).run(
+      secrets.seal('portreeve', 'meta/secret_check'),
+    )
+  else
+    requireFitting(
+      secrets,
+      check,
+      config.secret_key === undefined ? `the key file ${path}` : 'PORTREEVE_SECRET_KEY',
+    )
   return secrets
 }
 
@@ -35,7 +54,10 @@ function requireFitting(secrets: Secrets, check: string, source: string): void {
     secrets.open(check, 'meta/secret_check')
   } catch (error) {
     if (!(error instanceof SecretUnreadableError)) throw error
-    throw new StartError(`${source} is not the key that the secrets of this database are sealed with. Put the right one back: without it they are lost.`, { cause: error })
+    throw new StartError(
+      `${source} is not the key that the secrets of this database are sealed with. Put the right one back: without it they are lost.`,
+      { cause: error },
+    )
   }
 }
 

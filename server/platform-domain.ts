@@ -12,7 +12,10 @@ export interface PlatformDomainOptions {
   /** The name under which the dashboard and the API are served; null for none. */
   hostname(): string | null
 }
-/** The edge's route to Portreeve itself, for the dashboard's own domain. The plain port goes on answering beside it. */
+/**
+ * The edge's route to Portreeve itself, for the dashboard's own domain. The plain port goes on answering
+ * beside it.
+ */
 export interface PlatformDomain {
   /** What the edge should have for it: one route, or none without a domain. */
   routes(): Route[]
@@ -33,10 +36,26 @@ function ownAddress(host: string): string {
   return isIP(host) === 0 || host === '0.0.0.0' ? '127.0.0.1' : host
 }
 
-export function createPlatformDomain({ ingress, config, log, proof, hostname }: PlatformDomainOptions): PlatformDomain {
+export function createPlatformDomain({
+  ingress,
+  config,
+  log,
+  proof,
+  hostname,
+}: PlatformDomainOptions): PlatformDomain {
   const routes = (): Route[] => {
     const name = hostname()
-    return name === null ? [] : [{ id: ROUTE_ID, hostnames: [name], servers: [{ address: ownAddress(config.host), port: config.port }], force_https: true, proof }]
+    return name === null
+      ? []
+      : [
+          {
+            id: ROUTE_ID,
+            hostnames: [name],
+            servers: [{ address: ownAddress(config.host), port: config.port }],
+            force_https: true,
+            proof,
+          },
+        ]
   }
   const apply = async () => {
     const [route] = routes()
@@ -45,7 +64,9 @@ export function createPlatformDomain({ ingress, config, log, proof, hostname }: 
   let last = Promise.resolve()
   const applySoon = () => {
     last = apply().catch((error: unknown) => {
-      log.warn('The dashboard domain could not be set at the edge yet', { reason: (error as Error).message })
+      log.warn('The dashboard domain could not be set at the edge yet', {
+        reason: (error as Error).message,
+      })
       setTimeout(applySoon, RETRY_MS).unref()
     })
   }

@@ -55,10 +55,24 @@ import { createSystem, type System } from '#server/system/service'
 import { createTraffic, type Traffic } from '#server/traffic/service'
 
 /** What every domain stands on. */
-export interface Kernel { config: Config; db: Db; clock: Clock; log: Log; secrets: Secrets }
+export interface Kernel {
+  config: Config
+  db: Db
+  clock: Clock
+  log: Log
+  secrets: Secrets
+}
 
 /** The outside world; real ones are chosen in `plugins/boot.ts`, fake ones in tests. */
-export interface Adapters { engine: Engine; git: Git; ingress: Ingress; dns: Dns; acme: Acme; /** Stands in for the mail server of the settings. */ mail?: Mail; /** Default: those that exist. */ dns_providers?: readonly DnsProviderDescriptor[] }
+export interface Adapters {
+  engine: Engine
+  git: Git
+  ingress: Ingress
+  dns: Dns
+  acme: Acme /** Stands in for the mail server of the settings. */
+  mail?: Mail /** Default: those that exist. */
+  dns_providers?: readonly DnsProviderDescriptor[]
+}
 
 /** The composed product: what routes, the WebSocket and tasks call. */
 export interface Services extends HttpPorts {
@@ -99,7 +113,10 @@ export interface Services extends HttpPorts {
 
 const DAY_MS = 86_400_000
 
-/** Where Portreeve kills itself when an experiment asks for it, so that recovery from every step can be proven. */
+/**
+ * Where Portreeve kills itself when an experiment asks for it, so that recovery from every step can be
+ * proven.
+ */
 function faultOf(crash_at: string | undefined) {
   if (!crash_at) return undefined
   return (point: string, when: 'before' | 'after') => {
@@ -117,12 +134,18 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
   const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
   const providers = adapters.dns_providers ?? DNS_PROVIDERS
   const { settings, mail } = createInstallation({
-    kernel, audit, events, policy, providers, dns: adapters.dns,
+    kernel,
+    audit,
+    events,
+    policy,
+    providers,
+    dns: adapters.dns,
     in_use: () => ({ base_domain: addresses.base_domain(), public_url: addresses.public_url() }),
     changed: {
       server: ({ build_concurrency }) => db.afterCommit(() => jobs.resizePool('build', build_concurrency)),
       domain: (after, before) => {
-        if (addresses.base_domain(after.base_domain) !== addresses.base_domain(before.base_domain)) moveRoutes.enqueue(domains.rebase())
+        if (addresses.base_domain(after.base_domain) !== addresses.base_domain(before.base_domain))
+          moveRoutes.enqueue(domains.rebase())
         if (after.dashboard_domain !== before.dashboard_domain) {
           domains.requireDashboardDomain(after.dashboard_domain)
           certificates.followDashboard(before.dashboard_domain, after.dashboard_domain)
@@ -132,14 +155,50 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     },
   })
   const addresses = createAddresses(config, settings.domain)
-  const platform_domain = createPlatformDomain({ ingress, config, log, proof: edgeProof(secrets), hostname: () => settings.domain().dashboard_domain })
-  const jobs = createJobs({ db, clock, log, pools: { build: settings.server().build_concurrency, ...CERTIFICATE_POOL }, fault: faultOf(config.crash_at) })
+  const platform_domain = createPlatformDomain({
+    ingress,
+    config,
+    log,
+    proof: edgeProof(secrets),
+    hostname: () => settings.domain().dashboard_domain,
+  })
+  const jobs = createJobs({
+    db,
+    clock,
+    log,
+    pools: { build: settings.server().build_concurrency, ...CERTIFICATE_POOL },
+    fault: faultOf(config.crash_at),
+  })
   const checks = createSourceChecks(policy)
-  const projects = createProjects({ db, clock, audit, events, people: () => identity.people, resources: () => resources })
-  const identity: Identity = createIdentity({ config, db, clock, log, secrets, audit, projects, mail: adapters.mail ?? mail, public_url: addresses.public_url, chosen_url: addresses.chosen_url, settings: settings.server })
+  const projects = createProjects({
+    db,
+    clock,
+    audit,
+    events,
+    people: () => identity.people,
+    resources: () => resources,
+  })
+  const identity: Identity = createIdentity({
+    config,
+    db,
+    clock,
+    log,
+    secrets,
+    audit,
+    projects,
+    mail: adapters.mail ?? mail,
+    public_url: addresses.public_url,
+    chosen_url: addresses.chosen_url,
+    settings: settings.server,
+  })
   const resources = projectTables(db)
   const { domains, redirects } = createNames({
-    kernel, events, audit, dns: adapters.dns, addresses, settings,
+    kernel,
+    events,
+    audit,
+    dns: adapters.dns,
+    addresses,
+    settings,
     app: (id) => apps.find(id),
     refreshRoutes: (app_id) => deployments.shop.routing.refreshSoon(app_id),
     certify: ({ id, project_id }) => certificates.follow(id, project_id),
@@ -147,10 +206,24 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     quota: (project_id) => projects.quota(project_id, 'domains'),
   })
   const certificates: Certification = createCertification({
-    kernel, events, jobs, audit, policy, settings, acme: adapters.acme, dns: adapters.dns, ingress, providers, home: projects.default,
+    kernel,
+    events,
+    jobs,
+    audit,
+    policy,
+    settings,
+    acme: adapters.acme,
+    dns: adapters.dns,
+    ingress,
+    providers,
+    home: projects.default,
     served: (app_ids) => app_ids.forEach((app_id) => deployments.shop.routing.refreshSoon(app_id)),
   })
-  const atEdge = createEdgeWait([certificates.settled, () => deployments.shop.routing.settled(), platform_domain.settled])
+  const atEdge = createEdgeWait([
+    certificates.settled,
+    () => deployments.shop.routing.settled(),
+    platform_domain.settled,
+  ])
   const deploymentLogs = createDeploymentLogs(paths.logs, clock, (id) => deployments.secretsOf(id))
   const releases = createReleases(db, secrets, () => settings.server().releases_kept)
   const repository = createDeploymentRepository(db)
@@ -159,26 +232,66 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     if (reconciler.engineIsDown()) throw engineUnavailable()
   }
   const credentials = createCredentials({
-    kernel, audit, policy,
-    apps: (project_id) => apps.repository.all().filter((app) => project_id === undefined || app.project_id === project_id),
+    kernel,
+    audit,
+    policy,
+    apps: (project_id) =>
+      apps.repository.all().filter((app) => project_id === undefined || app.project_id === project_id),
   })
-  const ports = createDeployPorts({ apps: () => apps, domains, platformRoutes: platform_domain.routes, certificates: () => certificates.forEdge(), gitCredential: credentials.gitCredentialFor, registryAuth: credentials.registryAuthFor, registryAuths: credentials.registryAuthsFor, credentialValues: credentials.valuesFor, policy })
+  const ports = createDeployPorts({
+    apps: () => apps,
+    domains,
+    platformRoutes: platform_domain.routes,
+    certificates: () => certificates.forEdge(),
+    gitCredential: credentials.gitCredentialFor,
+    registryAuth: credentials.registryAuthFor,
+    registryAuths: credentials.registryAuthsFor,
+    credentialValues: credentials.valuesFor,
+    policy,
+  })
   const deployments: Deployments = createDeployments({
-    db, events, jobs, audit,
-    shop: { engine, git, ingress, clock, log, logs: deploymentLogs, deployments: repository, releases, ports, defaults: deploymentDefaults(settings.server), work_directory: paths.work, uploads_directory: paths.uploads },
+    db,
+    events,
+    jobs,
+    audit,
+    shop: {
+      engine,
+      git,
+      ingress,
+      clock,
+      log,
+      logs: deploymentLogs,
+      deployments: repository,
+      releases,
+      ports,
+      defaults: deploymentDefaults(settings.server),
+      work_directory: paths.work,
+      uploads_directory: paths.uploads,
+    },
     ports: {
-      requireEngine, takeNumber: (id) => apps.takeNumber(id), appDeploys: (id) => void apps.transition(id, 'deploy'),
-      setAutoDeploy: (id, on) => apps.setAutoDeploy(id, on), checkBranch: checks.branch,
+      requireEngine,
+      takeNumber: (id) => apps.takeNumber(id),
+      appDeploys: (id) => void apps.transition(id, 'deploy'),
+      setAutoDeploy: (id, on) => apps.setAutoDeploy(id, on),
+      checkBranch: checks.branch,
     },
   })
   const desired_state = desiredState(db)
   const apps: Apps = createApps({
-    db, clock, events, audit, checks,
+    db,
+    clock,
+    events,
+    audit,
+    checks,
     ports: {
-      requireEngine, requireRoom: (project_id) => projects.requireRoom(project_id, 'apps', 'app'),
+      requireEngine,
+      requireRoom: (project_id) => projects.requireRoom(project_id, 'apps', 'app'),
       deploy: (app, actor) => void deployments.enqueue(app, 'create', {}, actor),
-      restart: (app, actor) => void deployments.enqueue(app, 'restart', {}, actor), isBusy: desired_state.busy,
-      isDeploying: deployments.isDeploying, isMaking: deployments.isMaking, endSoak: deployments.endSoak,
+      restart: (app, actor) => void deployments.enqueue(app, 'restart', {}, actor),
+      isBusy: desired_state.busy,
+      isDeploying: deployments.isDeploying,
+      isMaking: deployments.isMaking,
+      endSoak: deployments.endSoak,
       latestDeployment: deployments.latest,
       liveConfiguration: (release_id) => releases.find(release_id)?.configuration,
       addAutomaticDomain: domains.addAutomatic,
@@ -189,7 +302,13 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
         const last = jobs.findBySubject(app.id)
         // Asked for twice it happens once.
         if (last?.kind === kind && (last.status === 'queued' || last.status === 'running')) return
-        jobs.enqueue<LifecyclePayload>({ kind, lane: `app:${app.id}`, subject: app.id, project_id: app.project_id, payload: { app_id: app.id, project_id: app.project_id } })
+        jobs.enqueue<LifecyclePayload>({
+          kind,
+          lane: `app:${app.id}`,
+          subject: app.id,
+          project_id: app.project_id,
+          payload: { app_id: app.id, project_id: app.project_id },
+        })
       },
       cancelDeployments: deployments.cancelAll,
       refreshRoutes: deployments.shop.routing.refreshSoon,
@@ -202,37 +321,82 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     },
     appEvent: (id, event, payload) => void apps.transition(id, event, payload),
     note: (id, type, payload) => noteOf(id, type, payload),
-  })) jobs.define(job)
+  }))
+    jobs.define(job)
   const noteOf = (id: string, type: string, payload: Record<string, unknown>) => {
     const row = apps.find(id)
     if (row) apps.note(row, type, payload)
   }
   const reconciler = createReconciler(deployments.shop, {
-    ...desired_state, note: noteOf, bringHome: deployments.bringHome,
+    ...desired_state,
+    note: noteOf,
+    bringHome: deployments.bringHome,
     appEvent: (id, event, payload) => void apps.transition(id, event, payload),
   })
   const moveRoutes = createRouteMove(jobs, async (app_ids) => {
     for (const id of app_ids) await deployments.shop.routing.refresh(id)
   })
   const runtime = createRuntime(deployments.shop)
-  const traffic = createTraffic({ clock, log, events, ingress, directory: paths.access_logs, appExists: (id) => apps.projectOf(id) !== undefined })
-  const detection = createDetection({ git, work_directory: paths.work, detect: detectFolder, checks, credential: credentials.gitCredentialFor })
+  const traffic = createTraffic({
+    clock,
+    log,
+    events,
+    ingress,
+    directory: paths.access_logs,
+    appExists: (id) => apps.projectOf(id) !== undefined,
+  })
+  const detection = createDetection({
+    git,
+    work_directory: paths.work,
+    detect: detectFolder,
+    checks,
+    credential: credentials.gitCredentialFor,
+  })
   const system = createSystem({ config, db, clock, jobs, engine, ingress, version, addresses })
   const { ssh_keys, git_credentials, registries } = credentials
   const search = createSearch({ sources: () => [projectSource(db), ...resources] })
   const locators: Record<string, (id: string) => string | undefined> = {
-    app: apps.projectOf, deployment: deployments.projectOf, project: projects.projectOf, ssh_key: ssh_keys.projectOf, git_credential: git_credentials.projectOf, domain: domains.projectOf, redirect: redirects.projectOf, certificate: certificates.projectOf,
+    app: apps.projectOf,
+    deployment: deployments.projectOf,
+    project: projects.projectOf,
+    ssh_key: ssh_keys.projectOf,
+    git_credential: git_credentials.projectOf,
+    domain: domains.projectOf,
+    redirect: redirects.projectOf,
+    certificate: certificates.projectOf,
   }
-  const rotation = createKeyRotation({ db, jobs, log, secrets, columns: SEALED_COLUMNS, finish: () => finishRotation(join(paths.keys, 'secret.key')) })
+  const rotation = createKeyRotation({
+    db,
+    jobs,
+    log,
+    secrets,
+    columns: SEALED_COLUMNS,
+    finish: () => finishRotation(join(paths.keys, 'secret.key')),
+  })
   const idempotency = createIdempotency(db, clock, secrets)
   const http: HttpPorts['http'] = {
-    log, locate: (noun, id) => locators[noun]?.(id), default_project: projects.default, idempotency,
-    authenticate: identity.authenticate, client: identity.client,
+    log,
+    locate: (noun, id) => locators[noun]?.(id),
+    default_project: projects.default,
+    idempotency,
+    authenticate: identity.authenticate,
+    client: identity.client,
     refused: (facts, code, actor, access) => audit.refused({ ...facts, code, access }, actor),
   }
   const realtime = createRealtime({
-    clock, log, events, deploymentLogs, runtimeLogs: runtime, accessLogs: traffic, locate: http.locate, onRevocation: identity.revocations.subscribe,
-    refresh: (actor) => identity.actorOf({ user_id: actor.user_id, method: actor.method, credential_id: actor.credential_id }, { address: actor.address, id: actor.request_id }),
+    clock,
+    log,
+    events,
+    deploymentLogs,
+    runtimeLogs: runtime,
+    accessLogs: traffic,
+    locate: http.locate,
+    onRevocation: identity.revocations.subscribe,
+    refresh: (actor) =>
+      identity.actorOf(
+        { user_id: actor.user_id, method: actor.method, credential_id: actor.credential_id },
+        { address: actor.address, id: actor.request_id },
+      ),
   })
   const cleanup = () => {
     const before = (days: number) => new Date(clock.now() - days * DAY_MS).toISOString()
@@ -240,9 +404,41 @@ export function createServices(kernel: Kernel, adapters: Adapters, version = '0.
     identity.prune()
     const kept = settings.server()
     return {
-      events: events.prune(before(kept.event_retention_days)), jobs: jobs.repository.prune(before(kept.job_retention_days)),
-      audit_lines: audit.prune(kept.audit_retention_days), logs: deploymentLogs.prune(clock.now() - kept.deployment_log_retention_days * DAY_MS),
+      events: events.prune(before(kept.event_retention_days)),
+      jobs: jobs.repository.prune(before(kept.job_retention_days)),
+      audit_lines: audit.prune(kept.audit_retention_days),
+      logs: deploymentLogs.prune(clock.now() - kept.deployment_log_retention_days * DAY_MS),
     }
   }
-  return { cleanup, kernel, addresses, identity, projects, ssh_keys, git_credentials, registries, search, rotation, events, jobs, apps, deployments, deploymentLogs, runtime, detection, domains, redirects, certificates, settings, system, traffic, platform_domain, atEdge, reconciler, realtime, audit, http }
+  return {
+    cleanup,
+    kernel,
+    addresses,
+    identity,
+    projects,
+    ssh_keys,
+    git_credentials,
+    registries,
+    search,
+    rotation,
+    events,
+    jobs,
+    apps,
+    deployments,
+    deploymentLogs,
+    runtime,
+    detection,
+    domains,
+    redirects,
+    certificates,
+    settings,
+    system,
+    traffic,
+    platform_domain,
+    atEdge,
+    reconciler,
+    realtime,
+    audit,
+    http,
+  }
 }

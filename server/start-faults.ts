@@ -26,21 +26,31 @@ const REASONS: Record<string, string> = {
 
 /** The sentence for what SQLite says about a file that it cannot work with. */
 function databaseSentence(code: string, message: string, path: string): string {
-  if (/^SQLITE_(NOTADB|CORRUPT)/.test(code)) return `the database ${path} is damaged (${message}). Put the newest good copy of it in its place, such as one of the folder backups beside it; its companions -wal and -shm must go with the damaged file.`
-  if (/^SQLITE_(BUSY|LOCKED)/.test(code)) return `the database ${path} is held by another program. End what uses it.`
+  if (/^SQLITE_(NOTADB|CORRUPT)/.test(code))
+    return `the database ${path} is damaged (${message}). Put the newest good copy of it in its place, such as one of the folder backups beside it; its companions -wal and -shm must go with the damaged file.`
+  if (/^SQLITE_(BUSY|LOCKED)/.test(code))
+    return `the database ${path} is held by another program. End what uses it.`
   if (/^SQLITE_FULL/.test(code)) return `the database ${path} cannot be written: ${REASONS.ENOSPC}.`
   return `the database ${path} cannot be used: ${message} (${code}). Look at its rights, at those of its folder, and at the disk.`
 }
 
 /**
- * What to tell the operator about a start that failed, when it is theirs to mend; the error itself when it is a fault of Portreeve.
+ * What to tell the operator about a start that failed, when it is theirs to mend; the error itself when it is
+ * a fault of Portreeve.
  * @param database path of the database that a fault of SQLite is about.
  */
 export function toStartError(error: unknown, database: string): unknown {
-  if ([ConfigError, LockedError, DowngradeError, KeyFileError, MigrationError].some((kind) => error instanceof kind)) return new StartError((error as Error).message, { cause: error })
+  if (
+    [ConfigError, LockedError, DowngradeError, KeyFileError, MigrationError].some(
+      (kind) => error instanceof kind,
+    )
+  )
+    return new StartError((error as Error).message, { cause: error })
   const { code, path, syscall, message, name } = error as NodeJS.ErrnoException
-  if (name === 'SqliteError' && typeof code === 'string') return new StartError(databaseSentence(code, message, database), { cause: error })
+  if (name === 'SqliteError' && typeof code === 'string')
+    return new StartError(databaseSentence(code, message, database), { cause: error })
   // Of files only: a connection that fails has no place in the data directory.
-  if (typeof code === 'string' && code in REASONS && typeof path === 'string' && syscall !== 'connect') return new StartError(`${path} cannot be used: ${REASONS[code]}.`, { cause: error })
+  if (typeof code === 'string' && code in REASONS && typeof path === 'string' && syscall !== 'connect')
+    return new StartError(`${path} cannot be used: ${REASONS[code]}.`, { cause: error })
   return error
 }

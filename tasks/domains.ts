@@ -3,6 +3,9 @@ import { runningServices } from '#server/running'
 
 /** Looks at every domain whose time has come. */
 export default defineTask({
-  meta: { name: 'domains', description: 'Look up domains that are not proven yet, and now and then those that are' },
+  meta: {
+    name: 'domains',
+    description: 'Look up domains that are not proven yet, and now and then those that are',
+  },
   run: async () => ({ result: { checked: await runningServices()?.domains.checks.pass() } }),
 })

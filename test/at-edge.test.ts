@@ -12,7 +12,8 @@ beforeAll(async () => {
   api.fakes.clock.set(new Date(Date.now() + 3_600_000).toISOString())
   const url = 'https://git.example.com/team/app.git'
   api.fakes.git.commit(url, 'main', { 'index.html': '<p>hello' })
-  app_id = (await api.as('owner').post('/api/apps', { name: 'shop', git_url: url, soak_seconds: 0 })).body.data.id
+  app_id = (await api.as('owner').post('/api/apps', { name: 'shop', git_url: url, soak_seconds: 0 })).body
+    .data.id
   await api.services.jobs.idle()
   slowDown()
 })
@@ -38,7 +39,9 @@ async function provenDomain(hostname: string, rules: object = {}): Promise<strin
   const { body } = await api.as('owner').post('/api/domains', { app_id, hostname, ssl_mode: 'off', ...rules })
   const record = body.data.dns_records.find(({ type }: { type: string }) => type === 'TXT')
   api.fakes.dns.set(record.name, { TXT: [record.value] })
-  expect((await api.as('owner').post('/api/domains/verify', { domain_id: body.data.id })).body.data.status).toBe('active')
+  expect(
+    (await api.as('owner').post('/api/domains/verify', { domain_id: body.data.id })).body.data.status,
+  ).toBe('active')
   return body.data.id as string
 }
 const routeOf = (id: string) => api.fakes.ingress.routes.get(id)
@@ -48,7 +51,8 @@ describe('an answer comes when the edge obeys', () => {
   it('of a redirect that is added, changed, turned off and on, and deleted', async () => {
     const domain_id = await provenDomain('redirects.example.com')
     const targets = () => (routeOf(domain_id)?.redirects ?? []).map(({ to }) => to)
-    const { id } = (await api.as('developer').post('/api/redirects', { domain_id, from: '/a', to: '/b' })).body.data
+    const { id } = (await api.as('developer').post('/api/redirects', { domain_id, from: '/a', to: '/b' }))
+      .body.data
     expect(targets()).toEqual(['/b'])
     await api.as('developer').put(`/api/redirects/${id}`, { to: '/c' })
     expect(targets()).toEqual(['/c'])
@@ -73,17 +77,27 @@ describe('an answer comes when the edge obeys', () => {
     const id = await provenDomain('upload.example.com', { ssl_mode: 'custom', force_https: true })
     const key = authority.key()
     const certificate = `${authority.leaf(key, ['upload.example.com', 'elsewhere.example.org'])}${authority.intermediate}`
-    const uploaded = (await api.as('developer').post('/api/certificates', { certificate, private_key: key })).body.data
-    expect([uploaded.hostnames, shown().some((one) => one.id === uploaded.id), routeOf(id)?.force_https]).toEqual([['upload.example.com'], true, true])
+    const uploaded = (await api.as('developer').post('/api/certificates', { certificate, private_key: key }))
+      .body.data
+    expect([
+      uploaded.hostnames,
+      shown().some((one) => one.id === uploaded.id),
+      routeOf(id)?.force_https,
+    ]).toEqual([['upload.example.com'], true, true])
     await api.as('developer').put(`/api/domains/${id}/ssl-mode`, { ssl_mode: 'off' })
     expect(shown().some((one) => one.id === uploaded.id)).toBe(false)
     await api.as('developer').put(`/api/domains/${id}/ssl-mode`, { ssl_mode: 'custom' })
     await api.as('developer').delete(`/api/certificates/${uploaded.id}?revoke=true`)
-    expect([shown().some((one) => one.id === uploaded.id), routeOf(id)?.force_https]).toEqual([false, undefined])
+    expect([shown().some((one) => one.id === uploaded.id), routeOf(id)?.force_https]).toEqual([
+      false,
+      undefined,
+    ])
   })
   it('of another name of an app, which its automatic domain follows', async () => {
     await api.as('developer').put(`/api/apps/${app_id}`, { name: 'market' })
-    expect([...api.fakes.ingress.routes.values()].flatMap(({ hostnames }) => hostnames)).toContain('market.apps.example.net')
+    expect([...api.fakes.ingress.routes.values()].flatMap(({ hostnames }) => hostnames)).toContain(
+      'market.apps.example.net',
+    )
   })
   it('of the dashboard domain', async () => {
     await api.as('admin').put('/api/settings/domain', { dashboard_domain: 'panel.example.org' })
@@ -95,7 +109,14 @@ describe('an answer comes when the edge obeys', () => {
 
 it('who waits for an edge that does not answer goes on all the same, and nothing is left waiting', async () => {
   const asked: string[] = []
-  const wait = createEdgeWait([async () => void asked.push('certificates'), () => new Promise(() => asked.push('routes')), async () => void asked.push('never')], 1)
+  const wait = createEdgeWait(
+    [
+      async () => void asked.push('certificates'),
+      () => new Promise(() => asked.push('routes')),
+      async () => void asked.push('never'),
+    ],
+    1,
+  )
   await wait()
   expect(asked).toEqual(['certificates', 'routes'])
 })

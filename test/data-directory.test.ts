@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -80,7 +89,9 @@ describe('the data directory', () => {
     unlock()
   })
   it('that cannot be made ends the start with a sentence, and at once', () => {
-    expect(failure('/proc/x')).toMatch(/^the data directory \/proc\/x cannot be used: .+\. Set PORTREEVE_DATA_DIR to a folder that this user may write\.$/)
+    expect(failure('/proc/x')).toMatch(
+      /^the data directory \/proc\/x cannot be used: .+\. Set PORTREEVE_DATA_DIR to a folder that this user may write\.$/,
+    )
     expect(failure('/proc/x/y/z')).toMatch(/cannot be used/)
     expect(failure('/proc/self')).toMatch(/cannot be used/)
   })

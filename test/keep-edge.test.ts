@@ -9,10 +9,15 @@ afterEach(() => stopping.abort())
 it('an edge that does not come is tried until it comes, and one that somebody takes away is brought back with all its routes', async () => {
   const edge = { broken: 2, running: false, ensured: 0, applied: 0 }
   const warnings: string[] = []
-  const applied = () => new Promise<void>((resolve) => { onApplied = resolve })
+  const applied = () =>
+    new Promise<void>((resolve) => {
+      onApplied = resolve
+    })
   let onApplied = () => {}
   const kept = keepEdge({
-    signal: stopping.signal, every_ms: 1, log: createLog('json', 'warn', (line) => warnings.push(line)),
+    signal: stopping.signal,
+    every_ms: 1,
+    log: createLog('json', 'warn', (line) => warnings.push(line)),
     ingress: {
       async ensure() {
         edge.ensured++

@@ -3,19 +3,43 @@ import { createLog } from '#server/kernel/log'
 import { createFakeIngress } from '#server/platform/ingress/fake'
 import { createPlatformDomain } from '#server/platform-domain'
 
-beforeEach(() => { vi.useFakeTimers() })
-afterEach(() => { vi.useRealTimers() })
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 function open(host = '0.0.0.0') {
   const ingress = createFakeIngress()
   const settings: { name: string | null } = { name: 'dash.example.com' }
-  return { ingress, settings, domain: createPlatformDomain({ ingress, config: { host, port: 9000 }, log: createLog('text', 'error', () => undefined), proof: 'ab'.repeat(32), hostname: () => settings.name }) }
+  return {
+    ingress,
+    settings,
+    domain: createPlatformDomain({
+      ingress,
+      config: { host, port: 9000 },
+      log: createLog('text', 'error', () => undefined),
+      proof: 'ab'.repeat(32),
+      hostname: () => settings.name,
+    }),
+  }
 }
 
-it.each([['0.0.0.0', '127.0.0.1'], ['::', '::1'], ['127.0.0.1', '127.0.0.1'], ['192.0.2.5', '192.0.2.5'], ['my-host.example', '127.0.0.1']])('an API that listens on %s is reached at %s', async (host, address) => {
+it.each([
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '::1'],
+  ['127.0.0.1', '127.0.0.1'],
+  ['192.0.2.5', '192.0.2.5'],
+  ['my-host.example', '127.0.0.1'],
+])('an API that listens on %s is reached at %s', async (host, address) => {
   const { ingress, domain } = open(host)
   await domain.apply()
-  expect(ingress.routes.get('platform')).toMatchObject({ hostnames: ['dash.example.com'], servers: [{ address, port: 9000 }], force_https: true })
+  expect(ingress.routes.get('platform')).toMatchObject({
+    hostnames: ['dash.example.com'],
+    servers: [{ address, port: 9000 }],
+    force_https: true,
+  })
 })
 
 it('a domain that is taken away is served no longer, and another takes its place', async () => {

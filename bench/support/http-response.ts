@@ -1,10 +1,16 @@
 /** A complete HTTP/1.1 answer. */
-export interface HttpResponse { status: number; head: string; body: string; close: boolean }
+export interface HttpResponse {
+  status: number
+  head: string
+  body: string
+  close: boolean
+}
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 
 /**
- * Reads exactly one answer. More bytes than the answer says is `malformed`: nobody asked for them, so that a proxy which
+ * Reads exactly one answer. More bytes than the answer says is `malformed`: nobody asked for them, so that a
+ * proxy which
  * mixes up answers is caught.
  */
 export function readResponse(bytes: Buffer): HttpResponse | 'incomplete' | 'malformed' {
@@ -15,7 +21,8 @@ export function readResponse(bytes: Buffer): HttpResponse | 'incomplete' | 'malf
   if (Number.isNaN(status)) return 'malformed'
   const close = /^connection:\s*close\s*$/im.test(head)
   const rest = bytes.subarray(head_end + 4)
-  if (status === 204 || status === 304) return rest.length === 0 ? { status, head, body: '', close } : 'malformed'
+  if (status === 204 || status === 304)
+    return rest.length === 0 ? { status, head, body: '', close } : 'malformed'
   const length = /^content-length:\s*(\d+)\s*$/im.exec(head)?.[1]
   if (length !== undefined) {
     if (rest.length < Number(length)) return 'incomplete'
@@ -23,7 +30,9 @@ export function readResponse(bytes: Buffer): HttpResponse | 'incomplete' | 'malf
   }
   if (!/^transfer-encoding:\s*chunked\s*$/im.test(head)) return 'malformed'
   const body = readChunks(rest)
-  return typeof body === 'string' ? body as 'incomplete' | 'malformed' : { status, head, body: body.text, close }
+  return typeof body === 'string'
+    ? (body as 'incomplete' | 'malformed')
+    : { status, head, body: body.text, close }
 }
 
 function readChunks(bytes: Buffer): { text: string } | 'incomplete' | 'malformed' {

@@ -1,7 +1,10 @@
 import { median, ms, type Report } from './report.ts'
 
 /** Numbers of routes, and what a change may take in the middle until it is live. */
-export const SIZES = [{ count: 10, limit_ms: 100 }, { count: 10_000, limit_ms: 250 }] as const
+export const SIZES = [
+  { count: 10, limit_ms: 100 },
+  { count: 10_000, limit_ms: 250 },
+] as const
 
 /** Makes a change over and over; the milliseconds that each took. */
 export async function timesOf(turns: number, change: (turn: number) => Promise<void>): Promise<number[]> {

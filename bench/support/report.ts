@@ -1,4 +1,6 @@
-/** Figures of a benchmark on standard output, and in the end one verdict: `PASS` or `FAIL` per stated limit. */
+/**
+ * Figures of a benchmark on standard output, and in the end one verdict: `PASS` or `FAIL` per stated limit.
+ */
 export interface Report {
   /** One figure without a limit. */
   figure(name: string, value: string | number): void
@@ -21,7 +23,11 @@ export function createReport(title: string): Report {
     },
     end() {
       const missed = verdicts.filter(({ holds }) => !holds)
-      console.log(missed.length === 0 ? `PASS: ${verdicts.length} of ${verdicts.length} limits hold.` : `FAIL: ${missed.map(({ name }) => name).join('; ')}.`)
+      console.log(
+        missed.length === 0
+          ? `PASS: ${verdicts.length} of ${verdicts.length} limits hold.`
+          : `FAIL: ${missed.map(({ name }) => name).join('; ')}.`,
+      )
       if (missed.length > 0) process.exitCode = 1
     },
   }
@@ -31,7 +37,9 @@ export function createReport(title: string): Report {
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = sorted.length >> 1
-  return sorted.length % 2 === 1 ? sorted[middle]! : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2
+  return sorted.length % 2 === 1
+    ? sorted[middle]!
+    : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2
 }
 
 export const ms = (value: number): string => `${value < 10 ? value.toFixed(2) : value.toFixed(0)} ms`
@@ -41,7 +49,12 @@ export function numberOptions<K extends string>(defaults: Record<K, number>): Re
   const options = { ...defaults }
   for (const argument of process.argv.slice(2)) {
     const [, name = '', value = ''] = /^--([a-z_]+)=(\d+(?:\.\d+)?)$/.exec(argument) ?? []
-    if (!(name in defaults)) throw new Error(`${argument} is none of ${Object.keys(defaults).map((key) => `--${key}=<number>`).join(', ')}.`)
+    if (!(name in defaults))
+      throw new Error(
+        `${argument} is none of ${Object.keys(defaults)
+          .map((key) => `--${key}=<number>`)
+          .join(', ')}.`,
+      )
     options[name as K] = Number(value)
   }
   return options

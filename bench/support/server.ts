@@ -6,7 +6,10 @@ import { ADMIN, freePorts } from '#test/support/portreeve'
 
 const ROOT = resolve(import.meta.dirname, '../..')
 
-/** The built server, bare: nothing is waited for and nothing of the engine is touched unless the experiment says so. */
+/**
+ * The built server, bare: nothing is waited for and nothing of the engine is touched unless the experiment
+ * says so.
+ */
 export interface Server {
   url: string
   port: number
@@ -25,52 +28,86 @@ export async function spawnServer(data_directory: string, env: Record<string, st
   const spawned_at = performance.now()
   let output = ''
   const child: ChildProcess = spawn(process.execPath, ['--max-semi-space-size=2', entry], {
-    cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: {
-      PATH: process.env.PATH, HOME: process.env.HOME, NODE_ENV: 'production', HOST: '127.0.0.1', PORT: String(port), PORTREEVE_DATA_DIR: data_directory,
-      PORTREEVE_HTTP_PORT: String(http_port), PORTREEVE_HTTPS_PORT: String(https_port), PORTREEVE_BASE_DOMAIN: 'apps.test',
-      PORTREEVE_ADMIN_EMAIL: ADMIN.email, PORTREEVE_ADMIN_PASSWORD: ADMIN.password, ...env,
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      NODE_ENV: 'production',
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      PORTREEVE_DATA_DIR: data_directory,
+      PORTREEVE_HTTP_PORT: String(http_port),
+      PORTREEVE_HTTPS_PORT: String(https_port),
+      PORTREEVE_BASE_DOMAIN: 'apps.test',
+      PORTREEVE_ADMIN_EMAIL: ADMIN.email,
+      PORTREEVE_ADMIN_PASSWORD: ADMIN.password,
+      ...env,
     },
   })
-  for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk: Buffer) => { output = (output + chunk.toString()).slice(-4000) })
+  for (const stream of [child.stdout!, child.stderr!])
+    stream.on('data', (chunk: Buffer) => {
+      output = (output + chunk.toString()).slice(-4000)
+    })
   return {
-    url, port, pid: child.pid!,
+    url,
+    port,
+    pid: child.pid!,
     async firstAnswer(path) {
       for (;;) {
         if (child.exitCode !== null) throw new Error(output)
         if ((await statusOf(`${url}${path}`)) === 200) return performance.now() - spawned_at
-        if (performance.now() - spawned_at > 60_000) throw new Error(`${path} did not answer 200 within a minute. ${output}`)
+        if (performance.now() - spawned_at > 60_000)
+          throw new Error(`${path} did not answer 200 within a minute. ${output}`)
         await new Promise((done) => setTimeout(done, 10))
       }
     },
     async login(email = ADMIN.email) {
-      const attempt = () => fetch(`${url}/api/auth/login`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ email, password: ADMIN.password }) })
+      const attempt = () =>
+        fetch(`${url}/api/auth/login`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ email, password: ADMIN.password }),
+        })
       let answer = await attempt()
       // 503: the process answers already, the product behind it is still starting.
       while (answer.status === 503) answer = await attempt()
       if (!answer.ok) throw new Error(`Login of ${email}: ${await answer.text()}`)
       return ((await answer.json()) as { data: { token: string } }).data.token
     },
-    stop: () => new Promise((done) => {
-      if (child.exitCode !== null) return done()
-      child.once('exit', () => done())
-      child.kill('SIGTERM')
-      return undefined
-    }),
+    stop: () =>
+      new Promise((done) => {
+        if (child.exitCode !== null) return done()
+        child.once('exit', () => done())
+        child.kill('SIGTERM')
+        return undefined
+      }),
   }
 }
 
-const statusOf = (url: string) => new Promise<number | undefined>((done) => {
-  get(url, { agent: false }, (response) => response.resume().once('end', () => done(response.statusCode))).once('error', () => done(undefined))
-})
+const statusOf = (url: string) =>
+  new Promise<number | undefined>((done) => {
+    get(url, { agent: false }, (response) =>
+      response.resume().once('end', () => done(response.statusCode)),
+    ).once('error', () => done(undefined))
+  })
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 /** One GET on the one kept-alive connection: its time and its text. */
-export const timedGet = (url: string, token?: string) => new Promise<{ took_ms: number; status: number; body: string }>((done, fail) => {
-  const began = performance.now()
-  get(url, { agent, headers: token ? { authorization: `Bearer ${token}` } : {} }, (response) => {
-    const chunks: Buffer[] = []
-    response.on('data', (chunk: Buffer) => chunks.push(chunk)).once('error', fail)
-      .once('end', () => done({ took_ms: performance.now() - began, status: response.statusCode!, body: Buffer.concat(chunks).toString() }))
-  }).once('error', fail)
-})
+export const timedGet = (url: string, token?: string) =>
+  new Promise<{ took_ms: number; status: number; body: string }>((done, fail) => {
+    const began = performance.now()
+    get(url, { agent, headers: token ? { authorization: `Bearer ${token}` } : {} }, (response) => {
+      const chunks: Buffer[] = []
+      response
+        .on('data', (chunk: Buffer) => chunks.push(chunk))
+        .once('error', fail)
+        .once('end', () =>
+          done({
+            took_ms: performance.now() - began,
+            status: response.statusCode!,
+            body: Buffer.concat(chunks).toString(),
+          }),
+        )
+    }).once('error', fail)
+  })

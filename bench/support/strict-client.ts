@@ -8,7 +8,10 @@ export interface LoadOptions {
   /** The `Host` header: which app is asked. */
   host_header: string
   connections: number
-  /** The load ends when this settles; requests in flight are still waited for, so that `sent` is exactly `ok` plus failed. */
+  /**
+   * The load ends when this settles; requests in flight are still waited for, so that `sent` is exactly `ok`
+   * plus failed.
+   */
   until: Promise<unknown>
   path?: string
   /** A request without a complete answer after so long has failed. Default 15 s. */
@@ -17,7 +20,10 @@ export interface LoadOptions {
   observe?: (answer: { status: number; head: string; body: string }) => void
 }
 
-/** Why requests failed. Other load generators send again silently when a kept-alive connection breaks; here each one counts. */
+/**
+ * Why requests failed. Other load generators send again silently when a kept-alive connection breaks; here
+ * each one counts.
+ */
 export type FailureKind =
   | 'connect_refused'
   | 'connect_timeout'
@@ -39,12 +45,26 @@ export interface LoadResult {
   duration_ms: number
   latencies: Latencies
 }
-/** One entry per request with a complete answer: when it was sent (`performance.now()`) and how long it took. */
-export interface Latencies { at_ms: number[]; took_ms: number[] }
+/**
+ * One entry per request with a complete answer: when it was sent (`performance.now()`) and how long it took.
+ */
+export interface Latencies {
+  at_ms: number[]
+  took_ms: number[]
+}
 
-/** The latency below which the share `quantile` of the requests stayed; only those sent at times that `within` takes. */
-export function percentile(latencies: Latencies, quantile: number, within: (at_ms: number) => boolean = () => true): number {
-  const chosen = Float64Array.from(latencies.took_ms.filter((_, index) => within(latencies.at_ms[index] ?? 0))).sort()
+/**
+ * The latency below which the share `quantile` of the requests stayed; only those sent at times that `within`
+ * takes.
+ */
+export function percentile(
+  latencies: Latencies,
+  quantile: number,
+  within: (at_ms: number) => boolean = () => true,
+): number {
+  const chosen = Float64Array.from(
+    latencies.took_ms.filter((_, index) => within(latencies.at_ms[index] ?? 0)),
+  ).sort()
   return chosen[Math.min(chosen.length - 1, Math.floor(chosen.length * quantile))] ?? Number.NaN
 }
 
@@ -52,20 +72,34 @@ export function percentile(latencies: Latencies, quantile: number, within: (at_m
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const started = performance.now()
   const run = new Run(options)
-  void options.until.then(() => run.stop(), () => run.stop())
+  void options.until.then(
+    () => run.stop(),
+    () => run.stop(),
+  )
   await Promise.all(Array.from({ length: options.connections }, () => run.client()))
-  return { ...run.result, failed_total: run.result.sent - run.result.ok, duration_ms: performance.now() - started }
+  return {
+    ...run.result,
+    failed_total: run.result.sent - run.result.ok,
+    duration_ms: performance.now() - started,
+  }
 }
 
 class Run {
-  readonly result: Omit<LoadResult, 'failed_total' | 'duration_ms'> = { sent: 0, ok: 0, failed: {}, latencies: { at_ms: [], took_ms: [] } }
+  readonly result: Omit<LoadResult, 'failed_total' | 'duration_ms'> = {
+    sent: 0,
+    ok: 0,
+    failed: {},
+    latencies: { at_ms: [], took_ms: [] },
+  }
   private readonly options: LoadOptions
   private readonly request: Buffer
   private stopped = false
 
   constructor(options: LoadOptions) {
     this.options = options
-    this.request = Buffer.from(`GET ${options.path ?? '/'} HTTP/1.1\r\nHost: ${options.host_header}\r\nUser-Agent: strict-client\r\nAccept: */*\r\n\r\n`)
+    this.request = Buffer.from(
+      `GET ${options.path ?? '/'} HTTP/1.1\r\nHost: ${options.host_header}\r\nUser-Agent: strict-client\r\nAccept: */*\r\n\r\n`,
+    )
   }
 
   stop(): void {
@@ -94,7 +128,9 @@ class Run {
       let answered = 0
       const socket: Socket = connect(this.options.port, this.options.host)
       socket.setNoDelay(true)
-      socket.setTimeout(this.options.timeout_ms ?? 15_000, () => abandon(waiting ? 'timeout' : 'connect_timeout'))
+      socket.setTimeout(this.options.timeout_ms ?? 15_000, () =>
+        abandon(waiting ? 'timeout' : 'connect_timeout'),
+      )
 
       const finish = () => {
         socket.removeAllListeners()
@@ -126,7 +162,10 @@ class Run {
         if (close) finish()
         else send()
       }
-      socket.on('connect', () => { connected = true; send() })
+      socket.on('connect', () => {
+        connected = true
+        send()
+      })
       socket.on('error', () => undefined)
       socket.on('data', (chunk) => {
         received = received.length === 0 ? chunk : Buffer.concat([received, chunk])

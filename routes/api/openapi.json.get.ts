@@ -6,7 +6,8 @@ const documents = createDocuments(endpoints)
 
 export default endpoint({
   summary: 'OpenAPI 3.1 description as JSON',
-  description: 'Made from the definitions that serve the requests, so that it always matches the running version. Generate a client from it.',
+  description:
+    'Made from the definitions that serve the requests, so that it always matches the running version. Generate a client from it.',
   access: 'self',
   media_types: ['application/json'],
   handler: ({ services }) => documents.json(services.system.version, services.kernel.config.public_url),

@@ -3,7 +3,15 @@ import { createWebSocketHooks } from '#server/http/websocket'
 import { runningServices } from '#server/running'
 
 /** The one WebSocket of the product: events and logs as they happen. */
-export default defineWebSocketHandler(createWebSocketHooks(() => {
-  const services = runningServices()
-  return services && { realtime: services.realtime, http: services.http, authenticate: (credentials, facts) => services.identity.authenticateUpgrade(credentials, facts) }
-}))
+export default defineWebSocketHandler(
+  createWebSocketHooks(() => {
+    const services = runningServices()
+    return (
+      services && {
+        realtime: services.realtime,
+        http: services.http,
+        authenticate: (credentials, facts) => services.identity.authenticateUpgrade(credentials, facts),
+      }
+    )
+  }),
+)

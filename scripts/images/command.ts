@@ -34,19 +34,40 @@ export function run(command: readonly string[], options: RunOptions = {}): Promi
   const [file = '', ...args] = command
   return new Promise((resolve) => {
     const child = spawn(file, args, {
-      cwd: options.cwd, env: { ...process.env, ...options.env }, stdio: ['pipe', 'pipe', 'pipe'], signal: options.signal, killSignal: 'SIGTERM',
+      cwd: options.cwd,
+      env: { ...process.env, ...options.env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+      signal: options.signal,
+      killSignal: 'SIGTERM',
     })
-    let stdout = '', stderr = '', rest = '', late = false
-    const timer = options.timeout_ms === undefined ? undefined : setTimeout(() => { late = true; child.kill('SIGTERM') }, options.timeout_ms)
+    let stdout = '',
+      stderr = '',
+      rest = '',
+      late = false
+    const timer =
+      options.timeout_ms === undefined
+        ? undefined
+        : setTimeout(() => {
+            late = true
+            child.kill('SIGTERM')
+          }, options.timeout_ms)
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       stdout += text
       const lines = (rest + text).split('\n')
       rest = lines.pop() ?? ''
       for (const line of lines) if (options.on_line?.(line) === 'stop') child.kill('SIGTERM')
     })
-    child.stderr.setEncoding('utf8').on('data', (text: string) => { stderr += text })
-    child.on('error', (error) => { clearTimeout(timer); resolve({ code: 127, stdout, stderr: `${stderr}${error.message}` }) })
-    child.on('close', (code) => { clearTimeout(timer); resolve({ code: late ? 124 : code ?? 130, stdout, stderr }) })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text
+    })
+    child.on('error', (error) => {
+      clearTimeout(timer)
+      resolve({ code: 127, stdout, stderr: `${stderr}${error.message}` })
+    })
+    child.on('close', (code) => {
+      clearTimeout(timer)
+      resolve({ code: late ? 124 : (code ?? 130), stdout, stderr })
+    })
     // A command may end before it has read its input; that is not an error of ours.
     child.stdin.on('error', () => undefined)
     child.stdin.end(options.input ?? '')

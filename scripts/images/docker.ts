@@ -2,7 +2,11 @@ import { existsSync } from 'node:fs'
 import { must, run, type RunOptions } from './command.ts'
 
 /** What the engine knows about an image it has. */
-export interface StoredImage { id: string; size_bytes: number; labels: Record<string, string> }
+export interface StoredImage {
+  id: string
+  size_bytes: number
+  labels: Record<string, string>
+}
 
 /** `unreachable` means that no registry answered at all, so that asking for the next image is pointless. */
 export type PullOutcome = 'pulled' | 'refused' | 'unreachable'
@@ -13,7 +17,10 @@ export interface Docker {
   check(): Promise<void>
   find(image: string): Promise<StoredImage | undefined>
   pull(image: string): Promise<PullOutcome>
-  /** Makes an image of a tar file; a file, because an import fed by a failing pipe leaves an empty image that looks valid. */
+  /**
+   * Makes an image of a tar file; a file, because an import fed by a failing pipe leaves an empty image that
+   * looks valid.
+   */
   import(tar: string, image: string, changes: readonly string[]): Promise<void>
   build(folder: string, image: string, build_args: Record<string, string>): Promise<void>
   /** Adds labels to an image under the same name. */
@@ -27,7 +34,9 @@ export interface Docker {
 const REACH_MS = 20_000
 const PULL_MS = 15 * 60_000
 
-/** Debian's client is preferred: another `docker` that comes first on PATH may be a wrapper without an engine. */
+/**
+ * Debian's client is preferred: another `docker` that comes first on PATH may be a wrapper without an engine.
+ */
 export const DOCKER_COMMAND = existsSync('/usr/bin/docker') ? '/usr/bin/docker' : 'docker'
 
 export function createDocker(signal?: AbortSignal, command: string = DOCKER_COMMAND): Docker {
@@ -35,18 +44,31 @@ export function createDocker(signal?: AbortSignal, command: string = DOCKER_COMM
   const find = async (image: string): Promise<StoredImage | undefined> => {
     const { code, stdout } = await run([command, 'image', 'inspect', image], options())
     if (code !== 0) return undefined
-    const [found] = JSON.parse(stdout) as { Id: string; Size: number; Config?: { Labels?: Record<string, string> | null } | null }[]
+    const [found] = JSON.parse(stdout) as {
+      Id: string
+      Size: number
+      Config?: { Labels?: Record<string, string> | null } | null
+    }[]
     return found && { id: found.Id, size_bytes: found.Size, labels: found.Config?.Labels ?? {} }
   }
   return {
     async check() {
-      const { code, stderr } = await run([command, 'version', '--format', '{{.Server.Version}}'], options({ timeout_ms: 20_000 }))
-      if (code !== 0) throw new Error(`No container engine answers. Start it, or set DOCKER_HOST. The engine's client said: ${stderr.trim().split('\n').at(-1) ?? ''}`)
+      const { code, stderr } = await run(
+        [command, 'version', '--format', '{{.Server.Version}}'],
+        options({ timeout_ms: 20_000 }),
+      )
+      if (code !== 0)
+        throw new Error(
+          `No container engine answers. Start it, or set DOCKER_HOST. The engine's client said: ${stderr.trim().split('\n').at(-1) ?? ''}`,
+        )
     },
     find,
     pull: (image) => pull(command, image, signal),
     async import(tar, image, changes) {
-      await must([command, 'import', ...changes.flatMap((change) => ['--change', change]), tar, image], options())
+      await must(
+        [command, 'import', ...changes.flatMap((change) => ['--change', change]), tar, image],
+        options(),
+      )
     },
     async build(folder, image, build_args) {
       const args = Object.entries(build_args).flatMap(([name, value]) => ['--build-arg', `${name}=${value}`])
@@ -54,15 +76,26 @@ export function createDocker(signal?: AbortSignal, command: string = DOCKER_COMM
     },
     async label(image, labels) {
       const lines = Object.entries(labels).map(([name, value]) => `LABEL ${name}=${JSON.stringify(value)}\n`)
-      await must([command, 'build', '--quiet', '--tag', image, '-'], options({ input: `FROM ${image}\n${lines.join('')}` }))
+      await must(
+        [command, 'build', '--quiet', '--tag', image, '-'],
+        options({ input: `FROM ${image}\n${lines.join('')}` }),
+      )
     },
-    async tag(image, name) { await must([command, 'tag', image, name], options()) },
+    async tag(image, name) {
+      await must([command, 'tag', image, name], options())
+    },
     async output(image, [entrypoint = 'true', ...args]) {
-      const finished = await run([command, 'run', '--rm', '--network', 'none', '--entrypoint', entrypoint, image, ...args], options({ timeout_ms: 60_000 }))
-      if (finished.code !== 0) throw new Error(`${image} cannot run \`${entrypoint}\`: ${finished.stderr.trim()}`)
+      const finished = await run(
+        [command, 'run', '--rm', '--network', 'none', '--entrypoint', entrypoint, image, ...args],
+        options({ timeout_ms: 60_000 }),
+      )
+      if (finished.code !== 0)
+        throw new Error(`${image} cannot run \`${entrypoint}\`: ${finished.stderr.trim()}`)
       return `${finished.stdout}\n${finished.stderr}`
     },
-    async remove(image) { await run([command, 'image', 'rm', '--no-prune', image], options()) },
+    async remove(image) {
+      await run([command, 'image', 'rm', '--no-prune', image], options())
+    },
   }
 }
 
@@ -71,14 +104,23 @@ async function pull(command: string, image: string, signal: AbortSignal | undefi
   const reach = new AbortController()
   const timer = setTimeout(() => reach.abort(), REACH_MS)
   const stop = signal ? AbortSignal.any([signal, reach.signal]) : reach.signal
-  const { code, stderr } = await run([command, 'pull', image], { timeout_ms: PULL_MS, signal: stop, on_line: () => clearTimeout(timer) })
+  const { code, stderr } = await run([command, 'pull', image], {
+    timeout_ms: PULL_MS,
+    signal: stop,
+    on_line: () => clearTimeout(timer),
+  })
   clearTimeout(timer)
   if (code === 0) return 'pulled'
   return reach.signal.aborted ? 'unreachable' : judgePull(stderr)
 }
 
-/** A registry that says "no such image" or "not allowed" was reached; everything else is about the way to it. */
+/**
+ * A registry that says "no such image" or "not allowed" was reached; everything else is about the way to it.
+ */
 export function judgePull(stderr: string): PullOutcome {
-  return /manifest unknown|not found|pull access denied|unauthorized|no matching manifest|toomanyrequests/i.test(stderr) && !/no such host|lookup /i.test(stderr)
-    ? 'refused' : 'unreachable'
+  return /manifest unknown|not found|pull access denied|unauthorized|no matching manifest|toomanyrequests/i.test(
+    stderr,
+  ) && !/no such host|lookup /i.test(stderr)
+    ? 'refused'
+    : 'unreachable'
 }

@@ -32,7 +32,7 @@ export function createMaker(workshop: Workshop, rebuild: boolean): (recipe: Reci
   let tool: Promise<void> | undefined
   const make = async (recipe: Recipe): Promise<string> => {
     const image = keptName(recipe)
-    if (!rebuild && await workshop.docker.find(image)) return image
+    if (!rebuild && (await workshop.docker.find(image))) return image
     if (recipe.base === undefined) {
       tool ??= ensureBootstrapTool(workshop.say)
       await tool
@@ -56,37 +56,79 @@ async function makeDebian(workshop: Workshop, suite: Suite, image: string): Prom
   await inScratch(workshop, async (folder) => {
     const tar = join(folder, `${suite}.tar`)
     const env = { PORTREEVE_APT_PROXY: await proxySettings() }
-    await bootstrap(suite, await findSources(suite, workshop.mirror), join(workshop.recipes_dir, 'debian', 'customize.sh'), tar, env, workshop.signal)
-    // As variables of the image and not as build arguments: a Dockerfile that does not declare an argument would ignore it.
-    const certificates = ['SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS', 'PIP_CERT', 'REQUESTS_CA_BUNDLE', 'CARGO_HTTP_CAINFO', 'DENO_CERT'].map((name) => `${name}=${BUNDLE}`)
-    await workshop.docker.import(tar, image, [`ENV PATH=${PATH}`, `ENV ${certificates.join(' ')}`, 'CMD ["bash"]'])
+    await bootstrap(
+      suite,
+      await findSources(suite, workshop.mirror),
+      join(workshop.recipes_dir, 'debian', 'customize.sh'),
+      tar,
+      env,
+      workshop.signal,
+    )
+    // As variables of the image and not as build arguments: a Dockerfile that does not declare an argument
+    // would ignore it.
+    const certificates = [
+      'SSL_CERT_FILE',
+      'NODE_EXTRA_CA_CERTS',
+      'PIP_CERT',
+      'REQUESTS_CA_BUNDLE',
+      'CARGO_HTTP_CAINFO',
+      'DENO_CERT',
+    ].map((name) => `${name}=${BUNDLE}`)
+    await workshop.docker.import(tar, image, [
+      `ENV PATH=${PATH}`,
+      `ENV ${certificates.join(' ')}`,
+      'CMD ["bash"]',
+    ])
   })
 }
 
-async function makeFromDockerfile(workshop: Workshop, recipe: Recipe, base: string, image: string): Promise<void> {
+async function makeFromDockerfile(
+  workshop: Workshop,
+  recipe: Recipe,
+  base: string,
+  image: string,
+): Promise<void> {
   await inScratch(workshop, async (folder) => {
     await cp(join(workshop.recipes_dir, recipe.context), folder, { recursive: true })
     await Promise.all((recipe.npm ?? []).map((part) => unpackNpmPart(part, folder, workshop.signal)))
-    await workshop.docker.build(folder, image, { BASE: base, ...(recipe.npm ? await registryArguments() : {}), ...recipe.build_args })
+    await workshop.docker.build(folder, image, {
+      BASE: base,
+      ...(recipe.npm ? await registryArguments() : {}),
+      ...recipe.build_args,
+    })
   })
 }
 
 /** What the node images must know about the registry that this machine uses. */
 async function registryArguments(): Promise<Record<string, string>> {
   const [registry, signs] = await Promise.all([customRegistry(), registrySigns()])
-  return { ...(registry ? { REGISTRY: registry } : {}), ...(signs ? {} : { COREPACK_INTEGRITY_KEYS: '0' }) }
+  return {
+    ...(registry ? { REGISTRY: registry } : {}),
+    ...(signs ? {} : { COREPACK_INTEGRITY_KEYS: '0' }),
+  }
 }
 
 /** Runs the image once to learn what it really is, and writes that on it. */
 async function describe(docker: Docker, recipe: Recipe, image: string): Promise<void> {
   const said = await docker.output(image, recipe.version.command)
   const version = recipe.version.pattern.exec(said)?.[1]
-  if (!version) throw new Error(`${image} was built, but \`${recipe.version.command.join(' ')}\` does not tell its version: ${said.trim()}`)
-  await docker.label(image, { [STAND_IN_LABEL]: 'true', [`${STAND_IN_LABEL}.recipe`]: recipe.name, [`${STAND_IN_LABEL}.version`]: version })
+  if (!version)
+    throw new Error(
+      `${image} was built, but \`${recipe.version.command.join(' ')}\` does not tell its version: ${said.trim()}`,
+    )
+  await docker.label(image, {
+    [STAND_IN_LABEL]: 'true',
+    [`${STAND_IN_LABEL}.recipe`]: recipe.name,
+    [`${STAND_IN_LABEL}.version`]: version,
+  })
 }
 
 async function inScratch(workshop: Workshop, work: (folder: string) => Promise<void>): Promise<void> {
   await mkdir(workshop.scratch_dir, { recursive: true })
   const folder = await mkdtemp(join(workshop.scratch_dir, 'make-'))
-  try { await work(folder) } finally { await rm(folder, { recursive: true, force: true }) }
+  try {
+    await work(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 }

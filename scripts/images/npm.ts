@@ -17,13 +17,18 @@ export async function unpackNpmPart(part: NpmPart, context: string, signal?: Abo
     // Run outside the checkout, so that its .npmrc says nothing about packages of the images.
     const options = { cwd: scratch, signal, timeout_ms: 5 * 60_000 }
     // npm itself chooses the newest version in the range, and knows the archive's name.
-    const printed = await must(['npm', 'pack', '--silent', '--ignore-scripts', `${part.package}@${part.range}`], options)
+    const printed = await must(
+      ['npm', 'pack', '--silent', '--ignore-scripts', `${part.package}@${part.range}`],
+      options,
+    )
     const archive = printed.trim().split('\n').at(-1) ?? ''
     await must(['tar', '--extract', '--gzip', '--no-same-owner', '--file', `./${archive}`], options)
     const target = join(context, 'npm', part.folder)
     await mkdir(dirname(target), { recursive: true })
     await rename(join(scratch, 'package'), target)
-  } finally { await rm(scratch, { recursive: true, force: true }) }
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
 }
 
 /** The registry that this machine's npm was told to use; undefined when it is npm's own choice. */
@@ -31,12 +36,19 @@ export async function customRegistry(): Promise<string | undefined> {
   const ask = ['npm', 'config', 'get', 'registry']
   const chosen = (await must(ask, { cwd: '/' })).trim()
   const without = { npm_config_registry: undefined, NPM_CONFIG_REGISTRY: undefined }
-  const usual = (await must([...ask, '--userconfig=/dev/null', '--globalconfig=/nonexistent'], { cwd: '/', env: without })).trim()
+  const usual = (
+    await must([...ask, '--userconfig=/dev/null', '--globalconfig=/nonexistent'], {
+      cwd: '/',
+      env: without,
+    })
+  ).trim()
   // An address with a password would end up readable in every image.
   return chosen === usual || new URL(chosen).password !== '' ? undefined : chosen
 }
 
-/** Whether the registry signs its packages; corepack refuses to work with one that does not unless it is told. */
+/**
+ * Whether the registry signs its packages; corepack refuses to work with one that does not unless it is told.
+ */
 export async function registrySigns(): Promise<boolean> {
   return (await must(['npm', 'view', 'pnpm', 'dist.signatures', '--json'], { cwd: '/' })).trim() !== ''
 }

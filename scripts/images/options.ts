@@ -39,30 +39,56 @@ export class UsageError extends Error {}
 export function parseOptions(args: readonly string[]): Options {
   const parsed = readArguments(args)
   const jobs = Number(parsed.jobs ?? '2')
-  if (!Number.isInteger(jobs) || jobs < 1 || jobs > 16) throw new UsageError('--jobs must be a number from 1 to 16.')
-  if (parsed.mirror !== undefined && !/^(https?|file):\/\/\S+$/.test(parsed.mirror)) throw new UsageError('--mirror must be an http, https or file address.')
-  const only = (parsed.only ?? []).flatMap((value) => value.split(',')).map((name) => name.trim()).filter((name) => name !== '')
-  if (parsed.only && only.length === 0) throw new UsageError('--only needs at least one family or image name.')
+  if (!Number.isInteger(jobs) || jobs < 1 || jobs > 16)
+    throw new UsageError('--jobs must be a number from 1 to 16.')
+  if (parsed.mirror !== undefined && !/^(https?|file):\/\/\S+$/.test(parsed.mirror))
+    throw new UsageError('--mirror must be an http, https or file address.')
+  const only = (parsed.only ?? [])
+    .flatMap((value) => value.split(','))
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+  if (parsed.only && only.length === 0)
+    throw new UsageError('--only needs at least one family or image name.')
   if (parsed.all && only.length > 0) throw new UsageError('--all and --only exclude each other.')
   return {
-    help: parsed.help ?? false, list: parsed.list ?? false, missing: parsed.missing ?? false, all: parsed.all ?? false, only,
-    pull: !parsed['no-pull'], rebuild: parsed.rebuild ?? false, mirror: parsed.mirror, jobs,
+    help: parsed.help ?? false,
+    list: parsed.list ?? false,
+    missing: parsed.missing ?? false,
+    all: parsed.all ?? false,
+    only,
+    pull: !parsed['no-pull'],
+    rebuild: parsed.rebuild ?? false,
+    mirror: parsed.mirror,
+    jobs,
   }
 }
 
 function readArguments(args: readonly string[]) {
   try {
     return parseArgs({
-      args: [...args], allowPositionals: false,
+      args: [...args],
+      allowPositionals: false,
       options: {
-        help: { type: 'boolean', short: 'h' }, list: { type: 'boolean' }, missing: { type: 'boolean' }, all: { type: 'boolean' }, only: { type: 'string', multiple: true },
-        'no-pull': { type: 'boolean' }, rebuild: { type: 'boolean' }, mirror: { type: 'string' }, jobs: { type: 'string' },
+        help: { type: 'boolean', short: 'h' },
+        list: { type: 'boolean' },
+        missing: { type: 'boolean' },
+        all: { type: 'boolean' },
+        only: { type: 'string', multiple: true },
+        'no-pull': { type: 'boolean' },
+        rebuild: { type: 'boolean' },
+        mirror: { type: 'string' },
+        jobs: { type: 'string' },
       },
     }).values
-  } catch (error) { throw new UsageError(error instanceof Error ? error.message : String(error)) }
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error))
+  }
 }
 
-/** The images that a call is about. A family stands for its usual versions, else for its default one; `--all` for everything that has a recipe. */
+/**
+ * The images that a call is about. A family stands for its usual versions, else for its default one; `--all`
+ * for everything that has a recipe.
+ */
 export function select(wanted: readonly Wanted[], options: Pick<Options, 'all' | 'only'>): Wanted[] {
   if (options.all) return wanted.filter((one) => one.recipe)
   if (options.only.length === 0) return wanted.filter((one) => one.usual)
@@ -70,7 +96,10 @@ export function select(wanted: readonly Wanted[], options: Pick<Options, 'all' |
     const exact = wanted.filter((one) => one.image === name)
     if (exact.length > 0) return exact
     const family = wanted.filter((one) => one.family === name)
-    if (family.length === 0) throw new UsageError(`There is no family and no image called "${name}". Families: ${[...new Set(wanted.map((one) => one.family))].join(', ')}.`)
+    if (family.length === 0)
+      throw new UsageError(
+        `There is no family and no image called "${name}". Families: ${[...new Set(wanted.map((one) => one.family))].join(', ')}.`,
+      )
     const usual = family.filter((one) => one.usual)
     return usual.length > 0 ? usual : family.filter((one) => one.family_default)
   })

@@ -27,7 +27,8 @@ export interface Provision {
 const isStandIn = (image: StoredImage): boolean => image.labels[STAND_IN_LABEL] === 'true'
 
 /**
- * Makes every wanted image exist: keeps what is there, pulls while a registry answers, makes stand-ins of the rest. One failure does not
+ * Makes every wanted image exist: keeps what is there, pulls while a registry answers, makes stand-ins of the
+ * rest. One failure does not
  * stop the others, so that a second call has less left to do.
  */
 export async function provide(wanted: readonly Wanted[], provision: Provision): Promise<Outcome[]> {
@@ -35,16 +36,26 @@ export async function provide(wanted: readonly Wanted[], provision: Provision): 
   const missing: Wanted[] = []
   for (const one of wanted) {
     const found = await provision.docker.find(one.image)
-    if (found && !(provision.rebuild && isStandIn(found))) outcomes.set(one.image, describe(one, found, 'kept', 0))
+    if (found && !(provision.rebuild && isStandIn(found)))
+      outcomes.set(one.image, describe(one, found, 'kept', 0))
     else missing.push(one)
   }
   const left = provision.pull ? await pullAll(missing, provision, outcomes) : missing
-  await pool(byRecipe(left), provision.jobs, async (group) => { await makeGroup(group, provision, outcomes) })
+  await pool(byRecipe(left), provision.jobs, async (group) => {
+    await makeGroup(group, provision, outcomes)
+  })
   return wanted.map((one) => outcomes.get(one.image)).filter((outcome) => outcome !== undefined)
 }
 
-/** Pulls in order and gives up for good at the first sign that no registry can be reached. Returns what is still missing. */
-async function pullAll(missing: readonly Wanted[], provision: Provision, outcomes: Map<string, Outcome>): Promise<Wanted[]> {
+/**
+ * Pulls in order and gives up for good at the first sign that no registry can be reached. Returns what is
+ * still missing.
+ */
+async function pullAll(
+  missing: readonly Wanted[],
+  provision: Provision,
+  outcomes: Map<string, Outcome>,
+): Promise<Wanted[]> {
   const left: Wanted[] = []
   for (const [index, one] of missing.entries()) {
     const started = Date.now()
@@ -65,12 +76,16 @@ function byRecipe(wanted: readonly Wanted[]): Wanted[][] {
   const groups = new Map<string, Wanted[]>()
   for (const one of wanted) {
     const key = one.recipe?.name ?? one.image
-    groups.set(key, [...groups.get(key) ?? [], one])
+    groups.set(key, [...(groups.get(key) ?? []), one])
   }
   return [...groups.values()]
 }
 
-async function makeGroup(group: readonly Wanted[], provision: Provision, outcomes: Map<string, Outcome>): Promise<void> {
+async function makeGroup(
+  group: readonly Wanted[],
+  provision: Provision,
+  outcomes: Map<string, Outcome>,
+): Promise<void> {
   for (const one of group) {
     const started = Date.now()
     try {
@@ -90,7 +105,13 @@ const since = (started: number): number => (Date.now() - started) / 1000
 
 function describe(wanted: Wanted, found: StoredImage, result: Outcome['result'], seconds: number): Outcome {
   const version = isStandIn(found) ? found.labels[`${STAND_IN_LABEL}.version`] : undefined
-  return { image: wanted.image, result, size_bytes: found.size_bytes, seconds, ...(version === undefined ? {} : { stand_in_version: version }) }
+  return {
+    image: wanted.image,
+    result,
+    size_bytes: found.size_bytes,
+    seconds,
+    ...(version === undefined ? {} : { stand_in_version: version }),
+  }
 }
 
 function report(outcome: Outcome, provision: Provision, outcomes: Map<string, Outcome>): void {

@@ -5,7 +5,9 @@ export type Suite = 'bookworm' | 'trixie'
 
 /** How one stand-in is made. Plain facts; `make.ts` has the only code that acts on them. */
 export interface Recipe {
-  /** Unique; the image is kept as `portreeve/stand-in:<name>`, so that more names for it later cost nothing. */
+  /**
+   * Unique; the image is kept as `portreeve/stand-in:<name>`, so that more names for it later cost nothing.
+   */
   name: string
   /** The Debian release it is built on, or undefined for the release itself. */
   base: Suite | undefined
@@ -17,7 +19,9 @@ export interface Recipe {
   version: { command: readonly string[]; pattern: RegExp }
 }
 
-/** A name that a Dockerfile may use, the family that `--only` selects it by, and the recipe of its stand-in. */
+/**
+ * A name that a Dockerfile may use, the family that `--only` selects it by, and the recipe of its stand-in.
+ */
 export interface Wanted {
   image: string
   family: string
@@ -33,7 +37,8 @@ export interface Wanted {
 
 /** Compares two versions number by number: `3.9` comes before `3.11`. */
 export function compareVersions(a: string, b: string): number {
-  const left = a.split('.').map(Number), right = b.split('.').map(Number)
+  const left = a.split('.').map(Number),
+    right = b.split('.').map(Number)
   for (let index = 0; index < Math.max(left.length, right.length); index++) {
     const difference = (left[index] ?? 0) - (right[index] ?? 0)
     if (difference !== 0) return difference
@@ -41,12 +46,22 @@ export function compareVersions(a: string, b: string): number {
   return 0
 }
 
-/** `same-major` for languages whose major versions break programs, `any` for those that keep running old ones. */
+/**
+ * `same-major` for languages whose major versions break programs, `any` for those that keep running old ones.
+ */
 export type Compatibility = 'same-major' | 'any'
 
-/** The version that stands in for the one asked for: the lowest that is not older, else the newest there is. */
-export function nearestVersion(asked: string, available: readonly string[], compatibility: Compatibility = 'same-major'): string | undefined {
+/**
+ * The version that stands in for the one asked for: the lowest that is not older, else the newest there is.
+ */
+export function nearestVersion(
+  asked: string,
+  available: readonly string[],
+  compatibility: Compatibility = 'same-major',
+): string | undefined {
   const major = asked.split('.')[0]
-  const sorted = available.filter((version) => compatibility === 'any' || version.split('.')[0] === major).sort(compareVersions)
+  const sorted = available
+    .filter((version) => compatibility === 'any' || version.split('.')[0] === major)
+    .sort(compareVersions)
   return sorted.find((version) => compareVersions(version, asked) >= 0) ?? sorted.at(-1)
 }

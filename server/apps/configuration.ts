@@ -13,15 +13,25 @@ export interface Configuration extends AppSource {
 
 export function configurationOf(row: AppRow): Configuration {
   return {
-    source: row.source, git_url: row.git_url, branch: row.branch, image: row.image, dockerfile: row.dockerfile, base_directory: row.base_directory,
-    build: JSON.parse(row.build) as BuildSettings, port: row.port, health_check: JSON.parse(row.health_check) as HealthCheck,
-    replicas: row.replicas, limits: JSON.parse(row.limits) as Limits,
+    source: row.source,
+    git_url: row.git_url,
+    branch: row.branch,
+    image: row.image,
+    dockerfile: row.dockerfile,
+    base_directory: row.base_directory,
+    build: JSON.parse(row.build) as BuildSettings,
+    port: row.port,
+    health_check: JSON.parse(row.health_check) as HealthCheck,
+    replicas: row.replicas,
+    limits: JSON.parse(row.limits) as Limits,
   }
 }
 
 /** Fields in which two configurations differ; sorted. */
 export function changedKeys(before: Configuration, after: Configuration): string[] {
-  return (Object.keys(after) as (keyof Configuration)[]).filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key])).sort()
+  return (Object.keys(after) as (keyof Configuration)[])
+    .filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after[key]))
+    .sort()
 }
 
 /** Checks of texts that depend on the installation's policy; each throws a 422 that names the field. */
@@ -33,16 +43,38 @@ export interface SourceChecks {
 
 /** Which source a new app has; exactly one must be given. */
 export function sourceOf(body: NewApp): 'git' | 'image' | 'dockerfile' | 'upload' {
-  const given = ([['git', body.git_url], ['image', body.image], ['dockerfile', body.dockerfile]] as const).filter(([, value]) => value !== undefined).map(([name]) => name)
-  const field = { git: 'git_url', image: 'image', dockerfile: 'dockerfile', upload: 'source' } as const
-  if (given.length > 1) throw invalid(field[given[1]!], `cannot be given together with ${field[given[0]!]}; an app has one source.`)
+  const given = (
+    [
+      ['git', body.git_url],
+      ['image', body.image],
+      ['dockerfile', body.dockerfile],
+    ] as const
+  )
+    .filter(([, value]) => value !== undefined)
+    .map(([name]) => name)
+  const field = {
+    git: 'git_url',
+    image: 'image',
+    dockerfile: 'dockerfile',
+    upload: 'source',
+  } as const
+  if (given.length > 1)
+    throw invalid(
+      field[given[1]!],
+      `cannot be given together with ${field[given[0]!]}; an app has one source.`,
+    )
   if (body.source === 'upload') {
     if (given.length) throw invalid(field[given[0]!], 'cannot be given when source is upload.')
     return 'upload'
   }
   const [only] = given
-  if (!only) throw invalid(body.source ? field[body.source] : 'git_url', 'is required; or give image, dockerfile, or source: "upload".')
-  if (body.source && body.source !== only) throw invalid('source', `is ${body.source}, but ${field[only]} is given.`)
+  if (!only)
+    throw invalid(
+      body.source ? field[body.source] : 'git_url',
+      'is required; or give image, dockerfile, or source: "upload".',
+    )
+  if (body.source && body.source !== only)
+    throw invalid('source', `is ${body.source}, but ${field[only]} is given.`)
   return only
 }
 
@@ -56,24 +88,54 @@ export function checkSource(body: NewApp | AppChange, checks: SourceChecks): voi
 export function newColumns(id: string, project_id: string, body: NewApp, at: string): AppColumns {
   const source = sourceOf(body)
   return {
-    id, name: body.name, project_id, source, status: source === 'upload' ? 'stopped' : 'building',
-    git_url: body.git_url ?? null, branch: body.branch ?? null, image: body.image ?? null, dockerfile: body.dockerfile ?? null,
-    base_directory: body.base_directory ?? '.', build: JSON.stringify(body.build ?? {}), port: body.port ?? null,
-    health_check: JSON.stringify(body.health_check ?? {}), replicas: body.replicas ?? 1, limits: JSON.stringify(body.limits ?? {}),
-    auto_deploy: body.auto_deploy === false ? 0 : 1, watch_paths: JSON.stringify(body.watch_paths ?? []), soak_seconds: body.soak_seconds ?? 10,
-    created_at: at, updated_at: at,
+    id,
+    name: body.name,
+    project_id,
+    source,
+    status: source === 'upload' ? 'stopped' : 'building',
+    git_url: body.git_url ?? null,
+    branch: body.branch ?? null,
+    image: body.image ?? null,
+    dockerfile: body.dockerfile ?? null,
+    base_directory: body.base_directory ?? '.',
+    build: JSON.stringify(body.build ?? {}),
+    port: body.port ?? null,
+    health_check: JSON.stringify(body.health_check ?? {}),
+    replicas: body.replicas ?? 1,
+    limits: JSON.stringify(body.limits ?? {}),
+    auto_deploy: body.auto_deploy === false ? 0 : 1,
+    watch_paths: JSON.stringify(body.watch_paths ?? []),
+    soak_seconds: body.soak_seconds ?? 10,
+    created_at: at,
+    updated_at: at,
   }
 }
 
 /** Columns that a change sets. A source field of another kind of app is refused. */
 export function changedColumns(row: AppRow, body: AppChange): Record<string, unknown> {
-  for (const [field, source] of [['git_url', 'git'], ['image', 'image'], ['dockerfile', 'dockerfile']] as const) {
-    if (body[field] !== undefined && row.source !== source) throw invalid(field, `cannot be set: the source of this app is ${row.source}.`)
+  for (const [field, source] of [
+    ['git_url', 'git'],
+    ['image', 'image'],
+    ['dockerfile', 'dockerfile'],
+  ] as const) {
+    if (body[field] !== undefined && row.source !== source)
+      throw invalid(field, `cannot be set: the source of this app is ${row.source}.`)
   }
   const json = (value: unknown) => (value === undefined ? undefined : JSON.stringify(value))
   return {
-    name: body.name, git_url: body.git_url, branch: body.branch, image: body.image, dockerfile: body.dockerfile, base_directory: body.base_directory,
-    build: json(body.build), port: body.port, health_check: json(body.health_check), replicas: body.replicas, limits: json(body.limits),
-    auto_deploy: body.auto_deploy === undefined ? undefined : body.auto_deploy ? 1 : 0, watch_paths: json(body.watch_paths), soak_seconds: body.soak_seconds,
+    name: body.name,
+    git_url: body.git_url,
+    branch: body.branch,
+    image: body.image,
+    dockerfile: body.dockerfile,
+    base_directory: body.base_directory,
+    build: json(body.build),
+    port: body.port,
+    health_check: json(body.health_check),
+    replicas: body.replicas,
+    limits: json(body.limits),
+    auto_deploy: body.auto_deploy === undefined ? undefined : body.auto_deploy ? 1 : 0,
+    watch_paths: json(body.watch_paths),
+    soak_seconds: body.soak_seconds,
   }
 }

@@ -36,35 +36,77 @@ export interface AppRow extends AppSource {
 export type AppColumns = Omit<AppRow, 'live_deployment_id' | 'live_release_id' | 'next_number' | 'node_id'>
 
 /** Columns that a user may change; keys of an update come from this list only. */
-export const CHANGEABLE = ['name', 'git_url', 'branch', 'image', 'dockerfile', 'base_directory', 'build', 'port', 'health_check', 'replicas', 'limits', 'auto_deploy', 'watch_paths', 'soak_seconds'] as const
+export const CHANGEABLE = [
+  'name',
+  'git_url',
+  'branch',
+  'image',
+  'dockerfile',
+  'base_directory',
+  'build',
+  'port',
+  'health_check',
+  'replicas',
+  'limits',
+  'auto_deploy',
+  'watch_paths',
+  'soak_seconds',
+] as const
 
 /** SQL of apps and nothing else. */
 export function createAppRepository(db: Db) {
   return {
-    insert: (row: AppColumns) => db.sql(
-      `INSERT INTO apps (id, name, project_id, status, source, git_url, branch, image, dockerfile, base_directory, build, port, health_check, replicas, limits,
+    insert: (row: AppColumns) =>
+      db
+        .sql(
+          `INSERT INTO apps (id, name, project_id, status, source, git_url, branch, image, dockerfile, base_directory, build, port, health_check, replicas, limits,
          auto_deploy, watch_paths, soak_seconds, created_at, updated_at)
        VALUES (@id, @name, @project_id, @status, @source, @git_url, @branch, @image, @dockerfile, @base_directory, @build, @port, @health_check, @replicas, @limits,
-         @auto_deploy, @watch_paths, @soak_seconds, @created_at, @updated_at)`).run(row),
+         @auto_deploy, @watch_paths, @soak_seconds, @created_at, @updated_at)`,
+        )
+        .run(row),
     find: (id: string) => db.sql('SELECT * FROM apps WHERE id = ?').get(id) as AppRow | undefined,
     findByName: (name: string) => db.sql('SELECT * FROM apps WHERE name = ?').get(name) as AppRow | undefined,
-    projectOf: (id: string) => db.sql('SELECT project_id FROM apps WHERE id = ?').pluck().get(id) as string | undefined,
+    projectOf: (id: string) =>
+      db.sql('SELECT project_id FROM apps WHERE id = ?').pluck().get(id) as string | undefined,
     all: () => db.sql('SELECT * FROM apps').all() as AppRow[],
-    page: (project_ids: readonly string[] | undefined, filter: { status?: string; q?: string }, limit: number, offset: number): Page<AppRow> =>
-      selectPage(db, { table: 'apps', project_ids, equals: { status: filter.status }, contains: { column: 'name', text: filter.q }, limit, offset }),
+    page: (
+      project_ids: readonly string[] | undefined,
+      filter: { status?: string; q?: string },
+      limit: number,
+      offset: number,
+    ): Page<AppRow> =>
+      selectPage(db, {
+        table: 'apps',
+        project_ids,
+        equals: { status: filter.status },
+        contains: { column: 'name', text: filter.q },
+        limit,
+        offset,
+      }),
     update(id: string, change: Partial<Record<(typeof CHANGEABLE)[number], unknown>>, at: string) {
       const keys = CHANGEABLE.filter((key) => change[key] !== undefined)
       if (keys.length === 0) return
-      db.sql(`UPDATE apps SET ${keys.map((key) => `${key} = @${key}`).join(', ')}, updated_at = @at WHERE id = @id`).run({ ...change, id, at })
+      db.sql(
+        `UPDATE apps SET ${keys.map((key) => `${key} = @${key}`).join(', ')}, updated_at = @at WHERE id = @id`,
+      ).run({ ...change, id, at })
     },
     /** Compare-and-set; false when the status has changed meanwhile. */
     setStatus: (id: string, from: AppStatus, to: AppStatus, at: string): boolean =>
-      db.sql('UPDATE apps SET status = ?, updated_at = ? WHERE id = ? AND status = ?').run(to, at, id, from).changes === 1,
+      db.sql('UPDATE apps SET status = ?, updated_at = ? WHERE id = ? AND status = ?').run(to, at, id, from)
+        .changes === 1,
     setLive: (id: string, deployment_id: string | null, release_id: string | null, at: string) =>
-      db.sql('UPDATE apps SET live_deployment_id = ?, live_release_id = ?, updated_at = ? WHERE id = ?').run(deployment_id, release_id, at, id),
+      db
+        .sql('UPDATE apps SET live_deployment_id = ?, live_release_id = ?, updated_at = ? WHERE id = ?')
+        .run(deployment_id, release_id, at, id),
     /** The next deployment number of an app. */
-    takeNumber: (id: string) => db.sql('UPDATE apps SET next_number = next_number + 1 WHERE id = ? RETURNING next_number - 1').pluck().get(id) as number,
-    move: (id: string, project_id: string, at: string) => db.sql('UPDATE apps SET project_id = ?, updated_at = ? WHERE id = ?').run(project_id, at, id),
+    takeNumber: (id: string) =>
+      db
+        .sql('UPDATE apps SET next_number = next_number + 1 WHERE id = ? RETURNING next_number - 1')
+        .pluck()
+        .get(id) as number,
+    move: (id: string, project_id: string, at: string) =>
+      db.sql('UPDATE apps SET project_id = ?, updated_at = ? WHERE id = ?').run(project_id, at, id),
     delete: (id: string) => db.sql('DELETE FROM apps WHERE id = ?').run(id),
   }
 }

@@ -6,7 +6,15 @@ import { conflict, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
-import { changedColumns, changedKeys, checkSource, type Configuration, configurationOf, newColumns, type SourceChecks } from './configuration.ts'
+import {
+  changedColumns,
+  changedKeys,
+  checkSource,
+  type Configuration,
+  configurationOf,
+  newColumns,
+  type SourceChecks,
+} from './configuration.ts'
 import { type AppEventName, appMachine } from './machine.ts'
 import { type AppRow, createAppRepository } from './repository.ts'
 import type { App, AppChange, AppStatus, LatestDeployment, NewApp } from './schema.ts'
@@ -33,7 +41,10 @@ export interface AppPorts {
   addAutomaticDomain(app: AppRow): void
   renameAutomaticDomain(app: AppRow): void
   automaticDomain(app_id: string): { hostname: string; url: string }
-  /** Takes along what belongs to the app's domains; throws 409 when they cannot be in the project that it has just moved to. */
+  /**
+   * Takes along what belongs to the app's domains; throws 409 when they cannot be in the project that it has
+   * just moved to.
+   */
   domainsMoved(app_id: string, from_project_id: string): void
   /** Queues stop, start or delete in the current transaction. */
   enqueue(kind: 'app.stop' | 'app.start' | 'app.delete', app: AppRow): void
@@ -43,18 +54,52 @@ export interface AppPorts {
   /** Throws ENGINE_UNAVAILABLE when the engine does not answer. */
   requireEngine(): void
 }
-export interface AppOptions { db: Db; clock: Clock; events: Events; audit: AuditTrail; checks: SourceChecks; ports: AppPorts }
+export interface AppOptions {
+  db: Db
+  clock: Clock
+  events: Events
+  audit: AuditTrail
+  checks: SourceChecks
+  ports: AppPorts
+}
 
-const AUDITED = ['name', 'project_id', 'status', 'source', 'git_url', 'branch', 'image', 'base_directory', 'build', 'port', 'health_check', 'replicas', 'limits', 'auto_deploy', 'watch_paths', 'soak_seconds'] as const
+const AUDITED = [
+  'name',
+  'project_id',
+  'status',
+  'source',
+  'git_url',
+  'branch',
+  'image',
+  'base_directory',
+  'build',
+  'port',
+  'health_check',
+  'replicas',
+  'limits',
+  'auto_deploy',
+  'watch_paths',
+  'soak_seconds',
+] as const
 const audited = (row: AppRow) => Object.fromEntries(AUDITED.map((key) => [key, row[key]]))
 
 export function createApps(options: AppOptions) {
   const { db, clock, events, audit, checks, ports } = options
   const repository = createAppRepository(db)
 
-  const get = (id: string): AppRow => repository.find(id) ?? (() => { throw notFound('app') })()
+  const get = (id: string): AppRow =>
+    repository.find(id) ??
+    (() => {
+      throw notFound('app')
+    })()
   const note = (app: AppRow, type: string, payload: Record<string, unknown> = {}, actor?: Actor) =>
-    events.append({ type, project_id: app.project_id, app_id: app.id, actor_id: actor?.user_id || null, payload: { app_id: app.id, name: app.name, status: app.status, ...payload } })
+    events.append({
+      type,
+      project_id: app.project_id,
+      app_id: app.id,
+      actor_id: actor?.user_id || null,
+      payload: { app_id: app.id, name: app.name, status: app.status, ...payload },
+    })
 
   const view = (row: AppRow): App => {
     const configuration = configurationOf(row)
@@ -62,10 +107,24 @@ export function createApps(options: AppOptions) {
     const changed = live ? changedKeys(live, configuration) : []
     const { hostname, url } = ports.automaticDomain(row.id)
     return {
-      ...configuration, id: row.id, name: row.name, project_id: row.project_id, status: row.status, source: row.source as App['source'],
-      domain: hostname, url, auto_deploy: row.auto_deploy === 1, watch_paths: JSON.parse(row.watch_paths) as string[], soak_seconds: row.soak_seconds,
-      node_id: row.node_id, live_deployment_id: row.live_deployment_id, latest_deployment: ports.latestDeployment(row.id),
-      needs_redeploy: changed.length > 0, changed_keys: changed, created_at: row.created_at, updated_at: row.updated_at,
+      ...configuration,
+      id: row.id,
+      name: row.name,
+      project_id: row.project_id,
+      status: row.status,
+      source: row.source as App['source'],
+      domain: hostname,
+      url,
+      auto_deploy: row.auto_deploy === 1,
+      watch_paths: JSON.parse(row.watch_paths) as string[],
+      soak_seconds: row.soak_seconds,
+      node_id: row.node_id,
+      live_deployment_id: row.live_deployment_id,
+      latest_deployment: ports.latestDeployment(row.id),
+      needs_redeploy: changed.length > 0,
+      changed_keys: changed,
+      created_at: row.created_at,
+      updated_at: row.updated_at,
     }
   }
 
@@ -74,22 +133,31 @@ export function createApps(options: AppOptions) {
     const row = get(id)
     const next = appMachine.next(row.status, event)
     if (next === row.status) return next
-    if (!repository.setStatus(id, row.status, next, clock.iso())) throw conflict('The app has changed meanwhile. Try again.')
+    if (!repository.setStatus(id, row.status, next, clock.iso()))
+      throw conflict('The app has changed meanwhile. Try again.')
     note({ ...row, status: next }, `app.${next}`, { from: row.status, ...payload })
     return next
   }
 
-  const lifecycle = (actor: Actor, id: string, event: 'stop' | 'start') => db.tx(() => {
-    ports.requireEngine()
-    const row = get(id)
-    appMachine.next(row.status, event)
-    if (event === 'stop' ? ports.isMaking(id) : ports.isDeploying(id)) throw conflict(`Cannot ${event} an app while a deployment is under way. Wait for it or cancel it.`)
-    if (event === 'start' && !row.live_release_id) throw conflict('This app has never been live, so there is nothing to start. Deploy it.')
-    ports.enqueue(`app.${event}`, row)
-    if (event === 'stop') db.afterCommit(() => ports.endSoak(id))
-    audit.record(actor, { action: `app.${event}`, resource_type: 'app', resource_id: id, project_id: row.project_id })
-    return view(row)
-  })
+  const lifecycle = (actor: Actor, id: string, event: 'stop' | 'start') =>
+    db.tx(() => {
+      ports.requireEngine()
+      const row = get(id)
+      appMachine.next(row.status, event)
+      if (event === 'stop' ? ports.isMaking(id) : ports.isDeploying(id))
+        throw conflict(`Cannot ${event} an app while a deployment is under way. Wait for it or cancel it.`)
+      if (event === 'start' && !row.live_release_id)
+        throw conflict('This app has never been live, so there is nothing to start. Deploy it.')
+      ports.enqueue(`app.${event}`, row)
+      if (event === 'stop') db.afterCommit(() => ports.endSoak(id))
+      audit.record(actor, {
+        action: `app.${event}`,
+        resource_type: 'app',
+        resource_id: id,
+        project_id: row.project_id,
+      })
+      return view(row)
+    })
 
   return {
     repository,
@@ -100,9 +168,20 @@ export function createApps(options: AppOptions) {
     projectOf: repository.projectOf,
     list(actor: Actor, filter: { project_id?: string; status?: string; q?: string }, paging: Paging) {
       const visible = visibleProjects(actor)
-      const projects = filter.project_id === undefined ? visible : projectRole(actor, filter.project_id) ? [filter.project_id] : []
+      const projects =
+        filter.project_id === undefined
+          ? visible
+          : projectRole(actor, filter.project_id)
+            ? [filter.project_id]
+            : []
       const { rows, total } = repository.page(projects, filter, ...limits(paging))
-      return paged({ total, rows: rows.map((row) => ({ ...row, domain: ports.automaticDomain(row.id).hostname })) }, paging)
+      return paged(
+        {
+          total,
+          rows: rows.map((row) => ({ ...row, domain: ports.automaticDomain(row.id).hostname })),
+        },
+        paging,
+      )
     },
     get: (id: string) => view(get(id)),
     create(actor: Actor, project_id: string, body: NewApp): App {
@@ -110,13 +189,20 @@ export function createApps(options: AppOptions) {
       const columns = newColumns(newId('app'), project_id, body, clock.iso())
       if (columns.source !== 'upload') ports.requireEngine()
       return db.tx(() => {
-        if (repository.findByName(body.name)) throw conflict(`An app named ${body.name} exists already. Choose another name.`)
+        if (repository.findByName(body.name))
+          throw conflict(`An app named ${body.name} exists already. Choose another name.`)
         ports.requireRoom(project_id)
         repository.insert(columns)
         const row = get(columns.id)
         ports.addAutomaticDomain(row)
         note(row, 'app.created', {}, actor)
-        audit.record(actor, { action: 'app.create', resource_type: 'app', resource_id: row.id, project_id, after: audited(row) })
+        audit.record(actor, {
+          action: 'app.create',
+          resource_type: 'app',
+          resource_id: row.id,
+          project_id,
+          after: audited(row),
+        })
         if (row.source !== 'upload') ports.deploy(row, actor)
         return view(get(row.id))
       })
@@ -126,15 +212,28 @@ export function createApps(options: AppOptions) {
       return db.tx(() => {
         const before = get(id)
         if (before.status === 'deleting') throw conflict('Cannot change an app while it is being deleted.')
-        if (body.name !== undefined && body.name !== before.name && repository.findByName(body.name)) throw conflict(`An app named ${body.name} exists already. Choose another name.`)
+        if (body.name !== undefined && body.name !== before.name && repository.findByName(body.name))
+          throw conflict(`An app named ${body.name} exists already. Choose another name.`)
         repository.update(id, changedColumns(before, body), clock.iso())
         const row = get(id)
         if (row.name !== before.name) {
           ports.renameAutomaticDomain(row)
           db.afterCommit(() => ports.refreshRoutes(id))
         }
-        note(row, 'app.updated', { changed: changedKeys(configurationOf(before), configurationOf(row)) }, actor)
-        audit.record(actor, { action: 'app.update', resource_type: 'app', resource_id: id, project_id: row.project_id, before: audited(before), after: audited(row) })
+        note(
+          row,
+          'app.updated',
+          { changed: changedKeys(configurationOf(before), configurationOf(row)) },
+          actor,
+        )
+        audit.record(actor, {
+          action: 'app.update',
+          resource_type: 'app',
+          resource_id: id,
+          project_id: row.project_id,
+          before: audited(before),
+          after: audited(row),
+        })
         return view(row)
       })
     },
@@ -148,7 +247,13 @@ export function createApps(options: AppOptions) {
         transition(id, 'delete')
         ports.cancelDeployments(id)
         ports.enqueue('app.delete', row)
-        audit.record(actor, { action: 'app.delete', resource_type: 'app', resource_id: id, project_id: row.project_id, before: audited(row) })
+        audit.record(actor, {
+          action: 'app.delete',
+          resource_type: 'app',
+          resource_id: id,
+          project_id: row.project_id,
+          before: audited(row),
+        })
       })
     },
     move(actor: Actor, id: string, project_id: string): App {
@@ -156,28 +261,47 @@ export function createApps(options: AppOptions) {
       return db.tx(() => {
         const before = get(id)
         if (before.project_id === project_id) return view(before)
-        if (ports.isBusy(id)) throw conflict('Cannot move an app while it is deployed, started or stopped. Wait for it, or cancel the deployment.')
+        if (ports.isBusy(id))
+          throw conflict(
+            'Cannot move an app while it is deployed, started or stopped. Wait for it, or cancel the deployment.',
+          )
         ports.requireRoom(project_id)
         repository.move(id, project_id, clock.iso())
         ports.domainsMoved(id, before.project_id)
         const row = get(id)
         note(row, 'app.moved', { from: before.project_id, to: project_id }, actor)
         // Each of the two projects finds in its own trail that the app left or came.
-        for (const trail of [before.project_id, project_id]) audit.record(actor, { action: 'app.move', resource_type: 'app', resource_id: id, project_id: trail, before: { project_id: before.project_id }, after: { project_id } })
-        if (row.live_release_id && (row.status === 'running' || row.status === 'crashed')) ports.restart(row, actor)
+        for (const trail of [before.project_id, project_id])
+          audit.record(actor, {
+            action: 'app.move',
+            resource_type: 'app',
+            resource_id: id,
+            project_id: trail,
+            before: { project_id: before.project_id },
+            after: { project_id },
+          })
+        if (row.live_release_id && (row.status === 'running' || row.status === 'crashed'))
+          ports.restart(row, actor)
         return view(row)
       })
     },
     /** Records which release serves; part of the switch of a deployment. */
-    setLive: (id: string, deployment_id: string | null, release_id: string | null) => repository.setLive(id, deployment_id, release_id, clock.iso()),
-    setAutoDeploy: (id: string, on: boolean) => repository.update(id, { auto_deploy: Number(on) }, clock.iso()),
+    setLive: (id: string, deployment_id: string | null, release_id: string | null) =>
+      repository.setLive(id, deployment_id, release_id, clock.iso()),
+    setAutoDeploy: (id: string, on: boolean) =>
+      repository.update(id, { auto_deploy: Number(on) }, clock.iso()),
     takeNumber: repository.takeNumber,
     /** Removes the row at the end of a deletion; everything that belongs to it goes with it. */
     remove(id: string) {
       const row = repository.find(id)
       if (!row) return
       repository.delete(id)
-      events.append({ type: 'app.deleted', project_id: row.project_id, app_id: id, payload: { app_id: id, name: row.name } })
+      events.append({
+        type: 'app.deleted',
+        project_id: row.project_id,
+        app_id: id,
+        payload: { app_id: id, name: row.name },
+      })
     },
   }
 }

@@ -9,8 +9,20 @@ export const AuditList = list(AuditLine)
 export const AUDIT_MEDIA_TYPES = ['application/json', 'text/csv', 'application/x-ndjson'] as const
 
 /** A page of the trail, or all of it as a file. */
-export function answerAuditLog(audit: Audit, query: InferOutput<typeof AuditQuery>, project_id: string | undefined, header: (name: string, value: string) => void): InferInput<typeof AuditList> {
-  const filter = { project_id, actor: query.actor, action: query.action, resource: query.resource, from: query.from, to: query.to }
+export function answerAuditLog(
+  audit: Audit,
+  query: InferOutput<typeof AuditQuery>,
+  project_id: string | undefined,
+  header: (name: string, value: string) => void,
+): InferInput<typeof AuditList> {
+  const filter = {
+    project_id,
+    actor: query.actor,
+    action: query.action,
+    resource: query.resource,
+    from: query.from,
+    to: query.to,
+  }
   if (query.format === 'json') return paged(audit.page(filter, ...limits(query)), query)
   const { stream, media_type } = exportLines(audit.lines(filter), query.format)
   header('Content-Type', media_type)

@@ -1,12 +1,33 @@
 import { Readable } from 'node:stream'
 import type { AuditLine } from './schema.ts'
 
-const COLUMNS = ['created_at', 'actor_id', 'actor_email', 'method', 'credential_id', 'action', 'resource_type', 'resource_id', 'project_id', 'before', 'after', 'address', 'request_id', 'id'] as const
+const COLUMNS = [
+  'created_at',
+  'actor_id',
+  'actor_email',
+  'method',
+  'credential_id',
+  'action',
+  'resource_type',
+  'resource_id',
+  'project_id',
+  'before',
+  'after',
+  'address',
+  'request_id',
+  'id',
+] as const
 
 /** Control characters could forge lines or steer a terminal; they are written as `\u00xx`. */
-const escapeControl = (text: string) => text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+const escapeControl = (text: string) =>
+  text.replace(
+    /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 
-/** One field of CSV. A text that a spreadsheet would take for a formula is made one by a leading apostrophe. */
+/**
+ * One field of CSV. A text that a spreadsheet would take for a formula is made one by a leading apostrophe.
+ */
 function field(value: string | null): string {
   if (value === null) return ''
   const text = escapeControl(value)
@@ -16,16 +37,42 @@ function field(value: string | null): string {
 function valuesOf(line: AuditLine): (string | null)[] {
   const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
   const { actor, resource } = line
-  return [line.created_at, actor.id, actor.email, actor.method, actor.credential_id, line.action, resource.type, resource.id, line.project_id, json(line.before), json(line.after), line.address, line.request_id, line.id]
+  return [
+    line.created_at,
+    actor.id,
+    actor.email,
+    actor.method,
+    actor.credential_id,
+    line.action,
+    resource.type,
+    resource.id,
+    line.project_id,
+    json(line.before),
+    json(line.after),
+    line.address,
+    line.request_id,
+    line.id,
+  ]
 }
 
 const RENDER = {
-  csv: { head: `${COLUMNS.join(',')}\r\n`, line: (line: AuditLine) => `${valuesOf(line).map(field).join(',')}\r\n`, media_type: 'text/csv; charset=utf-8' },
-  ndjson: { head: '', line: (line: AuditLine) => `${escapeControl(JSON.stringify(line))}\n`, media_type: 'application/x-ndjson' },
+  csv: {
+    head: `${COLUMNS.join(',')}\r\n`,
+    line: (line: AuditLine) => `${valuesOf(line).map(field).join(',')}\r\n`,
+    media_type: 'text/csv; charset=utf-8',
+  },
+  ndjson: {
+    head: '',
+    line: (line: AuditLine) => `${escapeControl(JSON.stringify(line))}\n`,
+    media_type: 'application/x-ndjson',
+  },
 }
 
 /** The lines as a stream of text, made as fast as the client takes them. */
-export function exportLines(lines: Iterable<AuditLine>, format: 'csv' | 'ndjson'): { stream: Readable; media_type: string } {
+export function exportLines(
+  lines: Iterable<AuditLine>,
+  format: 'csv' | 'ndjson',
+): { stream: Readable; media_type: string } {
   const { head, line, media_type } = RENDER[format]
   const parts = function* () {
     if (head) yield head

@@ -3,10 +3,20 @@ import type { Clock } from '#server/kernel/clock'
 import type { AuditEntry } from '#server/kernel/audit'
 
 /** A request that was refused, as the HTTP layer saw it. */
-export interface Refusal { method: string; path: string; address: string; id: string; code: string; access: Access }
+export interface Refusal {
+  method: string
+  path: string
+  address: string
+  id: string
+  code: string
+  access: Access
+}
 
 const WINDOW_MS = 60_000
-/** Lines that one address may add in a minute, and all addresses together, so that a flood of refused calls cannot fill the disk. */
+/**
+ * Lines that one address may add in a minute, and all addresses together, so that a flood of refused calls
+ * cannot fill the disk.
+ */
 const PER_ADDRESS = 20
 const IN_ALL = 300
 const MAX_PATH_LENGTH = 300
@@ -19,15 +29,28 @@ const ACTIONS: Record<string, string> = {
   RATE_LIMITED: 'access.rate_limited',
 }
 
-/** Writes refused requests into the trail, with a limit; how many were left out is told when the minute is over. */
-export function createRefusalLog(clock: Clock, write: (actor: Actor | undefined, refusal: Refusal, entry: AuditEntry) => void) {
+/**
+ * Writes refused requests into the trail, with a limit; how many were left out is told when the minute is
+ * over.
+ */
+export function createRefusalLog(
+  clock: Clock,
+  write: (actor: Actor | undefined, refusal: Refusal, entry: AuditEntry) => void,
+) {
   let started_ms = clock.monotonic_ms()
   let left_out = 0
   let total = 0
   const counts = new Map<string, number>()
   const turn = (refusal: Refusal) => {
     if (clock.monotonic_ms() - started_ms < WINDOW_MS) return
-    if (left_out > 0) write(undefined, refusal, { action: 'access.refusals_left_out', resource_type: 'request', resource_id: null, project_id: null, after: { left_out } })
+    if (left_out > 0)
+      write(undefined, refusal, {
+        action: 'access.refusals_left_out',
+        resource_type: 'request',
+        resource_id: null,
+        project_id: null,
+        after: { left_out },
+      })
     started_ms = clock.monotonic_ms()
     left_out = total = 0
     counts.clear()
@@ -44,7 +67,16 @@ export function createRefusalLog(clock: Clock, write: (actor: Actor | undefined,
     }
     counts.set(refusal.address, seen + 1)
     total += 1
-    const after = { request: `${refusal.method} ${refusal.path.slice(0, MAX_PATH_LENGTH)}`, needed: refusal.access }
-    write(actor, refusal, { action, resource_type: 'request', resource_id: null, project_id: null, after })
+    const after = {
+      request: `${refusal.method} ${refusal.path.slice(0, MAX_PATH_LENGTH)}`,
+      needed: refusal.access,
+    }
+    write(actor, refusal, {
+      action,
+      resource_type: 'request',
+      resource_id: null,
+      project_id: null,
+      after,
+    })
   }
 }

@@ -43,10 +43,16 @@ function where(filter: AuditFilter): { clause: string; values: unknown[] } {
     values.push(...given)
   }
   if (filter.project_id !== undefined) add('project_id = ?', filter.project_id)
-  if (filter.actor !== undefined) add(filter.actor.includes('@') ? 'actor_email = ?' : 'actor_id = ?', filter.actor.toLowerCase())
-  if (filter.action?.endsWith('.')) add('action >= ? AND action < ?', filter.action, `${filter.action.slice(0, -1)}/`)
+  if (filter.actor !== undefined)
+    add(filter.actor.includes('@') ? 'actor_email = ?' : 'actor_id = ?', filter.actor.toLowerCase())
+  if (filter.action?.endsWith('.'))
+    add('action >= ? AND action < ?', filter.action, `${filter.action.slice(0, -1)}/`)
   else if (filter.action !== undefined) add('action = ?', filter.action)
-  if (filter.resource !== undefined) add(/^[a-z]+_[0-9a-z]{20}$/.test(filter.resource) ? 'resource_id = ?' : 'resource_type = ?', filter.resource)
+  if (filter.resource !== undefined)
+    add(
+      /^[a-z]+_[0-9a-z]{20}$/.test(filter.resource) ? 'resource_id = ?' : 'resource_type = ?',
+      filter.resource,
+    )
   if (filter.from !== undefined) add('created_at >= ?', filter.from)
   if (filter.to !== undefined) add('created_at < ?', filter.to)
   return { clause: parts.length ? `WHERE ${parts.join(' AND ')}` : '', values }
@@ -55,29 +61,47 @@ function where(filter: AuditFilter): { clause: string; values: unknown[] } {
 /** SQL of the audit trail and nothing else. */
 export function createAuditRepository(db: Db) {
   return {
-    insert: (row: Omit<AuditRow, 'seq'>) => db.sql(
-      `INSERT INTO audit_log (id, created_at, actor_id, actor_email, method, credential_id, action, resource_type, resource_id, project_id, before, after, address, request_id)
-       VALUES (@id, @created_at, @actor_id, @actor_email, @method, @credential_id, @action, @resource_type, @resource_id, @project_id, @before, @after, @address, @request_id)`).run(row),
+    insert: (row: Omit<AuditRow, 'seq'>) =>
+      db
+        .sql(
+          `INSERT INTO audit_log (id, created_at, actor_id, actor_email, method, credential_id, action, resource_type, resource_id, project_id, before, after, address, request_id)
+       VALUES (@id, @created_at, @actor_id, @actor_email, @method, @credential_id, @action, @resource_type, @resource_id, @project_id, @before, @after, @address, @request_id)`,
+        )
+        .run(row),
     page(filter: AuditFilter, limit: number, offset: number): Page<AuditRow> {
       const { clause, values } = where(filter)
-      const rows = db.sql(`SELECT * FROM audit_log ${clause} ORDER BY seq DESC LIMIT ? OFFSET ?`).all(...values, limit, offset) as AuditRow[]
+      const rows = db
+        .sql(`SELECT * FROM audit_log ${clause} ORDER BY seq DESC LIMIT ? OFFSET ?`)
+        .all(...values, limit, offset) as AuditRow[]
       const { project_id, ...rest } = filter
       const plain = Object.values(rest).every((value) => value === undefined)
-      const total = plain ? counted(db, 'audit_log', project_id === undefined ? undefined : [project_id]) : (db.sql(`SELECT count(*) FROM audit_log ${clause}`).pluck().get(...values) as number)
+      const total = plain
+        ? counted(db, 'audit_log', project_id === undefined ? undefined : [project_id])
+        : (db
+            .sql(`SELECT count(*) FROM audit_log ${clause}`)
+            .pluck()
+            .get(...values) as number)
       return { rows, total }
     },
     /** Rows before a position, newest first; for an export that goes on page by page. */
     before(filter: AuditFilter, seq: number, limit: number): AuditRow[] {
       const { clause, values } = where(filter)
-      return db.sql(`SELECT * FROM audit_log ${clause ? `${clause} AND` : 'WHERE'} seq < ? ORDER BY seq DESC LIMIT ?`).all(...values, seq, limit) as AuditRow[]
+      return db
+        .sql(
+          `SELECT * FROM audit_log ${clause ? `${clause} AND` : 'WHERE'} seq < ? ORDER BY seq DESC LIMIT ?`,
+        )
+        .all(...values, seq, limit) as AuditRow[]
     },
     /** Forgets what is older than the cut, the only deletion that the table's triggers let through. */
-    prune: (cut: string): number => db.tx(() => {
-      db.sql(`INSERT INTO meta VALUES ('audit_log.prune_before', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`).run(cut)
-      const { changes } = db.sql('DELETE FROM audit_log WHERE created_at < ?').run(cut)
-      db.sql(`DELETE FROM meta WHERE key = 'audit_log.prune_before'`).run()
-      return changes
-    }),
+    prune: (cut: string): number =>
+      db.tx(() => {
+        db.sql(
+          `INSERT INTO meta VALUES ('audit_log.prune_before', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+        ).run(cut)
+        const { changes } = db.sql('DELETE FROM audit_log WHERE created_at < ?').run(cut)
+        db.sql(`DELETE FROM meta WHERE key = 'audit_log.prune_before'`).run()
+        return changes
+      }),
   }
 }
 export type AuditRepository = ReturnType<typeof createAuditRepository>

@@ -7,11 +7,21 @@ const Values = v.nullable(v.record(v.string(), v.unknown()))
 export const AuditLine = v.object({
   id: v.string(),
   created_at: Timestamp,
-  action: v.pipe(v.string(), v.description('What happened: `<kind>.<verb>`.'), v.examples(['app.create', 'login.failed'])),
+  action: v.pipe(
+    v.string(),
+    v.description('What happened: `<kind>.<verb>`.'),
+    v.examples(['app.create', 'login.failed']),
+  ),
   actor: v.object({
-    id: v.pipe(v.nullable(v.string()), v.description('User; null for the platform itself and for callers who proved nothing.')),
+    id: v.pipe(
+      v.nullable(v.string()),
+      v.description('User; null for the platform itself and for callers who proved nothing.'),
+    ),
     email: v.nullable(v.string()),
-    method: v.pipe(v.string(), v.description('How the caller proved who they are: bearer, api_key, cookie, ticket, system or none.')),
+    method: v.pipe(
+      v.string(),
+      v.description('How the caller proved who they are: bearer, api_key, cookie, ticket, system or none.'),
+    ),
     credential_id: v.pipe(v.nullable(v.string()), v.description('Session or API key that was used.')),
   }),
   resource: v.object({ type: v.string(), id: v.nullable(v.string()) }),
@@ -23,15 +33,33 @@ export const AuditLine = v.object({
 })
 export type AuditLine = v.InferOutput<typeof AuditLine>
 
-const Time = v.pipe(v.string(), v.isoTimestamp(), v.transform((text) => new Date(text).toISOString()))
+const Time = v.pipe(
+  v.string(),
+  v.isoTimestamp(),
+  v.transform((text) => new Date(text).toISOString()),
+)
 
 /** Query of every list of audit lines. */
 export const AuditQuery = v.strictObject({
   ...pagingEntries,
   actor: v.optional(v.pipe(v.string(), v.maxLength(320), v.description('User id or e-mail address.'))),
-  action: v.optional(v.pipe(v.string(), v.maxLength(100), v.description('Whole action, or all of one kind with a dot at the end: `app.`.'))),
-  resource: v.optional(v.pipe(v.string(), v.maxLength(100), v.description('Resource id, or kind of resource: `app`.'))),
+  action: v.optional(
+    v.pipe(
+      v.string(),
+      v.maxLength(100),
+      v.description('Whole action, or all of one kind with a dot at the end: `app.`.'),
+    ),
+  ),
+  resource: v.optional(
+    v.pipe(v.string(), v.maxLength(100), v.description('Resource id, or kind of resource: `app`.')),
+  ),
   from: v.optional(v.pipe(Time, v.description('Lines at or after this time.'))),
   to: v.optional(v.pipe(Time, v.description('Lines before this time.'))),
-  format: v.optional(v.pipe(v.picklist(['json', 'csv', 'ndjson']), v.description('`csv` and `ndjson` export every line that matches, without pages.')), 'json'),
+  format: v.optional(
+    v.pipe(
+      v.picklist(['json', 'csv', 'ndjson']),
+      v.description('`csv` and `ndjson` export every line that matches, without pages.'),
+    ),
+    'json',
+  ),
 })

@@ -13,7 +13,10 @@ export interface Audit extends AuditTrail {
   /** Writes a refused request, as long as not too many come. */
   refused(refusal: Refusal, actor: Actor | undefined): void
   page(filter: AuditFilter, limit: number, offset: number): Page<AuditLine>
-  /** Every line that matches, newest first, read piece by piece so that an export of any size needs little memory. */
+  /**
+   * Every line that matches, newest first, read piece by piece so that an export of any size needs little
+   * memory.
+   */
   lines(filter: AuditFilter): Generator<AuditLine>
   /** Forgets lines older than so many days; returns how many. */
   prune(retention_days: number): number
@@ -21,38 +24,85 @@ export interface Audit extends AuditTrail {
 
 const DAY_MS = 86_400_000
 const PIECE = 500
-/** Fields whose values never enter the trail, whoever hands them in: a last net below the allow-lists of the domains. */
+/**
+ * Fields whose values never enter the trail, whoever hands them in: a last net below the allow-lists of the
+ * domains.
+ */
 const SECRET_FIELD = /(password|secret|token|private_key|passphrase|seed|hash|credential)$/i
 
 function cleaned(values: Record<string, unknown> | null | undefined): string | null {
   if (!values) return null
-  return JSON.stringify(values, (key, value: unknown) => (SECRET_FIELD.test(key) && typeof value === 'string' ? '[secret]' : value))
+  return JSON.stringify(values, (key, value: unknown) =>
+    SECRET_FIELD.test(key) && typeof value === 'string' ? '[secret]' : value,
+  )
 }
 
 function lineOf(row: AuditRow): AuditLine {
-  const parse = (text: string | null) => (text === null ? null : (JSON.parse(text) as Record<string, unknown>))
+  const parse = (text: string | null) =>
+    text === null ? null : (JSON.parse(text) as Record<string, unknown>)
   return {
-    id: row.id, created_at: row.created_at, action: row.action,
-    actor: { id: row.actor_id, email: row.actor_email, method: row.method, credential_id: row.credential_id },
-    resource: { type: row.resource_type, id: row.resource_id }, project_id: row.project_id,
-    before: parse(row.before), after: parse(row.after), address: row.address, request_id: row.request_id,
+    id: row.id,
+    created_at: row.created_at,
+    action: row.action,
+    actor: {
+      id: row.actor_id,
+      email: row.actor_email,
+      method: row.method,
+      credential_id: row.credential_id,
+    },
+    resource: { type: row.resource_type, id: row.resource_id },
+    project_id: row.project_id,
+    before: parse(row.before),
+    after: parse(row.after),
+    address: row.address,
+    request_id: row.request_id,
   }
 }
 
-/** Lines are written in the caller's transaction, so that a change and its line are there together or not at all. */
+/**
+ * Lines are written in the caller's transaction, so that a change and its line are there together or not at
+ * all.
+ */
 export function createAudit(options: { db: Db; clock: Clock }): Audit {
   const { db, clock } = options
   const repository = createAuditRepository(db)
-  const write = (actor: Pick<Actor, 'user_id' | 'email' | 'credential_id' | 'address' | 'request_id'> & { method: string }, entry: AuditEntry) => {
+  const write = (
+    actor: Pick<Actor, 'user_id' | 'email' | 'credential_id' | 'address' | 'request_id'> & {
+      method: string
+    },
+    entry: AuditEntry,
+  ) => {
     repository.insert({
-      id: newId('aud'), created_at: clock.iso(),
-      actor_id: actor.user_id || null, actor_email: actor.email || null, method: actor.method, credential_id: actor.credential_id || null,
-      action: entry.action, resource_type: entry.resource_type, resource_id: entry.resource_id, project_id: entry.project_id,
-      before: cleaned(entry.before), after: cleaned(entry.after), address: actor.address || null, request_id: actor.request_id || null,
+      id: newId('aud'),
+      created_at: clock.iso(),
+      actor_id: actor.user_id || null,
+      actor_email: actor.email || null,
+      method: actor.method,
+      credential_id: actor.credential_id || null,
+      action: entry.action,
+      resource_type: entry.resource_type,
+      resource_id: entry.resource_id,
+      project_id: entry.project_id,
+      before: cleaned(entry.before),
+      after: cleaned(entry.after),
+      address: actor.address || null,
+      request_id: actor.request_id || null,
     })
   }
   const refused = createRefusalLog(clock, (actor, refusal, entry) =>
-    write({ user_id: '', email: '', method: 'none', credential_id: '', ...actor, address: refusal.address, request_id: refusal.id }, entry))
+    write(
+      {
+        user_id: '',
+        email: '',
+        method: 'none',
+        credential_id: '',
+        ...actor,
+        address: refusal.address,
+        request_id: refusal.id,
+      },
+      entry,
+    ),
+  )
   return {
     record: write,
     refused,
@@ -69,6 +119,7 @@ export function createAudit(options: { db: Db; clock: Clock }): Audit {
         last = rows.at(-1)!.seq
       }
     },
-    prune: (retention_days) => repository.prune(new Date(clock.now() - retention_days * DAY_MS).toISOString()),
+    prune: (retention_days) =>
+      repository.prune(new Date(clock.now() - retention_days * DAY_MS).toISOString()),
   }
 }

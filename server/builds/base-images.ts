@@ -1,6 +1,8 @@
 /**
- * Every image that a generated Dockerfile can name. `npm run images` makes stand-ins from the same table for closed
- * networks, so families are few, tags follow one pattern each, and nothing else in `builds` spells an image name.
+ * Every image that a generated Dockerfile can name. `npm run images` makes stand-ins from the same table for
+ * closed
+ * networks, so families are few, tags follow one pattern each, and nothing else in `builds` spells an image
+ * name.
  */
 export interface ImageFamily {
   /** Image reference; `{version}` is replaced by one of `versions`. */
@@ -11,7 +13,10 @@ export interface ImageFamily {
   default_version: string
   /** Versions whose image carries another reference, because the usual pattern came after them. */
   exceptions?: Readonly<Record<string, string>>
-  /** Versions on a release of Debian that may have left its mirrors, so that packages must come from its archive. */
+  /**
+   * Versions on a release of Debian that may have left its mirrors, so that packages must come from its
+   * archive.
+   */
   aged?: readonly string[]
   /** What the image must offer, for whoever builds a stand-in of it. */
   provides: string
@@ -21,7 +26,25 @@ export interface ImageFamily {
 export const BASE_IMAGES = {
   node: {
     reference: 'node:{version}-slim',
-    versions: ['26', '25', '24', '23', '22', '21', '20', '19', '18', '17', '16', '15', '14', '13', '12', '10', '8'],
+    versions: [
+      '26',
+      '25',
+      '24',
+      '23',
+      '22',
+      '21',
+      '20',
+      '19',
+      '18',
+      '17',
+      '16',
+      '15',
+      '14',
+      '13',
+      '12',
+      '10',
+      '8',
+    ],
     default_version: '24',
     aged: ['17', '16', '15', '14', '13', '12', '10', '8'],
     provides: 'node, npm, npx, useradd; bun, deno, pnpm and yarn are installed from npm by the Dockerfile',
@@ -46,9 +69,15 @@ export const BASE_IMAGES = {
     versions: ['8.5', '8.4', '8.3', '8.2', '8.1', '8.0', '7.4', '7.3', '7.2'],
     default_version: '8.4',
     aged: ['7.4', '7.3', '7.2'],
-    provides: 'php, apache2-foreground, a2enmod, docker-php-ext-install, docker-php-ext-configure, docker-php-ext-enable, pecl, apt-get, useradd',
+    provides:
+      'php, apache2-foreground, a2enmod, docker-php-ext-install, docker-php-ext-configure, docker-php-ext-enable, pecl, apt-get, useradd',
   },
-  composer: { reference: 'composer:{version}', versions: ['2'], default_version: '2', provides: '/usr/bin/composer, a single phar file' },
+  composer: {
+    reference: 'composer:{version}',
+    versions: ['2'],
+    default_version: '2',
+    provides: '/usr/bin/composer, a single phar file',
+  },
   ruby: {
     reference: 'ruby:{version}-slim',
     versions: ['4.0', '3.4', '3.3', '3.2', '3.1', '3.0', '2.7', '2.6', '2.5'],
@@ -76,15 +105,49 @@ export const BASE_IMAGES = {
   },
   gradle: {
     reference: 'gradle:{version}',
-    versions: ['9-jdk25', '9-jdk21', '9-jdk17', '8-jdk21', '8-jdk17', '8-jdk11', '8-jdk8', '7-jdk17', '7-jdk11', '7-jdk8', '6-jdk11', '6-jdk8'],
+    versions: [
+      '9-jdk25',
+      '9-jdk21',
+      '9-jdk17',
+      '8-jdk21',
+      '8-jdk17',
+      '8-jdk11',
+      '8-jdk8',
+      '7-jdk17',
+      '7-jdk11',
+      '7-jdk8',
+      '6-jdk11',
+      '6-jdk8',
+    ],
     default_version: '8-jdk21',
     provides: 'java, javac, gradle',
   },
   rust: {
     reference: 'rust:{version}-bookworm',
     versions: [
-      '1', '1.91', '1.90', '1.89', '1.88', '1.87', '1.86', '1.85', '1.84', '1.83', '1.82', '1.81', '1.80', '1.79', '1.78', '1.77', '1.76', '1.75', '1.74',
-      '1.73', '1.72', '1.71', '1.70',
+      '1',
+      '1.91',
+      '1.90',
+      '1.89',
+      '1.88',
+      '1.87',
+      '1.86',
+      '1.85',
+      '1.84',
+      '1.83',
+      '1.82',
+      '1.81',
+      '1.80',
+      '1.79',
+      '1.78',
+      '1.77',
+      '1.76',
+      '1.75',
+      '1.74',
+      '1.73',
+      '1.72',
+      '1.71',
+      '1.70',
     ],
     default_version: '1',
     provides: 'cargo, rustc, gcc, pkg-config, libssl-dev, ca-certificates',
@@ -101,7 +164,12 @@ export const BASE_IMAGES = {
     default_version: '8.0',
     provides: 'dotnet with the ASP.NET runtime, useradd',
   },
-  conda: { reference: 'condaforge/miniforge3:{version}', versions: ['latest'], default_version: 'latest', provides: 'conda, mamba, bash' },
+  conda: {
+    reference: 'condaforge/miniforge3:{version}',
+    versions: ['latest'],
+    default_version: 'latest',
+    provides: 'conda, mamba, bash',
+  },
   erlang: {
     reference: 'erlang:{version}-slim',
     versions: ['28', '27', '26', '25', '24'],
@@ -109,8 +177,18 @@ export const BASE_IMAGES = {
     aged: ['26', '25', '24'],
     provides: 'erl, rebar3, apt-get, useradd',
   },
-  julia: { reference: 'julia:{version}-bookworm', versions: ['1.12', '1.11', '1.10', '1.9'], default_version: '1.11', provides: 'julia, apt-get, useradd' },
-  r: { reference: 'rocker/r-ver:{version}', versions: ['4.5', '4.4', '4.3', '4.2', '4.1', '4.0'], default_version: '4.4', provides: 'R, Rscript, a compiler, apt-get, useradd' },
+  julia: {
+    reference: 'julia:{version}-bookworm',
+    versions: ['1.12', '1.11', '1.10', '1.9'],
+    default_version: '1.11',
+    provides: 'julia, apt-get, useradd',
+  },
+  r: {
+    reference: 'rocker/r-ver:{version}',
+    versions: ['4.5', '4.4', '4.3', '4.2', '4.1', '4.0'],
+    default_version: '4.4',
+    provides: 'R, Rscript, a compiler, apt-get, useradd',
+  },
   elixir: {
     reference: 'elixir:{version}-slim',
     versions: ['1.19', '1.18', '1.17', '1.16', '1.15', '1.14', '1.13', '1.12', '1.11', '1.10'],
@@ -120,15 +198,38 @@ export const BASE_IMAGES = {
   },
   gleam: {
     reference: 'ghcr.io/gleam-lang/gleam:v{version}-erlang',
-    versions: ['1.13.0', '1.12.0', '1.11.0', '1.10.0', '1.9.0', '1.8.0', '1.7.0', '1.6.0', '1.5.0', '1.4.0', '1.3.0', '1.2.0', '1.1.0', '1.0.0'],
+    versions: [
+      '1.13.0',
+      '1.12.0',
+      '1.11.0',
+      '1.10.0',
+      '1.9.0',
+      '1.8.0',
+      '1.7.0',
+      '1.6.0',
+      '1.5.0',
+      '1.4.0',
+      '1.3.0',
+      '1.2.0',
+      '1.1.0',
+      '1.0.0',
+    ],
     default_version: '1.13.0',
     provides: 'gleam, erl, useradd',
   },
   clojure: {
     reference: 'clojure:{version}',
     versions: [
-      'temurin-25-lein', 'temurin-21-lein', 'temurin-17-lein', 'temurin-11-lein', 'temurin-8-lein', 'temurin-25-tools-deps', 'temurin-21-tools-deps',
-      'temurin-17-tools-deps', 'temurin-11-tools-deps', 'temurin-8-tools-deps',
+      'temurin-25-lein',
+      'temurin-21-lein',
+      'temurin-17-lein',
+      'temurin-11-lein',
+      'temurin-8-lein',
+      'temurin-25-tools-deps',
+      'temurin-21-tools-deps',
+      'temurin-17-tools-deps',
+      'temurin-11-tools-deps',
+      'temurin-8-tools-deps',
     ],
     default_version: 'temurin-21-tools-deps',
     provides: 'java with lein or clojure',
@@ -158,9 +259,24 @@ export const BASE_IMAGES = {
     default_version: '6.1',
     provides: 'the Swift runtime libraries, useradd',
   },
-  dart: { reference: 'dart:{version}', versions: ['3', '2'], default_version: '3', provides: 'dart' },
-  flutter: { reference: 'ghcr.io/cirruslabs/flutter:{version}', versions: ['stable'], default_version: 'stable', provides: 'flutter' },
-  perl: { reference: 'perl:{version}-slim', versions: ['5.42', '5.40', '5.38', '5.36'], default_version: '5.40', provides: 'perl, cpanm, apt-get, useradd' },
+  dart: {
+    reference: 'dart:{version}',
+    versions: ['3', '2'],
+    default_version: '3',
+    provides: 'dart',
+  },
+  flutter: {
+    reference: 'ghcr.io/cirruslabs/flutter:{version}',
+    versions: ['stable'],
+    default_version: 'stable',
+    provides: 'flutter',
+  },
+  perl: {
+    reference: 'perl:{version}-slim',
+    versions: ['5.42', '5.40', '5.38', '5.36'],
+    default_version: '5.40',
+    provides: 'perl, cpanm, apt-get, useradd',
+  },
   debian: {
     reference: 'debian:{version}-slim',
     versions: ['trixie', 'bookworm'],
@@ -179,11 +295,16 @@ export const BASE_IMAGES = {
 export type ImageFamilyName = keyof typeof BASE_IMAGES
 
 /**
- * The reference of one image. Refuses a version outside the table, so that no text of a repository can reach a `FROM` line.
+ * The reference of one image. Refuses a version outside the table, so that no text of a repository can reach
+ * a `FROM` line.
  */
-export function baseImage(name: ImageFamilyName, version: string = BASE_IMAGES[name].default_version): string {
+export function baseImage(
+  name: ImageFamilyName,
+  version: string = BASE_IMAGES[name].default_version,
+): string {
   const family: ImageFamily = BASE_IMAGES[name]
-  if (!family.versions.includes(version)) throw new RangeError(`The image family ${name} has no version ${JSON.stringify(version)}.`)
+  if (!family.versions.includes(version))
+    throw new RangeError(`The image family ${name} has no version ${JSON.stringify(version)}.`)
   return referenceOf(family, version)
 }
 
@@ -191,9 +312,16 @@ function referenceOf(family: ImageFamily, version: string): string {
   return family.exceptions?.[version] ?? family.reference.replace('{version}', version)
 }
 
-const AGED = new Set((Object.values(BASE_IMAGES) as ImageFamily[]).flatMap((family) => (family.aged ?? []).map((version) => referenceOf(family, version))))
-/** Puts the archive in the place of mirrors that no longer have the release; where they do, nothing changes. */
-const FROM_ARCHIVE = "{ sed -i -E -e 's#(deb|security)[.]debian[.]org#archive.debian.org#' -e '/-updates /d' /etc/apt/sources.list && apt-get -o Acquire::Check-Valid-Until=false update; }"
+const AGED = new Set(
+  (Object.values(BASE_IMAGES) as ImageFamily[]).flatMap((family) =>
+    (family.aged ?? []).map((version) => referenceOf(family, version)),
+  ),
+)
+/**
+ * Puts the archive in the place of mirrors that no longer have the release; where they do, nothing changes.
+ */
+const FROM_ARCHIVE =
+  "{ sed -i -E -e 's#(deb|security)[.]debian[.]org#archive.debian.org#' -e '/-updates /d' /etc/apt/sources.list && apt-get -o Acquire::Check-Valid-Until=false update; }"
 
 /** The shell line that installs Debian packages into an image of the table. */
 export function packageLine(image: string, packages: readonly string[]): string {

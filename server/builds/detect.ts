@@ -1,6 +1,12 @@
 import { portOfCommand } from './commands.ts'
 import { layoutStages } from './layout.ts'
-import { DetectionError, type BuildOverrides, type BuildPlan, type Explanation, type SourceTree } from './plan.ts'
+import {
+  DetectionError,
+  type BuildOverrides,
+  type BuildPlan,
+  type Explanation,
+  type SourceTree,
+} from './plan.ts'
 import { renderDockerfile } from './render-dockerfile.ts'
 import { declaredExplanations, declaredSettings, type DeclaredSettings } from './repository-settings.ts'
 import { findDockerfile, otherDockerfile, planDockerfile } from './stacks/dockerfile.ts'
@@ -8,13 +14,17 @@ import { STACKS } from './stacks/index.ts'
 import { because, type Commands, type Stack, type StackProposal } from './stacks/stack.ts'
 import { undetected } from './undetected.ts'
 
-/** What a caller may declare: the app's settings, and the names of build arguments that generated Dockerfiles must accept. */
+/**
+ * What a caller may declare: the app's settings, and the names of build arguments that generated Dockerfiles
+ * must accept.
+ */
 export interface DetectOptions extends BuildOverrides {
   build_args?: readonly string[]
 }
 
 /**
- * Works out how a folder is built and run. Looks at files only and runs nothing. For an app in a sub-folder hand in
+ * Works out how a folder is built and run. Looks at files only and runs nothing. For an app in a sub-folder
+ * hand in
  * `tree.sub(folder)`. Throws a DetectionError, and nothing else, when the folder is not understood.
  */
 export function detect(tree: SourceTree, overrides: DetectOptions = {}): BuildPlan {
@@ -23,7 +33,11 @@ export function detect(tree: SourceTree, overrides: DetectOptions = {}): BuildPl
   } catch (error) {
     if (error instanceof DetectionError) throw error
     const reason = error instanceof Error ? error.message : 'unknown'
-    throw new DetectionError(`The files of the repository could not be turned into a build: ${reason}`, 'Add a Dockerfile, or set the stack and the commands of the app.', [])
+    throw new DetectionError(
+      `The files of the repository could not be turned into a build: ${reason}`,
+      'Add a Dockerfile, or set the stack and the commands of the app.',
+      [],
+    )
   }
 }
 
@@ -34,24 +48,38 @@ function detectPlan(tree: SourceTree, overrides: DetectOptions): BuildPlan {
   const stack = chooseStack(tree, declared)
   const other_dockerfile = stack === undefined ? otherDockerfile(tree) : undefined
   if (other_dockerfile !== undefined) return planDockerfile(tree, declared, other_dockerfile)
-  if (stack === undefined) throw undetected(tree, (folder) => STACKS.find((candidate) => candidate.detect(folder))?.name)
-  const version_request = declared.version === undefined ? undefined : { wanted: declared.version.value, source: declared.version.source }
+  if (stack === undefined)
+    throw undetected(tree, (folder) => STACKS.find((candidate) => candidate.detect(folder))?.name)
+  const version_request =
+    declared.version === undefined
+      ? undefined
+      : { wanted: declared.version.value, source: declared.version.source }
   return finish(stack.plan({ tree, declared, version_request }), declared, overrides.build_args ?? [])
 }
 
 function chooseStack(tree: SourceTree, declared: DeclaredSettings): Stack | undefined {
   if (declared.stack === undefined) return STACKS.find((stack) => stack.detect(tree))
   const { value, source } = declared.stack
-  // Two descriptors may share a slug, such as a site's generator and its plain files: the one that fits is meant.
+  // Two descriptors may share a slug, such as a site's generator and its plain files: the one that fits is
+  // meant.
   const named = STACKS.filter((stack) => stack.name === value)
   if (named.length > 0) return named.find((stack) => stack.detect(tree)) ?? named.at(-1)
   const names = new Set(STACKS.map((stack) => stack.name))
-  throw new DetectionError(`There is no stack ${JSON.stringify(value.slice(0, 60))} (from ${source}).`, `Known stacks: ${[...names].join(', ')}, dockerfile.`, [])
+  throw new DetectionError(
+    `There is no stack ${JSON.stringify(value.slice(0, 60))} (from ${source}).`,
+    `Known stacks: ${[...names].join(', ')}, dockerfile.`,
+    [],
+  )
 }
 
-function finish(proposal: StackProposal, declared: DeclaredSettings, build_args: readonly string[]): BuildPlan {
+function finish(
+  proposal: StackProposal,
+  declared: DeclaredSettings,
+  build_args: readonly string[],
+): BuildPlan {
   const start_command = declared.start_command?.value ?? proposal.start_command
-  const fixed_port = declared.start_command === undefined ? undefined : portOfCommand(declared.start_command.value)
+  const fixed_port =
+    declared.start_command === undefined ? undefined : portOfCommand(declared.start_command.value)
   const commands: Commands = {
     install: declared.install_command?.value ?? proposal.install_command,
     build: declared.build_command?.value ?? proposal.build_command,
@@ -75,7 +103,13 @@ function finish(proposal: StackProposal, declared: DeclaredSettings, build_args:
     health_check: declared.health_check?.value ?? proposal.health_check,
     dockerfile: renderDockerfile(layoutStages(layout)),
     cron_jobs: declared.cron_jobs?.value ?? [],
-    explanation: mergeExplanations([...declaredExplanations(declared), ...(declared.port === undefined ? because('port', fixed_port?.toString(), 'the start command') : [])], proposal.explanation),
+    explanation: mergeExplanations(
+      [
+        ...declaredExplanations(declared),
+        ...(declared.port === undefined ? because('port', fixed_port?.toString(), 'the start command') : []),
+      ],
+      proposal.explanation,
+    ),
   }
 }
 

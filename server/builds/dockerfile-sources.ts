@@ -1,4 +1,7 @@
-/** What the engine itself would fetch for a Dockerfile: it does so from this machine's own network, past every rule of a container. */
+/**
+ * What the engine itself would fetch for a Dockerfile: it does so from this machine's own network, past every
+ * rule of a container.
+ */
 export interface DockerfileSources {
   /** Addresses of `ADD`, such as `https://example.com/x.tar`. */
   addresses: string[]
@@ -11,13 +14,18 @@ export interface DockerfileSources {
 }
 
 const REMOTE = ['http://', 'https://', 'git://', 'ssh://', 'ftp://', 'git@']
-/** Texts that one word may become, and characters of continued lines that are looked at, before the file is too involved to be told. */
+/**
+ * Texts that one word may become, and characters of continued lines that are looked at, before the file is
+ * too involved to be told.
+ */
 const MAX_TEXTS = 500
 const MAX_CHARACTERS = 4_000_000
 
 /**
- * The instruction that would begin at a line, with what continues it. Every line is tried, also those inside of another
- * instruction or of a heredoc: reading too much refuses too much, reading differently than the engine would let something pass.
+ * The instruction that would begin at a line, with what continues it. Every line is tried, also those inside
+ * of another
+ * instruction or of a heredoc: reading too much refuses too much, reading differently than the engine would
+ * let something pass.
  */
 function instructionAt(lines: readonly string[], from: number, escape: string): string {
   let text = ''
@@ -46,13 +54,17 @@ function wordsOf(rest: string, escape: string): { flags: string[]; words: string
   return { flags, words: words.map(plain) }
 }
 
-/** Every text that a word may become with the values that the file and the build arguments give its variables; undefined when that cannot be told. */
+/**
+ * Every text that a word may become with the values that the file and the build arguments give its variables;
+ * undefined when that cannot be told.
+ */
 function expanded(word: string, values: ReadonlyMap<string, ReadonlySet<string>>): string[] | undefined {
   const open = [word]
   const seen = new Set(open)
   const texts: string[] = []
   for (let text = open.pop(); text !== undefined; text = open.pop()) {
-    const [found, name, braced, fallback] = /\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^{}$]*))?\})/.exec(text) ?? []
+    const [found, name, braced, fallback] =
+      /\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?::?-([^{}$]*))?\})/.exec(text) ?? []
     if (found === undefined) {
       if (text.includes('$')) return undefined
       texts.push(text)
@@ -68,24 +80,41 @@ function expanded(word: string, values: ReadonlyMap<string, ReadonlySet<string>>
   return texts
 }
 
-/** An address of `ADD` in which nothing before its path is left open; `unclear` when it could still become one. */
+/**
+ * An address of `ADD` in which nothing before its path is left open; `unclear` when it could still become
+ * one.
+ */
 function judged(source: string): 'address' | 'unclear' | 'file' {
   const literal = source.split('$')[0]!.toLowerCase()
   const is_open = source.includes('$')
   if (/^[\w.-]+@[^/:]+:/.test(literal)) return 'address'
-  if (REMOTE.some((prefix) => literal.startsWith(prefix))) return is_open && !/^[a-z]+:\/\/[^/?#]+[/?#]/.test(literal) ? 'unclear' : 'address'
+  if (REMOTE.some((prefix) => literal.startsWith(prefix)))
+    return is_open && !/^[a-z]+:\/\/[^/?#]+[/?#]/.test(literal) ? 'unclear' : 'address'
   if (/^[a-z][a-z0-9+.-]*:\/\//.test(literal)) return 'address'
   return is_open && REMOTE.some((prefix) => prefix.startsWith(literal)) ? 'unclear' : 'file'
 }
 
 /** Reads what a Dockerfile lets the engine fetch. Pure; reads rather too much than too little. */
-export function dockerfileSources(dockerfile: string, build_args: Readonly<Record<string, string>>): DockerfileSources {
+export function dockerfileSources(
+  dockerfile: string,
+  build_args: Readonly<Record<string, string>>,
+): DockerfileSources {
   const lines = dockerfile.replace(/^\uFEFF/, '').split(/\r?\n/)
   const escape = /^[ \t]*#[ \t]*escape[ \t]*=[ \t]*(\S)/im.exec(dockerfile)?.[1] === '`' ? '`' : '\\'
   // As the engine finds it: in a comment of either kind, in a file that is JSON, or in an argument.
-  const frontend = /^[ \t\uFEFF]*(?:#|\/\/)[ \t]*syntax[ \t]*=[ \t]*(\S+)/im.exec(dockerfile)?.[1] ?? build_args.BUILDKIT_SYNTAX ?? (/^\uFEFF?(?:#!.*\n)?\s*\{/.test(dockerfile) ? '{' : undefined)
-  const sources: DockerfileSources = { addresses: [], images: [], unclear: [], ...(frontend ? { frontend } : {}) }
-  const values = new Map<string, Set<string>>(Object.entries(build_args).map(([name, value]) => [name, new Set([value])]))
+  const frontend =
+    /^[ \t\uFEFF]*(?:#|\/\/)[ \t]*syntax[ \t]*=[ \t]*(\S+)/im.exec(dockerfile)?.[1] ??
+    build_args.BUILDKIT_SYNTAX ??
+    (/^\uFEFF?(?:#!.*\n)?\s*\{/.test(dockerfile) ? '{' : undefined)
+  const sources: DockerfileSources = {
+    addresses: [],
+    images: [],
+    unclear: [],
+    ...(frontend ? { frontend } : {}),
+  }
+  const values = new Map<string, Set<string>>(
+    Object.entries(build_args).map(([name, value]) => [name, new Set([value])]),
+  )
   let characters = 0
   const found = lines.flatMap((_, at) => {
     if (characters > MAX_CHARACTERS) return []
@@ -108,7 +137,8 @@ export function dockerfileSources(dockerfile: string, build_args: Readonly<Recor
   }
   for (const { name, flags, words } of found) {
     if (name === 'FROM' && words[0]) image(words[0])
-    for (const flag of flags) for (const [, from] of flag.matchAll(/(?:^--from=|^--mount=(?:.*,)?from=)([^,]+)/g)) image(from!)
+    for (const flag of flags)
+      for (const [, from] of flag.matchAll(/(?:^--from=|^--mount=(?:.*,)?from=)([^,]+)/g)) image(from!)
     if (name !== 'ADD') continue
     for (const word of words.length > 1 ? words.slice(0, -1) : words) {
       const kind = judged(word)

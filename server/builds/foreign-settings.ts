@@ -3,7 +3,10 @@ import type { SettingValues } from './repository-settings.ts'
 import { asFields, at, listAt, readJson, readToml, readYaml, textAt } from './text-formats.ts'
 
 /** One file of another platform and what it declares in our words. */
-interface ForeignSettings { source: string; values: Partial<SettingValues> }
+interface ForeignSettings {
+  source: string
+  values: Partial<SettingValues>
+}
 
 /** `app.json` of Heroku and Dokku: cron jobs and the probe of the web process. */
 export function appJsonSettings(tree: SourceTree): Partial<SettingValues> {
@@ -17,18 +20,35 @@ export function appJsonSettings(tree: SourceTree): Partial<SettingValues> {
   })
   const checks = at(app, 'healthchecks', 'web')
   const paths = Array.isArray(checks) ? checks.map((check) => textAt(check, 'path')) : []
-  return { cron_jobs: cron_jobs.length > 0 ? cron_jobs : undefined, health_check: httpCheck(paths.find((path) => path !== undefined)) }
+  return {
+    cron_jobs: cron_jobs.length > 0 ? cron_jobs : undefined,
+    health_check: httpCheck(paths.find((path) => path !== undefined)),
+  }
 }
 
-/** Files of other platforms, most specific first. Only what means the same here is taken: start, release, port and probe. */
+/**
+ * Files of other platforms, most specific first. Only what means the same here is taken: start, release, port
+ * and probe.
+ */
 export function foreignSettings(tree: SourceTree): ForeignSettings[] {
-  return READERS.filter(({ source }) => tree.has(source)).map(({ source, read }) => ({ source, values: read(tree, source) }))
+  return READERS.filter(({ source }) => tree.has(source)).map(({ source, read }) => ({
+    source,
+    values: read(tree, source),
+  }))
 }
 
-const READERS: readonly { source: string; read(tree: SourceTree, source: string): Partial<SettingValues> }[] = [
+const READERS: readonly {
+  source: string
+  read(tree: SourceTree, source: string): Partial<SettingValues>
+}[] = [
   { source: 'railway.json', read: (tree, source) => railway(readJson(tree, source)) },
   { source: 'railway.toml', read: (tree, source) => railway(readToml(tree, source)) },
-  { source: 'railpack.json', read: (tree, source) => ({ start_command: textAt(readJson(tree, source), 'deploy', 'startCommand') }) },
+  {
+    source: 'railpack.json',
+    read: (tree, source) => ({
+      start_command: textAt(readJson(tree, source), 'deploy', 'startCommand'),
+    }),
+  },
   { source: 'nixpacks.toml', read: (tree, source) => nixpacks(readToml(tree, source)) },
   { source: 'nixpacks.json', read: (tree, source) => nixpacks(readJson(tree, source)) },
   { source: 'fly.toml', read: (tree, source) => fly(readToml(tree, source)) },
@@ -46,19 +66,26 @@ function railway(file: unknown): Partial<SettingValues> {
   return {
     build_command: textAt(file, 'build', 'buildCommand'),
     start_command: textAt(file, 'deploy', 'startCommand'),
-    release_command: Array.isArray(release) ? listAt(file, 'deploy', 'preDeployCommand').join(' && ') : textAt(file, 'deploy', 'preDeployCommand'),
+    release_command: Array.isArray(release)
+      ? listAt(file, 'deploy', 'preDeployCommand').join(' && ')
+      : textAt(file, 'deploy', 'preDeployCommand'),
     health_check: httpCheck(textAt(file, 'deploy', 'healthcheckPath')),
   }
 }
 
 function nixpacks(file: unknown): Partial<SettingValues> {
   const build = listAt(file, 'phases', 'build', 'cmds').filter((line) => line !== '...')
-  return { start_command: textAt(file, 'start', 'cmd') ?? textAt(file, 'start'), build_command: build.length > 0 ? build.join(' && ') : undefined }
+  return {
+    start_command: textAt(file, 'start', 'cmd') ?? textAt(file, 'start'),
+    build_command: build.length > 0 ? build.join(' && ') : undefined,
+  }
 }
 
 function fly(file: unknown): Partial<SettingValues> {
   const services = at(file, 'services')
-  const port = at(file, 'http_service', 'internal_port') ?? at(Array.isArray(services) ? services[0] : undefined, 'internal_port')
+  const port =
+    at(file, 'http_service', 'internal_port') ??
+    at(Array.isArray(services) ? services[0] : undefined, 'internal_port')
   return {
     release_command: textAt(file, 'deploy', 'release_command'),
     port: typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536 ? port : undefined,
@@ -70,8 +97,18 @@ function render(file: unknown): Partial<SettingValues> {
   const services = at(file, 'services')
   const web = (Array.isArray(services) ? services : []).filter((service) => textAt(service, 'type') === 'web')
   const service = asFields(web[0])
-  if (web.length !== 1 || service === undefined || textAt(service, 'rootDir') !== undefined || textAt(service, 'runtime') === 'docker') return {}
-  return { start_command: textAt(service, 'startCommand'), release_command: textAt(service, 'preDeployCommand'), health_check: httpCheck(textAt(service, 'healthCheckPath')) }
+  if (
+    web.length !== 1 ||
+    service === undefined ||
+    textAt(service, 'rootDir') !== undefined ||
+    textAt(service, 'runtime') === 'docker'
+  )
+    return {}
+  return {
+    start_command: textAt(service, 'startCommand'),
+    release_command: textAt(service, 'preDeployCommand'),
+    health_check: httpCheck(textAt(service, 'healthCheckPath')),
+  }
 }
 
 function heroku(file: unknown): Partial<SettingValues> {
@@ -79,7 +116,11 @@ function heroku(file: unknown): Partial<SettingValues> {
 }
 
 function zeabur(file: unknown): Partial<SettingValues> {
-  return { install_command: textAt(file, 'install_command'), build_command: textAt(file, 'build_command'), start_command: textAt(file, 'start_command') }
+  return {
+    install_command: textAt(file, 'install_command'),
+    build_command: textAt(file, 'build_command'),
+    start_command: textAt(file, 'start_command'),
+  }
 }
 
 /** The one service of a specification in the root, like a blueprint of Render's. */
@@ -87,8 +128,17 @@ function appPlatform(file: unknown): Partial<SettingValues> {
   const services = at(file, 'services')
   const service = Array.isArray(services) && services.length === 1 ? asFields(services[0]) : undefined
   const folder = textAt(service, 'source_dir') ?? '/'
-  if (service === undefined || !['/', '.', './'].includes(folder) || textAt(service, 'dockerfile_path') !== undefined) return {}
-  return { build_command: textAt(service, 'build_command'), start_command: textAt(service, 'run_command'), health_check: httpCheck(textAt(service, 'health_check', 'http_path')) }
+  if (
+    service === undefined ||
+    !['/', '.', './'].includes(folder) ||
+    textAt(service, 'dockerfile_path') !== undefined
+  )
+    return {}
+  return {
+    build_command: textAt(service, 'build_command'),
+    start_command: textAt(service, 'run_command'),
+    health_check: httpCheck(textAt(service, 'health_check', 'http_path')),
+  }
 }
 
 function appRunner(file: unknown): Partial<SettingValues> {
@@ -102,8 +152,15 @@ function appEngine(file: unknown): Partial<SettingValues> {
 
 /** The entry point that a project descriptor of Cloud Native Buildpacks hands to Google's builder. */
 function buildpacks(file: unknown): Partial<SettingValues> {
-  const variables = [at(file, 'build', 'env'), at(file, 'io', 'buildpacks', 'build', 'env')].flatMap((list) => (Array.isArray(list) ? (list as unknown[]) : []))
-  return { start_command: textAt(variables.find((variable) => textAt(variable, 'name') === 'GOOGLE_ENTRYPOINT'), 'value') }
+  const variables = [at(file, 'build', 'env'), at(file, 'io', 'buildpacks', 'build', 'env')].flatMap(
+    (list) => (Array.isArray(list) ? (list as unknown[]) : []),
+  )
+  return {
+    start_command: textAt(
+      variables.find((variable) => textAt(variable, 'name') === 'GOOGLE_ENTRYPOINT'),
+      'value',
+    ),
+  }
 }
 
 function httpCheck(path: string | undefined): { type: 'http'; path: string } | undefined {

@@ -2,7 +2,10 @@ import { baseImage, packageLine } from './base-images.ts'
 import { cleanSite, staticServerSteps, type StaticSite } from './static-server.ts'
 import { isCopyable, type Instruction, type Stage } from './render-dockerfile.ts'
 
-/** The user of every app: a number of its own, never root, the same in all images so that volumes keep their owner. */
+/**
+ * The user of every app: a number of its own, never root, the same in all images so that volumes keep their
+ * owner.
+ */
 export const APP_OWNER = '10001:10001'
 const HOME = '/home/portreeve'
 const WORK = '/app'
@@ -29,7 +32,10 @@ export interface BuildLayout {
   /** Set once dependencies are installed: `NODE_ENV=production` earlier would leave out build tools. */
   late_build_env?: Readonly<Record<string, string>>
   runtime_env?: Readonly<Record<string, string>>
-  /** Files that decide what is installed; copied first, so that a change of source keeps the layer of dependencies. Empty: everything is copied first. */
+  /**
+   * Files that decide what is installed; copied first, so that a change of source keeps the layer of
+   * dependencies. Empty: everything is copied first.
+   */
   manifests: readonly string[]
   /** Lines around the user's commands that are ours. */
   before_install?: readonly string[]
@@ -65,24 +71,62 @@ export interface NodeAssets {
 /** Stages of a layout: `build`, and `app` which takes the result. */
 export function layoutStages(layout: BuildLayout): Stage[] {
   if (layout.base_setup !== undefined && layout.base_setup.length > 0) {
-    const base: Stage = { name: 'base', image: layout.build_image, instructions: layout.base_setup.map((line) => ({ kind: 'run', line })) }
-    return [base, ...layoutStages({ ...layout, base_setup: [], build_image: 'base', runtime_image: 'base', packages_for: layout.build_image })]
+    const base: Stage = {
+      name: 'base',
+      image: layout.build_image,
+      instructions: layout.base_setup.map((line) => ({ kind: 'run', line })),
+    }
+    return [
+      base,
+      ...layoutStages({
+        ...layout,
+        base_setup: [],
+        build_image: 'base',
+        runtime_image: 'base',
+        packages_for: layout.build_image,
+      }),
+    ]
   }
-  const build: Stage = { name: 'build', image: layout.build_image, instructions: buildSteps(layout) }
+  const build: Stage = {
+    name: 'build',
+    image: layout.build_image,
+    instructions: buildSteps(layout),
+  }
   if (layout.static_site !== undefined) {
-    const site: Stage = { ...build, instructions: [...build.instructions, cleanSite(layout.static_site)] }
-    return [site, { name: 'app', image: baseImage('static'), instructions: staticServerSteps(layout.static_site, layout.port, 'build', APP_OWNER) }]
+    const site: Stage = {
+      ...build,
+      instructions: [...build.instructions, cleanSite(layout.static_site)],
+    }
+    return [
+      site,
+      {
+        name: 'app',
+        image: baseImage('static'),
+        instructions: staticServerSteps(layout.static_site, layout.port, 'build', APP_OWNER),
+      },
+    ]
   }
   return [build, { name: 'app', image: layout.runtime_image, instructions: runtimeSteps(layout) }]
 }
 
 function buildSteps(layout: BuildLayout): Instruction[] {
   const steps: Instruction[] = []
-  const run = (lines: readonly string[] = []) => steps.push(...lines.map((line): Instruction => ({ kind: 'run', line })))
-  const env = (values: Readonly<Record<string, string>> = {}) => Object.keys(values).length > 0 && steps.push({ kind: 'env', values })
+  const run = (lines: readonly string[] = []) =>
+    steps.push(...lines.map((line): Instruction => ({ kind: 'run', line })))
+  const env = (values: Readonly<Record<string, string>> = {}) =>
+    Object.keys(values).length > 0 && steps.push({ kind: 'env', values })
   run(aptInstall(layout.packages_for ?? layout.build_image, layout.build_packages))
   if (layout.node_assets !== undefined) steps.push(...nodeToolchain(layout.node_assets))
-  steps.push(...(layout.build_copies ?? []).map(({ image, from, to }): Instruction => ({ kind: 'copy', from: image, sources: [from], target: to })))
+  steps.push(
+    ...(layout.build_copies ?? []).map(
+      ({ image, from, to }): Instruction => ({
+        kind: 'copy',
+        from: image,
+        sources: [from],
+        target: to,
+      }),
+    ),
+  )
   env(layout.build_env)
   run(layout.build_setup)
   steps.push({ kind: 'workdir', path: WORK })
@@ -112,9 +156,22 @@ function buildSteps(layout: BuildLayout): Instruction[] {
 
 function nodeToolchain(assets: NodeAssets): Instruction[] {
   return [
-    { kind: 'copy', from: assets.image, sources: ['/usr/local/bin/node'], target: '/usr/local/bin/' },
-    { kind: 'copy', from: assets.image, sources: ['/usr/local/lib/node_modules'], target: '/usr/local/lib/node_modules' },
-    { kind: 'run', line: 'ln -sf ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm && ln -sf ../lib/node_modules/npm/bin/npx-cli.js /usr/local/bin/npx' },
+    {
+      kind: 'copy',
+      from: assets.image,
+      sources: ['/usr/local/bin/node'],
+      target: '/usr/local/bin/',
+    },
+    {
+      kind: 'copy',
+      from: assets.image,
+      sources: ['/usr/local/lib/node_modules'],
+      target: '/usr/local/lib/node_modules',
+    },
+    {
+      kind: 'run',
+      line: 'ln -sf ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm && ln -sf ../lib/node_modules/npm/bin/npx-cli.js /usr/local/bin/npx',
+    },
     ...assets.setup.map((line): Instruction => ({ kind: 'run', line })),
   ]
 }
@@ -130,16 +187,26 @@ function copyByFolder(paths: readonly string[]): Instruction[] {
 }
 
 function runtimeSteps(layout: BuildLayout): Instruction[] {
-  const steps: Instruction[] = aptInstall(layout.packages_for ?? layout.runtime_image, layout.runtime_packages).map((line): Instruction => ({ kind: 'run', line }))
-  steps.push({ kind: 'run', line: `useradd --create-home --home-dir ${HOME} --uid 10001 --user-group --shell /bin/sh portreeve` })
+  const steps: Instruction[] = aptInstall(
+    layout.packages_for ?? layout.runtime_image,
+    layout.runtime_packages,
+  ).map((line): Instruction => ({ kind: 'run', line }))
+  steps.push({
+    kind: 'run',
+    line: `useradd --create-home --home-dir ${HOME} --uid 10001 --user-group --shell /bin/sh portreeve`,
+  })
   steps.push(...(layout.runtime_setup ?? []).map((line): Instruction => ({ kind: 'run', line })))
-  steps.push({ kind: 'env', values: { HOME, PORT: String(layout.port), HOST: '0.0.0.0', ...layout.runtime_env } })
+  steps.push({
+    kind: 'env',
+    values: { HOME, PORT: String(layout.port), HOST: '0.0.0.0', ...layout.runtime_env },
+  })
   steps.push({ kind: 'workdir', path: WORK })
   for (const { from, to } of layout.keep ?? [{ from: WORK, to: WORK }]) {
     steps.push({ kind: 'copy', from: 'build', owner: APP_OWNER, sources: [from], target: to })
   }
   const folder = layout.start_directory ?? ''
-  if (folder !== '' && /^[A-Za-z0-9._/@+-]+$/.test(folder)) steps.push({ kind: 'workdir', path: `${WORK}/${folder}` })
+  if (folder !== '' && /^[A-Za-z0-9._/@+-]+$/.test(folder))
+    steps.push({ kind: 'workdir', path: `${WORK}/${folder}` })
   steps.push({ kind: 'user', name: APP_OWNER }, { kind: 'expose', port: layout.port })
   if (layout.stop_signal !== undefined) steps.push({ kind: 'stop_signal', name: layout.stop_signal })
   if (layout.start !== null) steps.push({ kind: 'start', line: layout.start })

@@ -1,9 +1,15 @@
-/** A read-only view of a source folder, bounded, that detectors look at. Paths are relative with `/`, never leave the folder. */
+/**
+ * A read-only view of a source folder, bounded, that detectors look at. Paths are relative with `/`, never
+ * leave the folder.
+ */
 export interface SourceTree {
   /** All files (not folders), `.git` and `node_modules` left out, at most 20,000, sorted. */
   files(): readonly string[]
   has(path: string): boolean
-  /** Text of a file of at most 1 MiB; undefined when it is missing, larger, binary or a link out of the folder. */
+  /**
+   * Text of a file of at most 1 MiB; undefined when it is missing, larger, binary or a link out of the
+   * folder.
+   */
   read(path: string): string | undefined
   /** The same tree seen from a sub-folder. */
   sub(directory: string): SourceTree
@@ -20,16 +26,28 @@ export interface BuildOverrides {
   port?: number
 }
 
-/** What an app's settings override; build arguments are no part of the plan, and what is not set overrides nothing. */
+/**
+ * What an app's settings override; build arguments are no part of the plan, and what is not set overrides
+ * nothing.
+ */
 export function overridesOf(build: Record<string, unknown>, port: number | null | undefined): BuildOverrides {
   const { args: _args, ...commands } = build
-  return Object.fromEntries(Object.entries({ ...commands, port }).filter(([, value]) => value !== null && value !== undefined))
+  return Object.fromEntries(
+    Object.entries({ ...commands, port }).filter(([, value]) => value !== null && value !== undefined),
+  )
 }
 
-export interface HealthCheckPlan { type: 'http' | 'tcp'; path?: string }
+export interface HealthCheckPlan {
+  type: 'http' | 'tcp'
+  path?: string
+}
 
 /** Why a value is what it is: `{ field: 'version', value: '22', source: '.nvmrc' }`; shown to the user. */
-export interface Explanation { field: string; value: string; source: string }
+export interface Explanation {
+  field: string
+  value: string
+  source: string
+}
 
 /** What runs and how: known of the folder before there is a Dockerfile. */
 export interface PlanFacts {

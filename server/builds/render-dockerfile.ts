@@ -21,18 +21,25 @@ export interface Stage {
   instructions: readonly Instruction[]
 }
 
-const HEADER = '# Made by Portreeve from the files of the repository. To take over, commit it as `Dockerfile`.'
+const HEADER =
+  '# Made by Portreeve from the files of the repository. To take over, commit it as `Dockerfile`.'
 const IMAGE = /^[a-z0-9][a-z0-9./_-]*(:[A-Za-z0-9._-]+)?$/
 const PLAIN_PATH = /^[A-Za-z0-9_.\/][A-Za-z0-9_@+~./-]*$/
 /** A line that means the same to a shell and to every Dockerfile parser, with or without here-documents. */
 const PLAIN_LINE = /^[A-Za-z][A-Za-z0-9 ._/:@=,&+-]*[A-Za-z0-9._/:@=]$/
 
 /**
- * The text of a Dockerfile that the classic builder and BuildKit read alike. Everything that is not plain is written as JSON,
+ * The text of a Dockerfile that the classic builder and BuildKit read alike. Everything that is not plain is
+ * written as JSON,
  * in which a line break is two characters: no command, path or value can start an instruction of its own.
  */
 export function renderDockerfile(stages: readonly Stage[]): string {
-  const parts = stages.map((stage) => [`FROM ${checked(stage.image, IMAGE)} AS ${checked(stage.name, /^[a-z]+$/)}`, ...stage.instructions.map(renderInstruction)].join('\n'))
+  const parts = stages.map((stage) =>
+    [
+      `FROM ${checked(stage.image, IMAGE)} AS ${checked(stage.name, /^[a-z]+$/)}`,
+      ...stage.instructions.map(renderInstruction),
+    ].join('\n'),
+  )
   return `${HEADER}\n${parts.join('\n\n')}\n`
 }
 
@@ -41,7 +48,9 @@ function renderInstruction(instruction: Instruction): string {
     case 'arg':
       return `ARG ${checked(instruction.name, /^[A-Za-z_][A-Za-z0-9_]*$/)}`
     case 'env':
-      return `ENV ${Object.entries(instruction.values).map(([key, value]) => `${checked(key, /^[A-Za-z_][A-Za-z0-9_]*$/)}=${quotedValue(value)}`).join(' ')}`
+      return `ENV ${Object.entries(instruction.values)
+        .map(([key, value]) => `${checked(key, /^[A-Za-z_][A-Za-z0-9_]*$/)}=${quotedValue(value)}`)
+        .join(' ')}`
     case 'workdir':
       return `WORKDIR ${checked(instruction.path, /^\/[A-Za-z0-9._/@+-]*$/)}`
     case 'copy':
@@ -60,29 +69,43 @@ function renderInstruction(instruction: Instruction): string {
 }
 
 function renderCopy({ sources, target, from, owner }: Extract<Instruction, { kind: 'copy' }>): string {
-  const flags = [from === undefined ? '' : `--from=${checked(from, /^[a-z0-9][A-Za-z0-9._/:-]*$/)} `, owner === undefined ? '' : `--chown=${checked(owner, /^\d+:\d+$/)} `]
+  const flags = [
+    from === undefined ? '' : `--from=${checked(from, /^[a-z0-9][A-Za-z0-9._/:-]*$/)} `,
+    owner === undefined ? '' : `--chown=${checked(owner, /^\d+:\d+$/)} `,
+  ]
   const paths = [...sources, target]
   return `COPY ${flags.join('')}${paths.every((path) => PLAIN_PATH.test(path)) ? paths.join(' ') : json(paths)}`
 }
 
-/** Whether a path of the repository can be named in a COPY: no wildcard, variable, quote or control character. */
+/**
+ * Whether a path of the repository can be named in a COPY: no wildcard, variable, quote or control character.
+ */
 export function isCopyable(path: string): boolean {
   return /^[A-Za-z0-9_@+~. /()-]+$/.test(path) && !path.startsWith('-')
 }
 
-/** JSON in pure ASCII, so that no line separator of Unicode reaches a parser that takes it for a line break. */
+/**
+ * JSON in pure ASCII, so that no line separator of Unicode reaches a parser that takes it for a line break.
+ */
 function json(words: readonly string[]): string {
   const text = `[${words.map((word) => JSON.stringify(word)).join(', ')}]`
-  return text.replace(/[\u007f-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return text.replace(
+    /[\u007f-\uffff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }
 
 /** A value of ENV; `$PATH` at its end or start is the one variable that our own values use. */
 function quotedValue(value: string): string {
   if (/[\0-\x1f\x7f]/.test(value)) throw new RangeError('A value of ENV has a control character.')
-  return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replace(/\$(?!PATH\b)/g, '\\$')}"`
+  return `"${value
+    .replaceAll('\\', '\\\\')
+    .replaceAll('"', '\\"')
+    .replace(/\$(?!PATH\b)/g, '\\$')}"`
 }
 
 function checked(text: string, pattern: RegExp): string {
-  if (!pattern.test(text) || text.includes('\n')) throw new RangeError(`A Dockerfile cannot hold ${JSON.stringify(text)} here.`)
+  if (!pattern.test(text) || text.includes('\n'))
+    throw new RangeError(`A Dockerfile cannot hold ${JSON.stringify(text)} here.`)
   return text
 }

@@ -1,12 +1,21 @@
 import * as v from 'valibot'
-import { DetectionError, type BuildOverrides, type Explanation, type HealthCheckPlan, type SourceTree } from './plan.ts'
+import {
+  DetectionError,
+  type BuildOverrides,
+  type Explanation,
+  type HealthCheckPlan,
+  type SourceTree,
+} from './plan.ts'
 import { appJsonSettings, foreignSettings } from './foreign-settings.ts'
 import { parseJson } from './text-formats.ts'
 
 const Line = v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(4096))
 const Port = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535))
 
-/** `portreeve.json` in the root of a repository: what its authors declare instead of what is detected. Every field is optional. */
+/**
+ * `portreeve.json` in the root of a repository: what its authors declare instead of what is detected. Every
+ * field is optional.
+ */
 export const PortreeveJson = v.strictObject({
   /** Ignored; lets editors find a schema. */
   $schema: v.optional(v.string()),
@@ -29,18 +38,29 @@ export const PortreeveJson = v.strictObject({
   /** How readiness is probed: an HTTP path that answers below 400, or a TCP connection. */
   health_check: v.optional(
     v.variant('type', [
-      v.strictObject({ type: v.literal('http'), path: v.pipe(v.string(), v.regex(/^\/[^\s#]{0,500}$/)) }),
+      v.strictObject({
+        type: v.literal('http'),
+        path: v.pipe(v.string(), v.regex(/^\/[^\s#]{0,500}$/)),
+      }),
       v.strictObject({ type: v.literal('tcp') }),
     ]),
   ),
   /** Commands that run on a schedule, in the app's image. */
-  cron_jobs: v.optional(v.pipe(v.array(v.strictObject({ schedule: v.pipe(v.string(), v.maxLength(100)), command: Line })), v.maxLength(50))),
+  cron_jobs: v.optional(
+    v.pipe(
+      v.array(v.strictObject({ schedule: v.pipe(v.string(), v.maxLength(100)), command: Line })),
+      v.maxLength(50),
+    ),
+  ),
 })
 /** What `portreeve.json` may say. */
 export type PortreeveJson = v.InferOutput<typeof PortreeveJson>
 
 /** The value of one field and where it was declared. */
-export interface Declared<T> { value: T; source: string }
+export interface Declared<T> {
+  value: T
+  source: string
+}
 
 /** What user and repository declare, each field with its source. What is missing is detected. */
 export interface DeclaredSettings {
@@ -57,15 +77,24 @@ export interface DeclaredSettings {
 }
 
 /** Fields of one source, before the sources are put on top of each other. */
-export type SettingValues = { [Key in keyof DeclaredSettings]: NonNullable<DeclaredSettings[Key]>['value'] | undefined }
+export type SettingValues = {
+  [Key in keyof DeclaredSettings]: NonNullable<DeclaredSettings[Key]>['value'] | undefined
+}
 
-/** Everything declared, the first source that has a field wins: the app's settings, `portreeve.json`, `Procfile`, `app.json`, files of other platforms. */
+/**
+ * Everything declared, the first source that has a field wins: the app's settings, `portreeve.json`,
+ * `Procfile`, `app.json`, files of other platforms.
+ */
 export function declaredSettings(tree: SourceTree, overrides: BuildOverrides): DeclaredSettings {
   const settings: DeclaredSettings = {}
   layer(settings, fromOverrides(overrides), 'app settings')
   layer(settings, fromPortreeveJson(tree), 'portreeve.json')
   const processes = procfile(tree)
-  layer(settings, { start_command: processes.get('web'), release_command: processes.get('release') }, 'Procfile')
+  layer(
+    settings,
+    { start_command: processes.get('web'), release_command: processes.get('release') },
+    'Procfile',
+  )
   layer(settings, appJsonSettings(tree), 'app.json')
   for (const { source, values } of foreignSettings(tree)) layer(settings, values, source)
   return settings
@@ -73,7 +102,11 @@ export function declaredSettings(tree: SourceTree, overrides: BuildOverrides): D
 
 /** What was declared as rows for the user. */
 export function declaredExplanations(settings: DeclaredSettings): Explanation[] {
-  return Object.entries(settings).map(([field, { value, source }]) => ({ field, value: typeof value === 'object' ? JSON.stringify(value) : String(value), source }))
+  return Object.entries(settings).map(([field, { value, source }]) => ({
+    field,
+    value: typeof value === 'object' ? JSON.stringify(value) : String(value),
+    source,
+  }))
 }
 
 /** The processes of a Procfile by name. */
@@ -83,14 +116,29 @@ export function procfile(tree: SourceTree): Map<string, string> {
     const colon = line.indexOf(':')
     const name = line.slice(0, Math.max(colon, 0)).trim()
     const command = line.slice(colon + 1).trim()
-    if (/^[A-Za-z0-9_-]{1,60}$/.test(name) && command !== '' && command.length <= 4096 && !processes.has(name)) processes.set(name, command)
+    if (
+      /^[A-Za-z0-9_-]{1,60}$/.test(name) &&
+      command !== '' &&
+      command.length <= 4096 &&
+      !processes.has(name)
+    )
+      processes.set(name, command)
   }
   return processes
 }
 
 function fromOverrides(overrides: BuildOverrides): Partial<SettingValues> {
-  const { stack, install_command, build_command, start_command, release_command, dockerfile_path, port } = overrides
-  return { stack, install_command, build_command, start_command, release_command, dockerfile_path, port }
+  const { stack, install_command, build_command, start_command, release_command, dockerfile_path, port } =
+    overrides
+  return {
+    stack,
+    install_command,
+    build_command,
+    start_command,
+    release_command,
+    dockerfile_path,
+    port,
+  }
 }
 
 function fromPortreeveJson(tree: SourceTree): Partial<SettingValues> {
@@ -100,15 +148,24 @@ function fromPortreeveJson(tree: SourceTree): Partial<SettingValues> {
   try {
     declared = parseJson(text)
   } catch {
-    throw new DetectionError('The file portreeve.json is not valid JSON.', 'Correct the file, or remove it to let Portreeve detect everything.', ['portreeve.json'])
+    throw new DetectionError(
+      'The file portreeve.json is not valid JSON.',
+      'Correct the file, or remove it to let Portreeve detect everything.',
+      ['portreeve.json'],
+    )
   }
   const result = v.safeParse(PortreeveJson, declared)
   if (result.success) return result.output
   const issue = result.issues[0]
   const path = v.getDotPath(issue)
-  const known = Object.keys(PortreeveJson.entries).filter((key) => key !== '$schema').join(', ')
-  const hint = issue.expected === 'never' ? `Known fields: ${known}.` : `Expected ${issue.expected ?? 'another value'}.`
-  throw new DetectionError(`portreeve.json: the field ${path ?? '(whole file)'} is not understood.`, hint, ['portreeve.json'])
+  const known = Object.keys(PortreeveJson.entries)
+    .filter((key) => key !== '$schema')
+    .join(', ')
+  const hint =
+    issue.expected === 'never' ? `Known fields: ${known}.` : `Expected ${issue.expected ?? 'another value'}.`
+  throw new DetectionError(`portreeve.json: the field ${path ?? '(whole file)'} is not understood.`, hint, [
+    'portreeve.json',
+  ])
 }
 
 function layer(settings: DeclaredSettings, values: Partial<SettingValues>, source: string): void {

@@ -6,7 +6,13 @@ import { ApiError, invalid } from '#server/kernel/errors'
 import type { Git, GitCredential, GitErrorCode } from '#server/platform/git/git'
 import { GitError } from '#server/platform/git/git'
 
-export interface DetectionAsk { git_url: string; branch?: string; base_directory?: string; build?: Record<string, unknown>; port?: number }
+export interface DetectionAsk {
+  git_url: string
+  branch?: string
+  base_directory?: string
+  build?: Record<string, unknown>
+  port?: number
+}
 export interface DetectionOptions {
   git: Git
   work_directory: string
@@ -19,8 +25,17 @@ export interface DetectionOptions {
 const TIMEOUT_MS = 60_000
 /** Faults of Git that a field of the request can mend. */
 const FIELD: Partial<Record<GitErrorCode, string>> = {
-  invalid_url: 'git_url', forbidden_host: 'git_url', not_found: 'git_url', authentication: 'git_url', host_key: 'git_url', empty: 'git_url',
-  unreachable: 'git_url', too_large: 'git_url', too_many_files: 'git_url', branch_not_found: 'branch', commit_not_found: 'branch',
+  invalid_url: 'git_url',
+  forbidden_host: 'git_url',
+  not_found: 'git_url',
+  authentication: 'git_url',
+  host_key: 'git_url',
+  empty: 'git_url',
+  unreachable: 'git_url',
+  too_large: 'git_url',
+  too_many_files: 'git_url',
+  branch_not_found: 'branch',
+  commit_not_found: 'branch',
 }
 
 /** The dry run of `POST /api/apps/detect`: clones, looks, forgets. */
@@ -34,8 +49,16 @@ export function createDetection(options: DetectionOptions) {
       try {
         const source = join(work, 'source')
         const credential = options.credential(project_id, ask.git_url)
-        await options.git.checkout({ url: ask.git_url, branch: ask.branch, ...(credential ? { credential } : {}) }, source, { lfs: false, onLog: () => undefined }, AbortSignal.timeout(TIMEOUT_MS))
-        return await options.detect(join(source, ask.base_directory ?? '.'), overridesOf(ask.build ?? {}, ask.port))
+        await options.git.checkout(
+          { url: ask.git_url, branch: ask.branch, ...(credential ? { credential } : {}) },
+          source,
+          { lfs: false, onLog: () => undefined },
+          AbortSignal.timeout(TIMEOUT_MS),
+        )
+        return await options.detect(
+          join(source, ask.base_directory ?? '.'),
+          overridesOf(ask.build ?? {}, ask.port),
+        )
       } catch (error) {
         throw asApiError(error)
       } finally {
@@ -47,7 +70,10 @@ export function createDetection(options: DetectionOptions) {
 export type Detection = ReturnType<typeof createDetection>
 
 function asApiError(error: unknown): unknown {
-  if (error instanceof DetectionError) return new ApiError('VALIDATION_ERROR', `git_url: ${error.message} ${error.hint}`, [{ path: 'git_url', message: `${error.message} Looked for: ${error.looked_for.join(', ')}.` }])
+  if (error instanceof DetectionError)
+    return new ApiError('VALIDATION_ERROR', `git_url: ${error.message} ${error.hint}`, [
+      { path: 'git_url', message: `${error.message} Looked for: ${error.looked_for.join(', ')}.` },
+    ])
   if (!(error instanceof GitError)) return error
   const field = FIELD[error.code]
   if (field) return invalid(field, `${error.message} ${error.hint}`)

@@ -2,7 +2,10 @@ import { closeSync, fstatSync, openSync, readdirSync, readSync, realpathSync, st
 import { join, posix, sep } from 'node:path'
 import type { SourceTree } from './plan.ts'
 
-/** Files beyond this number are not seen; the walk is breadth-first, so what lies deep in a huge folder is what is missed. */
+/**
+ * Files beyond this number are not seen; the walk is breadth-first, so what lies deep in a huge folder is
+ * what is missed.
+ */
 const MAX_FILES = 20_000
 const MAX_FOLDERS = 20_000
 const MAX_DEPTH = 32
@@ -10,11 +13,31 @@ const MAX_TEXT_BYTES = 1024 * 1024
 
 /** Folders that hold installed packages or caches: never source, and often larger than the source. */
 const SKIPPED_FOLDERS = new Set([
-  '.git', '.hg', '.svn', 'node_modules', 'bower_components', '.venv', '__pycache__', '.tox', '.gradle', '.terraform', '.next', '.nuxt', '.svelte-kit',
-  '.turbo', '.cache', '.pnpm-store', '.bundle', '.mypy_cache', '.pytest_cache',
+  '.git',
+  '.hg',
+  '.svn',
+  'node_modules',
+  'bower_components',
+  '.venv',
+  '__pycache__',
+  '.tox',
+  '.gradle',
+  '.terraform',
+  '.next',
+  '.nuxt',
+  '.svelte-kit',
+  '.turbo',
+  '.cache',
+  '.pnpm-store',
+  '.bundle',
+  '.mypy_cache',
+  '.pytest_cache',
 ])
 
-/** Looks at a real folder. Links are followed only to files inside the folder; devices, pipes and sockets do not exist for it. */
+/**
+ * Looks at a real folder. Links are followed only to files inside the folder; devices, pipes and sockets do
+ * not exist for it.
+ */
 export function openTree(directory: string): SourceTree {
   const root = realpathSync(directory)
   const files = listFiles(root)
@@ -49,9 +72,14 @@ function createTree(files: readonly string[], load: (path: string) => string | u
   }
 }
 
-/** `apps/web/` for `./apps//web`, the empty string for the root, undefined for a path that leaves the folder. */
+/**
+ * `apps/web/` for `./apps//web`, the empty string for the root, undefined for a path that leaves the folder.
+ */
 function folderPrefix(folder: string): string | undefined {
-  const path = posix.normalize(folder.replaceAll('\\', '/') || '.').replace(/^(\.\/)+/, '').replace(/\/+$/, '')
+  const path = posix
+    .normalize(folder.replaceAll('\\', '/') || '.')
+    .replace(/^(\.\/)+/, '')
+    .replace(/\/+$/, '')
   if (path === '' || path === '.') return ''
   if (path === '..' || path.startsWith('../') || path.startsWith('/') || path.includes('\0')) return undefined
   return `${path}/`

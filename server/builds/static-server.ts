@@ -5,7 +5,10 @@ import type { Instruction } from './render-dockerfile.ts'
 export interface StaticSite {
   /** Absolute folder in the build stage. */
   from: string
-  /** `spa`: every path is the app's own and gets `index.html`; `pages`: 404, with the site's own page where it has one. */
+  /**
+   * `spa`: every path is the app's own and gets `index.html`; `pages`: 404, with the site's own page where it
+   * has one.
+   */
   fallback: 'spa' | 'pages'
   /** Path of the page to answer 404 with, when the site has one. */
   not_found?: string
@@ -16,7 +19,12 @@ const SITE = '/srv/site'
 const SECRET_FILES = String.raw`\.(pem|key|p12|pfx|jks|sqlite3?|bak|swp)$|/(id_rsa|id_ed25519|id_ecdsa|Dockerfile|Procfile|portreeve\.json)$`
 
 /** Steps of the image that serves a static site, as a user that is not root, on the app's port. */
-export function staticServerSteps(site: StaticSite, port: number, stage: string, owner: string): Instruction[] {
+export function staticServerSteps(
+  site: StaticSite,
+  port: number,
+  stage: string,
+  owner: string,
+): Instruction[] {
   const lines = serverConfiguration(site, port).map((line) => `'${line.replaceAll("'", String.raw`'\''`)}'`)
   return [
     { kind: 'run', line: `printf '%s\\n' ${lines.join(' ')} > /etc/nginx/nginx.conf` },
@@ -30,39 +38,70 @@ export function staticServerSteps(site: StaticSite, port: number, stage: string,
 }
 
 /**
- * Takes out of the web root, before it is copied, what could have been committed by mistake: hidden files, keys, and links,
+ * Takes out of the web root, before it is copied, what could have been committed by mistake: hidden files,
+ * keys, and links,
  * which could point at a file of the server image.
  */
 export function cleanSite(site: StaticSite): Instruction {
-  const names = ["'*.pem'", "'*.key'", "'*.p12'", "'*.pfx'", "'id_rsa*'", "'id_ed25519*'"].map((name) => `-name ${name}`).join(' -o ')
+  const names = ["'*.pem'", "'*.key'", "'*.p12'", "'*.pfx'", "'id_rsa*'", "'id_ed25519*'"]
+    .map((name) => `-name ${name}`)
+    .join(' -o ')
   const folder = shellWord(site.from)
   const hidden = `find ${folder} -mindepth 1 -name '.*' ! -name .well-known -prune -exec rm -rf {} +`
-  return { kind: 'run', line: `test -d ${folder} && find ${folder} '(' -type l -o ${names} ')' -delete && ${hidden}` }
+  return {
+    kind: 'run',
+    line: `test -d ${folder} && find ${folder} '(' -type l -o ${names} ')' -delete && ${hidden}`,
+  }
 }
 
 /** Whole configuration of nginx; everything it writes is in `/tmp`, because the user owns nothing else. */
 export function serverConfiguration(site: StaticSite, port: number): string[] {
   const fallback = site.fallback === 'spa' ? '/index.html' : '=404'
   return [
-    'daemon off;', 'worker_processes 2;', 'pid /tmp/nginx.pid;', 'error_log /dev/stderr warn;', 'events { worker_connections 4096; }',
+    'daemon off;',
+    'worker_processes 2;',
+    'pid /tmp/nginx.pid;',
+    'error_log /dev/stderr warn;',
+    'events { worker_connections 4096; }',
     'http {',
-    '  include /etc/nginx/mime.types;', '  default_type application/octet-stream;', '  charset utf-8;',
-    '  access_log /dev/stdout;', '  server_tokens off;', '  sendfile on;', '  tcp_nopush on;', '  keepalive_timeout 75s;',
-    ...['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `  ${kind}_temp_path /tmp/${kind};`),
-    '  gzip on;', '  gzip_vary on;', '  gzip_proxied any;', '  gzip_min_length 1024;',
+    '  include /etc/nginx/mime.types;',
+    '  default_type application/octet-stream;',
+    '  charset utf-8;',
+    '  access_log /dev/stdout;',
+    '  server_tokens off;',
+    '  sendfile on;',
+    '  tcp_nopush on;',
+    '  keepalive_timeout 75s;',
+    ...['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+      (kind) => `  ${kind}_temp_path /tmp/${kind};`,
+    ),
+    '  gzip on;',
+    '  gzip_vary on;',
+    '  gzip_proxied any;',
+    '  gzip_min_length 1024;',
     '  gzip_types text/css text/plain text/xml application/javascript text/javascript application/json application/xml application/wasm image/svg+xml font/ttf;',
-    '  map $uri $cache_control {', '    default "no-cache";',
+    '  map $uri $cache_control {',
+    '    default "no-cache";',
     '    "~*[.-](?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{8,}[.](?:js|css|woff2?|png|jpe?g|webp|avif|gif|svg)$" "public, max-age=31536000";',
     '  }',
     '  server {',
-    `    listen ${port};`, `    root ${SITE};`, '    index index.html index.htm;', '    absolute_redirect off;',
+    `    listen ${port};`,
+    `    root ${SITE};`,
+    '    index index.html index.htm;',
+    '    absolute_redirect off;',
     ...(site.not_found === undefined ? [] : [`    error_page 404 ${site.not_found};`]),
-    '    add_header Cache-Control $cache_control always;', '    add_header X-Content-Type-Options nosniff always;',
+    '    add_header Cache-Control $cache_control always;',
+    '    add_header X-Content-Type-Options nosniff always;',
     '    location ~ /[.](?!well-known/) { return 404; }',
     `    location ~* "${SECRET_FILES}" { return 404; }`,
     // A missing script must be a 404: an HTML page in its place breaks the browser's cache after a deploy.
-    ...(site.fallback === 'spa' ? ['    location ~* [.](?:js|mjs|css|map|woff2?|ttf|png|jpe?g|gif|webp|avif|svg|ico|wasm)$ { try_files $uri =404; }'] : []),
+    ...(site.fallback === 'spa'
+      ? [
+          '    location ~* [.](?:js|mjs|css|map|woff2?|ttf|png|jpe?g|gif|webp|avif|svg|ico|wasm)$ { try_files $uri =404; }',
+        ]
+      : []),
     `    location / { try_files $uri $uri.html $uri/ ${fallback}; }`,
-    '  }', '}',
+    '  }',
+    '}',
   ]
 }

@@ -5,30 +5,51 @@ import type { SourceTree } from './plan.ts'
 /** What a parsed file is: nothing about its shape is trusted, values are asked for one by one. */
 export type Fields = Record<string, unknown>
 
-/** A file that should be JSON (comments and trailing commas allowed). Undefined when it is missing or wrong. */
+/**
+ * A file that should be JSON (comments and trailing commas allowed). Undefined when it is missing or wrong.
+ */
 export function readJson(tree: SourceTree, path: string): Fields | undefined {
   const text = tree.read(path)
   return text === undefined ? undefined : attempt(() => parseJson(text))
 }
 
-/** A file that should be JSON5: without its comments it is YAML, which has keys without quotes and strings in single ones. */
+/**
+ * A file that should be JSON5: without its comments it is YAML, which has keys without quotes and strings in
+ * single ones.
+ */
 export function readJson5(tree: SourceTree, path: string): Fields | undefined {
   const text = tree.read(path)
   if (text === undefined || !isModestYaml(text)) return undefined
-  return attempt(() => parseYamlText(withoutComments(text), { maxAliasCount: 50, logLevel: 'silent', prettyErrors: false, uniqueKeys: false }))
+  return attempt(() =>
+    parseYamlText(withoutComments(text), {
+      maxAliasCount: 50,
+      logLevel: 'silent',
+      prettyErrors: false,
+      uniqueKeys: false,
+    }),
+  )
 }
 
 /** A file that should be TOML. */
 export function readToml(tree: SourceTree, path: string): Fields | undefined {
   const text = tree.read(path)
-  return text === undefined ? undefined : attempt(() => parseTomlText(text.slice(text.startsWith('\uFEFF') ? 1 : 0)))
+  return text === undefined
+    ? undefined
+    : attempt(() => parseTomlText(text.slice(text.startsWith('\uFEFF') ? 1 : 0)))
 }
 
 /** A file that should be YAML 1.2. Undefined also when its shape is one that no person writes. */
 export function readYaml(tree: SourceTree, path: string): Fields | undefined {
   const text = tree.read(path)
   if (text === undefined || !isModestYaml(text)) return undefined
-  return attempt(() => parseYamlText(text, { maxAliasCount: 50, logLevel: 'silent', prettyErrors: false, uniqueKeys: false }))
+  return attempt(() =>
+    parseYamlText(text, {
+      maxAliasCount: 50,
+      logLevel: 'silent',
+      prettyErrors: false,
+      uniqueKeys: false,
+    }),
+  )
 }
 
 /** Parses JSON; on failure once more without comments and trailing commas. Throws a SyntaxError. */
@@ -51,13 +72,20 @@ const EXPLICIT_KEY = /(?:^|[\s?:-])\?(?=\s|$)/g
 const MANY_DASHES = /^ {0,200}(?:- ){17}/m
 
 /**
- * The parser takes minutes for some kilobytes of open brackets, quotes, dashes or question marks in a row, and its time grows with the
- * square of the lines. Real settings have few and short lines and few levels, so that one pass over the characters tells them from
+ * The parser takes minutes for some kilobytes of open brackets, quotes, dashes or question marks in a row,
+ * and its time grows with the
+ * square of the lines. Real settings have few and short lines and few levels, so that one pass over the
+ * characters tells them from
  * an attack. Brackets inside of strings count too, which is harmless.
  * For the same reason keys are not compared with each other: that is quadratic.
  */
 function isModestYaml(text: string): boolean {
-  if (text.length > YAML_MAX_CHARACTERS || MANY_DASHES.test(text) || (text.match(EXPLICIT_KEY)?.length ?? 0) > YAML_MAX_EXPLICIT_KEYS) return false
+  if (
+    text.length > YAML_MAX_CHARACTERS ||
+    MANY_DASHES.test(text) ||
+    (text.match(EXPLICIT_KEY)?.length ?? 0) > YAML_MAX_EXPLICIT_KEYS
+  )
+    return false
   let depth = 0
   let line_start = 0
   let lines = 1
@@ -81,7 +109,10 @@ function attempt(parse: () => unknown): Fields | undefined {
   }
 }
 
-/** One pass over the text: strings are kept whole, comments become blanks, a comma before a closing bracket is dropped. */
+/**
+ * One pass over the text: strings are kept whole, comments become blanks, a comma before a closing bracket is
+ * dropped.
+ */
 function withoutComments(text: string): string {
   let out = ''
   for (let at = 0; at < text.length; ) {

@@ -40,7 +40,12 @@ export function skim(tree: SourceTree, path: string | undefined): string {
 
 /** First line without blanks and comments, as version files have it. */
 export function firstLine(tree: SourceTree, path: string): string | undefined {
-  const line = tree.read(path)?.slice(0, 4096).split('\n').map((text) => text.trim()).find((text) => text !== '' && !text.startsWith('#'))
+  const line = tree
+    .read(path)
+    ?.slice(0, 4096)
+    .split('\n')
+    .map((text) => text.trim())
+    .find((text) => text !== '' && !text.startsWith('#'))
   return line === '' ? undefined : line
 }
 

@@ -5,11 +5,21 @@ import { filesIn, hasFolder } from './tree-queries.ts'
 const COMPOSE_FILES = ['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml']
 const MAX_FOLDERS_TRIED = 60
 
-/** The error for a folder that no stack knows: what it seems to be, which sub-folder would work, what was looked for. */
-export function undetected(tree: SourceTree, stackOf: (tree: SourceTree) => string | undefined): DetectionError {
+/**
+ * The error for a folder that no stack knows: what it seems to be, which sub-folder would work, what was
+ * looked for.
+ */
+export function undetected(
+  tree: SourceTree,
+  stackOf: (tree: SourceTree) => string | undefined,
+): DetectionError {
   const looked_for = [...new Set(['Dockerfile', ...STACKS.flatMap((stack) => stack.looked_for)])]
   if (tree.files().length === 0) {
-    return new DetectionError('The repository has no files.', 'Push a commit to the branch, or choose another branch or base directory.', looked_for)
+    return new DetectionError(
+      'The repository has no files.',
+      'Push a commit to the branch, or choose another branch or base directory.',
+      looked_for,
+    )
   }
   const compose = COMPOSE_FILES.find((file) => tree.has(file))
   if (compose !== undefined) {
@@ -21,8 +31,15 @@ export function undetected(tree: SourceTree, stackOf: (tree: SourceTree) => stri
   }
   const folders = buildableFolders(tree, stackOf)
   if (folders.length > 0) {
-    const listed = folders.slice(0, 6).map(({ folder, stack }) => `${folder} (${stack})`).join(', ')
-    return new DetectionError('The root of the repository has no app.', `Set the base directory to one of its apps: ${listed}.`, looked_for)
+    const listed = folders
+      .slice(0, 6)
+      .map(({ folder, stack }) => `${folder} (${stack})`)
+      .join(', ')
+    return new DetectionError(
+      'The root of the repository has no app.',
+      `Set the base directory to one of its apps: ${listed}.`,
+      looked_for,
+    )
   }
   return new DetectionError(
     'No stack was recognised in the repository.',
@@ -31,14 +48,20 @@ export function undetected(tree: SourceTree, stackOf: (tree: SourceTree) => stri
   )
 }
 
-function buildableFolders(tree: SourceTree, stackOf: (tree: SourceTree) => string | undefined): { folder: string; stack: string }[] {
+function buildableFolders(
+  tree: SourceTree,
+  stackOf: (tree: SourceTree) => string | undefined,
+): { folder: string; stack: string }[] {
   const folders = new Set<string>()
   for (const path of tree.files()) {
     const parts = path.split('/')
-    for (let depth = 1; depth <= 2 && depth < parts.length; depth++) folders.add(parts.slice(0, depth).join('/'))
+    for (let depth = 1; depth <= 2 && depth < parts.length; depth++)
+      folders.add(parts.slice(0, depth).join('/'))
   }
   const found: { folder: string; stack: string }[] = []
-  const ordered = [...folders].filter((folder) => !folder.startsWith('.')).sort((a, b) => a.split('/').length - b.split('/').length)
+  const ordered = [...folders]
+    .filter((folder) => !folder.startsWith('.'))
+    .sort((a, b) => a.split('/').length - b.split('/').length)
   for (const folder of ordered.slice(0, MAX_FOLDERS_TRIED)) {
     if (found.some((other) => folder.startsWith(`${other.folder}/`)) || !hasFolder(tree, folder)) continue
     const inside = tree.sub(folder)

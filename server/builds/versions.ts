@@ -33,7 +33,8 @@ export function toolVersion(tree: SourceTree, ...tools: string[]): VersionReques
   const lines = (tree.read('.tool-versions') ?? '').slice(0, 16_384).split('\n')
   for (const line of lines) {
     const [tool, wanted] = line.trim().split(/[ \t]+/)
-    if (tool !== undefined && wanted !== undefined && tools.includes(tool)) return { wanted, source: '.tool-versions' }
+    if (tool !== undefined && wanted !== undefined && tools.includes(tool))
+      return { wanted, source: '.tool-versions' }
   }
   for (const source of ['mise.toml', '.mise.toml', '.config/mise.toml']) {
     const asked = asFields(at(readToml(tree, source), 'tools')) ?? {}
@@ -47,10 +48,16 @@ export function toolVersion(tree: SourceTree, ...tools: string[]): VersionReques
 }
 
 /**
- * Turns the first request that names a known version into one of the family's versions. A range takes the default when the
- * default satisfies it, else the newest that does; a version nobody offers takes the nearest one, and the source says so.
+ * Turns the first request that names a known version into one of the family's versions. A range takes the
+ * default when the
+ * default satisfies it, else the newest that does; a version nobody offers takes the nearest one, and the
+ * source says so.
  */
-export function chooseVersion(name: ImageFamilyName, requests: readonly (VersionRequest | undefined)[], preferred?: string): ChosenVersion {
+export function chooseVersion(
+  name: ImageFamilyName,
+  requests: readonly (VersionRequest | undefined)[],
+  preferred?: string,
+): ChosenVersion {
   const family: ImageFamily = BASE_IMAGES[name]
   const standard = preferred ?? family.default_version
   for (const request of requests) {
@@ -60,16 +67,26 @@ export function chooseVersion(name: ImageFamilyName, requests: readonly (Version
     const near = nearestVersion(family.versions, request.wanted)
     if (near !== undefined) return { version: near, source: `${request.source} (nearest supported version)` }
   }
-  return { version: standard, source: preferred === undefined ? 'default' : 'default for projects of this age' }
+  return {
+    version: standard,
+    source: preferred === undefined ? 'default' : 'default for projects of this age',
+  }
 }
 
 /** One of `versions` that satisfies the text, or undefined. */
-export function matchVersion(versions: readonly string[], standard: string, text: string): string | undefined {
+export function matchVersion(
+  versions: readonly string[],
+  standard: string,
+  text: string,
+): string | undefined {
   const wanted = cleanVersion(text)
   if (wanted === undefined) return undefined
-  const exact = versions.filter((version) => wanted === version || wanted.startsWith(`${version}.`)).sort((a, b) => b.length - a.length)[0]
+  const exact = versions
+    .filter((version) => wanted === version || wanted.startsWith(`${version}.`))
+    .sort((a, b) => b.length - a.length)[0]
   if (exact !== undefined && /^\d+(\.\d+)*$/.test(wanted)) return exact
-  if (/^(latest|current|node|stable)$/.test(wanted)) return wanted === 'stable' ? standard : newestNumeric(versions)
+  if (/^(latest|current|node|stable)$/.test(wanted))
+    return wanted === 'stable' ? standard : newestNumeric(versions)
   if (/^(lts|lts\/\*|lts\/-\d|\*|x)$/.test(wanted)) return standard
   const code_name = LTS_NAMES[wanted.replace(/^lts\//, '')]
   if (code_name !== undefined) return versions.find((version) => version === code_name)
@@ -80,13 +97,29 @@ export function matchVersion(versions: readonly string[], standard: string, text
 
 /** Names of Node's long-term releases, as `lts/jod` in `.nvmrc`. */
 const LTS_NAMES: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
-  carbon: '8', dubnium: '10', erbium: '12', fermium: '14', gallium: '16', hydrogen: '18', iron: '20', jod: '22', krypton: '24',
+  carbon: '8',
+  dubnium: '10',
+  erbium: '12',
+  fermium: '14',
+  gallium: '16',
+  hydrogen: '18',
+  iron: '20',
+  jod: '22',
+  krypton: '24',
 })
 
 function cleanVersion(text: string): string | undefined {
-  const value = text.trim().replace(/^['"]|['"]$/g, '').trim()
+  const value = text
+    .trim()
+    .replace(/^['"]|['"]$/g, '')
+    .trim()
   if (value === '' || value.length > MAX_LENGTH || !SAFE_TEXT.test(value)) return undefined
-  return value.toLowerCase().replace(/^(?:v|node-|nodejs-|python-|ruby-|go|java-|temurin-|openjdk-|zulu-|corretto-|swift-|php-)(?=\d)/, '')
+  return value
+    .toLowerCase()
+    .replace(
+      /^(?:v|node-|nodejs-|python-|ruby-|go|java-|temurin-|openjdk-|zulu-|corretto-|swift-|php-)(?=\d)/,
+      '',
+    )
 }
 
 /** Understands npm's, Composer's and Python's ranges: all of them become npm's. */
@@ -100,7 +133,9 @@ function toRange(wanted: string): semver.Range | undefined {
       .join(' '),
   )
   try {
-    return new semver.Range(alternatives.join(' || ').replace(/(\d)-(?:ea|rc|preview|beta|alpha)[\w.]*/g, '$1'))
+    return new semver.Range(
+      alternatives.join(' || ').replace(/(\d)-(?:ea|rc|preview|beta|alpha)[\w.]*/g, '$1'),
+    )
   } catch {
     return undefined
   }
@@ -109,8 +144,12 @@ function toRange(wanted: string): semver.Range | undefined {
 function rangePiece(piece: string): string {
   const compatible = /^~[=>]?\s*v?(\d+)\.(\d+)(\.\d+)?$/.exec(piece)
   // `~= 3.10` of Python, `~> 3.2` of Ruby and `~8.1` of Composer allow the last given number to grow.
-  if (compatible !== null && compatible[3] === undefined) return `>=${compatible[1]}.${compatible[2]}.0 <${Number(compatible[1]) + 1}.0.0`
-  return piece.replace(/^~[=>]\s*/, '~').replace(/^={2,3}\s*/, '=').replace(/\.\*/g, '.x')
+  if (compatible !== null && compatible[3] === undefined)
+    return `>=${compatible[1]}.${compatible[2]}.0 <${Number(compatible[1]) + 1}.0.0`
+  return piece
+    .replace(/^~[=>]\s*/, '~')
+    .replace(/^={2,3}\s*/, '=')
+    .replace(/\.\*/g, '.x')
 }
 
 function intersects(version: string, range: semver.Range): boolean {
@@ -126,7 +165,9 @@ function newestNumeric(versions: readonly string[]): string | undefined {
 /** For `node 27` the newest, for `python 2.6` the oldest; for anything that is no number, nothing. */
 function nearestVersion(versions: readonly string[], text: string): string | undefined {
   const wanted = semver.coerce(cleanVersion(text) ?? '')
-  const offered = versions.map((version) => ({ version, value: semver.coerce(version) })).filter(({ version }) => /^\d/.test(version))
+  const offered = versions
+    .map((version) => ({ version, value: semver.coerce(version) }))
+    .filter(({ version }) => /^\d/.test(version))
   const newest = offered[0]
   if (wanted === null || newest?.value == null) return undefined
   if (semver.gt(wanted, newest.value)) return newest.version

@@ -26,26 +26,46 @@ const SERVER_USES = ['1.3.6.1.5.5.7.3.1', '2.5.29.37.0']
 /** What the edge takes as one certificate with its key. */
 const MAX_BYTES = 15_000
 
-const blocksOf = (text: string) => [...text.replaceAll('\r\n', '\n').matchAll(BLOCK)].map(([pem, label = '']) => ({ label, pem }))
+const blocksOf = (text: string) =>
+  [...text.replaceAll('\r\n', '\n').matchAll(BLOCK)].map(([pem, label = '']) => ({ label, pem }))
 /** The text between the names of one field of a subject or issuer. */
 const part = (name: string, key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(name)?.[1]
 
 function issuerOf({ issuer }: X509Certificate): string {
   const [organization, common] = [part(issuer, 'O'), part(issuer, 'CN')]
-  const text = organization && common ? `${organization} (${common})` : organization ?? common ?? 'unnamed'
+  const text = organization && common ? `${organization} (${common})` : (organization ?? common ?? 'unnamed')
   return text.slice(0, 200)
 }
 
 /** Lower-case DNS names of a certificate; what is only in its common name counts for no client. */
-export const namesOf = (certificate: X509Certificate): string[] =>
-  [...new Set((certificate.subjectAltName ?? '').split(', ').flatMap((entry) => /^DNS:((\*\.)?[a-z0-9_.-]+)$/i.exec(entry)?.[1]?.toLowerCase() ?? []))]
+export const namesOf = (certificate: X509Certificate): string[] => [
+  ...new Set(
+    (certificate.subjectAltName ?? '')
+      .split(', ')
+      .flatMap((entry) => /^DNS:((\*\.)?[a-z0-9_.-]+)$/i.exec(entry)?.[1]?.toLowerCase() ?? []),
+  ),
+]
 
 function readCertificates(text: string): X509Certificate[] {
   const blocks = blocksOf(text)
-  if (blocks.some(({ label }) => label.includes('PRIVATE KEY'))) throw invalid('certificate', 'holds a private key. Send the key as private_key, and only certificates here.')
-  const pems = blocks.filter(({ label }) => label === 'CERTIFICATE' || label === 'TRUSTED CERTIFICATE' || label === 'X509 CERTIFICATE')
-  if (pems.length === 0) throw invalid('certificate', 'holds no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----.')
-  if (pems.length > MAX_CHAIN) throw invalid('certificate', `holds more than ${MAX_CHAIN} certificates. Send the chain of one server only.`)
+  if (blocks.some(({ label }) => label.includes('PRIVATE KEY')))
+    throw invalid(
+      'certificate',
+      'holds a private key. Send the key as private_key, and only certificates here.',
+    )
+  const pems = blocks.filter(
+    ({ label }) => label === 'CERTIFICATE' || label === 'TRUSTED CERTIFICATE' || label === 'X509 CERTIFICATE',
+  )
+  if (pems.length === 0)
+    throw invalid(
+      'certificate',
+      'holds no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----.',
+    )
+  if (pems.length > MAX_CHAIN)
+    throw invalid(
+      'certificate',
+      `holds more than ${MAX_CHAIN} certificates. Send the chain of one server only.`,
+    )
   return pems.map(({ pem }, at) => {
     try {
       return new X509Certificate(pem)
@@ -58,8 +78,19 @@ function readCertificates(text: string): X509Certificate[] {
 /** Reads the one private key of a text; says what is wrong with any other. */
 export function readKey(text: string): KeyObject {
   const keys = blocksOf(text).filter(({ label }) => label.includes('PRIVATE KEY'))
-  if (keys.some(({ label, pem }) => label.startsWith('ENCRYPTED') || pem.includes('ENCRYPTED')) || /^Proc-Type:.*ENCRYPTED/m.test(text)) throw invalid('private_key', 'is encrypted. Decrypt it first, for example with: openssl pkey -in key.pem -out plain.pem')
-  if (keys.length !== 1) throw invalid('private_key', 'must hold exactly one private key in PEM, which begins with -----BEGIN PRIVATE KEY-----.')
+  if (
+    keys.some(({ label, pem }) => label.startsWith('ENCRYPTED') || pem.includes('ENCRYPTED')) ||
+    /^Proc-Type:.*ENCRYPTED/m.test(text)
+  )
+    throw invalid(
+      'private_key',
+      'is encrypted. Decrypt it first, for example with: openssl pkey -in key.pem -out plain.pem',
+    )
+  if (keys.length !== 1)
+    throw invalid(
+      'private_key',
+      'must hold exactly one private key in PEM, which begins with -----BEGIN PRIVATE KEY-----.',
+    )
   let key: KeyObject
   try {
     key = createPrivateKey(keys[0]!.pem)
@@ -67,9 +98,18 @@ export function readKey(text: string): KeyObject {
     throw invalid('private_key', 'cannot be read: it is damaged, or of a kind that is not known here.')
   }
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key
-  if (type !== 'rsa' && type !== 'ec') throw invalid('private_key', `is of the kind ${type ?? 'unknown'}, which browsers do not take in certificates. Use ECDSA or RSA.`)
-  if (type === 'rsa' && (details?.modulusLength ?? 0) < MIN_RSA_BITS) throw invalid('private_key', `has fewer than ${MIN_RSA_BITS} bits, which clients refuse.`)
-  if (type === 'ec' && !CURVES.includes(details?.namedCurve ?? '')) throw invalid('private_key', `is on the curve ${details?.namedCurve ?? 'of no name'}, which browsers do not take. Use P-256 or P-384.`)
+  if (type !== 'rsa' && type !== 'ec')
+    throw invalid(
+      'private_key',
+      `is of the kind ${type ?? 'unknown'}, which browsers do not take in certificates. Use ECDSA or RSA.`,
+    )
+  if (type === 'rsa' && (details?.modulusLength ?? 0) < MIN_RSA_BITS)
+    throw invalid('private_key', `has fewer than ${MIN_RSA_BITS} bits, which clients refuse.`)
+  if (type === 'ec' && !CURVES.includes(details?.namedCurve ?? ''))
+    throw invalid(
+      'private_key',
+      `is on the curve ${details?.namedCurve ?? 'of no name'}, which browsers do not take. Use P-256 or P-384.`,
+    )
   return key
 }
 
@@ -82,7 +122,9 @@ const issued = (certificate: X509Certificate, by: X509Certificate): boolean => {
 }
 const isRoot = (certificate: X509Certificate) => issued(certificate, certificate)
 
-/** From the leaf upwards, each the issuer of the one before; what does not belong to the chain is left out. */
+/**
+ * From the leaf upwards, each the issuer of the one before; what does not belong to the chain is left out.
+ */
 function order(leaf: X509Certificate, others: readonly X509Certificate[]): X509Certificate[] {
   const chain = [leaf]
   for (let last = leaf; !isRoot(last); ) {
@@ -97,7 +139,10 @@ function order(leaf: X509Certificate, others: readonly X509Certificate[]): X509C
 /** Whether the upper end of a chain leads to a root that clients know. */
 function warningOf(last: X509Certificate): string | null {
   const subject = (one: X509Certificate) => part(one.subject, 'CN') ?? part(one.subject, 'O') ?? 'unnamed'
-  if (isRoot(last)) return rootCertificates.some((pem) => new X509Certificate(pem).fingerprint256 === last.fingerprint256) ? null : `The chain ends with ${subject(last)}, which no client trusts unless it was told to.`
+  if (isRoot(last))
+    return rootCertificates.some((pem) => new X509Certificate(pem).fingerprint256 === last.fingerprint256)
+      ? null
+      : `The chain ends with ${subject(last)}, which no client trusts unless it was told to.`
   if (rootCertificates.some((pem) => issued(last, new X509Certificate(pem)))) return null
   return `An intermediate certificate may be missing: ${issuerOf(last)}, which signed ${subject(last)}, is neither in the chain nor a root that clients know. Upload the chain with every intermediate certificate.`
 }
@@ -105,9 +150,17 @@ function warningOf(last: X509Certificate): string | null {
 /** Whether clients will take the leaf for a server, however it was signed. */
 function checkUse(chain: readonly X509Certificate[]): void {
   const uses = chain[0]!.keyUsage as readonly string[] | undefined
-  if (uses && !uses.some((use) => SERVER_USES.includes(use))) throw invalid('certificate', 'may not be used by a server: its extended key usage lacks serverAuth. Request one for a web server.')
+  if (uses && !uses.some((use) => SERVER_USES.includes(use)))
+    throw invalid(
+      'certificate',
+      'may not be used by a server: its extended key usage lacks serverAuth. Request one for a web server.',
+    )
   const weak = chain.find((one) => !isRoot(one) && /sha-?1\b|md5/i.test(one.signatureAlgorithm ?? ''))
-  if (weak) throw invalid('certificate', 'is signed with SHA-1 or MD5, which clients refuse. Request one that is signed with SHA-256.')
+  if (weak)
+    throw invalid(
+      'certificate',
+      'is signed with SHA-1 or MD5, which clients refuse. Request one that is signed with SHA-256.',
+    )
 }
 
 /** Facts of a leaf with what it leads to; nothing is judged. */
@@ -116,32 +169,62 @@ export function describeChain(chain: readonly X509Certificate[]): Omit<ChainFact
   const sent = chain.length > 1 && isRoot(chain.at(-1)!) ? chain.slice(0, -1) : chain
   return {
     chain: sent.map((one) => one.toString().trimEnd() + '\n').join(''),
-    names: namesOf(leaf), issuer: issuerOf(leaf), key_type: leaf.publicKey.asymmetricKeyType === 'rsa' ? 'rsa' : 'ecdsa',
-    serial_number: leaf.serialNumber, fingerprint: leaf.fingerprint256,
-    not_before: new Date(leaf.validFrom).toISOString(), not_after: new Date(leaf.validTo).toISOString(),
+    names: namesOf(leaf),
+    issuer: issuerOf(leaf),
+    key_type: leaf.publicKey.asymmetricKeyType === 'rsa' ? 'rsa' : 'ecdsa',
+    serial_number: leaf.serialNumber,
+    fingerprint: leaf.fingerprint256,
+    not_before: new Date(leaf.validFrom).toISOString(),
+    not_after: new Date(leaf.validTo).toISOString(),
   }
 }
 
-/** Checks a chain against its key, which may be that of a signing request, and puts it in order. Throws a 422 whose sentence says what to mend. */
+/**
+ * Checks a chain against its key, which may be that of a signing request, and puts it in order. Throws a 422
+ * whose sentence says what to mend.
+ */
 export function readChain(text: string, key: KeyObject, now_ms: number, is_answer = false): ChainFacts {
   const certificates = readCertificates(text)
   const leaf = certificates.find((one) => one.checkPrivateKey(key))
-  if (!leaf && is_answer) throw invalid('certificate', 'does not answer the signing request: it is for another key. Send the certificate that was signed for this request.')
-  if (!leaf) throw invalid('private_key', 'belongs to none of the certificates. Send the key with which the certificate was requested.')
+  if (!leaf && is_answer)
+    throw invalid(
+      'certificate',
+      'does not answer the signing request: it is for another key. Send the certificate that was signed for this request.',
+    )
+  if (!leaf)
+    throw invalid(
+      'private_key',
+      'belongs to none of the certificates. Send the key with which the certificate was requested.',
+    )
   const chain = order(leaf, certificates)
   checkUse(chain)
   const facts = { ...describeChain(chain), warning: warningOf(chain.at(-1)!) }
-  if (Date.parse(facts.not_after) <= now_ms) throw invalid('certificate', `expired on ${facts.not_after.slice(0, 10)}. Upload one that is valid.`)
-  if (Date.parse(facts.not_before) > now_ms) throw invalid('certificate', `is not valid before ${facts.not_before}. Check the clock of this server, or upload it later.`)
-  if (facts.names.length === 0) throw invalid('certificate', 'names no host in its subject alternative names, which are what clients compare.')
+  if (Date.parse(facts.not_after) <= now_ms)
+    throw invalid('certificate', `expired on ${facts.not_after.slice(0, 10)}. Upload one that is valid.`)
+  if (Date.parse(facts.not_before) > now_ms)
+    throw invalid(
+      'certificate',
+      `is not valid before ${facts.not_before}. Check the clock of this server, or upload it later.`,
+    )
+  if (facts.names.length === 0)
+    throw invalid(
+      'certificate',
+      'names no host in its subject alternative names, which are what clients compare.',
+    )
   const bytes = facts.chain.length + String(key.export({ type: 'pkcs8', format: 'pem' })).length
-  if (bytes > MAX_BYTES) throw invalid('certificate', `is longer than the edge takes (${MAX_BYTES} bytes with its key). Leave out certificates that clients do not need.`)
+  if (bytes > MAX_BYTES)
+    throw invalid(
+      'certificate',
+      `is longer than the edge takes (${MAX_BYTES} bytes with its key). Leave out certificates that clients do not need.`,
+    )
   return facts
 }
 
 /** The chain that an authority sent, leaf first; undefined when it does not fit the key or the names. */
 export function readIssued(text: string, key: string, names: readonly string[]): ChainFacts | undefined {
-  const chain = blocksOf(text).filter(({ label }) => label === 'CERTIFICATE').map(({ pem }) => new X509Certificate(pem))
+  const chain = blocksOf(text)
+    .filter(({ label }) => label === 'CERTIFICATE')
+    .map(({ pem }) => new X509Certificate(pem))
   if (!chain[0]?.checkPrivateKey(createPrivateKey(key))) return undefined
   const facts = { ...describeChain(chain), warning: null }
   return names.every((name) => facts.names.includes(name)) ? facts : undefined

@@ -5,33 +5,80 @@ import type { Certificate, Ingress } from '#server/platform/ingress/ingress'
 import type { CertificatePorts, VerifiedDomain } from './ports.ts'
 import { type CertificateRepository, type CertificateRow, namesIn } from './repository.ts'
 
-export const keyContext = (column: 'private_key' | 'next_key', id: string) => (column === 'private_key' ? `certificates/private_key/${id}` : `certificates/next_key/${id}`)
-/** Where a domain's certificate comes from by preference; any other that covers its name serves until there is one. */
-const PREFERRED: Record<VerifiedDomain['ssl_mode'], readonly CertificateRow['source'][]> = { off: [], external: [], acme: ['acme'], custom: ['upload', 'csr'], self_signed: ['self_signed'] }
-
-/** Certificates by the names that they are valid for, so that one name is looked up at once among any number. */
-function index(rows: readonly CertificateRow[]): (domain: VerifiedDomain, name: string) => CertificateRow[] {
-  const by_name = new Map<string, CertificateRow[]>()
-  for (const row of rows) for (const name of namesIn(row)) by_name.set(name, [...(by_name.get(name) ?? []), row])
-  return (domain, name) => [name, name.replace(/^[^.*]+/, '*')].flatMap((pattern, at) => (at === 1 && pattern === name ? [] : by_name.get(pattern) ?? []))
-    .filter((row) => row.project_id === domain.project_id)
+export const keyContext = (column: 'private_key' | 'next_key', id: string) =>
+  column === 'private_key' ? `certificates/private_key/${id}` : `certificates/next_key/${id}`
+/**
+ * Where a domain's certificate comes from by preference; any other that covers its name serves until there is
+ * one.
+ */
+const PREFERRED: Record<VerifiedDomain['ssl_mode'], readonly CertificateRow['source'][]> = {
+  off: [],
+  external: [],
+  acme: ['acme'],
+  custom: ['upload', 'csr'],
+  self_signed: ['self_signed'],
 }
 
-/** The certificate that serves one name of a domain; `fitting` comes latest issued first, so that an upload takes the place of the one before it, also when it is shorter-lived. */
+/**
+ * Certificates by the names that they are valid for, so that one name is looked up at once among any number.
+ */
+function index(rows: readonly CertificateRow[]): (domain: VerifiedDomain, name: string) => CertificateRow[] {
+  const by_name = new Map<string, CertificateRow[]>()
+  for (const row of rows)
+    for (const name of namesIn(row)) by_name.set(name, [...(by_name.get(name) ?? []), row])
+  return (domain, name) =>
+    [name, name.replace(/^[^.*]+/, '*')]
+      .flatMap((pattern, at) => (at === 1 && pattern === name ? [] : (by_name.get(pattern) ?? [])))
+      .filter((row) => row.project_id === domain.project_id)
+}
+
+/**
+ * The certificate that serves one name of a domain; `fitting` comes latest issued first, so that an upload
+ * takes the place of the one before it, also when it is shorter-lived.
+ */
 function choose(domain: VerifiedDomain, fitting: readonly CertificateRow[]): CertificateRow | undefined {
   const preferred = PREFERRED[domain.ssl_mode]
   if (preferred.length === 0) return undefined
   const good = fitting.filter(({ status }) => status !== 'expired')
   // A self-signed one never takes the place of one that clients trust.
-  return good.find(({ source }) => preferred.includes(source)) ?? good.find(({ source }) => source !== 'self_signed') ?? good[0] ?? fitting[0]
+  return (
+    good.find(({ source }) => preferred.includes(source)) ??
+    good.find(({ source }) => source !== 'self_signed') ??
+    good[0] ??
+    fitting[0]
+  )
 }
 
 /** What the edge was given of a certificate. */
-interface Known { key: string; project_id: string; names: readonly string[]; domain_ids: readonly string[] }
-interface Assigned { row: CertificateRow; names: string[]; domain_ids: string[] }
+interface Known {
+  key: string
+  project_id: string
+  names: readonly string[]
+  domain_ids: readonly string[]
+}
+interface Assigned {
+  row: CertificateRow
+  names: string[]
+  domain_ids: string[]
+}
 
-/** Which certificate the edge shows for which name: names of verified domains only, never those that an upload merely claims. */
-export function createEdgeCertificates({ ingress, log, secrets, repository, ports }: { ingress: Ingress; log: Log; secrets: Secrets; repository: CertificateRepository; ports: CertificatePorts }) {
+/**
+ * Which certificate the edge shows for which name: names of verified domains only, never those that an upload
+ * merely claims.
+ */
+export function createEdgeCertificates({
+  ingress,
+  log,
+  secrets,
+  repository,
+  ports,
+}: {
+  ingress: Ingress
+  log: Log
+  secrets: Secrets
+  repository: CertificateRepository
+  ports: CertificatePorts
+}) {
   /** What the edge was given last, by certificate: its names and content. */
   let known = new Map<string, Known>()
   /** The names of `known`, put together when somebody asks. */
@@ -54,9 +101,17 @@ export function createEdgeCertificates({ ingress, log, secrets, repository, port
     }
     return assigned
   }
-  const render = ({ row, names }: Assigned): Certificate =>
-    ({ id: row.id, names: [...names].sort(), pem: `${row.chain!}${secrets.open(row.private_key!, keyContext('private_key', row.id)).trimEnd()}\n` })
-  const knownOf = ({ row, names, domain_ids }: Assigned, key: string): Known => ({ key, project_id: row.project_id, names, domain_ids })
+  const render = ({ row, names }: Assigned): Certificate => ({
+    id: row.id,
+    names: [...names].sort(),
+    pem: `${row.chain!}${secrets.open(row.private_key!, keyContext('private_key', row.id)).trimEnd()}\n`,
+  })
+  const knownOf = ({ row, names, domain_ids }: Assigned, key: string): Known => ({
+    key,
+    project_id: row.project_id,
+    names,
+    domain_ids,
+  })
   const remember = (id: string, entry: Known | undefined) => {
     if (entry) known.set(id, entry)
     else known.delete(id)
@@ -92,9 +147,16 @@ export function createEdgeCertificates({ ingress, log, secrets, repository, port
       }
     }
     // One that has just moved is the business of its new project.
-    const isOurs = (id: string, owner: string) => project_id === undefined || (owner === project_id && (repository.find(id)?.project_id ?? owner) === project_id)
+    const isOurs = (id: string, owner: string) =>
+      project_id === undefined ||
+      (owner === project_id && (repository.find(id)?.project_id ?? owner) === project_id)
     for (const [id, { domain_ids, project_id: owner }] of [...known]) {
-      if (wanted.has(id) || !isOurs(id, owner) || !(await attempt(id, () => ingress.removeCertificate(id), failed))) continue
+      if (
+        wanted.has(id) ||
+        !isOurs(id, owner) ||
+        !(await attempt(id, () => ingress.removeCertificate(id), failed))
+      )
+        continue
       remember(id, undefined)
       served.push(...domain_ids)
     }
@@ -110,10 +172,17 @@ export function createEdgeCertificates({ ingress, log, secrets, repository, port
       return (assign(project_id).get(id)?.names ?? []).filter((name) => !served.has(name)).sort()
     },
     /** Whether the edge shows a certificate for a name. */
-    isServed: (name: string): boolean => (shown ??= new Set([...known.values()].flatMap(({ names }) => names))).has(name),
-    /** Makes the edge show what it should, in one project or in all; changes only what differs. Rejects when something could not be handed over. */
+    isServed: (name: string): boolean =>
+      (shown ??= new Set([...known.values()].flatMap(({ names }) => names))).has(name),
+    /**
+     * Makes the edge show what it should, in one project or in all; changes only what differs. Rejects when
+     * something could not be handed over.
+     */
     sync(project_id?: string): Promise<void> {
-      const next = queue.then(() => sync(project_id), () => sync(project_id))
+      const next = queue.then(
+        () => sync(project_id),
+        () => sync(project_id),
+      )
       queue = next.catch(() => undefined)
       return next
     },

@@ -1,4 +1,11 @@
-import { defineJob, Fatal, type JobRow, type Outcome, type StepContext, type Verdict } from '#server/kernel/jobs/definition'
+import {
+  defineJob,
+  Fatal,
+  type JobRow,
+  type Outcome,
+  type StepContext,
+  type Verdict,
+} from '#server/kernel/jobs/definition'
 import type { Secrets } from '#server/kernel/secrets'
 import { type Acme, AcmeError } from '#server/platform/acme/acme'
 import { DnsProviderError } from '#server/platform/dns-providers/provider'
@@ -14,7 +21,9 @@ import { type CertificateRepository, type CertificateRow, namesIn } from './repo
 export const ISSUE = 'certificate.issue'
 /** Steps that talk to an authority, of all certificates together. */
 export const POOL = 'certificate'
-export interface IssuePayload { certificate_id: string }
+export interface IssuePayload {
+  certificate_id: string
+}
 export interface IssueState {
   order_url: string | null
   directory_url: string | null
@@ -39,19 +48,59 @@ export interface IssueParts {
 type Context = StepContext<IssuePayload, IssueState>
 const CHALLENGE_TIMEOUT_MS = 540_000
 
-/** Authorities are never asked again within an attempt: the next one comes after the back-off. Only what is ours is tried at once. */
+/**
+ * Authorities are never asked again within an attempt: the next one comes after the back-off. Only what is
+ * ours is tried at once.
+ */
 function classify(error: unknown): Verdict {
   const message = error instanceof Error ? error.message : String(error)
-  if (error instanceof AcmeError) return { kind: 'user', code: `acme_${error.code}`, message, hint: error.code === 'refused' ? 'Mend what the authority says; it is tried again by itself.' : 'It is tried again by itself.', log: [] }
-  if (error instanceof DnsProviderError) return { kind: 'user', code: 'dns_provider', message, hint: 'Look at the DNS provider in the settings.', log: [] }
-  if (error instanceof IngressError) return { kind: 'wait', code: 'edge_unavailable', message, hint: 'Make sure that the edge runs.', log: [] }
-  return { kind: 'system', code: 'internal', message: 'An internal fault stopped this work.', hint: 'Look at the log of the server.', log: [] }
+  if (error instanceof AcmeError)
+    return {
+      kind: 'user',
+      code: `acme_${error.code}`,
+      message,
+      hint:
+        error.code === 'refused'
+          ? 'Mend what the authority says; it is tried again by itself.'
+          : 'It is tried again by itself.',
+      log: [],
+    }
+  if (error instanceof DnsProviderError)
+    return {
+      kind: 'user',
+      code: 'dns_provider',
+      message,
+      hint: 'Look at the DNS provider in the settings.',
+      log: [],
+    }
+  if (error instanceof IngressError)
+    return {
+      kind: 'wait',
+      code: 'edge_unavailable',
+      message,
+      hint: 'Make sure that the edge runs.',
+      log: [],
+    }
+  return {
+    kind: 'system',
+    code: 'internal',
+    message: 'An internal fault stopped this work.',
+    hint: 'Look at the log of the server.',
+    log: [],
+  }
 }
 
-/** Obtains a certificate: order, challenges, finalise, install, deliver. Each step goes on where a crash left it. */
+/**
+ * Obtains a certificate: order, challenges, finalise, install, deliver. Each step goes on where a crash left
+ * it.
+ */
 export function issueJob(parts: IssueParts) {
   const { repository, secrets, acme, accounts, budget, challenges, edge, ports } = parts
-  const rowOf = (id: string): CertificateRow => repository.find(id) ?? (() => { throw new Fatal('gone', 'The certificate was deleted.') })()
+  const rowOf = (id: string): CertificateRow =>
+    repository.find(id) ??
+    (() => {
+      throw new Fatal('gone', 'The certificate was deleted.')
+    })()
 
   /** Keeps how long the authority asked to wait, for the time of the next attempt. */
   async function asking<T>({ state, save }: Context, work: () => Promise<T>): Promise<T> {
@@ -76,17 +125,24 @@ export function issueJob(parts: IssueParts) {
     const row = rowOf(context.payload.certificate_id)
     const names = namesIn(row)
     parts.requireVerified(row.project_id, names)
-    if (names.some((name) => name.startsWith('*.')) && !ports.dnsProvider()) throw new Fatal('dns_provider_missing', `A wildcard such as ${names.find((name) => name.startsWith('*.'))} is proven by a TXT record, and no DNS provider is set up.`, 'An administrator can set one up in the settings, under DNS provider.')
+    if (names.some((name) => name.startsWith('*.')) && !ports.dnsProvider())
+      throw new Fatal(
+        'dns_provider_missing',
+        `A wildcard such as ${names.find((name) => name.startsWith('*.'))} is proven by a TXT record, and no DNS provider is set up.`,
+        'An administrator can set one up in the settings, under DNS provider.',
+      )
     await keyFor(row)
     context.state.directory_url = ports.rules().directory_url
-    await asking(context, () => accounts.with(async (session) => {
-      if (context.state.order_url === null) {
-        const placed = await session.order(names, context.signal)
-        budget.record('order', names)
-        context.state.order_url = placed.url
-        context.save()
-      }
-    }, context.signal))
+    await asking(context, () =>
+      accounts.with(async (session) => {
+        if (context.state.order_url === null) {
+          const placed = await session.order(names, context.signal)
+          budget.record('order', names)
+          context.state.order_url = placed.url
+          context.save()
+        }
+      }, context.signal),
+    )
   }
 
   async function challenge(context: Context): Promise<void> {
@@ -97,7 +153,14 @@ export function issueJob(parts: IssueParts) {
       const { authorizations } = await session.read(state.order_url!, signal)
       const open = authorizations.filter(({ status }) => status === 'pending').map(({ hostname }) => hostname)
       try {
-        await challenges.answer(session, authorizations, row.challenge ?? ports.rules().challenge, state.placed, save, signal)
+        await challenges.answer(
+          session,
+          authorizations,
+          row.challenge ?? ports.rules().challenge,
+          state.placed,
+          save,
+          signal,
+        )
         await session.settle(state.order_url!, 'ready', signal)
       } catch (error) {
         if (error instanceof AcmeError && error.code === 'refused') budget.record('failed_validation', open)
@@ -117,7 +180,11 @@ export function issueJob(parts: IssueParts) {
       await session.settle(state.order_url!, 'valid', signal)
       state.chain = await session.download(state.order_url!, signal)
     })
-    if (!readIssued(state.chain!, key, names)) throw new Fatal('wrong_certificate', 'The certificate authority sent a certificate that does not fit the key and the names that it was asked for.')
+    if (!readIssued(state.chain!, key, names))
+      throw new Fatal(
+        'wrong_certificate',
+        'The certificate authority sent a certificate that does not fit the key and the names that it was asked for.',
+      )
     budget.record('issued', names)
   }
 
@@ -131,11 +198,23 @@ export function issueJob(parts: IssueParts) {
 
   return defineJob<IssuePayload, IssueState>({
     kind: ISSUE,
-    initial: () => ({ order_url: null, directory_url: null, placed: [], chain: null, retry_after_s: null }),
+    initial: () => ({
+      order_url: null,
+      directory_url: null,
+      placed: [],
+      chain: null,
+      retry_after_s: null,
+    }),
     classify,
     steps: [
       { name: 'order', pool: POOL, run: order },
-      { name: 'challenge', pool: POOL, timeout_ms: CHALLENGE_TIMEOUT_MS, run: challenge, undo: ({ state, save }) => challenges.remove(state.placed, save) },
+      {
+        name: 'challenge',
+        pool: POOL,
+        timeout_ms: CHALLENGE_TIMEOUT_MS,
+        run: challenge,
+        undo: ({ state, save }) => challenges.remove(state.placed, save),
+      },
       { name: 'finalise', pool: POOL, run: finalise },
       { name: 'install', run: install },
       // Whatever the edge says now, the certificate is there: it is handed over again by the next pass.

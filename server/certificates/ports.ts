@@ -16,7 +16,10 @@ export interface VerifiedDomain {
   /** Names that are only sent to `hostname`; they need a certificate as well. */
   aliases: readonly string[]
   ssl_mode: 'off' | 'acme' | 'custom' | 'self_signed' | 'external'
-  /** The name of the dashboard: its certificate is the installation's, and nobody makes another one for it by hand. */
+  /**
+   * The name of the dashboard: its certificate is the installation's, and nobody makes another one for it by
+   * hand.
+   */
   of_installation?: boolean
 }
 /** What certificates need of the rest of the installation. */

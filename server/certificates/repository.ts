@@ -35,45 +35,120 @@ export interface CertificateRow {
   created_at: string
   updated_at: string
 }
-export type NewCertificateRow = Pick<CertificateRow, 'id' | 'project_id' | 'name' | 'names' | 'source' | 'status' | 'domain_id' | 'key_type' | 'challenge' | 'next_key' | 'request' | 'auto_renew' | 'created_by' | 'created_at'>
+export type NewCertificateRow = Pick<
+  CertificateRow,
+  | 'id'
+  | 'project_id'
+  | 'name'
+  | 'names'
+  | 'source'
+  | 'status'
+  | 'domain_id'
+  | 'key_type'
+  | 'challenge'
+  | 'next_key'
+  | 'request'
+  | 'auto_renew'
+  | 'created_by'
+  | 'created_at'
+>
 export const namesIn = (row: Pick<CertificateRow, 'names'>): string[] => JSON.parse(row.names) as string[]
 
 /** SQL of certificates and nothing else. */
 export function createCertificateRepository(db: Db) {
   return {
-    insert: (row: NewCertificateRow) => void db.sql(
-      `INSERT INTO certificates (id, project_id, name, names, source, status, domain_id, key_type, challenge, next_key, request, auto_renew, created_by, created_at, updated_at)
-       VALUES (@id, @project_id, @name, @names, @source, @status, @domain_id, @key_type, @challenge, @next_key, @request, @auto_renew, @created_by, @created_at, @created_at)`).run(row),
-    find: (id: string) => db.sql('SELECT * FROM certificates WHERE id = ?').get(id) as CertificateRow | undefined,
+    insert: (row: NewCertificateRow) =>
+      void db
+        .sql(
+          `INSERT INTO certificates (id, project_id, name, names, source, status, domain_id, key_type, challenge, next_key, request, auto_renew, created_by, created_at, updated_at)
+       VALUES (@id, @project_id, @name, @names, @source, @status, @domain_id, @key_type, @challenge, @next_key, @request, @auto_renew, @created_by, @created_at, @created_at)`,
+        )
+        .run(row),
+    find: (id: string) =>
+      db.sql('SELECT * FROM certificates WHERE id = ?').get(id) as CertificateRow | undefined,
     /** Oldest first. */
-    ofDomain: (domain_id: string) => db.sql('SELECT * FROM certificates WHERE domain_id = ? ORDER BY rowid').all(domain_id) as CertificateRow[],
-    madeForDomains: () => db.sql('SELECT * FROM certificates WHERE domain_id IS NOT NULL').all() as CertificateRow[],
-    ofProject: (project_id: string) => db.sql('SELECT * FROM certificates WHERE project_id = ?').all(project_id) as CertificateRow[],
+    ofDomain: (domain_id: string) =>
+      db
+        .sql('SELECT * FROM certificates WHERE domain_id = ? ORDER BY rowid')
+        .all(domain_id) as CertificateRow[],
+    madeForDomains: () =>
+      db.sql('SELECT * FROM certificates WHERE domain_id IS NOT NULL').all() as CertificateRow[],
+    ofProject: (project_id: string) =>
+      db.sql('SELECT * FROM certificates WHERE project_id = ?').all(project_id) as CertificateRow[],
     /** All of one project, or of all, that have a chain with its key and were not revoked. */
-    usable: (project_id: string | undefined) => db.sql(
-      `SELECT * FROM certificates WHERE chain IS NOT NULL AND private_key IS NOT NULL AND status <> 'revoked' ${project_id === undefined ? '' : 'AND project_id = ?'} ORDER BY not_before DESC, created_at DESC, rowid DESC`)
-      .all(...(project_id === undefined ? [] : [project_id])) as CertificateRow[],
+    usable: (project_id: string | undefined) =>
+      db
+        .sql(
+          `SELECT * FROM certificates WHERE chain IS NOT NULL AND private_key IS NOT NULL AND status <> 'revoked' ${project_id === undefined ? '' : 'AND project_id = ?'} ORDER BY not_before DESC, created_at DESC, rowid DESC`,
+        )
+        .all(...(project_id === undefined ? [] : [project_id])) as CertificateRow[],
     /** Those that an attempt is due for. */
-    due: (now: string, limit: number) => db.sql(
-      `SELECT * FROM certificates WHERE auto_renew = 1 AND source IN ('acme', 'self_signed') AND status IN ('pending', 'active', 'failed', 'expired')
-       AND coalesce(next_attempt_at, renew_at, created_at) <= ? ORDER BY coalesce(next_attempt_at, renew_at, created_at) LIMIT ?`).all(now, limit) as CertificateRow[],
-    withEnd: () => db.sql(`SELECT * FROM certificates WHERE not_after IS NOT NULL AND status IN ('active', 'issuing')`).all() as CertificateRow[],
+    due: (now: string, limit: number) =>
+      db
+        .sql(
+          `SELECT * FROM certificates WHERE auto_renew = 1 AND source IN ('acme', 'self_signed') AND status IN ('pending', 'active', 'failed', 'expired')
+       AND coalesce(next_attempt_at, renew_at, created_at) <= ? ORDER BY coalesce(next_attempt_at, renew_at, created_at) LIMIT ?`,
+        )
+        .all(now, limit) as CertificateRow[],
+    withEnd: () =>
+      db
+        .sql(`SELECT * FROM certificates WHERE not_after IS NOT NULL AND status IN ('active', 'issuing')`)
+        .all() as CertificateRow[],
     /** Compare-and-set; false when the certificate is in another state by now. */
     setStatus: (id: string, from: CertificateStatus, to: CertificateStatus, at: string): boolean =>
-      db.sql('UPDATE certificates SET status = ?, updated_at = ? WHERE id = ? AND status = ?').run(to, at, id, from).changes === 1,
-    setNextKey: (id: string, next_key: string | null) => void db.sql('UPDATE certificates SET next_key = ? WHERE id = ?').run(next_key, id),
-    setInstalled: (id: string, facts: ChainFacts, rest: { names: string; name: string; private_key: string; renew_at: string | null; directory_url: string | null; at: string }) => void db.sql(
-      `UPDATE certificates SET chain = @chain, names = @names, name = @name, issuer = @issuer, key_type = @key_type, serial_number = @serial_number, fingerprint = @fingerprint, not_before = @not_before,
+      db
+        .sql('UPDATE certificates SET status = ?, updated_at = ? WHERE id = ? AND status = ?')
+        .run(to, at, id, from).changes === 1,
+    setNextKey: (id: string, next_key: string | null) =>
+      void db.sql('UPDATE certificates SET next_key = ? WHERE id = ?').run(next_key, id),
+    setInstalled: (
+      id: string,
+      facts: ChainFacts,
+      rest: {
+        names: string
+        name: string
+        private_key: string
+        renew_at: string | null
+        directory_url: string | null
+        at: string
+      },
+    ) =>
+      void db
+        .sql(
+          `UPDATE certificates SET chain = @chain, names = @names, name = @name, issuer = @issuer, key_type = @key_type, serial_number = @serial_number, fingerprint = @fingerprint, not_before = @not_before,
        not_after = @not_after, warning = @warning, private_key = @private_key, next_key = NULL, directory_url = @directory_url, renew_at = @renew_at, failures = 0, last_error = NULL, next_attempt_at = NULL, blocked_until = NULL,
-       noticed_days = NULL, updated_at = @at WHERE id = @id`).run({ ...facts, ...rest, id }),
-    setFailure: (id: string, failure: Pick<CertificateRow, 'failures' | 'last_error' | 'next_attempt_at' | 'blocked_until'>, at: string) => void db.sql(
-      'UPDATE certificates SET failures = @failures, last_error = @last_error, next_attempt_at = @next_attempt_at, blocked_until = @blocked_until, updated_at = @at WHERE id = @id').run({ failures: failure.failures, last_error: failure.last_error, next_attempt_at: failure.next_attempt_at, blocked_until: failure.blocked_until, id, at }),
+       noticed_days = NULL, updated_at = @at WHERE id = @id`,
+        )
+        .run({ ...facts, ...rest, id }),
+    setFailure: (
+      id: string,
+      failure: Pick<CertificateRow, 'failures' | 'last_error' | 'next_attempt_at' | 'blocked_until'>,
+      at: string,
+    ) =>
+      void db
+        .sql(
+          'UPDATE certificates SET failures = @failures, last_error = @last_error, next_attempt_at = @next_attempt_at, blocked_until = @blocked_until, updated_at = @at WHERE id = @id',
+        )
+        .run({
+          failures: failure.failures,
+          last_error: failure.last_error,
+          next_attempt_at: failure.next_attempt_at,
+          blocked_until: failure.blocked_until,
+          id,
+          at,
+        }),
     issuing: () => db.sql(`SELECT * FROM certificates WHERE status = 'issuing'`).all() as CertificateRow[],
-    setNoticed: (id: string, days: number) => void db.sql('UPDATE certificates SET noticed_days = ? WHERE id = ?').run(days, id),
+    setNoticed: (id: string, days: number) =>
+      void db.sql('UPDATE certificates SET noticed_days = ? WHERE id = ?').run(days, id),
     /** Nothing can be decrypted or served with it any more. */
-    eraseKeys: (id: string) => void db.sql('UPDATE certificates SET private_key = NULL, next_key = NULL WHERE id = ?').run(id),
-    setDomain: (id: string, domain_id: string) => void db.sql('UPDATE certificates SET domain_id = ? WHERE id = ?').run(domain_id, id),
-    move: (id: string, project_id: string, at: string) => void db.sql('UPDATE certificates SET project_id = ?, updated_at = ? WHERE id = ?').run(project_id, at, id),
+    eraseKeys: (id: string) =>
+      void db.sql('UPDATE certificates SET private_key = NULL, next_key = NULL WHERE id = ?').run(id),
+    setDomain: (id: string, domain_id: string) =>
+      void db.sql('UPDATE certificates SET domain_id = ? WHERE id = ?').run(domain_id, id),
+    move: (id: string, project_id: string, at: string) =>
+      void db
+        .sql('UPDATE certificates SET project_id = ?, updated_at = ? WHERE id = ?')
+        .run(project_id, at, id),
     delete: (id: string) => void db.sql('DELETE FROM certificates WHERE id = ?').run(id),
   }
 }

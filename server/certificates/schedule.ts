@@ -9,39 +9,79 @@ import type { Life } from './life.ts'
 import type { CertificatePorts } from './ports.ts'
 import { type CertificateRepository, type CertificateRow, namesIn } from './repository.ts'
 
-export interface ScheduleOptions { ports: CertificatePorts; db: Db; clock: Clock; jobs: Jobs; log: Log; repository: CertificateRepository; life: Life; budget: Budget; accounts: Accounts; edge: EdgeCertificates }
+export interface ScheduleOptions {
+  ports: CertificatePorts
+  db: Db
+  clock: Clock
+  jobs: Jobs
+  log: Log
+  repository: CertificateRepository
+  life: Life
+  budget: Budget
+  accounts: Accounts
+  edge: EdgeCertificates
+}
 const DAY_MS = 86_400_000
-/** Attempts that one pass begins, so that a server with thousands of certificates asks for them bit by bit. */
+/**
+ * Attempts that one pass begins, so that a server with thousands of certificates asks for them bit by bit.
+ */
 const PER_PASS = 20
 /** Days before the expiry at which it is told, once each. */
 const NOTICES = [1, 7, 21] as const
 const OPEN = ['queued', 'running', 'undoing']
 
 /** Recurring work: renewals that are due, notices before an expiry, what the edge does not show yet. */
-export function createSchedule({ ports, db, clock, jobs, log, repository, life, budget, accounts, edge }: ScheduleOptions) {
-  /** The threshold that a certificate is below of; one that it was never above of does not count, nor one before a renewal that comes by itself. */
+export function createSchedule({
+  ports,
+  db,
+  clock,
+  jobs,
+  log,
+  repository,
+  life,
+  budget,
+  accounts,
+  edge,
+}: ScheduleOptions) {
+  /**
+   * The threshold that a certificate is below of; one that it was never above of does not count, nor one
+   * before a renewal that comes by itself.
+   */
   function noticeOf({ not_before, not_after, auto_renew }: CertificateRow): number | undefined {
     const left_ms = Date.parse(not_after!) - clock.now()
     const lifetime_ms = Date.parse(not_after!) - Date.parse(not_before!)
-    return NOTICES.find((days) => left_ms < days * DAY_MS && days * DAY_MS < (auto_renew ? lifetime_ms / 3 : lifetime_ms))
+    return NOTICES.find(
+      (days) => left_ms < days * DAY_MS && days * DAY_MS < (auto_renew ? lifetime_ms / 3 : lifetime_ms),
+    )
   }
   function watchExpiry(): void {
     for (const row of repository.withEnd()) {
       if (Date.parse(row.not_after!) <= clock.now()) {
-        if (row.status === 'active' && life.move(row, 'expire')) life.tell(row, 'expired', { not_after: row.not_after })
+        if (row.status === 'active' && life.move(row, 'expire'))
+          life.tell(row, 'expired', { not_after: row.not_after })
         continue
       }
       const days = noticeOf(row)
       if (days === undefined || (row.noticed_days !== null && row.noticed_days <= days)) continue
       repository.setNoticed(row.id, days)
-      life.tell(row, 'expiring', { days, not_after: row.not_after, auto_renew: row.auto_renew === 1, last_error: row.last_error })
+      life.tell(row, 'expiring', {
+        days,
+        not_after: row.not_after,
+        auto_renew: row.auto_renew === 1,
+        last_error: row.last_error,
+      })
     }
   }
   function beginDue(): void {
     for (const row of repository.due(clock.iso(), PER_PASS)) {
-      // Made for a domain that asks for another kind by now: looked at again tomorrow, in case it changes back.
+      // Made for a domain that asks for another kind by now: looked at again tomorrow, in case it changes
+      // back.
       if (row.domain_id !== null && ports.domain(row.domain_id)?.ssl_mode !== row.source) {
-        repository.setFailure(row.id, { ...row, next_attempt_at: new Date(clock.now() + DAY_MS).toISOString() }, clock.iso())
+        repository.setFailure(
+          row.id,
+          { ...row, next_attempt_at: new Date(clock.now() + DAY_MS).toISOString() },
+          clock.iso(),
+        )
         continue
       }
       if (row.source === 'self_signed') {
@@ -49,14 +89,29 @@ export function createSchedule({ ports, db, clock, jobs, log, repository, life, 
         continue
       }
       const wait = budget.waitFor(namesIn(row))
-      if (wait) repository.setFailure(row.id, { failures: row.failures, last_error: wait.reason, next_attempt_at: wait.until, blocked_until: row.blocked_until }, clock.iso())
+      if (wait)
+        repository.setFailure(
+          row.id,
+          {
+            failures: row.failures,
+            last_error: wait.reason,
+            next_attempt_at: wait.until,
+            blocked_until: row.blocked_until,
+          },
+          clock.iso(),
+        )
       else life.begin(row)
     }
   }
   /** An attempt whose work ended without a word would wait for ever. */
   function mendInterrupted(): void {
     for (const row of repository.issuing()) {
-      if (!OPEN.includes(jobs.findBySubject(row.id)?.status ?? '')) life.fail(row, { code: 'interrupted', message: 'The last attempt was interrupted.', hint: null }, null)
+      if (!OPEN.includes(jobs.findBySubject(row.id)?.status ?? ''))
+        life.fail(
+          row,
+          { code: 'interrupted', message: 'The last attempt was interrupted.', hint: null },
+          null,
+        )
     }
   }
   return {
@@ -64,8 +119,13 @@ export function createSchedule({ ports, db, clock, jobs, log, repository, life, 
     async pass(): Promise<{ certificates: number }> {
       for (const part of [mendInterrupted, watchExpiry, beginDue]) db.tx(part)
       budget.prune()
-      if (accounts.isRotationDue()) await accounts.rotateKey(AbortSignal.timeout(60_000)).catch((error: unknown) => log.warn('The key of the ACME account could not be changed', { error }))
-      await edge.sync().catch((error: unknown) => log.warn('Certificates could not be handed to the edge', { error }))
+      if (accounts.isRotationDue())
+        await accounts
+          .rotateKey(AbortSignal.timeout(60_000))
+          .catch((error: unknown) => log.warn('The key of the ACME account could not be changed', { error }))
+      await edge
+        .sync()
+        .catch((error: unknown) => log.warn('Certificates could not be handed to the edge', { error }))
       return { certificates: repository.issuing().length }
     },
   }

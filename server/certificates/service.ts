@@ -23,7 +23,13 @@ import type { CertificatePorts, VerifiedDomain } from './ports.ts'
 import { type CertificateRow, createCertificateRepository, namesIn } from './repository.ts'
 import { createRevocations } from './revocation.ts'
 import { createSchedule } from './schedule.ts'
-import { type Certificate, type CertificateQuery, covers, type NewCertificate, type NewCsr } from './schema.ts'
+import {
+  type Certificate,
+  type CertificateQuery,
+  covers,
+  type NewCertificate,
+  type NewCsr,
+} from './schema.ts'
 
 export interface CertificateOptions {
   db: Db
@@ -49,23 +55,81 @@ export function createCertificates(options: CertificateOptions) {
   const life = createLife({ db, clock, events, jobs, secrets, repository, budget, random })
   const edge = createEdgeCertificates({ ingress, log, secrets, repository, ports })
   const names = createNames(ports)
-  jobs.define(issueJob({
-    repository, secrets, acme, accounts, budget, edge, ports, challenges: createChallenges({ ingress, ports }),
-    requireVerified: names.requireVerified, installed: life.installed, ended: life.ended,
-  }))
+  jobs.define(
+    issueJob({
+      repository,
+      secrets,
+      acme,
+      accounts,
+      budget,
+      edge,
+      ports,
+      challenges: createChallenges({ ingress, ports }),
+      requireVerified: names.requireVerified,
+      installed: life.installed,
+      ended: life.ended,
+    }),
+  )
   const revocations = createRevocations({ jobs, accounts, repository, life, audit })
-  const schedule = createSchedule({ ports, db, clock, jobs, log, repository, life, budget, accounts, edge })
+  const schedule = createSchedule({
+    ports,
+    db,
+    clock,
+    jobs,
+    log,
+    repository,
+    life,
+    budget,
+    accounts,
+    edge,
+  })
 
-  const get = (id: string): CertificateRow => repository.find(id) ?? (() => { throw notFound('certificate') })()
-  const view = (row: CertificateRow, hostnames: string[]): Certificate => ({ ...row, names: namesIn(row), auto_renew: row.auto_renew === 1, csr: row.request, hostnames })
+  const get = (id: string): CertificateRow =>
+    repository.find(id) ??
+    (() => {
+      throw notFound('certificate')
+    })()
+  const view = (row: CertificateRow, hostnames: string[]): Certificate => ({
+    ...row,
+    names: namesIn(row),
+    auto_renew: row.auto_renew === 1,
+    csr: row.request,
+    hostnames,
+  })
   const shown = (id: string) => view(get(id), edge.hostnames(id))
-  /** The edge follows after the commit, in one project or in all; what it refuses now is handed over by the next pass. */
-  const deliver = (project_id?: string) => db.afterCommit(() => void edge.sync(project_id).catch(() => undefined))
-  const made = createNewCertificates({ db, clock, secrets, audit, acme, repository, life, budget, names, ports, deliver })
+  /**
+   * The edge follows after the commit, in one project or in all; what it refuses now is handed over by the
+   * next pass.
+   */
+  const deliver = (project_id?: string) =>
+    db.afterCommit(() => void edge.sync(project_id).catch(() => undefined))
+  const made = createNewCertificates({
+    db,
+    clock,
+    secrets,
+    audit,
+    acme,
+    repository,
+    life,
+    budget,
+    names,
+    ports,
+    deliver,
+  })
 
   function requireBudget(row: CertificateRow): void {
-    const wait = budget.waitFor(namesIn(row)) ?? (row.blocked_until !== null && row.blocked_until > clock.iso() ? { until: row.blocked_until, reason: 'The certificate authority asked to wait.' } : undefined)
-    if (wait) throw new ApiError('RATE_LIMITED', `${wait.reason} Try again after ${wait.until}.`, undefined, Math.max(1, Math.ceil((Date.parse(wait.until) - clock.now()) / 1000)))
+    const wait =
+      budget.waitFor(namesIn(row)) ??
+      (row.blocked_until !== null && row.blocked_until > clock.iso()
+        ? { until: row.blocked_until, reason: 'The certificate authority asked to wait.' }
+        : undefined)
+    if (wait)
+      throw new ApiError(
+        'RATE_LIMITED',
+        `${wait.reason} Try again after ${wait.until}.`,
+        undefined,
+        Math.max(1, Math.ceil((Date.parse(wait.until) - clock.now()) / 1000)),
+      )
   }
   /** Ends what works on a certificate, and forgets it. */
   function erase(row: CertificateRow): void {
@@ -76,7 +140,12 @@ export function createCertificates(options: CertificateOptions) {
   }
   /** What was made for a domain that is gone goes to another one of its name, and with the last of them. */
   function release(row: CertificateRow): void {
-    const heir = ports.domains(row.project_id).find((domain) => domain.ssl_mode === row.source && namesOfDomain(domain).some((name) => namesIn(row).includes(name)))
+    const heir = ports
+      .domains(row.project_id)
+      .find(
+        (domain) =>
+          domain.ssl_mode === row.source && namesOfDomain(domain).some((name) => namesIn(row).includes(name)),
+      )
     if (!heir) return erase(row)
     repository.setDomain(row.id, heir.id)
     made.ensureFor(heir)
@@ -86,58 +155,102 @@ export function createCertificates(options: CertificateOptions) {
     projectOf: (id: string): string | undefined => repository.find(id)?.project_id,
     list(actor: Actor, query: CertificateQuery) {
       const [limit, offset] = limits(query)
-      const { rows, total } = selectPage<CertificateRow>(db, { table: 'certificates', project_ids: visibleProjects(actor), equals: { status: query.status, project_id: query.project_id }, limit, offset, uncounted: true })
+      const { rows, total } = selectPage<CertificateRow>(db, {
+        table: 'certificates',
+        project_ids: visibleProjects(actor),
+        equals: { status: query.status, project_id: query.project_id },
+        limit,
+        offset,
+        uncounted: true,
+      })
       return paged({ total, rows: rows.map((row) => view(row, edge.hostnames(row.id))) }, query)
     },
     get: shown,
     /** Issues through ACME, or takes an upload. Answers at once; an authority is asked by a job. */
-    create: (actor: Actor, project_id: string, body: NewCertificate): Certificate => shown(made.create(actor, project_id, body)),
+    create: (actor: Actor, project_id: string, body: NewCertificate): Certificate =>
+      shown(made.create(actor, project_id, body)),
     /** Makes a key that never leaves the server, and the request that an authority signs. */
-    createCsr: async (actor: Actor, project_id: string, body: NewCsr): Promise<Certificate> => shown(await made.createCsr(actor, project_id, body)),
-    /** Begins an attempt now. 409 for one that cannot be renewed here, 429 while the authority would refuse. */
-    renew: (actor: Actor, id: string): Certificate => db.tx(() => {
-      const row = get(id)
-      if (row.source === 'upload' || row.source === 'csr') throw conflict('An uploaded certificate cannot be renewed here. Upload the new one as another certificate, then delete this one.')
-      if (row.source === 'self_signed') life.selfSign(row)
-      else {
-        requireBudget(row)
-        life.begin(row)
-      }
-      audit.record(actor, { action: 'certificate.renew', resource_type: 'certificate', resource_id: id, project_id: row.project_id, after: { names: namesIn(row) } })
-      deliver(row.project_id)
-      return shown(id)
-    }),
+    createCsr: async (actor: Actor, project_id: string, body: NewCsr): Promise<Certificate> =>
+      shown(await made.createCsr(actor, project_id, body)),
+    /**
+     * Begins an attempt now. 409 for one that cannot be renewed here, 429 while the authority would refuse.
+     */
+    renew: (actor: Actor, id: string): Certificate =>
+      db.tx(() => {
+        const row = get(id)
+        if (row.source === 'upload' || row.source === 'csr')
+          throw conflict(
+            'An uploaded certificate cannot be renewed here. Upload the new one as another certificate, then delete this one.',
+          )
+        if (row.source === 'self_signed') life.selfSign(row)
+        else {
+          requireBudget(row)
+          life.begin(row)
+        }
+        audit.record(actor, {
+          action: 'certificate.renew',
+          resource_type: 'certificate',
+          resource_id: id,
+          project_id: row.project_id,
+          after: { names: namesIn(row) },
+        })
+        deliver(row.project_id)
+        return shown(id)
+      }),
     /** Forgets a certificate. 409 while domains would be left without one, unless it is revoked. */
-    remove: (actor: Actor, id: string, revoke: boolean): void => db.tx(() => {
-      const row = get(id)
-      if (row.domain_id !== null && actor.role !== 'admin' && ports.domain(row.domain_id)?.of_installation) throw conflict('This is the certificate of the dashboard. It goes when an administrator changes the dashboard domain.')
-      const orphans = revoke ? [] : edge.orphans(row)
-      if (orphans.length > 0) throw conflict(`It is the only certificate of ${orphans.slice(0, 5).join(', ')}${orphans.length > 5 ? ' and others' : ''}. Add another one, or change the SSL mode of these domains first.`)
-      if (revoke && row.source === 'acme' && row.chain !== null) revocations.begin(actor, row)
-      else {
-        audit.record(actor, { action: 'certificate.delete', resource_type: 'certificate', resource_id: id, project_id: row.project_id, before: { names: namesIn(row), source: row.source, fingerprint: row.fingerprint } })
-        erase(row)
-      }
-      deliver(row.project_id)
-    }),
-    /** Follows a domain: makes sure that a verified one has what its SSL mode asks for, and forgets what was made for one that is gone. Idempotent. `project_id` spares looking at all others. */
-    follow: (domain_id: string, project_id?: string): void => db.tx(() => {
-      const domain = ports.domain(domain_id)
-      if (domain) made.ensureFor(domain)
-      else if (!ports.isThere(domain_id)) for (const row of repository.ofDomain(domain_id)) release(row)
-      deliver(project_id)
-    }),
-    /** Takes to the project of these domains what they alone used in the one that they come from. Call it in the transaction of the move. */
-    moved: (domain_ids: readonly string[], from: string): void => db.tx(() => {
-      const domains = domain_ids.flatMap((id) => ports.domain(id) ?? [])
-      const left = ports.domains(from)
-      const serves = (row: CertificateRow, some: readonly VerifiedDomain[]) => some.flatMap(namesOfDomain).some((name) => namesIn(row).some((own) => covers(own, name)))
-      for (const row of repository.ofProject(from)) {
-        if (serves(row, domains) && !serves(row, left)) repository.move(row.id, domains[0]!.project_id, clock.iso())
-      }
-      for (const domain of domains) made.ensureFor(domain)
-      deliver()
-    }),
+    remove: (actor: Actor, id: string, revoke: boolean): void =>
+      db.tx(() => {
+        const row = get(id)
+        if (row.domain_id !== null && actor.role !== 'admin' && ports.domain(row.domain_id)?.of_installation)
+          throw conflict(
+            'This is the certificate of the dashboard. It goes when an administrator changes the dashboard domain.',
+          )
+        const orphans = revoke ? [] : edge.orphans(row)
+        if (orphans.length > 0)
+          throw conflict(
+            `It is the only certificate of ${orphans.slice(0, 5).join(', ')}${orphans.length > 5 ? ' and others' : ''}. Add another one, or change the SSL mode of these domains first.`,
+          )
+        if (revoke && row.source === 'acme' && row.chain !== null) revocations.begin(actor, row)
+        else {
+          audit.record(actor, {
+            action: 'certificate.delete',
+            resource_type: 'certificate',
+            resource_id: id,
+            project_id: row.project_id,
+            before: { names: namesIn(row), source: row.source, fingerprint: row.fingerprint },
+          })
+          erase(row)
+        }
+        deliver(row.project_id)
+      }),
+    /**
+     * Follows a domain: makes sure that a verified one has what its SSL mode asks for, and forgets what was
+     * made for one that is gone. Idempotent. `project_id` spares looking at all others.
+     */
+    follow: (domain_id: string, project_id?: string): void =>
+      db.tx(() => {
+        const domain = ports.domain(domain_id)
+        if (domain) made.ensureFor(domain)
+        else if (!ports.isThere(domain_id)) for (const row of repository.ofDomain(domain_id)) release(row)
+        deliver(project_id)
+      }),
+    /**
+     * Takes to the project of these domains what they alone used in the one that they come from. Call it in
+     * the transaction of the move.
+     */
+    moved: (domain_ids: readonly string[], from: string): void =>
+      db.tx(() => {
+        const domains = domain_ids.flatMap((id) => ports.domain(id) ?? [])
+        const left = ports.domains(from)
+        const serves = (row: CertificateRow, some: readonly VerifiedDomain[]) =>
+          some.flatMap(namesOfDomain).some((name) => namesIn(row).some((own) => covers(own, name)))
+        for (const row of repository.ofProject(from)) {
+          if (serves(row, domains) && !serves(row, left))
+            repository.move(row.id, domains[0]!.project_id, clock.iso())
+        }
+        for (const domain of domains) made.ensureFor(domain)
+        deliver()
+      }),
     /** Every certificate that the edge has to show, for its whole state at the start. */
     forEdge: edge.all,
     /** Hands over what changed; rejects when the edge does not take it. */
@@ -146,7 +259,10 @@ export function createCertificates(options: CertificateOptions) {
     /** Names for which the edge shows a certificate now. */
     hostnames: edge.hostnames,
     settled: edge.settled,
-    /** Recurring work, every few minutes: renewals, notices, what is left of domains that are gone, what the edge does not show yet. */
+    /**
+     * Recurring work, every few minutes: renewals, notices, what is left of domains that are gone, what the
+     * edge does not show yet.
+     */
     async pass(): Promise<{ certificates: number }> {
       db.tx(() => {
         for (const row of repository.madeForDomains()) if (!ports.isThere(row.domain_id!)) release(row)

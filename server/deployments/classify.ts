@@ -13,17 +13,65 @@ const GIT_SYSTEM = new Set(['unreachable', 'failed'])
 export function classify(error: unknown): Verdict {
   if (error instanceof EngineError) {
     const kind = error.code === 'unavailable' ? 'wait' : ENGINE_SYSTEM.has(error.code) ? 'system' : 'user'
-    return { kind, code: error.code === 'unavailable' ? 'engine_unavailable' : error.code, message: error.message, hint: error.hint ?? null, log: [] }
+    return {
+      kind,
+      code: error.code === 'unavailable' ? 'engine_unavailable' : error.code,
+      message: error.message,
+      hint: error.hint ?? null,
+      log: [],
+    }
   }
-  if (error instanceof GitError) return { kind: GIT_SYSTEM.has(error.code) ? 'system' : 'user', code: `git_${error.code}`, message: error.message, hint: error.hint, log: [] }
+  if (error instanceof GitError)
+    return {
+      kind: GIT_SYSTEM.has(error.code) ? 'system' : 'user',
+      code: `git_${error.code}`,
+      message: error.message,
+      hint: error.hint,
+      log: [],
+    }
   if (error instanceof DetectionError) {
-    return { kind: 'user', code: 'no_stack', message: error.message, hint: `${error.hint} Looked for: ${error.looked_for.join(', ')}.`, log: [] }
+    return {
+      kind: 'user',
+      code: 'no_stack',
+      message: error.message,
+      hint: `${error.hint} Looked for: ${error.looked_for.join(', ')}.`,
+      log: [],
+    }
   }
-  if (error instanceof SecretUnreadableError) return { kind: 'user', code: 'secret_unreadable', message: error.message, hint: null, log: [] }
-  if (error instanceof IngressError) return { kind: 'system', code: 'edge_unavailable', message: error.message, hint: 'Look at GET /readyz; the edge must run for a deployment to go live.', log: [] }
-  if (error instanceof ApiError) return { kind: 'user', code: error.code.toLowerCase(), message: error.message, hint: null, log: [] }
-  if (error instanceof Error && error.name === 'ArchiveError') return { kind: 'user', code: 'bad_archive', message: error.message, hint: null, log: [] }
+  if (error instanceof SecretUnreadableError)
+    return { kind: 'user', code: 'secret_unreadable', message: error.message, hint: null, log: [] }
+  if (error instanceof IngressError)
+    return {
+      kind: 'system',
+      code: 'edge_unavailable',
+      message: error.message,
+      hint: 'Look at GET /readyz; the edge must run for a deployment to go live.',
+      log: [],
+    }
+  if (error instanceof ApiError)
+    return {
+      kind: 'user',
+      code: error.code.toLowerCase(),
+      message: error.message,
+      hint: null,
+      log: [],
+    }
+  if (error instanceof Error && error.name === 'ArchiveError')
+    return { kind: 'user', code: 'bad_archive', message: error.message, hint: null, log: [] }
   const code = (error as { code?: unknown })?.code
-  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL') return { kind: 'user', code: 'disk_full', message: 'The disk of the server is full.', hint: 'Free space, then deploy again.', log: [] }
-  return { kind: 'system', code: 'internal', message: 'An internal fault stopped this step.', hint: 'Look at the log of the server, then try again.', log: [] }
+  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL')
+    return {
+      kind: 'user',
+      code: 'disk_full',
+      message: 'The disk of the server is full.',
+      hint: 'Free space, then deploy again.',
+      log: [],
+    }
+  return {
+    kind: 'system',
+    code: 'internal',
+    message: 'An internal fault stopped this step.',
+    hint: 'Look at the log of the server, then try again.',
+    log: [],
+  }
 }

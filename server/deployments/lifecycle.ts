@@ -9,7 +9,10 @@ import { drain, routeTo } from './steps/switch.ts'
 import { verify } from './steps/run.ts'
 import { containerSpec, networkOf, type Workshop } from './work.ts'
 
-export interface LifecyclePayload { app_id: string; project_id: string }
+export interface LifecyclePayload {
+  app_id: string
+  project_id: string
+}
 export interface LifecyclePorts {
   appEvent(app_id: string, event: 'stop' | 'start', payload: Record<string, unknown>): void
   removeApp(app_id: string): void
@@ -17,25 +20,34 @@ export interface LifecyclePorts {
 }
 
 /** What an app prints while it starts, and what an engine says about it, may hold the app's secrets. */
-const redactIn = (shop: Workshop) => ({ subject }: { subject: string }, text: string): string =>
-  (shop.ports.projectOf(subject) === undefined ? text : redactor(shop.ports.secretValues(shop.ports.app(subject)))(text))
+const redactIn =
+  (shop: Workshop) =>
+  ({ subject }: { subject: string }, text: string): string =>
+    shop.ports.projectOf(subject) === undefined
+      ? text
+      : redactor(shop.ports.secretValues(shop.ports.app(subject)))(text)
 
 /** Ends the traffic, then the instances; the release and its image stay for `start`. */
 function stopJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<LifecyclePayload, object> {
   return defineJob<LifecyclePayload, object>({
-    kind: 'app.stop', initial: () => ({}), classify, redact: redactIn(shop),
-    steps: [{
-      name: 'stop',
-      irrevocable: true,
-      async run({ payload, signal }) {
-        const app = shop.ports.app(payload.app_id)
-        const release = app.live_release_id ? shop.releases.find(app.live_release_id) : undefined
-        await shop.routing.serve(app.id, NOTHING)
-        if (!release) return
-        await drain(shop, release, signal)
-        await shop.engine.removeRelease(release.id, release.settings.stop_grace_s)
+    kind: 'app.stop',
+    initial: () => ({}),
+    classify,
+    redact: redactIn(shop),
+    steps: [
+      {
+        name: 'stop',
+        irrevocable: true,
+        async run({ payload, signal }) {
+          const app = shop.ports.app(payload.app_id)
+          const release = app.live_release_id ? shop.releases.find(app.live_release_id) : undefined
+          await shop.routing.serve(app.id, NOTHING)
+          if (!release) return
+          await drain(shop, release, signal)
+          await shop.engine.removeRelease(release.id, release.settings.stop_grace_s)
+        },
       },
-    }],
+    ],
     onEnd: (job) => ports.appEvent(job.subject, 'stop', {}),
   })
 }
@@ -44,18 +56,31 @@ function stopJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycle
 function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<LifecyclePayload, object> {
   const live = (app_id: string) => shop.releases.find(shop.ports.app(app_id).live_release_id ?? '')!
   return defineJob<LifecyclePayload, object>({
-    kind: 'app.start', initial: () => ({}), classify, redact: redactIn(shop),
+    kind: 'app.start',
+    initial: () => ({}),
+    classify,
+    redact: redactIn(shop),
     steps: [
       {
         name: 'start',
         async run({ payload, signal }) {
           const release = live(payload.app_id)
-          // Of a crashed app the engine holds instances that it starts again ever later: a start does not wait for that, and sees how they end.
+          // Of a crashed app the engine holds instances that it starts again ever later: a start does not
+          // wait for that, and sees how they end.
           const left = await shop.engine.instances({ release_id: release.id })
-          if (left.some(({ state }) => state === 'running')) await shop.engine.superviseRelease(release.id, false)
+          if (left.some(({ state }) => state === 'running'))
+            await shop.engine.superviseRelease(release.id, false)
           else await shop.engine.removeRelease(release.id, 0)
-          await shop.engine.ensureNetwork(networkOf(payload.project_id), { project: payload.project_id })
-          await shop.engine.ensureRelease({ ...containerSpec(release, payload.project_id, shop.releases.environment(release.id)), replicas: release.settings.replicas }, signal)
+          await shop.engine.ensureNetwork(networkOf(payload.project_id), {
+            project: payload.project_id,
+          })
+          await shop.engine.ensureRelease(
+            {
+              ...containerSpec(release, payload.project_id, shop.releases.environment(release.id)),
+              replicas: release.settings.replicas,
+            },
+            signal,
+          )
         },
         undo: ({ payload }) => shop.engine.removeRelease(live(payload.app_id).id, 0),
       },
@@ -79,23 +104,41 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
     ],
     onEnd(job, outcome) {
       if (outcome.status === 'succeeded') ports.appEvent(job.subject, 'start', {})
-      else ports.note(job.subject, 'app.start_failed', { error: outcome.failure?.message ?? 'cancelled' })
+      else
+        ports.note(job.subject, 'app.start_failed', {
+          error: outcome.failure?.message ?? 'cancelled',
+        })
     },
   })
 }
 
-/** Removes everything that belongs to an app; the row goes last, so that a crash leaves something to go on with. */
+/**
+ * Removes everything that belongs to an app; the row goes last, so that a crash leaves something to go on
+ * with.
+ */
 function deleteJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<LifecyclePayload, object> {
   return defineJob<LifecyclePayload, object>({
-    kind: 'app.delete', initial: () => ({}), classify, redact: redactIn(shop),
+    kind: 'app.delete',
+    initial: () => ({}),
+    classify,
+    redact: redactIn(shop),
     steps: [
-      { name: 'route', irrevocable: true, run: ({ payload }) => shop.routing.remove(payload.app_id) },
-      { name: 'containers', irrevocable: true, run: ({ payload }) => shop.engine.removeLabelled({ app: payload.app_id }) },
+      {
+        name: 'route',
+        irrevocable: true,
+        run: ({ payload }) => shop.routing.remove(payload.app_id),
+      },
+      {
+        name: 'containers',
+        irrevocable: true,
+        run: ({ payload }) => shop.engine.removeLabelled({ app: payload.app_id }),
+      },
       {
         name: 'images',
         irrevocable: true,
         async run({ payload }) {
-          for (const image of await shop.engine.listImages({ app: payload.app_id })) await shop.engine.removeImage(image.id)
+          for (const image of await shop.engine.listImages({ app: payload.app_id }))
+            await shop.engine.removeImage(image.id)
         },
       },
       {
@@ -115,4 +158,8 @@ function deleteJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecyc
   })
 }
 
-export const lifecycleJobs = (shop: Workshop, ports: LifecyclePorts) => [stopJob(shop, ports), startJob(shop, ports), deleteJob(shop, ports)]
+export const lifecycleJobs = (shop: Workshop, ports: LifecyclePorts) => [
+  stopJob(shop, ports),
+  startJob(shop, ports),
+  deleteJob(shop, ports),
+]

@@ -10,22 +10,36 @@ const MAX_BYTES = 8 * 1024 * 1024
 const MAX_LINE = 8192
 const FLUSH_MS = 100
 
-interface OpenLog { seq: number; bytes: number; pending: string[]; cut: boolean; redact(text: string): string }
+interface OpenLog {
+  seq: number
+  bytes: number
+  pending: string[]
+  cut: boolean
+  redact(text: string): string
+}
 export type LogListener = (line: DeploymentLogLine) => void
 
 /**
- * Build and release logs: one file of JSON lines per deployment, written as they come. Known secrets are taken out before a line
+ * Build and release logs: one file of JSON lines per deployment, written as they come. Known secrets are
+ * taken out before a line
  * is stored or streamed.
  * @param secretsOf Values that must never show up in the log of a deployment.
  */
-export function createDeploymentLogs(directory: string, clock: Clock, secretsOf: (deployment_id: string) => readonly string[] = () => []) {
+export function createDeploymentLogs(
+  directory: string,
+  clock: Clock,
+  secretsOf: (deployment_id: string) => readonly string[] = () => [],
+) {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   const open = new Map<string, OpenLog>()
   const listeners = new Map<string, Set<LogListener>>()
   let timer: NodeJS.Timeout | undefined
   const path = (deployment_id: string) => join(directory, `${deployment_id}.ndjson`)
 
-  /** The log read last: a client that reads it page by page, or reconnects, does not parse the file anew each time. */
+  /**
+   * The log read last: a client that reads it page by page, or reconnects, does not parse the file anew each
+   * time.
+   */
   let recent: { deployment_id: string; size: number; lines: DeploymentLogLine[] } | undefined
 
   const read = (deployment_id: string): DeploymentLogLine[] => {
@@ -42,7 +56,13 @@ export function createDeploymentLogs(directory: string, clock: Clock, secretsOf:
     const known = open.get(deployment_id)
     if (known) return known
     const lines = read(deployment_id)
-    const created: OpenLog = { seq: lines.at(-1)?.seq ?? 0, bytes: JSON.stringify(lines).length, pending: [], cut: false, redact: redactor(secretsOf(deployment_id)) }
+    const created: OpenLog = {
+      seq: lines.at(-1)?.seq ?? 0,
+      bytes: JSON.stringify(lines).length,
+      pending: [],
+      cut: false,
+      redact: redactor(secretsOf(deployment_id)),
+    }
     if (lines.length > 0) created.pending.push('\n')
     open.set(deployment_id, created)
     return created
@@ -57,7 +77,8 @@ export function createDeploymentLogs(directory: string, clock: Clock, secretsOf:
         appendFileSync(path(deployment_id), log.pending.join(''), { mode: 0o600 })
         log.pending.length = 0
       } catch {
-        // A full disk must not end the server; the lines are kept, within the log's limit, and written with the next one.
+        // A full disk must not end the server; the lines are kept, within the log's limit, and written with
+        // the next one.
       }
     }
   }
@@ -77,13 +98,21 @@ export function createDeploymentLogs(directory: string, clock: Clock, secretsOf:
       if (log.cut) return
       if (log.bytes > MAX_BYTES) {
         log.cut = true
-        write(deployment_id, log, { step, stream: 'system', text: `The log is longer than ${MAX_BYTES / 1024 / 1024} MiB; what follows is not kept.` })
+        write(deployment_id, log, {
+          step,
+          stream: 'system',
+          text: `The log is longer than ${MAX_BYTES / 1024 / 1024} MiB; what follows is not kept.`,
+        })
         return
       }
       for (const part of text.replace(/\r?\n$/, '').split('\n')) {
         // Cut afterwards: the beginning of a secret that lies across the end would not be known as one.
         const clean = log.redact(part)
-        write(deployment_id, log, { step, stream, text: clean.length > MAX_LINE ? `${clean.slice(0, MAX_LINE)}…` : clean })
+        write(deployment_id, log, {
+          step,
+          stream,
+          text: clean.length > MAX_LINE ? `${clean.slice(0, MAX_LINE)}…` : clean,
+        })
       }
     },
     /** Asks again for the values that must not show up: they may have changed since the log was opened. */
@@ -97,7 +126,10 @@ export function createDeploymentLogs(directory: string, clock: Clock, secretsOf:
       flush()
       open.delete(deployment_id)
     },
-    after: (deployment_id: string, seq: number, limit: number): DeploymentLogLine[] => read(deployment_id).filter((line) => line.seq > seq).slice(0, limit),
+    after: (deployment_id: string, seq: number, limit: number): DeploymentLogLine[] =>
+      read(deployment_id)
+        .filter((line) => line.seq > seq)
+        .slice(0, limit),
     tail: (deployment_id: string, count: number): DeploymentLogLine[] => read(deployment_id).slice(-count),
     subscribe(deployment_id: string, listener: LogListener): () => void {
       const set = listeners.get(deployment_id) ?? new Set()
@@ -114,7 +146,12 @@ export function createDeploymentLogs(directory: string, clock: Clock, secretsOf:
     },
     /** Removes logs that nothing was added to since `before` (ms); returns how many. */
     prune(before: number): number {
-      const old = readdirSync(directory).filter((name) => name.endsWith('.ndjson') && !open.has(name.slice(0, -7)) && (statSync(join(directory, name), { throwIfNoEntry: false })?.mtimeMs ?? Infinity) < before)
+      const old = readdirSync(directory).filter(
+        (name) =>
+          name.endsWith('.ndjson') &&
+          !open.has(name.slice(0, -7)) &&
+          (statSync(join(directory, name), { throwIfNoEntry: false })?.mtimeMs ?? Infinity) < before,
+      )
       for (const name of old) rmSync(join(directory, name), { force: true })
       return old.length
     },

@@ -4,53 +4,109 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ReleaseSettings } from './releases.ts'
 
 type HealthCheck = ReleaseSettings['health_check']
-/** Good answers in a row that are needed before a path that the user named counts as ready: one could be luck. */
+/**
+ * Good answers in a row that are needed before a path that the user named counts as ready: one could be luck.
+ */
 const STRICT_STREAK = 3
 const FIRST_INTERVAL_MS = 10
 
 /** Whether a TCP connection is accepted; not when `signal` aborts first. */
-export function probeTcp(address: string, port: number, timeout_ms: number, signal?: AbortSignal): Promise<boolean> {
+export function probeTcp(
+  address: string,
+  port: number,
+  timeout_ms: number,
+  signal?: AbortSignal,
+): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: address, port, ...(signal ? { signal } : {}) })
     const done = (ok: boolean) => {
       socket.destroy()
       resolve(ok)
     }
-    socket.setTimeout(timeout_ms, () => done(false)).once('connect', () => done(true)).once('error', () => done(false))
+    socket
+      .setTimeout(timeout_ms, () => done(false))
+      .once('connect', () => done(true))
+      .once('error', () => done(false))
   })
 }
 
 /** Status of a GET, or undefined without an answer; also when `signal` aborts first. */
-export function probeHttp(address: string, port: number, path: string, timeout_ms: number, signal?: AbortSignal): Promise<number | undefined> {
+export function probeHttp(
+  address: string,
+  port: number,
+  path: string,
+  timeout_ms: number,
+  signal?: AbortSignal,
+): Promise<number | undefined> {
   return new Promise((resolve) => {
-    const request = get({ host: address, port, path, agent: false, ...(signal ? { signal } : {}), headers: { 'user-agent': 'Portreeve-Probe', accept: '*/*', host: 'localhost' } }, (response) => {
-      response.destroy()
-      resolve(response.statusCode)
-    })
-    request.setTimeout(timeout_ms, () => request.destroy(new Error('timeout'))).once('error', () => resolve(undefined))
+    const request = get(
+      {
+        host: address,
+        port,
+        path,
+        agent: false,
+        ...(signal ? { signal } : {}),
+        headers: { 'user-agent': 'Portreeve-Probe', accept: '*/*', host: 'localhost' },
+      },
+      (response) => {
+        response.destroy()
+        resolve(response.statusCode)
+      },
+    )
+    request
+      .setTimeout(timeout_ms, () => request.destroy(new Error('timeout')))
+      .once('error', () => resolve(undefined))
   })
 }
 
-export interface ProbeResult { ready: boolean; /** What the last probe saw, for the failure's sentence. */ last: string }
+export interface ProbeResult {
+  ready: boolean /** What the last probe saw, for the failure's sentence. */
+  last: string
+}
 
-async function once(address: string, port: number, check: HealthCheck, signal: AbortSignal): Promise<ProbeResult> {
+async function once(
+  address: string,
+  port: number,
+  check: HealthCheck,
+  signal: AbortSignal,
+): Promise<ProbeResult> {
   // Asked for no address, the system connects to this very machine.
   if (address === '') return { ready: false, last: 'it has no address' }
-  if (check.type === 'tcp') return (await probeTcp(address, port, check.timeout_ms, signal)) ? { ready: true, last: 'connected' } : { ready: false, last: 'nothing listens' }
+  if (check.type === 'tcp')
+    return (await probeTcp(address, port, check.timeout_ms, signal))
+      ? { ready: true, last: 'connected' }
+      : { ready: false, last: 'nothing listens' }
   const status = await probeHttp(address, port, check.path, check.timeout_ms, signal)
-  if (status === undefined) return { ready: false, last: (await probeTcp(address, port, check.timeout_ms, signal)) ? 'no answer in time' : 'nothing listens' }
+  if (status === undefined)
+    return {
+      ready: false,
+      last: (await probeTcp(address, port, check.timeout_ms, signal))
+        ? 'no answer in time'
+        : 'nothing listens',
+    }
   return { ready: status < (check.strict ? 400 : 500), last: `it answered ${status}` }
 }
 
 /**
- * Probes from outside of the container until it is ready or the grace is over. Asks often at first, so that a fast app goes live fast.
+ * Probes from outside of the container until it is ready or the grace is over. Asks often at first, so that a
+ * fast app goes live fast.
  * Rejects as soon as `signal` aborts, also while an answer is waited for.
  */
-export async function waitUntilReady(address: string, port: number, check: HealthCheck, signal: AbortSignal, now_ms: () => number): Promise<ProbeResult> {
+export async function waitUntilReady(
+  address: string,
+  port: number,
+  check: HealthCheck,
+  signal: AbortSignal,
+  now_ms: () => number,
+): Promise<ProbeResult> {
   const needed = check.type === 'http' && check.strict ? STRICT_STREAK : 1
   const end = now_ms() + check.grace_s * 1000
   let result: ProbeResult = { ready: false, last: 'nothing listens' }
-  for (let streak = 0, interval = FIRST_INTERVAL_MS; now_ms() < end; interval = Math.min(check.interval_ms, interval * 1.2)) {
+  for (
+    let streak = 0, interval = FIRST_INTERVAL_MS;
+    now_ms() < end;
+    interval = Math.min(check.interval_ms, interval * 1.2)
+  ) {
     signal.throwIfAborted()
     result = await once(address, port, check, signal)
     signal.throwIfAborted()
@@ -64,7 +120,11 @@ export async function waitUntilReady(address: string, port: number, check: Healt
 const USUAL_PORTS = [80, 3000, 3001, 4000, 5000, 8000, 8080, 8081, 8888, 9000]
 
 /** Another port that the app listens on, to tell a user who set the wrong one. */
-export async function findOpenPort(address: string, candidates: readonly number[], timeout_ms = 500): Promise<number | undefined> {
+export async function findOpenPort(
+  address: string,
+  candidates: readonly number[],
+  timeout_ms = 500,
+): Promise<number | undefined> {
   const ports = [...new Set([...candidates, ...USUAL_PORTS])]
   const open = await Promise.all(ports.map((port) => probeTcp(address, port, timeout_ms)))
   return ports[open.indexOf(true)]

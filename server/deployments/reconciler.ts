@@ -18,15 +18,20 @@ export interface ReconcilerPorts {
   /** Releases that a job works on. */
   releasesAtWork(): Set<string>
   deploymentsAtWork(): Set<string>
-  /** Queues a restart of an app whose instances are in the network of another project; false when one was tried and did not last. */
+  /**
+   * Queues a restart of an app whose instances are in the network of another project; false when one was
+   * tried and did not last.
+   */
   bringHome(app_id: string): boolean
   appEvent(app_id: string, event: 'crash' | 'recover', payload: Record<string, unknown>): void
   note(app_id: string, type: string, payload: Record<string, unknown>): void
 }
 
 /**
- * Compares what should run with what runs, on every event of the engine and every 30 s, and restores what is missing: instances
- * that vanished or are in the network of another project, addresses that changed, containers and images that nobody owns.
+ * Compares what should run with what runs, on every event of the engine and every 30 s, and restores what is
+ * missing: instances
+ * that vanished or are in the network of another project, addresses that changed, containers and images that
+ * nobody owns.
  */
 export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
   const { engine, routing, releases, log } = shop
@@ -42,19 +47,39 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
     if (event) ports.appEvent(app.id, event, payload)
   }
 
-  const restore = async (app: { id: string; project_id: string; status: string; release_id: string }, found: readonly Instance[]) => {
+  const restore = async (
+    app: { id: string; project_id: string; status: string; release_id: string },
+    found: readonly Instance[],
+  ) => {
     const release = releases.find(app.release_id)
     if (!release) return
     let instances = found.filter((instance) => instance.release_id === release.id)
-    // An app that was moved while nothing could be started in its new project: its old network is not its own any more.
+    // An app that was moved while nothing could be started in its new project: its old network is not its own
+    // any more.
     const misplaced = instances.some((instance) => instance.project_id !== app.project_id)
-    // Those that serve do so until others are ready; what cannot start beside them is made anew in their place.
+    // Those that serve do so until others are ready; what cannot start beside them is made anew in their
+    // place.
     if (misplaced && instances.some(({ state }) => state === 'running') && ports.bringHome(app.id)) return
-    const missing = misplaced || instances.length < release.settings.replicas || instances.some((instance) => instance.state === 'exited' || instance.state === 'created' || instance.state === 'dead')
+    const missing =
+      misplaced ||
+      instances.length < release.settings.replicas ||
+      instances.some(
+        (instance) =>
+          instance.state === 'exited' || instance.state === 'created' || instance.state === 'dead',
+      )
     if (missing) {
-      ports.note(app.id, 'app.restored', { found: instances.length, wanted: release.settings.replicas })
+      ports.note(app.id, 'app.restored', {
+        found: instances.length,
+        wanted: release.settings.replicas,
+      })
       await engine.ensureNetwork(networkOf(app.project_id), { project: app.project_id })
-      instances = await engine.ensureRelease({ ...containerSpec(release, app.project_id, releases.environment(release.id)), replicas: release.settings.replicas }, stop.signal)
+      instances = await engine.ensureRelease(
+        {
+          ...containerSpec(release, app.project_id, releases.environment(release.id)),
+          replicas: release.settings.replicas,
+        },
+        stop.signal,
+      )
       await engine.superviseRelease(release.id, true)
     }
     await routing.serve(app.id, targetOf(instances, release.settings))
@@ -65,12 +90,20 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
     const at_work = ports.releasesAtWork()
     for (const release_id of new Set(instances.map((instance) => instance.release_id))) {
       const owner = releases.find(release_id)
-      if (!release_id || wanted.has(release_id) || at_work.has(release_id) || (owner && ports.busy(owner.app_id))) continue
+      if (
+        !release_id ||
+        wanted.has(release_id) ||
+        at_work.has(release_id) ||
+        (owner && ports.busy(owner.app_id))
+      )
+        continue
       log.info('Removing containers that nobody owns', { release: release_id })
       await engine.removeRelease(release_id, owner?.settings.stop_grace_s ?? 0)
     }
     const deployments = ports.deploymentsAtWork()
-    if (existsSync(shop.work_directory)) for (const name of readdirSync(shop.work_directory)) if (name.startsWith('dep_') && !deployments.has(name)) removeWork(shop, name)
+    if (existsSync(shop.work_directory))
+      for (const name of readdirSync(shop.work_directory))
+        if (name.startsWith('dep_') && !deployments.has(name)) removeWork(shop, name)
   }
 
   const pass = async () => {
@@ -82,7 +115,10 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
       if (stop.signal.aborted) return
       if (ports.busy(app.id)) continue
       try {
-        await restore(app, instances.filter((instance) => instance.app_id === app.id))
+        await restore(
+          app,
+          instances.filter((instance) => instance.app_id === app.id),
+        )
       } catch (error) {
         log.warn('An app could not be restored', { app: app.id, error })
       }
@@ -97,17 +133,19 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
       again = true
       return passing
     }
-    passing = pass().catch((error: unknown) => {
-      if (engine_up && !stop.signal.aborted) log.warn('The engine cannot be asked', { error })
-      engine_up = false
-    }).then(() => {
-      passing = undefined
-      if (again && !stop.signal.aborted) {
-        again = false
-        return reconcile()
-      }
-      return undefined
-    })
+    passing = pass()
+      .catch((error: unknown) => {
+        if (engine_up && !stop.signal.aborted) log.warn('The engine cannot be asked', { error })
+        engine_up = false
+      })
+      .then(() => {
+        passing = undefined
+        if (again && !stop.signal.aborted) {
+          again = false
+          return reconcile()
+        }
+        return undefined
+      })
     return passing
   }
 
@@ -122,15 +160,25 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
           const busy = event.app_id !== undefined && ports.busy(event.app_id)
           if (event.kind === 'die' || event.kind === 'oom') {
             // While a job works on the app, instances end because it ends them.
-            if (event.app_id && event.release_id && !busy) ports.note(event.app_id, event.kind === 'oom' ? 'app.oom_killed' : 'app.instance_exited', { instance_id: event.instance_id, exit_code: event.exit_code ?? null, release_id: event.release_id })
+            if (event.app_id && event.release_id && !busy)
+              ports.note(event.app_id, event.kind === 'oom' ? 'app.oom_killed' : 'app.instance_exited', {
+                instance_id: event.instance_id,
+                exit_code: event.exit_code ?? null,
+                release_id: event.release_id,
+              })
           }
-          // A pass would leave such an app alone, and would ask for every instance of the server just when the job starts one.
-          if (!busy && (event.kind === 'start' || event.kind === 'die' || event.kind === 'destroy')) void reconcile()
+          // A pass would leave such an app alone, and would ask for every instance of the server just when
+          // the job starts one.
+          if (!busy && (event.kind === 'start' || event.kind === 'die' || event.kind === 'destroy'))
+            void reconcile()
         }
       } catch (error) {
         if (!stop.signal.aborted) log.debug('Events of the engine ended', { error })
       }
-      engine_up = await engine.version().then(() => true, () => false)
+      engine_up = await engine.version().then(
+        () => true,
+        () => false,
+      )
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref())
     }
   }
@@ -140,16 +188,34 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
     reconcile,
     /** Whether the engine did not answer when it was asked last. */
     engineIsDown: () => engine_up === false,
-    /** The whole state of the edge, from what is meant to serve. Throws while the engine cannot be asked: apps serve on from what the edge knows. */
+    /**
+     * The whole state of the edge, from what is meant to serve. Throws while the engine cannot be asked: apps
+     * serve on from what the edge knows.
+     */
     async applyEdge() {
       const instances = await engine.instances({})
-      await routing.replace(new Map(ports.routed().map((app) => {
-        const release = app.release_id ? releases.find(app.release_id) : undefined
-        return [app.id, release ? targetOf(instances.filter((instance) => instance.release_id === release.id), release.settings) : NOTHING]
-      })))
+      await routing.replace(
+        new Map(
+          ports.routed().map((app) => {
+            const release = app.release_id ? releases.find(app.release_id) : undefined
+            return [
+              app.id,
+              release
+                ? targetOf(
+                    instances.filter((instance) => instance.release_id === release.id),
+                    release.settings,
+                  )
+                : NOTHING,
+            ]
+          }),
+        ),
+      )
     },
     async start() {
-      engine_up = await engine.version().then(() => true, () => false)
+      engine_up = await engine.version().then(
+        () => true,
+        () => false,
+      )
       void watch()
       timer = setInterval(() => void reconcile(), PASS_MS)
       timer.unref()

@@ -8,7 +8,14 @@ export interface ReleaseSettings {
   shell_command: string | null
   release_command: string | null
   port: number
-  health_check: { type: 'http' | 'tcp'; path: string; /** Given by the user or the repository, so that only a good answer counts. */ strict: boolean; interval_ms: number; timeout_ms: number; grace_s: number }
+  health_check: {
+    type: 'http' | 'tcp'
+    path: string /** Given by the user or the repository, so that only a good answer counts. */
+    strict: boolean
+    interval_ms: number
+    timeout_ms: number
+    grace_s: number
+  }
   limits: { cpus: number; memory_bytes: number; pids: number }
   replicas: number
   stop_grace_s: number
@@ -27,11 +34,23 @@ export interface Release {
   proven: boolean
   created_at: string
 }
-interface Row extends Omit<Release, 'settings' | 'configuration' | 'image_present' | 'proven'> { settings: string; configuration: string; environment: string; image_present: number; proven: number }
+interface Row extends Omit<Release, 'settings' | 'configuration' | 'image_present' | 'proven'> {
+  settings: string
+  configuration: string
+  environment: string
+  image_present: number
+  proven: number
+}
 
 const read = (row: Row): Release => {
   const { environment: _sealed, ...rest } = row
-  return { ...rest, settings: JSON.parse(row.settings) as ReleaseSettings, configuration: JSON.parse(row.configuration) as Configuration, image_present: row.image_present === 1, proven: row.proven === 1 }
+  return {
+    ...rest,
+    settings: JSON.parse(row.settings) as ReleaseSettings,
+    configuration: JSON.parse(row.configuration) as Configuration,
+    image_present: row.image_present === 1,
+    proven: row.proven === 1,
+  }
 }
 
 /**
@@ -49,37 +68,75 @@ export function createReleases(db: Db, secrets: Secrets, kept: () => number) {
     find,
     /** Makes the release of a deployment; a second call after a crash finds the first one. */
     ensure(release: Omit<Release, 'image_present' | 'proven'>, environment: Record<string, string>): Release {
-      const row = { ...release, settings: JSON.stringify(release.settings), configuration: JSON.stringify(release.configuration), environment: secrets.seal(JSON.stringify(environment), context(release.id)) }
+      const row = {
+        ...release,
+        settings: JSON.stringify(release.settings),
+        configuration: JSON.stringify(release.configuration),
+        environment: secrets.seal(JSON.stringify(environment), context(release.id)),
+      }
       db.sql(
         `INSERT OR IGNORE INTO releases (id, app_id, deployment_id, image_id, image_tag, commit_sha, build_key, settings, environment, configuration, created_at)
-         VALUES (@id, @app_id, @deployment_id, @image_id, @image_tag, @commit_sha, @build_key, @settings, @environment, @configuration, @created_at)`).run(row)
+         VALUES (@id, @app_id, @deployment_id, @image_id, @image_tag, @commit_sha, @build_key, @settings, @environment, @configuration, @created_at)`,
+      ).run(row)
       return find(release.id)!
     },
-    /** Environment in clear. Throws SecretUnreadableError: a release never starts with an empty one instead. */
+    /**
+     * Environment in clear. Throws SecretUnreadableError: a release never starts with an empty one instead.
+     */
     environment(id: string): Record<string, string> {
       const sealed = db.sql('SELECT environment FROM releases WHERE id = ?').pluck().get(id) as string
       return JSON.parse(secrets.open(sealed, context(id))) as Record<string, string>
     },
     /** The newest release built from the same commit and build configuration whose image is still here. */
-    findBuilt: (app_id: string, build_key: string): Release | undefined => many('SELECT * FROM releases WHERE app_id = ? AND build_key = ? AND image_present = 1 ORDER BY rowid DESC LIMIT 1', app_id, build_key)[0],
+    findBuilt: (app_id: string, build_key: string): Release | undefined =>
+      many(
+        'SELECT * FROM releases WHERE app_id = ? AND build_key = ? AND image_present = 1 ORDER BY rowid DESC LIMIT 1',
+        app_id,
+        build_key,
+      )[0],
     /** Proven releases of an app, newest first. */
-    proven: (app_id: string): Release[] => many('SELECT * FROM releases WHERE app_id = ? AND proven = 1 ORDER BY rowid DESC', app_id),
-    /** The newest of each image whose image is kept: restarts and rollbacks, which run an older image, take nobody's place. */
-    kept: (app_id: string): Release[] => many('SELECT * FROM releases WHERE rowid IN (SELECT MAX(rowid) FROM releases WHERE app_id = ? AND proven = 1 GROUP BY image_id ORDER BY MAX(rowid) DESC LIMIT ?) ORDER BY rowid DESC', app_id, kept()),
+    proven: (app_id: string): Release[] =>
+      many('SELECT * FROM releases WHERE app_id = ? AND proven = 1 ORDER BY rowid DESC', app_id),
+    /**
+     * The newest of each image whose image is kept: restarts and rollbacks, which run an older image, take
+     * nobody's place.
+     */
+    kept: (app_id: string): Release[] =>
+      many(
+        'SELECT * FROM releases WHERE rowid IN (SELECT MAX(rowid) FROM releases WHERE app_id = ? AND proven = 1 GROUP BY image_id ORDER BY MAX(rowid) DESC LIMIT ?) ORDER BY rowid DESC',
+        app_id,
+        kept(),
+      ),
     ofApp: (app_id: string): Release[] => many('SELECT * FROM releases WHERE app_id = ?', app_id),
-    ofDeployment: (deployment_id: string): Release | undefined => many('SELECT * FROM releases WHERE deployment_id = ?', deployment_id)[0],
+    ofDeployment: (deployment_id: string): Release | undefined =>
+      many('SELECT * FROM releases WHERE deployment_id = ?', deployment_id)[0],
     markProven: (id: string) => db.sql('UPDATE releases SET proven = 1 WHERE id = ?').run(id),
-    markImageGone: (image_id: string) => db.sql('UPDATE releases SET image_present = 0 WHERE image_id = ?').run(image_id),
-    imageInUse: (image_id: string): boolean => db.sql('SELECT 1 FROM releases WHERE image_id = ? LIMIT 1').get(image_id) !== undefined,
+    markImageGone: (image_id: string) =>
+      db.sql('UPDATE releases SET image_present = 0 WHERE image_id = ?').run(image_id),
+    imageInUse: (image_id: string): boolean =>
+      db.sql('SELECT 1 FROM releases WHERE image_id = ? LIMIT 1').get(image_id) !== undefined,
     exists: (id: string): boolean => db.sql('SELECT 1 FROM releases WHERE id = ?').get(id) !== undefined,
     delete: (id: string) => db.sql('DELETE FROM releases WHERE id = ?').run(id),
   }
 }
 export type Releases = ReturnType<typeof createReleases>
 
-/** Images of an app that no kept release needs: all but those of the releases to roll back to and of those in use. */
-export function removableImages(targets: readonly Release[], all: readonly Release[], in_use: ReadonlySet<string>): string[] {
+/**
+ * Images of an app that no kept release needs: all but those of the releases to roll back to and of those in
+ * use.
+ */
+export function removableImages(
+  targets: readonly Release[],
+  all: readonly Release[],
+  in_use: ReadonlySet<string>,
+): string[] {
   const kept = new Set(targets.map((release) => release.image_id))
   for (const release of all) if (in_use.has(release.id)) kept.add(release.image_id)
-  return [...new Set(all.filter((release) => release.image_present && !kept.has(release.image_id)).map((release) => release.image_id))]
+  return [
+    ...new Set(
+      all
+        .filter((release) => release.image_present && !kept.has(release.image_id))
+        .map((release) => release.image_id),
+    ),
+  ]
 }

@@ -38,35 +38,96 @@ export interface DeploymentAsk {
   upload?: string
 }
 /** What was asked for when a deployment was queued. */
-export const askOf = (row: Pick<DeploymentRow, 'request'>): DeploymentAsk => JSON.parse(row.request) as DeploymentAsk
+export const askOf = (row: Pick<DeploymentRow, 'request'>): DeploymentAsk =>
+  JSON.parse(row.request) as DeploymentAsk
 
-type Change = Partial<Pick<DeploymentRow, 'request' | 'plan' | 'branch' | 'commit_sha' | 'commit_message' | 'commit_author' | 'image' | 'release_id' | 'failure' | 'job_id' | 'started_at' | 'live_at' | 'finished_at'>>
+type Change = Partial<
+  Pick<
+    DeploymentRow,
+    | 'request'
+    | 'plan'
+    | 'branch'
+    | 'commit_sha'
+    | 'commit_message'
+    | 'commit_author'
+    | 'image'
+    | 'release_id'
+    | 'failure'
+    | 'job_id'
+    | 'started_at'
+    | 'live_at'
+    | 'finished_at'
+  >
+>
 
 /** SQL of deployments and nothing else. */
 export function createDeploymentRepository(db: Db) {
   return {
-    insert: (row: Pick<DeploymentRow, 'id' | 'app_id' | 'project_id' | 'number' | 'trigger' | 'request' | 'branch' | 'created_by' | 'created_at'>) => db.sql(
-      `INSERT INTO deployments (id, app_id, project_id, number, status, trigger, request, branch, created_by, created_at)
-       VALUES (@id, @app_id, @project_id, @number, 'queued', @trigger, @request, @branch, @created_by, @created_at)`).run(row),
-    find: (id: string) => db.sql('SELECT * FROM deployments WHERE id = ?').get(id) as DeploymentRow | undefined,
-    projectOf: (id: string) => db.sql('SELECT project_id FROM deployments WHERE id = ?').pluck().get(id) as string | undefined,
-    latest: (app_id: string) => db.sql('SELECT * FROM deployments WHERE app_id = ? ORDER BY number DESC LIMIT 1').get(app_id) as DeploymentRow | undefined,
+    insert: (
+      row: Pick<
+        DeploymentRow,
+        | 'id'
+        | 'app_id'
+        | 'project_id'
+        | 'number'
+        | 'trigger'
+        | 'request'
+        | 'branch'
+        | 'created_by'
+        | 'created_at'
+      >,
+    ) =>
+      db
+        .sql(
+          `INSERT INTO deployments (id, app_id, project_id, number, status, trigger, request, branch, created_by, created_at)
+       VALUES (@id, @app_id, @project_id, @number, 'queued', @trigger, @request, @branch, @created_by, @created_at)`,
+        )
+        .run(row),
+    find: (id: string) =>
+      db.sql('SELECT * FROM deployments WHERE id = ?').get(id) as DeploymentRow | undefined,
+    projectOf: (id: string) =>
+      db.sql('SELECT project_id FROM deployments WHERE id = ?').pluck().get(id) as string | undefined,
+    latest: (app_id: string) =>
+      db.sql('SELECT * FROM deployments WHERE app_id = ? ORDER BY number DESC LIMIT 1').get(app_id) as
+        | DeploymentRow
+        | undefined,
     withStatus: (app_id: string, statuses: readonly DeploymentStatus[]) =>
-      db.sql('SELECT * FROM deployments WHERE app_id = ? AND status IN (SELECT value FROM json_each(?)) ORDER BY number').all(app_id, JSON.stringify(statuses)) as DeploymentRow[],
+      db
+        .sql(
+          'SELECT * FROM deployments WHERE app_id = ? AND status IN (SELECT value FROM json_each(?)) ORDER BY number',
+        )
+        .all(app_id, JSON.stringify(statuses)) as DeploymentRow[],
     /** Deployments whose job has not ended: queued, at work, or live but still soaking. */
-    unfinished: (app_id: string) => db.sql(
-      `SELECT d.* FROM deployments d JOIN jobs j ON j.id = d.job_id
-       WHERE j.lane = 'app:' || ? AND j.status IN ('queued', 'running', 'undoing') AND d.app_id = ? ORDER BY d.number`).all(app_id, app_id) as DeploymentRow[],
-    page: (project_ids: readonly string[] | undefined, filter: { app_id?: string; status?: string; trigger?: string }, limit: number, offset: number): Page<DeploymentRow> =>
+    unfinished: (app_id: string) =>
+      db
+        .sql(
+          `SELECT d.* FROM deployments d JOIN jobs j ON j.id = d.job_id
+       WHERE j.lane = 'app:' || ? AND j.status IN ('queued', 'running', 'undoing') AND d.app_id = ? ORDER BY d.number`,
+        )
+        .all(app_id, app_id) as DeploymentRow[],
+    page: (
+      project_ids: readonly string[] | undefined,
+      filter: { app_id?: string; status?: string; trigger?: string },
+      limit: number,
+      offset: number,
+    ): Page<DeploymentRow> =>
       selectPage(db, { table: 'deployments', project_ids, equals: filter, limit, offset }),
     history(app_id: string, limit: number, offset: number): Page<DeploymentRow> {
-      const rows = db.sql('SELECT * FROM deployments WHERE app_id = ? ORDER BY number DESC LIMIT ? OFFSET ?').all(app_id, limit, offset) as DeploymentRow[]
+      const rows = db
+        .sql('SELECT * FROM deployments WHERE app_id = ? ORDER BY number DESC LIMIT ? OFFSET ?')
+        .all(app_id, limit, offset) as DeploymentRow[]
       return { rows, total: counted(db, 'deployments', [app_id]) }
     },
-    setStatus: (id: string, from: DeploymentStatus, to: DeploymentStatus) => db.sql('UPDATE deployments SET status = ? WHERE id = ? AND status = ?').run(to, id, from).changes === 1,
+    setStatus: (id: string, from: DeploymentStatus, to: DeploymentStatus) =>
+      db.sql('UPDATE deployments SET status = ? WHERE id = ? AND status = ?').run(to, id, from).changes === 1,
     change(id: string, change: Change) {
       const keys = Object.keys(change)
-      db.sql(`UPDATE deployments SET ${keys.map((key) => `${key} = @${key}`).join(', ')} WHERE id = @id`).run({ ...change, id })
+      db.sql(`UPDATE deployments SET ${keys.map((key) => `${key} = @${key}`).join(', ')} WHERE id = @id`).run(
+        {
+          ...change,
+          id,
+        },
+      )
     },
   }
 }

@@ -2,39 +2,68 @@ import { conflict, invalid } from '#server/kernel/errors'
 import { askOf, type DeploymentRepository } from './repository.ts'
 import type { Release, Releases } from './releases.ts'
 
-/** What the platform adds to every environment; it differs between two releases that are otherwise the same. */
+/**
+ * What the platform adds to every environment; it differs between two releases that are otherwise the same.
+ */
 const OWN_VARIABLE = /^(PORT|PORTREEVE_.*)$/
 
 /** Finds the release that a rollback of an app leads to. */
 export function createRollbackTarget(deployments: DeploymentRepository, releases: Releases) {
-  /** The deployment that made what a deployment runs: a rollback or a restart takes over what another one made. */
+  /**
+   * The deployment that made what a deployment runs: a rollback or a restart takes over what another one
+   * made.
+   */
   const originOf = (deployment_id: string): string => {
     const row = deployments.find(deployment_id)
     const { from_deployment } = row ? askOf(row) : {}
     return from_deployment ? originOf(from_deployment) : deployment_id
   }
-  const variables = (release: Release) => Object.entries(releases.environment(release.id)).filter(([name]) => !OWN_VARIABLE.test(name)).sort(([a], [b]) => (a < b ? -1 : 1))
+  const variables = (release: Release) =>
+    Object.entries(releases.environment(release.id))
+      .filter(([name]) => !OWN_VARIABLE.test(name))
+      .sort(([a], [b]) => (a < b ? -1 : 1))
   /** Whether two releases run the same image in the same way. */
   const isSame = (one: Release, other: Release): boolean =>
-    one.image_id === other.image_id && JSON.stringify(one.settings) === JSON.stringify(other.settings) && JSON.stringify(variables(one)) === JSON.stringify(variables(other))
+    one.image_id === other.image_id &&
+    JSON.stringify(one.settings) === JSON.stringify(other.settings) &&
+    JSON.stringify(variables(one)) === JSON.stringify(variables(other))
 
-  /** What served before the live release was made. Restarts and rollbacks to it are passed over, and so is what it was rolled back from. */
+  /**
+   * What served before the live release was made. Restarts and rollbacks to it are passed over, and so is
+   * what it was rolled back from.
+   */
   const before = (app_id: string, live_release_id: string | null): Release | undefined => {
     const proven = releases.proven(app_id)
     const live = live_release_id ? releases.find(live_release_id) : undefined
     if (!live) return proven[0]
     const origin = originOf(live.deployment_id)
-    const found = proven.slice(proven.findIndex((release) => release.deployment_id === origin) + 1).find((release) => !isSame(release, live))
+    const found = proven
+      .slice(proven.findIndex((release) => release.deployment_id === origin) + 1)
+      .find((release) => !isSame(release, live))
     const made_by = found && originOf(found.deployment_id)
     return proven.find((release) => release.deployment_id === made_by) ?? found
   }
 
-  /** The proven release of the deployment that was asked for, or the one before the live one. Throws a 409 when there is none. */
-  return (app: { id: string; live_release_id: string | null }, deployment_id: string | undefined): Release => {
-    if (deployment_id === undefined) return before(app.id, app.live_release_id) ?? (() => { throw conflict('There is no earlier release to roll back to.') })()
-    if (deployments.find(deployment_id)?.app_id !== app.id) throw invalid('deployment_id', 'is not a deployment of this app.')
+  /**
+   * The proven release of the deployment that was asked for, or the one before the live one. Throws a 409
+   * when there is none.
+   */
+  return (
+    app: { id: string; live_release_id: string | null },
+    deployment_id: string | undefined,
+  ): Release => {
+    if (deployment_id === undefined)
+      return (
+        before(app.id, app.live_release_id) ??
+        (() => {
+          throw conflict('There is no earlier release to roll back to.')
+        })()
+      )
+    if (deployments.find(deployment_id)?.app_id !== app.id)
+      throw invalid('deployment_id', 'is not a deployment of this app.')
     const release = releases.ofDeployment(deployment_id)
-    if (!release?.proven) throw conflict('That deployment was never live, so there is nothing to roll back to.')
+    if (!release?.proven)
+      throw conflict('That deployment was never live, so there is nothing to roll back to.')
     return release
   }
 }

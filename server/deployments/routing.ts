@@ -3,7 +3,10 @@ import type { Certificate, Ingress, Route } from '#server/platform/ingress/ingre
 import { createQueue } from '#server/platform/ingress/queue'
 
 /** Instances that an app's requests go to; without addresses nothing runs. */
-export interface Target { addresses: string[]; /** The port of the app itself; a domain may name another one. */ port: number }
+export interface Target {
+  addresses: string[] /** The port of the app itself; a domain may name another one. */
+  port: number
+}
 export const NOTHING: Target = { addresses: [], port: 0 }
 
 export interface RoutingOptions {
@@ -15,25 +18,41 @@ export interface RoutingOptions {
   others(): Route[]
   /** Every certificate that the edge has to show. */
   certificates(): Certificate[]
-  /** What should serve an app according to the rows, for apps that this process has not routed yet; undefined for one that is being deleted. */
+  /**
+   * What should serve an app according to the rows, for apps that this process has not routed yet; undefined
+   * for one that is being deleted.
+   */
   current(app_id: string): Promise<Target | undefined>
   /** Hears of domains that the edge serves now. */
   routed(domain_ids: string[]): void
 }
 
 /**
- * Which instances the edge sends each app's domains to. Switches of releases and changes of domains meet here, one after
- * another: a domain that is added during a deployment goes to whatever serves at that moment, and never back to what a switch
+ * Which instances the edge sends each app's domains to. Switches of releases and changes of domains meet
+ * here, one after
+ * another: a domain that is added during a deployment goes to whatever serves at that moment, and never back
+ * to what a switch
  * has just left. What could not be set is remembered and tried again by the reconciler.
  */
-export function createRouting({ ingress, log, routes, others, certificates, current, routed }: RoutingOptions) {
+export function createRouting({
+  ingress,
+  log,
+  routes,
+  others,
+  certificates,
+  current,
+  routed,
+}: RoutingOptions) {
   const exclusively = createQueue()
   const targets = new Map<string, Target>()
   /** Per app: what each of its routes was set to. */
   const applied = new Map<string, Map<string, string>>()
   const unfinished = new Set<string>()
 
-  /** Brings the routes of an app to what its domains and its target say. Removes first, so that a name can pass from one route to another. */
+  /**
+   * Brings the routes of an app to what its domains and its target say. Removes first, so that a name can
+   * pass from one route to another.
+   */
   const apply = async (app_id: string, wanted: Route[]) => {
     const known = applied.get(app_id) ?? new Map<string, string>()
     applied.set(app_id, known)
@@ -47,7 +66,10 @@ export function createRouting({ ingress, log, routes, others, certificates, curr
       const key = JSON.stringify(route)
       if (known.get(route.id) === key) continue
       known.set(route.id, '')
-      await ingress.setRoute(route).then(() => known.set(route.id, key), (error: unknown) => failures.push(error))
+      await ingress.setRoute(route).then(
+        () => known.set(route.id, key),
+        (error: unknown) => failures.push(error),
+      )
     }
     routed(wanted.map((route) => route.id).filter((id) => known.get(id)))
     // One domain that the edge refuses does not keep the others of the app from what they need.
@@ -58,10 +80,11 @@ export function createRouting({ ingress, log, routes, others, certificates, curr
     targets.set(app_id, target)
     return apply(app_id, routes(app_id, target))
   }
-  const refresh = (app_id: string) => exclusively(async () => {
-    const target = targets.get(app_id) ?? await current(app_id)
-    if (target) await aim(app_id, target)
-  })
+  const refresh = (app_id: string) =>
+    exclusively(async () => {
+      const target = targets.get(app_id) ?? (await current(app_id))
+      if (target) await aim(app_id, target)
+    })
 
   return {
     /** Sends every domain of the app to these instances; resolves once new requests go there. */
@@ -70,34 +93,48 @@ export function createRouting({ ingress, log, routes, others, certificates, curr
     refresh,
     /** The same in the background: what fails is tried again by the next pass of the reconciler. */
     refreshSoon(app_id: string): void {
-      refresh(app_id).catch((error: unknown) => log.warn('The domains of an app could not be set at the edge yet', { app: app_id, error }))
+      refresh(app_id).catch((error: unknown) =>
+        log.warn('The domains of an app could not be set at the edge yet', { app: app_id, error }),
+      )
     },
     /** Resolves once everything that was asked for before has been tried at the edge. Never rejects. */
     settled: (): Promise<void> => exclusively(async () => undefined),
     /** Takes the app off the edge for good. */
-    remove: (app_id: string): Promise<void> => exclusively(async () => {
-      for (const route of routes(app_id, NOTHING)) await ingress.removeRoute(route.id)
-      await apply(app_id, [])
-      targets.delete(app_id)
-      applied.delete(app_id)
-    }),
+    remove: (app_id: string): Promise<void> =>
+      exclusively(async () => {
+        for (const route of routes(app_id, NOTHING)) await ingress.removeRoute(route.id)
+        await apply(app_id, [])
+        targets.delete(app_id)
+        applied.delete(app_id)
+      }),
     /** Replaces the whole state of the edge. */
-    replace: (wanted: ReadonlyMap<string, Target>): Promise<void> => exclusively(async () => {
-      const all = [...wanted].map(([app_id, target]) => ({ app_id, target, routes: routes(app_id, target) }))
-      await ingress.apply({ routes: [...others(), ...all.flatMap((app) => app.routes)], certificates: certificates() })
-      const refused = new Set((await ingress.status()).refused?.map((route) => route.route_id))
-      targets.clear()
-      applied.clear()
-      unfinished.clear()
-      for (const app of all) {
-        targets.set(app.app_id, app.target)
-        applied.set(app.app_id, new Map(app.routes.map((route) => [route.id, JSON.stringify(route)])))
-      }
-      routed(all.flatMap((app) => app.routes.map((route) => route.id)).filter((id) => !refused.has(id)))
-    }),
+    replace: (wanted: ReadonlyMap<string, Target>): Promise<void> =>
+      exclusively(async () => {
+        const all = [...wanted].map(([app_id, target]) => ({
+          app_id,
+          target,
+          routes: routes(app_id, target),
+        }))
+        await ingress.apply({
+          routes: [...others(), ...all.flatMap((app) => app.routes)],
+          certificates: certificates(),
+        })
+        const refused = new Set((await ingress.status()).refused?.map((route) => route.route_id))
+        targets.clear()
+        applied.clear()
+        unfinished.clear()
+        for (const app of all) {
+          targets.set(app.app_id, app.target)
+          applied.set(app.app_id, new Map(app.routes.map((route) => [route.id, JSON.stringify(route)])))
+        }
+        routed(all.flatMap((app) => app.routes.map((route) => route.id)).filter((id) => !refused.has(id)))
+      }),
     /** Tries again what could not be set. */
     async mend(): Promise<void> {
-      for (const app_id of [...unfinished]) await refresh(app_id).catch((error: unknown) => log.debug('The domains of an app still cannot be set', { app: app_id, error }))
+      for (const app_id of [...unfinished])
+        await refresh(app_id).catch((error: unknown) =>
+          log.debug('The domains of an app still cannot be set', { app: app_id, error }),
+        )
     },
   }
 }

@@ -8,8 +8,18 @@ import { newId } from '#server/kernel/ids'
 
 const MAX_OUTPUT = 1_048_576
 
-export interface RuntimeLogQuery { tail: number; since?: string; until?: string; q?: string }
-export interface RuntimeLogLine { at: string; stream: string; source: string; text: string }
+export interface RuntimeLogQuery {
+  tail: number
+  since?: string
+  until?: string
+  q?: string
+}
+export interface RuntimeLogLine {
+  at: string
+  stream: string
+  source: string
+  text: string
+}
 
 /** An engine that is down is a 503 for whoever asked it something. */
 async function asking<T>(work: () => Promise<T>): Promise<T> {
@@ -23,7 +33,13 @@ async function asking<T>(work: () => Promise<T>): Promise<T> {
 }
 
 const healthOf = (instance: Instance, live: boolean): 'healthy' | 'starting' | 'unhealthy' | 'stopped' =>
-  instance.state === 'running' ? (live ? 'healthy' : 'starting') : instance.state === 'restarting' ? 'unhealthy' : 'stopped'
+  instance.state === 'running'
+    ? live
+      ? 'healthy'
+      : 'starting'
+    : instance.state === 'restarting'
+      ? 'unhealthy'
+      : 'stopped'
 
 /** What runs of an app now: instances, their logs, and one-off commands beside them. */
 export function createRuntime(shop: Workshop) {
@@ -35,77 +51,134 @@ export function createRuntime(shop: Workshop) {
   }
 
   return {
-    instances: (app_id: string) => asking(async () => {
-      const { live_release_id } = app(app_id)
-      const found = await engine.instances({ app_id })
-      return found.map((instance) => ({
-        id: instance.id, index: instance.index, node: 'local', deployment_id: releases.find(instance.release_id)?.deployment_id ?? null, state: instance.state,
-        health: healthOf(instance, instance.release_id === live_release_id), image: instance.image, address: instance.address ?? null, restart_count: instance.restart_count,
-        exit_code: instance.exit_code ?? null, started_at: instance.started_at ? inMilliseconds(instance.started_at) : null,
-        uptime_s: instance.state === 'running' && instance.started_at ? Math.max(0, Math.floor((clock.now() - Date.parse(instance.started_at)) / 1000)) : 0,
-      }))
-    }),
+    instances: (app_id: string) =>
+      asking(async () => {
+        const { live_release_id } = app(app_id)
+        const found = await engine.instances({ app_id })
+        return found.map((instance) => ({
+          id: instance.id,
+          index: instance.index,
+          node: 'local',
+          deployment_id: releases.find(instance.release_id)?.deployment_id ?? null,
+          state: instance.state,
+          health: healthOf(instance, instance.release_id === live_release_id),
+          image: instance.image,
+          address: instance.address ?? null,
+          restart_count: instance.restart_count,
+          exit_code: instance.exit_code ?? null,
+          started_at: instance.started_at ? inMilliseconds(instance.started_at) : null,
+          uptime_s:
+            instance.state === 'running' && instance.started_at
+              ? Math.max(0, Math.floor((clock.now() - Date.parse(instance.started_at)) / 1000))
+              : 0,
+        }))
+      }),
     /** Newest lines of all instances in the order of their time. */
-    logs: (app_id: string, query: RuntimeLogQuery): Promise<RuntimeLogLine[]> => asking(async () => {
-      const redact = redactor(secretsOf(app_id))
-      const wanted = query.q?.toLowerCase()
-      const lines: RuntimeLogLine[] = []
-      for (const instance of await engine.instances({ app_id })) {
-        for await (const line of engine.logs(instance.id, { tail: wanted ? 5000 : query.tail, since: query.since, until: query.until })) {
-          if (wanted && !line.text.toLowerCase().includes(wanted)) continue
-          lines.push({ at: line.at, stream: line.stream, source: instance.id, text: redact(line.text) })
+    logs: (app_id: string, query: RuntimeLogQuery): Promise<RuntimeLogLine[]> =>
+      asking(async () => {
+        const redact = redactor(secretsOf(app_id))
+        const wanted = query.q?.toLowerCase()
+        const lines: RuntimeLogLine[] = []
+        for (const instance of await engine.instances({ app_id })) {
+          for await (const line of engine.logs(instance.id, {
+            tail: wanted ? 5000 : query.tail,
+            since: query.since,
+            until: query.until,
+          })) {
+            if (wanted && !line.text.toLowerCase().includes(wanted)) continue
+            lines.push({
+              at: line.at,
+              stream: line.stream,
+              source: instance.id,
+              text: redact(line.text),
+            })
+          }
         }
-      }
-      return lines.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).slice(-query.tail).map((line) => ({ ...line, at: inMilliseconds(line.at) }))
-    }),
+        return lines
+          .sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+          .slice(-query.tail)
+          .map((line) => ({ ...line, at: inMilliseconds(line.at) }))
+      }),
     /** Lines of the build and release log in the shape of runtime lines. */
     buildLogs(app_id: string, query: RuntimeLogQuery): RuntimeLogLine[] {
       const latest = shop.deployments.latest(app_id)
       const lines: DeploymentLogLine[] = latest ? shop.logs.tail(latest.id, 10_000) : []
       const wanted = query.q?.toLowerCase()
       return lines
-        .filter((line) => (!query.since || line.at >= query.since) && (!query.until || line.at < query.until) && (!wanted || line.text.toLowerCase().includes(wanted)))
+        .filter(
+          (line) =>
+            (!query.since || line.at >= query.since) &&
+            (!query.until || line.at < query.until) &&
+            (!wanted || line.text.toLowerCase().includes(wanted)),
+        )
         .slice(-query.tail)
         .map((line) => ({ at: line.at, stream: line.stream, source: line.step, text: line.text }))
     },
     /** Lines of every instance as they come, also of instances that start later, until the signal aborts. */
-    async follow(app_id: string, tail: number, signal: AbortSignal, onLine: (instance_id: string, line: LogLine) => void): Promise<void> {
+    async follow(
+      app_id: string,
+      tail: number,
+      signal: AbortSignal,
+      onLine: (instance_id: string, line: LogLine) => void,
+    ): Promise<void> {
       const redact = redactor(secretsOf(app_id))
       const followed = new Set<string>()
       const follow = async (instance: Instance, lines: number) => {
-        for await (const line of engine.logs(instance.id, { tail: lines, follow: true }, signal)) onLine(instance.id, { ...line, text: redact(line.text) })
+        for await (const line of engine.logs(instance.id, { tail: lines, follow: true }, signal))
+          onLine(instance.id, { ...line, text: redact(line.text) })
       }
       const look = async (lines: number) => {
         for (const instance of await engine.instances({ app_id })) {
           if (followed.has(instance.id)) continue
           followed.add(instance.id)
-          void follow(instance, lines).catch((error: unknown) => {
-            if (!signal.aborted) shop.log.debug('Following a log ended', { instance: instance.id, error })
-          }).finally(() => followed.delete(instance.id))
+          void follow(instance, lines)
+            .catch((error: unknown) => {
+              if (!signal.aborted) shop.log.debug('Following a log ended', { instance: instance.id, error })
+            })
+            .finally(() => followed.delete(instance.id))
         }
       }
       await look(tail)
-      for await (const event of engine.events(signal)) if (event.kind === 'start' && event.app_id === app_id) await look(10_000)
+      for await (const event of engine.events(signal))
+        if (event.kind === 'start' && event.app_id === app_id) await look(10_000)
     },
     /** Runs one command in a fresh container of the live release and waits for its end. */
-    exec: (app_id: string, command: string | string[], timeout_s: number, signal: AbortSignal) => asking(async () => {
-      const { live_release_id, project_id } = app(app_id)
-      const release = live_release_id ? releases.find(live_release_id) : undefined
-      if (!release) throw conflict('This app has never been live, so there is no image to run a command in. Deploy it.')
-      const redact = redactor(secretsOf(app_id))
-      let output = ''
-      let truncated = false
-      const { shell_command: _own, ...spec } = containerSpec(release, project_id, releases.environment(release.id))
-      await engine.ensureNetwork(networkOf(project_id), { project: project_id })
-      const result = await engine.runOnce({
-        ...spec, ...(typeof command === 'string' ? { shell_command: command } : { command }), purpose: `exec-${newId('run').slice(4, 12)}`, timeout_ms: timeout_s * 1000,
-        onLog(line) {
-          if (output.length < MAX_OUTPUT) output += `${redact(line.text)}\n`
-          else truncated = true
-        },
-      }, signal)
-      return { exit_code: result.timed_out ? null : result.exit_code, output: output.slice(0, MAX_OUTPUT), truncated, timed_out: result.timed_out, duration_ms: result.duration_ms }
-    }),
+    exec: (app_id: string, command: string | string[], timeout_s: number, signal: AbortSignal) =>
+      asking(async () => {
+        const { live_release_id, project_id } = app(app_id)
+        const release = live_release_id ? releases.find(live_release_id) : undefined
+        if (!release)
+          throw conflict('This app has never been live, so there is no image to run a command in. Deploy it.')
+        const redact = redactor(secretsOf(app_id))
+        let output = ''
+        let truncated = false
+        const { shell_command: _own, ...spec } = containerSpec(
+          release,
+          project_id,
+          releases.environment(release.id),
+        )
+        await engine.ensureNetwork(networkOf(project_id), { project: project_id })
+        const result = await engine.runOnce(
+          {
+            ...spec,
+            ...(typeof command === 'string' ? { shell_command: command } : { command }),
+            purpose: `exec-${newId('run').slice(4, 12)}`,
+            timeout_ms: timeout_s * 1000,
+            onLog(line) {
+              if (output.length < MAX_OUTPUT) output += `${redact(line.text)}\n`
+              else truncated = true
+            },
+          },
+          signal,
+        )
+        return {
+          exit_code: result.timed_out ? null : result.exit_code,
+          output: output.slice(0, MAX_OUTPUT),
+          truncated,
+          timed_out: result.timed_out,
+          duration_ms: result.duration_ms,
+        }
+      }),
   }
 }
 export type Runtime = ReturnType<typeof createRuntime>

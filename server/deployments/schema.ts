@@ -1,9 +1,24 @@
 import * as v from 'valibot'
 import { pagingEntries, Timestamp } from '#server/kernel/schemas'
 
-export const DeploymentStatus = v.pipe(v.picklist(['queued', 'building', 'releasing', 'live', 'failed', 'cancelled', 'superseded']), v.description('`live`: got the traffic, and stays so for good once it has proven itself; `live_deployment_id` of the app names the one that serves now. `superseded`: a newer one took its place in the queue.'))
+export const DeploymentStatus = v.pipe(
+  v.picklist(['queued', 'building', 'releasing', 'live', 'failed', 'cancelled', 'superseded']),
+  v.description(
+    '`live`: got the traffic, and stays so for good once it has proven itself; `live_deployment_id` of the app names the one that serves now. `superseded`: a newer one took its place in the queue.',
+  ),
+)
 export type DeploymentStatus = v.InferOutput<typeof DeploymentStatus>
-export const Trigger = v.picklist(['create', 'push', 'manual', 'rollback', 'restart', 'scale', 'config', 'hook', 'api'])
+export const Trigger = v.picklist([
+  'create',
+  'push',
+  'manual',
+  'rollback',
+  'restart',
+  'scale',
+  'config',
+  'hook',
+  'api',
+])
 export type Trigger = v.InferOutput<typeof Trigger>
 
 export const Commit = v.object({
@@ -37,32 +52,44 @@ const common = {
   branch: v.nullable(v.string()),
   commit: v.nullable(Commit),
   image: v.nullable(v.pipe(v.string(), v.description('Immutable id of the image.'))),
-  rolled_back_to: v.nullable(v.pipe(v.string(), v.description('Deployment whose release this one brought back.'))),
+  rolled_back_to: v.nullable(
+    v.pipe(v.string(), v.description('Deployment whose release this one brought back.')),
+  ),
   error: v.nullable(DeploymentError),
   created_by: v.nullable(v.pipe(v.string(), v.description('User who asked for it; null for the platform.'))),
   created_at: Timestamp,
   started_at: v.nullable(Timestamp),
   live_at: v.nullable(v.pipe(Timestamp, v.description('When traffic went to it.'))),
-  finished_at: v.nullable(v.pipe(Timestamp, v.description('When it ended; for a live one, after the soak and the end of the old release.'))),
+  finished_at: v.nullable(
+    v.pipe(
+      Timestamp,
+      v.description('When it ended; for a live one, after the soak and the end of the old release.'),
+    ),
+  ),
 }
 export const DeploymentSummary = v.pipe(v.object(common), v.title('DeploymentSummary'))
-export const Deployment = v.pipe(v.object({
-  ...common,
-  steps: v.array(DeploymentStep),
-  timings: v.object({
-    queued_ms: v.nullable(v.pipe(v.number(), v.description('From the request to the first step.'))),
-    live_ms: v.nullable(v.pipe(v.number(), v.description('From the first step until traffic went to it.'))),
-    total_ms: v.nullable(v.pipe(v.number(), v.description('From the first step to the end.'))),
+export const Deployment = v.pipe(
+  v.object({
+    ...common,
+    steps: v.array(DeploymentStep),
+    timings: v.object({
+      queued_ms: v.nullable(v.pipe(v.number(), v.description('From the request to the first step.'))),
+      live_ms: v.nullable(v.pipe(v.number(), v.description('From the first step until traffic went to it.'))),
+      total_ms: v.nullable(v.pipe(v.number(), v.description('From the first step to the end.'))),
+    }),
+    plan: v.nullable(
+      v.object({
+        stack: v.string(),
+        framework: v.nullable(v.string()),
+        version: v.nullable(v.string()),
+        start_command: v.nullable(v.string()),
+        port: v.number(),
+        explanation: v.array(v.object({ field: v.string(), value: v.string(), source: v.string() })),
+      }),
+    ),
   }),
-  plan: v.nullable(v.object({
-    stack: v.string(),
-    framework: v.nullable(v.string()),
-    version: v.nullable(v.string()),
-    start_command: v.nullable(v.string()),
-    port: v.number(),
-    explanation: v.array(v.object({ field: v.string(), value: v.string(), source: v.string() })),
-  })),
-}), v.title('Deployment'))
+  v.title('Deployment'),
+)
 export type Deployment = v.InferOutput<typeof Deployment>
 
 export const DeploymentQuery = v.strictObject({
@@ -74,23 +101,57 @@ export const DeploymentQuery = v.strictObject({
 
 /** Body of `POST /api/apps/:id/deploy`. */
 export const DeployRequest = v.strictObject({
-  branch: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(255), v.description('Another branch, for this deployment only.'))),
-  commit: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-f]{7,64}$/, 'must be a commit id: 7 to 64 hexadecimal digits.'), v.description('A certain commit.'))),
-  no_cache: v.optional(v.pipe(v.boolean(), v.description('Build anew, without the layers of earlier builds.'))),
+  branch: v.optional(
+    v.pipe(
+      v.string(),
+      v.minLength(1),
+      v.maxLength(255),
+      v.description('Another branch, for this deployment only.'),
+    ),
+  ),
+  commit: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^[0-9a-f]{7,64}$/, 'must be a commit id: 7 to 64 hexadecimal digits.'),
+      v.description('A certain commit.'),
+    ),
+  ),
+  no_cache: v.optional(
+    v.pipe(v.boolean(), v.description('Build anew, without the layers of earlier builds.')),
+  ),
 })
 export type DeployRequest = v.InferOutput<typeof DeployRequest>
 export const RollbackRequest = v.strictObject({
-  deployment_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Deployment to bring back. Default: the one before the live one.'))),
+  deployment_id: v.optional(
+    v.pipe(
+      v.string(),
+      v.maxLength(64),
+      v.description('Deployment to bring back. Default: the one before the live one.'),
+    ),
+  ),
 })
 export const DeploymentLogQuery = v.strictObject({
-  after: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.description('Only lines after this `seq`.'))),
-  tail: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(10_000), v.description('Newest lines; default all, at most 10,000.'))),
+  after: v.optional(
+    v.pipe(v.number(), v.integer(), v.minValue(0), v.description('Only lines after this `seq`.')),
+  ),
+  tail: v.optional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(1),
+      v.maxValue(10_000),
+      v.description('Newest lines; default all, at most 10,000.'),
+    ),
+  ),
 })
-export const DeploymentLogLine = v.pipe(v.object({
-  seq: v.pipe(v.number(), v.description('Position in the log, from 1.')),
-  at: Timestamp,
-  step: v.string(),
-  stream: v.picklist(['stdout', 'stderr', 'system']),
-  text: v.string(),
-}), v.title('DeploymentLogLine'))
+export const DeploymentLogLine = v.pipe(
+  v.object({
+    seq: v.pipe(v.number(), v.description('Position in the log, from 1.')),
+    at: Timestamp,
+    step: v.string(),
+    stream: v.picklist(['stdout', 'stderr', 'system']),
+    text: v.string(),
+  }),
+  v.title('DeploymentLogLine'),
+)
 export type DeploymentLogLine = v.InferOutput<typeof DeploymentLogLine>

@@ -31,72 +31,130 @@ export interface DeploymentPorts {
   setAutoDeploy(app_id: string, on: boolean): void
   checkBranch(text: string): void
 }
-export interface DeploymentOptions { shop: Omit<Workshop, 'advance' | 'routing' | 'soaks'>; db: Db; events: Events; jobs: Jobs; audit: AuditTrail; ports: DeploymentPorts }
+export interface DeploymentOptions {
+  shop: Omit<Workshop, 'advance' | 'routing' | 'soaks'>
+  db: Db
+  events: Events
+  jobs: Jobs
+  audit: AuditTrail
+  ports: DeploymentPorts
+}
 
 export function createDeployments({ shop: parts, db, events, jobs, audit, ports }: DeploymentOptions) {
   const { deployments: repository, releases, clock, logs } = parts
 
-  const get = (id: string): DeploymentRow => repository.find(id) ?? (() => { throw notFound('deployment') })()
-  const tell = (row: DeploymentRow, type: string, payload: Record<string, unknown> = {}) => events.append({
-    type, project_id: row.project_id, app_id: row.app_id, deployment_id: row.id, actor_id: row.created_by,
-    payload: { deployment_id: row.id, app_id: row.app_id, number: row.number, status: row.status, trigger: row.trigger, ...payload },
-  })
+  const get = (id: string): DeploymentRow =>
+    repository.find(id) ??
+    (() => {
+      throw notFound('deployment')
+    })()
+  const tell = (row: DeploymentRow, type: string, payload: Record<string, unknown> = {}) =>
+    events.append({
+      type,
+      project_id: row.project_id,
+      app_id: row.app_id,
+      deployment_id: row.id,
+      actor_id: row.created_by,
+      payload: {
+        deployment_id: row.id,
+        app_id: row.app_id,
+        number: row.number,
+        status: row.status,
+        trigger: row.trigger,
+        ...payload,
+      },
+    })
 
-  const advance: Workshop['advance'] = (id, event: DeploymentEventName, change = {}) => db.tx(() => {
-    const row = get(id)
-    const next = deploymentMachine.next(row.status, event)
-    const started = row.status === 'queued' ? { started_at: row.started_at ?? clock.iso() } : {}
-    if (next !== row.status) repository.setStatus(id, row.status, next)
-    if (Object.keys({ ...started, ...change }).length > 0) repository.change(id, { ...started, ...change })
-    if (event === 'go_live') {
-      parts.ports.setLive(row.app_id, id, repository.find(id)!.release_id)
-      parts.ports.appEvent(row.app_id, 'go_live', { deployment_id: id })
-      // Not when it is queued: one that is replaced or fails before it has traffic leaves the app as it was.
-      if (row.trigger === 'rollback') ports.setAutoDeploy(row.app_id, false)
-    }
-    if (next !== row.status) tell(get(id), `deployment.${next}`)
-  })
+  const advance: Workshop['advance'] = (id, event: DeploymentEventName, change = {}) =>
+    db.tx(() => {
+      const row = get(id)
+      const next = deploymentMachine.next(row.status, event)
+      const started = row.status === 'queued' ? { started_at: row.started_at ?? clock.iso() } : {}
+      if (next !== row.status) repository.setStatus(id, row.status, next)
+      if (Object.keys({ ...started, ...change }).length > 0) repository.change(id, { ...started, ...change })
+      if (event === 'go_live') {
+        parts.ports.setLive(row.app_id, id, repository.find(id)!.release_id)
+        parts.ports.appEvent(row.app_id, 'go_live', { deployment_id: id })
+        // Not when it is queued: one that is replaced or fails before it has traffic leaves the app as it
+        // was.
+        if (row.trigger === 'rollback') ports.setAutoDeploy(row.app_id, false)
+      }
+      if (next !== row.status) tell(get(id), `deployment.${next}`)
+    })
   const routing = createRouting({
-    ingress: parts.ingress, log: parts.log, routes: parts.ports.routes, others: parts.ports.platformRoutes, certificates: parts.ports.certificates, routed: parts.ports.routed,
+    ingress: parts.ingress,
+    log: parts.log,
+    routes: parts.ports.routes,
+    others: parts.ports.platformRoutes,
+    certificates: parts.ports.certificates,
+    routed: parts.ports.routed,
     async current(app_id) {
       const app = parts.ports.app(app_id)
       const release = app.live_release_id ? releases.find(app.live_release_id) : undefined
       if (app.status === 'deleting') return undefined
-      return release ? targetOf(await parts.engine.instances({ release_id: release.id }), release.settings) : NOTHING
+      return release
+        ? targetOf(await parts.engine.instances({ release_id: release.id }), release.settings)
+        : NOTHING
     },
   })
-  const soaks: Workshop['soaks'] = { under_way: new Map(), areOver: (app_id) => jobs.findBySubject(app_id)?.status === 'queued' }
+  const soaks: Workshop['soaks'] = {
+    under_way: new Map(),
+    areOver: (app_id) => jobs.findBySubject(app_id)?.status === 'queued',
+  }
   const shop: Workshop = { ...parts, routing, advance, soaks }
   const precedence = createPrecedence(repository)
 
-  jobs.define(deployJob(
-    shop,
-    (job, step, status, failure) => {
-      const row = repository.find(job.subject)
-      if (row) tell(row, 'deployment.step', { step, step_status: status, ...(failure ? { error: failure.message } : {}) })
-    },
-    (job, outcome, state: DeployState) => {
-      const row = repository.find(job.subject)
-      if (!row) return
-      logs.append(row.id, 'end', 'system', lastWord(row, outcome))
-      db.afterCommit(() => logs.close(row.id))
-      if (outcome.status === 'succeeded') {
-        repository.change(row.id, { finished_at: clock.iso() })
-        return tell(get(row.id), 'deployment.finished')
-      }
-      if (row.status === 'superseded') return
-      const event = outcome.status === 'failed' ? 'fail' : 'cancel'
-      // The app is as it was before the rollback, so it follows its branch as it did.
-      if (row.trigger === 'rollback' && row.status === 'live' && state.auto_deploy) ports.setAutoDeploy(row.app_id, true)
-      parts.ports.appEvent(row.app_id, event, { deployment_id: row.id, error: outcome.failure?.message })
-      advance(row.id, event, { failure: outcome.failure && JSON.stringify(outcome.failure), finished_at: clock.iso() })
-    },
-  ))
+  jobs.define(
+    deployJob(
+      shop,
+      (job, step, status, failure) => {
+        const row = repository.find(job.subject)
+        if (row)
+          tell(row, 'deployment.step', {
+            step,
+            step_status: status,
+            ...(failure ? { error: failure.message } : {}),
+          })
+      },
+      (job, outcome, state: DeployState) => {
+        const row = repository.find(job.subject)
+        if (!row) return
+        logs.append(row.id, 'end', 'system', lastWord(row, outcome))
+        db.afterCommit(() => logs.close(row.id))
+        if (outcome.status === 'succeeded') {
+          repository.change(row.id, { finished_at: clock.iso() })
+          return tell(get(row.id), 'deployment.finished')
+        }
+        if (row.status === 'superseded') return
+        const event = outcome.status === 'failed' ? 'fail' : 'cancel'
+        // The app is as it was before the rollback, so it follows its branch as it did.
+        if (row.trigger === 'rollback' && row.status === 'live' && state.auto_deploy)
+          ports.setAutoDeploy(row.app_id, true)
+        parts.ports.appEvent(row.app_id, event, {
+          deployment_id: row.id,
+          error: outcome.failure?.message,
+        })
+        advance(row.id, event, {
+          failure: outcome.failure && JSON.stringify(outcome.failure),
+          finished_at: clock.iso(),
+        })
+      },
+    ),
+  )
 
-  /** Replaces older queued deployments: only the newest is worth making. Each of them tells which one took its place. */
+  /**
+   * Replaces older queued deployments: only the newest is worth making. Each of them tells which one took its
+   * place.
+   */
   const supersede = (by: { id: string; app_id: string; number: number; trigger: Trigger }) => {
     for (const row of precedence.replacedBy(by.app_id, by.trigger)) {
-      const failure: Failure = { code: 'superseded', message: `Deployment #${by.number} took the place of this one before it began.`, hint: null, step: null, log: [] }
+      const failure: Failure = {
+        code: 'superseded',
+        message: `Deployment #${by.number} took the place of this one before it began.`,
+        hint: null,
+        step: null,
+        log: [],
+      }
       repository.setStatus(row.id, 'queued', 'superseded')
       repository.change(row.id, { finished_at: clock.iso(), failure: JSON.stringify(failure) })
       if (row.job_id) jobs.cancel(row.job_id)
@@ -105,21 +163,45 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
   }
 
   /** Queues a deployment in the current transaction. */
-  const enqueue = (app: { id: string; project_id: string; branch: string | null }, trigger: Trigger, ask: DeploymentAsk, actor: Actor): DeploymentRow => {
+  const enqueue = (
+    app: { id: string; project_id: string; branch: string | null },
+    trigger: Trigger,
+    ask: DeploymentAsk,
+    actor: Actor,
+  ): DeploymentRow => {
     precedence.require(app.id, trigger)
     const id = newId('dep')
     const number = ports.takeNumber(app.id)
     supersede({ id, app_id: app.id, number, trigger })
     repository.insert({
-      id, app_id: app.id, project_id: app.project_id, number, trigger, request: JSON.stringify(ask),
-      branch: ask.branch ?? app.branch, created_by: actor.user_id || null, created_at: clock.iso(),
+      id,
+      app_id: app.id,
+      project_id: app.project_id,
+      number,
+      trigger,
+      request: JSON.stringify(ask),
+      branch: ask.branch ?? app.branch,
+      created_by: actor.user_id || null,
+      created_at: clock.iso(),
     })
-    const job_id = jobs.enqueue<DeployPayload>({ kind: 'deploy', lane: `app:${app.id}`, subject: id, project_id: app.project_id, payload: { deployment_id: id, app_id: app.id, project_id: app.project_id } })
+    const job_id = jobs.enqueue<DeployPayload>({
+      kind: 'deploy',
+      lane: `app:${app.id}`,
+      subject: id,
+      project_id: app.project_id,
+      payload: { deployment_id: id, app_id: app.id, project_id: app.project_id },
+    })
     repository.change(id, { job_id })
     ports.appDeploys(app.id)
     const row = get(id)
     tell(row, 'deployment.queued')
-    audit.record(actor, { action: 'deployment.create', resource_type: 'deployment', resource_id: id, project_id: app.project_id, after: { app_id: app.id, trigger, ...ask } })
+    audit.record(actor, {
+      action: 'deployment.create',
+      resource_type: 'deployment',
+      resource_id: id,
+      project_id: app.project_id,
+      after: { app_id: app.id, trigger, ...ask },
+    })
     return row
   }
 
@@ -131,7 +213,8 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
 
   const rollbackTarget = createRollbackTarget(repository, releases)
   const requireImage = (release: Release) => {
-    if (!release.image_present) throw conflict('The image of that release has been removed. Deploy its commit instead.')
+    if (!release.image_present)
+      throw conflict('The image of that release has been removed. Deploy its commit instead.')
   }
 
   return {
@@ -148,7 +231,9 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     /** Values that the log of a deployment must not show; none once its app is gone. */
     secretsOf(id: string): string[] {
       const row = repository.find(id)
-      return row && parts.ports.projectOf(row.app_id) ? parts.ports.secretValues(parts.ports.app(row.app_id)) : []
+      return row && parts.ports.projectOf(row.app_id)
+        ? parts.ports.secretValues(parts.ports.app(row.app_id))
+        : []
     },
     list(actor: Actor, filter: { app_id?: string; status?: string; trigger?: string }, paging: Paging) {
       if (filter.app_id !== undefined && !filter.status && !filter.trigger) {
@@ -171,7 +256,11 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
       return db.tx(() => {
         const { app, ...row } = appRow(app_id)
         if (app.configuration.source === 'upload') return view(redeployUpload(actor, row))
-        if ((body.branch || body.commit) && app.configuration.source !== 'git') throw invalid(body.branch ? 'branch' : 'commit', `cannot be given: the source of this app is ${app.configuration.source}.`)
+        if ((body.branch || body.commit) && app.configuration.source !== 'git')
+          throw invalid(
+            body.branch ? 'branch' : 'commit',
+            `cannot be given: the source of this app is ${app.configuration.source}.`,
+          )
         return view(enqueue(row, actor.method === 'api_key' ? 'api' : 'manual', body, actor))
       })
     },
@@ -182,7 +271,14 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
         // What the caller saw when they asked: a deployment under way does not move the target.
         const release = rollbackTarget(app, deployment_id)
         requireImage(release)
-        return view(enqueue(row, 'rollback', { from_release: release.id, from_deployment: release.deployment_id }, actor))
+        return view(
+          enqueue(
+            row,
+            'rollback',
+            { from_release: release.id, from_deployment: release.deployment_id },
+            actor,
+          ),
+        )
       })
     },
     restart: (actor: Actor, app_id: string) => {
@@ -195,11 +291,18 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
         return enqueue(row, 'restart', {}, actor)
       })
     },
-    /** Restarts an app without having been asked; once only, so false when the last deployment was such a restart, or no image is there for one. */
+    /**
+     * Restarts an app without having been asked; once only, so false when the last deployment was such a
+     * restart, or no image is there for one.
+     */
     bringHome(app_id: string): boolean {
       const last = repository.latest(app_id)
       const { app, ...row } = appRow(app_id)
-      if ((last?.trigger === 'restart' && last.created_by === null) || !releases.find(app.live_release_id ?? '')?.image_present) return false
+      if (
+        (last?.trigger === 'restart' && last.created_by === null) ||
+        !releases.find(app.live_release_id ?? '')?.image_present
+      )
+        return false
       db.tx(() => enqueue(row, 'restart', {}, PLATFORM))
       return true
     },
@@ -207,7 +310,10 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     async upload(actor: Actor, app_id: string, stream: Readable) {
       ports.requireEngine()
       const { app, ...row } = appRow(app_id)
-      if (app.configuration.source !== 'upload') throw conflict(`The source of this app is ${app.configuration.source}; create one with source "upload" for uploads.`)
+      if (app.configuration.source !== 'upload')
+        throw conflict(
+          `The source of this app is ${app.configuration.source}; create one with source "upload" for uploads.`,
+        )
       const name = `${newId('dep')}.tar.gz`
       await receive(shop.uploads_directory, name, stream)
       try {
@@ -220,8 +326,16 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     cancel(actor: Actor, id: string) {
       return db.tx(() => {
         const row = get(id)
-        if (!row.job_id || row.finished_at || !jobs.cancel(row.job_id)) throw conflict(`Cannot cancel a deployment that is ${row.finished_at || row.status !== 'live' ? row.status : 'live and past its soak'}.`)
-        audit.record(actor, { action: 'deployment.cancel', resource_type: 'deployment', resource_id: id, project_id: row.project_id })
+        if (!row.job_id || row.finished_at || !jobs.cancel(row.job_id))
+          throw conflict(
+            `Cannot cancel a deployment that is ${row.finished_at || row.status !== 'live' ? row.status : 'live and past its soak'}.`,
+          )
+        audit.record(actor, {
+          action: 'deployment.cancel',
+          resource_type: 'deployment',
+          resource_id: id,
+          project_id: row.project_id,
+        })
         return view(get(id))
       })
     },
@@ -229,12 +343,22 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     cancelAll(app_id: string) {
       for (const row of repository.unfinished(app_id)) if (row.job_id) jobs.cancel(row.job_id)
     },
-    log: (id: string, query: { after?: number; tail?: number }) => (query.after !== undefined ? logs.after(id, query.after, query.tail ?? 10_000) : logs.tail(id, query.tail ?? 10_000)),
+    log: (id: string, query: { after?: number; tail?: number }) =>
+      query.after !== undefined
+        ? logs.after(id, query.after, query.tail ?? 10_000)
+        : logs.tail(id, query.tail ?? 10_000),
   }
 
-  function redeployUpload(actor: Actor, row: { id: string; project_id: string; branch: string | null }): DeploymentRow {
-    const last = repository.history(row.id, 100, 0).rows.map((found) => askOf(found).upload).find(Boolean)
-    if (!last) throw conflict('Nothing has been uploaded yet. Send a gzipped tar to POST /api/apps/:id/upload.')
+  function redeployUpload(
+    actor: Actor,
+    row: { id: string; project_id: string; branch: string | null },
+  ): DeploymentRow {
+    const last = repository
+      .history(row.id, 100, 0)
+      .rows.map((found) => askOf(found).upload)
+      .find(Boolean)
+    if (!last)
+      throw conflict('Nothing has been uploaded yet. Send a gzipped tar to POST /api/apps/:id/upload.')
     return enqueue(row, actor.method === 'api_key' ? 'api' : 'manual', { upload: last }, actor)
   }
 }
@@ -243,6 +367,9 @@ export type Deployments = ReturnType<typeof createDeployments>
 /** The line that ends the log of a deployment. */
 function lastWord(row: DeploymentRow, outcome: Outcome): string {
   if (outcome.status === 'succeeded') return 'The deployment is live.'
-  if (row.status === 'superseded') return summaryOf(row).error?.message ?? 'A newer deployment took the place of this one.'
-  return outcome.failure ? [outcome.failure.message, outcome.failure.hint].filter(Boolean).join(' ') : 'The deployment was cancelled.'
+  if (row.status === 'superseded')
+    return summaryOf(row).error?.message ?? 'A newer deployment took the place of this one.'
+  return outcome.failure
+    ? [outcome.failure.message, outcome.failure.hint].filter(Boolean).join(' ')
+    : 'The deployment was cancelled.'
 }

@@ -13,14 +13,20 @@ export async function receive(directory: string, name: string, stream: Readable)
   const partial = join(directory, `${name}.partial`)
   let size = 0
   try {
-    await pipeline(stream, async function* (source: AsyncIterable<Buffer>) {
-      for await (const chunk of source) {
-        size += chunk.length
-        if (size > MAX_UPLOAD_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE', `The archive is larger than ${MAX_UPLOAD_BYTES} bytes.`)
-        yield chunk
-      }
-    }, createWriteStream(partial, { mode: 0o600 }))
-    if (size === 0) throw new ApiError('BAD_REQUEST', 'The body is empty. Send a gzipped tar of the source folder.')
+    await pipeline(
+      stream,
+      async function* (source: AsyncIterable<Buffer>) {
+        for await (const chunk of source) {
+          size += chunk.length
+          if (size > MAX_UPLOAD_BYTES)
+            throw new ApiError('PAYLOAD_TOO_LARGE', `The archive is larger than ${MAX_UPLOAD_BYTES} bytes.`)
+          yield chunk
+        }
+      },
+      createWriteStream(partial, { mode: 0o600 }),
+    )
+    if (size === 0)
+      throw new ApiError('BAD_REQUEST', 'The body is empty. Send a gzipped tar of the source folder.')
     renameSync(partial, join(directory, name))
   } catch (error) {
     rmSync(partial, { force: true })

@@ -14,7 +14,17 @@ import type { Routing, Target } from './routing.ts'
 import type { DeploymentEventName } from './machine.ts'
 
 /** The app as a deployment sees it. */
-export interface DeployedApp { id: string; name: string; project_id: string; status: AppStatus; live_release_id: string | null; live_deployment_id: string | null; soak_seconds: number; auto_deploy: boolean; configuration: Configuration }
+export interface DeployedApp {
+  id: string
+  name: string
+  project_id: string
+  status: AppStatus
+  live_release_id: string | null
+  live_deployment_id: string | null
+  soak_seconds: number
+  auto_deploy: boolean
+  configuration: Configuration
+}
 
 /** What deployments need from other domains and from the platform; handed in at composition. */
 export interface DeployPorts {
@@ -22,7 +32,11 @@ export interface DeployPorts {
   projectOf(app_id: string): string | undefined
   /** Records in one transaction that a release serves (or nothing does). */
   setLive(app_id: string, deployment_id: string | null, release_id: string | null): void
-  appEvent(app_id: string, event: 'go_live' | 'fail' | 'cancel' | 'lose', payload: Record<string, unknown>): void
+  appEvent(
+    app_id: string,
+    event: 'go_live' | 'fail' | 'cancel' | 'lose',
+    payload: Record<string, unknown>,
+  ): void
   /** One route for each of the app's domains that may be served, to these instances. */
   routes(app_id: string, target: Target): Route[]
   /** Routes of the platform itself. */
@@ -42,8 +56,15 @@ export interface DeployPorts {
   secretValues(app: DeployedApp): string[]
   /** How the source in a folder is built and run. Throws a DetectionError when it is not understood. */
   detect(directory: string, overrides: BuildOverrides): Promise<BuildPlan>
-  /** Throws Fatal when a user's Dockerfile would make the engine fetch from where this server may not connect to. */
-  checkDockerfile(dockerfile: string, build_args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void>
+  /**
+   * Throws Fatal when a user's Dockerfile would make the engine fetch from where this server may not connect
+   * to.
+   */
+  checkDockerfile(
+    dockerfile: string,
+    build_args: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<void>
   /** Written beside a generated Dockerfile when the repository has no .dockerignore. */
   dockerignore(): string
   extract(archive: string, directory: string, signal: AbortSignal): Promise<void>
@@ -75,10 +96,18 @@ export interface Workshop {
   /** Soaks by app, to be ended early; `areOver` tells that something waits for the end of one. */
   soaks: { under_way: Map<string, AbortController>; areOver(app_id: string): boolean }
   /** Moves the deployment's status by an event and tells subscribers. */
-  advance(deployment_id: string, event: DeploymentEventName, change?: Parameters<DeploymentRepository['change']>[1]): void
+  advance(
+    deployment_id: string,
+    event: DeploymentEventName,
+    change?: Parameters<DeploymentRepository['change']>[1],
+  ): void
 }
 
-export interface DeployPayload { deployment_id: string; app_id: string; project_id: string }
+export interface DeployPayload {
+  deployment_id: string
+  app_id: string
+  project_id: string
+}
 export interface DeployState {
   /** Set when no build is needed: image of an earlier release. */
   image_id?: string
@@ -102,14 +131,30 @@ export type DeployContext = StepContext<DeployPayload, DeployState>
 export const networkOf = (project_id: string) => `ptr-${project_id.replace('prj_', '')}`
 
 /** What a container of a release looks like. */
-export function containerSpec(release: Release, project_id: string, environment: Record<string, string>): ContainerSpec {
+export function containerSpec(
+  release: Release,
+  project_id: string,
+  environment: Record<string, string>,
+): ContainerSpec {
   const { settings } = release
   return {
-    app_id: release.app_id, project_id, release_id: release.id, image: release.image_id, env: environment, network: networkOf(project_id),
-    limits: settings.limits, stop_grace_s: settings.stop_grace_s, ...(settings.shell_command ? { shell_command: settings.shell_command } : {}),
+    app_id: release.app_id,
+    project_id,
+    release_id: release.id,
+    image: release.image_id,
+    env: environment,
+    network: networkOf(project_id),
+    limits: settings.limits,
+    stop_grace_s: settings.stop_grace_s,
+    ...(settings.shell_command ? { shell_command: settings.shell_command } : {}),
   }
 }
 
 /** Where requests for the app go: its instances that run. */
-export const targetOf = (instances: readonly { address?: string; state: string }[], settings: ReleaseSettings): Target =>
-  ({ port: settings.port, addresses: instances.flatMap(({ address, state }) => (address && state === 'running' ? [address] : [])) })
+export const targetOf = (
+  instances: readonly { address?: string; state: string }[],
+  settings: ReleaseSettings,
+): Target => ({
+  port: settings.port,
+  addresses: instances.flatMap(({ address, state }) => (address && state === 'running' ? [address] : [])),
+})

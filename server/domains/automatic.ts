@@ -5,12 +5,33 @@ import { newId } from '#server/kernel/ids'
 import type { ReservedNames } from './hostname.ts'
 import type { DomainRepository, DomainRow } from './repository.ts'
 
-interface NamedApp { id: string; name: string; project_id: string }
+interface NamedApp {
+  id: string
+  name: string
+  project_id: string
+}
 
 /** A domain without any rule. */
 const BLANK = {
-  counterpart: null, path: '/', strip_path: 0, port: null, force_https: 0, www: 'keep', maintenance: 0, headers: '{}', hsts: null, ip_allow: '[]', error_pages: '{}', basic_auth: null,
-  body_limit_bytes: null, request_timeout_seconds: null, finding: null, checks: 0, checked_at: null, next_check_at: null, verified_at: null,
+  counterpart: null,
+  path: '/',
+  strip_path: 0,
+  port: null,
+  force_https: 0,
+  www: 'keep',
+  maintenance: 0,
+  headers: '{}',
+  hsts: null,
+  ip_allow: '[]',
+  error_pages: '{}',
+  basic_auth: null,
+  body_limit_bytes: null,
+  request_timeout_seconds: null,
+  finding: null,
+  checks: 0,
+  checked_at: null,
+  next_check_at: null,
+  verified_at: null,
 } as const satisfies Partial<DomainRow>
 
 export interface AutomaticOptions {
@@ -25,12 +46,25 @@ export interface AutomaticOptions {
 }
 
 /** The name below the base domain that every app has from its creation to its end. */
-export function createAutomaticDomains({ db, clock, repository, reserved, automaticMode, certify }: AutomaticOptions) {
+export function createAutomaticDomains({
+  db,
+  clock,
+  repository,
+  reserved,
+  automaticMode,
+  certify,
+}: AutomaticOptions) {
   const nameOf = (name: string) => `${name}.${reserved().base_domain}`
   const isDashboard = (hostname: string) => reserved().dashboard_domains.includes(hostname)
   const requireFree = (hostname: string, app_id: string) => {
-    if (isDashboard(hostname)) throw conflict('The name of this app below the base domain is the name of the dashboard. Choose another name.')
-    if (repository.having([hostname]).some((row) => row.app_id !== app_id)) throw conflict('The name of this app below the base domain is the domain of another app. Choose another name.')
+    if (isDashboard(hostname))
+      throw conflict(
+        'The name of this app below the base domain is the name of the dashboard. Choose another name.',
+      )
+    if (repository.having([hostname]).some((row) => row.app_id !== app_id))
+      throw conflict(
+        'The name of this app below the base domain is the domain of another app. Choose another name.',
+      )
   }
   return {
     blank: BLANK,
@@ -38,7 +72,20 @@ export function createAutomaticDomains({ db, clock, repository, reserved, automa
       const at = clock.iso()
       requireFree(nameOf(app.name), app.id)
       const id = newId('dom')
-      repository.insert({ ...BLANK, id, app_id: app.id, project_id: app.project_id, hostname: nameOf(app.name), kind: 'automatic', status: 'active', ssl_mode: automaticMode(), token: '', verified_at: at, created_at: at, updated_at: at })
+      repository.insert({
+        ...BLANK,
+        id,
+        app_id: app.id,
+        project_id: app.project_id,
+        hostname: nameOf(app.name),
+        kind: 'automatic',
+        status: 'active',
+        ssl_mode: automaticMode(),
+        token: '',
+        verified_at: at,
+        created_at: at,
+        updated_at: at,
+      })
       db.afterCommit(() => certify(id))
     },
     renameAutomatic(app: NamedApp): void {
@@ -47,16 +94,24 @@ export function createAutomaticDomains({ db, clock, repository, reserved, automa
       const row = repository.automaticOf(app.id)
       if (row) db.afterCommit(() => certify(row.id))
     },
-    /** Moves the automatic names of all apps below the base domain. Returns the apps that moved. Call it when their names are free. */
-    rebase: (): string[] => db.tx(() => {
-      const moved = repository.automatic().filter(({ app_id, name }) => repository.renameAutomatic(app_id, nameOf(name), clock.iso())).map(({ app_id }) => app_id)
-      for (const app_id of moved) {
-        const row = repository.automaticOf(app_id)!
-        // A mode that somebody chose stays; the two that this file gives follow the base domain.
-        if (row.ssl_mode === 'off' || row.ssl_mode === 'acme') repository.update(row.id, { ssl_mode: automaticMode() }, clock.iso())
-        db.afterCommit(() => certify(row.id))
-      }
-      return moved
-    }),
+    /**
+     * Moves the automatic names of all apps below the base domain. Returns the apps that moved. Call it when
+     * their names are free.
+     */
+    rebase: (): string[] =>
+      db.tx(() => {
+        const moved = repository
+          .automatic()
+          .filter(({ app_id, name }) => repository.renameAutomatic(app_id, nameOf(name), clock.iso()))
+          .map(({ app_id }) => app_id)
+        for (const app_id of moved) {
+          const row = repository.automaticOf(app_id)!
+          // A mode that somebody chose stays; the two that this file gives follow the base domain.
+          if (row.ssl_mode === 'off' || row.ssl_mode === 'acme')
+            repository.update(row.id, { ssl_mode: automaticMode() }, clock.iso())
+          db.afterCommit(() => certify(row.id))
+        }
+        return moved
+      }),
   }
 }

@@ -26,7 +26,8 @@ const WATCH_MS = 6 * HOUR_MS
 const BATCH = 200
 const AT_ONCE = 8
 /** Says nothing about whose claims these are. */
-const CONTESTED = 'That does not tell whose the name is: another project of this installation asks for it, or for one above or below it, as well. Set the TXT record, which decides.'
+const CONTESTED =
+  'That does not tell whose the name is: another project of this installation asks for it, or for one above or below it, as well. Set the TXT record, which decides.'
 const namesOf = ({ hostname, counterpart }: DomainRow) => (counterpart ? [hostname, counterpart] : [hostname])
 
 export interface CheckOptions {
@@ -43,8 +44,21 @@ export interface CheckOptions {
   published(row: DomainRow): void
 }
 
-/** Looks domains up: at once when they are added, by themselves with growing waits, and when somebody asks. */
-export function createDomainChecks({ db, clock, log, audit, dns, ports, repository, ownership, note, published }: CheckOptions) {
+/**
+ * Looks domains up: at once when they are added, by themselves with growing waits, and when somebody asks.
+ */
+export function createDomainChecks({
+  db,
+  clock,
+  log,
+  audit,
+  dns,
+  ports,
+  repository,
+  ownership,
+  note,
+  published,
+}: CheckOptions) {
   const under_way = new Map<string, Promise<void>>()
   const later = (wait_ms: number) => new Date(clock.now() + wait_ms).toISOString()
   const isProven = (row: DomainRow) => row.status === 'verified' || row.status === 'active'
@@ -53,7 +67,12 @@ export function createDomainChecks({ db, clock, log, audit, dns, ports, reposito
     const txt_name = txtNameOf(row)
     const names = namesOf(row)
     const resolvers = ports.resolvers()
-    return judge(await Promise.all(names.map((name) => lookUp(dns, resolvers, name, txt_name))), ports.expected(), row.token, txt_name)
+    return judge(
+      await Promise.all(names.map((name) => lookUp(dns, resolvers, name, txt_name))),
+      ports.expected(),
+      row.token,
+      txt_name,
+    )
   }
 
   /** The name may have gone to somebody else since it was added, or others may want it as well. */
@@ -74,8 +93,23 @@ export function createDomainChecks({ db, clock, log, audit, dns, ports, reposito
 
   /** Paths of one name are proven together: what proved another one proves this one. */
   const provenBeside = (row: DomainRow, finding: Finding): Finding => {
-    const sibling = finding.proven_by ? undefined : repository.ofNames([row.hostname], row.project_id).find((other) => isProven(other) && other.kind !== 'automatic' && (row.counterpart === null || other.counterpart === row.counterpart))
-    return sibling ? { ...finding, proven_by: findingOf(sibling)?.proven_by ?? 'txt', message: `The project has proven this name already. ${finding.message}` } : finding
+    const sibling = finding.proven_by
+      ? undefined
+      : repository
+          .ofNames([row.hostname], row.project_id)
+          .find(
+            (other) =>
+              isProven(other) &&
+              other.kind !== 'automatic' &&
+              (row.counterpart === null || other.counterpart === row.counterpart),
+          )
+    return sibling
+      ? {
+          ...finding,
+          proven_by: findingOf(sibling)?.proven_by ?? 'txt',
+          message: `The project has proven this name already. ${finding.message}`,
+        }
+      : finding
   }
 
   const nextWait = (row: DomainRow): number | null => {
@@ -87,7 +121,11 @@ export function createDomainChecks({ db, clock, log, audit, dns, ports, reposito
   const prove = (row: DomainRow, actor?: Actor) => {
     const status = domainMachine.next(row.status, 'verify')
     repository.setStatus(row.id, row.status, status, clock.iso())
-    repository.update(row.id, { verified_at: clock.iso(), checks: 0, next_check_at: later(WATCH_MS) }, clock.iso())
+    repository.update(
+      row.id,
+      { verified_at: clock.iso(), checks: 0, next_check_at: later(WATCH_MS) },
+      clock.iso(),
+    )
     note({ ...row, status }, 'verified', {}, actor)
     // Those who wanted the name as well are told now that it is gone, not in an hour.
     for (const id of ownership.rivals(row)) db.afterCommit(() => soon(id))
@@ -100,30 +138,54 @@ export function createDomainChecks({ db, clock, log, audit, dns, ports, reposito
   }
 
   /** Records what was found, in one transaction with what follows from it. */
-  const record = (id: string, finding: Finding, actor?: Actor) => db.tx(() => {
-    const row = repository.find(id)
-    if (!row) return
-    const previous = findingOf(row)
-    const judged = isProven(row) ? finding : provenBeside(row, finding)
-    const problem = judged.proven_by && !isProven(row) ? claimProblem(row, judged.has_text) : undefined
-    const kept: Finding = problem === undefined ? judged : { ...judged, proven_by: null, message: `${judged.message} ${problem}` }
-    const wait = nextWait(row)
-    repository.update(id, { finding: JSON.stringify(kept), checks: row.checks + 1, checked_at: clock.iso(), next_check_at: wait === null ? null : later(wait) }, clock.iso())
-    if (actor) audit.record(actor, { action: 'domain.verify', resource_type: 'domain', resource_id: id, project_id: row.project_id, after: { hostname: row.hostname, proven_by: kept.proven_by, message: kept.message } })
-    if (isProven(row)) {
-      if (previous?.points_here !== false && kept.points_here === false) note(row, 'drifted', { message: kept.message })
-      return
-    }
-    if (kept.proven_by) prove(row, actor)
-    else if (row.status === 'pending' && clock.now() - Date.parse(row.created_at) >= GIVE_UP_AFTER_MS) giveUp(row, kept.message)
-  })
+  const record = (id: string, finding: Finding, actor?: Actor) =>
+    db.tx(() => {
+      const row = repository.find(id)
+      if (!row) return
+      const previous = findingOf(row)
+      const judged = isProven(row) ? finding : provenBeside(row, finding)
+      const problem = judged.proven_by && !isProven(row) ? claimProblem(row, judged.has_text) : undefined
+      const kept: Finding =
+        problem === undefined
+          ? judged
+          : { ...judged, proven_by: null, message: `${judged.message} ${problem}` }
+      const wait = nextWait(row)
+      repository.update(
+        id,
+        {
+          finding: JSON.stringify(kept),
+          checks: row.checks + 1,
+          checked_at: clock.iso(),
+          next_check_at: wait === null ? null : later(wait),
+        },
+        clock.iso(),
+      )
+      if (actor)
+        audit.record(actor, {
+          action: 'domain.verify',
+          resource_type: 'domain',
+          resource_id: id,
+          project_id: row.project_id,
+          after: { hostname: row.hostname, proven_by: kept.proven_by, message: kept.message },
+        })
+      if (isProven(row)) {
+        if (previous?.points_here !== false && kept.points_here === false)
+          note(row, 'drifted', { message: kept.message })
+        return
+      }
+      if (kept.proven_by) prove(row, actor)
+      else if (row.status === 'pending' && clock.now() - Date.parse(row.created_at) >= GIVE_UP_AFTER_MS)
+        giveUp(row, kept.message)
+    })
 
   /** One look at a time per domain; who asks meanwhile waits for a look of their own. */
   const check = (id: string, actor?: Actor): Promise<void> => {
-    const looked = (under_way.get(id) ?? Promise.resolve()).catch(() => undefined).then(async () => {
-      const row = repository.find(id)
-      if (row && row.kind !== 'automatic') record(id, await find(row), actor)
-    })
+    const looked = (under_way.get(id) ?? Promise.resolve())
+      .catch(() => undefined)
+      .then(async () => {
+        const row = repository.find(id)
+        if (row && row.kind !== 'automatic') record(id, await find(row), actor)
+      })
     under_way.set(id, looked)
     const done = () => {
       if (under_way.get(id) === looked) under_way.delete(id)
@@ -143,14 +205,26 @@ export function createDomainChecks({ db, clock, log, audit, dns, ports, reposito
       repository.pruneCoolDowns(clock.iso())
       const due = repository.due(clock.iso(), BATCH)
       for (let at = 0; at < due.length; at += AT_ONCE) {
-        await Promise.all(due.slice(at, at + AT_ONCE).map((id) => check(id).catch((error: unknown) => log.warn('A domain could not be looked up', { domain: id, error }))))
+        await Promise.all(
+          due
+            .slice(at, at + AT_ONCE)
+            .map((id) =>
+              check(id).catch((error: unknown) =>
+                log.warn('A domain could not be looked up', { domain: id, error }),
+              ),
+            ),
+        )
       }
       return due.length
     },
     /** Throws 422 with what was found unless DNS proves every name of the domain as it is wanted. */
     async requireProof(row: DomainRow): Promise<void> {
       const finding = await find(row)
-      if (!finding.proven_by) throw invalid('www', `needs both names to be proven. ${finding.message} Or set a TXT record at ${txtNameOf(row)}.`)
+      if (!finding.proven_by)
+        throw invalid(
+          'www',
+          `needs both names to be proven. ${finding.message} Or set a TXT record at ${txtNameOf(row)}.`,
+        )
     },
     /** Resolves when nobody looks anything up. For tests. */
     async idle(): Promise<void> {

@@ -30,51 +30,73 @@ function shapeOf(bare: string): string | undefined {
   if (bare.length > 253) return 'is longer than 253 characters.'
   const odd = labels.find((label) => !DNS_LABEL.test(label))
   if (odd === '') return 'has an empty label: two dots in a row, or one at the start.'
-  if (odd !== undefined) return odd.length > 63 ? 'has a label of more than 63 characters.' : 'must be labels of letters, digits, hyphens and underscores, which do not begin or end with a hyphen.'
-  if (labels.some((label) => label.startsWith('xn--') && ['', label].includes(domainToUnicode(label)))) return 'has a label that is no valid international name.'
+  if (odd !== undefined)
+    return odd.length > 63
+      ? 'has a label of more than 63 characters.'
+      : 'must be labels of letters, digits, hyphens and underscores, which do not begin or end with a hyphen.'
+  if (labels.some((label) => label.startsWith('xn--') && ['', label].includes(domainToUnicode(label))))
+    return 'has a label that is no valid international name.'
   return undefined
 }
 
 /**
- * Reads a host name as a user typed it: international names become ASCII, upper case becomes lower, one trailing dot goes.
- * Names of private networks (`.internal`, `.lan`, `.local`, `.test`, `home.arpa`) are fine, for installations that serve those.
+ * Reads a host name as a user typed it: international names become ASCII, upper case becomes lower, one
+ * trailing dot goes.
+ * Names of private networks (`.internal`, `.lan`, `.local`, `.test`, `home.arpa`) are fine, for installations
+ * that serve those.
  */
 export function readHostname(text: string): HostnameVerdict {
   const trimmed = text.trim().replace(/[.\u3002\uff0e\uff61]$/, '')
   const wildcard = trimmed.startsWith('*.')
   const given = wildcard ? trimmed.slice(2) : trimmed
   if (trimmed === '') return { refused: 'must not be empty.' }
-  if (isIP(given.replace(/^\[|\]$/g, '')) !== 0) return { refused: 'is an IP address; certificates and routing need a name.' }
-  if (/[/:@?#%[\]\\\s]/.test(given)) return { refused: 'must be a host name alone, such as shop.example.com, without scheme, port or path.' }
+  if (isIP(given.replace(/^\[|\]$/g, '')) !== 0)
+    return { refused: 'is an IP address; certificates and routing need a name.' }
+  if (/[/:@?#%[\]\\\s]/.test(given))
+    return {
+      refused: 'must be a host name alone, such as shop.example.com, without scheme, port or path.',
+    }
   const ascii = given.includes('*') ? given.toLowerCase() : domainToASCII(given)
-  if (ascii === '' || (isIP(ascii) !== 0)) return { refused: 'is not a valid host name.' }
+  if (ascii === '' || isIP(ascii) !== 0) return { refused: 'is not a valid host name.' }
   const hostname = `${wildcard ? '*.' : ''}${ascii}`
-  const refused = shapeOf(ascii) ?? (hostname.length > 253 ? 'is longer than 253 characters.' : undefined) ?? meaningOf(ascii, wildcard)
+  const refused =
+    shapeOf(ascii) ??
+    (hostname.length > 253 ? 'is longer than 253 characters.' : undefined) ??
+    meaningOf(ascii, wildcard)
   return refused === undefined ? { hostname } : { refused }
 }
 
 /** Why no client finds its way to this server by a name; undefined when one may. */
-export const unreachableReason = (bare: string): string | undefined => UNREACHABLE[bare.slice(bare.lastIndexOf('.') + 1)]
+export const unreachableReason = (bare: string): string | undefined =>
+  UNREACHABLE[bare.slice(bare.lastIndexOf('.') + 1)]
 
 /** What the name stands for in the world. */
 function meaningOf(bare: string, wildcard: boolean): string | undefined {
   const top = bare.slice(bare.lastIndexOf('.') + 1)
   const unreachable = unreachableReason(bare)
   if (unreachable !== undefined) return unreachable
-  if (!bare.includes('.')) return wildcard ? 'covers a whole top-level domain.' : 'must have at least two labels, such as shop.example.com.'
+  if (!bare.includes('.'))
+    return wildcard
+      ? 'covers a whole top-level domain.'
+      : 'must have at least two labels, such as shop.example.com.'
   if (top === 'arpa' && !isBelow(bare, 'home.arpa')) return 'belongs to the infrastructure of the internet.'
   const { publicSuffix } = parse(bare, { allowPrivateDomains: true })
-  if (publicSuffix === bare) return 'is a public suffix: names below it belong to different owners. Add one of those.'
+  if (publicSuffix === bare)
+    return 'is a public suffix: names below it belong to different owners. Add one of those.'
   return undefined
 }
 
 /** Why a readable name cannot be given to an app of this installation; undefined when it can. */
-export function reservedReason(hostname: string, { base_domain, dashboard_domains }: ReservedNames): string | undefined {
+export function reservedReason(
+  hostname: string,
+  { base_domain, dashboard_domains }: ReservedNames,
+): string | undefined {
   const bare = hostname.replace(/^\*\./, '')
   if (dashboard_domains.includes(hostname)) return 'is the name of the dashboard.'
   const covered = dashboard_domains.find((name) => name.replace(/^[^.]*/, '*') === hostname)
   if (covered !== undefined) return `covers ${covered}, the name of the dashboard.`
-  if (bare === base_domain || isBelow(bare, base_domain)) return `is the installation's base domain or below it; names there are given to apps automatically. Rename the app, or choose a name outside of ${base_domain}.`
+  if (bare === base_domain || isBelow(bare, base_domain))
+    return `is the installation's base domain or below it; names there are given to apps automatically. Rename the app, or choose a name outside of ${base_domain}.`
   return undefined
 }
 
@@ -86,4 +108,5 @@ export const readableHostname = (hostname: string): string => {
 }
 
 /** The other name of a pair with and without `www`. */
-export const wwwCounterpart = (hostname: string): string => (hostname.startsWith('www.') ? hostname.slice(4) : `www.${hostname}`)
+export const wwwCounterpart = (hostname: string): string =>
+  hostname.startsWith('www.') ? hostname.slice(4) : `www.${hostname}`

@@ -7,42 +7,76 @@ const MOST_NAMED = 3
 const isWithin = (name: string, parent: string) => name === parent || name.endsWith(`.${parent}`)
 const bareOf = (hostname: string) => hostname.replace(/^\*\./, '')
 
-/** What an administrator may name the installation after: nothing that a project has proven to be its own. Call these in the transaction of the change. */
+/**
+ * What an administrator may name the installation after: nothing that a project has proven to be its own.
+ * Call these in the transaction of the change.
+ */
 export function createInstallationNames(repository: DomainRepository, reserved: () => ReservedNames) {
-  /** Automatic names below this base domain that something else has, or that lie in the names of another project. */
+  /**
+   * Automatic names below this base domain that something else has, or that lie in the names of another
+   * project.
+   */
   const takenBelow = (base_domain: string): string[] => {
     const claims = repository.proven()
     const { dashboard_domains } = reserved()
     return repository.automatic().flatMap(({ name, project_id }) => {
       const wanted = `${name}.${base_domain}`
-      const is_taken = dashboard_domains.includes(wanted) || claims.some((claim) => {
-        const bare = bareOf(claim.hostname)
-        return claim.hostname === wanted || (claim.project_id !== project_id && (isWithin(wanted, bare) || isWithin(bare, wanted)))
-      })
+      const is_taken =
+        dashboard_domains.includes(wanted) ||
+        claims.some((claim) => {
+          const bare = bareOf(claim.hostname)
+          return (
+            claim.hostname === wanted ||
+            (claim.project_id !== project_id && (isWithin(wanted, bare) || isWithin(bare, wanted)))
+          )
+        })
       return is_taken ? [wanted] : []
     })
   }
   return {
-    /** Throws 422 for a base domain below which the names of all apps cannot be, or would lie in the domain of one project. */
+    /**
+     * Throws 422 for a base domain below which the names of all apps cannot be, or would lie in the domain of
+     * one project.
+     */
     requireBaseDomain(base_domain: string): void {
       const unreachable = unreachableReason(base_domain)
       // Names below localhost are what an installation without a public address has.
-      if (unreachable !== undefined && !isWithin(base_domain, 'localhost')) throw invalid('base_domain', unreachable)
-      const above = repository.proven().find(({ hostname, project_id }) => isWithin(base_domain, bareOf(hostname)) && repository.hasOtherProjects(project_id))
-      if (above) throw invalid('base_domain', `is or lies below ${above.hostname}, a domain of one project; apps of others would get names there. Remove that domain first, or choose another name.`)
+      if (unreachable !== undefined && !isWithin(base_domain, 'localhost'))
+        throw invalid('base_domain', unreachable)
+      const above = repository
+        .proven()
+        .find(
+          ({ hostname, project_id }) =>
+            isWithin(base_domain, bareOf(hostname)) && repository.hasOtherProjects(project_id),
+        )
+      if (above)
+        throw invalid(
+          'base_domain',
+          `is or lies below ${above.hostname}, a domain of one project; apps of others would get names there. Remove that domain first, or choose another name.`,
+        )
       const taken = takenBelow(base_domain)
       if (taken.length === 0) return
       const more = taken.length > MOST_NAMED ? ` and ${taken.length - MOST_NAMED} more` : ''
-      throw invalid('base_domain', `would give apps names that are taken: ${taken.slice(0, MOST_NAMED).join(', ')}${more}. Remove those domains or rename the apps first.`)
+      throw invalid(
+        'base_domain',
+        `would give apps names that are taken: ${taken.slice(0, MOST_NAMED).join(', ')}${more}. Remove those domains or rename the apps first.`,
+      )
     },
-    /** Throws 422 for a name of the dashboard that leads nobody here, or that an app has or a wildcard covers. */
+    /**
+     * Throws 422 for a name of the dashboard that leads nobody here, or that an app has or a wildcard covers.
+     */
     requireDashboardDomain(hostname: string | null): void {
       if (hostname === null) return
       const verdict = readHostname(hostname)
       if ('refused' in verdict) throw invalid('dashboard_domain', verdict.refused)
-      if (repository.having([hostname]).length > 0) throw invalid('dashboard_domain', 'is a domain of an app. Remove it there first.')
+      if (repository.having([hostname]).length > 0)
+        throw invalid('dashboard_domain', 'is a domain of an app. Remove it there first.')
       const [wildcard] = repository.having([hostname.replace(/^[^.]*/, '*')])
-      if (wildcard) throw invalid('dashboard_domain', `is covered by ${wildcard.hostname}, a domain of an app. Remove it there first.`)
+      if (wildcard)
+        throw invalid(
+          'dashboard_domain',
+          `is covered by ${wildcard.hostname}, a domain of an app. Remove it there first.`,
+        )
     },
   }
 }

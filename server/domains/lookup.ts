@@ -17,9 +17,16 @@ export interface ResolverView {
   circle: boolean
 }
 /** What all resolvers say about one name. */
-export interface NameView { name: string; views: ResolverView[] }
+export interface NameView {
+  name: string
+  views: ResolverView[]
+}
 
-async function aliasesOf(dns: Dns, name: string, resolver: string | undefined): Promise<{ aliases: string[]; circle: boolean }> {
+async function aliasesOf(
+  dns: Dns,
+  name: string,
+  resolver: string | undefined,
+): Promise<{ aliases: string[]; circle: boolean }> {
   const aliases: string[] = []
   for (let at = name; aliases.length < MAX_ALIASES; ) {
     const answer = await dns.ask(at, 'CNAME', resolver)
@@ -35,12 +42,24 @@ async function aliasesOf(dns: Dns, name: string, resolver: string | undefined): 
  * Asks every resolver about a name. A wildcard is asked about with a name that nobody can have set by itself.
  * @param txt_name where the text that proves the name is looked for.
  */
-export async function lookUp(dns: Dns, resolvers: readonly string[], hostname: string, txt_name: string): Promise<NameView> {
+export async function lookUp(
+  dns: Dns,
+  resolvers: readonly string[],
+  hostname: string,
+  txt_name: string,
+): Promise<NameView> {
   const name = hostname.replace(/^\*/, () => `portreeve-${randomBytes(6).toString('hex')}`)
   const servers: (string | undefined)[] = resolvers.length > 0 ? [...resolvers] : [undefined]
-  const views = await Promise.all(servers.map(async (resolver): Promise<ResolverView> => {
-    const [a, aaaa, txt, chain] = await Promise.all([dns.ask(name, 'A', resolver), dns.ask(name, 'AAAA', resolver), dns.ask(txt_name, 'TXT', resolver), aliasesOf(dns, name, resolver)])
-    return { resolver: resolver ?? "this server's resolver", a, aaaa, txt, ...chain }
-  }))
+  const views = await Promise.all(
+    servers.map(async (resolver): Promise<ResolverView> => {
+      const [a, aaaa, txt, chain] = await Promise.all([
+        dns.ask(name, 'A', resolver),
+        dns.ask(name, 'AAAA', resolver),
+        dns.ask(txt_name, 'TXT', resolver),
+        aliasesOf(dns, name, resolver),
+      ])
+      return { resolver: resolver ?? "this server's resolver", a, aaaa, txt, ...chain }
+    }),
+  )
   return { name: hostname, views }
 }

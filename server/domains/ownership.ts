@@ -2,51 +2,87 @@ import { conflict } from '#server/kernel/errors'
 import type { Clock } from '#server/kernel/clock'
 import type { DomainRepository, DomainRow } from './repository.ts'
 
-/** How long a name that was removed can be taken again by its former project alone: DNS may still lead here. */
+/**
+ * How long a name that was removed can be taken again by its former project alone: DNS may still lead here.
+ */
 export const COOL_DOWN_DAYS = 7
 const DAY_MS = 86_400_000
 /** Says nothing about whose it is, nor whether it is this name or one above or below it. */
-const TAKEN = 'This name, or one above or below it, belongs to another project of this installation. Choose another name, or ask an administrator, who can end the time that a removed name is kept for (end_cool_down).'
+const TAKEN =
+  'This name, or one above or below it, belongs to another project of this installation. Choose another name, or ask an administrator, who can end the time that a removed name is kept for (end_cool_down).'
 
 /** What a domain claims or wants to claim. */
-export type Claim = Pick<DomainRow, 'hostname' | 'counterpart' | 'www' | 'path' | 'project_id'> & { id?: string }
+export type Claim = Pick<DomainRow, 'hostname' | 'counterpart' | 'www' | 'path' | 'project_id'> & {
+  id?: string
+}
 /** The name that is served and the one that is sent there, for a domain with a rule about `www`. */
-export function servedNames({ hostname, counterpart, www }: Pick<DomainRow, 'hostname' | 'counterpart' | 'www'>): { served: string; alias?: string } {
+export function servedNames({
+  hostname,
+  counterpart,
+  www,
+}: Pick<DomainRow, 'hostname' | 'counterpart' | 'www'>): {
+  served: string
+  alias?: string
+} {
   if (!counterpart || www === 'keep') return { served: hostname }
   const [with_www, without] = hostname.startsWith('www.') ? [hostname, counterpart] : [counterpart, hostname]
   return www === 'to_www' ? { served: with_www, alias: without } : { served: without, alias: with_www }
 }
 const bareOf = (name: string) => name.replace(/^\*\./, '')
 
-/** Who may have which name: a proven name, what is below it and what a wildcard covers belong to one project. An unproven claim keeps nobody out. */
+/**
+ * Who may have which name: a proven name, what is below it and what a wildcard covers belong to one project.
+ * An unproven claim keeps nobody out.
+ */
 export function createOwnership(repository: DomainRepository, clock: Clock) {
-  const namesOf = ({ hostname, counterpart }: Pick<Claim, 'hostname' | 'counterpart'>) => (counterpart ? [hostname, counterpart] : [hostname])
-  const isTaken = (name: string, project_id: string) => repository.hasRelative(name, project_id) || repository.isCoolingDown(name, project_id, clock.iso())
+  const namesOf = ({ hostname, counterpart }: Pick<Claim, 'hostname' | 'counterpart'>) =>
+    counterpart ? [hostname, counterpart] : [hostname]
+  const isTaken = (name: string, project_id: string) =>
+    repository.hasRelative(name, project_id) || repository.isCoolingDown(name, project_id, clock.iso())
   return {
     /** Throws 409 when the claim cannot be made. Call it in the transaction that makes it. */
     require(claim: Claim): void {
       const names = namesOf(claim)
       if (names.some((name) => isTaken(bareOf(name), claim.project_id))) throw conflict(TAKEN)
       const own = repository.claiming(names, claim.project_id).filter((row) => row.id !== claim.id)
-      if (own.some((row) => row.hostname === claim.hostname && row.path === claim.path)) throw conflict('The project has this domain with this path already. Change or remove that one.')
+      if (own.some((row) => row.hostname === claim.hostname && row.path === claim.path))
+        throw conflict('The project has this domain with this path already. Change or remove that one.')
       for (const row of own) {
         const [pair, other] = claim.counterpart === null ? [row, claim] : [claim, row]
         if (pair.counterpart === null) continue
-        if (other.counterpart !== null || other.path === '/') throw conflict('The name with or without www is a domain of its own or belongs to another www rule of the project. Remove that one, or set www to keep.')
+        if (other.counterpart !== null || other.path === '/')
+          throw conflict(
+            'The name with or without www is a domain of its own or belongs to another www rule of the project. Remove that one, or set www to keep.',
+          )
         const { served } = servedNames(pair)
-        if (other.hostname !== served) throw conflict(`Everything at ${other.hostname} is sent to ${served} by its www rule, so further paths belong to ${served}. Add them there.`)
+        if (other.hostname !== served)
+          throw conflict(
+            `Everything at ${other.hostname} is sent to ${served} by its www rule, so further paths belong to ${served}. Add them there.`,
+          )
       }
     },
     /**
-     * Whether another project wants the name too, or one above or below it, and could still prove it. Addresses that lead here
+     * Whether another project wants the name too, or one above or below it, and could still prove it.
+     * Addresses that lead here
      * then do not tell whose it is: only the text does, which is different for every claim.
      */
-    isContested: (claim: Claim): boolean => namesOf(claim).some((name) => repository.rivals(bareOf(name), claim.project_id)
-      .some((rival) => !namesOf(rival).some((wanted) => isTaken(bareOf(wanted), rival.project_id)))),
+    isContested: (claim: Claim): boolean =>
+      namesOf(claim).some((name) =>
+        repository
+          .rivals(bareOf(name), claim.project_id)
+          .some((rival) => !namesOf(rival).some((wanted) => isTaken(bareOf(wanted), rival.project_id))),
+      ),
     /** Domains of other projects that wait for a proof of a name that they cannot have beside this claim. */
-    rivals: (claim: Claim): string[] => [...new Set(namesOf(claim).flatMap((name) => repository.rivals(bareOf(name), claim.project_id)).map(({ id }) => id))],
+    rivals: (claim: Claim): string[] => [
+      ...new Set(
+        namesOf(claim)
+          .flatMap((name) => repository.rivals(bareOf(name), claim.project_id))
+          .map(({ id }) => id),
+      ),
+    ],
     /** An administrator's word that the former project of these names has no more claim to them. */
-    endCoolDowns: (claim: Claim): void => namesOf(claim).forEach((name) => repository.endCoolDowns(bareOf(name), claim.project_id)),
+    endCoolDowns: (claim: Claim): void =>
+      namesOf(claim).forEach((name) => repository.endCoolDowns(bareOf(name), claim.project_id)),
     /** Keeps the names of a domain that was proven for its former project for a while. */
     release(row: DomainRow): void {
       if (row.kind === 'automatic' || (row.status !== 'verified' && row.status !== 'active')) return

@@ -37,87 +37,211 @@ export interface DomainRow {
 
 /** Columns that change after a domain was added; keys of an update come from this list only. */
 const CHANGEABLE = [
-  'counterpart', 'path', 'strip_path', 'port', 'ssl_mode', 'force_https', 'www', 'maintenance', 'headers', 'hsts', 'ip_allow', 'error_pages', 'basic_auth', 'body_limit_bytes',
-  'request_timeout_seconds', 'finding', 'checks', 'checked_at', 'next_check_at', 'verified_at',
+  'counterpart',
+  'path',
+  'strip_path',
+  'port',
+  'ssl_mode',
+  'force_https',
+  'www',
+  'maintenance',
+  'headers',
+  'hsts',
+  'ip_allow',
+  'error_pages',
+  'basic_auth',
+  'body_limit_bytes',
+  'request_timeout_seconds',
+  'finding',
+  'checks',
+  'checked_at',
+  'next_check_at',
+  'verified_at',
 ] as const
 export type DomainColumns = Partial<Pick<DomainRow, (typeof CHANGEABLE)[number]>>
 
 /** The name without its wildcard. */
-const bare = (column: string) => `CASE WHEN substr(${column}, 1, 2) = '*.' THEN substr(${column}, 3) ELSE ${column} END`
+const bare = (column: string) =>
+  `CASE WHEN substr(${column}, 1, 2) = '*.' THEN substr(${column}, 3) ELSE ${column} END`
 const PROVEN = `status IN ('verified', 'active')`
 /** Rows for one of `@names`. */
-const NAMED = '(hostname IN (SELECT value FROM json_each(@names)) OR counterpart IN (SELECT value FROM json_each(@names)))'
+const NAMED =
+  '(hostname IN (SELECT value FROM json_each(@names)) OR counterpart IN (SELECT value FROM json_each(@names)))'
 /** Rows whose `bare` is `@name` or below it. */
 const AT_OR_BELOW = `(bare = @name OR substr(bare, -length(@name) - 1) = '.' || @name)`
 /** Rows whose `bare` is `@name`, or above or below it. */
 const RELATED = `(${AT_OR_BELOW} OR substr(@name, -length(bare) - 1) = '.' || bare)`
 /** Every name of domains of other projects than `@project_id`, both of a pair with and without `www`. */
-const bareNames = (condition: string) => `SELECT id, hostname, counterpart, project_id, ${bare('hostname')} AS bare FROM domains WHERE project_id <> @project_id AND ${condition}
+const bareNames = (
+  condition: string,
+) => `SELECT id, hostname, counterpart, project_id, ${bare('hostname')} AS bare FROM domains WHERE project_id <> @project_id AND ${condition}
   UNION ALL SELECT id, hostname, counterpart, project_id, counterpart FROM domains WHERE project_id <> @project_id AND counterpart IS NOT NULL AND ${condition}`
-const COLUMNS = ['id', 'app_id', 'project_id', 'hostname', 'kind', 'status', 'token', ...CHANGEABLE, 'created_at', 'updated_at']
+const COLUMNS = [
+  'id',
+  'app_id',
+  'project_id',
+  'hostname',
+  'kind',
+  'status',
+  'token',
+  ...CHANGEABLE,
+  'created_at',
+  'updated_at',
+]
 
 /** SQL of domains and nothing else. */
 export function createDomainRepository(db: Db) {
   return {
-    page: (project_ids: readonly string[] | undefined, filter: { app_id?: string; status?: string }, limit: number, offset: number): Page<DomainRow> =>
-      selectPage<DomainRow>(db, { table: 'domains', project_ids, equals: filter, limit, offset, uncounted: true }),
+    page: (
+      project_ids: readonly string[] | undefined,
+      filter: { app_id?: string; status?: string },
+      limit: number,
+      offset: number,
+    ): Page<DomainRow> =>
+      selectPage<DomainRow>(db, {
+        table: 'domains',
+        project_ids,
+        equals: filter,
+        limit,
+        offset,
+        uncounted: true,
+      }),
     find: (id: string) => db.sql('SELECT * FROM domains WHERE id = ?').get(id) as DomainRow | undefined,
-    projectOf: (id: string) => db.sql('SELECT project_id FROM domains WHERE id = ?').pluck().get(id) as string | undefined,
-    ofApp: (app_id: string) => db.sql('SELECT * FROM domains WHERE app_id = ? ORDER BY rowid').all(app_id) as DomainRow[],
+    projectOf: (id: string) =>
+      db.sql('SELECT project_id FROM domains WHERE id = ?').pluck().get(id) as string | undefined,
+    ofApp: (app_id: string) =>
+      db.sql('SELECT * FROM domains WHERE app_id = ? ORDER BY rowid').all(app_id) as DomainRow[],
     /** How many domains an app or a project has beside automatic ones. */
     countOf: (owner: { app_id: string } | { project_id: string }): number => {
       const [column, id] = 'app_id' in owner ? ['app_id', owner.app_id] : ['project_id', owner.project_id]
-      return db.sql(`SELECT count(*) FROM domains WHERE ${column} = ? AND kind <> 'automatic'`).pluck().get(id) as number
+      return db
+        .sql(`SELECT count(*) FROM domains WHERE ${column} = ? AND kind <> 'automatic'`)
+        .pluck()
+        .get(id) as number
     },
-    /** Domains of these names in a project, whatever their path, app and status; those with a `www` rule have both names. */
-    ofNames: (names: readonly string[], project_id: string) => db.sql(`SELECT * FROM domains WHERE project_id = @project_id AND ${NAMED} ORDER BY rowid`).all({ names: JSON.stringify(names), project_id }) as DomainRow[],
+    /**
+     * Domains of these names in a project, whatever their path, app and status; those with a `www` rule have
+     * both names.
+     */
+    ofNames: (names: readonly string[], project_id: string) =>
+      db
+        .sql(`SELECT * FROM domains WHERE project_id = @project_id AND ${NAMED} ORDER BY rowid`)
+        .all({ names: JSON.stringify(names), project_id }) as DomainRow[],
     /** Undefined means all projects. */
-    ofProjects: (project_ids: readonly string[] | undefined) => db.sql('SELECT * FROM domains WHERE @ids IS NULL OR project_id IN (SELECT value FROM json_each(@ids)) ORDER BY rowid').all({ ids: project_ids ? JSON.stringify(project_ids) : null }) as DomainRow[],
-    insert: (row: DomainRow) => db.sql(`INSERT INTO domains (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map((name) => `@${name}`).join(', ')})`).run(row),
+    ofProjects: (project_ids: readonly string[] | undefined) =>
+      db
+        .sql(
+          'SELECT * FROM domains WHERE @ids IS NULL OR project_id IN (SELECT value FROM json_each(@ids)) ORDER BY rowid',
+        )
+        .all({ ids: project_ids ? JSON.stringify(project_ids) : null }) as DomainRow[],
+    insert: (row: DomainRow) =>
+      db
+        .sql(
+          `INSERT INTO domains (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map((name) => `@${name}`).join(', ')})`,
+        )
+        .run(row),
     update(id: string, change: DomainColumns, at: string) {
       const keys = CHANGEABLE.filter((key) => change[key] !== undefined)
-      db.sql(`UPDATE domains SET ${[...keys.map((key) => `${key} = @${key}`), 'updated_at = @at'].join(', ')} WHERE id = @id`).run({ ...change, id, at })
+      db.sql(
+        `UPDATE domains SET ${[...keys.map((key) => `${key} = @${key}`), 'updated_at = @at'].join(', ')} WHERE id = @id`,
+      ).run({ ...change, id, at })
     },
     delete: (id: string) => db.sql('DELETE FROM domains WHERE id = ?').run(id),
     /** Domains of a project that claim one of these names, proven or not, whatever their path. */
-    claiming: (names: readonly string[], project_id: string) => db.sql(
-      `SELECT * FROM domains WHERE project_id = @project_id AND status <> 'failed' AND ${NAMED}`).all({ names: JSON.stringify(names), project_id }) as DomainRow[],
+    claiming: (names: readonly string[], project_id: string) =>
+      db
+        .sql(`SELECT * FROM domains WHERE project_id = @project_id AND status <> 'failed' AND ${NAMED}`)
+        .all({ names: JSON.stringify(names), project_id }) as DomainRow[],
     /** Domains of all projects that have proven one of these names. */
-    having: (names: readonly string[]) => db.sql(`SELECT * FROM domains WHERE ${PROVEN} AND ${NAMED}`).all({ names: JSON.stringify(names) }) as DomainRow[],
+    having: (names: readonly string[]) =>
+      db
+        .sql(`SELECT * FROM domains WHERE ${PROVEN} AND ${NAMED}`)
+        .all({ names: JSON.stringify(names) }) as DomainRow[],
     /** Whether another project has proven this name or one above or below it. */
-    hasRelative: (name: string, project_id: string): boolean => db.sql(`SELECT 1 FROM (${bareNames(`${PROVEN} AND kind <> 'automatic'`)}) WHERE ${RELATED} LIMIT 1`).get({ name, project_id }) !== undefined,
+    hasRelative: (name: string, project_id: string): boolean =>
+      db
+        .sql(`SELECT 1 FROM (${bareNames(`${PROVEN} AND kind <> 'automatic'`)}) WHERE ${RELATED} LIMIT 1`)
+        .get({ name, project_id }) !== undefined,
     /** Domains of other projects that wait for a proof of this name or of one above or below it. */
-    rivals: (name: string, project_id: string) => db.sql(
-      `SELECT DISTINCT id, hostname, counterpart, project_id FROM (${bareNames(`status = 'pending'`)}) WHERE ${RELATED}`).all({ name, project_id }) as Pick<DomainRow, 'id' | 'hostname' | 'counterpart' | 'project_id'>[],
+    rivals: (name: string, project_id: string) =>
+      db
+        .sql(
+          `SELECT DISTINCT id, hostname, counterpart, project_id FROM (${bareNames(`status = 'pending'`)}) WHERE ${RELATED}`,
+        )
+        .all({ name, project_id }) as Pick<DomainRow, 'id' | 'hostname' | 'counterpart' | 'project_id'>[],
     /** Whether another project has lately given up this name or one above or below it. */
-    isCoolingDown: (name: string, project_id: string, now: string): boolean => db.sql(
-      `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domain_cooldowns WHERE until > @now AND project_id <> @project_id) WHERE ${RELATED} LIMIT 1`).get({ name, project_id, now }) !== undefined,
-    coolDown: (hostname: string, project_id: string, until: string) => db.sql('INSERT INTO domain_cooldowns VALUES (@hostname, @project_id, @until) ON CONFLICT (hostname) DO UPDATE SET project_id = @project_id, until = @until').run({ hostname, project_id, until }),
+    isCoolingDown: (name: string, project_id: string, now: string): boolean =>
+      db
+        .sql(
+          `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domain_cooldowns WHERE until > @now AND project_id <> @project_id) WHERE ${RELATED} LIMIT 1`,
+        )
+        .get({ name, project_id, now }) !== undefined,
+    coolDown: (hostname: string, project_id: string, until: string) =>
+      db
+        .sql(
+          'INSERT INTO domain_cooldowns VALUES (@hostname, @project_id, @until) ON CONFLICT (hostname) DO UPDATE SET project_id = @project_id, until = @until',
+        )
+        .run({ hostname, project_id, until }),
     /** Forgets that other projects have lately given up this name or one below it. */
-    endCoolDowns: (name: string, project_id: string) => db.sql(
-      `DELETE FROM domain_cooldowns WHERE project_id <> @project_id AND hostname IN (SELECT hostname FROM (SELECT hostname, ${bare('hostname')} AS bare FROM domain_cooldowns) WHERE ${AT_OR_BELOW})`).run({ name, project_id }).changes,
+    endCoolDowns: (name: string, project_id: string) =>
+      db
+        .sql(
+          `DELETE FROM domain_cooldowns WHERE project_id <> @project_id AND hostname IN (SELECT hostname FROM (SELECT hostname, ${bare('hostname')} AS bare FROM domain_cooldowns) WHERE ${AT_OR_BELOW})`,
+        )
+        .run({ name, project_id }).changes,
     pruneCoolDowns: (now: string) => db.sql('DELETE FROM domain_cooldowns WHERE until <= ?').run(now).changes,
-    due: (now: string, limit: number) => db.sql('SELECT id FROM domains WHERE next_check_at <= ? ORDER BY next_check_at LIMIT ?').pluck().all(now, limit) as string[],
+    due: (now: string, limit: number) =>
+      db
+        .sql('SELECT id FROM domains WHERE next_check_at <= ? ORDER BY next_check_at LIMIT ?')
+        .pluck()
+        .all(now, limit) as string[],
     /** Gives the app's automatic domain another name; false when the name is taken. */
     renameAutomatic: (app_id: string, hostname: string, at: string): boolean =>
-      db.sql(`UPDATE OR IGNORE domains SET hostname = ?, updated_at = ? WHERE app_id = ? AND kind = 'automatic' AND hostname <> ?`).run(hostname, at, app_id, hostname).changes === 1,
-    automaticOf: (app_id: string) => db.sql(`SELECT * FROM domains WHERE app_id = ? AND kind = 'automatic'`).get(app_id) as DomainRow | undefined,
-    automatic: () => db.sql(`SELECT d.app_id, a.name, d.project_id FROM domains d JOIN apps a ON a.id = d.app_id WHERE d.kind = 'automatic'`).all() as { app_id: string; name: string; project_id: string }[],
+      db
+        .sql(
+          `UPDATE OR IGNORE domains SET hostname = ?, updated_at = ? WHERE app_id = ? AND kind = 'automatic' AND hostname <> ?`,
+        )
+        .run(hostname, at, app_id, hostname).changes === 1,
+    automaticOf: (app_id: string) =>
+      db.sql(`SELECT * FROM domains WHERE app_id = ? AND kind = 'automatic'`).get(app_id) as
+        | DomainRow
+        | undefined,
+    automatic: () =>
+      db
+        .sql(
+          `SELECT d.app_id, a.name, d.project_id FROM domains d JOIN apps a ON a.id = d.app_id WHERE d.kind = 'automatic'`,
+        )
+        .all() as { app_id: string; name: string; project_id: string }[],
     /** Every name that a project has proven by itself. */
-    proven: () => db.sql(
-      `SELECT hostname, project_id FROM domains WHERE ${PROVEN} AND kind <> 'automatic'
-       UNION SELECT counterpart, project_id FROM domains WHERE ${PROVEN} AND counterpart IS NOT NULL`).all() as { hostname: string; project_id: string }[],
+    proven: () =>
+      db
+        .sql(
+          `SELECT hostname, project_id FROM domains WHERE ${PROVEN} AND kind <> 'automatic'
+       UNION SELECT counterpart, project_id FROM domains WHERE ${PROVEN} AND counterpart IS NOT NULL`,
+        )
+        .all() as { hostname: string; project_id: string }[],
     /** Whether there are projects beside this one. */
-    hasOtherProjects: (project_id: string): boolean => db.sql('SELECT 1 FROM projects WHERE id <> ? LIMIT 1').get(project_id) !== undefined,
+    hasOtherProjects: (project_id: string): boolean =>
+      db.sql('SELECT 1 FROM projects WHERE id <> ? LIMIT 1').get(project_id) !== undefined,
     /** The domain that proves a name: its own, its pair's, or a wildcard one label above. */
-    provenFor: (hostname: string) => db.sql(
-      `SELECT * FROM domains WHERE ${PROVEN} AND (hostname IN (@hostname, @wildcard) OR counterpart = @hostname) ORDER BY hostname = @wildcard, length(path) LIMIT 1`)
-      .get({ hostname, wildcard: hostname.replace(/^[^.]*/, '*') }) as DomainRow | undefined,
+    provenFor: (hostname: string) =>
+      db
+        .sql(
+          `SELECT * FROM domains WHERE ${PROVEN} AND (hostname IN (@hostname, @wildcard) OR counterpart = @hostname) ORDER BY hostname = @wildcard, length(path) LIMIT 1`,
+        )
+        .get({ hostname, wildcard: hostname.replace(/^[^.]*/, '*') }) as DomainRow | undefined,
     /** Compare-and-set; false when the status has changed meanwhile. */
-    setStatus: (id: string, from: DomainStatus, to: DomainStatus, at: string): boolean => db.sql('UPDATE domains SET status = ?, updated_at = ? WHERE id = ? AND status = ?').run(to, at, id, from).changes === 1,
+    setStatus: (id: string, from: DomainStatus, to: DomainStatus, at: string): boolean =>
+      db
+        .sql('UPDATE domains SET status = ?, updated_at = ? WHERE id = ? AND status = ?')
+        .run(to, at, id, from).changes === 1,
     /** Compare-and-set of several at once; the rows that changed. */
     setStatuses: (ids: readonly string[], from: DomainStatus, to: DomainStatus, at: string) =>
-      db.sql('UPDATE domains SET status = ?, updated_at = ? WHERE status = ? AND id IN (SELECT value FROM json_each(?)) RETURNING *').all(to, at, from, JSON.stringify(ids)) as DomainRow[],
+      db
+        .sql(
+          'UPDATE domains SET status = ?, updated_at = ? WHERE status = ? AND id IN (SELECT value FROM json_each(?)) RETURNING *',
+        )
+        .all(to, at, from, JSON.stringify(ids)) as DomainRow[],
   }
 }
 export type DomainRepository = ReturnType<typeof createDomainRepository>

@@ -24,7 +24,10 @@ function routeOf(row: DomainRow, { addresses, port, redirects, isSecured }: Rout
   const rules = redirects(row.id)
   const allowed = jsonOf<string[]>(row.ip_allow)
   const pages = jsonOf<Record<string, string>>(row.error_pages)
-  const headers = { ...jsonOf<Record<string, string>>(row.headers), ...(row.hsts ? { 'Strict-Transport-Security': hstsText(row.hsts) } : {}) }
+  const headers = {
+    ...jsonOf<Record<string, string>>(row.headers),
+    ...(row.hsts ? { 'Strict-Transport-Security': hstsText(row.hsts) } : {}),
+  }
   const auth = row.basic_auth ? jsonOf<BasicAuthDigest>(row.basic_auth) : undefined
   return {
     id: row.id,
@@ -41,16 +44,22 @@ function routeOf(row: DomainRow, { addresses, port, redirects, isSecured }: Rout
     ...(Object.keys(headers).length > 0 ? { response_headers: headers } : {}),
     ...(Object.keys(pages).length > 0 ? { error_pages: pages } : {}),
     ...(row.body_limit_bytes === null ? {} : { body_limit_bytes: row.body_limit_bytes }),
-    ...(row.request_timeout_seconds === null ? {} : { request_timeout_ms: row.request_timeout_seconds * 1000 }),
+    ...(row.request_timeout_seconds === null
+      ? {}
+      : { request_timeout_ms: row.request_timeout_seconds * 1000 }),
   }
 }
 
 /** The routes of domains as they would be once proven. Pure. */
-export const plannedRoutes = (domains: readonly DomainRow[], parts: RouteParts): Route[] => domains.filter(({ status }) => status !== 'failed').map((row) => routeOf(row, parts))
+export const plannedRoutes = (domains: readonly DomainRow[], parts: RouteParts): Route[] =>
+  domains.filter(({ status }) => status !== 'failed').map((row) => routeOf(row, parts))
 
 /**
- * The routes of an app: one for each of its domains, all to the same instances; a domain may name another port of them. A
+ * The routes of an app: one for each of its domains, all to the same instances; a domain may name another
+ * port of them. A
  * domain that nobody has proven to own is no route. Pure.
  */
 export const routesOf = (domains: readonly DomainRow[], parts: RouteParts): Route[] =>
-  domains.filter(({ status }) => status === 'active' || status === 'verified').map((row) => routeOf(row, parts))
+  domains
+    .filter(({ status }) => status === 'active' || status === 'verified')
+    .map((row) => routeOf(row, parts))

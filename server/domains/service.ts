@@ -28,7 +28,10 @@ export interface DomainPorts {
   app(id: string): { id: string; name: string; project_id: string; status: string } | undefined
   /** Applies an app's domains to the edge, now or as soon as it can be reached. Called after the commit. */
   refreshRoutes(app_id: string): void
-  /** Hears of a proven domain whose mode asks for a certificate, and of one that does no more. Called after the commit. */
+  /**
+   * Hears of a proven domain whose mode asks for a certificate, and of one that does no more. Called after
+   * the commit.
+   */
   certify(domain: Domain): void
   /** Whether the edge has a certificate for a name. */
   isSecured(hostname: string): boolean
@@ -45,31 +48,65 @@ export interface DomainPorts {
   /** Resolvers to ask; empty means the system's. */
   resolvers(): readonly string[]
 }
-export interface DomainOptions { db: Db; clock: Clock; log: Log; events: Events; audit: AuditTrail; dns: Dns; ports: DomainPorts; /** Ports of the edge, for addresses. */ http_port: number; https_port: number }
+export interface DomainOptions {
+  db: Db
+  clock: Clock
+  log: Log
+  events: Events
+  audit: AuditTrail
+  dns: Dns
+  ports: DomainPorts /** Ports of the edge, for addresses. */
+  http_port: number
+  https_port: number
+}
 
 export function createDomains(options: DomainOptions) {
   const { db, clock, events, audit, ports, http_port, https_port } = options
   const repository = createDomainRepository(db)
   const ownership = createOwnership(repository, clock)
   const surroundings: DomainSurroundings = {
-    expected: ports.expected, isSecured: ports.isSecured,
-    urlOf: (hostname, secure) => (secure ? `https://${hostname}${https_port === 443 ? '' : `:${https_port}`}` : `http://${hostname}${http_port === 80 ? '' : `:${http_port}`}`),
+    expected: ports.expected,
+    isSecured: ports.isSecured,
+    urlOf: (hostname, secure) =>
+      secure
+        ? `https://${hostname}${https_port === 443 ? '' : `:${https_port}`}`
+        : `http://${hostname}${http_port === 80 ? '' : `:${http_port}`}`,
   }
   const names = createInstallationNames(repository, ports.reserved)
   const view = (row: DomainRow) => viewOf(row, surroundings)
-  const get = (id: string): DomainRow => repository.find(id) ?? (() => { throw notFound('domain') })()
-  const note = (row: DomainRow, type: string, payload: Record<string, unknown> = {}, actor?: Actor) => events.append({
-    type: `domain.${type}`, project_id: row.project_id, app_id: row.app_id, actor_id: actor?.user_id || null, payload: { domain_id: row.id, app_id: row.app_id, hostname: row.hostname, status: row.status, ...payload },
-  })
+  const get = (id: string): DomainRow =>
+    repository.find(id) ??
+    (() => {
+      throw notFound('domain')
+    })()
+  const note = (row: DomainRow, type: string, payload: Record<string, unknown> = {}, actor?: Actor) =>
+    events.append({
+      type: `domain.${type}`,
+      project_id: row.project_id,
+      app_id: row.app_id,
+      actor_id: actor?.user_id || null,
+      payload: {
+        domain_id: row.id,
+        app_id: row.app_id,
+        hostname: row.hostname,
+        status: row.status,
+        ...payload,
+      },
+    })
   const isProven = (row: DomainRow) => row.status === 'verified' || row.status === 'active'
-  const published = (row: DomainRow) => db.afterCommit(() => {
-    ports.refreshRoutes(row.app_id)
-    const now = repository.find(row.id)
-    if (now && isProven(now)) ports.certify(view(now))
-  })
+  const published = (row: DomainRow) =>
+    db.afterCommit(() => {
+      ports.refreshRoutes(row.app_id)
+      const now = repository.find(row.id)
+      if (now && isProven(now)) ports.certify(view(now))
+    })
   const checks = createDomainChecks({ ...options, repository, ownership, note, published })
   const automatic = createAutomaticDomains({
-    db, clock, repository, reserved: ports.reserved, automaticMode: ports.automaticMode,
+    db,
+    clock,
+    repository,
+    reserved: ports.reserved,
+    automaticMode: ports.automaticMode,
     certify(id) {
       const row = repository.find(id)
       if (row && row.ssl_mode !== 'off') ports.certify(view(row))
@@ -78,27 +115,65 @@ export function createDomains(options: DomainOptions) {
 
   /** Rules that need others to make sense. */
   const checkRules = (row: DomainRow) => {
-    if (row.www !== 'keep' && row.kind !== 'custom') throw invalid('www', row.kind === 'wildcard' ? 'does not go with a wildcard. Add the two names themselves.' : 'does not go with the automatic name. Add a domain of your own.')
-    if (row.www !== 'keep' && row.path !== '/') throw invalid('www', 'is about whole names, so it goes with the path / only.')
-    if (row.kind === 'automatic' && row.path !== '/') throw invalid('path', 'must stay / for the automatic name. Add a domain of your own.')
+    if (row.www !== 'keep' && row.kind !== 'custom')
+      throw invalid(
+        'www',
+        row.kind === 'wildcard'
+          ? 'does not go with a wildcard. Add the two names themselves.'
+          : 'does not go with the automatic name. Add a domain of your own.',
+      )
+    if (row.www !== 'keep' && row.path !== '/')
+      throw invalid('www', 'is about whole names, so it goes with the path / only.')
+    if (row.kind === 'automatic' && row.path !== '/')
+      throw invalid('path', 'must stay / for the automatic name. Add a domain of your own.')
     if (row.strip_path && row.path === '/') throw invalid('strip_path', 'needs a path to take off.')
-    if (JSON.parse(row.headers) && row.hsts && Object.keys(JSON.parse(row.headers) as object).some((name) => name.toLowerCase() === 'strict-transport-security')) throw invalid('hsts', 'and a header Strict-Transport-Security cannot both be set.')
+    if (
+      JSON.parse(row.headers) &&
+      row.hsts &&
+      Object.keys(JSON.parse(row.headers) as object).some(
+        (name) => name.toLowerCase() === 'strict-transport-security',
+      )
+    )
+      throw invalid('hsts', 'and a header Strict-Transport-Security cannot both be set.')
   }
   const rulesOf = (rows: readonly DomainRow[]) => ports.redirects(rows.map(({ id }) => id))
-  /** The routes of all domains of these projects as they would be, proven or not: of two projects that want a name the one that has it comes first. */
+  /**
+   * The routes of all domains of these projects as they would be, proven or not: of two projects that want a
+   * name the one that has it comes first.
+   */
   const planned = (project_ids: readonly string[] | undefined): Route[] => {
     const rows = repository.ofProjects(project_ids).sort((a, b) => Number(isProven(b)) - Number(isProven(a)))
-    return plannedRoutes(rows, { addresses: [], port: 0, redirects: rulesOf(rows), isSecured: () => true })
+    return plannedRoutes(rows, {
+      addresses: [],
+      port: 0,
+      redirects: rulesOf(rows),
+      isSecured: () => true,
+    })
   }
   /** A rule outside of the domain's path would never get a request. */
   const checkReach = ({ id, path }: DomainRow) => {
-    const lost = path === '/' ? undefined : ports.redirects([id])(id).find(({ kind, from }) => kind !== 'regex' && from !== path && !from.startsWith(`${path}/`))
-    if (lost) throw invalid('path', `would leave the redirect from ${lost.from} without requests. Change or delete that one first.`)
+    const lost =
+      path === '/'
+        ? undefined
+        : ports
+            .redirects([id])(id)
+            .find(({ kind, from }) => kind !== 'regex' && from !== path && !from.startsWith(`${path}/`))
+    if (lost)
+      throw invalid(
+        'path',
+        `would leave the redirect from ${lost.from} without requests. Change or delete that one first.`,
+      )
   }
   /** What a change would make of the edge: refused with 422 before anybody depends on it. */
   const checkPlan = (row: DomainRow) => {
     try {
-      for (const route of plannedRoutes([row], { addresses: [], port: 0, redirects: rulesOf([row]), isSecured: ports.isSecured })) checkRoute(route)
+      for (const route of plannedRoutes([row], {
+        addresses: [],
+        port: 0,
+        redirects: rulesOf([row]),
+        isSecured: ports.isSecured,
+      }))
+        checkRoute(route)
     } catch (error) {
       if (error instanceof IngressError) throw new ApiError('VALIDATION_ERROR', error.message)
       throw error
@@ -112,8 +187,13 @@ export function createDomains(options: DomainOptions) {
     if (other !== undefined) throw invalid('www', `would take ${counterpart}, which ${other}`)
   }
   const requireUsable = (app_id: string) => {
-    const app = ports.app(app_id) ?? (() => { throw notFound('app') })()
-    if (app.status === 'deleting') throw conflict('Cannot change the domains of an app while it is being deleted.')
+    const app =
+      ports.app(app_id) ??
+      (() => {
+        throw notFound('app')
+      })()
+    if (app.status === 'deleting')
+      throw conflict('Cannot change the domains of an app while it is being deleted.')
     return app
   }
 
@@ -121,7 +201,10 @@ export function createDomains(options: DomainOptions) {
     checks,
     addAutomatic: automatic.addAutomatic,
     renameAutomatic: automatic.renameAutomatic,
-    /** Moves the automatic names of all apps below the base domain, and returns the apps; throws 422 when some name cannot be had. */
+    /**
+     * Moves the automatic names of all apps below the base domain, and returns the apps; throws 422 when some
+     * name cannot be had.
+     */
     rebase(): string[] {
       names.requireBaseDomain(ports.reserved().base_domain)
       return automatic.rebase()
@@ -138,29 +221,52 @@ export function createDomains(options: DomainOptions) {
       return paged({ total, rows: rows.map(view) }, paging)
     },
     get: (id: string): Domain => view(get(id)),
-    /** Adds a name to an app; it is looked up at once in the background and serves as soon as DNS proves it. */
+    /**
+     * Adds a name to an app; it is looked up at once in the background and serves as soon as DNS proves it.
+     */
     add(actor: Actor, { app_id, hostname, ssl_mode, end_cool_down, ...rules }: NewDomain): Domain {
       return db.tx(() => {
         const app = requireUsable(app_id)
         const shared_mode = repository.ofNames([hostname], app.project_id)[0]?.ssl_mode
-        if (shared_mode !== undefined && ssl_mode !== undefined && ssl_mode !== shared_mode) throw invalid('ssl_mode', `must be ${shared_mode} or left out: all paths of a name share one certificate, and this name has that mode. Change the mode of the name first.`)
+        if (shared_mode !== undefined && ssl_mode !== undefined && ssl_mode !== shared_mode)
+          throw invalid(
+            'ssl_mode',
+            `must be ${shared_mode} or left out: all paths of a name share one certificate, and this name has that mode. Change the mode of the name first.`,
+          )
         const at = clock.iso()
         const row: DomainRow = {
-          ...automatic.blank, id: newId('dom'), app_id, project_id: app.project_id, hostname, kind: hostname.startsWith('*.') ? 'wildcard' : 'custom', status: 'pending',
+          ...automatic.blank,
+          id: newId('dom'),
+          app_id,
+          project_id: app.project_id,
+          hostname,
+          kind: hostname.startsWith('*.') ? 'wildcard' : 'custom',
+          status: 'pending',
           // No public authority certifies a name with an underscore.
-          ssl_mode: ssl_mode ?? shared_mode ?? (hostname.includes('_') ? 'off' : 'acme'), token: randomBytes(20).toString('hex'), next_check_at: at, created_at: at, updated_at: at,
+          ssl_mode: ssl_mode ?? shared_mode ?? (hostname.includes('_') ? 'off' : 'acme'),
+          token: randomBytes(20).toString('hex'),
+          next_check_at: at,
+          created_at: at,
+          updated_at: at,
           ...withoutUndefined(columnsOf(hostname, rules)),
         }
         requireUnreserved(row)
         checkRules(row)
-        if (end_cool_down && actor.role !== 'admin') throw forbidden('Only an administrator may end the time that a removed name is kept for.')
+        if (end_cool_down && actor.role !== 'admin')
+          throw forbidden('Only an administrator may end the time that a removed name is kept for.')
         if (end_cool_down) ownership.endCoolDowns(row)
         ownership.require(row)
         requireRoom(repository, app, ports.quota(app.project_id))
         repository.insert(row)
         checkPlan(row)
         note(row, 'created', {}, actor)
-        audit.record(actor, { action: 'domain.create', resource_type: 'domain', resource_id: row.id, project_id: row.project_id, after: { ...auditedOf(row), ...(end_cool_down ? { end_cool_down } : {}) } })
+        audit.record(actor, {
+          action: 'domain.create',
+          resource_type: 'domain',
+          resource_id: row.id,
+          project_id: row.project_id,
+          after: { ...auditedOf(row), ...(end_cool_down ? { end_cool_down } : {}) },
+        })
         db.afterCommit(() => checks.soon(row.id))
         return view(row)
       })
@@ -170,7 +276,8 @@ export function createDomains(options: DomainOptions) {
       const before = get(id)
       const wanted = columnsOf(before.hostname, rulesOfChange(change, before))
       checkRules({ ...before, ...withoutUndefined(wanted) })
-      if (wanted.counterpart && wanted.counterpart !== before.counterpart && isProven(before)) await checks.requireProof({ ...before, counterpart: wanted.counterpart })
+      if (wanted.counterpart && wanted.counterpart !== before.counterpart && isProven(before))
+        await checks.requireProof({ ...before, counterpart: wanted.counterpart })
       return db.tx(() => {
         const row: DomainRow = { ...get(id), ...withoutUndefined(wanted) }
         requireUsable(row.app_id)
@@ -182,42 +289,74 @@ export function createDomains(options: DomainOptions) {
         checkReach(after)
         checkPlan(after)
         note(after, 'updated', { changed: Object.keys(change) }, actor)
-        audit.record(actor, { action: 'domain.update', resource_type: 'domain', resource_id: id, project_id: row.project_id, before: auditedOf(before), after: auditedOf(after) })
+        audit.record(actor, {
+          action: 'domain.update',
+          resource_type: 'domain',
+          resource_id: id,
+          project_id: row.project_id,
+          before: auditedOf(before),
+          after: auditedOf(after),
+        })
         published(after)
         return view(after)
       })
     },
-    /** Sets the mode of a name: clients choose a certificate by it alone, so all its paths change together. */
-    setSslMode: (actor: Actor, id: string, ssl_mode: Domain['ssl_mode']): Domain => db.tx(() => {
-      const { app_id, hostname, counterpart, project_id } = get(id)
-      requireUsable(app_id)
-      for (const before of repository.ofNames(counterpart === null ? [hostname] : [hostname, counterpart], project_id).filter((row) => row.id === id || row.ssl_mode !== ssl_mode)) {
-        repository.update(before.id, { ssl_mode }, clock.iso())
-        const row = get(before.id)
-        checkPlan(row)
-        note(row, 'updated', { changed: ['ssl_mode'] }, actor)
-        audit.record(actor, { action: 'domain.ssl_mode', resource_type: 'domain', resource_id: row.id, project_id, before: { ssl_mode: before.ssl_mode }, after: { ssl_mode } })
-        published(row)
-      }
-      return view(get(id))
-    }),
-    remove: (actor: Actor, id: string): void => db.tx(() => {
-      const row = get(id)
-      if (row.kind === 'automatic') throw conflict('The automatic name belongs to the app and goes with it. Add a domain of your own beside it.')
-      ownership.release(row)
-      repository.delete(id)
-      note(row, 'deleted', {}, actor)
-      audit.record(actor, { action: 'domain.delete', resource_type: 'domain', resource_id: id, project_id: row.project_id, before: auditedOf(row) })
-      db.afterCommit(() => {
-        ports.refreshRoutes(row.app_id)
-        ports.certify({ ...view(row), ssl_mode: 'off' })
-      })
-    }),
+    /**
+     * Sets the mode of a name: clients choose a certificate by it alone, so all its paths change together.
+     */
+    setSslMode: (actor: Actor, id: string, ssl_mode: Domain['ssl_mode']): Domain =>
+      db.tx(() => {
+        const { app_id, hostname, counterpart, project_id } = get(id)
+        requireUsable(app_id)
+        for (const before of repository
+          .ofNames(counterpart === null ? [hostname] : [hostname, counterpart], project_id)
+          .filter((row) => row.id === id || row.ssl_mode !== ssl_mode)) {
+          repository.update(before.id, { ssl_mode }, clock.iso())
+          const row = get(before.id)
+          checkPlan(row)
+          note(row, 'updated', { changed: ['ssl_mode'] }, actor)
+          audit.record(actor, {
+            action: 'domain.ssl_mode',
+            resource_type: 'domain',
+            resource_id: row.id,
+            project_id,
+            before: { ssl_mode: before.ssl_mode },
+            after: { ssl_mode },
+          })
+          published(row)
+        }
+        return view(get(id))
+      }),
+    remove: (actor: Actor, id: string): void =>
+      db.tx(() => {
+        const row = get(id)
+        if (row.kind === 'automatic')
+          throw conflict(
+            'The automatic name belongs to the app and goes with it. Add a domain of your own beside it.',
+          )
+        ownership.release(row)
+        repository.delete(id)
+        note(row, 'deleted', {}, actor)
+        audit.record(actor, {
+          action: 'domain.delete',
+          resource_type: 'domain',
+          resource_id: id,
+          project_id: row.project_id,
+          before: auditedOf(row),
+        })
+        db.afterCommit(() => {
+          ports.refreshRoutes(row.app_id)
+          ports.certify({ ...view(row), ssl_mode: 'off' })
+        })
+      }),
     /** Removes the names of an app that goes; its project alone may take them again for a while. */
     releaseAll(app_id: string): void {
       for (const row of repository.ofApp(app_id)) ownership.release(row)
     },
-    /** The domains of an app that has moved to another project; throws 409 when they cannot be there. Call it in the transaction of the move. */
+    /**
+     * The domains of an app that has moved to another project; throws 409 when they cannot be there. Call it
+     * in the transaction of the move.
+     */
     moved(app_id: string): string[] {
       const rows = repository.ofApp(app_id)
       for (const row of rows) if (row.kind !== 'automatic' && row.status !== 'failed') ownership.require(row)
@@ -235,11 +374,15 @@ export function createDomains(options: DomainOptions) {
       return routesOf(rows, { ...target, redirects: rulesOf(rows), isSecured: ports.isSecured })
     },
     /** Hears of domains that the edge serves now. */
-    activate: (ids: readonly string[]): void => db.tx(() => {
-      for (const row of repository.setStatuses(ids, 'verified', 'active', clock.iso())) note(row, 'active')
-    }),
+    activate: (ids: readonly string[]): void =>
+      db.tx(() => {
+        for (const row of repository.setStatuses(ids, 'verified', 'active', clock.iso())) note(row, 'active')
+      }),
   }
 }
 export type Domains = ReturnType<typeof createDomains>
 
-const withoutUndefined = <T extends object>(value: T) => Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as { [K in keyof T]: Exclude<T[K], undefined> }
+const withoutUndefined = <T extends object>(value: T) =>
+  Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>
+  }

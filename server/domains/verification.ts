@@ -7,7 +7,9 @@ import type { DnsRecord } from './schema.ts'
 export interface Expected {
   /** Addresses of this server; on a private network those of its own interfaces. */
   addresses: readonly string[]
-  /** An alias to a name at or below this one leads here as well; absent when the base domain is nobody's own. */
+  /**
+   * An alias to a name at or below this one leads here as well; absent when the base domain is nobody's own.
+   */
   base_domain?: string
 }
 /** What DNS said about a domain, kept with it. */
@@ -43,7 +45,11 @@ function leadOf(view: ResolverView, expected: Expected): Lead {
     if (view.a.outcome === 'failed' || view.aaaa.outcome === 'failed') return 'unknown'
     return view.a.outcome === 'missing' ? 'missing' : 'empty'
   }
-  if (base_domain !== undefined && view.aliases.some((alias) => alias === base_domain || alias.endsWith(`.${base_domain}`))) return 'here'
+  if (
+    base_domain !== undefined &&
+    view.aliases.some((alias) => alias === base_domain || alias.endsWith(`.${base_domain}`))
+  )
+    return 'here'
   if (addresses.some((address) => proxyOf(address) !== undefined)) return 'proxied'
   const ours = addresses.filter((address) => expected.addresses.includes(address)).length
   return ours === 0 ? 'elsewhere' : ours < addresses.length ? 'mixed' : 'here'
@@ -55,41 +61,84 @@ function sentenceOf(name: string, lead: Lead, view: ResolverView, expected: Expe
   const foreign = addresses.filter((address) => !expected.addresses.includes(address))
   const wanted = listed(expected.addresses)
   switch (lead) {
-    case 'here': return `${name} leads to this server.`
-    case 'mixed': return `${name} leads to this server and to ${listed(foreign)} as well. Remove the records with ${listed(foreign)}.`
-    case 'elsewhere': return `${name} leads to ${listed(addresses)}; expected was ${wanted}. Change its A and AAAA records, or the alias that it follows.`
-    case 'proxied': return `${name} stands behind the proxy of ${proxyOf(addresses.find((address) => proxyOf(address))!)}, so its addresses prove nothing. Set the TXT record, or turn the proxy off.`
-    case 'empty': return `${name} has neither an A nor an AAAA record. Add one that leads to ${wanted}.`
-    case 'missing': return `${name} is not in DNS (NXDOMAIN). Add an A or AAAA record that leads to ${wanted}; new records can take a few minutes.`
-    case 'circle': return `The aliases of ${name} lead in a circle or over too many names: ${listed(view.aliases)}. Let the CNAME lead to a name that has addresses.`
+    case 'here':
+      return `${name} leads to this server.`
+    case 'mixed':
+      return `${name} leads to this server and to ${listed(foreign)} as well. Remove the records with ${listed(foreign)}.`
+    case 'elsewhere':
+      return `${name} leads to ${listed(addresses)}; expected was ${wanted}. Change its A and AAAA records, or the alias that it follows.`
+    case 'proxied':
+      return `${name} stands behind the proxy of ${proxyOf(addresses.find((address) => proxyOf(address))!)}, so its addresses prove nothing. Set the TXT record, or turn the proxy off.`
+    case 'empty':
+      return `${name} has neither an A nor an AAAA record. Add one that leads to ${wanted}.`
+    case 'missing':
+      return `${name} is not in DNS (NXDOMAIN). Add an A or AAAA record that leads to ${wanted}; new records can take a few minutes.`
+    case 'circle':
+      return `The aliases of ${name} lead in a circle or over too many names: ${listed(view.aliases)}. Let the CNAME lead to a name that has addresses.`
     case 'unknown': {
-      const failure = [view.a, view.aaaa].find((answer) => answer.outcome === 'failed') as Extract<DnsAnswer, { outcome: 'failed' }>
+      const failure = [view.a, view.aaaa].find((answer) => answer.outcome === 'failed') as Extract<
+        DnsAnswer,
+        { outcome: 'failed' }
+      >
       return `${name} cannot be judged: ${view.resolver} ${failure.message}.`
     }
   }
 }
 
-interface Judgement { address: boolean; txt: boolean; points_here: boolean | null; proxied_by: string | null; message: string }
-function judgeName({ name, views }: NameView, expected: Expected, txt_value: string, txt_name: string): Judgement {
+interface Judgement {
+  address: boolean
+  txt: boolean
+  points_here: boolean | null
+  proxied_by: string | null
+  message: string
+}
+function judgeName(
+  { name, views }: NameView,
+  expected: Expected,
+  txt_value: string,
+  txt_name: string,
+): Judgement {
   const leads = views.map((view) => leadOf(view, expected))
   const known = leads.filter((lead) => lead !== 'unknown')
-  const is_split = unique(known).length > 1 || unique(views.filter((_view, at) => leads[at] === 'elsewhere').map((view) => values(view.a).sort().join())).length > 1
+  const is_split =
+    unique(known).length > 1 ||
+    unique(views.filter((_view, at) => leads[at] === 'elsewhere').map((view) => values(view.a).sort().join()))
+      .length > 1
   const address = known.length > 0 && known.every((lead) => lead === 'here')
   const texts = views.filter(({ txt }) => txt.outcome !== 'failed')
   const txt = texts.length > 0 && texts.every((view) => values(view.txt).includes(txt_value))
   const sentences = is_split
-    ? ['The resolvers do not agree; this settles once a change has spread.', ...views.map((view, at) => `${view.resolver}: ${sentenceOf(name, leads[at]!, view, expected)}`)]
+    ? [
+        'The resolvers do not agree; this settles once a change has spread.',
+        ...views.map((view, at) => `${view.resolver}: ${sentenceOf(name, leads[at]!, view, expected)}`),
+      ]
     : unique(views.map((view, at) => sentenceOf(name, leads[at]!, view, expected)))
-  if (!txt && texts.some((view) => view.txt.outcome === 'found')) sentences.push(`The TXT record at ${txt_name} holds another text than the one below.`)
-  const proxied = views.flatMap((view) => [...values(view.a), ...values(view.aaaa)]).map(proxyOf).find((provider) => provider !== undefined)
+  if (!txt && texts.some((view) => view.txt.outcome === 'found'))
+    sentences.push(`The TXT record at ${txt_name} holds another text than the one below.`)
+  const proxied = views
+    .flatMap((view) => [...values(view.a), ...values(view.aaaa)])
+    .map(proxyOf)
+    .find((provider) => provider !== undefined)
   return {
-    address, txt, message: sentences.join(' '), proxied_by: proxied ?? null,
-    points_here: address ? true : known.length === 0 || known.includes('proxied') || known.includes('here') ? null : false,
+    address,
+    txt,
+    message: sentences.join(' '),
+    proxied_by: proxied ?? null,
+    points_here: address
+      ? true
+      : known.length === 0 || known.includes('proxied') || known.includes('here')
+        ? null
+        : false,
   }
 }
 
 /** Judges what resolvers say about all names of a domain. Pure. */
-export function judge(names: readonly NameView[], expected: Expected, token: string, txt_name: string): Finding {
+export function judge(
+  names: readonly NameView[],
+  expected: Expected,
+  token: string,
+  txt_name: string,
+): Finding {
   const judged = names.map((name) => judgeName(name, expected, txtValueOf(token), txt_name))
   const isProven = judged.every(({ address, txt }) => address || txt)
   const by_address = judged.every(({ address }) => address)
@@ -98,26 +147,57 @@ export function judge(names: readonly NameView[], expected: Expected, token: str
   return {
     proven_by: isProven ? (by_address ? 'address' : 'txt') : null,
     has_text: judged.every(({ txt }) => txt),
-    points_here: judged.every(({ points_here }) => points_here === true) ? true : judged.some(({ points_here }) => points_here === false) ? false : null,
+    points_here: judged.every(({ points_here }) => points_here === true)
+      ? true
+      : judged.some(({ points_here }) => points_here === false)
+        ? false
+        : null,
     proxied_by: judged.find(({ proxied_by }) => proxied_by)?.proxied_by ?? null,
     message: [...txt_note, ...judged.map(({ message }) => message)].join(' '),
     found: {
-      A: unique(views.flatMap(({ a }) => values(a))), AAAA: unique(views.flatMap(({ aaaa }) => values(aaaa))),
-      CNAME: unique(views.flatMap(({ aliases }) => aliases)), TXT: unique(views.flatMap(({ txt }) => values(txt))).map((text) => text.slice(0, SHOWN_TEXT)).slice(0, 20),
+      A: unique(views.flatMap(({ a }) => values(a))),
+      AAAA: unique(views.flatMap(({ aaaa }) => values(aaaa))),
+      CNAME: unique(views.flatMap(({ aliases }) => aliases)),
+      TXT: unique(views.flatMap(({ txt }) => values(txt)))
+        .map((text) => text.slice(0, SHOWN_TEXT))
+        .slice(0, 20),
     },
   }
 }
 
-/** What the owner sets at the DNS provider: addresses lead here and prove the domain; the text proves it without. */
-export function recordsOf(domain: { hostname: string; counterpart: string | null; token: string }, expected: Expected, finding: Finding | undefined): DnsRecord[] {
+/**
+ * What the owner sets at the DNS provider: addresses lead here and prove the domain; the text proves it
+ * without.
+ */
+export function recordsOf(
+  domain: { hostname: string; counterpart: string | null; token: string },
+  expected: Expected,
+  finding: Finding | undefined,
+): DnsRecord[] {
   const found = finding?.found ?? { A: [], AAAA: [], CNAME: [], TXT: [] }
   const names = domain.counterpart ? [domain.hostname, domain.counterpart] : [domain.hostname]
   const value = txtValueOf(domain.token)
   return [
-    ...names.flatMap((name) => expected.addresses.map((address): DnsRecord => {
-      const type = address.includes(':') ? 'AAAA' : 'A'
-      return { type, name, value: address, purpose: 'address', found: found[type], ok: found[type].includes(address) }
-    })),
-    { type: 'TXT', name: txtNameOf(domain), value, purpose: 'ownership', found: found.TXT, ok: found.TXT.includes(value) },
+    ...names.flatMap((name) =>
+      expected.addresses.map((address): DnsRecord => {
+        const type = address.includes(':') ? 'AAAA' : 'A'
+        return {
+          type,
+          name,
+          value: address,
+          purpose: 'address',
+          found: found[type],
+          ok: found[type].includes(address),
+        }
+      }),
+    ),
+    {
+      type: 'TXT',
+      name: txtNameOf(domain),
+      value,
+      purpose: 'ownership',
+      found: found.TXT,
+      ok: found.TXT.includes(value),
+    },
   ]
 }

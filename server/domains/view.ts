@@ -6,11 +6,16 @@ import type { Domain, DomainChange, DomainRules } from './schema.ts'
 import { type Expected, type Finding, recordsOf } from './verification.ts'
 
 /** What is kept of a name and a password: the password cannot be read from it. */
-export interface BasicAuthDigest { username: string; salt: string; digest: string }
+export interface BasicAuthDigest {
+  username: string
+  salt: string
+  digest: string
+}
 type HstsRule = NonNullable<Domain['hsts']>
 
 export const jsonOf = <T>(text: string): T => JSON.parse(text) as T
-export const findingOf = (row: DomainRow): Finding | undefined => (row.finding ? jsonOf<Finding>(row.finding) : undefined)
+export const findingOf = (row: DomainRow): Finding | undefined =>
+  row.finding ? jsonOf<Finding>(row.finding) : undefined
 
 /** The header that browsers read. */
 export function hstsText(hsts: string): string {
@@ -19,14 +24,18 @@ export function hstsText(hsts: string): string {
 }
 
 const flag = (value: boolean | undefined) => (value === undefined ? undefined : Number(value))
-const json = (value: unknown) => (value === undefined ? undefined : value === null ? null : JSON.stringify(value))
+const json = (value: unknown) =>
+  value === undefined ? undefined : value === null ? null : JSON.stringify(value)
 
-/** A change that names the user without a password leaves what is set: the answer of a GET can be sent back. */
+/**
+ * A change that names the user without a password leaves what is set: the answer of a GET can be sent back.
+ */
 export function rulesOfChange({ basic_auth, ...rules }: DomainChange, row: DomainRow): DomainRules {
   if (!basic_auth) return { ...rules, basic_auth }
   const { username, password } = basic_auth
   if (password !== undefined) return { ...rules, basic_auth: { username, password } }
-  if (!row.basic_auth || jsonOf<BasicAuthDigest>(row.basic_auth).username !== username) throw invalid('basic_auth.password', 'is needed with a user name that is not set yet.')
+  if (!row.basic_auth || jsonOf<BasicAuthDigest>(row.basic_auth).username !== username)
+    throw invalid('basic_auth.password', 'is needed with a user name that is not set yet.')
   return rules
 }
 
@@ -34,40 +43,101 @@ export function rulesOfChange({ basic_auth, ...rules }: DomainChange, row: Domai
 export function columnsOf(hostname: string, change: DomainRules): DomainColumns {
   const { basic_auth, www } = change
   return {
-    path: change.path, port: change.port, www, body_limit_bytes: change.body_limit_bytes, request_timeout_seconds: change.request_timeout_seconds,
-    strip_path: flag(change.strip_path), force_https: flag(change.force_https), maintenance: flag(change.maintenance),
-    headers: json(change.headers) ?? undefined, ip_allow: json(change.ip_allow) ?? undefined, error_pages: json(change.error_pages) ?? undefined, hsts: json(change.hsts),
-    basic_auth: basic_auth ? JSON.stringify({ username: basic_auth.username, ...createBasicAuth(basic_auth.username, basic_auth.password) }) : basic_auth,
+    path: change.path,
+    port: change.port,
+    www,
+    body_limit_bytes: change.body_limit_bytes,
+    request_timeout_seconds: change.request_timeout_seconds,
+    strip_path: flag(change.strip_path),
+    force_https: flag(change.force_https),
+    maintenance: flag(change.maintenance),
+    headers: json(change.headers) ?? undefined,
+    ip_allow: json(change.ip_allow) ?? undefined,
+    error_pages: json(change.error_pages) ?? undefined,
+    hsts: json(change.hsts),
+    basic_auth: basic_auth
+      ? JSON.stringify({
+          username: basic_auth.username,
+          ...createBasicAuth(basic_auth.username, basic_auth.password),
+        })
+      : basic_auth,
     counterpart: www === undefined ? undefined : www === 'keep' ? null : wwwCounterpart(hostname),
   }
 }
 
 /** What surrounds a domain in an answer. */
-export interface DomainSurroundings { expected(): Expected; urlOf(hostname: string, secure: boolean): string; isSecured(hostname: string): boolean }
+export interface DomainSurroundings {
+  expected(): Expected
+  urlOf(hostname: string, secure: boolean): string
+  isSecured(hostname: string): boolean
+}
 
 export function viewOf(row: DomainRow, { expected, urlOf, isSecured }: DomainSurroundings): Domain {
   const finding = findingOf(row)
   const is_automatic = row.kind === 'automatic'
   // Where TLS ends in front, clients see the proxy's ports, which are the usual ones.
-  const origin = row.ssl_mode === 'external' ? `https://${row.hostname}` : urlOf(row.hostname, row.ssl_mode !== 'off' && isSecured(row.hostname))
+  const origin =
+    row.ssl_mode === 'external'
+      ? `https://${row.hostname}`
+      : urlOf(row.hostname, row.ssl_mode !== 'off' && isSecured(row.hostname))
   return {
-    id: row.id, app_id: row.app_id, project_id: row.project_id, hostname: row.hostname, hostname_unicode: readableHostname(row.hostname), kind: row.kind, status: row.status,
-    path: row.path, strip_path: row.strip_path === 1, port: row.port, ssl_mode: row.ssl_mode, force_https: row.force_https === 1, www: row.www, maintenance: row.maintenance === 1,
-    headers: jsonOf(row.headers), hsts: row.hsts ? jsonOf<HstsRule>(row.hsts) : null, basic_auth: row.basic_auth ? { username: jsonOf<BasicAuthDigest>(row.basic_auth).username } : null,
-    ip_allow: jsonOf(row.ip_allow), body_limit_bytes: row.body_limit_bytes, request_timeout_seconds: row.request_timeout_seconds, error_pages: jsonOf(row.error_pages),
+    id: row.id,
+    app_id: row.app_id,
+    project_id: row.project_id,
+    hostname: row.hostname,
+    hostname_unicode: readableHostname(row.hostname),
+    kind: row.kind,
+    status: row.status,
+    path: row.path,
+    strip_path: row.strip_path === 1,
+    port: row.port,
+    ssl_mode: row.ssl_mode,
+    force_https: row.force_https === 1,
+    www: row.www,
+    maintenance: row.maintenance === 1,
+    headers: jsonOf(row.headers),
+    hsts: row.hsts ? jsonOf<HstsRule>(row.hsts) : null,
+    basic_auth: row.basic_auth ? { username: jsonOf<BasicAuthDigest>(row.basic_auth).username } : null,
+    ip_allow: jsonOf(row.ip_allow),
+    body_limit_bytes: row.body_limit_bytes,
+    request_timeout_seconds: row.request_timeout_seconds,
+    error_pages: jsonOf(row.error_pages),
     dns_records: is_automatic ? [] : recordsOf(row, expected(), finding),
     verification: {
-      proven_by: finding?.proven_by ?? null, points_here: finding?.points_here ?? null, proxied_by: finding?.proxied_by ?? null,
-      message: finding?.message ?? (is_automatic ? 'The name belongs to the installation.' : 'The name has not been looked up yet. Set one of the records at your DNS provider.'),
-      checked_at: row.checked_at, next_check_at: row.next_check_at, verified_at: row.verified_at,
+      proven_by: finding?.proven_by ?? null,
+      points_here: finding?.points_here ?? null,
+      proxied_by: finding?.proxied_by ?? null,
+      message:
+        finding?.message ??
+        (is_automatic
+          ? 'The name belongs to the installation.'
+          : 'The name has not been looked up yet. Set one of the records at your DNS provider.'),
+      checked_at: row.checked_at,
+      next_check_at: row.next_check_at,
+      verified_at: row.verified_at,
     },
-    url: `${origin}${row.path === '/' ? '' : row.path}`, created_at: row.created_at, updated_at: row.updated_at,
+    url: `${origin}${row.path === '/' ? '' : row.path}`,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
   }
 }
 
 /** What the audit trail keeps: rules in full, of a password only whose it is. */
 export const auditedOf = (row: DomainRow): Record<string, unknown> => ({
-  hostname: row.hostname, path: row.path, port: row.port, strip_path: row.strip_path === 1, status: row.status, ssl_mode: row.ssl_mode, force_https: row.force_https === 1, www: row.www, maintenance: row.maintenance === 1,
-  headers: jsonOf(row.headers), hsts: row.hsts && jsonOf(row.hsts), ip_allow: jsonOf(row.ip_allow), body_limit_bytes: row.body_limit_bytes, request_timeout_seconds: row.request_timeout_seconds,
-  basic_auth: row.basic_auth && jsonOf<BasicAuthDigest>(row.basic_auth).username, error_pages: Object.keys(jsonOf<object>(row.error_pages)),
+  hostname: row.hostname,
+  path: row.path,
+  port: row.port,
+  strip_path: row.strip_path === 1,
+  status: row.status,
+  ssl_mode: row.ssl_mode,
+  force_https: row.force_https === 1,
+  www: row.www,
+  maintenance: row.maintenance === 1,
+  headers: jsonOf(row.headers),
+  hsts: row.hsts && jsonOf(row.hsts),
+  ip_allow: jsonOf(row.ip_allow),
+  body_limit_bytes: row.body_limit_bytes,
+  request_timeout_seconds: row.request_timeout_seconds,
+  basic_auth: row.basic_auth && jsonOf<BasicAuthDigest>(row.basic_auth).username,
+  error_pages: Object.keys(jsonOf<object>(row.error_pages)),
 })

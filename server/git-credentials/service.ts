@@ -28,60 +28,136 @@ export const gitTokenContext = (id: string) => `git_credentials/token/${id}`
 const SHORTEST_WITH_HINT = 16
 
 const view = (row: GitCredentialRow): GitCredentialView => ({
-  id: row.id, project_id: row.project_id, name: row.name, host: row.host, username: row.username, masked: `…${row.hint}`, created_at: row.created_at, last_used_at: row.last_used_at,
+  id: row.id,
+  project_id: row.project_id,
+  name: row.name,
+  host: row.host,
+  username: row.username,
+  masked: `…${row.hint}`,
+  created_at: row.created_at,
+  last_used_at: row.last_used_at,
 })
 
 /** SQL of tokens and nothing else. */
 function createRepository(db: Db) {
   return {
-    insert: (row: GitCredentialRow) => db.sql(
-      `INSERT INTO git_credentials (id, project_id, name, host, username, token, hint, created_by, created_at)
-       VALUES (@id, @project_id, @name, @host, @username, @token, @hint, @created_by, @created_at)`).run(row),
-    find: (id: string) => db.sql('SELECT * FROM git_credentials WHERE id = ?').get(id) as GitCredentialRow | undefined,
+    insert: (row: GitCredentialRow) =>
+      db
+        .sql(
+          `INSERT INTO git_credentials (id, project_id, name, host, username, token, hint, created_by, created_at)
+       VALUES (@id, @project_id, @name, @host, @username, @token, @hint, @created_by, @created_at)`,
+        )
+        .run(row),
+    find: (id: string) =>
+      db.sql('SELECT * FROM git_credentials WHERE id = ?').get(id) as GitCredentialRow | undefined,
     /** A token for this very port counts before one for the whole host. */
-    forHost: (project_id: string, host: string, port: number) => db.sql(
-      `SELECT * FROM git_credentials WHERE project_id = @project_id AND host IN (@host, @with_port) ORDER BY host = @with_port DESC LIMIT 1`).get({ project_id, host, with_port: `${host}:${port}` }) as GitCredentialRow | undefined,
-    hasHost: (project_id: string, host: string) => db.sql('SELECT 1 FROM git_credentials WHERE project_id = ? AND host = ?').pluck().get(project_id, host) === 1,
-    ofProject: (project_id: string) => db.sql('SELECT * FROM git_credentials WHERE project_id = ?').all(project_id) as GitCredentialRow[],
-    touch: (id: string, at: string) => db.sql('UPDATE git_credentials SET last_used_at = ? WHERE id = ?').run(at, id),
+    forHost: (project_id: string, host: string, port: number) =>
+      db
+        .sql(
+          `SELECT * FROM git_credentials WHERE project_id = @project_id AND host IN (@host, @with_port) ORDER BY host = @with_port DESC LIMIT 1`,
+        )
+        .get({ project_id, host, with_port: `${host}:${port}` }) as GitCredentialRow | undefined,
+    hasHost: (project_id: string, host: string) =>
+      db
+        .sql('SELECT 1 FROM git_credentials WHERE project_id = ? AND host = ?')
+        .pluck()
+        .get(project_id, host) === 1,
+    ofProject: (project_id: string) =>
+      db.sql('SELECT * FROM git_credentials WHERE project_id = ?').all(project_id) as GitCredentialRow[],
+    touch: (id: string, at: string) =>
+      db.sql('UPDATE git_credentials SET last_used_at = ? WHERE id = ?').run(at, id),
     delete: (id: string) => db.sql('DELETE FROM git_credentials WHERE id = ?').run(id),
   }
 }
 
 /** Tokens for private repositories: one per project and host, sealed, sent to that host only. */
-export function createGitCredentials({ db, clock, secrets, audit }: { db: Db; clock: Clock; secrets: Secrets; audit: AuditTrail }) {
+export function createGitCredentials({
+  db,
+  clock,
+  secrets,
+  audit,
+}: {
+  db: Db
+  clock: Clock
+  secrets: Secrets
+  audit: AuditTrail
+}) {
   const repository = createRepository(db)
   return {
     projectOf: (id: string) => repository.find(id)?.project_id,
     list(actor: Actor, query: Paging & { project_id?: string }) {
       const [limit, offset] = limits(query)
-      const { rows, total } = selectPage<GitCredentialRow>(db, { table: 'git_credentials', project_ids: developerProjects(actor), equals: { project_id: query.project_id }, limit, offset, uncounted: true })
+      const { rows, total } = selectPage<GitCredentialRow>(db, {
+        table: 'git_credentials',
+        project_ids: developerProjects(actor),
+        equals: { project_id: query.project_id },
+        limit,
+        offset,
+        uncounted: true,
+      })
       return paged({ rows: rows.map(view), total }, query)
     },
-    add: (actor: Actor, project_id: string, given: NewGitCredential): GitCredentialView => db.tx(() => {
-      if (repository.hasHost(project_id, given.host)) throw conflict(`The project has a token for ${given.host} already. Delete it first to use another one.`)
-      const id = newId('git')
-      const row: GitCredentialRow = {
-        id, project_id, name: given.name, host: given.host, username: given.username ?? null, token: secrets.seal(given.token, gitTokenContext(id)),
-        hint: given.token.length >= SHORTEST_WITH_HINT ? given.token.slice(-4) : '', created_by: actor.user_id, created_at: clock.iso(), last_used_at: null,
-      }
-      repository.insert(row)
-      audit.record(actor, { action: 'git_credential.create', resource_type: 'git_credential', resource_id: id, project_id, after: { name: row.name, host: row.host, username: row.username } })
-      return view(row)
-    }),
-    remove: (actor: Actor, id: string): void => db.tx(() => {
-      const row = repository.find(id) ?? (() => { throw notFound('Git credential') })()
-      repository.delete(id)
-      audit.record(actor, { action: 'git_credential.delete', resource_type: 'git_credential', resource_id: id, project_id: row.project_id, before: { name: row.name, host: row.host } })
-    }),
+    add: (actor: Actor, project_id: string, given: NewGitCredential): GitCredentialView =>
+      db.tx(() => {
+        if (repository.hasHost(project_id, given.host))
+          throw conflict(
+            `The project has a token for ${given.host} already. Delete it first to use another one.`,
+          )
+        const id = newId('git')
+        const row: GitCredentialRow = {
+          id,
+          project_id,
+          name: given.name,
+          host: given.host,
+          username: given.username ?? null,
+          token: secrets.seal(given.token, gitTokenContext(id)),
+          hint: given.token.length >= SHORTEST_WITH_HINT ? given.token.slice(-4) : '',
+          created_by: actor.user_id,
+          created_at: clock.iso(),
+          last_used_at: null,
+        }
+        repository.insert(row)
+        audit.record(actor, {
+          action: 'git_credential.create',
+          resource_type: 'git_credential',
+          resource_id: id,
+          project_id,
+          after: { name: row.name, host: row.host, username: row.username },
+        })
+        return view(row)
+      }),
+    remove: (actor: Actor, id: string): void =>
+      db.tx(() => {
+        const row =
+          repository.find(id) ??
+          (() => {
+            throw notFound('Git credential')
+          })()
+        repository.delete(id)
+        audit.record(actor, {
+          action: 'git_credential.delete',
+          resource_type: 'git_credential',
+          resource_id: id,
+          project_id: row.project_id,
+          before: { name: row.name, host: row.host },
+        })
+      }),
     /** Tokens of a project in clear, to keep them out of logs. */
-    tokens: (project_id: string): string[] => openReadable(secrets, repository.ofProject(project_id).map((row) => [row.token, gitTokenContext(row.id)])),
+    tokens: (project_id: string): string[] =>
+      openReadable(
+        secrets,
+        repository.ofProject(project_id).map((row) => [row.token, gitTokenContext(row.id)]),
+      ),
     /** The credential for a clone over HTTPS; notes the use. */
     credentialFor(project_id: string, host: string, port: number): GitCredential | undefined {
       const row = repository.forHost(project_id, host, port)
       if (!row) return undefined
       repository.touch(row.id, clock.iso())
-      return { kind: 'token', token: secrets.open(row.token, gitTokenContext(row.id)), ...(row.username ? { username: row.username } : {}) }
+      return {
+        kind: 'token',
+        token: secrets.open(row.token, gitTokenContext(row.id)),
+        ...(row.username ? { username: row.username } : {}),
+      }
     },
   }
 }

@@ -7,20 +7,35 @@ const METHODS = /\.(get|post|put|delete)\.ts$/
 const EXCEPTIONS = ['ws.ts']
 
 /**
- * The build-time part of endpoints: lists them for the OpenAPI document, gives every GET its HEAD, and stops the build on what
- * Nitro would serve wrongly without a word: two files for one route, a name without a method, a test among the routes.
+ * The build-time part of endpoints: lists them for the OpenAPI document, gives every GET its HEAD, and stops
+ * the build on what
+ * Nitro would serve wrongly without a word: two files for one route, a name without a method, a test among
+ * the routes.
  */
 export default function endpoints(nitro: Nitro): void {
-  const routes = () => nitro.scannedHandlers.filter((found) => !found.middleware && found.route?.startsWith('/api/') && found.method)
+  const routes = () =>
+    nitro.scannedHandlers.filter(
+      (found) => !found.middleware && found.route?.startsWith('/api/') && found.method,
+    )
   nitro.options.virtual['#endpoints'] = () =>
-    `export const endpoints = [${routes().map((found) => `{ path: ${JSON.stringify(found.route)}, method: ${JSON.stringify(found.method)}, load: () => import(${JSON.stringify(found.handler)}) }`).join(',\n')}]`
-  nitro.options.virtual['#migrations'] = () => `export const migrations = ${JSON.stringify(readMigrations(nitro.options.rootDir))}`
+    `export const endpoints = [${routes()
+      .map(
+        (found) =>
+          `{ path: ${JSON.stringify(found.route)}, method: ${JSON.stringify(found.method)}, load: () => import(${JSON.stringify(found.handler)}) }`,
+      )
+      .join(',\n')}]`
+  nitro.options.virtual['#migrations'] = () =>
+    `export const migrations = ${JSON.stringify(readMigrations(nitro.options.rootDir))}`
   nitro.hooks.hook('rollup:before', () => {
     const seen = new Map<string, string>()
     for (const found of nitro.scannedHandlers.filter((one) => !one.middleware)) {
       const file = basename(found.handler)
-      if (/\.(test|spec)\./.test(file)) throw new Error(`${found.handler} is a test below routes/, where it would be served. Move it to test/.`)
-      if (found.route?.startsWith('/api/') && !METHODS.test(file) && !EXCEPTIONS.includes(file)) throw new Error(`${found.handler} names no method. Call it e.g. ${file.replace(/\.ts$/, '.get.ts')}.`)
+      if (/\.(test|spec)\./.test(file))
+        throw new Error(
+          `${found.handler} is a test below routes/, where it would be served. Move it to test/.`,
+        )
+      if (found.route?.startsWith('/api/') && !METHODS.test(file) && !EXCEPTIONS.includes(file))
+        throw new Error(`${found.handler} names no method. Call it e.g. ${file.replace(/\.ts$/, '.get.ts')}.`)
       const key = `${found.method ?? 'any'} ${found.route}`
       if (seen.has(key)) throw new Error(`${found.handler} and ${seen.get(key)} are the same route: ${key}.`)
       seen.set(key, found.handler)

@@ -16,9 +16,15 @@ export interface RequestFacts {
 }
 
 /** Stored answers of requests with an `Idempotency-Key`. */
-export interface StoredAnswer { status: number; body: string }
+export interface StoredAnswer {
+  status: number
+  body: string
+}
 export interface Idempotency {
-  /** The earlier answer, or undefined when the caller is the first and must `finish` or `abandon`. Throws 409 for another body, or while the first is still at work. */
+  /**
+   * The earlier answer, or undefined when the caller is the first and must `finish` or `abandon`. Throws 409
+   * for another body, or while the first is still at work.
+   */
   begin(scope: string, key: string, body_hash: string): StoredAnswer | undefined
   finish(scope: string, key: string, answer: StoredAnswer): void
   abandon(scope: string, key: string): void
@@ -28,9 +34,18 @@ export interface Idempotency {
 export interface HttpPorts {
   http: {
     log: Log
-    /** Who the credentials belong to. Throws UNAUTHORIZED, CSRF_INVALID, or PASSWORD_CHANGE_REQUIRED unless `allow_stale_password`. */
-    authenticate(credentials: Credentials, facts: RequestFacts, options: { allow_stale_password: boolean }): Promise<Actor> | Actor
-    /** Project of a resource; undefined when there is none. Nouns are those that endpoints name in `scope`. */
+    /**
+     * Who the credentials belong to. Throws UNAUTHORIZED, CSRF_INVALID, or PASSWORD_CHANGE_REQUIRED unless
+     * `allow_stale_password`.
+     */
+    authenticate(
+      credentials: Credentials,
+      facts: RequestFacts,
+      options: { allow_stale_password: boolean },
+    ): Promise<Actor> | Actor
+    /**
+     * Project of a resource; undefined when there is none. Nouns are those that endpoints name in `scope`.
+     */
     locate(noun: string, id: string): string | undefined
     /** Project that a resource is created in when the body names none. */
     default_project(): string
@@ -38,15 +53,36 @@ export interface HttpPorts {
     /** Hears of refused requests (401, 403, 429), for the audit trail. */
     refused(facts: RequestFacts, code: string, actor: Actor | undefined, access: Access): void
     /** Address and scheme of the client: forwarding headers count only when the peer is a trusted proxy. */
-    client(peer: string, headers: { forwarded_for?: string; forwarded_proto?: string; real_ip?: string; edge_proof?: string }): { address: string; secure: boolean }
+    client(
+      peer: string,
+      headers: {
+        forwarded_for?: string
+        forwarded_proto?: string
+        real_ip?: string
+        edge_proof?: string
+      },
+    ): { address: string; secure: boolean }
   }
 }
 
 /** What a response may set besides its body. */
 export interface ResponseControls {
   header(name: string, value: string): void
-  cookie(name: string, value: string, options: { max_age_s: number; http_only: boolean; secure: boolean; same_site: 'lax' | 'strict'; path: string }): void
+  cookie(
+    name: string,
+    value: string,
+    options: {
+      max_age_s: number
+      http_only: boolean
+      secure: boolean
+      same_site: 'lax' | 'strict'
+      path: string
+    },
+  ): void
 }
 
 /** The request's body as a stream, for endpoints with `upload`. */
-export interface UploadStream { stream: Readable; content_length?: number }
+export interface UploadStream {
+  stream: Readable
+  content_length?: number
+}

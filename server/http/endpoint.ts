@@ -6,14 +6,21 @@ import type { HttpPorts, RequestFacts, ResponseControls, UploadStream } from './
 import { serve } from './pipeline.ts'
 
 /**
- * Where the project of a request comes from: a resource named in the path (`{ noun: 'app' }` reads `id`) or in the body
- * (`{ noun: 'app', field: 'app_id' }`), the body's `project_id`, or nothing, for endpoints of the installation and lists that
+ * Where the project of a request comes from: a resource named in the path (`{ noun: 'app' }` reads `id`) or
+ * in the body
+ * (`{ noun: 'app', field: 'app_id' }`), the body's `project_id`, or nothing, for endpoints of the
+ * installation and lists that
  * filter by what the caller may see.
  */
-export type Scope = { noun: string; param?: string; field?: undefined } | { noun: string; field: string; param?: undefined } | 'body' | 'installation'
+export type Scope =
+  | { noun: string; param?: string; field?: undefined }
+  | { noun: string; field: string; param?: undefined }
+  | 'body'
+  | 'installation'
 
 /** Whether only the body tells which project a request is about. */
-export const isToldByBody = (scope: Scope | undefined): boolean => scope === 'body' || (typeof scope === 'object' && scope.field !== undefined)
+export const isToldByBody = (scope: Scope | undefined): boolean =>
+  scope === 'body' || (typeof scope === 'object' && scope.field !== undefined)
 
 type Schema = v.GenericSchema
 type Out<S> = S extends Schema ? v.InferOutput<S> : undefined
@@ -33,7 +40,13 @@ export interface HandlerContext<S, P, Q, B> {
   upload: UploadStream
 }
 
-export interface EndpointDefinition<S, P extends Schema | undefined, Q extends Schema | undefined, B extends Schema | undefined, R extends Schema | undefined> {
+export interface EndpointDefinition<
+  S,
+  P extends Schema | undefined,
+  Q extends Schema | undefined,
+  B extends Schema | undefined,
+  R extends Schema | undefined,
+> {
   /** One line; the operation's name in the documentation. */
   summary: string
   /** What a caller needs to know beyond the summary. */
@@ -60,7 +73,9 @@ export interface EndpointDefinition<S, P extends Schema | undefined, Q extends S
   errors?: readonly ErrorCode[]
   /** Reachable although the generated first password has not been changed. */
   allow_stale_password?: boolean
-  handler(context: HandlerContext<S, Out<P>, Out<Q>, Out<B>>): Promise<R extends Schema ? v.InferInput<R> : unknown> | (R extends Schema ? v.InferInput<R> : unknown)
+  handler(
+    context: HandlerContext<S, Out<P>, Out<Q>, Out<B>>,
+  ): Promise<R extends Schema ? v.InferInput<R> : unknown> | (R extends Schema ? v.InferInput<R> : unknown)
 }
 
 /** A definition with its types forgotten, as documentation and tests read it. */
@@ -70,9 +85,15 @@ export type EndpointHandler = EventHandler & { definition: AnyEndpoint }
 
 /** Binds `endpoint()` to the type of the composed services. */
 export function endpointsOf<S extends HttpPorts>() {
-  return function endpoint<P extends Schema | undefined = undefined, Q extends Schema | undefined = undefined, B extends Schema | undefined = undefined, R extends Schema | undefined = undefined>(
-    definition: EndpointDefinition<S, P, Q, B, R>,
-  ): EndpointHandler {
-    return Object.assign(defineEventHandler((event) => serve(definition as AnyEndpoint, event)), { definition: definition as AnyEndpoint })
+  return function endpoint<
+    P extends Schema | undefined = undefined,
+    Q extends Schema | undefined = undefined,
+    B extends Schema | undefined = undefined,
+    R extends Schema | undefined = undefined,
+  >(definition: EndpointDefinition<S, P, Q, B, R>): EndpointHandler {
+    return Object.assign(
+      defineEventHandler((event) => serve(definition as AnyEndpoint, event)),
+      { definition: definition as AnyEndpoint },
+    )
   }
 }

@@ -13,7 +13,8 @@ const BESIDES: readonly ServedRoute[] = [{ path: '/api/ws', method: 'get' }]
 const MAX_URL_BYTES = 8192
 
 /**
- * What happens to every request before its route: the headers of every response are set, and what no route could answer rightly
+ * What happens to every request before its route: the headers of every response are set, and what no route
+ * could answer rightly
  * is refused, with the envelope of every other error.
  */
 export function createEntrance(routes: readonly ServedRoute[]): (event: H3Event) => void {
@@ -21,7 +22,8 @@ export function createEntrance(routes: readonly ServedRoute[]): (event: H3Event)
   return (event) => {
     setResponseHeader(event, 'X-Request-Id', requestId(event))
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) setResponseHeader(event, name, value)
-    if ((event.node.req.url ?? '').length > MAX_URL_BYTES) throw new ApiError('BAD_REQUEST', `The address is longer than ${MAX_URL_BYTES} bytes.`)
+    if ((event.node.req.url ?? '').length > MAX_URL_BYTES)
+      throw new ApiError('BAD_REQUEST', `The address is longer than ${MAX_URL_BYTES} bytes.`)
     const path = rawPath(event)
     // Two slashes, and another case of `/api`, would reach the pages, which answer everything with 200.
     if (/[/\\]{2}/.test(path)) throw notFound('path')
@@ -34,16 +36,25 @@ export function createEntrance(routes: readonly ServedRoute[]): (event: H3Event)
       setResponseHeader(event, 'Allow', allowed.join(', '))
       throw new ApiError('METHOD_NOT_ALLOWED', `This path accepts ${allowed.join(', ')}.`)
     }
-    if (inApi && !event.context.services) throw new ApiError('UNAVAILABLE', 'Portreeve is starting. Try again in a moment.', undefined, 1)
+    if (inApi && !event.context.services)
+      throw new ApiError('UNAVAILABLE', 'Portreeve is starting. Try again in a moment.', undefined, 1)
   }
 }
 
-/** Answers an error that happened outside of any endpoint: unknown paths, wrong methods, what the HTTP library refuses. */
+/**
+ * Answers an error that happened outside of any endpoint: unknown paths, wrong methods, what the HTTP library
+ * refuses.
+ */
 export function answerError(error: unknown, event: H3Event): Promise<void> {
   const services = event.context.services as HttpPorts | undefined
   const id = requestId(event)
   const answer = toErrorAnswer(error, id, services?.http.log ?? createLog('text', 'error'))
-  for (const [name, value] of Object.entries({ ...SECURITY_HEADERS, ...answer.headers, 'X-Request-Id': id })) setResponseHeader(event, name, value)
+  for (const [name, value] of Object.entries({
+    ...SECURITY_HEADERS,
+    ...answer.headers,
+    'X-Request-Id': id,
+  }))
+    setResponseHeader(event, name, value)
   closeWhenUnread(event)
   setResponseStatus(event, answer.status, '')
   return send(event, JSON.stringify(answer.body), 'application/json')
@@ -52,9 +63,13 @@ export function answerError(error: unknown, event: H3Event): Promise<void> {
 /** Bytes of a refused body that are still worth reading, to keep the connection. */
 const WORTH_READING_BYTES = 65_536
 
-/** Ends the connection after a refusal when a large body is still on its way, instead of reading it all for nothing. */
+/**
+ * Ends the connection after a refusal when a large body is still on its way, instead of reading it all for
+ * nothing.
+ */
 export function closeWhenUnread(event: H3Event): void {
   const { req } = event.node
   const chunked = req.headers['transfer-encoding'] !== undefined
-  if (!req.complete && (chunked || Number(req.headers['content-length'] ?? 0) > WORTH_READING_BYTES)) setResponseHeader(event, 'Connection', 'close')
+  if (!req.complete && (chunked || Number(req.headers['content-length'] ?? 0) > WORTH_READING_BYTES))
+    setResponseHeader(event, 'Connection', 'close')
 }

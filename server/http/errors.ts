@@ -6,7 +6,14 @@ import { EngineError } from '#server/platform/engine/engine'
 /** Status, envelope and headers of an error response. */
 export interface ErrorAnswer {
   status: number
-  body: { error: { code: ErrorCode; message: string; details?: { path: string; message: string }[]; request_id?: string } }
+  body: {
+    error: {
+      code: ErrorCode
+      message: string
+      details?: { path: string; message: string }[]
+      request_id?: string
+    }
+  }
   headers: Record<string, string>
 }
 
@@ -24,8 +31,13 @@ const BY_STATUS: Record<number, [ErrorCode, string]> = {
 function hostFault(error: unknown): ApiError | undefined {
   if (error instanceof EngineError && error.code === 'unavailable') return engineUnavailable()
   const code = (error as { code?: unknown })?.code
-  if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT') return new ApiError('DISK_FULL', 'The disk of the server is full. Free space, then try again; nothing was changed.')
-  if (typeof code === 'string' && /^SQLITE_(BUSY|LOCKED|READONLY|IOERR|CANTOPEN)/.test(code)) return new ApiError('UNAVAILABLE', 'The database cannot be written now. Try again.', undefined, 5)
+  if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT')
+    return new ApiError(
+      'DISK_FULL',
+      'The disk of the server is full. Free space, then try again; nothing was changed.',
+    )
+  if (typeof code === 'string' && /^SQLITE_(BUSY|LOCKED|READONLY|IOERR|CANTOPEN)/.test(code))
+    return new ApiError('UNAVAILABLE', 'The database cannot be written now. Try again.', undefined, 5)
   return undefined
 }
 
@@ -36,7 +48,8 @@ function isWrapped(thrown: unknown): thrown is { cause: unknown } {
 }
 
 /**
- * The one mapper of everything that can be thrown: our errors, 4xx of the HTTP library, faults of the host, and the unknown,
+ * The one mapper of everything that can be thrown: our errors, 4xx of the HTTP library, faults of the host,
+ * and the unknown,
  * which is logged with the request id and says nothing else.
  */
 export function toErrorAnswer(thrown: unknown, request_id: string, log: Log): ErrorAnswer {
@@ -46,7 +59,13 @@ export function toErrorAnswer(thrown: unknown, request_id: string, log: Log): Er
     if (known.status >= 500) log.warn('Request refused', { request: request_id, code: known.code, error })
     return {
       status: known.status,
-      body: { error: { code: known.code, message: known.message, ...(known.details ? { details: known.details } : {}) } },
+      body: {
+        error: {
+          code: known.code,
+          message: known.message,
+          ...(known.details ? { details: known.details } : {}),
+        },
+      },
       headers: {
         // What is left of the body may never come.
         ...(known.status === 408 ? { Connection: 'close' } : {}),
@@ -57,11 +76,25 @@ export function toErrorAnswer(thrown: unknown, request_id: string, log: Log): Er
   }
   // Only errors of the HTTP library: an answer 404 of the engine, say, must not become one of ours.
   const mapped = isError(error) && !error.unhandled ? BY_STATUS[error.statusCode] : undefined
-  if (mapped) return { status: ERRORS[mapped[0]].status, body: { error: { code: mapped[0], message: mapped[1] } }, headers: {} }
-  log.error('Request failed', { request: request_id, error: error instanceof Error ? error : String(error) })
+  if (mapped)
+    return {
+      status: ERRORS[mapped[0]].status,
+      body: { error: { code: mapped[0], message: mapped[1] } },
+      headers: {},
+    }
+  log.error('Request failed', {
+    request: request_id,
+    error: error instanceof Error ? error : String(error),
+  })
   return {
     status: 500,
-    body: { error: { code: 'INTERNAL_ERROR', message: 'Something went wrong on the server. Its log has the details under this request id.', request_id } },
+    body: {
+      error: {
+        code: 'INTERNAL_ERROR',
+        message: 'Something went wrong on the server. Its log has the details under this request id.',
+        request_id,
+      },
+    },
     headers: {},
   }
 }

@@ -6,29 +6,50 @@ import type { Idempotency } from './context.ts'
 
 const KEPT_MS = 86_400_000
 
-/** Answers by scope and key for 24 hours, sealed, since an answer may hold a value that is shown only once. */
+/**
+ * Answers by scope and key for 24 hours, sealed, since an answer may hold a value that is shown only once.
+ */
 export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idempotency & { prune(): void } {
   const context = (scope: string, key: string) => `idempotency/answer/${scope}/${key}`
-  const remove = (scope: string, key: string) => db.sql('DELETE FROM idempotency WHERE scope = ? AND key = ?').run(scope, key)
+  const remove = (scope: string, key: string) =>
+    db.sql('DELETE FROM idempotency WHERE scope = ? AND key = ?').run(scope, key)
   const before = () => new Date(clock.now() - KEPT_MS).toISOString()
   // An answer that was never finished belongs to a process that is gone: nobody will finish it.
   db.sql('DELETE FROM idempotency WHERE status IS NULL').run()
   return {
     begin(scope, key, body_hash) {
       return db.tx(() => {
-        const row = db.sql('SELECT * FROM idempotency WHERE scope = ? AND key = ?').get(scope, key) as { body_hash: string; status: number | null; answer: string; created_at: string } | undefined
+        const row = db.sql('SELECT * FROM idempotency WHERE scope = ? AND key = ?').get(scope, key) as
+          | { body_hash: string; status: number | null; answer: string; created_at: string }
+          | undefined
         if (row && row.created_at >= before()) {
-          if (row.body_hash !== body_hash) throw conflict('This Idempotency-Key was used with another body. Use a new key for a new request.')
-          if (row.status === null) throw conflict('The first request with this Idempotency-Key is still at work. Try again in a moment.')
+          if (row.body_hash !== body_hash)
+            throw conflict(
+              'This Idempotency-Key was used with another body. Use a new key for a new request.',
+            )
+          if (row.status === null)
+            throw conflict(
+              'The first request with this Idempotency-Key is still at work. Try again in a moment.',
+            )
           return { status: row.status, body: secrets.open(row.answer, context(scope, key)) }
         }
         remove(scope, key)
-        db.sql('INSERT INTO idempotency (scope, key, body_hash, created_at) VALUES (?, ?, ?, ?)').run(scope, key, body_hash, clock.iso())
+        db.sql('INSERT INTO idempotency (scope, key, body_hash, created_at) VALUES (?, ?, ?, ?)').run(
+          scope,
+          key,
+          body_hash,
+          clock.iso(),
+        )
         return undefined
       })
     },
     finish: (scope, key, answer) => {
-      db.sql('UPDATE idempotency SET status = ?, answer = ? WHERE scope = ? AND key = ?').run(answer.status, secrets.seal(answer.body, context(scope, key)), scope, key)
+      db.sql('UPDATE idempotency SET status = ?, answer = ? WHERE scope = ? AND key = ?').run(
+        answer.status,
+        secrets.seal(answer.body, context(scope, key)),
+        scope,
+        key,
+      )
     },
     abandon: (scope, key) => {
       remove(scope, key)

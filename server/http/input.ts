@@ -10,8 +10,10 @@ const MAX_DEPTH = 32
 /** Time for a JSON body, and for the next bytes of an upload. Source: security.md 2.17. */
 const BODY_TIMEOUT_MS = 30_000
 
-const tooLarge = (limit: number) => new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit} bytes.`)
-const tooSlow = () => new ApiError('REQUEST_TIMEOUT', 'The body did not arrive in time. Send it again, faster.')
+const tooLarge = (limit: number) =>
+  new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit} bytes.`)
+const tooSlow = () =>
+  new ApiError('REQUEST_TIMEOUT', 'The body did not arrive in time. Send it again, faster.')
 
 /** Decodes one segment of the path; malformed percent-encoding is the caller's fault. */
 export function decodeSegment(text: string): string {
@@ -22,7 +24,12 @@ export function decodeSegment(text: string): string {
   }
 }
 
-type AnySchema = v.GenericSchema & { type?: string; wrapped?: AnySchema; pipe?: AnySchema[]; entries?: Record<string, AnySchema> }
+type AnySchema = v.GenericSchema & {
+  type?: string
+  wrapped?: AnySchema
+  pipe?: AnySchema[]
+  entries?: Record<string, AnySchema>
+}
 
 function primitive(schema: AnySchema | undefined): string | undefined {
   let current = schema
@@ -43,14 +50,21 @@ export function searchOf(event: H3Event): string {
   return search
 }
 
-/** Turns query texts into what the schema's fields mean; a text that is no plain decimal number stays a text and is refused. */
-export function readQuery(text_of_query: string, schema: v.GenericSchema | undefined): Record<string, unknown> {
+/**
+ * Turns query texts into what the schema's fields mean; a text that is no plain decimal number stays a text
+ * and is refused.
+ */
+export function readQuery(
+  text_of_query: string,
+  schema: v.GenericSchema | undefined,
+): Record<string, unknown> {
   const entries = (schema as AnySchema | undefined)?.entries ?? {}
   const search = new URLSearchParams(text_of_query)
   const result: Record<string, unknown> = Object.create(null)
   for (const key of new Set(search.keys())) {
     const [text = '', ...more] = search.getAll(key)
-    if (!Object.hasOwn(entries, key)) throw badRequest(`${key.slice(0, 64)}: is not a parameter of this endpoint.`)
+    if (!Object.hasOwn(entries, key))
+      throw badRequest(`${key.slice(0, 64)}: is not a parameter of this endpoint.`)
     if (more.length > 0) throw badRequest(`${key}: must be given once.`)
     const type = primitive(entries[key])
     if (type === 'number') result[key] = /^-?\d{1,15}$/.test(text) ? Number(text) : text
@@ -60,8 +74,15 @@ export function readQuery(text_of_query: string, schema: v.GenericSchema | undef
   return { ...result }
 }
 
-/** Whole body of a request: more than `limit` bytes is a 413, one that is not there within `timeout_ms` a 408; both close the connection. */
-export function readBytes(request: IncomingMessage, limit: number, timeout_ms = BODY_TIMEOUT_MS): Promise<Buffer> {
+/**
+ * Whole body of a request: more than `limit` bytes is a 413, one that is not there within `timeout_ms` a 408;
+ * both close the connection.
+ */
+export function readBytes(
+  request: IncomingMessage,
+  limit: number,
+  timeout_ms = BODY_TIMEOUT_MS,
+): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooLarge(limit))
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -71,10 +92,11 @@ export function readBytes(request: IncomingMessage, limit: number, timeout_ms = 
       request.off('data', onData).off('end', onEnd).off('error', onBroken).off('aborted', onBroken)
       act()
     }
-    const fail = (error: ApiError) => settle(() => {
-      request.pause()
-      reject(error)
-    })
+    const fail = (error: ApiError) =>
+      settle(() => {
+        request.pause()
+        reject(error)
+      })
     const timer = setTimeout(() => fail(tooSlow()), timeout_ms)
     const onEnd = () => settle(() => resolve(Buffer.concat(chunks)))
     const onBroken = () => fail(badRequest('The body ended before it was complete.'))
@@ -87,7 +109,10 @@ export function readBytes(request: IncomingMessage, limit: number, timeout_ms = 
   })
 }
 
-/** The same bytes, failing with a 413 once there are more than `limit`, and with a 408 when none come for `idle_ms`. */
+/**
+ * The same bytes, failing with a 413 once there are more than `limit`, and with a 408 when none come for
+ * `idle_ms`.
+ */
 export function limitStream(source: Readable, limit: number, idle_ms = BODY_TIMEOUT_MS): Readable {
   let size = 0
   const timer = setTimeout(() => limited.destroy(tooSlow()), idle_ms)

@@ -42,27 +42,53 @@ export const responseName = (codes: readonly ErrorCode[]) => codes.join('_or_')
 
 export function byStatus(codes: readonly ErrorCode[]): Map<number, ErrorCode[]> {
   const groups = new Map<number, ErrorCode[]>()
-  for (const code of codes) groups.set(ERRORS[code].status, [...(groups.get(ERRORS[code].status) ?? []), code])
+  for (const code of codes)
+    groups.set(ERRORS[code].status, [...(groups.get(ERRORS[code].status) ?? []), code])
   return groups
 }
 
 function exampleBody(code: ErrorCode): unknown {
   const error = { code, message: MESSAGES[code] ?? ERRORS[code].summary }
-  if (code === 'VALIDATION_ERROR') return { error: { ...error, details: [{ path: 'name', message: 'is required.' }] } }
+  if (code === 'VALIDATION_ERROR')
+    return { error: { ...error, details: [{ path: 'name', message: 'is required.' }] } }
   if (code === 'INTERNAL_ERROR') return { error: { ...error, request_id: 'req_0g3vkq9d5m2x7wyjb1tz' } }
   return { error }
 }
 
-const DETAILS: JsonSchema = { type: 'array', description: 'Every wrong field.', items: { type: 'object', required: ['path', 'message'], properties: { path: { type: 'string', description: 'Dotted path of the field.' }, message: { type: 'string' } } } }
+const DETAILS: JsonSchema = {
+  type: 'array',
+  description: 'Every wrong field.',
+  items: {
+    type: 'object',
+    required: ['path', 'message'],
+    properties: {
+      path: { type: 'string', description: 'Dotted path of the field.' },
+      message: { type: 'string' },
+    },
+  },
+}
 
 function envelopeOf(codes: readonly ErrorCode[]): JsonSchema {
   const properties = {
     code: { type: 'string', enum: [...codes], description: 'Stable; branch on this.' },
     message: { type: 'string', description: 'For people; may change between versions.' },
-    ...(codes.some((code) => code === 'VALIDATION_ERROR' || code === 'BAD_REQUEST') ? { details: DETAILS } : {}),
-    ...(codes.includes('INTERNAL_ERROR') ? { request_id: { type: 'string', description: 'Finds the details in the log of the server.' } } : {}),
+    ...(codes.some((code) => code === 'VALIDATION_ERROR' || code === 'BAD_REQUEST')
+      ? { details: DETAILS }
+      : {}),
+    ...(codes.includes('INTERNAL_ERROR')
+      ? {
+          request_id: {
+            type: 'string',
+            description: 'Finds the details in the log of the server.',
+          },
+        }
+      : {}),
   }
-  return { type: 'object', required: ['error'], properties: { error: { type: 'object', required: ['code', 'message'], properties } } }
+  return {
+    type: 'object',
+    required: ['error'],
+    properties: { error: { type: 'object', required: ['code', 'message'], properties } },
+  }
 }
 
 /** One error response: the envelope, narrowed to the codes that this status can carry here. */
@@ -70,11 +96,16 @@ export function errorResponse(codes: readonly ErrorCode[]): JsonSchema {
   const retries = codes.some((code) => ['RATE_LIMITED', 'UNAVAILABLE', 'ENGINE_UNAVAILABLE'].includes(code))
   return {
     description: codes.map((code) => `\`${code}\`: ${ERRORS[code].summary}`).join(' '),
-    headers: { 'X-Request-Id': { $ref: '#/components/headers/RequestId' }, ...(retries ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {}) },
+    headers: {
+      'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+      ...(retries ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {}),
+    },
     content: {
       'application/json': {
         schema: envelopeOf(codes),
-        examples: Object.fromEntries(codes.map((code) => [code, { summary: ERRORS[code].summary, value: exampleBody(code) }])),
+        examples: Object.fromEntries(
+          codes.map((code) => [code, { summary: ERRORS[code].summary, value: exampleBody(code) }]),
+        ),
       },
     },
   }

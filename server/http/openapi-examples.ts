@@ -1,8 +1,16 @@
 import type { JsonSchema } from './openapi-schemas.ts'
 
-const BY_FORMAT: Record<string, unknown> = { 'date-time': '2026-01-31T12:00:00.000Z', email: 'ada@example.com', uri: 'https://example.com', date: '2026-01-31', uuid: '0b8f2a5e-6c1d-4f0e-9a3b-2d7c5e8f1a64' }
+const BY_FORMAT: Record<string, unknown> = {
+  'date-time': '2026-01-31T12:00:00.000Z',
+  email: 'ada@example.com',
+  uri: 'https://example.com',
+  date: '2026-01-31',
+  uuid: '0b8f2a5e-6c1d-4f0e-9a3b-2d7c5e8f1a64',
+}
 
-/** An example that fits a schema, from the examples that its parts carry. `resolve` finds what a `$ref` names. */
+/**
+ * An example that fits a schema, from the examples that its parts carry. `resolve` finds what a `$ref` names.
+ */
 export function exampleOf(schema: JsonSchema, resolve: (name: string) => JsonSchema): unknown {
   if (typeof schema.$ref === 'string') return exampleOf(resolve(schema.$ref.split('/').at(-1)!), resolve)
   if (Array.isArray(schema.examples)) return schema.examples[0]
@@ -11,14 +19,29 @@ export function exampleOf(schema: JsonSchema, resolve: (name: string) => JsonSch
   if (Array.isArray(schema.enum)) return schema.enum[0]
   const choice = (schema.anyOf ?? schema.oneOf) as JsonSchema[] | undefined
   if (choice) return exampleOf(choice.find((one) => one.type !== 'null') ?? choice[0]!, resolve)
-  if (schema.allOf) return Object.assign({}, ...(schema.allOf as JsonSchema[]).map((one) => exampleOf(one, resolve)))
+  if (schema.allOf)
+    return Object.assign({}, ...(schema.allOf as JsonSchema[]).map((one) => exampleOf(one, resolve)))
   switch (schema.type) {
-    case 'object': return Object.fromEntries(Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>).map(([key, inner]) => [key, exampleOf(inner, resolve)]))
-    case 'array': return schema.items ? [exampleOf(schema.items as JsonSchema, resolve)] : []
+    case 'object':
+      return Object.fromEntries(
+        Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>).map(([key, inner]) => [
+          key,
+          exampleOf(inner, resolve),
+        ]),
+      )
+    case 'array':
+      return schema.items ? [exampleOf(schema.items as JsonSchema, resolve)] : []
     case 'integer':
-    case 'number': return Math.max(schema.minimum ?? 0, schema.maximum === undefined ? 1 : Math.min(1, schema.maximum))
-    case 'boolean': return true
-    case 'string': return BY_FORMAT[schema.format as string] ?? 'text'.padEnd(schema.minLength ?? 0, '.').slice(0, schema.maxLength)
-    default: return null
+    case 'number':
+      return Math.max(schema.minimum ?? 0, schema.maximum === undefined ? 1 : Math.min(1, schema.maximum))
+    case 'boolean':
+      return true
+    case 'string':
+      return (
+        BY_FORMAT[schema.format as string] ??
+        'text'.padEnd(schema.minLength ?? 0, '.').slice(0, schema.maxLength)
+      )
+    default:
+      return null
   }
 }

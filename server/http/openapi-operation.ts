@@ -6,12 +6,25 @@ import type { JsonSchema, SchemaConverter } from './openapi-schemas.ts'
 import { tagOf } from './openapi-tags.ts'
 
 /** One endpoint with the place that its file gives it. */
-export interface DocumentedEndpoint { path: string; method: string; definition: AnyEndpoint }
+export interface DocumentedEndpoint {
+  path: string
+  method: string
+  definition: AnyEndpoint
+}
 
 /** `/api/apps/:id` and `get` make `getAppsById`. */
 export function operationId(method: string, path: string): string {
-  const words = path.replace(/^\/api\//, '').split('/').map((segment) => (segment.startsWith(':') ? `by-${segment.slice(1)}` : segment))
-  return method + words.flatMap((word) => word.split(/[^a-z0-9]+/)).map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+  const words = path
+    .replace(/^\/api\//, '')
+    .split('/')
+    .map((segment) => (segment.startsWith(':') ? `by-${segment.slice(1)}` : segment))
+  return (
+    method +
+    words
+      .flatMap((word) => word.split(/[^a-z0-9]+/))
+      .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+      .join('')
+  )
 }
 
 /** How a caller proves who they are; a cookie needs its token where something changes. */
@@ -30,49 +43,104 @@ const RIGHTS: Record<AnyEndpoint['access'], string> = {
   admin: 'Administrators only.',
 }
 
-function parametersOf({ path, method, definition }: DocumentedEndpoint, schemas: SchemaConverter): JsonSchema[] {
-  const toParameter = (place: 'path' | 'query', key: string, schema: v.GenericSchema | undefined, required: boolean): JsonSchema => {
-    const { description, examples, ...rest } = schema ? schemas.convert(schema, 'input') : { type: 'string' } as JsonSchema
+function parametersOf(
+  { path, method, definition }: DocumentedEndpoint,
+  schemas: SchemaConverter,
+): JsonSchema[] {
+  const toParameter = (
+    place: 'path' | 'query',
+    key: string,
+    schema: v.GenericSchema | undefined,
+    required: boolean,
+  ): JsonSchema => {
+    const { description, examples, ...rest } = schema
+      ? schemas.convert(schema, 'input')
+      : ({ type: 'string' } as JsonSchema)
     return {
-      name: key, in: place, required, schema: rest,
-      description: description ?? (place === 'path' ? 'Identifier of the resource.' : `Filter by ${key.replaceAll('_', ' ')}.`),
+      name: key,
+      in: place,
+      required,
+      schema: rest,
+      description:
+        description ??
+        (place === 'path' ? 'Identifier of the resource.' : `Filter by ${key.replaceAll('_', ' ')}.`),
       ...(Array.isArray(examples) ? { example: examples[0] as unknown } : {}),
     }
   }
-  const entriesOf = (schema: unknown) => ((schema as { entries?: Record<string, v.GenericSchema> } | undefined)?.entries ?? {})
+  const entriesOf = (schema: unknown) =>
+    (schema as { entries?: Record<string, v.GenericSchema> } | undefined)?.entries ?? {}
   const known = entriesOf(definition.params)
   const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]!)
-  const query = Object.entries(entriesOf(definition.query)).map(([key, schema]) => toParameter('query', key, schema, !['optional', 'nullish', 'exact_optional'].includes(schema.type)))
+  const query = Object.entries(entriesOf(definition.query)).map(([key, schema]) =>
+    toParameter('query', key, schema, !['optional', 'nullish', 'exact_optional'].includes(schema.type)),
+  )
   const replayable = method === 'post' && !definition.upload && definition.access !== 'public'
-  return [...names.map((name) => toParameter('path', name, known[name], true)), ...query, ...(replayable ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : [])]
+  return [
+    ...names.map((name) => toParameter('path', name, known[name], true)),
+    ...query,
+    ...(replayable ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+  ]
 }
 
 function requestBodyOf({ definition }: DocumentedEndpoint, schemas: SchemaConverter): JsonSchema | undefined {
   const { body, upload, example } = definition
   if (upload) {
-    const binary = { schema: { type: 'string', contentEncoding: 'binary', description: `At most ${upload.max_bytes} bytes.` } }
-    return { required: true, content: Object.fromEntries(upload.media_types.map((type) => [type, binary])) }
+    const binary = {
+      schema: {
+        type: 'string',
+        contentEncoding: 'binary',
+        description: `At most ${upload.max_bytes} bytes.`,
+      },
+    }
+    return {
+      required: true,
+      content: Object.fromEntries(upload.media_types.map((type) => [type, binary])),
+    }
   }
   if (!body) return undefined
   const empty_is_fine = v.safeParse(body as v.GenericSchema, {}).success
-  return { required: !empty_is_fine, content: { 'application/json': { schema: schemas.convert(body as v.GenericSchema, 'input'), ...(example === undefined ? {} : { example: example as unknown }) } } }
+  return {
+    required: !empty_is_fine,
+    content: {
+      'application/json': {
+        schema: schemas.convert(body as v.GenericSchema, 'input'),
+        ...(example === undefined ? {} : { example: example as unknown }),
+      },
+    },
+  }
 }
 
 function successOf({ definition }: DocumentedEndpoint, schemas: SchemaConverter): JsonSchema {
   const headers = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }
   if (!definition.response) {
     const types = definition.media_types ?? ['application/json']
-    return { description: 'Done.', headers, content: Object.fromEntries(types.map((type) => [type.split(';')[0]!, { schema: { type: type.startsWith('application/json') ? 'object' : 'string' } }])) }
+    return {
+      description: 'Done.',
+      headers,
+      content: Object.fromEntries(
+        types.map((type) => [
+          type.split(';')[0]!,
+          { schema: { type: type.startsWith('application/json') ? 'object' : 'string' } },
+        ]),
+      ),
+    }
   }
   const schema = schemas.convert(definition.response as v.GenericSchema, 'output')
   const example = exampleOf(schema, (name) => schemas.components([name])[name]!)
-  return { description: definition.status === 201 ? 'Created.' : 'Done.', headers, content: { 'application/json': { schema, example } } }
+  return {
+    description: definition.status === 201 ? 'Created.' : 'Done.',
+    headers,
+    content: { 'application/json': { schema, example } },
+  }
 }
 
 /** The operation object of one endpoint. */
 export function operationOf(endpoint: DocumentedEndpoint, schemas: SchemaConverter): JsonSchema {
   const { path, method, definition } = endpoint
-  const failures = [...byStatus(errorCodesOf(definition, method))].map(([status, codes]) => [String(status), { $ref: `#/components/responses/${responseName(codes)}` }])
+  const failures = [...byStatus(errorCodesOf(definition, method))].map(([status, codes]) => [
+    String(status),
+    { $ref: `#/components/responses/${responseName(codes)}` },
+  ])
   const parameters = parametersOf(endpoint, schemas)
   const requestBody = requestBodyOf(endpoint, schemas)
   return {
@@ -83,6 +151,9 @@ export function operationOf(endpoint: DocumentedEndpoint, schemas: SchemaConvert
     security: securityOf(definition, method),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(requestBody ? { requestBody } : {}),
-    responses: { [String(definition.status ?? 200)]: successOf(endpoint, schemas), ...Object.fromEntries(failures) },
+    responses: {
+      [String(definition.status ?? 200)]: successOf(endpoint, schemas),
+      ...Object.fromEntries(failures),
+    },
   }
 }

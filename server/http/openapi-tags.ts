@@ -23,8 +23,14 @@ export const TAGS: readonly { name: string; description: string }[] = [
   { name: 'previews', description: 'Preview environments of pull requests.' },
   { name: 'settings', description: 'Settings of the installation.' },
   { name: 'templates', description: 'Ready-made apps.' },
-  { name: 'webhooks', description: 'Inbound git hooks, outbound notifications and their deliveries.' },
-  { name: 'system', description: 'The installation itself: version, background jobs, disk, audit log, search.' },
+  {
+    name: 'webhooks',
+    description: 'Inbound git hooks, outbound notifications and their deliveries.',
+  },
+  {
+    name: 'system',
+    description: 'The installation itself: version, background jobs, disk, audit log, search.',
+  },
   { name: 'openapi', description: 'This description.' },
   { name: 'realtime', description: 'Events and logs as they happen, over one WebSocket.' },
 ]

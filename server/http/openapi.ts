@@ -28,7 +28,15 @@ Channels: \`apps/:id\`, \`apps/:id/logs\`, \`deployments/:id\`, \`projects/:id\`
 A message of the type \`gap\` says that the connection was too slow and what came in between was dropped: subscribe again with the last cursor.`,
   tags: ['realtime'],
   security: [{ bearerAuth: [] }, { apiKey: [] }, { cookie: [] }, {}],
-  parameters: [{ name: 'ticket', in: 'query', required: false, description: 'One-use ticket, for browsers.', schema: { type: 'string' } }],
+  parameters: [
+    {
+      name: 'ticket',
+      in: 'query',
+      required: false,
+      description: 'One-use ticket, for browsers.',
+      schema: { type: 'string' },
+    },
+  ],
   responses: {
     101: { description: 'The connection is a WebSocket now.' },
     401: { $ref: '#/components/responses/UNAUTHORIZED' },
@@ -38,39 +46,89 @@ A message of the type \`gap\` says that the connection was too slow and what cam
 }
 
 const SECURITY: JsonSchema = {
-  bearerAuth: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'Token from `POST /api/auth/login`.' },
-  apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'API key from `POST /api/auth/api-keys`.' },
-  cookie: { type: 'apiKey', in: 'cookie', name: 'session', description: 'Cookie that the login sets.' },
-  csrf: { type: 'apiKey', in: 'header', name: 'X-CSRF-Token', description: 'Token from `GET /api/auth/csrf-token`; with the cookie, on requests that change something.' },
+  bearerAuth: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'Token from `POST /api/auth/login`.',
+  },
+  apiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-API-Key',
+    description: 'API key from `POST /api/auth/api-keys`.',
+  },
+  cookie: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'session',
+    description: 'Cookie that the login sets.',
+  },
+  csrf: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-CSRF-Token',
+    description: 'Token from `GET /api/auth/csrf-token`; with the cookie, on requests that change something.',
+  },
 }
 
 /** The OpenAPI 3.1 document of these endpoints: nothing in it is written twice. */
 export function buildDocument(endpoints: readonly DocumentedEndpoint[], facts: DocumentFacts): JsonSchema {
   const sorted = [...endpoints].sort((a, b) => (a.path + a.method < b.path + b.method ? -1 : 1))
-  const roots = sorted.flatMap(({ definition }) => [definition.body, definition.response, definition.query, definition.params].filter(Boolean) as v.GenericSchema[])
+  const roots = sorted.flatMap(
+    ({ definition }) =>
+      [definition.body, definition.response, definition.query, definition.params].filter(
+        Boolean,
+      ) as v.GenericSchema[],
+  )
   const schemas = createSchemaConverter(roots)
   const paths: Record<string, JsonSchema> = { '/api/ws': { get: WEBSOCKET } }
-  const responses: Record<string, JsonSchema> = Object.fromEntries((['UNAUTHORIZED', 'CSRF_INVALID', 'BAD_REQUEST'] as const).map((code) => [code, errorResponse([code])]))
+  const responses: Record<string, JsonSchema> = Object.fromEntries(
+    (['UNAUTHORIZED', 'CSRF_INVALID', 'BAD_REQUEST'] as const).map((code) => [code, errorResponse([code])]),
+  )
   for (const endpoint of sorted) {
     const path = endpoint.path.replace(/:(\w+)/g, '{$1}')
     paths[path] = { ...paths[path], [endpoint.method]: operationOf(endpoint, schemas) }
-    for (const codes of byStatus(errorCodesOf(endpoint.definition, endpoint.method)).values()) responses[responseName(codes)] ??= errorResponse(codes)
+    for (const codes of byStatus(errorCodesOf(endpoint.definition, endpoint.method)).values())
+      responses[responseName(codes)] ??= errorResponse(codes)
   }
-  const used_tags = new Set(Object.values(paths).flatMap((item) => Object.values(item).flatMap((operation) => (operation as JsonSchema).tags as string[])))
+  const used_tags = new Set(
+    Object.values(paths).flatMap((item) =>
+      Object.values(item).flatMap((operation) => (operation as JsonSchema).tags as string[]),
+    ),
+  )
   return {
     openapi: '3.1.0',
-    info: { title: 'Portreeve API', version: facts.version, description: DESCRIPTION, license: { name: 'Proprietary', identifier: 'LicenseRef-Portreeve' } },
+    info: {
+      title: 'Portreeve API',
+      version: facts.version,
+      description: DESCRIPTION,
+      license: { name: 'Proprietary', identifier: 'LicenseRef-Portreeve' },
+    },
     servers: [{ url: facts.public_url ?? '/', description: 'This installation.' }],
     tags: TAGS.filter((tag) => used_tags.has(tag.name)),
     paths,
     components: {
       securitySchemes: SECURITY,
       parameters: {
-        IdempotencyKey: { name: 'Idempotency-Key', in: 'header', required: false, description: 'Makes a retry safe: the same key and body within 24 hours return the first answer; another body is a conflict.', schema: { type: 'string', minLength: 1, maxLength: 255 } },
+        IdempotencyKey: {
+          name: 'Idempotency-Key',
+          in: 'header',
+          required: false,
+          description:
+            'Makes a retry safe: the same key and body within 24 hours return the first answer; another body is a conflict.',
+          schema: { type: 'string', minLength: 1, maxLength: 255 },
+        },
       },
       headers: {
-        RequestId: { description: 'Names this request in the log of the server.', schema: { type: 'string' } },
-        RetryAfter: { description: 'Seconds to wait before trying again.', schema: { type: 'integer' } },
+        RequestId: {
+          description: 'Names this request in the log of the server.',
+          schema: { type: 'string' },
+        },
+        RetryAfter: {
+          description: 'Seconds to wait before trying again.',
+          schema: { type: 'integer' },
+        },
       },
       responses: Object.fromEntries(Object.entries(responses).sort(([a], [b]) => (a < b ? -1 : 1))),
       schemas: schemas.components(refsIn(paths)),

@@ -8,30 +8,76 @@ import type { HttpPorts, RequestFacts, ResponseControls, UploadStream } from './
 import { type AnyEndpoint, type HandlerContext, isToldByBody } from './endpoint.ts'
 import { closeWhenUnread } from './entrance.ts'
 import { toErrorAnswer } from './errors.ts'
-import { decodeSegment, isMediaType, limitStream, MAX_BODY_BYTES, parseJson, readBytes, readQuery, searchOf } from './input.ts'
+import {
+  decodeSegment,
+  isMediaType,
+  limitStream,
+  MAX_BODY_BYTES,
+  parseJson,
+  readBytes,
+  readQuery,
+  searchOf,
+} from './input.ts'
 import { credentialsOf, factsOf } from './request.ts'
 import { parseBody, parseQuery } from './validation.ts'
 
 /** The caller of `public` endpoints: may do nothing. */
-const NOBODY: Actor = { user_id: '', email: '', name: '', role: 'viewer', method: 'system', credential_id: '', projects: new Map(), scope: 'full', address: '', request_id: '' }
+const NOBODY: Actor = {
+  user_id: '',
+  email: '',
+  name: '',
+  role: 'viewer',
+  method: 'system',
+  credential_id: '',
+  projects: new Map(),
+  scope: 'full',
+  address: '',
+  request_id: '',
+}
 export const mutates = (method: string) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
 
 /** One request on its way through an endpoint. */
-interface Call { definition: AnyEndpoint; event: H3Event; services: HttpPorts; facts: RequestFacts; actor: Actor; params: Record<string, string> }
-interface RawBody { bytes: Buffer; value: unknown }
+interface Call {
+  definition: AnyEndpoint
+  event: H3Event
+  services: HttpPorts
+  facts: RequestFacts
+  actor: Actor
+  params: Record<string, string>
+}
+interface RawBody {
+  bytes: Buffer
+  value: unknown
+}
 
-/** Serves one request: 401, then 404 or 403, then 400, then 422, then the work itself; every error becomes the envelope. */
+/**
+ * Serves one request: 401, then 404 or 403, then 400, then 422, then the work itself; every error becomes the
+ * envelope.
+ */
 export async function serve(definition: AnyEndpoint, event: H3Event): Promise<unknown> {
   const services = event.context.services as HttpPorts
   const facts = factsOf(event, services)
   let actor: Actor | undefined
   try {
-    actor = definition.access === 'public' ? NOBODY : await services.http.authenticate(credentialsOf(event, mutates(facts.method)), facts, { allow_stale_password: definition.allow_stale_password ?? false })
-    const params = Object.fromEntries(Object.entries(getRouterParams(event)).map(([key, value]) => [key, decodeSegment(value)]))
+    actor =
+      definition.access === 'public'
+        ? NOBODY
+        : await services.http.authenticate(credentialsOf(event, mutates(facts.method)), facts, {
+            allow_stale_password: definition.allow_stale_password ?? false,
+          })
+    const params = Object.fromEntries(
+      Object.entries(getRouterParams(event)).map(([key, value]) => [key, decodeSegment(value)]),
+    )
     return await answer({ definition, event, services, facts, actor, params })
   } catch (error) {
     const mapped = toErrorAnswer(error, facts.id, services.http.log)
-    if (mapped.status === 401 || mapped.status === 403 || mapped.status === 429) services.http.refused(facts, mapped.body.error.code, actor === NOBODY ? undefined : actor, definition.access)
+    if (mapped.status === 401 || mapped.status === 403 || mapped.status === 429)
+      services.http.refused(
+        facts,
+        mapped.body.error.code,
+        actor === NOBODY ? undefined : actor,
+        definition.access,
+      )
     closeWhenUnread(event)
     for (const [name, value] of Object.entries(mapped.headers)) setResponseHeader(event, name, value)
     setResponseStatus(event, mapped.status)
@@ -40,7 +86,10 @@ export async function serve(definition: AnyEndpoint, event: H3Event): Promise<un
   }
 }
 
-/** Authorises before anything of the body is judged, so that a caller without the right learns nothing about its rules. */
+/**
+ * Authorises before anything of the body is judged, so that a caller without the right learns nothing about
+ * its rules.
+ */
 async function answer(call: Call): Promise<unknown> {
   const { definition, event, services, facts, actor } = call
   const by_body = isToldByBody(definition.scope)
@@ -51,45 +100,73 @@ async function answer(call: Call): Promise<unknown> {
   // Without a project the schema says which field is missing.
   if (by_body && project_id !== undefined) authorizeFor(call, project_id)
   const params = definition.params ? parseQuery(definition.params, call.params) : undefined
-  const query = parseQuery(definition.query ?? v.strictObject({}), readQuery(searchOf(event), definition.query))
+  const query = parseQuery(
+    definition.query ?? v.strictObject({}),
+    readQuery(searchOf(event), definition.query),
+  )
   const body = definition.body ? parseBody(definition.body, raw_body?.value) : undefined
   const run = async () => {
     const result: unknown = await definition.handler({
-      params, query, body, actor, project_id: project_id ?? '', services, facts, response: controlsOf(event), upload: uploadOf(definition, event),
+      params,
+      query,
+      body,
+      actor,
+      project_id: project_id ?? '',
+      services,
+      facts,
+      response: controlsOf(event),
+      upload: uploadOf(definition, event),
     } as HandlerContext<unknown, any, any, any>)
-    // An export is a stream in another of the declared media types, written line by line from its own allow-list.
+    // An export is a stream in another of the declared media types, written line by line from its own
+    // allow-list.
     if (definition.media_types && result instanceof Readable) return result
     return definition.response ? v.parse(definition.response, result) : result
   }
-  const key = facts.method === 'POST' && !definition.upload && definition.access !== 'public' ? event.node.req.headers['idempotency-key'] : undefined
+  const key =
+    facts.method === 'POST' && !definition.upload && definition.access !== 'public'
+      ? event.node.req.headers['idempotency-key']
+      : undefined
   if (typeof key === 'string') return idempotent(call, key, raw_body?.bytes ?? Buffer.alloc(0), run)
   const result = await run()
   setResponseStatus(event, definition.status ?? 200)
-  if (definition.media_types && !event.node.res.hasHeader('content-type')) setResponseHeader(event, 'Content-Type', definition.media_types[0]!)
+  if (definition.media_types && !event.node.res.hasHeader('content-type'))
+    setResponseHeader(event, 'Content-Type', definition.media_types[0]!)
   return result
 }
 
-/** For a project that only the body names, the first call knows no project yet and refuses who could not do this in any. */
+/**
+ * For a project that only the body names, the first call knows no project yet and refuses who could not do
+ * this in any.
+ */
 function authorizeFor(call: Call, project_id: string | undefined): void {
   const { definition, facts, actor } = call
   if (definition.access === 'public') return
   const noun = typeof definition.scope === 'object' ? definition.scope.noun : 'project'
-  authorize(actor, definition.access, project_id ? { project_id, noun } : undefined, definition.effect ?? (mutates(facts.method) ? 'write' : 'read'))
+  authorize(
+    actor,
+    definition.access,
+    project_id ? { project_id, noun } : undefined,
+    definition.effect ?? (mutates(facts.method) ? 'write' : 'read'),
+  )
 }
 
 async function bodyOf(definition: AnyEndpoint, event: H3Event): Promise<RawBody | undefined> {
   const request = event.node.req
   const { headers } = request
   if (definition.upload) {
-    if (!isMediaType(headers['content-type'], definition.upload.media_types)) throw new ApiError('UNSUPPORTED_MEDIA_TYPE', `Send the body as ${definition.upload.media_types[0]}.`)
-    if (Number(headers['content-length'] ?? 0) > definition.upload.max_bytes) throw new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${definition.upload.max_bytes} bytes.`)
+    if (!isMediaType(headers['content-type'], definition.upload.media_types))
+      throw new ApiError('UNSUPPORTED_MEDIA_TYPE', `Send the body as ${definition.upload.media_types[0]}.`)
+    if (Number(headers['content-length'] ?? 0) > definition.upload.max_bytes)
+      throw new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${definition.upload.max_bytes} bytes.`)
     return undefined
   }
   if (!mutates(request.method ?? 'GET')) return undefined
   const empty = !headers['transfer-encoding'] && Number(headers['content-length'] ?? 0) === 0
   if (empty) return { bytes: Buffer.alloc(0), value: definition.body ? {} : undefined }
-  if (!isMediaType(headers['content-type'], ['application/json'])) throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.')
-  if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a Content-Encoding.')
+  if (!isMediaType(headers['content-type'], ['application/json']))
+    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.')
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity')
+    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a Content-Encoding.')
   const bytes = await readBytes(request, MAX_BODY_BYTES)
   return { bytes, value: parseJson(bytes) }
 }
@@ -117,15 +194,28 @@ function projectOf(call: Call, body: unknown): string | undefined {
   return project_id
 }
 
-/** The project of a request that names none. Throws 422 where the caller has no part in it, since it is not what they asked for. */
+/**
+ * The project of a request that names none. Throws 422 where the caller has no part in it, since it is not
+ * what they asked for.
+ */
 function defaultProject({ services, actor }: Call): string {
   const project_id = services.http.default_project()
-  if (!projectRole(actor, project_id)) throw invalid('project_id', 'is required: name one of your projects, or make one with POST /api/projects.')
+  if (!projectRole(actor, project_id))
+    throw invalid(
+      'project_id',
+      'is required: name one of your projects, or make one with POST /api/projects.',
+    )
   return project_id
 }
 
-async function idempotent(call: Call, key: string, bytes: Buffer, run: () => Promise<unknown>): Promise<unknown> {
-  if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw new ApiError('BAD_REQUEST', 'Idempotency-Key must have 1 to 255 printable characters.')
+async function idempotent(
+  call: Call,
+  key: string,
+  bytes: Buffer,
+  run: () => Promise<unknown>,
+): Promise<unknown> {
+  if (!/^[\x21-\x7e]{1,255}$/.test(key))
+    throw new ApiError('BAD_REQUEST', 'Idempotency-Key must have 1 to 255 printable characters.')
   const { event, facts, actor, definition } = call
   const { idempotency } = call.services.http
   const scope = `${actor.user_id} ${facts.method} ${facts.path}`
@@ -150,12 +240,22 @@ async function idempotent(call: Call, key: string, bytes: Buffer, run: () => Pro
 
 function uploadOf(definition: AnyEndpoint, event: H3Event): UploadStream | undefined {
   if (!definition.upload) return undefined
-  return { stream: limitStream(event.node.req, definition.upload.max_bytes), content_length: Number(event.node.req.headers['content-length']) || undefined }
+  return {
+    stream: limitStream(event.node.req, definition.upload.max_bytes),
+    content_length: Number(event.node.req.headers['content-length']) || undefined,
+  }
 }
 
 function controlsOf(event: H3Event): ResponseControls {
   return {
     header: (name, value) => setResponseHeader(event, name, value),
-    cookie: (name, value, o) => setCookie(event, name, value, { maxAge: o.max_age_s, httpOnly: o.http_only, secure: o.secure, sameSite: o.same_site, path: o.path }),
+    cookie: (name, value, o) =>
+      setCookie(event, name, value, {
+        maxAge: o.max_age_s,
+        httpOnly: o.http_only,
+        secure: o.secure,
+        sameSite: o.same_site,
+        path: o.path,
+      }),
   }
 }

@@ -2,7 +2,9 @@ import { ERRORS } from '#server/kernel/errors'
 
 /** `docs/errors.md`: every code of the API. */
 export function renderErrors(): string {
-  const rows = Object.entries(ERRORS).map(([code, { status, summary }]) => `| ${status} | \`${code}\` | ${summary} |`)
+  const rows = Object.entries(ERRORS).map(
+    ([code, { status, summary }]) => `| ${status} | \`${code}\` | ${summary} |`,
+  )
   return `# Errors
 
 Made by \`npx node scripts/write-errors.ts\` from \`server/kernel/errors.ts\`; a test fails when the two differ.

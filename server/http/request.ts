@@ -11,8 +11,12 @@ export function requestId(event: H3Event): string {
   return (event.context.request_id ??= newId('req')) as string
 }
 
-/** Path of the request as it was sent: the HTTP library decodes `event.path`, so that `%3F` would begin a query there. */
-export const rawPath = (event: H3Event): string => (event.node.req.originalUrl ?? event.node.req.url ?? '/').split('?')[0]!
+/**
+ * Path of the request as it was sent: the HTTP library decodes `event.path`, so that `%3F` would begin a
+ * query there.
+ */
+export const rawPath = (event: H3Event): string =>
+  (event.node.req.originalUrl ?? event.node.req.url ?? '/').split('?')[0]!
 
 export function factsOf(event: H3Event, services: HttpPorts): RequestFacts {
   const peer = plainAddress(event.node.req.socket.remoteAddress ?? '')

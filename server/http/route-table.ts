@@ -1,5 +1,8 @@
 /** One served route, as the build lists it: `/api/apps/:id`, `get`. */
-export interface ServedRoute { path: string; method: string }
+export interface ServedRoute {
+  path: string
+  method: string
+}
 
 /** Which methods a path accepts. */
 export interface RouteTable {
@@ -7,14 +10,19 @@ export interface RouteTable {
   methods(segments: readonly string[]): string[]
 }
 
-interface Node { fixed: Map<string, Node>; any?: Node; methods: Set<string> }
+interface Node {
+  fixed: Map<string, Node>
+  any?: Node
+  methods: Set<string>
+}
 const node = (): Node => ({ fixed: new Map(), methods: new Set() })
 
 /** Splits a path into its segments; a slash at the end means nothing. */
 export const segmentsOf = (path: string): string[] => path.replace(/\/$/, '').split('/').slice(1)
 
 /**
- * The routes as a tree. The HTTP library cannot say which methods a path has, and a page that catches every path would turn an
+ * The routes as a tree. The HTTP library cannot say which methods a path has, and a page that catches every
+ * path would turn an
  * unknown path of the API into a wrong method.
  */
 export function createRouteTable(routes: readonly ServedRoute[]): RouteTable {
@@ -35,7 +43,10 @@ export function createRouteTable(routes: readonly ServedRoute[]): RouteTable {
   const collect = (at: Node | undefined, segments: readonly string[], depth: number): string[] => {
     if (!at) return []
     if (depth === segments.length) return [...at.methods]
-    return [...collect(at.fixed.get(segments[depth]!), segments, depth + 1), ...collect(at.any, segments, depth + 1)]
+    return [
+      ...collect(at.fixed.get(segments[depth]!), segments, depth + 1),
+      ...collect(at.any, segments, depth + 1),
+    ]
   }
   return { methods: (segments) => [...new Set(collect(root, segments, 0))].sort() }
 }

@@ -7,7 +7,8 @@ import { MAX_MESSAGE_BYTES } from '#server/realtime/realtime'
 import { refusal } from './websocket.ts'
 
 /**
- * Mends what the WebSocket library does by default: it accepts an upgrade on any path, takes messages of 100 MiB, and throws
+ * Mends what the WebSocket library does by default: it accepts an upgrade on any path, takes messages of 100
+ * MiB, and throws
  * where nobody catches it when a client that is being refused goes away.
  */
 export function createSocketOptions(): NonNullable<AppOptions['websocket']> {
@@ -17,7 +18,9 @@ export function createSocketOptions(): NonNullable<AppOptions['websocket']> {
       upgrade(request: { _req?: IncomingMessage }) {
         request._req?.socket.on('error', () => undefined)
         const path = (request._req?.url ?? '').split('?')[0]
-        return path === '/api/ws' ? undefined : refusal(notFound('path'), newId('req'), createLog('text', 'error'))
+        return path === '/api/ws'
+          ? undefined
+          : refusal(notFound('path'), newId('req'), createLog('text', 'error'))
       },
     },
   }

@@ -1,6 +1,10 @@
 /** Every endpoint below `routes/api`, listed by `build-module.ts` at build time. */
 declare module '#endpoints' {
-  export const endpoints: { path: string; method: string; load(): Promise<{ default: import('./endpoint.ts').EndpointHandler }> }[]
+  export const endpoints: {
+    path: string
+    method: string
+    load(): Promise<{ default: import('./endpoint.ts').EndpointHandler }>
+  }[]
 }
 
 /** The migrations of `storage/migrations`, put into the bundle by `build-module.ts`. */

@@ -12,37 +12,69 @@ import { plainAddress } from './request.ts'
 export interface WebSocketParts {
   realtime: Realtime
   http: Pick<HttpPorts['http'], 'log' | 'client' | 'refused'>
-  /** Who opens it. Throws UNAUTHORIZED, CSRF_INVALID for a cookie of another origin, PASSWORD_CHANGE_REQUIRED. */
+  /**
+   * Who opens it. Throws UNAUTHORIZED, CSRF_INVALID for a cookie of another origin, PASSWORD_CHANGE_REQUIRED.
+   */
   authenticate(credentials: Credentials & { ticket?: string }, facts: RequestFacts): Promise<Actor> | Actor
 }
 
 /** The socket below the library's peer, for what the library does not pass on. */
-interface NodeSocket { readonly bufferedAmount: number; ping(): void; on(event: 'pong', listener: () => void): void }
-interface Upgrade { url: string; headers: Headers; context: Record<string, unknown>; _req?: IncomingMessage }
+interface NodeSocket {
+  readonly bufferedAmount: number
+  ping(): void
+  on(event: 'pong', listener: () => void): void
+}
+interface Upgrade {
+  url: string
+  headers: Headers
+  context: Record<string, unknown>
+  _req?: IncomingMessage
+}
 
 const socketOf = (peer: SocketPeer) => (peer as unknown as { _internal: { ws: NodeSocket } })._internal.ws
 
 function factsOf(upgrade: Upgrade, parts: WebSocketParts): RequestFacts {
   const { headers } = upgrade
   const client = parts.http.client(plainAddress(upgrade._req?.socket.remoteAddress ?? ''), {
-    forwarded_for: headers.get('x-forwarded-for') ?? undefined, forwarded_proto: headers.get('x-forwarded-proto') ?? undefined,
-    real_ip: headers.get('x-real-ip') ?? undefined, edge_proof: headers.get('x-portreeve-edge') ?? undefined,
+    forwarded_for: headers.get('x-forwarded-for') ?? undefined,
+    forwarded_proto: headers.get('x-forwarded-proto') ?? undefined,
+    real_ip: headers.get('x-real-ip') ?? undefined,
+    edge_proof: headers.get('x-portreeve-edge') ?? undefined,
   })
-  return { id: newId('req'), method: 'GET', path: '/api/ws', ...client, user_agent: (headers.get('user-agent') ?? '').slice(0, 512) }
+  return {
+    id: newId('req'),
+    method: 'GET',
+    path: '/api/ws',
+    ...client,
+    user_agent: (headers.get('user-agent') ?? '').slice(0, 512),
+  }
 }
 
 function credentialsOf({ headers }: Upgrade, ticket: string | undefined): Credentials & { ticket?: string } {
   const header = (name: string) => headers.get(name) ?? undefined
   return {
-    authorization: header('authorization'), api_key: header('x-api-key'), session: /(?:^|;\s*)session=([^;]*)/.exec(headers.get('cookie') ?? '')?.[1],
-    csrf_token: undefined, origin: header('origin'), fetch_site: header('sec-fetch-site'), host: header('host'), mutating: false, ...(ticket === undefined ? {} : { ticket }),
+    authorization: header('authorization'),
+    api_key: header('x-api-key'),
+    session: /(?:^|;\s*)session=([^;]*)/.exec(headers.get('cookie') ?? '')?.[1],
+    csrf_token: undefined,
+    origin: header('origin'),
+    fetch_site: header('sec-fetch-site'),
+    host: header('host'),
+    mutating: false,
+    ...(ticket === undefined ? {} : { ticket }),
   }
 }
 
-/** The envelope of an error as the answer to an upgrade. Bytes, because the library would encode the content type beyond recognition. */
+/**
+ * The envelope of an error as the answer to an upgrade. Bytes, because the library would encode the content
+ * type beyond recognition.
+ */
 export function refusal(error: unknown, request_id: string, log: HttpPorts['http']['log']): Response {
   const answer = toErrorAnswer(error, request_id, log)
-  return new Response(new TextEncoder().encode(JSON.stringify(answer.body)), { status: answer.status, headers: { 'X-Request-Id': request_id, Connection: 'close' } })
+  return new Response(new TextEncoder().encode(JSON.stringify(answer.body)), {
+    status: answer.status,
+    headers: { 'X-Request-Id': request_id, Connection: 'close' },
+  })
 }
 
 async function admit(upgrade: Upgrade, parts: WebSocketParts): Promise<Response | undefined> {
@@ -50,7 +82,8 @@ async function admit(upgrade: Upgrade, parts: WebSocketParts): Promise<Response 
   try {
     const search = new URLSearchParams(upgrade._req?.url?.split('?')[1] ?? '')
     const actor = await parts.authenticate(credentialsOf(upgrade, search.get('ticket') ?? undefined), facts)
-    if (!parts.realtime.admits(actor.user_id)) throw new ApiError('RATE_LIMITED', 'Too many connections are open. Close one first.', undefined, 10)
+    if (!parts.realtime.admits(actor.user_id))
+      throw new ApiError('RATE_LIMITED', 'Too many connections are open. Close one first.', undefined, 10)
     upgrade.context.actor = actor
     return undefined
   } catch (error) {
@@ -89,7 +122,8 @@ export function createWebSocketHooks(running: () => WebSocketParts | undefined):
       parts.realtime.open(peer, actor)
       below.on('pong', () => with_peer(socket, (realtime) => realtime.alive(peer)))
     },
-    message: (socket, message) => with_peer(socket, (realtime, peer) => realtime.message(peer, message.text())),
+    message: (socket, message) =>
+      with_peer(socket, (realtime, peer) => realtime.message(peer, message.text())),
     close: (socket) => with_peer(socket, (realtime, peer) => realtime.close(peer)),
     error: (socket) => with_peer(socket, (realtime, peer) => realtime.close(peer)),
   }

@@ -33,72 +33,147 @@ export interface AccountParts {
   tell(email: string, subject: string, text: string): void
 }
 /** What a caller must show again before a change that a stolen session must not be able to make. */
-export interface StepUp { password?: string; totp_code?: string }
+export interface StepUp {
+  password?: string
+  totp_code?: string
+}
 
 /** The account of the caller: what they see of themselves and may change. */
 export function createAccount(parts: AccountParts) {
   const { db, clock, audit, users, sessions, passwords, two_factor, limit } = parts
-  const own = (actor: Actor): UserRow => users.find(actor.user_id) ?? (() => { throw unauthorized() })()
+  const own = (actor: Actor): UserRow =>
+    users.find(actor.user_id) ??
+    (() => {
+      throw unauthorized()
+    })()
   const stepUp = async (actor: Actor, user: UserRow, proof: StepUp, path: string): Promise<void> => {
-    if (proof.password === undefined) throw invalid(path, 'is required: confirm this change with your password.')
+    if (proof.password === undefined)
+      throw invalid(path, 'is required: confirm this change with your password.')
     limit.confirmation(user.email)
     const fits = await passwords.verify(proof.password, user.password_hash)
-    if (fits && user.totp_seed !== null && !proof.totp_code) throw new ApiError('TOTP_REQUIRED', 'Two-factor authentication is on. Send totp_code with your password.')
-    if (fits && (user.totp_seed === null || await two_factor.use(user, proof.totp_code!))) return limit.succeeded(user.email)
+    if (fits && user.totp_seed !== null && !proof.totp_code)
+      throw new ApiError(
+        'TOTP_REQUIRED',
+        'Two-factor authentication is on. Send totp_code with your password.',
+      )
+    if (fits && (user.totp_seed === null || (await two_factor.use(user, proof.totp_code!))))
+      return limit.succeeded(user.email)
     limit.failed(user.email, actor.address)
-    audit.record(actor, { action: 'account.confirmation_failed', resource_type: 'user', resource_id: user.id, project_id: null })
+    audit.record(actor, {
+      action: 'account.confirmation_failed',
+      resource_type: 'user',
+      resource_id: user.id,
+      project_id: null,
+    })
     throw wrongCredentials()
   }
   return {
     own,
-    /** Checks password and, when it is on, the second factor, of a caller who is logged in already. Throws INVALID_CREDENTIALS. */
+    /**
+     * Checks password and, when it is on, the second factor, of a caller who is logged in already. Throws
+     * INVALID_CREDENTIALS.
+     */
     stepUp,
     me(actor: Actor): Me {
       const user = own(actor)
       return {
-        id: user.id, email: user.email, name: user.name, role: user.role,
-        two_factor_enabled: user.totp_seed !== null, recovery_codes_left: users.recoveryCodesLeft(user.id), password_change_required: user.password_stale === 1,
-        preferences: JSON.parse(user.preferences) as Me['preferences'], created_at: user.created_at,
-        permissions: permissionsOf(actor), projects: parts.projectsOf(actor),
+        id: user.id,
+        email: user.email,
+        name: user.name,
+        role: user.role,
+        two_factor_enabled: user.totp_seed !== null,
+        recovery_codes_left: users.recoveryCodesLeft(user.id),
+        password_change_required: user.password_stale === 1,
+        preferences: JSON.parse(user.preferences) as Me['preferences'],
+        created_at: user.created_at,
+        permissions: permissionsOf(actor),
+        projects: parts.projectsOf(actor),
       }
     },
     async change(actor: Actor, change: MeChange): Promise<Me> {
       const before = own(actor)
       const email = change.email !== undefined && change.email !== before.email ? change.email : undefined
-      if (email !== undefined) await stepUp(actor, before, { password: change.current_password, totp_code: change.totp_code }, 'current_password')
+      if (email !== undefined)
+        await stepUp(
+          actor,
+          before,
+          { password: change.current_password, totp_code: change.totp_code },
+          'current_password',
+        )
       db.tx(() => {
-        if (email !== undefined && users.findByEmail(email)) throw conflict('This e-mail address cannot be used. Choose another one.')
-        users.update(before.id, { email, name: change.name, preferences: change.preferences && JSON.stringify(change.preferences) }, clock.iso())
+        if (email !== undefined && users.findByEmail(email))
+          throw conflict('This e-mail address cannot be used. Choose another one.')
+        users.update(
+          before.id,
+          {
+            email,
+            name: change.name,
+            preferences: change.preferences && JSON.stringify(change.preferences),
+          },
+          clock.iso(),
+        )
         const now = own(actor)
         if (now.name === before.name && email === undefined) return
-        audit.record(actor, { action: 'account.update', resource_type: 'user', resource_id: before.id, project_id: null, before: { name: before.name, email: before.email }, after: { name: now.name, email: now.email } })
+        audit.record(actor, {
+          action: 'account.update',
+          resource_type: 'user',
+          resource_id: before.id,
+          project_id: null,
+          before: { name: before.name, email: before.email },
+          after: { name: now.name, email: now.email },
+        })
       })
-      if (email !== undefined) parts.tell(before.email, 'The e-mail address of your account was changed', `Your account now uses ${email}. If this was not you, tell your administrator at once.`)
+      if (email !== undefined)
+        parts.tell(
+          before.email,
+          'The e-mail address of your account was changed',
+          `Your account now uses ${email}. If this was not you, tell your administrator at once.`,
+        )
       return this.me(actor)
     },
     /** Sets a new password and ends every other session; the session that changed it goes on. */
-    async changePassword(actor: Actor, { current_password, new_password }: { current_password: string; new_password: string }): Promise<number> {
+    async changePassword(
+      actor: Actor,
+      { current_password, new_password }: { current_password: string; new_password: string },
+    ): Promise<number> {
       const user = own(actor)
       limit.confirmation(user.email)
-      if (!await passwords.verify(current_password, user.password_hash)) {
+      if (!(await passwords.verify(current_password, user.password_hash))) {
         limit.failed(user.email, actor.address)
-        audit.record(actor, { action: 'account.password_change_failed', resource_type: 'user', resource_id: user.id, project_id: null })
+        audit.record(actor, {
+          action: 'account.password_change_failed',
+          resource_type: 'user',
+          resource_id: user.id,
+          project_id: null,
+        })
         throw wrongCredentials()
       }
       limit.succeeded(user.email)
-      if (current_password === new_password) throw invalid('new_password', 'must differ from the current password.')
+      if (current_password === new_password)
+        throw invalid('new_password', 'must differ from the current password.')
       const weakness = weaknessOf(new_password, user)
       if (weakness) throw invalid('new_password', weakness)
       const password_hash = await passwords.hash(new_password)
       const ended = db.tx(() => {
-        // The hash that was verified must still be the one in place: two changes at once must not both succeed.
-        if (own(actor).password_hash !== user.password_hash) throw conflict('The password was changed by another request meanwhile.')
+        // The hash that was verified must still be the one in place: two changes at once must not both
+        // succeed.
+        if (own(actor).password_hash !== user.password_hash)
+          throw conflict('The password was changed by another request meanwhile.')
         users.update(user.id, { password_hash, password_stale: 0 }, clock.iso())
-        audit.record(actor, { action: 'account.password_change', resource_type: 'user', resource_id: user.id, project_id: null })
+        audit.record(actor, {
+          action: 'account.password_change',
+          resource_type: 'user',
+          resource_id: user.id,
+          project_id: null,
+        })
         return sessions.endOthers(user.id, actor.method === 'api_key' ? '' : actor.credential_id)
       })
       parts.initial_password.forget(user.id)
-      parts.tell(user.email, 'Your password was changed', 'The password of your account was changed, and your other sessions were ended. If this was not you, tell your administrator at once.')
+      parts.tell(
+        user.email,
+        'Your password was changed',
+        'The password of your account was changed, and your other sessions were ended. If this was not you, tell your administrator at once.',
+      )
       return ended
     },
   }

@@ -10,14 +10,29 @@ import type { UserRepository, UserRow } from './repository.ts'
 import type { Tokens } from './tokens.ts'
 
 /** Where the request comes from. */
-export interface Source { address: string; id: string }
+export interface Source {
+  address: string
+  id: string
+}
 
 export interface Authentication {
-  /** Who the proof belongs to. Throws UNAUTHORIZED, CSRF_INVALID or, unless allowed, PASSWORD_CHANGE_REQUIRED. */
-  authenticate(proof: Credentials, source: Source, options: { allow_stale_password: boolean }): Promise<Actor> | Actor
-  /** The same for the opening of a WebSocket: a one-use ticket counts as well, and a cookie needs the same Origin. */
+  /**
+   * Who the proof belongs to. Throws UNAUTHORIZED, CSRF_INVALID or, unless allowed, PASSWORD_CHANGE_REQUIRED.
+   */
+  authenticate(
+    proof: Credentials,
+    source: Source,
+    options: { allow_stale_password: boolean },
+  ): Promise<Actor> | Actor
+  /**
+   * The same for the opening of a WebSocket: a one-use ticket counts as well, and a cookie needs the same
+   * Origin.
+   */
   authenticateUpgrade(proof: Credentials & { ticket?: string }, source: Source): Promise<Actor> | Actor
-  /** The caller as they are now, for a connection that stays open. Throws UNAUTHORIZED when session, key or user have ended. */
+  /**
+   * The caller as they are now, for a connection that stays open. Throws UNAUTHORIZED when session, key or
+   * user have ended.
+   */
   actorOf(holder: TicketHolder, source: Source): Actor
 }
 
@@ -45,12 +60,20 @@ export const sha256 = (text: string): string => hash('sha256', text, 'base64url'
 /** Whether a token of this version still counts for the session. */
 export function acceptsVersion(session: SessionRow, version: number, now: number): boolean {
   if (version === session.token_version) return true
-  return version === session.token_version - 1 && session.refreshed_at !== null && now - Date.parse(session.refreshed_at) < REFRESH_GRACE_MS
+  return (
+    version === session.token_version - 1 &&
+    session.refreshed_at !== null &&
+    now - Date.parse(session.refreshed_at) < REFRESH_GRACE_MS
+  )
 }
 
-const allowsAddress = (key: ApiKeyRow, address: string): boolean => key.addresses === null || compileNetworks(JSON.parse(key.addresses) as string[])(address)
+const allowsAddress = (key: ApiKeyRow, address: string): boolean =>
+  key.addresses === null || compileNetworks(JSON.parse(key.addresses) as string[])(address)
 
-/** Turns proofs into actors. Users, sessions, keys and roles are read anew each time, so that a change holds from the next request on. */
+/**
+ * Turns proofs into actors. Users, sessions, keys and roles are read anew each time, so that a change holds
+ * from the next request on.
+ */
 export function createAuthentication(parts: AuthenticationParts): Authentication {
   const { clock, users, sessions, keys, tokens, csrf, tickets } = parts
   const isDue = (last: string | null) => last === null || clock.now() - Date.parse(last) >= TOUCH_MS
@@ -65,17 +88,36 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
     if (isDue(session.last_used_at)) sessions.touch(session.id, clock.iso())
     return session
   }
-  const actor = (user: UserRow, method: Actor['method'], credential_id: string, source: Source, key?: ApiKeyRow): Actor => ({
-    user_id: user.id, email: user.email, name: user.name, role: user.role, method, credential_id, scope: key?.scope ?? 'full',
+  const actor = (
+    user: UserRow,
+    method: Actor['method'],
+    credential_id: string,
+    source: Source,
+    key?: ApiKeyRow,
+  ): Actor => ({
+    user_id: user.id,
+    email: user.email,
+    name: user.name,
+    role: user.role,
+    method,
+    credential_id,
+    scope: key?.scope ?? 'full',
     projects: new Map(parts.rolesOf(user.id).map(({ project_id, role }) => [project_id, role])),
     ...(key?.project_ids ? { only_projects: new Set(JSON.parse(key.project_ids) as string[]) } : {}),
-    address: source.address, request_id: source.id,
+    address: source.address,
+    request_id: source.id,
   })
   const liveKey = (id: string, source: Source, secret?: string): ApiKeyRow => {
     const key = keys.find(id)
     const stored = Buffer.from(key?.secret_hash ?? sha256(''))
     const matches = secret === undefined || timingSafeEqual(stored, Buffer.from(sha256(secret)))
-    if (!key || !matches || (key.expires_at !== null && Date.parse(key.expires_at) <= clock.now()) || !allowsAddress(key, source.address)) throw unauthorized()
+    if (
+      !key ||
+      !matches ||
+      (key.expires_at !== null && Date.parse(key.expires_at) <= clock.now()) ||
+      !allowsAddress(key, source.address)
+    )
+      throw unauthorized()
     if (isDue(key.last_used_at)) keys.touch(key.id, clock.iso(), source.address)
     return key
   }
@@ -85,7 +127,8 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
     const claims = token ? await tokens.verify(token) : undefined
     if (!claims) throw unauthorized()
     const session = liveSession(sessions.find(claims.session_id))
-    if (session.user_id !== claims.user_id || !acceptsVersion(session, claims.version, clock.now())) throw unauthorized()
+    if (session.user_id !== claims.user_id || !acceptsVersion(session, claims.version, clock.now()))
+      throw unauthorized()
     const user = activeUser(session.user_id)
     return [actor(user, 'bearer', session.id, source), user]
   }
@@ -117,7 +160,11 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
       else throw unauthorized()
       const [who, user, session] = found
       if (session && proof.mutating) csrf.check(session.id, proof.csrf_token, proof)
-      if (user.password_stale === 1 && !allow_stale_password) throw new ApiError('PASSWORD_CHANGE_REQUIRED', 'Change the generated first password with PUT /api/auth/password, then go on.')
+      if (user.password_stale === 1 && !allow_stale_password)
+        throw new ApiError(
+          'PASSWORD_CHANGE_REQUIRED',
+          'Change the generated first password with PUT /api/auth/password, then go on.',
+        )
       return who
     },
     async authenticateUpgrade(proof, source) {
@@ -127,8 +174,14 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
         return actorOf(holder, source)
       }
       const cookie_only = proof.authorization === undefined && proof.api_key === undefined
-      if (cookie_only && proof.session && !csrf.isSameOrigin(proof)) throw new ApiError('CSRF_INVALID', 'A cookie opens the WebSocket from this installation\'s own pages only.')
-      return this.authenticate({ ...proof, mutating: false }, source, { allow_stale_password: false })
+      if (cookie_only && proof.session && !csrf.isSameOrigin(proof))
+        throw new ApiError(
+          'CSRF_INVALID',
+          "A cookie opens the WebSocket from this installation's own pages only.",
+        )
+      return this.authenticate({ ...proof, mutating: false }, source, {
+        allow_stale_password: false,
+      })
     },
   }
 }

@@ -1,5 +1,6 @@
 /**
- * Passwords of at least ten characters among the 49,000 most frequent ones of public breaches, most frequent first; shorter ones
+ * Passwords of at least ten characters among the 49,000 most frequent ones of public breaches, most frequent
+ * first; shorter ones
  * are refused for their length. A fact sheet, taken from the frequency list of the zxcvbn-ts project (MIT).
  */
 const LIST = `

@@ -1,9 +1,24 @@
 const BROWSERS: readonly [name: string, mark: RegExp][] = [
-  ['Edge', /\bEdg(e|A|iOS)?\//], ['Opera', /\bOPR\//], ['Firefox', /\b(Firefox|FxiOS)\//], ['Chrome', /\b(Chrome|CriOS|Chromium)\//], ['Safari', /\bSafari\//],
-  ['curl', /^curl\//], ['wget', /^Wget\//i], ['Portreeve CLI', /^portreeve\b/i], ['Node.js', /^(node|undici)\b/i], ['Python', /^python/i], ['Go', /^Go-http-client/],
+  ['Edge', /\bEdg(e|A|iOS)?\//],
+  ['Opera', /\bOPR\//],
+  ['Firefox', /\b(Firefox|FxiOS)\//],
+  ['Chrome', /\b(Chrome|CriOS|Chromium)\//],
+  ['Safari', /\bSafari\//],
+  ['curl', /^curl\//],
+  ['wget', /^Wget\//i],
+  ['Portreeve CLI', /^portreeve\b/i],
+  ['Node.js', /^(node|undici)\b/i],
+  ['Python', /^python/i],
+  ['Go', /^Go-http-client/],
 ]
 const SYSTEMS: readonly [name: string, mark: RegExp][] = [
-  ['iPhone', /\biPhone\b/], ['iPad', /\biPad\b/], ['Android', /\bAndroid\b/], ['Windows', /\bWindows\b/], ['macOS', /\bMac OS X\b|\bMacintosh\b/], ['ChromeOS', /\bCrOS\b/], ['Linux', /\bLinux\b/],
+  ['iPhone', /\biPhone\b/],
+  ['iPad', /\biPad\b/],
+  ['Android', /\bAndroid\b/],
+  ['Windows', /\bWindows\b/],
+  ['macOS', /\bMac OS X\b|\bMacintosh\b/],
+  ['ChromeOS', /\bCrOS\b/],
+  ['Linux', /\bLinux\b/],
 ]
 
 /** Browser and system in words, for a list of sessions that people recognise. */

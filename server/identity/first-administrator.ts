@@ -22,10 +22,28 @@ export interface InitialPassword {
 const FILE = 'initial-admin-password'
 const OWNER = 'first_administrator'
 
-export interface InitialPasswordParts { config: Config; db: Db; clock: Clock; log: Log; audit: AuditTrail; users: UserRepository; passwords: Passwords }
+export interface InitialPasswordParts {
+  config: Config
+  db: Db
+  clock: Clock
+  log: Log
+  audit: AuditTrail
+  users: UserRepository
+  passwords: Passwords
+}
 
-/** The first administrator: with the password of the environment, else with a random one that must be changed. */
-export function createInitialPassword({ config, db, clock, log, audit, users, passwords }: InitialPasswordParts): InitialPassword {
+/**
+ * The first administrator: with the password of the environment, else with a random one that must be changed.
+ */
+export function createInitialPassword({
+  config,
+  db,
+  clock,
+  log,
+  audit,
+  users,
+  passwords,
+}: InitialPasswordParts): InitialPassword {
   const path = join(config.data_directory, FILE)
   return {
     async ensure() {
@@ -34,7 +52,8 @@ export function createInitialPassword({ config, db, clock, log, audit, users, pa
       const password = config.admin_password ?? randomBytes(18).toString('base64url')
       const email = config.admin_email.toLowerCase()
       const password_hash = await passwords.hash(password)
-      // Before the row: a crash between the two leaves a file that the next start overwrites, never an account nobody can enter.
+      // Before the row: a crash between the two leaves a file that the next start overwrites, never an
+      // account nobody can enter.
       if (generated) {
         rmSync(path, { force: true })
         writeFileSync(path, `${password}\n`, { mode: 0o600, flag: 'wx', flush: true })
@@ -42,12 +61,34 @@ export function createInitialPassword({ config, db, clock, log, audit, users, pa
       db.tx(() => {
         if (!users.isEmpty()) return
         const id = newId('usr')
-        users.insert({ id, email, name: 'Administrator', role: 'admin', password_hash, password_stale: generated ? 1 : 0, created_at: clock.iso() })
+        users.insert({
+          id,
+          email,
+          name: 'Administrator',
+          role: 'admin',
+          password_hash,
+          password_stale: generated ? 1 : 0,
+          created_at: clock.iso(),
+        })
         db.sql('INSERT INTO meta (key, value) VALUES (?, ?)').run(OWNER, id)
-        audit.record(PLATFORM, { action: 'user.create', resource_type: 'user', resource_id: id, project_id: null, after: { email, role: 'admin' } })
+        audit.record(PLATFORM, {
+          action: 'user.create',
+          resource_type: 'user',
+          resource_id: id,
+          project_id: null,
+          after: { email, role: 'admin' },
+        })
       })
-      if (generated) log.info('The first administrator was created. Log in, then change this password', { email, password, kept_in: path })
-      else log.info('The first administrator was created with the password of PORTREEVE_ADMIN_PASSWORD', { email })
+      if (generated)
+        log.info('The first administrator was created. Log in, then change this password', {
+          email,
+          password,
+          kept_in: path,
+        })
+      else
+        log.info('The first administrator was created with the password of PORTREEVE_ADMIN_PASSWORD', {
+          email,
+        })
     },
     forget(user_id) {
       const owner = db.sql('SELECT value FROM meta WHERE key = ?').pluck().get(OWNER)

@@ -2,8 +2,20 @@ import type { PlatformRole, ProjectRole } from '#server/kernel/access'
 import type { Db } from '#server/kernel/db'
 
 /** A row of `invitations`; `projects` is a JSON list. */
-export interface InvitationRow { id: string; email: string; role: PlatformRole; projects: string; token_hash: string; invited_by: string; created_at: string; expires_at: string }
-export interface ProjectGrant { project_id: string; role: ProjectRole }
+export interface InvitationRow {
+  id: string
+  email: string
+  role: PlatformRole
+  projects: string
+  token_hash: string
+  invited_by: string
+  created_at: string
+  expires_at: string
+}
+export interface ProjectGrant {
+  project_id: string
+  role: ProjectRole
+}
 
 /** SQL of invitations. */
 export function createInvitationRepository(db: Db) {
@@ -12,14 +24,22 @@ export function createInvitationRepository(db: Db) {
     replace: (row: InvitationRow) => {
       db.sql('DELETE FROM invitations WHERE email = ?').run(row.email)
       db.sql(`INSERT INTO invitations (id, email, role, projects, token_hash, invited_by, created_at, expires_at)
-              VALUES (@id, @email, @role, @projects, @token_hash, @invited_by, @created_at, @expires_at)`).run(row)
+              VALUES (@id, @email, @role, @projects, @token_hash, @invited_by, @created_at, @expires_at)`).run(
+        row,
+      )
     },
-    idOf: (email: string) => db.sql('SELECT id FROM invitations WHERE email = ?').pluck().get(email) as string | undefined,
-    find: (id: string) => db.sql('SELECT * FROM invitations WHERE id = ?').get(id) as InvitationRow | undefined,
-    findByToken: (token_hash: string) => db.sql('SELECT * FROM invitations WHERE token_hash = ?').get(token_hash) as InvitationRow | undefined,
+    idOf: (email: string) =>
+      db.sql('SELECT id FROM invitations WHERE email = ?').pluck().get(email) as string | undefined,
+    find: (id: string) =>
+      db.sql('SELECT * FROM invitations WHERE id = ?').get(id) as InvitationRow | undefined,
+    findByToken: (token_hash: string) =>
+      db.sql('SELECT * FROM invitations WHERE token_hash = ?').get(token_hash) as InvitationRow | undefined,
     /** Uses an invitation up; false when it is gone. */
     take: (id: string): boolean => db.sql('DELETE FROM invitations WHERE id = ?').run(id).changes === 1,
-    open: (now: string) => db.sql('SELECT * FROM invitations WHERE expires_at > ? ORDER BY rowid DESC').all(now) as InvitationRow[],
+    open: (now: string) =>
+      db
+        .sql('SELECT * FROM invitations WHERE expires_at > ? ORDER BY rowid DESC')
+        .all(now) as InvitationRow[],
     prune: (now: string) => db.sql('DELETE FROM invitations WHERE expires_at <= ?').run(now).changes,
   }
 }

@@ -36,20 +36,43 @@ export interface InvitationParts {
 const LIFETIME_MS = 7 * 86_400_000
 
 const grantsOf = (row: InvitationRow) => JSON.parse(row.projects) as ProjectGrant[]
-const viewOf = (row: InvitationRow): Invitation => ({ id: row.id, email: row.email, role: row.role, projects: grantsOf(row), created_at: row.created_at, expires_at: row.expires_at })
+const viewOf = (row: InvitationRow): Invitation => ({
+  id: row.id,
+  email: row.email,
+  role: row.role,
+  projects: grantsOf(row),
+  created_at: row.created_at,
+  expires_at: row.expires_at,
+})
 
 /** Invitations: bound to one address, good for one use, and only for a week. */
 export function createInvitations(parts: InvitationParts) {
   const { db, clock, audit, users, invitations, passwords, limit, mail } = parts
   const note = (actor: Actor, action: string, row: InvitationRow) =>
-    audit.record(actor, { action, resource_type: 'invitation', resource_id: row.id, project_id: null, after: { email: row.email, role: row.role, projects: grantsOf(row) } })
-  const insert = (actor: Actor, given: Pick<InvitationRow, 'email' | 'role'> & { projects: ProjectGrant[] }): { row: InvitationRow; token: string; link: string } => {
-    // One address has one invitation, whose id a newer one takes over: so the token of an older one is known for what it is.
+    audit.record(actor, {
+      action,
+      resource_type: 'invitation',
+      resource_id: row.id,
+      project_id: null,
+      after: { email: row.email, role: row.role, projects: grantsOf(row) },
+    })
+  const insert = (
+    actor: Actor,
+    given: Pick<InvitationRow, 'email' | 'role'> & { projects: ProjectGrant[] },
+  ): { row: InvitationRow; token: string; link: string } => {
+    // One address has one invitation, whose id a newer one takes over: so the token of an older one is known
+    // for what it is.
     const id = invitations.idOf(given.email) ?? newId('inv')
     const token = `${id}.${randomBytes(32).toString('base64url')}`
     const row: InvitationRow = {
-      id, email: given.email, role: given.role, projects: JSON.stringify(given.projects), token_hash: sha256(token), invited_by: actor.user_id,
-      created_at: clock.iso(), expires_at: new Date(clock.now() + LIFETIME_MS).toISOString(),
+      id,
+      email: given.email,
+      role: given.role,
+      projects: JSON.stringify(given.projects),
+      token_hash: sha256(token),
+      invited_by: actor.user_id,
+      created_at: clock.iso(),
+      expires_at: new Date(clock.now() + LIFETIME_MS).toISOString(),
     }
     db.tx(() => {
       if (users.findByEmail(given.email)) throw conflict('There is a user with this e-mail address already.')
@@ -59,10 +82,15 @@ export function createInvitations(parts: InvitationParts) {
     // In the fragment, which browsers keep to themselves: it reaches no log and no Referer.
     return { row, token, link: `${parts.public_url()}/invitation#${token}` }
   }
-  const send = (actor: Actor, row: InvitationRow, link: string) => mail.send({
-    to: row.email, subject: `${actor.name || 'An administrator'} invites you to ${parts.installation()}`.replace(/[\r\n]+/g, ' '),
-    text: `This link invites you:\n\n${link}\n\nThe part behind the # is the token to join with: send it as token, with your name and a password, to\nPOST ${parts.public_url()}/api/auth/invitations/accept\n\nIt works once, until ${row.expires_at}. If you expected no invitation, ignore this message.\n`,
-  })
+  const send = (actor: Actor, row: InvitationRow, link: string) =>
+    mail.send({
+      to: row.email,
+      subject: `${actor.name || 'An administrator'} invites you to ${parts.installation()}`.replace(
+        /[\r\n]+/g,
+        ' ',
+      ),
+      text: `This link invites you:\n\n${link}\n\nThe part behind the # is the token to join with: send it as token, with your name and a password, to\nPOST ${parts.public_url()}/api/auth/invitations/accept\n\nIt works once, until ${row.expires_at}. If you expected no invitation, ignore this message.\n`,
+    })
   return {
     open: (): Invitation[] => invitations.open(clock.iso()).map(viewOf),
     find: (id: string): Invitation | undefined => {
@@ -70,27 +98,65 @@ export function createInvitations(parts: InvitationParts) {
       return row && viewOf(row)
     },
     /** Creates an invitation and sends it; what cannot be sent is shown to the administrator, once. */
-    async create(actor: Actor, given: NewMember): Promise<Invitation & { sent: boolean; link: string | null; token: string | null; reason: string | null }> {
+    async create(
+      actor: Actor,
+      given: NewMember,
+    ): Promise<
+      Invitation & {
+        sent: boolean
+        link: string | null
+        token: string | null
+        reason: string | null
+      }
+    > {
       const { role } = given
-      if (role === 'owner') throw forbidden('Nobody can give a role above administrator. To make somebody owner of a project, use projects.')
-      for (const [index, grant] of given.projects.entries()) if (!parts.hasProject(grant.project_id)) throw invalid(`projects.${index}.project_id`, 'is not a project.')
-      if (new Set(given.projects.map(({ project_id }) => project_id)).size !== given.projects.length) throw invalid('projects', 'must name each project once.')
-      const { row, link, token } = insert(actor, { email: given.email, role, projects: given.projects })
-      if (!mail.isConfigured()) return { ...viewOf(row), sent: false, link, token, reason: 'No mail server is configured. Hand this link over yourself.' }
+      if (role === 'owner')
+        throw forbidden(
+          'Nobody can give a role above administrator. To make somebody owner of a project, use projects.',
+        )
+      for (const [index, grant] of given.projects.entries())
+        if (!parts.hasProject(grant.project_id))
+          throw invalid(`projects.${index}.project_id`, 'is not a project.')
+      if (new Set(given.projects.map(({ project_id }) => project_id)).size !== given.projects.length)
+        throw invalid('projects', 'must name each project once.')
+      const { row, link, token } = insert(actor, {
+        email: given.email,
+        role,
+        projects: given.projects,
+      })
+      if (!mail.isConfigured())
+        return {
+          ...viewOf(row),
+          sent: false,
+          link,
+          token,
+          reason: 'No mail server is configured. Hand this link over yourself.',
+        }
       try {
         await send(actor, row, link)
         return { ...viewOf(row), sent: true, link: null, token: null, reason: null }
       } catch (error) {
-        return { ...viewOf(row), sent: false, link, token, reason: `${(error as Error).message} Hand this link over yourself.` }
+        return {
+          ...viewOf(row),
+          sent: false,
+          link,
+          token,
+          reason: `${(error as Error).message} Hand this link over yourself.`,
+        }
       }
     },
     /**
-     * An invitation to the installation and to one project, by an owner of it. Throws 409 when nobody but the person invited may
+     * An invitation to the installation and to one project, by an owner of it. Throws 409 when nobody but the
+     * person invited may
      * see the link, because mail does not work, and when somebody invited this address already.
      */
     async createByOwner(actor: Actor, email: string, grant: ProjectGrant): Promise<Invitation> {
-      if (!mail.isConfigured()) throw conflict('No mail server is configured. Ask an administrator to invite this person.')
-      if (invitations.open(clock.iso()).some((row) => row.email === email)) throw conflict('This person was invited already. Add them once they have accepted, or ask an administrator.')
+      if (!mail.isConfigured())
+        throw conflict('No mail server is configured. Ask an administrator to invite this person.')
+      if (invitations.open(clock.iso()).some((row) => row.email === email))
+        throw conflict(
+          'This person was invited already. Add them once they have accepted, or ask an administrator.',
+        )
       const { row, link } = insert(actor, { email, role: 'member', projects: [grant] })
       try {
         await send(actor, row, link)
@@ -101,18 +167,29 @@ export function createInvitations(parts: InvitationParts) {
       return viewOf(row)
     },
     revoke(actor: Actor, id: string): void {
-      const row = invitations.find(id) ?? (() => { throw notFound('member') })()
+      const row =
+        invitations.find(id) ??
+        (() => {
+          throw notFound('member')
+        })()
       db.tx(() => {
         if (invitations.take(id)) note(actor, 'member.invitation_revoke', row)
       })
     },
-    /** Turns an invitation into a user. Unknown, used and expired ones answer alike; one that a newer one replaced says so. */
+    /**
+     * Turns an invitation into a user. Unknown, used and expired ones answer alike; one that a newer one
+     * replaced says so.
+     */
     async accept(given: AcceptedInvitation, client: { address: string; id: string }) {
       limit.attempt(client.address, `invitation ${client.address}`)
       const row = invitations.findByToken(sha256(given.token))
       const gone = () => notFound('invitation')
       const newer = row ? undefined : invitations.find(given.token.split('.')[0]!)
-      if (newer && newer.expires_at > clock.iso()) throw new ApiError('NOT_FOUND', 'A newer invitation was sent to this address. Use that one; this one ended with it.')
+      if (newer && newer.expires_at > clock.iso())
+        throw new ApiError(
+          'NOT_FOUND',
+          'A newer invitation was sent to this address. Use that one; this one ended with it.',
+        )
       if (!row || row.expires_at <= clock.iso()) throw gone()
       const weakness = weaknessOf(given.password, { email: row.email, name: given.name })
       if (weakness) throw invalid('password', weakness)
@@ -121,10 +198,38 @@ export function createInvitations(parts: InvitationParts) {
         if (!invitations.take(row.id)) throw gone()
         if (users.findByEmail(row.email)) throw conflict('There is a user with this e-mail address already.')
         const id = newId('usr')
-        users.insert({ id, email: row.email, name: given.name, role: row.role, password_hash, password_stale: 0, created_at: clock.iso() })
-        const by: Actor = { ...PLATFORM, method: 'invitation' as Actor['method'], user_id: id, email: row.email, name: given.name, address: client.address, request_id: client.id }
-        audit.record(by, { action: 'member.join', resource_type: 'user', resource_id: id, project_id: null, after: { email: row.email, role: row.role, invitation_id: row.id, invited_by: row.invited_by } })
-        for (const grant of grantsOf(row)) if (parts.hasProject(grant.project_id)) parts.addToProject(grant, id, by)
+        users.insert({
+          id,
+          email: row.email,
+          name: given.name,
+          role: row.role,
+          password_hash,
+          password_stale: 0,
+          created_at: clock.iso(),
+        })
+        const by: Actor = {
+          ...PLATFORM,
+          method: 'invitation' as Actor['method'],
+          user_id: id,
+          email: row.email,
+          name: given.name,
+          address: client.address,
+          request_id: client.id,
+        }
+        audit.record(by, {
+          action: 'member.join',
+          resource_type: 'user',
+          resource_id: id,
+          project_id: null,
+          after: {
+            email: row.email,
+            role: row.role,
+            invitation_id: row.id,
+            invited_by: row.invited_by,
+          },
+        })
+        for (const grant of grantsOf(row))
+          if (parts.hasProject(grant.project_id)) parts.addToProject(grant, id, by)
         return userOf(users.find(id)!)
       })
     },

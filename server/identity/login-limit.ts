@@ -6,7 +6,9 @@ import { ApiError } from '#server/kernel/errors'
 /** Attempts that one peer may make in a minute, whatever comes of them. Source: spec.md section 8. */
 const ATTEMPTS = 5
 const WINDOW_MS = 60_000
-/** Wrong passwords in a row for one account, from anywhere, before its logins must wait: 2, 4, 8 … seconds. */
+/**
+ * Wrong passwords in a row for one account, from anywhere, before its logins must wait: 2, 4, 8 … seconds.
+ */
 const FREE_FAILURES = 10
 const LONGEST_WAIT_MS = 300_000
 const FORGOTTEN_AFTER_MS = 3_600_000
@@ -16,7 +18,9 @@ const REMEMBERED = 50_000
 export interface LoginLimit {
   /** Counts an attempt. Throws RATE_LIMITED with the seconds to wait; a refused attempt does not count. */
   attempt(address: string, account: string): void
-  /** Throws RATE_LIMITED while the account must wait; for confirmations of somebody who is logged in already. */
+  /**
+   * Throws RATE_LIMITED while the account must wait; for confirmations of somebody who is logged in already.
+   */
   confirmation(account: string): void
   /** Counts a wrong password or code; with an address, also as an attempt of that peer. */
   failed(account: string, address?: string): void
@@ -36,14 +40,21 @@ function remember<T>(map: Map<string, T>, key: string, value: T): void {
   map.set(key, value)
 }
 
-/** Limits logins, or what `too_many` speaks of, per peer and slows them down per account. Known and unknown accounts are treated alike. */
-export function createLoginLimit(clock: Clock, too_many = 'Too many login attempts from this address.'): LoginLimit {
+/**
+ * Limits logins, or what `too_many` speaks of, per peer and slows them down per account. Known and unknown
+ * accounts are treated alike.
+ */
+export function createLoginLimit(
+  clock: Clock,
+  too_many = 'Too many login attempts from this address.',
+): LoginLimit {
   const peers = new Map<string, number[]>()
   const accounts = new Map<string, { failures: number; free_ms: number; last_ms: number }>()
   const refuse = (wait_ms: number, sentence: string): never => {
     throw new ApiError('RATE_LIMITED', sentence, undefined, Math.max(1, Math.ceil(wait_ms / 1000)))
   }
-  const recentOf = (peer: string) => (peers.get(peer) ?? []).filter((at) => clock.monotonic_ms() - at < WINDOW_MS)
+  const recentOf = (peer: string) =>
+    (peers.get(peer) ?? []).filter((at) => clock.monotonic_ms() - at < WINDOW_MS)
   const confirmation = (account: string) => {
     const wait_ms = (accounts.get(account)?.free_ms ?? 0) - clock.monotonic_ms()
     if (wait_ms > 0) refuse(wait_ms, 'Too many failed logins for this account. Wait, then try again.')
@@ -54,13 +65,15 @@ export function createLoginLimit(clock: Clock, too_many = 'Too many login attemp
       const now = clock.monotonic_ms()
       const peer = peerOf(address)
       const recent = recentOf(peer)
-      if (recent.length >= ATTEMPTS) refuse(recent[0]! + WINDOW_MS - now, `${too_many} Wait a minute, then try again.`)
+      if (recent.length >= ATTEMPTS)
+        refuse(recent[0]! + WINDOW_MS - now, `${too_many} Wait a minute, then try again.`)
       remember(peers, peer, [...recent, now])
       confirmation(account)
     },
     failed(account, address) {
       const now = clock.monotonic_ms()
-      if (address !== undefined) remember(peers, peerOf(address), [...recentOf(peerOf(address)), now].slice(-ATTEMPTS))
+      if (address !== undefined)
+        remember(peers, peerOf(address), [...recentOf(peerOf(address)), now].slice(-ATTEMPTS))
       const known = accounts.get(account)
       const failures = known && now - known.last_ms < FORGOTTEN_AFTER_MS ? known.failures + 1 : 1
       const over = failures - FREE_FAILURES

@@ -9,25 +9,68 @@ import type { User } from './schema.ts'
 import type { Client, OpenedSession, Sessions } from './sessions.ts'
 import type { TwoFactor } from './two-factor.ts'
 
-export interface LoginAttempt { email: string; password: string; totp_code?: string }
-export interface LoginParts { clock: Clock; audit: AuditTrail; users: UserRepository; sessions: Sessions; passwords: Passwords; limit: LoginLimit; two_factor: TwoFactor }
+export interface LoginAttempt {
+  email: string
+  password: string
+  totp_code?: string
+}
+export interface LoginParts {
+  clock: Clock
+  audit: AuditTrail
+  users: UserRepository
+  sessions: Sessions
+  passwords: Passwords
+  limit: LoginLimit
+  two_factor: TwoFactor
+}
 
 /** The one answer to a wrong address, a wrong password, a disabled account and a wrong code. */
-export const wrongCredentials = () => new ApiError('INVALID_CREDENTIALS', 'E-mail address, password or code is wrong.')
+export const wrongCredentials = () =>
+  new ApiError('INVALID_CREDENTIALS', 'E-mail address, password or code is wrong.')
 export const userOf = ({ id, email, name, role }: UserRow): User => ({ id, email, name, role })
 
-/** Logging in: limited first, then the password, then the second factor; nothing tells which addresses have an account. */
+/**
+ * Logging in: limited first, then the password, then the second factor; nothing tells which addresses have an
+ * account.
+ */
 export function createLogin({ clock, audit, users, sessions, passwords, limit, two_factor }: LoginParts) {
-  const note = (action: string, user: UserRow | undefined, client: Client & { id: string }, after: Record<string, unknown>, by: Partial<Actor> = {}) =>
-    audit.record({ ...PLATFORM, method: 'none' as Actor['method'], address: client.address, request_id: client.id, ...by }, {
-      action, resource_type: 'user', resource_id: user?.id ?? null, project_id: null, after,
-    })
-  const fail = (attempt: LoginAttempt, user: UserRow | undefined, client: Client & { id: string }, reason: string): never => {
+  const note = (
+    action: string,
+    user: UserRow | undefined,
+    client: Client & { id: string },
+    after: Record<string, unknown>,
+    by: Partial<Actor> = {},
+  ) =>
+    audit.record(
+      {
+        ...PLATFORM,
+        method: 'none' as Actor['method'],
+        address: client.address,
+        request_id: client.id,
+        ...by,
+      },
+      {
+        action,
+        resource_type: 'user',
+        resource_id: user?.id ?? null,
+        project_id: null,
+        after,
+      },
+    )
+  const fail = (
+    attempt: LoginAttempt,
+    user: UserRow | undefined,
+    client: Client & { id: string },
+    reason: string,
+  ): never => {
     limit.failed(attempt.email)
     note('login.failed', user, client, { reason })
     throw wrongCredentials()
   }
-  return async (given: LoginAttempt, client: Client & { id: string }): Promise<OpenedSession & { user: User }> => {
+  return async (
+    given: LoginAttempt,
+    client: Client & { id: string },
+  ): Promise<OpenedSession & { user: User }> => {
     const attempt = { ...given, email: given.email.trim().toLowerCase() }
     limit.attempt(client.address, attempt.email)
     const user = users.findByEmail(attempt.email)
@@ -37,14 +80,25 @@ export function createLogin({ clock, audit, users, sessions, passwords, limit, t
     if (user.totp_seed !== null) {
       if (!attempt.totp_code) {
         note('login.second_factor_asked', user, client, {})
-        throw new ApiError('TOTP_REQUIRED', 'Two-factor authentication is on. Send totp_code with the same e-mail address and password.')
+        throw new ApiError(
+          'TOTP_REQUIRED',
+          'Two-factor authentication is on. Send totp_code with the same e-mail address and password.',
+        )
       }
-      if (!await two_factor.use(user, attempt.totp_code)) return fail(attempt, user, client, 'wrong_code')
+      if (!(await two_factor.use(user, attempt.totp_code))) return fail(attempt, user, client, 'wrong_code')
     }
     limit.succeeded(attempt.email)
-    if (passwords.isOutdated(user.password_hash)) users.update(user.id, { password_hash: await passwords.hash(attempt.password) }, clock.iso())
+    if (passwords.isOutdated(user.password_hash))
+      users.update(user.id, { password_hash: await passwords.hash(attempt.password) }, clock.iso())
     const opened = await sessions.open(user, client, (session_id) =>
-      note('login.succeeded', user, client, { two_factor: user.totp_seed !== null }, { user_id: user.id, email: user.email, method: 'bearer', credential_id: session_id }))
+      note(
+        'login.succeeded',
+        user,
+        client,
+        { two_factor: user.totp_seed !== null },
+        { user_id: user.id, email: user.email, method: 'bearer', credential_id: session_id },
+      ),
+    )
     return { ...opened, user: userOf(user) }
   }
 }

@@ -16,7 +16,10 @@ const LIFETIME_MS = 30_000
 const OPEN_AT_ONCE = 10_000
 const hashOf = (ticket: string) => createHash('sha256').update(ticket).digest('base64url')
 
-/** Tickets that open one WebSocket, so that no lasting secret appears in an address. Kept in memory: a restart ends them. */
+/**
+ * Tickets that open one WebSocket, so that no lasting secret appears in an address. Kept in memory: a restart
+ * ends them.
+ */
 export function createTickets(clock: Clock): Tickets {
   const open = new Map<string, { holder: TicketHolder; until_ms: number }>()
   const sweep = () => {
@@ -29,7 +32,10 @@ export function createTickets(clock: Clock): Tickets {
     issue({ user_id, method, credential_id }) {
       sweep()
       const ticket = randomBytes(32).toString('base64url')
-      open.set(hashOf(ticket), { holder: { user_id, method, credential_id }, until_ms: clock.monotonic_ms() + LIFETIME_MS })
+      open.set(hashOf(ticket), {
+        holder: { user_id, method, credential_id },
+        until_ms: clock.monotonic_ms() + LIFETIME_MS,
+      })
       return { ticket, expires_at: new Date(clock.now() + LIFETIME_MS).toISOString() }
     },
     redeem(ticket) {

@@ -7,16 +7,24 @@ interface ScryptKdf {
   verify(key: Uint8Array, passphrase: string): Promise<boolean>
 }
 /** Loaded by the first password. */
-const scrypt = async (): Promise<ScryptKdf> => (await import('scrypt-kdf') as unknown as { default: ScryptKdf }).default
+const scrypt = async (): Promise<ScryptKdf> =>
+  ((await import('scrypt-kdf')) as unknown as { default: ScryptKdf }).default
 
 /** Cost of one hash: `2^logN` blocks of `128 r` bytes, `p` times. */
-export interface Cost { logN: number; r: number; p: number }
+export interface Cost {
+  logN: number
+  r: number
+  p: number
+}
 /** 32 MiB and about 0.2 s: one of the sets of equal strength that the OWASP password storage page names. */
 export const COST: Cost = { logN: 15, r: 8, p: 3 }
 
 /** Hashes at once. Each holds one of the four threads that files, names and signatures need as well. */
 const AT_ONCE = 2
-/** Callers that may wait for their turn; more are told to come back, because the wait would be longer than they have patience. */
+/**
+ * Callers that may wait for their turn; more are told to come back, because the wait would be longer than
+ * they have patience.
+ */
 const MAX_WAITING = 40
 
 export interface Passwords {
@@ -28,7 +36,10 @@ export interface Passwords {
   isOutdated(stored: string): boolean
 }
 
-/** A hash that no password fits, for callers whom nobody knows: a right header and salt, so that comparing takes its full time. */
+/**
+ * A hash that no password fits, for callers whom nobody knows: a right header and salt, so that comparing
+ * takes its full time.
+ */
 function unmatchable(cost: Cost): Buffer {
   const key = Buffer.alloc(96)
   key.write('scrypt')
@@ -48,7 +59,13 @@ export function createPasswords(cost: Cost = COST): Passwords {
   const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
     if (free > 0) free -= 1
     else {
-      if (waiting.length >= MAX_WAITING) throw new ApiError('RATE_LIMITED', 'Too many logins at once. Try again in a few seconds.', undefined, 5)
+      if (waiting.length >= MAX_WAITING)
+        throw new ApiError(
+          'RATE_LIMITED',
+          'Too many logins at once. Try again in a few seconds.',
+          undefined,
+          5,
+        )
       await new Promise<void>((resolve) => waiting.push(resolve))
     }
     try {
@@ -59,7 +76,8 @@ export function createPasswords(cost: Cost = COST): Passwords {
       else free += 1
     }
   }
-  const hash = (password: string) => inTurn(async () => Buffer.from(await (await scrypt()).kdf(password, cost)).toString('base64'))
+  const hash = (password: string) =>
+    inTurn(async () => Buffer.from(await (await scrypt()).kdf(password, cost)).toString('base64'))
   const nobody = unmatchable(cost)
   return {
     hash,
@@ -70,7 +88,9 @@ export function createPasswords(cost: Cost = COST): Passwords {
     },
     isOutdated(stored) {
       const header = Buffer.from(stored, 'base64')
-      return header[7] !== cost.logN || header.readUInt32BE(8) !== cost.r || header.readUInt32BE(12) !== cost.p
+      return (
+        header[7] !== cost.logN || header.readUInt32BE(8) !== cost.r || header.readUInt32BE(12) !== cost.p
+      )
     },
   }
 }

@@ -17,9 +17,10 @@ export interface Revocations {
 export function createRevocations(db: Db): Revocations {
   const listeners = new Set<(revocation: Revocation) => void>()
   return {
-    announce: (revocation) => db.afterCommit(() => {
-      for (const listener of listeners) listener(revocation)
-    }),
+    announce: (revocation) =>
+      db.afterCommit(() => {
+        for (const listener of listeners) listener(revocation)
+      }),
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)

@@ -26,10 +26,17 @@ export function createSecondFactor(parts: SecondFactorParts) {
   const { db, clock, secrets, audit, users, sessions, account, two_factor } = parts
   /** A leaked key must not be able to lock its owner out. */
   const owner = (actor: Actor): UserRow => {
-    if (actor.method === 'api_key') throw forbidden('An API key cannot change how its owner logs in. Log in to do this.')
+    if (actor.method === 'api_key')
+      throw forbidden('An API key cannot change how its owner logs in. Log in to do this.')
     return account.own(actor)
   }
-  const note = (actor: Actor, action: string) => audit.record(actor, { action, resource_type: 'user', resource_id: actor.user_id, project_id: null })
+  const note = (actor: Actor, action: string) =>
+    audit.record(actor, {
+      action,
+      resource_type: 'user',
+      resource_id: actor.user_id,
+      project_id: null,
+    })
   const enrolled = (actor: Actor): UserRow => {
     const user = owner(actor)
     if (user.totp_seed === null) throw conflict('Two-factor authentication is off.')
@@ -47,14 +54,27 @@ export function createSecondFactor(parts: SecondFactorParts) {
       const user = owner(actor)
       if (user.totp_seed !== null) throw conflict('Two-factor authentication is on already.')
       if (user.totp_pending === null) throw conflict('Start with POST /api/auth/2fa/setup and scan its code.')
-      if (!await two_factor.usePrepared(user, code)) throw invalid('totp_code', 'is not the code that the app shows now. Check the clock of your phone and try again.')
+      if (!(await two_factor.usePrepared(user, code)))
+        throw invalid(
+          'totp_code',
+          'is not the code that the app shows now. Check the clock of your phone and try again.',
+        )
       return db.tx(() => {
-        if (owner(actor).totp_pending !== user.totp_pending) throw conflict('The enrolment was started again meanwhile. Scan the newest code.')
+        if (owner(actor).totp_pending !== user.totp_pending)
+          throw conflict('The enrolment was started again meanwhile. Scan the newest code.')
         const seed = secrets.open(user.totp_pending!, seedContext(user.id, 'totp_pending'))
-        users.update(user.id, { totp_seed: secrets.seal(seed, seedContext(user.id, 'totp_seed')), totp_pending: null }, clock.iso())
+        users.update(
+          user.id,
+          { totp_seed: secrets.seal(seed, seedContext(user.id, 'totp_seed')), totp_pending: null },
+          clock.iso(),
+        )
         sessions.endOthers(user.id, actor.credential_id)
         note(actor, 'two_factor.enable')
-        parts.tell(user.email, 'Two-factor authentication was turned on', 'From now on your account asks for a code at each login. If this was not you, tell your administrator at once.')
+        parts.tell(
+          user.email,
+          'Two-factor authentication was turned on',
+          'From now on your account asks for a code at each login. If this was not you, tell your administrator at once.',
+        )
         return two_factor.renewRecoveryCodes(user.id)
       })
     },
@@ -67,7 +87,11 @@ export function createSecondFactor(parts: SecondFactorParts) {
         sessions.endOthers(user.id, actor.credential_id)
         note(actor, 'two_factor.disable')
       })
-      parts.tell(user.email, 'Two-factor authentication was turned off', 'Your account no longer asks for a code. If this was not you, tell your administrator at once.')
+      parts.tell(
+        user.email,
+        'Two-factor authentication was turned off',
+        'Your account no longer asks for a code. If this was not you, tell your administrator at once.',
+      )
     },
     async renewRecoveryCodes(actor: Actor, proof: StepUp): Promise<string[]> {
       const user = enrolled(actor)

@@ -43,7 +43,12 @@ export interface IdentityOptions {
     listFor(actor: Actor): Me['projects']
     projectOf(id: string): string | undefined
     members: {
-      insert(actor: Actor, project_id: string, user: { id: string; email: string }, role: ProjectGrant['role']): void
+      insert(
+        actor: Actor,
+        project_id: string,
+        user: { id: string; email: string },
+        role: ProjectGrant['role'],
+      ): void
       requireOtherOwners(user_id: string): void
     }
   }
@@ -71,26 +76,96 @@ export function createIdentity(options: IdentityOptions) {
   const revocations = createRevocations(db)
   const limit = createLoginLimit(clock)
   const two_factor = createTwoFactor({ clock, secrets, users })
-  const initial_password = createInitialPassword({ config, db, clock, log, audit, users, passwords })
-  const sessions = createSessions({ db, clock, audit, users, sessions: session_rows, tokens, csrf, revocations })
+  const initial_password = createInitialPassword({
+    config,
+    db,
+    clock,
+    log,
+    audit,
+    users,
+    passwords,
+  })
+  const sessions = createSessions({
+    db,
+    clock,
+    audit,
+    users,
+    sessions: session_rows,
+    tokens,
+    csrf,
+    revocations,
+  })
   const tell = createNotices({ db, mail: options.mail, log })
-  const account = createAccount({ db, clock, audit, users, sessions, passwords, two_factor, limit, revocations, initial_password, projectsOf: projects.listFor, tell })
+  const account = createAccount({
+    db,
+    clock,
+    audit,
+    users,
+    sessions,
+    passwords,
+    two_factor,
+    limit,
+    revocations,
+    initial_password,
+    projectsOf: projects.listFor,
+    tell,
+  })
   const invitations = createInvitations({
-    db, clock, audit, users, invitations: createInvitationRepository(db), passwords, mail: options.mail, public_url: options.public_url, installation: () => options.settings().name,
+    db,
+    clock,
+    audit,
+    users,
+    invitations: createInvitationRepository(db),
+    passwords,
+    mail: options.mail,
+    public_url: options.public_url,
+    installation: () => options.settings().name,
     limit: createLoginLimit(clock, 'Too many attempts from this address to accept an invitation.'),
     hasProject: (id) => projects.projectOf(id) !== undefined,
-    addToProject: ({ project_id, role }, user_id, actor) => projects.members.insert(actor, project_id, { id: user_id, email: actor.email }, role),
+    addToProject: ({ project_id, role }, user_id, actor) =>
+      projects.members.insert(actor, project_id, { id: user_id, email: actor.email }, role),
   })
   return {
-    ...createAuthentication({ clock, users, sessions: session_rows, keys, tokens, csrf, tickets, rolesOf: projects.rolesOf }),
+    ...createAuthentication({
+      clock,
+      users,
+      sessions: session_rows,
+      keys,
+      tokens,
+      csrf,
+      tickets,
+      rolesOf: projects.rolesOf,
+    }),
     client: createClientAddress(config.trusted_proxies, edgeProof(secrets)),
     login: createLogin({ clock, audit, users, sessions, passwords, limit, two_factor }),
     sessions,
     account,
-    second_factor: createSecondFactor({ db, clock, secrets, audit, users, sessions, account, two_factor, tell }),
+    second_factor: createSecondFactor({
+      db,
+      clock,
+      secrets,
+      audit,
+      users,
+      sessions,
+      account,
+      two_factor,
+      tell,
+    }),
     api_keys: createApiKeys({ db, clock, audit, keys, account, revocations }),
     invitations,
-    team: createTeam({ db, clock, audit, users, keys, sessions, invitations, revocations, rolesOf: projects.rolesOf, requireOtherOwners: projects.members.requireOtherOwners, tell }),
+    team: createTeam({
+      db,
+      clock,
+      audit,
+      users,
+      keys,
+      sessions,
+      invitations,
+      revocations,
+      rolesOf: projects.rolesOf,
+      requireOtherOwners: projects.members.requireOtherOwners,
+      tell,
+    }),
     tickets,
     revocations,
     /** What projects need to know of people. */
@@ -99,7 +174,10 @@ export function createIdentity(options: IdentityOptions) {
         const user = user_id === undefined ? users.findByEmail(email ?? '') : users.find(user_id)
         return user?.status === 'active' ? user : undefined
       },
-      /** Invites somebody who has no account, when owners of projects may. The invitation goes out by mail only: its link is nobody else's. */
+      /**
+       * Invites somebody who has no account, when owners of projects may. The invitation goes out by mail
+       * only: its link is nobody else's.
+       */
       async invite(actor: Actor, email: string, grant: ProjectGrant) {
         if (!options.settings().owners_may_invite || !v.is(EmailAddress, email)) return undefined
         return invitations.createByOwner(actor, email, grant)

@@ -27,20 +27,45 @@ export interface TeamParts {
   tell(email: string, subject: string, text: string): void
 }
 
-const LAST_ADMINISTRATOR = 'This is the last administrator who can act. Make somebody else an administrator first.'
-const invited = ({ id, email, role, projects, created_at }: Invitation): Member =>
-  ({ id, email, name: '', role, status: 'invited', two_factor_enabled: false, projects, created_at, last_login_at: null })
+const LAST_ADMINISTRATOR =
+  'This is the last administrator who can act. Make somebody else an administrator first.'
+const invited = ({ id, email, role, projects, created_at }: Invitation): Member => ({
+  id,
+  email,
+  name: '',
+  role,
+  status: 'invited',
+  two_factor_enabled: false,
+  projects,
+  created_at,
+  last_login_at: null,
+})
 
-/** The users of the installation, for administrators. Guards run in the transaction of the change, so that two at once cannot both pass. */
+/**
+ * The users of the installation, for administrators. Guards run in the transaction of the change, so that two
+ * at once cannot both pass.
+ */
 export function createTeam(parts: TeamParts) {
   const { db, clock, audit, users, sessions, invitations, revocations, rolesOf } = parts
   const view = (user: UserRow): Member => ({
-    id: user.id, email: user.email, name: user.name, role: user.role, status: user.status, two_factor_enabled: user.totp_seed !== null,
-    projects: rolesOf(user.id).map(({ project_id, role }) => ({ project_id, role })), created_at: user.created_at, last_login_at: user.last_login_at,
+    id: user.id,
+    email: user.email,
+    name: user.name,
+    role: user.role,
+    status: user.status,
+    two_factor_enabled: user.totp_seed !== null,
+    projects: rolesOf(user.id).map(({ project_id, role }) => ({ project_id, role })),
+    created_at: user.created_at,
+    last_login_at: user.last_login_at,
   })
-  const find = (id: string): UserRow => users.find(id) ?? (() => { throw notFound('member') })()
+  const find = (id: string): UserRow =>
+    users.find(id) ??
+    (() => {
+      throw notFound('member')
+    })()
   const requireOtherAdministrator = (user: UserRow) => {
-    if (user.role === 'admin' && user.status === 'active' && users.otherAdministrators(user.id) === 0) throw conflict(LAST_ADMINISTRATOR)
+    if (user.role === 'admin' && user.status === 'active' && users.otherAdministrators(user.id) === 0)
+      throw conflict(LAST_ADMINISTRATOR)
   }
   /** Sessions end; keys stay but answer 401, because the user does. */
   const shutOut = (user_id: string) => {
@@ -52,11 +77,23 @@ export function createTeam(parts: TeamParts) {
     const { role = user.role, status = user.status } = change
     if (role !== 'admin' || status !== 'active') requireOtherAdministrator(user)
     if (status === 'disabled' && user.status === 'active') parts.requireOtherOwners(user.id)
-    users.update(user.id, { role, status, ...(change.reset_two_factor ? { totp_seed: null, totp_pending: null } : {}) }, clock.iso())
+    users.update(
+      user.id,
+      { role, status, ...(change.reset_two_factor ? { totp_seed: null, totp_pending: null } : {}) },
+      clock.iso(),
+    )
     const note = (action: string, before: Record<string, unknown>, after: Record<string, unknown>) =>
-      audit.record(actor, { action, resource_type: 'user', resource_id: user.id, project_id: null, before, after })
+      audit.record(actor, {
+        action,
+        resource_type: 'user',
+        resource_id: user.id,
+        project_id: null,
+        before,
+        after,
+      })
     if (role !== user.role) note('member.role_change', { role: user.role }, { role })
-    if (status !== user.status) note(status === 'disabled' ? 'member.disable' : 'member.enable', { status: user.status }, { status })
+    if (status !== user.status)
+      note(status === 'disabled' ? 'member.disable' : 'member.enable', { status: user.status }, { status })
     if (role !== user.role) revocations.announce({ kind: 'user', user_id: user.id })
     if (status === 'disabled' && user.status === 'active') shutOut(user.id)
     if (change.end_sessions) note('member.sessions_end', {}, { sessions_ended: sessions.endOthers(user.id) })
@@ -64,7 +101,11 @@ export function createTeam(parts: TeamParts) {
     users.replaceRecoveryCodes(user.id, [])
     note('member.two_factor_reset', { two_factor_enabled: true }, { two_factor_enabled: false })
     shutOut(user.id)
-    parts.tell(user.email, 'Two-factor authentication was reset', `${actor.name || 'An administrator'} turned two-factor authentication off for your account. Log in and set it up again.`)
+    parts.tell(
+      user.email,
+      'Two-factor authentication was reset',
+      `${actor.name || 'An administrator'} turned two-factor authentication off for your account. Log in and set it up again.`,
+    )
   }
   return {
     list(query: MemberQuery & Paging) {
@@ -73,7 +114,9 @@ export function createTeam(parts: TeamParts) {
         return paged({ rows: rows.map(view), total }, query)
       }
       const q = query.q?.toLowerCase()
-      const open = invitations.open().filter((one) => (!q || one.email.includes(q)) && (!query.role || one.role === query.role))
+      const open = invitations
+        .open()
+        .filter((one) => (!q || one.email.includes(q)) && (!query.role || one.role === query.role))
       const [limit, offset] = limits(query)
       return paged({ rows: open.slice(offset, offset + limit).map(invited), total: open.length }, query)
     },
@@ -81,10 +124,11 @@ export function createTeam(parts: TeamParts) {
       const invitation = invitations.find(id)
       return invitation ? invited(invitation) : view(find(id))
     },
-    change: (actor: Actor, id: string, change: MemberChange): Member => db.tx(() => {
-      apply(actor, find(id), change)
-      return view(find(id))
-    }),
+    change: (actor: Actor, id: string, change: MemberChange): Member =>
+      db.tx(() => {
+        apply(actor, find(id), change)
+        return view(find(id))
+      }),
     /** Removes a user with their sessions, keys and memberships; what they made in projects stays there. */
     remove(actor: Actor, id: string): void {
       if (invitations.find(id)) return invitations.revoke(actor, id)
@@ -92,7 +136,13 @@ export function createTeam(parts: TeamParts) {
         const user = find(id)
         requireOtherAdministrator(user)
         parts.requireOtherOwners(id)
-        audit.record(actor, { action: 'member.remove', resource_type: 'user', resource_id: id, project_id: null, before: { email: user.email, name: user.name, role: user.role, projects: rolesOf(id) } })
+        audit.record(actor, {
+          action: 'member.remove',
+          resource_type: 'user',
+          resource_id: id,
+          project_id: null,
+          before: { email: user.email, name: user.name, role: user.role, projects: rolesOf(id) },
+        })
         shutOut(id)
         users.delete(id)
       })

@@ -2,12 +2,25 @@ import type { Clock } from '#server/kernel/clock'
 import type { PlatformRole } from '#server/kernel/access'
 
 /** What a verified token says. Whether its session still stands is asked of the database each time. */
-export interface TokenClaims { user_id: string; session_id: string; version: number; expires_s: number }
-export interface TokenSubject { user_id: string; role: PlatformRole; session_id: string; version: number; expires_at: string }
+export interface TokenClaims {
+  user_id: string
+  session_id: string
+  version: number
+  expires_s: number
+}
+export interface TokenSubject {
+  user_id: string
+  role: PlatformRole
+  session_id: string
+  version: number
+  expires_at: string
+}
 
 export interface Tokens {
   sign(subject: TokenSubject): Promise<string>
-  /** The claims, or undefined for a token that is forged, expired or not an access token of this installation. */
+  /**
+   * The claims, or undefined for a token that is forged, expired or not an access token of this installation.
+   */
   verify(token: string): Promise<TokenClaims | undefined> | TokenClaims | undefined
 }
 
@@ -23,8 +36,10 @@ const MAX_TOKEN_LENGTH = 2_048
 const jose = () => import('jose')
 
 /**
- * Tokens signed with HS256. A verified one is remembered, because WebCrypto shares its threads with password hashing: a burst
- * of logins would make every request wait. Remembering is safe: only signature, audience and type are, never the right.
+ * Tokens signed with HS256. A verified one is remembered, because WebCrypto shares its threads with password
+ * hashing: a burst
+ * of logins would make every request wait. Remembering is safe: only signature, audience and type are, never
+ * the right.
  */
 export function createTokens(key: Buffer, clock: Clock): Tokens {
   const remembered = new Map<string, TokenClaims>()
@@ -37,11 +52,19 @@ export function createTokens(key: Buffer, clock: Clock): Tokens {
     const { jwtVerify } = await jose()
     try {
       const { payload } = await jwtVerify(token, key, {
-        algorithms: ['HS256'], audience: AUDIENCE, requiredClaims: ['sub', 'iat', 'exp', 'jti', 'ver'], currentDate: new Date(clock.now()),
+        algorithms: ['HS256'],
+        audience: AUDIENCE,
+        requiredClaims: ['sub', 'iat', 'exp', 'jti', 'ver'],
+        currentDate: new Date(clock.now()),
       })
       const { sub, jti, ver, typ, iat, exp } = payload
       if (typ !== TYPE || typeof ver !== 'number' || exp! - iat! > TOKEN_LIFETIME_S) return undefined
-      const claims: TokenClaims = { user_id: sub!, session_id: jti!.slice(0, jti!.indexOf('.')), version: ver, expires_s: exp! }
+      const claims: TokenClaims = {
+        user_id: sub!,
+        session_id: jti!.slice(0, jti!.indexOf('.')),
+        version: ver,
+        expires_s: exp!,
+      }
       remember(token, claims)
       return claims
     } catch {
@@ -53,8 +76,11 @@ export function createTokens(key: Buffer, clock: Clock): Tokens {
       const { SignJWT } = await jose()
       return new SignJWT({ ver: version, typ: TYPE, role })
         .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
-        .setSubject(user_id).setAudience(AUDIENCE).setJti(`${session_id}.${version}`)
-        .setIssuedAt(now_s()).setExpirationTime(Math.floor(Date.parse(expires_at) / 1000))
+        .setSubject(user_id)
+        .setAudience(AUDIENCE)
+        .setJti(`${session_id}.${version}`)
+        .setIssuedAt(now_s())
+        .setExpirationTime(Math.floor(Date.parse(expires_at) / 1000))
         .sign(key)
     },
     verify(token) {

@@ -46,11 +46,24 @@ export interface Actor {
 
 /** The platform acting for itself: recovery, schedules, hooks. */
 export const PLATFORM: Actor = {
-  user_id: '', email: '', name: 'Portreeve', role: 'admin', method: 'system', credential_id: '', projects: new Map(), scope: 'full', address: '', request_id: '',
+  user_id: '',
+  email: '',
+  name: 'Portreeve',
+  role: 'admin',
+  method: 'system',
+  credential_id: '',
+  projects: new Map(),
+  scope: 'full',
+  address: '',
+  request_id: '',
 }
 
 const RANK: Record<ProjectRole, number> = { viewer: 1, developer: 2, owner: 3 }
-const REQUIRED: Record<'viewer' | 'developer' | 'owner', number> = { viewer: 1, developer: 2, owner: 3 }
+const REQUIRED: Record<'viewer' | 'developer' | 'owner', number> = {
+  viewer: 1,
+  developer: 2,
+  owner: 3,
+}
 
 /** The caller's role in a project; undefined when the project must not exist for them. */
 export function projectRole(actor: Actor, project_id: string): ProjectRole | undefined {
@@ -66,13 +79,19 @@ export function visibleProjects(actor: Actor): readonly string[] | undefined {
   return [...actor.projects.keys()].filter((id) => !actor.only_projects || actor.only_projects.has(id))
 }
 
-/** Projects in which the caller is a developer or owner; undefined means all. For lists that viewers must not see. */
+/**
+ * Projects in which the caller is a developer or owner; undefined means all. For lists that viewers must not
+ * see.
+ */
 export function developerProjects(actor: Actor): readonly string[] | undefined {
   return visibleProjects(actor)?.filter((id) => ['developer', 'owner'].includes(projectRole(actor, id) ?? ''))
 }
 
 /** What is acted upon: a project (through one of its resources), or the installation. */
-export interface Target { project_id: string; /** For the 404 sentence: `app`. */ noun: string }
+export interface Target {
+  project_id: string /** For the 404 sentence: `app`. */
+  noun: string
+}
 
 /**
  * The one decision about who may do what; HTTP, WebSocket, jobs and hooks all ask here.
@@ -80,10 +99,16 @@ export interface Target { project_id: string; /** For the 404 sentence: `app`. *
  * @param action the least right that is needed.
  * @param effect whether something changes, or a deployment is started; read-only keys may only read.
  */
-export function authorize(actor: Actor, action: Access, target?: Target, effect: 'read' | 'deploy' | 'write' = action === 'viewer' ? 'read' : 'write'): void {
+export function authorize(
+  actor: Actor,
+  action: Access,
+  target?: Target,
+  effect: 'read' | 'deploy' | 'write' = action === 'viewer' ? 'read' : 'write',
+): void {
   if (target && !projectRole(actor, target.project_id)) throw notFound(target.noun)
   if (actor.scope === 'read' && effect !== 'read') throw forbidden('This API key may only read.')
-  if (actor.scope === 'deploy' && effect === 'write') throw forbidden('This API key may only read and deploy.')
+  if (actor.scope === 'deploy' && effect === 'write')
+    throw forbidden('This API key may only read and deploy.')
   if (action === 'public' || action === 'self') return
   if (action === 'admin') {
     if (actor.role !== 'admin' || actor.only_projects) throw forbidden('Only an administrator may do this.')
@@ -93,5 +118,6 @@ export function authorize(actor: Actor, action: Access, target?: Target, effect:
   if (actor.role === 'viewer' && action !== 'viewer') throw forbidden('Your account may only read.')
   if (action === 'member' || !target) return
   const role = projectRole(actor, target.project_id)!
-  if (RANK[role] < REQUIRED[action]) throw forbidden(`Your role in this project is ${role}; this needs ${action}.`)
+  if (RANK[role] < REQUIRED[action])
+    throw forbidden(`Your role in this project is ${role}; this needs ${action}.`)
 }

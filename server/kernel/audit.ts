@@ -13,7 +13,10 @@ export interface AuditEntry {
   after?: Record<string, unknown> | null
 }
 
-/** The append-only trail. `record` runs in the transaction of the change that it tells, so that neither exists without the other. */
+/**
+ * The append-only trail. `record` runs in the transaction of the change that it tells, so that neither exists
+ * without the other.
+ */
 export interface AuditTrail {
   record(actor: Actor, entry: AuditEntry): void
 }

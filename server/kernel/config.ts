@@ -24,11 +24,20 @@ export interface Config {
   http_port: number
   /** Port of the edge for HTTPS. `PORTREEVE_HTTPS_PORT`, default 443. */
   https_port: number
-  /** Hosts on private addresses that outbound requests may reach: `host`, `host:port`. `PORTREEVE_ALLOWED_PRIVATE_HOSTS`, comma separated. */
+  /**
+   * Hosts on private addresses that outbound requests may reach: `host`, `host:port`.
+   * `PORTREEVE_ALLOWED_PRIVATE_HOSTS`, comma separated.
+   */
   allowed_private_hosts: string[]
-  /** Addresses or networks of proxies whose forwarding headers are believed. `PORTREEVE_TRUSTED_PROXIES`, comma separated. */
+  /**
+   * Addresses or networks of proxies whose forwarding headers are believed. `PORTREEVE_TRUSTED_PROXIES`,
+   * comma separated.
+   */
   trusted_proxies: string[]
-  /** Address of the engine, as the Docker CLI understands it. `DOCKER_HOST`, default `unix:///var/run/docker.sock`. */
+  /**
+   * Address of the engine, as the Docker CLI understands it. `DOCKER_HOST`, default
+   * `unix:///var/run/docker.sock`.
+   */
   docker_host: string
   /** Authorities that TLS connections of git trust, a PEM file. `SSL_CERT_FILE`, default the system's. */
   ca_file?: string
@@ -38,7 +47,10 @@ export interface Config {
   log_level: 'error' | 'warn' | 'info' | 'debug'
   /** Builds that run at the same time on this installation. `PORTREEVE_BUILD_CONCURRENCY`, default 1. */
   build_concurrency: number
-  /** For fault experiments only: `<job kind>.<step>:before|after` kills the process there. `PORTREEVE_CRASH_AT`. */
+  /**
+   * For fault experiments only: `<job kind>.<step>:before|after` kills the process there.
+   * `PORTREEVE_CRASH_AT`.
+   */
   crash_at?: string
 }
 
@@ -56,7 +68,8 @@ function integer(env: Environment, name: string, fallback: number, min: number, 
   const value = text(env, name)
   if (value === undefined) return fallback
   const number = /^\d+$/.test(value) ? Number(value) : Number.NaN
-  if (!(number >= min && number <= max)) throw new ConfigError(`${name} must be a whole number from ${min} to ${max}.`)
+  if (!(number >= min && number <= max))
+    throw new ConfigError(`${name} must be a whole number from ${min} to ${max}.`)
   return number
 }
 
@@ -68,18 +81,31 @@ function choice<T extends string>(env: Environment, name: string, choices: reado
 }
 
 function list(env: Environment, name: string, valid: (item: string) => boolean, what: string): string[] {
-  const items = (text(env, name) ?? '').split(',').map((item) => item.trim()).filter(Boolean)
-  for (const item of items) if (!valid(item)) throw new ConfigError(`${name} must be a comma separated list of ${what}; one of its items is not.`)
+  const items = (text(env, name) ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean)
+  for (const item of items)
+    if (!valid(item))
+      throw new ConfigError(`${name} must be a comma separated list of ${what}; one of its items is not.`)
   return items
 }
 
 const HOSTNAME = dnsName()
 const isHost = (item: string): boolean =>
-  isNetwork(item) || /^\[[0-9a-f:.]+\](:\d{1,5})?$/i.test(item) || HOSTNAME.test(item.toLowerCase().replace(/:\d{1,5}$/, '').replace(/^\*\./, ''))
+  isNetwork(item) ||
+  /^\[[0-9a-f:.]+\](:\d{1,5})?$/i.test(item) ||
+  HOSTNAME.test(
+    item
+      .toLowerCase()
+      .replace(/:\d{1,5}$/, '')
+      .replace(/^\*\./, ''),
+  )
 
 function hostname(env: Environment, name: string): string | undefined {
   const value = text(env, name)?.toLowerCase().replace(/\.$/, '')
-  if (value !== undefined && !HOSTNAME.test(value)) throw new ConfigError(`${name} must be a host name such as apps.example.com, without scheme or port.`)
+  if (value !== undefined && !HOSTNAME.test(value))
+    throw new ConfigError(`${name} must be a host name such as apps.example.com, without scheme or port.`)
   return value
 }
 
@@ -87,13 +113,24 @@ function url(env: Environment, name: string): string | undefined {
   const value = text(env, name)
   if (value === undefined) return undefined
   const parsed = URL.canParse(value) ? new URL(value) : undefined
-  if (!parsed || !['http:', 'https:'].includes(parsed.protocol) || parsed.username || parsed.search || parsed.hash) {
+  if (
+    !parsed ||
+    !['http:', 'https:'].includes(parsed.protocol) ||
+    parsed.username ||
+    parsed.search ||
+    parsed.hash
+  ) {
     throw new ConfigError(`${name} must be an http or https address such as https://portreeve.example.com.`)
   }
   return value.replace(/\/+$/, '')
 }
 
-function checked(env: Environment, name: string, valid: (value: string) => boolean, sentence: string): string | undefined {
+function checked(
+  env: Environment,
+  name: string,
+  valid: (value: string) => boolean,
+  sentence: string,
+): string | undefined {
   const value = text(env, name)
   if (value !== undefined && !valid(value)) throw new ConfigError(`${name} ${sentence}`)
   return value
@@ -105,23 +142,62 @@ export function loadConfig(env: Environment): Config {
     host: text(env, 'HOST') ?? '0.0.0.0',
     port: integer(env, 'PORT', 9000, 0, 65535),
     data_directory: resolve(text(env, 'PORTREEVE_DATA_DIR') ?? '.data'),
-    admin_email: checked(env, 'PORTREEVE_ADMIN_EMAIL', (v) => /^[^\s@]+@[^\s@]+$/.test(v), 'must be an e-mail address.') ?? 'admin@localhost',
-    admin_password: checked(env, 'PORTREEVE_ADMIN_PASSWORD', (v) => v.length >= 10 && v.length <= 256, 'must have 10 to 256 characters.'),
-    secret_key: checked(env, 'PORTREEVE_SECRET_KEY', (v) => v.length >= 32, 'must have at least 32 characters; generate one with: openssl rand -base64 32'),
+    admin_email:
+      checked(
+        env,
+        'PORTREEVE_ADMIN_EMAIL',
+        (v) => /^[^\s@]+@[^\s@]+$/.test(v),
+        'must be an e-mail address.',
+      ) ?? 'admin@localhost',
+    admin_password: checked(
+      env,
+      'PORTREEVE_ADMIN_PASSWORD',
+      (v) => v.length >= 10 && v.length <= 256,
+      'must have 10 to 256 characters.',
+    ),
+    secret_key: checked(
+      env,
+      'PORTREEVE_SECRET_KEY',
+      (v) => v.length >= 32,
+      'must have at least 32 characters; generate one with: openssl rand -base64 32',
+    ),
     base_domain: hostname(env, 'PORTREEVE_BASE_DOMAIN'),
     public_url: url(env, 'PORTREEVE_PUBLIC_URL'),
     http_port: integer(env, 'PORTREEVE_HTTP_PORT', 80, 1, 65535),
     https_port: integer(env, 'PORTREEVE_HTTPS_PORT', 443, 1, 65535),
-    allowed_private_hosts: list(env, 'PORTREEVE_ALLOWED_PRIVATE_HOSTS', isHost, 'hosts (host, host:port or network)'),
-    trusted_proxies: list(env, 'PORTREEVE_TRUSTED_PROXIES', isNetwork, 'addresses or networks such as 10.0.0.0/8'),
-    docker_host: checked(env, 'DOCKER_HOST', (v) => /^(unix:\/\/\/|tcp:\/\/)/.test(v), 'must start with unix:/// or tcp://.') ?? 'unix:///var/run/docker.sock',
+    allowed_private_hosts: list(
+      env,
+      'PORTREEVE_ALLOWED_PRIVATE_HOSTS',
+      isHost,
+      'hosts (host, host:port or network)',
+    ),
+    trusted_proxies: list(
+      env,
+      'PORTREEVE_TRUSTED_PROXIES',
+      isNetwork,
+      'addresses or networks such as 10.0.0.0/8',
+    ),
+    docker_host:
+      checked(
+        env,
+        'DOCKER_HOST',
+        (v) => /^(unix:\/\/\/|tcp:\/\/)/.test(v),
+        'must start with unix:/// or tcp://.',
+      ) ?? 'unix:///var/run/docker.sock',
     ca_file: text(env, 'SSL_CERT_FILE'),
     log_format: choice(env, 'PORTREEVE_LOG_FORMAT', ['text', 'json'] as const, 'text'),
     log_level: choice(env, 'PORTREEVE_LOG_LEVEL', ['error', 'warn', 'info', 'debug'] as const, 'info'),
     build_concurrency: integer(env, 'PORTREEVE_BUILD_CONCURRENCY', 1, 1, 64),
-    crash_at: checked(env, 'PORTREEVE_CRASH_AT', (v) => /^[a-z_.]+:(before|after)$/.test(v), 'must look like deploy.build:before.'),
+    crash_at: checked(
+      env,
+      'PORTREEVE_CRASH_AT',
+      (v) => /^[a-z_.]+:(before|after)$/.test(v),
+      'must look like deploy.build:before.',
+    ),
   }
-  if (config.http_port === config.https_port) throw new ConfigError('PORTREEVE_HTTP_PORT and PORTREEVE_HTTPS_PORT must differ.')
-  if ([config.http_port, config.https_port].includes(config.port)) throw new ConfigError('PORT must differ from PORTREEVE_HTTP_PORT and PORTREEVE_HTTPS_PORT.')
+  if (config.http_port === config.https_port)
+    throw new ConfigError('PORTREEVE_HTTP_PORT and PORTREEVE_HTTPS_PORT must differ.')
+  if ([config.http_port, config.https_port].includes(config.port))
+    throw new ConfigError('PORT must differ from PORTREEVE_HTTP_PORT and PORTREEVE_HTTPS_PORT.')
   return config
 }

@@ -8,7 +8,8 @@ export interface Db {
   /** A prepared statement, prepared once per text. */
   sql(text: string): Database.Statement<unknown[], any>
   /**
-   * Runs `fn` in one immediate transaction; nested calls join the outer one. Synchronous by type: an asynchronous
+   * Runs `fn` in one immediate transaction; nested calls join the outer one. Synchronous by type: an
+   * asynchronous
    * transaction on the one connection would swallow the writes of other requests.
    */
   tx<T>(fn: () => T extends PromiseLike<unknown> ? never : T): T
@@ -32,7 +33,8 @@ const OLDEST_SQLITE = [3, 51, 3]
 
 function isOlder(version: string): boolean {
   const parts = version.split('.').map(Number)
-  for (const [i, floor] of OLDEST_SQLITE.entries()) if ((parts[i] ?? 0) !== floor) return (parts[i] ?? 0) < floor
+  for (const [i, floor] of OLDEST_SQLITE.entries())
+    if ((parts[i] ?? 0) !== floor) return (parts[i] ?? 0) < floor
   return false
 }
 
@@ -41,12 +43,14 @@ export function openDb(path: string): Db {
   const shell = createDatabase(path === ':memory:' ? sqlite({ name: ':memory:' }) : sqlite({ path }))
   const raw = shell.getInstance() as unknown as Database.Database
   const version = raw.prepare('SELECT sqlite_version() AS version').pluck().get() as string
-  if (isOlder(version)) throw new Error(`SQLite ${version} is too old; ${OLDEST_SQLITE.join('.')} or later is needed.`)
+  if (isOlder(version))
+    throw new Error(`SQLite ${version} is too old; ${OLDEST_SQLITE.join('.')} or later is needed.`)
   for (const [name, value, expected] of PRAGMAS) {
     raw.pragma(`${name} = ${value}`)
     const actual = raw.pragma(name, { simple: true })
     const memory = path === ':memory:' && name === 'journal_mode'
-    if (actual !== expected && !memory) throw new Error(`The database does not accept ${name}=${value} (it says ${String(actual)}).`)
+    if (actual !== expected && !memory)
+      throw new Error(`The database does not accept ${name}=${value} (it says ${String(actual)}).`)
   }
   return wrap(raw)
 }

@@ -3,23 +3,44 @@
  * Source: spec.md section 7 and api.md "Conventions".
  */
 export const ERRORS = {
-  BAD_REQUEST: { status: 400, summary: 'The request cannot be read: malformed JSON, query or header.' },
+  BAD_REQUEST: {
+    status: 400,
+    summary: 'The request cannot be read: malformed JSON, query or header.',
+  },
   UNAUTHORIZED: { status: 401, summary: 'Missing, invalid or expired token or API key.' },
   INVALID_CREDENTIALS: { status: 401, summary: 'Wrong email, password or code at login.' },
-  TOTP_REQUIRED: { status: 401, summary: 'Two-factor authentication is on and no `totp_code` was sent.' },
+  TOTP_REQUIRED: {
+    status: 401,
+    summary: 'Two-factor authentication is on and no `totp_code` was sent.',
+  },
   FORBIDDEN: { status: 403, summary: 'The role of the authenticated user lacks permission.' },
-  PASSWORD_CHANGE_REQUIRED: { status: 403, summary: 'The generated first password must be changed before anything else.' },
-  CSRF_INVALID: { status: 403, summary: 'A cookie session needs a valid `X-CSRF-Token` and a same-origin `Origin`.' },
-  NOT_FOUND: { status: 404, summary: 'The resource does not exist, or the caller may not know that it does.' },
+  PASSWORD_CHANGE_REQUIRED: {
+    status: 403,
+    summary: 'The generated first password must be changed before anything else.',
+  },
+  CSRF_INVALID: {
+    status: 403,
+    summary: 'A cookie session needs a valid `X-CSRF-Token` and a same-origin `Origin`.',
+  },
+  NOT_FOUND: {
+    status: 404,
+    summary: 'The resource does not exist, or the caller may not know that it does.',
+  },
   METHOD_NOT_ALLOWED: { status: 405, summary: 'The path exists, the method does not.' },
   REQUEST_TIMEOUT: { status: 408, summary: 'The body of the request did not arrive in time.' },
   CONFLICT: { status: 409, summary: 'A duplicate name, or a state that does not allow this.' },
   PAYLOAD_TOO_LARGE: { status: 413, summary: 'The body is larger than the endpoint accepts.' },
-  UNSUPPORTED_MEDIA_TYPE: { status: 415, summary: 'The body is not of the content type that the endpoint accepts.' },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    summary: 'The body is not of the content type that the endpoint accepts.',
+  },
   VALIDATION_ERROR: { status: 422, summary: 'A field is wrong; `details` lists every one.' },
   RATE_LIMITED: { status: 429, summary: 'Too many requests; wait for `Retry-After` seconds.' },
   INTERNAL_ERROR: { status: 500, summary: 'A fault of the server; quote the request id.' },
-  ENGINE_UNAVAILABLE: { status: 503, summary: 'The container engine does not answer; reads go on.' },
+  ENGINE_UNAVAILABLE: {
+    status: 503,
+    summary: 'The container engine does not answer; reads go on.',
+  },
   UNAVAILABLE: { status: 503, summary: 'The server cannot take this request now; try again.' },
   DISK_FULL: { status: 507, summary: 'The disk of the server is full.' },
 } as const satisfies Record<string, { status: number; summary: string }>
@@ -51,7 +72,8 @@ export class ApiError extends Error {
 
 /** 404 for an id nobody has, and byte for byte the same for one the caller may not see. */
 /** @param noun as the API's identifiers have it (`git_credential`) or as people say it. */
-export const notFound = (noun = 'resource') => new ApiError('NOT_FOUND', `There is no such ${noun.replace(/^ssh_/, 'SSH ').replaceAll('_', ' ')}.`)
+export const notFound = (noun = 'resource') =>
+  new ApiError('NOT_FOUND', `There is no such ${noun.replace(/^ssh_/, 'SSH ').replaceAll('_', ' ')}.`)
 export const conflict = (message: string) => new ApiError('CONFLICT', message)
 export const badRequest = (message: string) => new ApiError('BAD_REQUEST', message)
 export const forbidden = (message = 'Your role does not allow this.') => new ApiError('FORBIDDEN', message)
@@ -61,4 +83,9 @@ export function invalid(path: string, message: string): ApiError {
   return new ApiError('VALIDATION_ERROR', `${path}: ${message}`, [{ path, message }])
 }
 export const engineUnavailable = () =>
-  new ApiError('ENGINE_UNAVAILABLE', 'The container engine does not answer. Start it, then try again; nothing was changed.', undefined, 5)
+  new ApiError(
+    'ENGINE_UNAVAILABLE',
+    'The container engine does not answer. Start it, then try again; nothing was changed.',
+    undefined,
+    5,
+  )

@@ -2,7 +2,10 @@ import type { Clock } from './clock.ts'
 import type { Db } from './db.ts'
 import type { Log } from './log.ts'
 
-/** Something that happened, told to WebSocket clients, the timeline, webhooks and notifications. Never holds a secret. */
+/**
+ * Something that happened, told to WebSocket clients, the timeline, webhooks and notifications. Never holds a
+ * secret.
+ */
 export interface PlatformEvent {
   /** Position in the one order of events; the cursor that clients resume from. */
   seq: number
@@ -16,11 +19,20 @@ export interface PlatformEvent {
   payload: Record<string, unknown>
   created_at: string
 }
-export type NewEvent = Pick<PlatformEvent, 'type' | 'payload'> & Partial<Pick<PlatformEvent, 'project_id' | 'app_id' | 'deployment_id' | 'actor_id'>>
-export interface EventFilter { app_id?: string; deployment_id?: string; project_id?: string; types?: readonly string[] }
+export type NewEvent = Pick<PlatformEvent, 'type' | 'payload'> &
+  Partial<Pick<PlatformEvent, 'project_id' | 'app_id' | 'deployment_id' | 'actor_id'>>
+export interface EventFilter {
+  app_id?: string
+  deployment_id?: string
+  project_id?: string
+  types?: readonly string[]
+}
 
 export interface Events {
-  /** Writes an event in the current transaction; subscribers hear of it after the commit, and never after a rollback. */
+  /**
+   * Writes an event in the current transaction; subscribers hear of it after the commit, and never after a
+   * rollback.
+   */
   append(event: NewEvent): void
   /** Hears every committed event, in order. Returns the unsubscribe function. */
   subscribe(listener: (event: PlatformEvent) => void): () => void
@@ -34,7 +46,9 @@ export interface Events {
   prune(before: string): number
 }
 
-interface Row extends Omit<PlatformEvent, 'payload'> { payload: string }
+interface Row extends Omit<PlatformEvent, 'payload'> {
+  payload: string
+}
 
 function where(filter: EventFilter): { clause: string; values: unknown[] } {
   const parts: string[] = []
@@ -52,7 +66,10 @@ function where(filter: EventFilter): { clause: string; values: unknown[] } {
   return { clause: parts.length ? parts.join(' AND ') : '1', values }
 }
 
-const read = (row: Row): PlatformEvent => ({ ...row, payload: JSON.parse(row.payload) as Record<string, unknown> })
+const read = (row: Row): PlatformEvent => ({
+  ...row,
+  payload: JSON.parse(row.payload) as Record<string, unknown>,
+})
 
 /** The outbox: events are rows of the same transaction as the change that they tell. */
 export function createEvents(db: Db, clock: Clock, log: Log): Events {
@@ -68,10 +85,27 @@ export function createEvents(db: Db, clock: Clock, log: Log): Events {
   }
   return {
     append(event) {
-      const full = { project_id: null, app_id: null, deployment_id: null, actor_id: null, ...event, created_at: clock.iso() }
+      const full = {
+        project_id: null,
+        app_id: null,
+        deployment_id: null,
+        actor_id: null,
+        ...event,
+        created_at: clock.iso(),
+      }
       const { lastInsertRowid } = db
-        .sql('INSERT INTO events (type, project_id, app_id, deployment_id, actor_id, payload, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)')
-        .run(full.type, full.project_id, full.app_id, full.deployment_id, full.actor_id, JSON.stringify(full.payload), full.created_at)
+        .sql(
+          'INSERT INTO events (type, project_id, app_id, deployment_id, actor_id, payload, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
+        )
+        .run(
+          full.type,
+          full.project_id,
+          full.app_id,
+          full.deployment_id,
+          full.actor_id,
+          JSON.stringify(full.payload),
+          full.created_at,
+        )
       db.afterCommit(() => publish({ ...full, seq: Number(lastInsertRowid) }))
     },
     subscribe(listener) {
@@ -80,15 +114,24 @@ export function createEvents(db: Db, clock: Clock, log: Log): Events {
     },
     after(seq, filter, limit) {
       const { clause, values } = where(filter)
-      return (db.sql(`SELECT * FROM events WHERE seq > ? AND ${clause} ORDER BY seq LIMIT ?`).all(seq, ...values, limit) as Row[]).map(read)
+      return (
+        db
+          .sql(`SELECT * FROM events WHERE seq > ? AND ${clause} ORDER BY seq LIMIT ?`)
+          .all(seq, ...values, limit) as Row[]
+      ).map(read)
     },
     page(filter, limit, offset) {
       const { clause, values } = where(filter)
-      const rows = db.sql(`SELECT * FROM events WHERE ${clause} ORDER BY seq DESC LIMIT ? OFFSET ?`).all(...values, limit, offset) as Row[]
-      const total = db.sql(`SELECT count(*) FROM events WHERE ${clause}`).pluck().get(...values) as number
+      const rows = db
+        .sql(`SELECT * FROM events WHERE ${clause} ORDER BY seq DESC LIMIT ? OFFSET ?`)
+        .all(...values, limit, offset) as Row[]
+      const total = db
+        .sql(`SELECT count(*) FROM events WHERE ${clause}`)
+        .pluck()
+        .get(...values) as number
       return { rows: rows.map(read), total }
     },
-    latest: () => (db.sql('SELECT coalesce(max(seq), 0) FROM events').pluck().get() as number),
+    latest: () => db.sql('SELECT coalesce(max(seq), 0) FROM events').pluck().get() as number,
     prune: (before) => db.sql('DELETE FROM events WHERE created_at < ?').run(before).changes,
   }
 }

@@ -2,14 +2,47 @@ import { randomBytes } from 'node:crypto'
 
 /** Prefixes of resource ids. Source: api.md "Conventions". */
 export type IdPrefix =
-  | 'app' | 'dep' | 'rel' | 'dom' | 'crt' | 'db' | 'bkp' | 'sch' | 'prj' | 'usr' | 'ses' | 'key' | 'env' | 'vol' | 'mnt' | 'dst'
-  | 'cron' | 'run' | 'alr' | 'upt' | 'ssh' | 'git' | 'reg' | 'node' | 'svc' | 'rdr' | 'prv' | 'whk' | 'dlv' | 'job' | 'evt' | 'inv' | 'req' | 'aud'
+  | 'app'
+  | 'dep'
+  | 'rel'
+  | 'dom'
+  | 'crt'
+  | 'db'
+  | 'bkp'
+  | 'sch'
+  | 'prj'
+  | 'usr'
+  | 'ses'
+  | 'key'
+  | 'env'
+  | 'vol'
+  | 'mnt'
+  | 'dst'
+  | 'cron'
+  | 'run'
+  | 'alr'
+  | 'upt'
+  | 'ssh'
+  | 'git'
+  | 'reg'
+  | 'node'
+  | 'svc'
+  | 'rdr'
+  | 'prv'
+  | 'whk'
+  | 'dlv'
+  | 'job'
+  | 'evt'
+  | 'inv'
+  | 'req'
+  | 'aud'
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const LENGTH = 20
 
 /**
- * A new id, `<prefix>_<20 characters>`: 100 random bits. Lower case only, because ids become part of image and
+ * A new id, `<prefix>_<20 characters>`: 100 random bits. Lower case only, because ids become part of image
+ * and
  * container names, which the engine does not accept in upper case.
  */
 export function newId(prefix: IdPrefix): string {

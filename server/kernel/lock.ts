@@ -4,11 +4,15 @@ import Database from 'better-sqlite3'
 /** Another process holds the data directory, or something else than the lock has its name. */
 export class LockedError extends Error {}
 
-/** Locks of this process. Without a reference the garbage collector would close the file, and with it give the lock back. */
+/**
+ * Locks of this process. Without a reference the garbage collector would close the file, and with it give the
+ * lock back.
+ */
 const held = new Set<Database.Database>()
 
 /**
- * Takes the data directory for this process, until it ends however it ends. An exclusive SQLite transaction is a file lock
+ * Takes the data directory for this process, until it ends however it ends. An exclusive SQLite transaction
+ * is a file lock
  * of the operating system: unlike a pid file it cannot be left behind by kill -9 or a reboot.
  * @returns a function that gives the directory back.
  */
@@ -20,9 +24,14 @@ export function lockDirectory(directory: string): () => void {
   } catch (error) {
     lock.close()
     const { code = '' } = error as { code?: string }
-    if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT') throw new LockedError(`${join(directory, 'lock')} is not the lock of Portreeve, although it has its name. Remove it while no Portreeve is running.`)
+    if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT')
+      throw new LockedError(
+        `${join(directory, 'lock')} is not the lock of Portreeve, although it has its name. Remove it while no Portreeve is running.`,
+      )
     if (code !== 'SQLITE_BUSY') throw error
-    throw new LockedError(`Another Portreeve is running on ${directory}. Stop it first, or set PORTREEVE_DATA_DIR to another folder.`)
+    throw new LockedError(
+      `Another Portreeve is running on ${directory}. Stop it first, or set PORTREEVE_DATA_DIR to another folder.`,
+    )
   }
   held.add(lock)
   return () => {

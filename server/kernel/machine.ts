@@ -15,13 +15,17 @@ export interface Machine<S extends string, E extends string> {
  * A state machine that is a table.
  * @param noun with its article, for the sentence: `an app`.
  */
-export function createMachine<S extends string, E extends string>(noun: string, transitions: Transitions<S, E>): Machine<S, E> {
+export function createMachine<S extends string, E extends string>(
+  noun: string,
+  transitions: Transitions<S, E>,
+): Machine<S, E> {
   return {
     transitions,
     accepts: (state, event) => transitions[state][event] !== undefined,
     next(state, event) {
       const target = transitions[state][event]
-      if (target === undefined) throw conflict(`Cannot ${event.replaceAll('_', ' ')} ${noun} while it is ${state}.`)
+      if (target === undefined)
+        throw conflict(`Cannot ${event.replaceAll('_', ' ')} ${noun} while it is ${state}.`)
       return target
     },
   }

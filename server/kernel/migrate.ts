@@ -18,14 +18,19 @@ function backUp(db: Db, directory: string, version: number): string {
   const path = join(directory, `before-migration-${String(version + 1).padStart(4, '0')}.db`)
   rmSync(path, { force: true })
   db.raw.prepare('VACUUM INTO ?').run(path)
-  const old = readdirSync(directory).filter((name) => name.startsWith('before-migration-')).sort().slice(0, -BACKUPS_KEPT)
+  const old = readdirSync(directory)
+    .filter((name) => name.startsWith('before-migration-'))
+    .sort()
+    .slice(0, -BACKUPS_KEPT)
   for (const name of old) rmSync(join(directory, name), { force: true })
   return path
 }
 
 /**
- * Brings the schema up to date. Each migration runs in one transaction together with its version number, so that a crash
- * leaves it done or not done; a copy of the database is taken before each, unless it is new. Refuses a database that is newer than this build.
+ * Brings the schema up to date. Each migration runs in one transaction together with its version number, so
+ * that a crash
+ * leaves it done or not done; a copy of the database is taken before each, unless it is new. Refuses a
+ * database that is newer than this build.
  * @param backup_directory where the copies go; undefined for a database that holds nothing yet.
  * @returns names of the migrations that ran.
  */
@@ -35,7 +40,7 @@ export function migrate(db: Db, migrations: readonly Migration[], backup_directo
   if (current > sorted.length) {
     throw new DowngradeError(
       `The database was written by a newer Portreeve (schema ${current}, this version knows ${sorted.length}). ` +
-      `Install that version again, or restore the copy before-migration-${String(sorted.length + 1).padStart(4, '0')}.db from the backups folder, if the database is from before.`,
+        `Install that version again, or restore the copy before-migration-${String(sorted.length + 1).padStart(4, '0')}.db from the backups folder, if the database is from before.`,
     )
   }
   const applied: string[] = []
@@ -50,7 +55,10 @@ export function migrate(db: Db, migrations: readonly Migration[], backup_directo
     } catch (error) {
       // A full disk or a damaged file says more about itself than about the step.
       if (!/^SQLITE_(ERROR|CONSTRAINT|MISMATCH)/.test(String((error as { code?: unknown }).code))) throw error
-      throw new MigrationError(`the database could not be brought up to date: ${name} failed (${(error as Error).message}). It is as it was before this step${copy ? `, and so is the copy ${copy}` : ''}. Install the version that it was used with, or report this.`, { cause: error })
+      throw new MigrationError(
+        `the database could not be brought up to date: ${name} failed (${(error as Error).message}). It is as it was before this step${copy ? `, and so is the copy ${copy}` : ''}. Install the version that it was used with, or report this.`,
+        { cause: error },
+      )
     }
     applied.push(name)
   }

@@ -2,7 +2,10 @@ import { BlockList, isIP } from 'node:net'
 
 const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
-/** Whether a text is an IP address or a network such as 203.0.113.0/24. A zone (`%eth0`) means something on one machine only and is neither. */
+/**
+ * Whether a text is an IP address or a network such as 203.0.113.0/24. A zone (`%eth0`) means something on
+ * one machine only and is neither.
+ */
 export function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   if (rest.length > 0 || isIP(address) === 0 || address.includes('%')) return false
@@ -14,7 +17,11 @@ export function compileNetworks(networks: readonly string[]): (address: string) 
   const list = new BlockList()
   for (const network of networks) {
     const [address = '', bits] = network.split('/')
-    list.addSubnet(address, bits === undefined ? (isIP(address) === 6 ? 128 : 32) : Number(bits), familyOf(address))
+    list.addSubnet(
+      address,
+      bits === undefined ? (isIP(address) === 6 ? 128 : 32) : Number(bits),
+      familyOf(address),
+    )
   }
   return (address) => isIP(address) !== 0 && list.check(address, familyOf(address))
 }

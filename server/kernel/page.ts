@@ -1,7 +1,10 @@
 import type { Db } from './db.ts'
 
 /** A page of rows with the number of all that match. */
-export interface Page<T> { rows: T[]; total: number }
+export interface Page<T> {
+  rows: T[]
+  total: number
+}
 /** What a list may show: projects (undefined: all) and equality filters. */
 export interface PageQuery {
   table: string
@@ -20,7 +23,8 @@ export interface PageQuery {
 const MAX_MERGED = 100
 
 /**
- * Newest first, by insertion. Without filters the total comes from the counters that triggers keep, so that a list costs the
+ * Newest first, by insertion. Without filters the total comes from the counters that triggers keep, so that a
+ * list costs the
  * same at any size. Table and column names come from the code, never from a request.
  */
 export function selectPage<T>(db: Db, query: PageQuery): Page<T> {
@@ -45,19 +49,44 @@ export function selectPage<T>(db: Db, query: PageQuery): Page<T> {
     values.push(JSON.stringify(project_ids))
   }
   const clause = parts.length ? `WHERE ${parts.join(' AND ')}` : ''
-  const rows = db.sql(`SELECT * FROM ${query.table} ${clause} ORDER BY rowid DESC LIMIT ? OFFSET ?`).all(...values, query.limit, query.offset) as T[]
-  return { rows, total: unfiltered ? counted(db, query.table, project_ids) : (db.sql(`SELECT count(*) FROM ${query.table} ${clause}`).pluck().get(...values) as number) }
+  const rows = db
+    .sql(`SELECT * FROM ${query.table} ${clause} ORDER BY rowid DESC LIMIT ? OFFSET ?`)
+    .all(...values, query.limit, query.offset) as T[]
+  return {
+    rows,
+    total: unfiltered
+      ? counted(db, query.table, project_ids)
+      : (db
+          .sql(`SELECT count(*) FROM ${query.table} ${clause}`)
+          .pluck()
+          .get(...values) as number),
+  }
 }
 
-/** The newest of several projects: each gives its newest from its index, so that a few old rows among many of others are found at once. */
+/**
+ * The newest of several projects: each gives its newest from its index, so that a few old rows among many of
+ * others are found at once.
+ */
 function merged<T>(db: Db, { table, limit, offset }: PageQuery, project_ids: readonly string[]): T[] {
-  const newest = project_ids.map(() => `SELECT rowid AS n FROM (SELECT rowid FROM ${table} WHERE project_id = ? ORDER BY rowid DESC LIMIT ?)`).join(' UNION ALL ')
+  const newest = project_ids
+    .map(
+      () =>
+        `SELECT rowid AS n FROM (SELECT rowid FROM ${table} WHERE project_id = ? ORDER BY rowid DESC LIMIT ?)`,
+    )
+    .join(' UNION ALL ')
   const values = project_ids.flatMap((id) => [id, limit + offset])
-  return db.sql(`SELECT * FROM ${table} WHERE rowid IN (SELECT n FROM (${newest}) ORDER BY n DESC LIMIT ? OFFSET ?) ORDER BY rowid DESC`).all(...values, limit, offset) as T[]
+  return db
+    .sql(
+      `SELECT * FROM ${table} WHERE rowid IN (SELECT n FROM (${newest}) ORDER BY n DESC LIMIT ? OFFSET ?) ORDER BY rowid DESC`,
+    )
+    .all(...values, limit, offset) as T[]
 }
 
 /** Sum of the counters of a table for some scopes; undefined means the whole table. */
 export function counted(db: Db, table: string, scopes: readonly string[] | undefined): number {
   const names = scopes ? scopes.map((scope) => `${table}:${scope}`) : [table]
-  return db.sql('SELECT coalesce(sum(n), 0) FROM row_counts WHERE scope IN (SELECT value FROM json_each(?))').pluck().get(JSON.stringify(names)) as number
+  return db
+    .sql('SELECT coalesce(sum(n), 0) FROM row_counts WHERE scope IN (SELECT value FROM json_each(?))')
+    .pluck()
+    .get(JSON.stringify(names)) as number
 }

@@ -1,7 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
 
-/** What may be said about a command that is to run. Nothing is inherited from the server but what is given here. */
+/**
+ * What may be said about a command that is to run. Nothing is inherited from the server but what is given
+ * here.
+ */
 export interface RunOptions {
   /** Folder that the command runs in. */
   cwd: string
@@ -12,7 +15,10 @@ export interface RunOptions {
   timeout_ms?: number
   /** Bytes kept of stdout and of stderr each: the first of stdout, the last of stderr. Default 1 MiB. */
   max_output_bytes?: number
-  /** Receives each line of output (without its end, cut at 8 KiB) as it comes; `\r` ends a line too, as progress bars use it. */
+  /**
+   * Receives each line of output (without its end, cut at 8 KiB) as it comes; `\r` ends a line too, as
+   * progress bars use it.
+   */
   onLine?: (line: string, stream: 'stdout' | 'stderr') => void
   /** Bytes for standard input; it is closed at once when absent. */
   stdin?: string | Uint8Array
@@ -48,7 +54,11 @@ export class SpawnError extends Error {
 /** Runs a program from an argument list. Kept as a type so that a caller can be handed a wrapper. */
 export type Run = (argv: readonly string[], options: RunOptions) => Promise<RunResult>
 
-const BASE_ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', LANG: 'C' }
+const BASE_ENVIRONMENT = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  LC_ALL: 'C',
+  LANG: 'C',
+}
 const DEFAULT_TIMEOUT_MS = 60_000
 const DEFAULT_OUTPUT_BYTES = 1024 ** 2
 const MAX_LINE = 8192
@@ -82,7 +92,9 @@ function createCapture(max_bytes: number, keep: 'head' | 'tail') {
       truncated ||= all.length > max_bytes
       return (keep === 'head' ? all : all.subarray(-max_bytes)).toString('utf8')
     },
-    get truncated() { return truncated },
+    get truncated() {
+      return truncated
+    },
   }
 }
 
@@ -120,7 +132,8 @@ function endGroup(pid: number): () => void {
 
 function start(argv: readonly string[], options: RunOptions): ChildProcess {
   const [command, ...args] = argv
-  if (!command || argv.some((arg) => arg.includes('\0'))) throw new TypeError('An argument list needs a command and may hold no NUL.')
+  if (!command || argv.some((arg) => arg.includes('\0')))
+    throw new TypeError('An argument list needs a command and may hold no NUL.')
   return spawn(command, args, {
     cwd: options.cwd,
     env: { ...BASE_ENVIRONMENT, ...options.env },
@@ -133,7 +146,9 @@ function start(argv: readonly string[], options: RunOptions): ChildProcess {
   })
 }
 
-/** Writes standard input and the extra descriptors; a command that ends without reading them is no error here. */
+/**
+ * Writes standard input and the extra descriptors; a command that ends without reading them is no error here.
+ */
 function feed(child: ChildProcess, { stdin, descriptors = [] }: RunOptions): void {
   child.stdin!.on('error', () => {})
   child.stdin!.end(stdin)
@@ -144,7 +159,8 @@ function feed(child: ChildProcess, { stdin, descriptors = [] }: RunOptions): voi
   })
 }
 
-const exitCode = (code: number | null, signal: NodeJS.Signals | null): number => code ?? 128 + (signal ? constants.signals[signal] : 0)
+const exitCode = (code: number | null, signal: NodeJS.Signals | null): number =>
+  code ?? 128 + (signal ? constants.signals[signal] : 0)
 
 /** Watches the time limit and the abort signal; either ends the group once. */
 function guard(child: ChildProcess, { timeout_ms = DEFAULT_TIMEOUT_MS, signal }: RunOptions) {
@@ -161,7 +177,9 @@ function guard(child: ChildProcess, { timeout_ms = DEFAULT_TIMEOUT_MS, signal }:
   signal?.addEventListener('abort', onAbort, { once: true })
   return {
     end,
-    get reason() { return reason },
+    get reason() {
+      return reason
+    },
     release(): void {
       clearTimeout(timer)
       stopWaiting()
@@ -170,7 +188,10 @@ function guard(child: ChildProcess, { timeout_ms = DEFAULT_TIMEOUT_MS, signal }:
   }
 }
 
-/** After the command's end, kills what it left in its group and stops reading from what escaped with its pipes. */
+/**
+ * After the command's end, kills what it left in its group and stops reading from what escaped with its
+ * pipes.
+ */
 function closeAfterExit(child: ChildProcess): void {
   child.once('exit', () => {
     signalGroup(child.pid!, 'SIGKILL')
@@ -182,47 +203,61 @@ function closeAfterExit(child: ChildProcess): void {
 }
 
 /**
- * Runs a program without a shell and waits for it. An abort or the time limit ends it together with every process it started.
+ * Runs a program without a shell and waits for it. An abort or the time limit ends it together with every
+ * process it started.
  * Rejects only when it cannot be started, or with what `onLine` threw.
  */
-export const run: Run = (argv, options) => new Promise<RunResult>((resolve, reject) => {
-  const began = performance.now()
-  const max_bytes = options.max_output_bytes ?? DEFAULT_OUTPUT_BYTES
-  const captures = { stdout: createCapture(max_bytes, 'head'), stderr: createCapture(max_bytes, 'tail') }
-  let failure: { error: unknown } | undefined
-  const finish = (exit_code: number, reason?: 'timeout' | 'abort'): void => {
-    if (failure) return reject(failure.error)
-    const texts = { stdout: captures.stdout.text(), stderr: captures.stderr.text() }
-    resolve({ exit_code, ...texts, timed_out: reason === 'timeout', aborted: reason === 'abort',
-      truncated: captures.stdout.truncated || captures.stderr.truncated, duration_ms: Math.round(performance.now() - began) })
-  }
-  if (options.signal?.aborted) return finish(exitCode(null, 'SIGTERM'), 'abort')
+export const run: Run = (argv, options) =>
+  new Promise<RunResult>((resolve, reject) => {
+    const began = performance.now()
+    const max_bytes = options.max_output_bytes ?? DEFAULT_OUTPUT_BYTES
+    const captures = {
+      stdout: createCapture(max_bytes, 'head'),
+      stderr: createCapture(max_bytes, 'tail'),
+    }
+    let failure: { error: unknown } | undefined
+    const finish = (exit_code: number, reason?: 'timeout' | 'abort'): void => {
+      if (failure) return reject(failure.error)
+      const texts = { stdout: captures.stdout.text(), stderr: captures.stderr.text() }
+      resolve({
+        exit_code,
+        ...texts,
+        timed_out: reason === 'timeout',
+        aborted: reason === 'abort',
+        truncated: captures.stdout.truncated || captures.stderr.truncated,
+        duration_ms: Math.round(performance.now() - began),
+      })
+    }
+    if (options.signal?.aborted) return finish(exitCode(null, 'SIGTERM'), 'abort')
 
-  const child = start(argv, options)
-  const watch = guard(child, options)
-  const cutters = (['stdout', 'stderr'] as const).map((name) => {
-    const cutter = createLineCutter((line) => {
-      if (failure) return
-      try {
-        options.onLine?.(line, name)
-      } catch (error) {
-        failure = { error }
-        watch.end()
-      }
+    const child = start(argv, options)
+    const watch = guard(child, options)
+    const cutters = (['stdout', 'stderr'] as const).map((name) => {
+      const cutter = createLineCutter((line) => {
+        if (failure) return
+        try {
+          options.onLine?.(line, name)
+        } catch (error) {
+          failure = { error }
+          watch.end()
+        }
+      })
+      child[name]!.on('data', (chunk: Buffer) => {
+        captures[name].add(chunk)
+        cutter.add(chunk)
+      })
+      return cutter
     })
-    child[name]!.on('data', (chunk: Buffer) => { captures[name].add(chunk); cutter.add(chunk) })
-    return cutter
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      watch.release()
+      reject(new SpawnError(argv[0]!, error.code ?? 'unknown', { cause: error }))
+    })
+    child.once('close', (code, signal) => {
+      watch.release()
+      for (const cutter of cutters) cutter.end()
+      finish(exitCode(code, signal), watch.reason)
+    })
+    if (child.pid === undefined) return
+    closeAfterExit(child)
+    feed(child, options)
   })
-  child.once('error', (error: NodeJS.ErrnoException) => {
-    watch.release()
-    reject(new SpawnError(argv[0]!, error.code ?? 'unknown', { cause: error }))
-  })
-  child.once('close', (code, signal) => {
-    watch.release()
-    for (const cutter of cutters) cutter.end()
-    finish(exitCode(code, signal), watch.reason)
-  })
-  if (child.pid === undefined) return
-  closeAfterExit(child)
-  feed(child, options)
-})

@@ -14,21 +14,33 @@ function editsBetween(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index)
   for (const [i, letter] of [...one].entries()) {
     const next = [i + 1]
-    for (let j = 0; j < other.length; j++) next.push(Math.min(next[j]! + 1, row[j + 1]! + 1, row[j]! + (letter === other[j] ? 0 : 1)))
+    for (let j = 0; j < other.length; j++)
+      next.push(Math.min(next[j]! + 1, row[j + 1]! + 1, row[j]! + (letter === other[j] ? 0 : 1)))
     row = next
   }
   return row[other.length]!
 }
 
-/** A variable that looks like a setting and is none. `nearest` is the setting that was probably meant, absent when none is like it. */
-export interface UnknownSetting { name: string; nearest?: string }
+/**
+ * A variable that looks like a setting and is none. `nearest` is the setting that was probably meant, absent
+ * when none is like it.
+ */
+export interface UnknownSetting {
+  name: string
+  nearest?: string
+}
 
 /** Variables that start with `PORTREEVE_` and that nothing reads; empty ones set nothing and are left out. */
 export function unknownSettings(env: Record<string, string | undefined>): UnknownSetting[] {
   const known = settingNames()
-  const odd = Object.keys(env).filter((name) => name.toUpperCase().startsWith(PREFIX) && !known.includes(name) && env[name]?.trim())
+  const odd = Object.keys(env).filter(
+    (name) => name.toUpperCase().startsWith(PREFIX) && !known.includes(name) && env[name]?.trim(),
+  )
   return odd.sort().map((name) => {
-    const ranked = known.filter((one) => one.startsWith(PREFIX)).map((one) => ({ one, edits: editsBetween(name.toUpperCase(), one) })).sort((a, b) => a.edits - b.edits)
+    const ranked = known
+      .filter((one) => one.startsWith(PREFIX))
+      .map((one) => ({ one, edits: editsBetween(name.toUpperCase(), one) }))
+      .sort((a, b) => a.edits - b.edits)
     const [best] = ranked
     return best && best.edits <= (name.length - PREFIX.length) / 2 ? { name, nearest: best.one } : { name }
   })

@@ -14,13 +14,21 @@ process.env.PORT ||= '9000'
 export default defineNitroPlugin((nitro) => {
   outliveReaders()
   let booted: Booted | undefined
-  const booting = boot({ env: process.env, migrations, version: pkg.version, listening: untilListening(), adapters: async (kernel) => (await import('#server/adapters')).createAdapters(kernel) }).then(
+  const booting = boot({
+    env: process.env,
+    migrations,
+    version: pkg.version,
+    listening: untilListening(),
+    adapters: async (kernel) => (await import('#server/adapters')).createAdapters(kernel),
+  }).then(
     (started) => {
       booted = started
       setRunningServices(started.services)
     },
     (error: unknown) => {
-      process.stderr.write(`Portreeve cannot start: ${error instanceof StartError ? error.message : `of a fault of its own, which these lines tell to whoever mends it.\n${(error as Error).stack ?? String(error)}`}\n`)
+      process.stderr.write(
+        `Portreeve cannot start: ${error instanceof StartError ? error.message : `of a fault of its own, which these lines tell to whoever mends it.\n${(error as Error).stack ?? String(error)}`}\n`,
+      )
       process.exit(1)
     },
   )

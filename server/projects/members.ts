@@ -12,33 +12,82 @@ import type { NewProjectMember, ProjectMember } from './schema.ts'
 export interface People {
   /** A user by id or e-mail address who can act; undefined when there is none. */
   find(by: { user_id?: string; email?: string }): { id: string; email: string; name: string } | undefined
-  /** Sends an invitation to the installation and this project, where the settings let owners do so; undefined where they do not. */
-  invite(actor: Actor, email: string, grant: { project_id: string; role: ProjectRole }): Promise<{ id: string; email: string; created_at: string } | undefined>
+  /**
+   * Sends an invitation to the installation and this project, where the settings let owners do so; undefined
+   * where they do not.
+   */
+  invite(
+    actor: Actor,
+    email: string,
+    grant: { project_id: string; role: ProjectRole },
+  ): Promise<{ id: string; email: string; created_at: string } | undefined>
   /** The rights of a user have changed. */
   rightsChanged(user_id: string): void
 }
-export interface MemberParts { db: Db; clock: Clock; audit: AuditTrail; events: Events; repository: ProjectRepository; people: () => People }
+export interface MemberParts {
+  db: Db
+  clock: Clock
+  audit: AuditTrail
+  events: Events
+  repository: ProjectRepository
+  people: () => People
+}
 
-const view = ({ user_id, email, name, role, created_at }: MemberRow): ProjectMember => ({ user_id, email, name, role, status: 'active', created_at })
+const view = ({ user_id, email, name, role, created_at }: MemberRow): ProjectMember => ({
+  user_id,
+  email,
+  name,
+  role,
+  status: 'active',
+  created_at,
+})
 const LAST_OWNER = 'This is the last owner of the project. Make somebody else an owner first.'
 
 /** Who may do what in a project. */
 export function createMembers({ db, clock, audit, events, repository, people }: MemberParts) {
-  const get = (project_id: string, user_id: string): MemberRow => repository.member(project_id, user_id) ?? (() => { throw notFound('member') })()
-  /** In the transaction of the change, so that two owners who remove each other cannot both succeed. Administrators own the default project. */
+  const get = (project_id: string, user_id: string): MemberRow =>
+    repository.member(project_id, user_id) ??
+    (() => {
+      throw notFound('member')
+    })()
+  /**
+   * In the transaction of the change, so that two owners who remove each other cannot both succeed.
+   * Administrators own the default project.
+   */
   const requireOtherOwner = (member: MemberRow) => {
     if (member.role !== 'owner' || repository.find(member.project_id)?.is_default === 1) return
     if (repository.otherOwners(member.project_id, member.user_id) === 0) throw conflict(LAST_OWNER)
   }
-  const tell = (actor: Actor, what: string, project_id: string, user: { id: string; email: string }, before: ProjectRole | null, after: ProjectRole | null) => {
+  const tell = (
+    actor: Actor,
+    what: string,
+    project_id: string,
+    user: { id: string; email: string },
+    before: ProjectRole | null,
+    after: ProjectRole | null,
+  ) => {
     audit.record(actor, {
-      action: `project.member_${what}`, resource_type: 'project', resource_id: project_id, project_id,
-      before: before && { user_id: user.id, email: user.email, role: before }, after: after && { user_id: user.id, email: user.email, role: after },
+      action: `project.member_${what}`,
+      resource_type: 'project',
+      resource_id: project_id,
+      project_id,
+      before: before && { user_id: user.id, email: user.email, role: before },
+      after: after && { user_id: user.id, email: user.email, role: after },
     })
-    events.append({ type: `project.member_${what}`, project_id, actor_id: actor.user_id || null, payload: { user_id: user.id, role: after } })
+    events.append({
+      type: `project.member_${what}`,
+      project_id,
+      actor_id: actor.user_id || null,
+      payload: { user_id: user.id, role: after },
+    })
     people().rightsChanged(user.id)
   }
-  const insert = (actor: Actor, project_id: string, user: { id: string; email: string }, role: ProjectRole) => {
+  const insert = (
+    actor: Actor,
+    project_id: string,
+    user: { id: string; email: string },
+    role: ProjectRole,
+  ) => {
     repository.addMember(project_id, user.id, role, clock.iso())
     tell(actor, 'add', project_id, user, null, role)
   }
@@ -53,34 +102,53 @@ export function createMembers({ db, clock, audit, events, repository, people }: 
     async add(actor: Actor, project_id: string, given: NewProjectMember): Promise<ProjectMember> {
       const { email, role } = given
       const known = people().find(given)
-      const invited = known || email === undefined ? undefined : await people().invite(actor, email, { project_id, role })
-      if (invited) return { user_id: invited.id, email: invited.email, name: '', role, status: 'invited', created_at: invited.created_at }
+      const invited =
+        known || email === undefined ? undefined : await people().invite(actor, email, { project_id, role })
+      if (invited)
+        return {
+          user_id: invited.id,
+          email: invited.email,
+          name: '',
+          role,
+          status: 'invited',
+          created_at: invited.created_at,
+        }
       return db.tx(() => {
         const user = people().find(given)
-        if (!user) throw invalid(email === undefined ? 'user_id' : 'email', 'is not a user of this installation. Ask an administrator to invite them.')
-        if (repository.member(project_id, user.id)) throw conflict('This user is a member of the project already.')
+        if (!user)
+          throw invalid(
+            email === undefined ? 'user_id' : 'email',
+            'is not a user of this installation. Ask an administrator to invite them.',
+          )
+        if (repository.member(project_id, user.id))
+          throw conflict('This user is a member of the project already.')
         insert(actor, project_id, user, role)
         return view(get(project_id, user.id))
       })
     },
-    change: (actor: Actor, project_id: string, user_id: string, role: ProjectRole): ProjectMember => db.tx(() => {
-      const member = get(project_id, user_id)
-      if (role === member.role) return view(member)
-      requireOtherOwner(member)
-      repository.setRole(project_id, user_id, role)
-      tell(actor, 'change', project_id, { id: user_id, email: member.email }, member.role, role)
-      return view(get(project_id, user_id))
-    }),
-    remove: (actor: Actor, project_id: string, user_id: string): void => db.tx(() => {
-      const member = get(project_id, user_id)
-      requireOtherOwner(member)
-      repository.removeMember(project_id, user_id)
-      tell(actor, 'remove', project_id, { id: user_id, email: member.email }, member.role, null)
-    }),
+    change: (actor: Actor, project_id: string, user_id: string, role: ProjectRole): ProjectMember =>
+      db.tx(() => {
+        const member = get(project_id, user_id)
+        if (role === member.role) return view(member)
+        requireOtherOwner(member)
+        repository.setRole(project_id, user_id, role)
+        tell(actor, 'change', project_id, { id: user_id, email: member.email }, member.role, role)
+        return view(get(project_id, user_id))
+      }),
+    remove: (actor: Actor, project_id: string, user_id: string): void =>
+      db.tx(() => {
+        const member = get(project_id, user_id)
+        requireOtherOwner(member)
+        repository.removeMember(project_id, user_id)
+        tell(actor, 'remove', project_id, { id: user_id, email: member.email }, member.role, null)
+      }),
     /** Throws 409 when this user, gone, would leave a project without an owner who can act. */
     requireOtherOwners(user_id: string): void {
       const names = repository.onlyOwnedBy(user_id)
-      if (names.length > 0) throw conflict(`This user is the last owner of ${names.slice(0, 5).join(', ')}${names.length > 5 ? ' and others' : ''}. Make somebody else an owner there first.`)
+      if (names.length > 0)
+        throw conflict(
+          `This user is the last owner of ${names.slice(0, 5).join(', ')}${names.length > 5 ? ' and others' : ''}. Make somebody else an owner there first.`,
+        )
     },
   }
 }

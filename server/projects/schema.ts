@@ -1,16 +1,41 @@
 import * as v from 'valibot'
 import { pagingEntries, Timestamp } from '#server/kernel/schemas'
 
-const ProjectRoleName = v.pipe(v.picklist(['owner', 'developer', 'viewer']), v.description('Role in the project: owners may do everything in it, developers change and deploy, viewers read.'))
+const ProjectRoleName = v.pipe(
+  v.picklist(['owner', 'developer', 'viewer']),
+  v.description(
+    'Role in the project: owners may do everything in it, developers change and deploy, viewers read.',
+  ),
+)
 const hasControl = (text: string) => /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)
-const ProjectName = v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(64), v.check((text) => !hasControl(text), 'must be one line of text.'), v.examples(['shop']))
+const ProjectName = v.pipe(
+  v.string(),
+  v.trim(),
+  v.minLength(1),
+  v.maxLength(64),
+  v.check((text) => !hasControl(text), 'must be one line of text.'),
+  v.examples(['shop']),
+)
 const Description = v.pipe(v.string(), v.trim(), v.maxLength(1000))
-const Limit = (what: string) => v.optional(v.nullable(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(Number.MAX_SAFE_INTEGER), v.description(what))))
+const Limit = (what: string) =>
+  v.optional(
+    v.nullable(
+      v.pipe(
+        v.number(),
+        v.integer(),
+        v.minValue(0),
+        v.maxValue(Number.MAX_SAFE_INTEGER),
+        v.description(what),
+      ),
+    ),
+  )
 
 /** Upper limits of a project; null or absent does not limit. */
 const Quotas = v.strictObject({
   apps: Limit('Most apps.'),
-  domains: Limit('Most domains beside the automatic names of apps, of all apps together or of one. Without a number a project may have 500 and an app 250.'),
+  domains: Limit(
+    'Most domains beside the automatic names of apps, of all apps together or of one. Without a number a project may have 500 and an app 250.',
+  ),
   databases: Limit('Most databases.'),
   volumes: Limit('Most volumes.'),
   memory_bytes: Limit('Most memory that all instances together may be given.'),
@@ -18,7 +43,10 @@ const Quotas = v.strictObject({
 })
 export type Quotas = v.InferOutput<typeof Quotas>
 
-export const NewProject = v.strictObject({ name: ProjectName, description: v.optional(Description, '') })
+export const NewProject = v.strictObject({
+  name: ProjectName,
+  description: v.optional(Description, ''),
+})
 export type NewProject = v.InferOutput<typeof NewProject>
 export const ProjectChange = v.strictObject({
   name: v.optional(ProjectName),
@@ -31,8 +59,11 @@ export const Project = v.object({
   id: v.pipe(v.string(), v.examples(['prj_0123456789abcdefghjk'])),
   name: v.string(),
   description: v.string(),
-  is_default: v.pipe(v.boolean(), v.description('New resources go here when they name no project. Cannot be deleted.')),
-  role: v.pipe(ProjectRoleName, v.description('The caller\'s role in it.')),
+  is_default: v.pipe(
+    v.boolean(),
+    v.description('New resources go here when they name no project. Cannot be deleted.'),
+  ),
+  role: v.pipe(ProjectRoleName, v.description("The caller's role in it.")),
   created_at: Timestamp,
   updated_at: Timestamp,
 })
@@ -40,29 +71,58 @@ export type Project = v.InferOutput<typeof Project>
 export const ProjectWithCounts = v.object({
   ...Project.entries,
   quotas: Quotas,
-  counts: v.pipe(v.record(v.string(), v.number()), v.description('How many of each kind of resource there are.'), v.examples([{ app: 3, ssh_key: 1, member: 4 }])),
+  counts: v.pipe(
+    v.record(v.string(), v.number()),
+    v.description('How many of each kind of resource there are.'),
+    v.examples([{ app: 3, ssh_key: 1, member: 4 }]),
+  ),
 })
 export type ProjectWithCounts = v.InferOutput<typeof ProjectWithCounts>
-export const ProjectQuery = v.strictObject({ ...pagingEntries, q: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('Part of the name.'))) })
+export const ProjectQuery = v.strictObject({
+  ...pagingEntries,
+  q: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('Part of the name.'))),
+})
 
 export const ProjectMember = v.object({
   user_id: v.pipe(v.string(), v.description('The user; for somebody who was just invited, the invitation.')),
-  email: v.string(), name: v.string(), role: ProjectRoleName,
-  status: v.pipe(v.picklist(['active', 'invited']), v.description('`invited`: becomes a member on accepting the invitation.')),
+  email: v.string(),
+  name: v.string(),
+  role: ProjectRoleName,
+  status: v.pipe(
+    v.picklist(['active', 'invited']),
+    v.description('`invited`: becomes a member on accepting the invitation.'),
+  ),
   created_at: Timestamp,
 })
 export type ProjectMember = v.InferOutput<typeof ProjectMember>
 export const NewProjectMember = v.pipe(
   v.strictObject({
     user_id: v.optional(v.pipe(v.string(), v.maxLength(64))),
-    email: v.optional(v.pipe(v.string(), v.trim(), v.toLowerCase(), v.maxLength(254), v.description('Address of a user of this installation, instead of `user_id`.'))),
+    email: v.optional(
+      v.pipe(
+        v.string(),
+        v.trim(),
+        v.toLowerCase(),
+        v.maxLength(254),
+        v.description('Address of a user of this installation, instead of `user_id`.'),
+      ),
+    ),
     role: ProjectRoleName,
   }),
-  v.forward(v.check(({ user_id, email }) => (user_id === undefined) !== (email === undefined), 'or email is required, one of the two.'), ['user_id']),
+  v.forward(
+    v.check(
+      ({ user_id, email }) => (user_id === undefined) !== (email === undefined),
+      'or email is required, one of the two.',
+    ),
+    ['user_id'],
+  ),
 )
 export type NewProjectMember = v.InferOutput<typeof NewProjectMember>
 export const ProjectMemberChange = v.strictObject({ role: ProjectRoleName })
-export const MemberParams = v.object({ id: v.pipe(v.string(), v.description('Project.')), user_id: v.pipe(v.string(), v.description('User.')) })
+export const MemberParams = v.object({
+  id: v.pipe(v.string(), v.description('Project.')),
+  user_id: v.pipe(v.string(), v.description('User.')),
+})
 
 /** Something that lives in a project. */
 export const Resource = v.object({
@@ -74,4 +134,7 @@ export const Resource = v.object({
   created_at: v.nullable(Timestamp),
 })
 export type Resource = v.InferOutput<typeof Resource>
-export const ResourceQuery = v.strictObject({ ...pagingEntries, kind: v.optional(v.pipe(v.string(), v.maxLength(40), v.description('Only this kind.'))) })
+export const ResourceQuery = v.strictObject({
+  ...pagingEntries,
+  kind: v.optional(v.pipe(v.string(), v.maxLength(40), v.description('Only this kind.'))),
+})

@@ -34,37 +34,82 @@ const quotasOf = (row: ProjectRow) => JSON.parse(row.quotas) as Quotas
 export function createProjects({ db, clock, audit, events, people, resources }: ProjectOptions) {
   const repository = createProjectRepository(db)
   const members = createMembers({ db, clock, audit, events, repository, people })
-  const get = (id: string): ProjectRow => repository.find(id) ?? (() => { throw notFound('project') })()
+  const get = (id: string): ProjectRow =>
+    repository.find(id) ??
+    (() => {
+      throw notFound('project')
+    })()
   const view = (actor: Actor, row: ProjectRow): Project => ({
-    id: row.id, name: row.name, description: row.description, is_default: row.is_default === 1,
-    role: projectRole(actor, row.id) ?? 'viewer', created_at: row.created_at, updated_at: row.updated_at,
+    id: row.id,
+    name: row.name,
+    description: row.description,
+    is_default: row.is_default === 1,
+    role: projectRole(actor, row.id) ?? 'viewer',
+    created_at: row.created_at,
+    updated_at: row.updated_at,
   })
   /** What this caller may see in overviews of the project. */
   const sourcesFor = (actor: Actor, project_id: string) => {
-    const role = actor.role === 'viewer' ? 'viewer' : projectRole(actor, project_id) ?? 'viewer'
+    const role = actor.role === 'viewer' ? 'viewer' : (projectRole(actor, project_id) ?? 'viewer')
     return resources().filter(({ access }) => RANK[role] >= RANK[access])
   }
   const full = (actor: Actor, row: ProjectRow): ProjectWithCounts => ({
-    ...view(actor, row), quotas: quotasOf(row),
-    counts: Object.fromEntries([...sourcesFor(actor, row.id).map(({ kind, count }) => [kind, count(row.id)]), ['member', repository.memberIds(row.id).length]]) as Record<string, number>,
+    ...view(actor, row),
+    quotas: quotasOf(row),
+    counts: Object.fromEntries([
+      ...sourcesFor(actor, row.id).map(({ kind, count }) => [kind, count(row.id)]),
+      ['member', repository.memberIds(row.id).length],
+    ]) as Record<string, number>,
   })
   const requireFreeName = (actor: Actor, name: string, except: string) => {
     // Only among projects that the caller may see: a conflict with another would tell that it exists.
-    if (repository.hasName(visibleProjects(actor), name, except)) throw conflict(`There is a project named ${name} already. Choose another name.`)
+    if (repository.hasName(visibleProjects(actor), name, except))
+      throw conflict(`There is a project named ${name} already. Choose another name.`)
   }
   const ensureDefault = (): string => {
     const known = repository.default()
     if (known) return known
     return db.tx(() => {
       const id = repository.default() ?? newId('prj')
-      if (!repository.exists(id)) repository.insert({ id, name: DEFAULT_NAME, description: '', is_default: 1, quotas: '{}', created_at: clock.iso(), updated_at: clock.iso() })
+      if (!repository.exists(id))
+        repository.insert({
+          id,
+          name: DEFAULT_NAME,
+          description: '',
+          is_default: 1,
+          quotas: '{}',
+          created_at: clock.iso(),
+          updated_at: clock.iso(),
+        })
       return id
     })
   }
-  const audited = ({ name, description, quotas }: ProjectRow) => ({ name, description, quotas: JSON.parse(quotas) as unknown })
-  const note = (actor: Actor, type: string, row: ProjectRow, before: ProjectRow | null, after: ProjectRow | null) => {
-    audit.record(actor, { action: type, resource_type: 'project', resource_id: row.id, project_id: row.id, before: before && audited(before), after: after && audited(after) })
-    events.append({ type: `${type}d`, project_id: row.id, actor_id: actor.user_id || null, payload: { name: row.name } })
+  const audited = ({ name, description, quotas }: ProjectRow) => ({
+    name,
+    description,
+    quotas: JSON.parse(quotas) as unknown,
+  })
+  const note = (
+    actor: Actor,
+    type: string,
+    row: ProjectRow,
+    before: ProjectRow | null,
+    after: ProjectRow | null,
+  ) => {
+    audit.record(actor, {
+      action: type,
+      resource_type: 'project',
+      resource_id: row.id,
+      project_id: row.id,
+      before: before && audited(before),
+      after: after && audited(after),
+    })
+    events.append({
+      type: `${type}d`,
+      project_id: row.id,
+      actor_id: actor.user_id || null,
+      payload: { name: row.name },
+    })
   }
   return {
     members,
@@ -73,7 +118,10 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
     default: ensureDefault,
     rolesOf: repository.rolesOf as (user_id: string) => { project_id: string; role: ProjectRole }[],
     /** What the caller sees in `me`. */
-    listFor: (actor: Actor) => repository.page(visibleProjects(actor), undefined, MANY, 0).rows.map(({ id, name }) => ({ id, name, role: projectRole(actor, id)! })),
+    listFor: (actor: Actor) =>
+      repository
+        .page(visibleProjects(actor), undefined, MANY, 0)
+        .rows.map(({ id, name }) => ({ id, name, role: projectRole(actor, id)! })),
     list(actor: Actor, query: Paging & { q?: string }) {
       const { rows, total } = repository.page(visibleProjects(actor), query.q, ...limits(query))
       return paged({ rows: rows.map((row) => view(actor, row)), total }, query)
@@ -83,37 +131,57 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
       if (actor.only_projects) throw forbidden('This API key is limited to other projects.')
       return db.tx(() => {
         requireFreeName(actor, given.name, '')
-        const row: ProjectRow = { id: newId('prj'), ...given, is_default: 0, quotas: '{}', created_at: clock.iso(), updated_at: clock.iso() }
+        const row: ProjectRow = {
+          id: newId('prj'),
+          ...given,
+          is_default: 0,
+          quotas: '{}',
+          created_at: clock.iso(),
+          updated_at: clock.iso(),
+        }
         repository.insert(row)
         note(actor, 'project.create', row, null, row)
         members.insert(actor, row.id, { id: actor.user_id, email: actor.email }, 'owner')
         return full({ ...actor, projects: new Map([...actor.projects, [row.id, 'owner']]) }, row)
       })
     },
-    change: (actor: Actor, id: string, change: ProjectChange): ProjectWithCounts => db.tx(() => {
-      const before = get(id)
-      if (change.quotas && actor.role !== 'admin') throw forbidden('Only an administrator may set quotas.')
-      const row: ProjectRow = {
-        ...before, name: change.name ?? before.name, description: change.description ?? before.description,
-        quotas: change.quotas ? JSON.stringify(change.quotas) : before.quotas, updated_at: clock.iso(),
-      }
-      requireFreeName(actor, row.name, id)
-      repository.update(row)
-      note(actor, 'project.update', row, before, row)
-      return full(actor, row)
-    }),
-    remove: (actor: Actor, id: string): void => db.tx(() => {
-      const row = get(id)
-      if (row.is_default === 1) throw conflict('The default project cannot be deleted: new resources go there.')
-      const left = resources().map(({ kind, count }) => ({ kind, number: count(id) })).filter(({ number }) => number > 0)
-      if (left.length > 0) throw conflict(`The project is not empty: ${left.map(({ kind, number }) => `${number} ${kind.replaceAll('_', ' ')}${number === 1 ? '' : 's'}`).join(', ')}. Move or delete them first.`)
-      for (const user_id of repository.memberIds(id)) people().rightsChanged(user_id)
-      repository.delete(id)
-      note(actor, 'project.delete', row, row, null)
-    }),
+    change: (actor: Actor, id: string, change: ProjectChange): ProjectWithCounts =>
+      db.tx(() => {
+        const before = get(id)
+        if (change.quotas && actor.role !== 'admin') throw forbidden('Only an administrator may set quotas.')
+        const row: ProjectRow = {
+          ...before,
+          name: change.name ?? before.name,
+          description: change.description ?? before.description,
+          quotas: change.quotas ? JSON.stringify(change.quotas) : before.quotas,
+          updated_at: clock.iso(),
+        }
+        requireFreeName(actor, row.name, id)
+        repository.update(row)
+        note(actor, 'project.update', row, before, row)
+        return full(actor, row)
+      }),
+    remove: (actor: Actor, id: string): void =>
+      db.tx(() => {
+        const row = get(id)
+        if (row.is_default === 1)
+          throw conflict('The default project cannot be deleted: new resources go there.')
+        const left = resources()
+          .map(({ kind, count }) => ({ kind, number: count(id) }))
+          .filter(({ number }) => number > 0)
+        if (left.length > 0)
+          throw conflict(
+            `The project is not empty: ${left.map(({ kind, number }) => `${number} ${kind.replaceAll('_', ' ')}${number === 1 ? '' : 's'}`).join(', ')}. Move or delete them first.`,
+          )
+        for (const user_id of repository.memberIds(id)) people().rightsChanged(user_id)
+        repository.delete(id)
+        note(actor, 'project.delete', row, row, null)
+      }),
     /** Everything in a project, kind by kind, newest first. */
     resources(actor: Actor, project_id: string, query: Paging & { kind?: string }) {
-      const sources = sourcesFor(actor, project_id).filter(({ kind }) => query.kind === undefined || kind === query.kind)
+      const sources = sourcesFor(actor, project_id).filter(
+        ({ kind }) => query.kind === undefined || kind === query.kind,
+      )
       let [wanted, skip] = limits(query)
       let total = 0
       const rows: Resource[] = []
@@ -130,12 +198,22 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
       return paged({ rows, total }, query)
     },
     /** The number that an administrator has set; undefined without one. */
-    quota: (project_id: string, name: keyof Quotas): number | undefined => quotasOf(get(project_id))[name] ?? undefined,
-    /** Throws 409 when the project may not have one more of a kind. Call it in the transaction that creates it. */
+    quota: (project_id: string, name: keyof Quotas): number | undefined =>
+      quotasOf(get(project_id))[name] ?? undefined,
+    /**
+     * Throws 409 when the project may not have one more of a kind. Call it in the transaction that creates
+     * it.
+     */
     requireRoom(project_id: string, quota: 'apps' | 'databases' | 'volumes', kind: string): void {
       const most = quotasOf(get(project_id))[quota]
-      const size = resources().find((source) => source.kind === kind)?.count(project_id) ?? 0
-      if (typeof most === 'number' && size >= most) throw conflict(`The project may have ${most} ${quota} at most. Delete one, or ask an administrator to raise the quota.`)
+      const size =
+        resources()
+          .find((source) => source.kind === kind)
+          ?.count(project_id) ?? 0
+      if (typeof most === 'number' && size >= most)
+        throw conflict(
+          `The project may have ${most} ${quota} at most. Delete one, or ask an administrator to raise the quota.`,
+        )
     },
   }
 }

@@ -21,7 +21,10 @@ export function parseChannel(name: string): Channel | undefined {
   if (name === 'system') return { kind: 'system', filter: {} }
   const [, family, id, logs] = PATTERN.exec(name) ?? []
   if (!family || !id) return undefined
-  if (logs) return family === 'apps' ? { kind: logs === '/logs' ? 'runtime_log' : 'access_log', noun: 'app', id } : undefined
+  if (logs)
+    return family === 'apps'
+      ? { kind: logs === '/logs' ? 'runtime_log' : 'access_log', noun: 'app', id }
+      : undefined
   if (family === 'apps') return { kind: 'events', noun: 'app', id, filter: { app_id: id } }
   if (family === 'projects') return { kind: 'events', noun: 'project', id, filter: { project_id: id } }
   return { kind: 'deployment', noun: 'deployment', id, filter: { deployment_id: id } }

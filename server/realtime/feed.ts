@@ -1,7 +1,13 @@
 /** One entry of a feed: its place in the order, and what is sent. */
-export interface Entry { position: number; type: string; data: unknown }
+export interface Entry {
+  position: number
+  type: string
+  data: unknown
+}
 
-/** Something ordered that is kept and can be read from any position, and that also tells what is new at once. */
+/**
+ * Something ordered that is kept and can be read from any position, and that also tells what is new at once.
+ */
 export interface Source {
   /** How many entries are read at once; more where a read costs the same whatever it answers. */
   page_size: number
@@ -18,11 +24,17 @@ export interface Feed {
 }
 
 /**
- * Delivers a source from a position on: first what is kept, then what is new, without a gap and without a duplicate. When the
+ * Delivers a source from a position on: first what is kept, then what is new, without a gap and without a
+ * duplicate. When the
  * connection is full it stops delivering, and later reads what it missed from what is kept.
- * @param deliver sends one entry; answers false when the connection is full, so that the entry is not counted as sent.
+ * @param deliver sends one entry; answers false when the connection is full, so that the entry is not counted
+ * as sent.
  */
-export function createFeed(source: Source, position: number, deliver: (entry: Entry, position: number) => boolean): Feed {
+export function createFeed(
+  source: Source,
+  position: number,
+  deliver: (entry: Entry, position: number) => boolean,
+): Feed {
   let at = position
   let live = false
   const send = (entry: Entry): boolean => {

@@ -4,13 +4,28 @@ import type { Events } from '#server/kernel/events'
 import type { Log } from '#server/kernel/log'
 
 /** One line of a build or release log; `seq` counts within its deployment from 1 without a gap. */
-export interface DeploymentLine { seq: number; at: string; step: string; stream: string; text: string }
+export interface DeploymentLine {
+  seq: number
+  at: string
+  step: string
+  stream: string
+  text: string
+}
 /** One line that an instance printed. */
-export interface RuntimeLine { at: string; stream: string; text: string }
+export interface RuntimeLine {
+  at: string
+  stream: string
+  text: string
+}
 /** One line of an app's access log; `seq` counts within the app. */
-export interface AccessLogLine { seq: number; at: string }
+export interface AccessLogLine {
+  seq: number
+  at: string
+}
 /** A proof of identity that ended, or a user whose rights changed. */
-export type Revoked = { kind: 'session' | 'api_key'; id: string; user_id: string } | { kind: 'user'; user_id: string }
+export type Revoked =
+  | { kind: 'session' | 'api_key'; id: string; user_id: string }
+  | { kind: 'user'; user_id: string }
 
 /** What the realtime part needs from the rest of the product. */
 export interface RealtimePorts {
@@ -38,7 +53,12 @@ export interface RealtimePorts {
   }
   runtimeLogs: {
     /** Tells every line of an app's instances from `tail` lines back, until the signal aborts. */
-    follow(app_id: string, tail: number, signal: AbortSignal, onLine: (instance_id: string, line: RuntimeLine) => void): Promise<void>
+    follow(
+      app_id: string,
+      tail: number,
+      signal: AbortSignal,
+      onLine: (instance_id: string, line: RuntimeLine) => void,
+    ): Promise<void>
   }
 }
 

@@ -54,10 +54,22 @@ const SILENT_MS = 75_000
 const CHECK_MS = 60_000
 
 /** Codes of a closing connection; 44xx follow the HTTP status of the same meaning. */
-export const CLOSE = { going_away: 1001, policy: 1008, too_large: 1009, unauthorized: 4401, too_slow: 4408 } as const
+export const CLOSE = {
+  going_away: 1001,
+  policy: 1008,
+  too_large: 1009,
+  unauthorized: 4401,
+  too_slow: 4408,
+} as const
 
 const Incoming = v.variant('type', [
-  v.strictObject({ type: v.literal('subscribe'), channel: v.pipe(v.string(), v.maxLength(200)), after: v.optional(v.union([v.pipe(v.string(), v.maxLength(64)), v.pipe(v.number(), v.integer(), v.minValue(0))])) }),
+  v.strictObject({
+    type: v.literal('subscribe'),
+    channel: v.pipe(v.string(), v.maxLength(200)),
+    after: v.optional(
+      v.union([v.pipe(v.string(), v.maxLength(64)), v.pipe(v.number(), v.integer(), v.minValue(0))]),
+    ),
+  }),
   v.strictObject({ type: v.literal('unsubscribe'), channel: v.pipe(v.string(), v.maxLength(200)) }),
   v.strictObject({ type: v.literal('ping') }),
 ])
@@ -78,7 +90,8 @@ export function createRealtime(ports: RealtimePorts): Realtime {
   const connections = new Map<Peer, Connection>()
 
   const tell = ({ peer }: Connection, message: Outgoing) => peer.send(JSON.stringify(message))
-  const refuse = (connection: Connection, channel: string | null, code: string, message: string) => tell(connection, { type: 'error', channel, cursor: null, data: { code, message } })
+  const refuse = (connection: Connection, channel: string | null, code: string, message: string) =>
+    tell(connection, { type: 'error', channel, cursor: null, data: { code, message } })
   const drop = (connection: Connection, name: string) => {
     connection.subscriptions.get(name)?.stop()
     connection.subscriptions.delete(name)
@@ -112,17 +125,37 @@ export function createRealtime(ports: RealtimePorts): Realtime {
     }
     drop(connection, name)
     const logs = [...connection.subscriptions.values()].filter((one) => LOGS.has(one.channel.kind)).length
-    if (connection.subscriptions.size >= MAX_SUBSCRIPTIONS || (LOGS.has(channel.kind) && logs >= MAX_LOG_SUBSCRIPTIONS)) {
-      return refuse(connection, name, 'RATE_LIMITED', `A connection may have ${MAX_SUBSCRIPTIONS} channels, ${MAX_LOG_SUBSCRIPTIONS} of them logs of apps. Unsubscribe from one first.`)
+    if (
+      connection.subscriptions.size >= MAX_SUBSCRIPTIONS ||
+      (LOGS.has(channel.kind) && logs >= MAX_LOG_SUBSCRIPTIONS)
+    ) {
+      return refuse(
+        connection,
+        name,
+        'RATE_LIMITED',
+        `A connection may have ${MAX_SUBSCRIPTIONS} channels, ${MAX_LOG_SUBSCRIPTIONS} of them logs of apps. Unsubscribe from one first.`,
+      )
     }
-    if (after !== undefined && !isCursor(channel, String(after))) return refuse(connection, name, 'BAD_REQUEST', 'after: must be the cursor of an earlier message of this channel.')
-    const subscription = createSubscription(ports, channel, after === undefined ? undefined : String(after), (message) => offer(connection, { ...message, channel: name }))
+    if (after !== undefined && !isCursor(channel, String(after)))
+      return refuse(
+        connection,
+        name,
+        'BAD_REQUEST',
+        'after: must be the cursor of an earlier message of this channel.',
+      )
+    const subscription = createSubscription(
+      ports,
+      channel,
+      after === undefined ? undefined : String(after),
+      (message) => offer(connection, { ...message, channel: name }),
+    )
     connection.subscriptions.set(name, subscription)
     subscription.pump()
   }
 
   const act = (connection: Connection, message: Incoming) => {
-    if (message.type === 'ping') return tell(connection, { type: 'pong', channel: null, cursor: null, data: {} })
+    if (message.type === 'ping')
+      return tell(connection, { type: 'pong', channel: null, cursor: null, data: {} })
     if (message.type === 'subscribe') return subscribe(connection, message.channel, message.after)
     drop(connection, message.channel)
     tell(connection, { type: 'unsubscribed', channel: message.channel, cursor: null, data: {} })
@@ -141,7 +174,10 @@ export function createRealtime(ports: RealtimePorts): Realtime {
         authorizeChannel(channel, connection.actor, ports)
       } catch (error) {
         drop(connection, name)
-        const { code, message } = error instanceof ApiError ? error : { code: 'INTERNAL_ERROR', message: 'The right to this channel cannot be checked.' }
+        const { code, message } =
+          error instanceof ApiError
+            ? error
+            : { code: 'INTERNAL_ERROR', message: 'The right to this channel cannot be checked.' }
         refuse(connection, name, code, message)
       }
     }
@@ -150,7 +186,8 @@ export function createRealtime(ports: RealtimePorts): Realtime {
   const stopHearing = ports.onRevocation((revoked: Revoked) => {
     for (const connection of [...connections.values()]) {
       const { user_id, credential_id } = connection.actor
-      if (revoked.kind === 'user' ? revoked.user_id === user_id : revoked.id === credential_id) check(connection)
+      if (revoked.kind === 'user' ? revoked.user_id === user_id : revoked.id === credential_id)
+        check(connection)
     }
   })
 
@@ -169,17 +206,33 @@ export function createRealtime(ports: RealtimePorts): Realtime {
     if (peer.bufferedBytes() <= FULL_BYTES) {
       connection.full_since_ms = undefined
       for (const subscription of connection.subscriptions.values()) subscription.pump()
-    } else if (now - connection.full_since_ms > FULL_FOR_MS) end(connection, CLOSE.too_slow, 'The connection is too slow. Connect again and go on from the last cursor.')
+    } else if (now - connection.full_since_ms > FULL_FOR_MS)
+      end(
+        connection,
+        CLOSE.too_slow,
+        'The connection is too slow. Connect again and go on from the last cursor.',
+      )
   }
 
   return {
     get size() {
       return connections.size
     },
-    admits: (user_id) => connections.size < MAX_CONNECTIONS && [...connections.values()].filter((one) => one.actor.user_id === user_id).length < MAX_PER_USER,
+    admits: (user_id) =>
+      connections.size < MAX_CONNECTIONS &&
+      [...connections.values()].filter((one) => one.actor.user_id === user_id).length < MAX_PER_USER,
     open(peer, actor) {
       const now = clock.monotonic_ms()
-      connections.set(peer, { peer, actor, subscriptions: new Map(), window: { since_ms: now, messages: 0 }, heard_ms: now, pinged_ms: now, checked_ms: now, full_since_ms: undefined })
+      connections.set(peer, {
+        peer,
+        actor,
+        subscriptions: new Map(),
+        window: { since_ms: now, messages: 0 },
+        heard_ms: now,
+        pinged_ms: now,
+        checked_ms: now,
+        full_since_ms: undefined,
+      })
     },
     message(peer, text) {
       const connection = connections.get(peer)
@@ -188,10 +241,18 @@ export function createRealtime(ports: RealtimePorts): Realtime {
       connection.heard_ms = now
       if (now - connection.window.since_ms >= WINDOW_MS) connection.window = { since_ms: now, messages: 0 }
       connection.window.messages += 1
-      if (connection.window.messages > MAX_MESSAGES_PER_WINDOW) return end(connection, CLOSE.policy, 'Too many messages.')
-      if (Buffer.byteLength(text) > MAX_MESSAGE_BYTES) return end(connection, CLOSE.too_large, 'The message is too large.')
+      if (connection.window.messages > MAX_MESSAGES_PER_WINDOW)
+        return end(connection, CLOSE.policy, 'Too many messages.')
+      if (Buffer.byteLength(text) > MAX_MESSAGE_BYTES)
+        return end(connection, CLOSE.too_large, 'The message is too large.')
       const message = read(text)
-      if (!message) return refuse(connection, null, 'BAD_REQUEST', 'Send {"type":"subscribe","channel":"…"}, {"type":"unsubscribe","channel":"…"} or {"type":"ping"}.')
+      if (!message)
+        return refuse(
+          connection,
+          null,
+          'BAD_REQUEST',
+          'Send {"type":"subscribe","channel":"…"}, {"type":"unsubscribe","channel":"…"} or {"type":"ping"}.',
+        )
       try {
         act(connection, message)
       } catch (error) {
@@ -213,7 +274,12 @@ export function createRealtime(ports: RealtimePorts): Realtime {
     },
     stop() {
       stopHearing()
-      for (const connection of [...connections.values()]) end(connection, CLOSE.going_away, 'The server restarts. Connect again and go on from the last cursor.')
+      for (const connection of [...connections.values()])
+        end(
+          connection,
+          CLOSE.going_away,
+          'The server restarts. Connect again and go on from the last cursor.',
+        )
     },
   }
 }

@@ -3,28 +3,54 @@ import { readPattern, samplesOf } from './pattern.ts'
 import { covers, createRouteIndex, namesOf, type RouteIndex } from './route-index.ts'
 
 /** One answer of the edge that sends a client elsewhere. */
-export interface Hop { url: string; status: number; by: 'https' | 'www' | 'rule'; /** The rule, when it was one. */ redirect_id: string | null; location: string }
+export interface Hop {
+  url: string
+  status: number
+  by: 'https' | 'www' | 'rule' /** The rule, when it was one. */
+  redirect_id: string | null
+  location: string
+}
 /** How a chain ends: at the app, outside of the project's names, or never. */
-export interface Chain { hops: Hop[]; ends: 'app' | 'elsewhere' | 'loop' }
+export interface Chain {
+  hops: Hop[]
+  ends: 'app' | 'elsewhere' | 'loop'
+}
 
 /** Browsers give up after about twenty; nobody means more than these. */
 const MAX_HOPS = 10
 
-/** What patterns may cost while a chain is followed or loops are looked for, some tenths of a second: nobody else is served meanwhile. */
+/**
+ * What patterns may cost while a chain is followed or loops are looked for, some tenths of a second: nobody
+ * else is served meanwhile.
+ */
 export const MOST_STEPS = 40_000_000
 
 /** Another route of the same name that gets all requests at and below a path before this one does. */
 export function routeBefore(routes: readonly Route[], id: string, path: string): Route | undefined {
   const own = routes.find((route) => route.id === id)
-  return own && routes.find((route) => route.id !== id && (route.path ?? '').length > (own.path ?? '').length && covers(route, path) && namesOf(route).some((name) => namesOf(own).includes(name)))
+  return (
+    own &&
+    routes.find(
+      (route) =>
+        route.id !== id &&
+        (route.path ?? '').length > (own.path ?? '').length &&
+        covers(route, path) &&
+        namesOf(route).some((name) => namesOf(own).includes(name)),
+    )
+  )
 }
 
 /** What the edge answers first: HTTPS is insisted on, then the name, then the rules. */
 function hopOf(index: RouteIndex, route: Route, url: URL): { hop: Hop; to: URL } | undefined {
-  const hop = (by: Hop['by'], status: number, to: URL, redirect_id: string | null = null) => ({ hop: { url: url.href, status, by, redirect_id, location: to.href }, to })
+  const hop = (by: Hop['by'], status: number, to: URL, redirect_id: string | null = null) => ({
+    hop: { url: url.href, status, by, redirect_id, location: to.href },
+    to,
+  })
   const alias = route.aliases?.[url.hostname]
-  if (route.force_https && url.protocol === 'http:') return hop('https', 308, new URL(`https://${alias ?? url.hostname}${url.pathname}${url.search}`))
-  if (alias !== undefined) return hop('www', 308, new URL(`${url.protocol}//${alias}${url.pathname}${url.search}`))
+  if (route.force_https && url.protocol === 'http:')
+    return hop('https', 308, new URL(`https://${alias ?? url.hostname}${url.pathname}${url.search}`))
+  if (alias !== undefined)
+    return hop('www', 308, new URL(`${url.protocol}//${alias}${url.pathname}${url.search}`))
   const match = index.match(route, url.pathname, url.search.slice(1))
   const to = match && URL.parse(match.location, url.href)
   return to ? hop('rule', match.redirect.status, to, match.redirect.id) : undefined
@@ -34,7 +60,7 @@ function hopOf(index: RouteIndex, route: Route, url: URL): { hop: Hop; to: URL }
 export function follow(index: RouteIndex, from: URL): Chain {
   const hops: Hop[] = []
   const seen = new Set<string>()
-  for (let url = from; hops.length <= MAX_HOPS;) {
+  for (let url = from; hops.length <= MAX_HOPS; ) {
     // The fragment never reaches a server, and rules do not see the query.
     const key = `${url.protocol}//${url.hostname}${url.pathname}`
     if (seen.has(key)) return { hops, ends: 'loop' }
@@ -49,14 +75,25 @@ export function follow(index: RouteIndex, from: URL): Chain {
   return { hops, ends: 'loop' }
 }
 
-/** Addresses that a rule is meant for. Over HTTPS alone: over plain HTTP the same names and paths follow each other, with a step to HTTPS between them at most. */
+/**
+ * Addresses that a rule is meant for. Over HTTPS alone: over plain HTTP the same names and paths follow each
+ * other, with a step to HTTPS between them at most.
+ */
 function addressesOf(route: Route, kind: string, from: string): URL[] {
-  const paths = kind === 'exact' ? [from] : kind === 'prefix' ? [from, `${from.replace(/\/$/, '')}/x`] : samplesOf(readPattern(from))
+  const paths =
+    kind === 'exact'
+      ? [from]
+      : kind === 'prefix'
+        ? [from, `${from.replace(/\/$/, '')}/x`]
+        : samplesOf(readPattern(from))
   const host = route.hostnames[0]!.replace(/^\*/, 'x')
-  return paths.flatMap((path) => (path.startsWith('/') ? URL.parse(`https://${host}${path}`) ?? [] : []))
+  return paths.flatMap((path) => (path.startsWith('/') ? (URL.parse(`https://${host}${path}`) ?? []) : []))
 }
 
-/** The first chain that never ends among the addresses that rules are meant for; each loop over rules passes through one of these. What patterns of great cost leave no room for is not looked at. */
+/**
+ * The first chain that never ends among the addresses that rules are meant for; each loop over rules passes
+ * through one of these. What patterns of great cost leave no room for is not looked at.
+ */
 export function findLoop(routes: readonly Route[]): Chain | undefined {
   const index = createRouteIndex(routes, MOST_STEPS)
   for (const route of routes) {

@@ -1,15 +1,34 @@
-/** One way that a pattern can go on; what it is made of is enough to judge its cost and to write a text that it matches. */
-interface Piece { /** ASCII characters that it takes; undefined for a group. */ chars?: ReadonlySet<string>; group?: Piece[][]; min: number; max: number }
-export interface Pattern { alternatives: Piece[][]; /** Capturing groups. */ groups: number }
+/**
+ * One way that a pattern can go on; what it is made of is enough to judge its cost and to write a text that
+ * it matches.
+ */
+interface Piece {
+  /** ASCII characters that it takes; undefined for a group. */ chars?: ReadonlySet<string>
+  group?: Piece[][]
+  min: number
+  max: number
+}
+export interface Pattern {
+  alternatives: Piece[][] /** Capturing groups. */
+  groups: number
+}
 
 const ASCII = Array.from({ length: 95 }, (_, at) => String.fromCharCode(32 + at))
 const DIGITS = new Set(ASCII.filter((char) => /\d/.test(char)))
 const WORD = new Set(ASCII.filter((char) => /\w/.test(char)))
 const ANY = new Set(ASCII)
 const without = (chars: ReadonlySet<string>) => new Set(ASCII.filter((char) => !chars.has(char)))
-const ESCAPES: Record<string, ReadonlySet<string>> = { d: DIGITS, D: without(DIGITS), w: WORD, W: without(WORD) }
+const ESCAPES: Record<string, ReadonlySet<string>> = {
+  d: DIGITS,
+  D: without(DIGITS),
+  w: WORD,
+  W: without(WORD),
+}
 
-/** The longest address that the edge hands to a pattern is a few thousand characters; bits that one ambiguous repetition costs. */
+/**
+ * The longest address that the edge hands to a pattern is a few thousand characters; bits that one ambiguous
+ * repetition costs.
+ */
 const REPETITION_BITS = 11
 /** Attempts that a pattern may need in the worst case, as a power of two. */
 const MOST_BITS = 24
@@ -22,8 +41,10 @@ export class PatternError extends Error {}
 export const unanchored = (text: string): string => text.replace(/^\^/, '').replace(/(^|[^\\])\$$/, '$1')
 
 /**
- * Reads a regular expression in the part of the language that means the same to the edge and to JavaScript: characters, `.`, classes,
- * `\d` and `\w`, groups, alternatives, `? * + {n,m}`, and `^` and `$` at the ends. It is compared with the whole path.
+ * Reads a regular expression in the part of the language that means the same to the edge and to JavaScript:
+ * characters, `.`, classes,
+ * `\d` and `\w`, groups, alternatives, `? * + {n,m}`, and `^` and `$` at the ends. It is compared with the
+ * whole path.
  */
 export function readPattern(text: string): Pattern {
   if (!/^[!-~]*$/.test(text)) throw new PatternError('has characters that an address cannot have.')
@@ -35,7 +56,8 @@ export function readPattern(text: string): Pattern {
     const char = source[at++]
     if (char === undefined) throw new PatternError('ends with a backslash.')
     if (ESCAPES[char]) return ESCAPES[char]
-    if (/[A-Za-z0-9]/.test(char)) throw new PatternError('has an escape other than \\d, \\w and those of punctuation.')
+    if (/[A-Za-z0-9]/.test(char))
+      throw new PatternError('has an escape other than \\d, \\w and those of punctuation.')
     return new Set([char])
   }
   const characterClass = (): ReadonlySet<string> => {
@@ -44,13 +66,15 @@ export function readPattern(text: string): Pattern {
     const chars = new Set<string>()
     for (let first = true; source[at] !== ']' || first; first = false) {
       const char = source[at++]
-      if (char === undefined || char === '[' || (char === ']' && first)) throw new PatternError('has a class in brackets that cannot be read.')
+      if (char === undefined || char === '[' || (char === ']' && first))
+        throw new PatternError('has a class in brackets that cannot be read.')
       const set = char === '\\' ? escaped() : new Set([char])
       if (source[at] === '-' && source[at + 1] !== ']' && source[at + 1] !== undefined) {
         at += 1
-        const end = source[at] === '\\' ? (at += 1, escaped()) : new Set([source[at++]!])
+        const end = source[at] === '\\' ? ((at += 1), escaped()) : new Set([source[at++]!])
         const [from, to] = [[...set][0]!, [...end][0]!]
-        if (set.size !== 1 || end.size !== 1 || to < from) throw new PatternError('has a range in brackets that cannot be read.')
+        if (set.size !== 1 || end.size !== 1 || to < from)
+          throw new PatternError('has a range in brackets that cannot be read.')
         for (const one of ASCII) if (one >= from && one <= to) chars.add(one)
       } else for (const one of set) chars.add(one)
     }
@@ -59,14 +83,26 @@ export function readPattern(text: string): Pattern {
   }
   const quantifier = (): { min: number; max: number } => {
     const counted = /^\{(\d{1,6})(?:(,)(\d{1,6})?)?\}/.exec(source.slice(at))
-    const simple = { '?': { min: 0, max: 1 }, '*': { min: 0, max: Infinity }, '+': { min: 1, max: Infinity } }[source[at] ?? '']
+    const simple = {
+      '?': { min: 0, max: 1 },
+      '*': { min: 0, max: Infinity },
+      '+': { min: 1, max: Infinity },
+    }[source[at] ?? '']
     if (!counted && !simple) return { min: 1, max: 1 }
     at += counted ? counted[0].length : 1
     if (/[?+*{]/.test(source[at] ?? '')) throw new PatternError('repeats a repetition.')
     if (simple) return simple
     const [, low = '', comma, high] = counted!
-    const range = { min: Number(low), max: comma === undefined ? Number(low) : high === undefined ? Infinity : Number(high) }
-    if (range.max < range.min || range.min > MOST_REPEATS || (range.max !== Infinity && range.max > MOST_REPEATS)) throw new PatternError(`repeats more than ${MOST_REPEATS} times; use * or +.`)
+    const range = {
+      min: Number(low),
+      max: comma === undefined ? Number(low) : high === undefined ? Infinity : Number(high),
+    }
+    if (
+      range.max < range.min ||
+      range.min > MOST_REPEATS ||
+      (range.max !== Infinity && range.max > MOST_REPEATS)
+    )
+      throw new PatternError(`repeats more than ${MOST_REPEATS} times; use * or +.`)
     return range
   }
   const atom = (): Omit<Piece, 'min' | 'max'> => {
@@ -76,13 +112,17 @@ export function readPattern(text: string): Pattern {
     if (char === '\\') return { chars: escaped() }
     if (char === '(') {
       if (source.startsWith('?:', at)) at += 2
-      else if (source[at] === '?' || source[at] === '*') throw new PatternError('has a group of a kind that is not taken.')
+      else if (source[at] === '?' || source[at] === '*')
+        throw new PatternError('has a group of a kind that is not taken.')
       else groups += 1
       const group = alternatives(true)
       if (source[at++] !== ')') throw new PatternError('has a group that is not closed.')
       return { group }
     }
-    if (/[*+?{}\]^$]/.test(char)) throw new PatternError('has a special character in a place where it means nothing; put a backslash before it.')
+    if (/[*+?{}\]^$]/.test(char))
+      throw new PatternError(
+        'has a special character in a place where it means nothing; put a backslash before it.',
+      )
     return { chars: new Set([char]) }
   }
   const alternatives = (inside: boolean): Piece[][] => {
@@ -95,7 +135,10 @@ export function readPattern(text: string): Pattern {
         continue
       }
       const piece = { ...atom(), ...quantifier() }
-      if (piece.group && piece.max > 1) throw new PatternError('repeats a group, which may need very many attempts. A group may only be optional.')
+      if (piece.group && piece.max > 1)
+        throw new PatternError(
+          'repeats a group, which may need very many attempts. A group may only be optional.',
+        )
       all.at(-1)!.push(piece)
     }
     return all
@@ -103,35 +146,69 @@ export function readPattern(text: string): Pattern {
   const read = alternatives(false)
   if (groups > 9) throw new PatternError('has more than nine groups.')
   const { tries, reads } = costOf(read, undefined)
-  if (tries + reads > MOST_BITS) throw new PatternError('may need very many attempts. Use fewer repetitions and alternatives, or classes such as [^/]+ instead of .*')
+  if (tries + reads > MOST_BITS)
+    throw new PatternError(
+      'may need very many attempts. Use fewer repetitions and alternatives, or classes such as [^/]+ instead of .*',
+    )
   return { alternatives: read, groups }
 }
 
 /** Characters with which a sequence can begin; undefined when it can be empty or begins with a group. */
-const firstOf = (pieces: readonly Piece[]): ReadonlySet<string> | undefined => (pieces[0]?.chars && pieces[0].min > 0 ? pieces[0].chars : undefined)
+const firstOf = (pieces: readonly Piece[]): ReadonlySet<string> | undefined =>
+  pieces[0]?.chars && pieces[0].min > 0 ? pieces[0].chars : undefined
 
 /** Bits of ways that are tried, and of characters that each way reads. */
-interface Cost { tries: number; reads: number }
-
-/** A repetition of characters that cannot be what comes next is never tried a second way, but read anew for each way before it. */
-function costOf(alternatives: readonly Piece[][], next: ReadonlySet<string> | undefined, is_last = true): Cost {
-  const each = alternatives.map((pieces) => pieces.reduce<Cost>((sum, piece, at) => {
-    const rest = pieces.slice(at + 1)
-    const following = rest.length > 0 ? firstOf(rest) : next
-    const ends = rest.length === 0 && is_last
-    const choice = Math.log2(Math.min(piece.max, 2 ** REPETITION_BITS) - piece.min + 1)
-    const inner = piece.group ? costOf(piece.group, following, ends) : { tries: 0, reads: 0 }
-    const is_plain = piece.chars !== undefined && (ends || (following !== undefined && [...piece.chars].every((char) => !following.has(char))))
-    return { tries: sum.tries + inner.tries + (is_plain ? 0 : choice), reads: Math.max(sum.reads, inner.reads, is_plain ? choice : 0) }
-  }, { tries: 0, reads: 0 }))
-  return { tries: Math.max(0, ...each.map(({ tries }) => tries)) + Math.log2(Math.max(1, alternatives.length)), reads: Math.max(0, ...each.map(({ reads }) => reads)) }
+interface Cost {
+  tries: number
+  reads: number
 }
 
-const sampleOf = (alternatives: readonly Piece[][], more: number): string => alternatives[0]!.map((piece) => {
-  const times = Math.min(piece.max, Math.max(piece.min, more))
-  const text = piece.group ? sampleOf(piece.group, more) : ['x', 'a', '1', '/'].find((char) => piece.chars!.has(char)) ?? [...piece.chars!][0] ?? ''
-  return text.repeat(times)
-}).join('')
+/**
+ * A repetition of characters that cannot be what comes next is never tried a second way, but read anew for
+ * each way before it.
+ */
+function costOf(
+  alternatives: readonly Piece[][],
+  next: ReadonlySet<string> | undefined,
+  is_last = true,
+): Cost {
+  const each = alternatives.map((pieces) =>
+    pieces.reduce<Cost>(
+      (sum, piece, at) => {
+        const rest = pieces.slice(at + 1)
+        const following = rest.length > 0 ? firstOf(rest) : next
+        const ends = rest.length === 0 && is_last
+        const choice = Math.log2(Math.min(piece.max, 2 ** REPETITION_BITS) - piece.min + 1)
+        const inner = piece.group ? costOf(piece.group, following, ends) : { tries: 0, reads: 0 }
+        const is_plain =
+          piece.chars !== undefined &&
+          (ends || (following !== undefined && [...piece.chars].every((char) => !following.has(char))))
+        return {
+          tries: sum.tries + inner.tries + (is_plain ? 0 : choice),
+          reads: Math.max(sum.reads, inner.reads, is_plain ? choice : 0),
+        }
+      },
+      { tries: 0, reads: 0 },
+    ),
+  )
+  return {
+    tries: Math.max(0, ...each.map(({ tries }) => tries)) + Math.log2(Math.max(1, alternatives.length)),
+    reads: Math.max(0, ...each.map(({ reads }) => reads)),
+  }
+}
+
+const sampleOf = (alternatives: readonly Piece[][], more: number): string =>
+  alternatives[0]!
+    .map((piece) => {
+      const times = Math.min(piece.max, Math.max(piece.min, more))
+      const text = piece.group
+        ? sampleOf(piece.group, more)
+        : (['x', 'a', '1', '/'].find((char) => piece.chars!.has(char)) ?? [...piece.chars!][0] ?? '')
+      return text.repeat(times)
+    })
+    .join('')
 
 /** Texts that the pattern matches: the shortest, and one in which everything that may be there is there. */
-export const samplesOf = ({ alternatives }: Pattern): string[] => [...new Set(alternatives.flatMap((one) => [sampleOf([one], 0), sampleOf([one], 1)]))]
+export const samplesOf = ({ alternatives }: Pattern): string[] => [
+  ...new Set(alternatives.flatMap((one) => [sampleOf([one], 0), sampleOf([one], 1)])),
+]

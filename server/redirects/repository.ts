@@ -22,18 +22,48 @@ export interface RedirectRow {
 /** SQL of redirects and nothing else. */
 export function createRedirectRepository(db: Db) {
   return {
-    page: (project_ids: readonly string[] | undefined, { domain_id, app_id }: { domain_id?: string; app_id?: string }, limit: number, offset: number): Page<RedirectRow> =>
-      selectPage<RedirectRow>(db, { table: 'redirects', project_ids, equals: { domain_id, app_id }, limit, offset, uncounted: true }),
+    page: (
+      project_ids: readonly string[] | undefined,
+      { domain_id, app_id }: { domain_id?: string; app_id?: string },
+      limit: number,
+      offset: number,
+    ): Page<RedirectRow> =>
+      selectPage<RedirectRow>(db, {
+        table: 'redirects',
+        project_ids,
+        equals: { domain_id, app_id },
+        limit,
+        offset,
+        uncounted: true,
+      }),
     find: (id: string) => db.sql('SELECT * FROM redirects WHERE id = ?').get(id) as RedirectRow | undefined,
-    projectOf: (id: string) => db.sql('SELECT project_id FROM redirects WHERE id = ?').pluck().get(id) as string | undefined,
-    count: (domain_id: string) => db.sql('SELECT count(*) FROM redirects WHERE domain_id = ?').pluck().get(domain_id) as number,
-    enabled: (domain_ids: readonly string[]) => db.sql('SELECT * FROM redirects WHERE enabled = 1 AND domain_id IN (SELECT value FROM json_each(?)) ORDER BY priority, rowid').all(JSON.stringify(domain_ids)) as RedirectRow[],
-    ofKind: (domain_id: string, kind: Redirect['kind']) => db.sql('SELECT * FROM redirects WHERE domain_id = ? AND kind = ? ORDER BY rowid').all(domain_id, kind) as RedirectRow[],
-    insert: (row: RedirectRow) => db.sql(
-      `INSERT INTO redirects (id, domain_id, app_id, project_id, kind, source, target, status, keep_query, priority, enabled, created_at, updated_at)
-       VALUES (@id, @domain_id, @app_id, @project_id, @kind, @source, @target, @status, @keep_query, @priority, @enabled, @created_at, @updated_at)`).run(row),
-    update: (row: RedirectRow) => db.sql(
-      `UPDATE redirects SET kind = @kind, source = @source, target = @target, status = @status, keep_query = @keep_query, priority = @priority, enabled = @enabled, updated_at = @updated_at WHERE id = @id`).run(row),
+    projectOf: (id: string) =>
+      db.sql('SELECT project_id FROM redirects WHERE id = ?').pluck().get(id) as string | undefined,
+    count: (domain_id: string) =>
+      db.sql('SELECT count(*) FROM redirects WHERE domain_id = ?').pluck().get(domain_id) as number,
+    enabled: (domain_ids: readonly string[]) =>
+      db
+        .sql(
+          'SELECT * FROM redirects WHERE enabled = 1 AND domain_id IN (SELECT value FROM json_each(?)) ORDER BY priority, rowid',
+        )
+        .all(JSON.stringify(domain_ids)) as RedirectRow[],
+    ofKind: (domain_id: string, kind: Redirect['kind']) =>
+      db
+        .sql('SELECT * FROM redirects WHERE domain_id = ? AND kind = ? ORDER BY rowid')
+        .all(domain_id, kind) as RedirectRow[],
+    insert: (row: RedirectRow) =>
+      db
+        .sql(
+          `INSERT INTO redirects (id, domain_id, app_id, project_id, kind, source, target, status, keep_query, priority, enabled, created_at, updated_at)
+       VALUES (@id, @domain_id, @app_id, @project_id, @kind, @source, @target, @status, @keep_query, @priority, @enabled, @created_at, @updated_at)`,
+        )
+        .run(row),
+    update: (row: RedirectRow) =>
+      db
+        .sql(
+          `UPDATE redirects SET kind = @kind, source = @source, target = @target, status = @status, keep_query = @keep_query, priority = @priority, enabled = @enabled, updated_at = @updated_at WHERE id = @id`,
+        )
+        .run(row),
     delete: (id: string) => db.sql('DELETE FROM redirects WHERE id = ?').run(id),
   }
 }

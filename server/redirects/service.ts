@@ -16,20 +16,40 @@ import type { NewRedirect, Redirect, RedirectChange, RedirectTest } from './sche
 
 /** What redirects need of domains; handed in at composition. */
 export interface RedirectPorts {
-  domain(id: string): { id: string; app_id: string; project_id: string; hostname: string; path: string } | undefined
-  /** Routes of all domains of these projects, with their rules, proven or not; undefined means all projects. */
+  domain(
+    id: string,
+  ): { id: string; app_id: string; project_id: string; hostname: string; path: string } | undefined
+  /**
+   * Routes of all domains of these projects, with their rules, proven or not; undefined means all projects.
+   */
   routes(project_ids: readonly string[] | undefined): Route[]
   /** Applies an app's domains to the edge, after the commit. */
   refreshRoutes(app_id: string): void
 }
-export interface RedirectOptions { db: Db; clock: Clock; events: Events; audit: AuditTrail; ports: RedirectPorts }
+export interface RedirectOptions {
+  db: Db
+  clock: Clock
+  events: Events
+  audit: AuditTrail
+  ports: RedirectPorts
+}
 
 /** What the edge takes for one domain. */
 const MOST_RULES = 1000
 
-export const ruleOf = (row: RedirectRow): RouteRedirect => ({ id: row.id, kind: row.kind, from: row.source, to: targetOf({ kind: row.kind, from: row.source, to: row.target }), status: row.status, keep_query: row.keep_query === 1 })
+export const ruleOf = (row: RedirectRow): RouteRedirect => ({
+  id: row.id,
+  kind: row.kind,
+  from: row.source,
+  to: targetOf({ kind: row.kind, from: row.source, to: row.target }),
+  status: row.status,
+  keep_query: row.keep_query === 1,
+})
 
-/** Throws 422 when a chain of rules of a project never ends. Call it in the transaction of the change, which it takes back. */
+/**
+ * Throws 422 when a chain of rules of a project never ends. Call it in the transaction of the change, which
+ * it takes back.
+ */
 export function requireNoLoop(routes: readonly Route[], field = 'to'): void {
   const loop = findLoop(routes)
   if (!loop) return
@@ -41,36 +61,97 @@ export function requireNoLoop(routes: readonly Route[], field = 'to'): void {
 /** Throws 422 when the edge hands every request that the rule is meant for to another domain of the name. */
 function requireReached(routes: readonly Route[], { domain_id, kind, from }: Redirect): void {
   const other = kind === 'regex' ? undefined : routeBefore(routes, domain_id, from)
-  if (other) throw invalid('from', `is served by another domain, ${other.hostnames[0]}${other.path ?? ''} (${other.id}), whose path is longer, so no request would ever reach the rule. Add it there.`)
+  if (other)
+    throw invalid(
+      'from',
+      `is served by another domain, ${other.hostnames[0]}${other.path ?? ''} (${other.id}), whose path is longer, so no request would ever reach the rule. Add it there.`,
+    )
 }
 
 /** Rules that answer at the edge instead of an app. */
 export function createRedirects({ db, clock, events, audit, ports }: RedirectOptions) {
   const repository = createRedirectRepository(db)
-  const get = (id: string): RedirectRow => repository.find(id) ?? (() => { throw notFound('redirect') })()
+  const get = (id: string): RedirectRow =>
+    repository.find(id) ??
+    (() => {
+      throw notFound('redirect')
+    })()
   const view = (row: RedirectRow): Redirect => ({
-    id: row.id, domain_id: row.domain_id, app_id: row.app_id, project_id: row.project_id, hostname: ports.domain(row.domain_id)?.hostname ?? '', kind: row.kind, from: row.source, to: row.target, status: row.status,
-    keep_query: row.keep_query === 1, priority: row.priority, enabled: row.enabled === 1, created_at: row.created_at, updated_at: row.updated_at,
+    id: row.id,
+    domain_id: row.domain_id,
+    app_id: row.app_id,
+    project_id: row.project_id,
+    hostname: ports.domain(row.domain_id)?.hostname ?? '',
+    kind: row.kind,
+    from: row.source,
+    to: row.target,
+    status: row.status,
+    keep_query: row.keep_query === 1,
+    priority: row.priority,
+    enabled: row.enabled === 1,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
   })
-  const audited = ({ hostname, kind, from, to, status, keep_query, priority, enabled }: Redirect) => ({ hostname, kind, from, to, status, keep_query, priority, enabled })
+  const audited = ({ hostname, kind, from, to, status, keep_query, priority, enabled }: Redirect) => ({
+    hostname,
+    kind,
+    from,
+    to,
+    status,
+    keep_query,
+    priority,
+    enabled,
+  })
 
   /** Tells everybody about a change that is already a row, and takes it back when it makes a loop. */
-  const finish = (actor: Actor, action: 'create' | 'update' | 'delete', before: Redirect | null, after: Redirect | null): void => {
+  const finish = (
+    actor: Actor,
+    action: 'create' | 'update' | 'delete',
+    before: Redirect | null,
+    after: Redirect | null,
+  ): void => {
     const of = (after ?? before)!
     if (after?.enabled) {
       const routes = ports.routes([of.project_id])
       requireReached(routes, after)
       requireNoLoop(routes)
     }
-    events.append({ type: `redirect.${action}d`, project_id: of.project_id, app_id: of.app_id, actor_id: actor.user_id || null, payload: { redirect_id: of.id, domain_id: of.domain_id, app_id: of.app_id, hostname: of.hostname, enabled: after?.enabled ?? false } })
-    audit.record(actor, { action: `redirect.${action}`, resource_type: 'redirect', resource_id: of.id, project_id: of.project_id, before: before && audited(before), after: after && audited(after) })
+    events.append({
+      type: `redirect.${action}d`,
+      project_id: of.project_id,
+      app_id: of.app_id,
+      actor_id: actor.user_id || null,
+      payload: {
+        redirect_id: of.id,
+        domain_id: of.domain_id,
+        app_id: of.app_id,
+        hostname: of.hostname,
+        enabled: after?.enabled ?? false,
+      },
+    })
+    audit.record(actor, {
+      action: `redirect.${action}`,
+      resource_type: 'redirect',
+      resource_id: of.id,
+      project_id: of.project_id,
+      before: before && audited(before),
+      after: after && audited(after),
+    })
     db.afterCommit(() => ports.refreshRoutes(of.app_id))
   }
-  /** Throws 409 when the domain has a rule from there already, enabled or not: only one of the two would ever answer. */
+  /**
+   * Throws 409 when the domain has a rule from there already, enabled or not: only one of the two would ever
+   * answer.
+   */
   const requireOnly = (row: RedirectRow): void => {
     const sourceOf = ({ kind, source }: RedirectRow) => (kind === 'regex' ? unanchored(source) : source)
-    const other = repository.ofKind(row.domain_id, row.kind).find((one) => one.id !== row.id && sourceOf(one) === sourceOf(row))
-    if (other) throw conflict(`The domain has a rule of the kind ${row.kind} from ${other.source} already: ${other.id}${other.enabled ? '' : ', which is turned off'}. Change or delete that one.`)
+    const other = repository
+      .ofKind(row.domain_id, row.kind)
+      .find((one) => one.id !== row.id && sourceOf(one) === sourceOf(row))
+    if (other)
+      throw conflict(
+        `The domain has a rule of the kind ${row.kind} from ${other.source} already: ${other.id}${other.enabled ? '' : ', which is turned off'}. Change or delete that one.`,
+      )
   }
   const write = (actor: Actor, before: RedirectRow, row: RedirectRow): Redirect => {
     checkRule(ruleOf(row), ports.domain(row.domain_id)?.path ?? '/')
@@ -85,8 +166,16 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
     const url = new URL(text)
     const index = createRouteIndex(ports.routes(visibleProjects(actor)), MOST_STEPS)
     const { hops, ends } = follow(index, url)
-    if (index.is_exhausted) throw invalid('test', 'is too long for the patterns of its domain. Try a shorter address.')
-    return { domain_id: index.routeFor(url)?.id ?? null, redirect_id: hops[0]?.redirect_id ?? null, location: hops[0]?.location ?? null, status: hops[0]?.status ?? null, ends, hops }
+    if (index.is_exhausted)
+      throw invalid('test', 'is too long for the patterns of its domain. Try a shorter address.')
+    return {
+      domain_id: index.routeFor(url)?.id ?? null,
+      redirect_id: hops[0]?.redirect_id ?? null,
+      location: hops[0]?.location ?? null,
+      status: hops[0]?.status ?? null,
+      ends,
+      hops,
+    }
   }
 
   return {
@@ -94,38 +183,79 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
     /** Rules of the domains that the caller can see, newest first; and what an address would be answered. */
     list(actor: Actor, filter: { domain_id?: string; app_id?: string; test?: string }, paging: Paging) {
       const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))
-      return { ...paged({ rows: rows.map(view), total }, paging), test: filter.test === undefined ? null : test(actor, filter.test) }
+      return {
+        ...paged({ rows: rows.map(view), total }, paging),
+        test: filter.test === undefined ? null : test(actor, filter.test),
+      }
     },
-    add: (actor: Actor, { domain_id, from, to, keep_query, enabled, ...rest }: NewRedirect): Redirect => db.tx(() => {
-      const domain = ports.domain(domain_id) ?? (() => { throw notFound('domain') })()
-      const at = clock.iso()
-      const row: RedirectRow = { id: newId('rdr'), domain_id, app_id: domain.app_id, project_id: domain.project_id, source: pathAsAsked(rest.kind, from), target: targetAsSent(to), keep_query: Number(keep_query), enabled: Number(enabled), ...rest, created_at: at, updated_at: at }
-      checkRule(ruleOf(row), domain.path)
-      requireOnly(row)
-      if (repository.count(domain_id) >= MOST_RULES) throw conflict(`A domain may have ${MOST_RULES} redirects at most. Use a prefix or a pattern for many paths.`)
-      repository.insert(row)
-      finish(actor, 'create', null, view(row))
-      return view(row)
-    }),
-    change: (actor: Actor, id: string, { from, to, keep_query, enabled, ...rest }: RedirectChange): Redirect => db.tx(() => {
-      const before = get(id)
-      return write(actor, before, {
-        ...before, ...rest, source: pathAsAsked(rest.kind ?? before.kind, from ?? before.source), target: targetAsSent(to ?? before.target), keep_query: Number(keep_query ?? before.keep_query), enabled: Number(enabled ?? before.enabled), updated_at: clock.iso(),
-      })
-    }),
+    add: (actor: Actor, { domain_id, from, to, keep_query, enabled, ...rest }: NewRedirect): Redirect =>
+      db.tx(() => {
+        const domain =
+          ports.domain(domain_id) ??
+          (() => {
+            throw notFound('domain')
+          })()
+        const at = clock.iso()
+        const row: RedirectRow = {
+          id: newId('rdr'),
+          domain_id,
+          app_id: domain.app_id,
+          project_id: domain.project_id,
+          source: pathAsAsked(rest.kind, from),
+          target: targetAsSent(to),
+          keep_query: Number(keep_query),
+          enabled: Number(enabled),
+          ...rest,
+          created_at: at,
+          updated_at: at,
+        }
+        checkRule(ruleOf(row), domain.path)
+        requireOnly(row)
+        if (repository.count(domain_id) >= MOST_RULES)
+          throw conflict(
+            `A domain may have ${MOST_RULES} redirects at most. Use a prefix or a pattern for many paths.`,
+          )
+        repository.insert(row)
+        finish(actor, 'create', null, view(row))
+        return view(row)
+      }),
+    change: (
+      actor: Actor,
+      id: string,
+      { from, to, keep_query, enabled, ...rest }: RedirectChange,
+    ): Redirect =>
+      db.tx(() => {
+        const before = get(id)
+        return write(actor, before, {
+          ...before,
+          ...rest,
+          source: pathAsAsked(rest.kind ?? before.kind, from ?? before.source),
+          target: targetAsSent(to ?? before.target),
+          keep_query: Number(keep_query ?? before.keep_query),
+          enabled: Number(enabled ?? before.enabled),
+          updated_at: clock.iso(),
+        })
+      }),
     /** Turns a rule on or off; without `enabled`, to the other than it is. */
-    toggle: (actor: Actor, id: string, enabled?: boolean): Redirect => db.tx(() => {
-      const before = get(id)
-      const wanted = enabled === undefined ? 1 - before.enabled : Number(enabled)
-      return wanted === before.enabled ? view(before) : write(actor, before, { ...before, enabled: wanted, updated_at: clock.iso() })
-    }),
-    remove: (actor: Actor, id: string): void => db.tx(() => {
-      const row = get(id)
-      const before = view(row)
-      repository.delete(id)
-      finish(actor, 'delete', before, null)
-    }),
-    /** Enabled rules of these domains, of each in the order in which they are tried: a change looks at hundreds of domains. */
+    toggle: (actor: Actor, id: string, enabled?: boolean): Redirect =>
+      db.tx(() => {
+        const before = get(id)
+        const wanted = enabled === undefined ? 1 - before.enabled : Number(enabled)
+        return wanted === before.enabled
+          ? view(before)
+          : write(actor, before, { ...before, enabled: wanted, updated_at: clock.iso() })
+      }),
+    remove: (actor: Actor, id: string): void =>
+      db.tx(() => {
+        const row = get(id)
+        const before = view(row)
+        repository.delete(id)
+        finish(actor, 'delete', before, null)
+      }),
+    /**
+     * Enabled rules of these domains, of each in the order in which they are tried: a change looks at
+     * hundreds of domains.
+     */
     rulesOf(domain_ids: readonly string[]): (domain_id: string) => RouteRedirect[] {
       const by_domain = Map.groupBy(repository.enabled(domain_ids), (row) => row.domain_id)
       return (domain_id) => (by_domain.get(domain_id) ?? []).map(ruleOf)

@@ -10,7 +10,16 @@ import { openReadable, type Secrets } from '#server/kernel/secrets'
 import type { RegistryLogin } from './login-check.ts'
 import type { NewRegistry, Registry, RegistryChange } from './schema.ts'
 
-interface RegistryRow { id: string; name: string; host: string; username: string; password: string; verified_at: string; created_at: string; updated_at: string }
+interface RegistryRow {
+  id: string
+  name: string
+  host: string
+  username: string
+  password: string
+  verified_at: string
+  created_at: string
+  updated_at: string
+}
 export interface RegistryOptions {
   db: Db
   clock: Clock
@@ -23,7 +32,11 @@ export interface RegistryOptions {
 }
 
 /** A login in clear, as the engine wants it for a pull. */
-export interface RegistryAuth { username: string; password: string; server: string }
+export interface RegistryAuth {
+  username: string
+  password: string
+  server: string
+}
 
 export const registryContext = (id: string) => `registries/password/${id}`
 const HUB = 'docker.io'
@@ -37,36 +50,86 @@ export function registryHost(image: string): string {
   return first.toLowerCase() === 'index.docker.io' ? HUB : first.toLowerCase()
 }
 
-const view = ({ id, name, host, username, verified_at, created_at, updated_at }: RegistryRow): Registry => ({ id, name, host, username, verified_at, created_at, updated_at })
+const view = ({ id, name, host, username, verified_at, created_at, updated_at }: RegistryRow): Registry => ({
+  id,
+  name,
+  host,
+  username,
+  verified_at,
+  created_at,
+  updated_at,
+})
 
 /** SQL of registries and nothing else. */
 function createRepository(db: Db) {
   return {
-    insert: (row: RegistryRow) => db.sql(
-      `INSERT INTO registries (id, name, host, username, password, verified_at, created_at, updated_at)
-       VALUES (@id, @name, @host, @username, @password, @verified_at, @created_at, @updated_at)`).run(row),
+    insert: (row: RegistryRow) =>
+      db
+        .sql(
+          `INSERT INTO registries (id, name, host, username, password, verified_at, created_at, updated_at)
+       VALUES (@id, @name, @host, @username, @password, @verified_at, @created_at, @updated_at)`,
+        )
+        .run(row),
     find: (id: string) => db.sql('SELECT * FROM registries WHERE id = ?').get(id) as RegistryRow | undefined,
     all: () => db.sql('SELECT * FROM registries').all() as RegistryRow[],
-    findByHost: (host: string) => db.sql('SELECT * FROM registries WHERE host = ?').get(host) as RegistryRow | undefined,
-    update: (row: RegistryRow) => db.sql('UPDATE registries SET name = @name, username = @username, password = @password, verified_at = @verified_at, updated_at = @updated_at WHERE id = @id').run(row),
+    findByHost: (host: string) =>
+      db.sql('SELECT * FROM registries WHERE host = ?').get(host) as RegistryRow | undefined,
+    update: (row: RegistryRow) =>
+      db
+        .sql(
+          'UPDATE registries SET name = @name, username = @username, password = @password, verified_at = @verified_at, updated_at = @updated_at WHERE id = @id',
+        )
+        .run(row),
     delete: (id: string) => db.sql('DELETE FROM registries WHERE id = ?').run(id),
   }
 }
 
-/** Image registries of the installation: every project pulls with them. Credentials are tried before they are kept. */
+/**
+ * Image registries of the installation: every project pulls with them. Credentials are tried before they are
+ * kept.
+ */
 export function createRegistries({ db, clock, secrets, audit, check, usesOf }: RegistryOptions) {
   const repository = createRepository(db)
-  const get = (id: string): RegistryRow => repository.find(id) ?? (() => { throw notFound('registry') })()
-  const note = (actor: Actor, action: string, id: string, before: RegistryRow | null, after: RegistryRow | null) =>
-    audit.record(actor, { action, resource_type: 'registry', resource_id: id, project_id: null, before: before && { ...view(before) }, after: after && { ...view(after) } })
-  const authOf = (row: RegistryRow): RegistryAuth => ({ username: row.username, password: secrets.open(row.password, registryContext(row.id)), server: row.host === HUB ? HUB_SERVER : row.host })
+  const get = (id: string): RegistryRow =>
+    repository.find(id) ??
+    (() => {
+      throw notFound('registry')
+    })()
+  const note = (
+    actor: Actor,
+    action: string,
+    id: string,
+    before: RegistryRow | null,
+    after: RegistryRow | null,
+  ) =>
+    audit.record(actor, {
+      action,
+      resource_type: 'registry',
+      resource_id: id,
+      project_id: null,
+      before: before && { ...view(before) },
+      after: after && { ...view(after) },
+    })
+  const authOf = (row: RegistryRow): RegistryAuth => ({
+    username: row.username,
+    password: secrets.open(row.password, registryContext(row.id)),
+    server: row.host === HUB ? HUB_SERVER : row.host,
+  })
   const requireFree = (host: string) => {
-    if (repository.findByHost(host)) throw conflict(`There are credentials for ${host} already. Change those.`)
+    if (repository.findByHost(host))
+      throw conflict(`There are credentials for ${host} already. Change those.`)
   }
   return {
     list(query: Paging) {
       const [limit, offset] = limits(query)
-      const { rows, total } = selectPage<RegistryRow>(db, { table: 'registries', project_ids: undefined, equals: {}, limit, offset, uncounted: true })
+      const { rows, total } = selectPage<RegistryRow>(db, {
+        table: 'registries',
+        project_ids: undefined,
+        equals: {},
+        limit,
+        offset,
+        uncounted: true,
+      })
       return paged({ rows: rows.map(view), total }, query)
     },
     async add(actor: Actor, given: NewRegistry): Promise<Registry> {
@@ -75,7 +138,14 @@ export function createRegistries({ db, clock, secrets, audit, check, usesOf }: R
       return db.tx(() => {
         requireFree(given.host)
         const id = newId('reg')
-        const row: RegistryRow = { ...given, id, password: secrets.seal(given.password, registryContext(id)), verified_at: clock.iso(), created_at: clock.iso(), updated_at: clock.iso() }
+        const row: RegistryRow = {
+          ...given,
+          id,
+          password: secrets.seal(given.password, registryContext(id)),
+          verified_at: clock.iso(),
+          created_at: clock.iso(),
+          updated_at: clock.iso(),
+        }
         repository.insert(row)
         note(actor, 'registry.create', id, null, row)
         return view(row)
@@ -89,25 +159,44 @@ export function createRegistries({ db, clock, secrets, audit, check, usesOf }: R
       if (isTried) await check({ host: before.host, username, password })
       return db.tx(() => {
         const row: RegistryRow = {
-          ...get(id), name: change.name ?? before.name, username, password: secrets.seal(password, registryContext(id)),
-          verified_at: isTried ? clock.iso() : before.verified_at, updated_at: clock.iso(),
+          ...get(id),
+          name: change.name ?? before.name,
+          username,
+          password: secrets.seal(password, registryContext(id)),
+          verified_at: isTried ? clock.iso() : before.verified_at,
+          updated_at: clock.iso(),
         }
         repository.update(row)
         note(actor, 'registry.update', id, before, row)
         return view(row)
       })
     },
-    remove: (actor: Actor, id: string): void => db.tx(() => {
-      const row = get(id)
-      const uses = usesOf(row.host)
-      if (uses.length > 0) throw conflict(`Images of this registry are used by ${uses.slice(0, 5).join(', ')}${uses.length > 5 ? ' and others' : ''}.`)
-      repository.delete(id)
-      note(actor, 'registry.delete', id, row, null)
-    }),
+    remove: (actor: Actor, id: string): void =>
+      db.tx(() => {
+        const row = get(id)
+        const uses = usesOf(row.host)
+        if (uses.length > 0)
+          throw conflict(
+            `Images of this registry are used by ${uses.slice(0, 5).join(', ')}${uses.length > 5 ? ' and others' : ''}.`,
+          )
+        repository.delete(id)
+        note(actor, 'registry.delete', id, row, null)
+      }),
     /** Passwords in clear, to keep them out of logs. */
-    passwords: (): string[] => openReadable(secrets, repository.all().map((row) => [row.password, registryContext(row.id)])),
-    /** The logins that a build may need: of every registry that its text names, and of the one that images without a host come from. */
-    authsFor: (text: string): RegistryAuth[] => repository.all().filter(({ host }) => host === HUB || text.toLowerCase().includes(host)).map(authOf),
+    passwords: (): string[] =>
+      openReadable(
+        secrets,
+        repository.all().map((row) => [row.password, registryContext(row.id)]),
+      ),
+    /**
+     * The logins that a build may need: of every registry that its text names, and of the one that images
+     * without a host come from.
+     */
+    authsFor: (text: string): RegistryAuth[] =>
+      repository
+        .all()
+        .filter(({ host }) => host === HUB || text.toLowerCase().includes(host))
+        .map(authOf),
     /** The login for pulling an image; undefined when the installation has none for its registry. */
     authFor(image: string): RegistryAuth | undefined {
       const row = repository.findByHost(registryHost(image))

@@ -5,20 +5,37 @@ import type { Match, ResourceSource } from '#server/projects/resources'
 
 /** As every source orders its own, so that pages follow one another without a gap or a repetition. */
 function inOrder(a: Match, b: Match): number {
-  return a.rank - b.rank || [...a.name].length - [...b.name].length || Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)) || (a.id < b.id ? -1 : 1)
+  return (
+    a.rank - b.rank ||
+    [...a.name].length - [...b.name].length ||
+    Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)) ||
+    (a.id < b.id ? -1 : 1)
+  )
 }
 
 /** Finds things by name, in what the caller may see and nowhere else. */
 export function createSearch(options: { sources: () => readonly ResourceSource[] }) {
   return {
-    /** A page of what has the text in its name: the very name first, then names that begin with it, the shorter ones first. */
+    /**
+     * A page of what has the text in its name: the very name first, then names that begin with it, the
+     * shorter ones first.
+     */
     find(actor: Actor, text: string, paging: Paging) {
       const [limit, offset] = limits(paging)
       const found = options.sources().flatMap((source) => {
         if (source.access === 'developer' && actor.role === 'viewer') return []
-        return [source.search(source.access === 'developer' ? developerProjects(actor) : visibleProjects(actor), text, offset + limit)]
+        return [
+          source.search(
+            source.access === 'developer' ? developerProjects(actor) : visibleProjects(actor),
+            text,
+            offset + limit,
+          ),
+        ]
       })
-      const rows: Resource[] = found.flatMap((part) => part.rows).sort(inOrder).slice(offset, offset + limit)
+      const rows: Resource[] = found
+        .flatMap((part) => part.rows)
+        .sort(inOrder)
+        .slice(offset, offset + limit)
       return paged({ rows, total: found.reduce((sum, part) => sum + part.total, 0) }, paging)
     },
   }

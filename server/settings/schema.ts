@@ -9,53 +9,159 @@ export const MASK = '********'
 const KEPT = `Answers show \`${MASK}\` when one is set. Sent back as \`${MASK}\`, or left out, the stored one is kept as long as it goes to the same place; null removes it.`
 
 const hasControl = (text: string) => /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)
-const OneLine = (max: number) => v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(max), v.check((text) => !hasControl(text), 'must be one line of text.'))
-const Secret = (what: string) => v.optional(v.nullable(v.pipe(v.string(), v.minLength(1), v.maxLength(8192), v.check((text) => !hasControl(text), 'must be one line of text.'), v.description(`${what} ${KEPT}`), v.examples([MASK]), SECRET)))
-const Days = (what: string, fallback: number) => v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(3650), v.description(`Days for which ${what} are kept. Default ${fallback}.`))
+const OneLine = (max: number) =>
+  v.pipe(
+    v.string(),
+    v.trim(),
+    v.minLength(1),
+    v.maxLength(max),
+    v.check((text) => !hasControl(text), 'must be one line of text.'),
+  )
+const Secret = (what: string) =>
+  v.optional(
+    v.nullable(
+      v.pipe(
+        v.string(),
+        v.minLength(1),
+        v.maxLength(8192),
+        v.check((text) => !hasControl(text), 'must be one line of text.'),
+        v.description(`${what} ${KEPT}`),
+        v.examples([MASK]),
+        SECRET,
+      ),
+    ),
+  )
+const Days = (what: string, fallback: number) =>
+  v.pipe(
+    v.number(),
+    v.integer(),
+    v.minValue(1),
+    v.maxValue(3650),
+    v.description(`Days for which ${what} are kept. Default ${fallback}.`),
+  )
 const Port = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65535))
 
-/** A DNS name in ASCII, lower case and without the dot of the root; IDN is turned into it. Neither an address nor a wildcard. */
-const HostName = (what: string, example: string) => v.pipe(
-  v.string(), v.maxLength(1024),
-  v.rawTransform(({ dataset, addIssue, NEVER }) => {
-    const fault = hostNameFault(dataset.value)
-    if (fault === undefined) return readHostName(dataset.value)
-    addIssue({ message: fault })
-    return NEVER
-  }),
-  v.description(what), v.examples([example]),
-)
+/**
+ * A DNS name in ASCII, lower case and without the dot of the root; IDN is turned into it. Neither an address
+ * nor a wildcard.
+ */
+const HostName = (what: string, example: string) =>
+  v.pipe(
+    v.string(),
+    v.maxLength(1024),
+    v.rawTransform(({ dataset, addIssue, NEVER }) => {
+      const fault = hostNameFault(dataset.value)
+      if (fault === undefined) return readHostName(dataset.value)
+      addIssue({ message: fault })
+      return NEVER
+    }),
+    v.description(what),
+    v.examples([example]),
+  )
 
 const serverEntries = {
-  name: v.pipe(OneLine(64), v.description('Name of this installation, for mails and the dashboard.'), v.examples(['Portreeve'])),
+  name: v.pipe(
+    OneLine(64),
+    v.description('Name of this installation, for mails and the dashboard.'),
+    v.examples(['Portreeve']),
+  ),
   audit_retention_days: Days('lines of the audit log', 365),
   event_retention_days: Days('events', 90),
   job_retention_days: Days('background jobs that have ended', 90),
   deployment_log_retention_days: Days('logs of deployments', 90),
-  releases_kept: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(50), v.description('Releases per app whose images are kept to roll back to. Default 5.')),
-  default_cpus: v.nullable(v.pipe(v.number(), v.minValue(0.01), v.maxValue(128), v.description('CPU cores that an instance may use when its app says nothing; null: as many as the host has. Holds from the next deployment of an app.'))),
-  default_memory_bytes: v.pipe(v.number(), v.integer(), v.minValue(6 * 1024 * 1024), v.maxValue(1024 ** 4), v.description('Memory that an instance may use when its app says nothing. Default 512 MiB. Holds from the next deployment of an app.')),
-  owners_may_invite: v.pipe(v.boolean(), v.description('Whether owners of projects may invite people who have no account yet. Default: administrators only.')),
+  releases_kept: v.pipe(
+    v.number(),
+    v.integer(),
+    v.minValue(1),
+    v.maxValue(50),
+    v.description('Releases per app whose images are kept to roll back to. Default 5.'),
+  ),
+  default_cpus: v.nullable(
+    v.pipe(
+      v.number(),
+      v.minValue(0.01),
+      v.maxValue(128),
+      v.description(
+        'CPU cores that an instance may use when its app says nothing; null: as many as the host has. Holds from the next deployment of an app.',
+      ),
+    ),
+  ),
+  default_memory_bytes: v.pipe(
+    v.number(),
+    v.integer(),
+    v.minValue(6 * 1024 * 1024),
+    v.maxValue(1024 ** 4),
+    v.description(
+      'Memory that an instance may use when its app says nothing. Default 512 MiB. Holds from the next deployment of an app.',
+    ),
+  ),
+  owners_may_invite: v.pipe(
+    v.boolean(),
+    v.description(
+      'Whether owners of projects may invite people who have no account yet. Default: administrators only.',
+    ),
+  ),
 }
-const BuildConcurrency = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(64), v.description('Builds that run at the same time. Default: PORTREEVE_BUILD_CONCURRENCY of the environment, else 1. Holds at once; builds under way are not ended.'))
+const BuildConcurrency = v.pipe(
+  v.number(),
+  v.integer(),
+  v.minValue(1),
+  v.maxValue(64),
+  v.description(
+    'Builds that run at the same time. Default: PORTREEVE_BUILD_CONCURRENCY of the environment, else 1. Holds at once; builds under way are not ended.',
+  ),
+)
 
 /** The body of `PUT /api/settings`. Source: endpoints.tsv, group settings. */
-export const ServerSettingsChange = v.partial(v.strictObject({ ...serverEntries, build_concurrency: v.pipe(v.nullable(BuildConcurrency), v.description('Builds that run at the same time; null: as the environment says.')) }))
+export const ServerSettingsChange = v.partial(
+  v.strictObject({
+    ...serverEntries,
+    build_concurrency: v.pipe(
+      v.nullable(BuildConcurrency),
+      v.description('Builds that run at the same time; null: as the environment says.'),
+    ),
+  }),
+)
 export type ServerSettingsChange = v.InferOutput<typeof ServerSettingsChange>
-export const ServerSettings = v.pipe(v.object({ ...serverEntries, build_concurrency: BuildConcurrency }), v.title('ServerSettings'))
+export const ServerSettings = v.pipe(
+  v.object({ ...serverEntries, build_concurrency: BuildConcurrency }),
+  v.title('ServerSettings'),
+)
 export type ServerSettings = v.InferOutput<typeof ServerSettings>
 
 export const DomainSettings = v.object({
-  dashboard_domain: v.nullable(HostName('Name under which the edge serves the dashboard and the API over HTTPS; null for none. Port 9000 goes on answering under every name and address, whatever is set here.', 'portreeve.example.com')),
-  base_domain: v.nullable(HostName('Domain below which apps get their automatic names; `*.<base domain>` should point to this server. A change moves the automatic names of all apps. Null: PORTREEVE_BASE_DOMAIN of the environment, else a name made from the public address.', 'apps.example.com')),
+  dashboard_domain: v.nullable(
+    HostName(
+      'Name under which the edge serves the dashboard and the API over HTTPS; null for none. Port 9000 goes on answering under every name and address, whatever is set here.',
+      'portreeve.example.com',
+    ),
+  ),
+  base_domain: v.nullable(
+    HostName(
+      'Domain below which apps get their automatic names; `*.<base domain>` should point to this server. A change moves the automatic names of all apps. Null: PORTREEVE_BASE_DOMAIN of the environment, else a name made from the public address.',
+      'apps.example.com',
+    ),
+  ),
 })
 export type DomainSettings = v.InferOutput<typeof DomainSettings>
 export const DomainChange = v.partial(v.strictObject(DomainSettings.entries))
 export type DomainChange = v.InferOutput<typeof DomainChange>
 
 export const DnsProviderSettings = v.object({
-  provider: v.pipe(v.nullable(v.pipe(v.string(), v.maxLength(64))), v.description('Host of the DNS zones, for ACME\'s DNS-01: `cloudflare` or `rfc2136`; null switches it off and forgets its credentials.'), v.examples(['cloudflare'])),
-  config: v.pipe(v.record(v.pipe(v.string(), v.maxLength(64)), v.unknown()), v.description(`What this provider needs. Of the same provider, a field that is left out keeps its value and null clears it; another provider starts from nothing. \`cloudflare\`: zone, api_token, proxied. \`rfc2136\`: server, port, zone, key_name, algorithm, secret. Secrets: ${KEPT}`), v.examples([{ zone: 'example.com', api_token: MASK }])),
+  provider: v.pipe(
+    v.nullable(v.pipe(v.string(), v.maxLength(64))),
+    v.description(
+      "Host of the DNS zones, for ACME's DNS-01: `cloudflare` or `rfc2136`; null switches it off and forgets its credentials.",
+    ),
+    v.examples(['cloudflare']),
+  ),
+  config: v.pipe(
+    v.record(v.pipe(v.string(), v.maxLength(64)), v.unknown()),
+    v.description(
+      `What this provider needs. Of the same provider, a field that is left out keeps its value and null clears it; another provider starts from nothing. \`cloudflare\`: zone, api_token, proxied. \`rfc2136\`: server, port, zone, key_name, algorithm, secret. Secrets: ${KEPT}`,
+    ),
+    v.examples([{ zone: 'example.com', api_token: MASK }]),
+  ),
 })
 export type DnsProviderSettings = v.InferOutput<typeof DnsProviderSettings>
 export const DnsProviderChange = v.partial(v.strictObject(DnsProviderSettings.entries))
@@ -63,66 +169,186 @@ export type DnsProviderChange = v.InferOutput<typeof DnsProviderChange>
 
 /** Production directory of the certificate authority that is used unless another is set. */
 export const DEFAULT_DIRECTORY = 'https://acme-v02.api.letsencrypt.org/directory'
-const Email = v.pipe(v.string(), v.trim(), v.maxLength(254), v.regex(/^[^\s@<>"(),:;\\]+@[^\s@<>"(),:;\\]+$/, 'must be an e-mail address.'))
+const Email = v.pipe(
+  v.string(),
+  v.trim(),
+  v.maxLength(254),
+  v.regex(/^[^\s@<>"(),:;\\]+@[^\s@<>"(),:;\\]+$/, 'must be an e-mail address.'),
+)
 export const AcmeSettings = v.object({
-  directory_url: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(2048), v.check((text) => !hasControl(text), 'must be one line of text.'), v.description('Directory of the ACME server. Default: Let\'s Encrypt.'), v.examples([DEFAULT_DIRECTORY])),
+  directory_url: v.pipe(
+    v.string(),
+    v.trim(),
+    v.minLength(1),
+    v.maxLength(2048),
+    v.check((text) => !hasControl(text), 'must be one line of text.'),
+    v.description("Directory of the ACME server. Default: Let's Encrypt."),
+    v.examples([DEFAULT_DIRECTORY]),
+  ),
   email: v.nullable(v.pipe(Email, v.description('Contact of the account.'), v.examples(['ops@example.com']))),
-  eab: v.nullable(v.pipe(v.strictObject({
-    kid: v.pipe(OneLine(1024), v.description('Key identifier that the authority gave out.')),
-    hmac_key: Secret('HMAC key that the authority gave out, in base64url.'),
-  }), v.description('External account binding, for authorities that ask for one.'))),
-  key_type: v.pipe(v.picklist(['ecdsa', 'rsa']), v.description('Keys of new certificates: ECDSA P-256, or RSA with 2048 bits.')),
-  challenge: v.pipe(v.picklist(['http-01', 'dns-01']), v.description('How names are proven; `dns-01` needs a DNS provider. Wildcards always use it.')),
+  eab: v.nullable(
+    v.pipe(
+      v.strictObject({
+        kid: v.pipe(OneLine(1024), v.description('Key identifier that the authority gave out.')),
+        hmac_key: Secret('HMAC key that the authority gave out, in base64url.'),
+      }),
+      v.description('External account binding, for authorities that ask for one.'),
+    ),
+  ),
+  key_type: v.pipe(
+    v.picklist(['ecdsa', 'rsa']),
+    v.description('Keys of new certificates: ECDSA P-256, or RSA with 2048 bits.'),
+  ),
+  challenge: v.pipe(
+    v.picklist(['http-01', 'dns-01']),
+    v.description('How names are proven; `dns-01` needs a DNS provider. Wildcards always use it.'),
+  ),
 })
 export type AcmeSettings = v.InferOutput<typeof AcmeSettings>
 export const AcmeChange = v.partial(v.strictObject(AcmeSettings.entries))
 export type AcmeChange = v.InferOutput<typeof AcmeChange>
 
-const Address = v.pipe(v.string(), v.maxLength(64), v.check((text) => isIP(text) !== 0, 'must be an IP address.'))
+const Address = v.pipe(
+  v.string(),
+  v.maxLength(64),
+  v.check((text) => isIP(text) !== 0, 'must be an IP address.'),
+)
 const isResolver = (text: string) => {
   const [, v6, v4, port = '53'] = /^(?:\[([^\]]+)\]|(\d+(?:\.\d+){3}))(?::(\d{1,5}))?$/.exec(text) ?? []
-  return isIP(text) !== 0 || ((isIP(v6 ?? '') === 6 || isIP(v4 ?? '') === 4) && Number(port) >= 1 && Number(port) <= 65535)
+  return (
+    isIP(text) !== 0 ||
+    ((isIP(v6 ?? '') === 6 || isIP(v4 ?? '') === 4) && Number(port) >= 1 && Number(port) <= 65535)
+  )
 }
 /** Addresses that no client can connect to. */
 const UNREACHABLE = ['unspecified', 'multicast', 'broadcast']
-const isReachable = (text: string): boolean => !UNREACHABLE.includes(parseAddress(text)?.range() ?? 'unspecified')
+const isReachable = (text: string): boolean =>
+  !UNREACHABLE.includes(parseAddress(text)?.range() ?? 'unspecified')
 const once = (items: string[]): boolean => new Set(items).size === items.length
 export const DnsSettings = v.object({
-  resolvers: v.pipe(v.array(v.pipe(v.string(), v.maxLength(64), v.check(isResolver, 'must be an IP address, with a port if it is not 53.'), v.examples(['9.9.9.9']))), v.maxLength(8), v.check(once, 'must name each address once.'), v.description('DNS servers that domains are verified with; empty: those of the system. Each is asked before it is kept. One on a private network must be listed in PORTREEVE_ALLOWED_PRIVATE_HOSTS.')),
-  public_addresses: v.pipe(v.array(v.pipe(Address, v.check(isReachable, 'must be an address that clients can connect to.'), v.examples(['203.0.113.7']))), v.maxLength(16), v.check(once, 'must name each address once.'), v.description('Addresses that domains should point to; empty: those that this server finds out itself.')),
-  wildcard: v.pipe(v.boolean(), v.description('Whether `*.<base domain>` points to this server, so that automatic names need no record of their own and may share one certificate.')),
+  resolvers: v.pipe(
+    v.array(
+      v.pipe(
+        v.string(),
+        v.maxLength(64),
+        v.check(isResolver, 'must be an IP address, with a port if it is not 53.'),
+        v.examples(['9.9.9.9']),
+      ),
+    ),
+    v.maxLength(8),
+    v.check(once, 'must name each address once.'),
+    v.description(
+      'DNS servers that domains are verified with; empty: those of the system. Each is asked before it is kept. One on a private network must be listed in PORTREEVE_ALLOWED_PRIVATE_HOSTS.',
+    ),
+  ),
+  public_addresses: v.pipe(
+    v.array(
+      v.pipe(
+        Address,
+        v.check(isReachable, 'must be an address that clients can connect to.'),
+        v.examples(['203.0.113.7']),
+      ),
+    ),
+    v.maxLength(16),
+    v.check(once, 'must name each address once.'),
+    v.description('Addresses that domains should point to; empty: those that this server finds out itself.'),
+  ),
+  wildcard: v.pipe(
+    v.boolean(),
+    v.description(
+      'Whether `*.<base domain>` points to this server, so that automatic names need no record of their own and may share one certificate.',
+    ),
+  ),
 })
 export type DnsSettings = v.InferOutput<typeof DnsSettings>
 export const DnsChange = v.partial(v.strictObject(DnsSettings.entries))
 export type DnsChange = v.InferOutput<typeof DnsChange>
 
-const MailHost = v.pipe(v.string(), v.trim(), v.toLowerCase(), v.minLength(1), v.maxLength(253), v.regex(/^(?:[a-z0-9_](?:[a-z0-9._-]*[a-z0-9])?|[0-9a-f:.]*:[0-9a-f:.]*)$/, 'must be a host name such as smtp.example.com, or an IP address.'), v.examples(['smtp.example.com']))
-const Sender = v.pipe(OneLine(320), v.regex(/^(?:[^<>"@]*<[^\s@<>"]+@[^\s@<>"]+>|[^\s@<>"]+@[^\s@<>"]+)$/, 'must be an address such as Portreeve <portreeve@example.com>.'), v.description('Sender of all mail; needed with a host.'), v.examples(['Portreeve <portreeve@example.com>']))
+const MailHost = v.pipe(
+  v.string(),
+  v.trim(),
+  v.toLowerCase(),
+  v.minLength(1),
+  v.maxLength(253),
+  v.regex(
+    /^(?:[a-z0-9_](?:[a-z0-9._-]*[a-z0-9])?|[0-9a-f:.]*:[0-9a-f:.]*)$/,
+    'must be a host name such as smtp.example.com, or an IP address.',
+  ),
+  v.examples(['smtp.example.com']),
+)
+const Sender = v.pipe(
+  OneLine(320),
+  v.regex(
+    /^(?:[^<>"@]*<[^\s@<>"]+@[^\s@<>"]+>|[^\s@<>"]+@[^\s@<>"]+)$/,
+    'must be an address such as Portreeve <portreeve@example.com>.',
+  ),
+  v.description('Sender of all mail; needed with a host.'),
+  v.examples(['Portreeve <portreeve@example.com>']),
+)
 const mailEntries = {
-  host: v.pipe(v.nullable(MailHost), v.description('Mail server; null switches mail off and forgets port, user name and password. One on a private network must be listed in PORTREEVE_ALLOWED_PRIVATE_HOSTS.')),
-  port: v.nullable(v.pipe(Port, v.description('Null: 465 for `tls`, 587 for `starttls`, 25 for `none`.'), v.examples([587]))),
-  security: v.pipe(v.picklist(['tls', 'starttls', 'none']), v.description('`tls` from the first byte, `starttls` after the greeting, `none` for a server on the operator\'s own network.')),
+  host: v.pipe(
+    v.nullable(MailHost),
+    v.description(
+      'Mail server; null switches mail off and forgets port, user name and password. One on a private network must be listed in PORTREEVE_ALLOWED_PRIVATE_HOSTS.',
+    ),
+  ),
+  port: v.nullable(
+    v.pipe(Port, v.description('Null: 465 for `tls`, 587 for `starttls`, 25 for `none`.'), v.examples([587])),
+  ),
+  security: v.pipe(
+    v.picklist(['tls', 'starttls', 'none']),
+    v.description(
+      "`tls` from the first byte, `starttls` after the greeting, `none` for a server on the operator's own network.",
+    ),
+  ),
   username: v.nullable(v.pipe(OneLine(320), v.examples(['portreeve']))),
   password: Secret('Password or token of `username`.'),
   from: v.nullable(Sender),
 }
 /** The body of `PUT /api/settings/smtp`. */
-export const SmtpChange = v.partial(v.strictObject({
-  ...mailEntries,
-  test_to: v.pipe(Email, v.description('Where the test mail goes; not stored. Default: the caller\'s own address.'), v.examples(['ada@example.com'])),
-}))
+export const SmtpChange = v.partial(
+  v.strictObject({
+    ...mailEntries,
+    test_to: v.pipe(
+      Email,
+      v.description("Where the test mail goes; not stored. Default: the caller's own address."),
+      v.examples(['ada@example.com']),
+    ),
+  }),
+)
 export type SmtpChange = v.InferOutput<typeof SmtpChange>
 export const SmtpSection = v.object(mailEntries)
 export type SmtpSection = v.InferOutput<typeof SmtpSection>
 
 const Changed = v.nullable(Timestamp)
 /** Everything that can be set, with the defaults of what was not, and every secret masked. */
-export const Settings = v.pipe(v.object({
-  server: ServerSettings, domain: DomainSettings, dns_provider: DnsProviderSettings, acme: AcmeSettings, dns: DnsSettings, smtp: SmtpSection,
-  in_use: v.pipe(v.object({
-    base_domain: v.pipe(v.string(), v.examples(['apps.example.com'])),
-    public_url: v.pipe(v.string(), v.examples(['https://portreeve.example.com'])),
-  }), v.description('What holds now, from settings, environment and defaults.')),
-  updated_at: v.pipe(v.object({ server: Changed, domain: Changed, dns_provider: Changed, acme: Changed, dns: Changed, smtp: Changed }), v.description('When each section was changed last; null: never.')),
-}), v.title('Settings'))
+export const Settings = v.pipe(
+  v.object({
+    server: ServerSettings,
+    domain: DomainSettings,
+    dns_provider: DnsProviderSettings,
+    acme: AcmeSettings,
+    dns: DnsSettings,
+    smtp: SmtpSection,
+    in_use: v.pipe(
+      v.object({
+        base_domain: v.pipe(v.string(), v.examples(['apps.example.com'])),
+        public_url: v.pipe(v.string(), v.examples(['https://portreeve.example.com'])),
+      }),
+      v.description('What holds now, from settings, environment and defaults.'),
+    ),
+    updated_at: v.pipe(
+      v.object({
+        server: Changed,
+        domain: Changed,
+        dns_provider: Changed,
+        acme: Changed,
+        dns: Changed,
+        smtp: Changed,
+      }),
+      v.description('When each section was changed last; null: never.'),
+    ),
+  }),
+  v.title('Settings'),
+)
 export type Settings = v.InferOutput<typeof Settings>

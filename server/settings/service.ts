@@ -10,8 +10,33 @@ import type { DnsProviderDescriptor } from '#server/platform/dns-providers/provi
 import type { SmtpSettings } from '#server/platform/mail/mail'
 import type { SettingsChecks } from './checks.ts'
 import { createSettingsRepository } from './repository.ts'
-import type { AcmeChange, AcmeSettings, DnsChange, DnsProviderChange, DnsProviderSettings, DnsSettings, DomainChange, DomainSettings, ServerSettings, ServerSettingsChange, Settings, SmtpChange, SmtpSection } from './schema.ts'
-import { changedBy, defaultSections, inside, masked, type SecretValues, SECTION_NAMES, type SectionName, type Sections, secretsAfter, withValues } from './sections.ts'
+import type {
+  AcmeChange,
+  AcmeSettings,
+  DnsChange,
+  DnsProviderChange,
+  DnsProviderSettings,
+  DnsSettings,
+  DomainChange,
+  DomainSettings,
+  ServerSettings,
+  ServerSettingsChange,
+  Settings,
+  SmtpChange,
+  SmtpSection,
+} from './schema.ts'
+import {
+  changedBy,
+  defaultSections,
+  inside,
+  masked,
+  type SecretValues,
+  SECTION_NAMES,
+  type SectionName,
+  type Sections,
+  secretsAfter,
+  withValues,
+} from './sections.ts'
 
 export interface SettingsOptions {
   db: Db
@@ -25,15 +50,26 @@ export interface SettingsOptions {
   checks: SettingsChecks
   /** What holds now, for answers. */
   in_use(): Settings['in_use']
-  /** Hears of a change in its transaction: what it writes is there together with the change, or not at all. Throws when others would not survive the change. */
+  /**
+   * Hears of a change in its transaction: what it writes is there together with the change, or not at all.
+   * Throws when others would not survive the change.
+   */
   changed: Partial<{ [N in SectionName]: (after: Sections[N], before: Sections[N]) => void }>
 }
 
-interface Stored { value: Sections[SectionName]; sealed: string | null; updated_at: string | null; opened?: unknown }
+interface Stored {
+  value: Sections[SectionName]
+  sealed: string | null
+  updated_at: string | null
+  opened?: unknown
+}
 export const settingsContext = (section: string) => `settings/secrets/${section}`
 export const DEFAULT_PORTS = { tls: 465, starttls: 587, none: 25 } as const
 
-/** The settings of the installation. They are read from memory, by value, at each use, so that a change holds at once. */
+/**
+ * The settings of the installation. They are read from memory, by value, at each use, so that a change holds
+ * at once.
+ */
 export function createSettings(options: SettingsOptions) {
   const { db, clock, secrets, audit, events, checks } = options
   const repository = createSettingsRepository(db)
@@ -42,18 +78,31 @@ export function createSettings(options: SettingsOptions) {
 
   const load = (): Map<SectionName, Stored> => {
     const rows = new Map(repository.all().map((row) => [row.section, row]))
-    return new Map(SECTION_NAMES.map((name) => {
-      const row = rows.get(name)
-      // Defaults below what is stored, so that a field of a later version has a value.
-      return [name, { value: { ...defaults[name], ...(row ? (JSON.parse(row.value) as object) : {}) } as Sections[SectionName], sealed: row?.secrets ?? null, updated_at: row?.updated_at ?? null }]
-    }))
+    return new Map(
+      SECTION_NAMES.map((name) => {
+        const row = rows.get(name)
+        // Defaults below what is stored, so that a field of a later version has a value.
+        return [
+          name,
+          {
+            value: {
+              ...defaults[name],
+              ...(row ? (JSON.parse(row.value) as object) : {}),
+            } as Sections[SectionName],
+            sealed: row?.secrets ?? null,
+            updated_at: row?.updated_at ?? null,
+          },
+        ]
+      }),
+    )
   }
   const stored = (name: SectionName): Stored => (known ??= load()).get(name)!
   const openSecrets = (name: SectionName): SecretValues => {
     const { sealed } = stored(name)
     return sealed === null ? {} : (JSON.parse(secrets.open(sealed, settingsContext(name))) as SecretValues)
   }
-  const view = <N extends SectionName>(name: N): Sections[N] => structuredClone(stored(name).value) as Sections[N]
+  const view = <N extends SectionName>(name: N): Sections[N] =>
+    structuredClone(stored(name).value) as Sections[N]
   /** The section with its secrets. Throws SecretUnreadableError, never answers an empty secret. */
   const full = <N extends SectionName>(name: N): Sections[N] => {
     const entry = stored(name)
@@ -61,25 +110,47 @@ export function createSettings(options: SettingsOptions) {
     return entry.opened as Sections[N]
   }
 
-  const write = <N extends SectionName>(actor: Actor, name: N, from: Stored, value: Sections[N], held: SecretValues, replaced: readonly string[]): Sections[N] => {
+  const write = <N extends SectionName>(
+    actor: Actor,
+    name: N,
+    from: Stored,
+    value: Sections[N],
+    held: SecretValues,
+    replaced: readonly string[],
+  ): Sections[N] => {
     try {
       db.tx(() => {
         known = undefined
         const now = stored(name)
-        if (now.sealed !== from.sealed || JSON.stringify(now.value) !== JSON.stringify(from.value)) throw conflict('Somebody else changed this section meanwhile. Read it and send the change again.')
+        if (now.sealed !== from.sealed || JSON.stringify(now.value) !== JSON.stringify(from.value))
+          throw conflict('Somebody else changed this section meanwhile. Read it and send the change again.')
         const before = view(name)
         const after = masked(value, Object.keys(held))
         repository.put({
-          section: name, value: JSON.stringify(after), updated_at: clock.iso(),
-          secrets: Object.keys(held).length === 0 ? null : secrets.seal(JSON.stringify(held), settingsContext(name)),
+          section: name,
+          value: JSON.stringify(after),
+          updated_at: clock.iso(),
+          secrets:
+            Object.keys(held).length === 0 ? null : secrets.seal(JSON.stringify(held), settingsContext(name)),
         })
         known = undefined
         audit.record(actor, {
-          action: 'settings.update', resource_type: 'settings', resource_id: name, project_id: null,
-          before: { ...before }, after: { ...after, ...(replaced.length > 0 ? { replaced_secrets: replaced } : {}) },
+          action: 'settings.update',
+          resource_type: 'settings',
+          resource_id: name,
+          project_id: null,
+          before: { ...before },
+          after: { ...after, ...(replaced.length > 0 ? { replaced_secrets: replaced } : {}) },
         })
-        events.append({ type: 'settings.updated', actor_id: actor.user_id || null, payload: { section: name } })
-        ;(options.changed[name] as ((after: Sections[N], before: Sections[N]) => void) | undefined)?.(view(name), before)
+        events.append({
+          type: 'settings.updated',
+          actor_id: actor.user_id || null,
+          payload: { section: name },
+        })
+        ;(options.changed[name] as ((after: Sections[N], before: Sections[N]) => void) | undefined)?.(
+          view(name),
+          before,
+        )
       })
       return view(name)
     } catch (error) {
@@ -89,15 +160,34 @@ export function createSettings(options: SettingsOptions) {
     }
   }
 
-  /** Keeps a section as it is to be: the secrets that stay are added, the whole is tested, then kept unless it was changed meanwhile. */
-  const replace = async <N extends SectionName>(actor: Actor, name: N, sent: Sections[N], paths: readonly string[], test: (candidate: Sections[N]) => Promise<void> | void): Promise<Sections[N]> => {
+  /**
+   * Keeps a section as it is to be: the secrets that stay are added, the whole is tested, then kept unless it
+   * was changed meanwhile.
+   */
+  const replace = async <N extends SectionName>(
+    actor: Actor,
+    name: N,
+    sent: Sections[N],
+    paths: readonly string[],
+    test: (candidate: Sections[N]) => Promise<void> | void,
+  ): Promise<Sections[N]> => {
     const from = stored(name)
     const before = { value: from.value, secrets: () => openSecrets(name) }
     const held = secretsAfter(name, paths, sent, before)
-    const candidate = withValues(sent, { ...Object.fromEntries(paths.map((path) => [path, null])), ...held })
+    const candidate = withValues(sent, {
+      ...Object.fromEntries(paths.map((path) => [path, null])),
+      ...held,
+    })
     const same = from.sealed === null ? {} : openSecretsOrNone(name)
     await test(candidate)
-    return write(actor, name, from, candidate, held, Object.keys(held).filter((path) => same[path] !== held[path]))
+    return write(
+      actor,
+      name,
+      from,
+      candidate,
+      held,
+      Object.keys(held).filter((path) => same[path] !== held[path]),
+    )
   }
   /** A stored secret that cannot be read any more counts as replaced by the new one. */
   const openSecretsOrNone = (name: SectionName): SecretValues => {
@@ -111,43 +201,93 @@ export function createSettings(options: SettingsOptions) {
   const changeProvider = async (actor: Actor, change: DnsProviderChange): Promise<DnsProviderSettings> => {
     const before = view('dns_provider')
     const provider = change.provider === undefined ? before.provider : change.provider
-    if (change.provider === undefined && provider === null && change.config !== undefined) throw invalid('provider', 'is required: none is set yet.')
-    if (provider === null) return replace(actor, 'dns_provider', { provider: null, config: {} }, [], () => undefined)
-    const sent = { provider, config: { ...(provider === before.provider ? before.config : {}), ...change.config } }
+    if (change.provider === undefined && provider === null && change.config !== undefined)
+      throw invalid('provider', 'is required: none is set yet.')
+    if (provider === null)
+      return replace(actor, 'dns_provider', { provider: null, config: {} }, [], () => undefined)
+    const sent = {
+      provider,
+      config: { ...(provider === before.provider ? before.config : {}), ...change.config },
+    }
     const descriptor = options.providers.find(({ name }) => name === sent.provider)
-    if (!descriptor) throw invalid('provider', `must be ${options.providers.map(({ name }) => name).join(' or ')}, or null.`)
+    if (!descriptor)
+      throw invalid('provider', `must be ${options.providers.map(({ name }) => name).join(' or ')}, or null.`)
     const paths = descriptor.secrets.map((key) => `config.${key}`)
-    const held = secretsAfter('dns_provider', paths, sent, { value: stored('dns_provider').value, secrets: () => openSecrets('dns_provider') })
+    const held = secretsAfter('dns_provider', paths, sent, {
+      value: stored('dns_provider').value,
+      secrets: () => openSecrets('dns_provider'),
+    })
     const given = Object.entries(withValues(sent, held).config).filter(([, value]) => value !== null)
     const parsed = v.safeParse(descriptor.config, Object.fromEntries(given))
     if (!parsed.success) {
-      const details = parsed.issues.slice(0, 20).map((issue) => ({ path: `config.${v.getDotPath(issue) ?? ''}`.replace(/\.$/, '').slice(0, 200), message: issue.message }))
+      const details = parsed.issues.slice(0, 20).map((issue) => ({
+        path: `config.${v.getDotPath(issue) ?? ''}`.replace(/\.$/, '').slice(0, 200),
+        message: issue.message,
+      }))
       throw new ApiError('VALIDATION_ERROR', `${details[0]!.path}: ${details[0]!.message}`, details)
     }
     const config = parsed.output as Record<string, unknown>
-    return replace(actor, 'dns_provider', { provider: descriptor.name, config }, paths.filter((path) => inside({ config }, path) !== undefined), () => checks.dnsProvider(descriptor, config))
+    return replace(
+      actor,
+      'dns_provider',
+      { provider: descriptor.name, config },
+      paths.filter((path) => inside({ config }, path) !== undefined),
+      () => checks.dnsProvider(descriptor, config),
+    )
   }
 
   return {
     /** Everything, secrets masked. */
     all(): Settings {
-      const sections = Object.fromEntries(SECTION_NAMES.map((name) => [name, view(name)])) as unknown as Sections
-      const updated_at = Object.fromEntries(SECTION_NAMES.map((name) => [name, stored(name).updated_at])) as Settings['updated_at']
+      const sections = Object.fromEntries(
+        SECTION_NAMES.map((name) => [name, view(name)]),
+      ) as unknown as Sections
+      const updated_at = Object.fromEntries(
+        SECTION_NAMES.map((name) => [name, stored(name).updated_at]),
+      ) as Settings['updated_at']
       return { ...sections, in_use: options.in_use(), updated_at }
     },
-    changeServer: (actor: Actor, { build_concurrency, ...change }: ServerSettingsChange): Promise<ServerSettings> =>
-      replace(actor, 'server', changedBy(view('server'), { ...change, build_concurrency: build_concurrency === null ? options.build_concurrency : build_concurrency }), [], () => undefined),
-    changeDomain: (actor: Actor, change: DomainChange): Promise<DomainSettings> => replace(actor, 'domain', changedBy(view('domain'), change), [], () => undefined),
+    changeServer: (
+      actor: Actor,
+      { build_concurrency, ...change }: ServerSettingsChange,
+    ): Promise<ServerSettings> =>
+      replace(
+        actor,
+        'server',
+        changedBy(view('server'), {
+          ...change,
+          build_concurrency: build_concurrency === null ? options.build_concurrency : build_concurrency,
+        }),
+        [],
+        () => undefined,
+      ),
+    changeDomain: (actor: Actor, change: DomainChange): Promise<DomainSettings> =>
+      replace(actor, 'domain', changedBy(view('domain'), change), [], () => undefined),
     changeProvider,
-    changeAcme: (actor: Actor, change: AcmeChange): Promise<AcmeSettings> => replace(actor, 'acme', changedBy(view('acme'), change), ['eab.hmac_key'], checks.acme),
-    changeDns: (actor: Actor, change: DnsChange): Promise<DnsSettings> => replace(actor, 'dns', changedBy(view('dns'), change), [], checks.dns),
+    changeAcme: (actor: Actor, change: AcmeChange): Promise<AcmeSettings> =>
+      replace(actor, 'acme', changedBy(view('acme'), change), ['eab.hmac_key'], checks.acme),
+    changeDns: (actor: Actor, change: DnsChange): Promise<DnsSettings> =>
+      replace(actor, 'dns', changedBy(view('dns'), change), [], checks.dns),
     changeSmtp(actor: Actor, { test_to, ...change }: SmtpChange): Promise<SmtpSection> {
       const sent = changedBy(view('smtp'), change)
-      if (sent.host === null && change.host === undefined && [change.port, change.username, change.password].some((value) => value != null)) throw invalid('host', 'is required with a port, a user name or a password.')
-      return replace(actor, 'smtp', sent.host === null ? { ...sent, port: null, username: null, password: null } : { ...sent, port: sent.port ?? DEFAULT_PORTS[sent.security] }, ['password'], async (candidate) => {
-        const smtp = smtpOf(candidate)
-        if (smtp) await checks.smtp(smtp, test_to ?? actor.email)
-      })
+      if (
+        sent.host === null &&
+        change.host === undefined &&
+        [change.port, change.username, change.password].some((value) => value != null)
+      )
+        throw invalid('host', 'is required with a port, a user name or a password.')
+      return replace(
+        actor,
+        'smtp',
+        sent.host === null
+          ? { ...sent, port: null, username: null, password: null }
+          : { ...sent, port: sent.port ?? DEFAULT_PORTS[sent.security] },
+        ['password'],
+        async (candidate) => {
+          const smtp = smtpOf(candidate)
+          if (smtp) await checks.smtp(smtp, test_to ?? actor.email)
+        },
+      )
     },
     server: (): ServerSettings => full('server'),
     domain: (): DomainSettings => full('domain'),
@@ -174,6 +314,16 @@ function smtpOf(section: SmtpSection): SmtpSettings | null {
   const { host, port, security, username, password, from } = section
   if (host === null) return null
   if (from === null) throw invalid('from', 'is required with a host.')
-  if ((username === null) !== (password === null || password === undefined)) throw invalid(username === null ? 'username' : 'password', 'is required: user name and password go together.')
-  return { host, port: port ?? DEFAULT_PORTS[security], security, from, ...(username !== null && password ? { username, password } : {}) }
+  if ((username === null) !== (password === null || password === undefined))
+    throw invalid(
+      username === null ? 'username' : 'password',
+      'is required: user name and password go together.',
+    )
+  return {
+    host,
+    port: port ?? DEFAULT_PORTS[security],
+    security,
+    from,
+    ...(username !== null && password ? { username, password } : {}),
+  }
 }

@@ -38,42 +38,92 @@ export interface SshKeyOptions {
 export const sshKeyContext = (id: string) => `ssh_keys/private_key/${id}`
 
 const view = (row: SshKeyRow): SshKey => ({
-  id: row.id, project_id: row.project_id, name: row.name, type: row.type, public_key: row.public_key, fingerprint: row.fingerprint,
-  has_private_key: row.private_key !== null, host: row.host, known_hosts: row.known_hosts, created_at: row.created_at, last_used_at: row.last_used_at,
+  id: row.id,
+  project_id: row.project_id,
+  name: row.name,
+  type: row.type,
+  public_key: row.public_key,
+  fingerprint: row.fingerprint,
+  has_private_key: row.private_key !== null,
+  host: row.host,
+  known_hosts: row.known_hosts,
+  created_at: row.created_at,
+  last_used_at: row.last_used_at,
 })
 
 /** SQL of SSH keys and nothing else. */
 function createRepository(db: Db) {
   return {
-    insert: (row: SshKeyRow) => db.sql(
-      `INSERT INTO ssh_keys (id, project_id, name, type, public_key, fingerprint, private_key, host, known_hosts, created_by, created_at)
-       VALUES (@id, @project_id, @name, @type, @public_key, @fingerprint, @private_key, @host, @known_hosts, @created_by, @created_at)`).run(row),
+    insert: (row: SshKeyRow) =>
+      db
+        .sql(
+          `INSERT INTO ssh_keys (id, project_id, name, type, public_key, fingerprint, private_key, host, known_hosts, created_by, created_at)
+       VALUES (@id, @project_id, @name, @type, @public_key, @fingerprint, @private_key, @host, @known_hosts, @created_by, @created_at)`,
+        )
+        .run(row),
     find: (id: string) => db.sql('SELECT * FROM ssh_keys WHERE id = ?').get(id) as SshKeyRow | undefined,
-    hasFingerprint: (project_id: string, fingerprint: string) => db.sql('SELECT 1 FROM ssh_keys WHERE project_id = ? AND fingerprint = ?').pluck().get(project_id, fingerprint) === 1,
+    hasFingerprint: (project_id: string, fingerprint: string) =>
+      db
+        .sql('SELECT 1 FROM ssh_keys WHERE project_id = ? AND fingerprint = ?')
+        .pluck()
+        .get(project_id, fingerprint) === 1,
     /** The key that a Git host is offered: one for this very host before one for any, the newest first. */
-    forHost: (project_id: string, host: string) => db.sql(
-      `SELECT * FROM ssh_keys WHERE project_id = ? AND private_key IS NOT NULL AND (host = ? OR host IS NULL) ORDER BY host IS NULL, rowid DESC LIMIT 1`).get(project_id, host) as SshKeyRow | undefined,
-    privateOf: (project_id: string) => db.sql('SELECT * FROM ssh_keys WHERE project_id = ? AND private_key IS NOT NULL').all(project_id) as SshKeyRow[],
-    touch: (id: string, at: string) => db.sql('UPDATE ssh_keys SET last_used_at = ? WHERE id = ?').run(at, id),
+    forHost: (project_id: string, host: string) =>
+      db
+        .sql(
+          `SELECT * FROM ssh_keys WHERE project_id = ? AND private_key IS NOT NULL AND (host = ? OR host IS NULL) ORDER BY host IS NULL, rowid DESC LIMIT 1`,
+        )
+        .get(project_id, host) as SshKeyRow | undefined,
+    privateOf: (project_id: string) =>
+      db
+        .sql('SELECT * FROM ssh_keys WHERE project_id = ? AND private_key IS NOT NULL')
+        .all(project_id) as SshKeyRow[],
+    touch: (id: string, at: string) =>
+      db.sql('UPDATE ssh_keys SET last_used_at = ? WHERE id = ?').run(at, id),
     delete: (id: string) => db.sql('DELETE FROM ssh_keys WHERE id = ?').run(id),
   }
 }
 
-/** SSH keys of projects: deploy keys for Git, and keys that reach servers. Private halves are sealed and never shown. */
+/**
+ * SSH keys of projects: deploy keys for Git, and keys that reach servers. Private halves are sealed and never
+ * shown.
+ */
 export function createSshKeys({ db, clock, secrets, audit, usesOf }: SshKeyOptions) {
   const repository = createRepository(db)
-  const store = (actor: Actor, project_id: string, given: GenerateSshKey, key: SshPublicKey & { private_key?: string }): SshKey => db.tx(() => {
-    if (repository.hasFingerprint(project_id, key.fingerprint)) throw conflict('The project has this key already.')
-    const id = newId('ssh')
-    const row: SshKeyRow = {
-      id, project_id, name: given.name, type: key.type, public_key: key.public_key, fingerprint: key.fingerprint,
-      private_key: key.private_key === undefined ? null : secrets.seal(key.private_key, sshKeyContext(id)),
-      host: given.host ?? null, known_hosts: given.known_hosts ?? null, created_by: actor.user_id, created_at: clock.iso(), last_used_at: null,
-    }
-    repository.insert(row)
-    audit.record(actor, { action: 'ssh_key.create', resource_type: 'ssh_key', resource_id: id, project_id, after: { name: row.name, type: row.type, fingerprint: row.fingerprint, host: row.host } })
-    return view(row)
-  })
+  const store = (
+    actor: Actor,
+    project_id: string,
+    given: GenerateSshKey,
+    key: SshPublicKey & { private_key?: string },
+  ): SshKey =>
+    db.tx(() => {
+      if (repository.hasFingerprint(project_id, key.fingerprint))
+        throw conflict('The project has this key already.')
+      const id = newId('ssh')
+      const row: SshKeyRow = {
+        id,
+        project_id,
+        name: given.name,
+        type: key.type,
+        public_key: key.public_key,
+        fingerprint: key.fingerprint,
+        private_key: key.private_key === undefined ? null : secrets.seal(key.private_key, sshKeyContext(id)),
+        host: given.host ?? null,
+        known_hosts: given.known_hosts ?? null,
+        created_by: actor.user_id,
+        created_at: clock.iso(),
+        last_used_at: null,
+      }
+      repository.insert(row)
+      audit.record(actor, {
+        action: 'ssh_key.create',
+        resource_type: 'ssh_key',
+        resource_id: id,
+        project_id,
+        after: { name: row.name, type: row.type, fingerprint: row.fingerprint, host: row.host },
+      })
+      return view(row)
+    })
   const orInvalid = async <T>(path: string, read: () => T | Promise<T>): Promise<T> => {
     try {
       return await read()
@@ -84,36 +134,88 @@ export function createSshKeys({ db, clock, secrets, audit, usesOf }: SshKeyOptio
   return {
     projectOf: (id: string) => repository.find(id)?.project_id,
     list(actor: Actor, query: Paging & { project_id?: string }) {
-      const { rows, total } = selectPage<SshKeyRow>(db, { table: 'ssh_keys', project_ids: developerProjects(actor), equals: { project_id: query.project_id }, limit: limits(query)[0], offset: limits(query)[1], uncounted: true })
+      const { rows, total } = selectPage<SshKeyRow>(db, {
+        table: 'ssh_keys',
+        project_ids: developerProjects(actor),
+        equals: { project_id: query.project_id },
+        limit: limits(query)[0],
+        offset: limits(query)[1],
+        uncounted: true,
+      })
       return paged({ rows: rows.map(view), total }, query)
     },
-    generate: (actor: Actor, project_id: string, given: GenerateSshKey): SshKey => store(actor, project_id, given, generateEd25519(`portreeve ${given.name}`)),
+    generate: (actor: Actor, project_id: string, given: GenerateSshKey): SshKey =>
+      store(actor, project_id, given, generateEd25519(`portreeve ${given.name}`)),
     async add(actor: Actor, project_id: string, given: NewSshKey): Promise<SshKey> {
-      if (given.public_key !== undefined) return store(actor, project_id, given, await orInvalid('public_key', () => readPublicKey(given.public_key!)))
-      return store(actor, project_id, given, await orInvalid('private_key', () => readPrivateKey(given.private_key!, given.passphrase, given.name)))
+      if (given.public_key !== undefined)
+        return store(
+          actor,
+          project_id,
+          given,
+          await orInvalid('public_key', () => readPublicKey(given.public_key!)),
+        )
+      return store(
+        actor,
+        project_id,
+        given,
+        await orInvalid('private_key', () =>
+          readPrivateKey(given.private_key!, given.passphrase, given.name),
+        ),
+      )
     },
-    remove: (actor: Actor, id: string): void => db.tx(() => {
-      const row = repository.find(id) ?? (() => { throw notFound('SSH key') })()
-      const uses = usesOf(row)
-      if (uses.length > 0) throw conflict(`The key is used by ${uses.slice(0, 5).join(', ')}${uses.length > 5 ? ' and others' : ''}. Give them another key first.`)
-      repository.delete(id)
-      audit.record(actor, { action: 'ssh_key.delete', resource_type: 'ssh_key', resource_id: id, project_id: row.project_id, before: { name: row.name, fingerprint: row.fingerprint } })
-    }),
+    remove: (actor: Actor, id: string): void =>
+      db.tx(() => {
+        const row =
+          repository.find(id) ??
+          (() => {
+            throw notFound('SSH key')
+          })()
+        const uses = usesOf(row)
+        if (uses.length > 0)
+          throw conflict(
+            `The key is used by ${uses.slice(0, 5).join(', ')}${uses.length > 5 ? ' and others' : ''}. Give them another key first.`,
+          )
+        repository.delete(id)
+        audit.record(actor, {
+          action: 'ssh_key.delete',
+          resource_type: 'ssh_key',
+          resource_id: id,
+          project_id: row.project_id,
+          before: { name: row.name, fingerprint: row.fingerprint },
+        })
+      }),
     /** Id of the key that a clone from this host would use. */
-    keyFor: (project_id: string, host: string): string | undefined => repository.forHost(project_id, host)?.id,
+    keyFor: (project_id: string, host: string): string | undefined =>
+      repository.forHost(project_id, host)?.id,
     /** Private halves of a project's keys in clear, to keep them out of logs. */
-    privateKeys: (project_id: string): string[] => openReadable(secrets, repository.privateOf(project_id).map((row) => [row.private_key!, sshKeyContext(row.id)])),
+    privateKeys: (project_id: string): string[] =>
+      openReadable(
+        secrets,
+        repository.privateOf(project_id).map((row) => [row.private_key!, sshKeyContext(row.id)]),
+      ),
     /** The credential for a clone over SSH; notes the use. */
     credentialFor(project_id: string, host: string): GitCredential | undefined {
       const row = repository.forHost(project_id, host)
       if (!row) return undefined
       repository.touch(row.id, clock.iso())
-      return { kind: 'ssh', private_key: secrets.open(row.private_key!, sshKeyContext(row.id)), ...(row.known_hosts ? { known_hosts: row.known_hosts } : {}) }
+      return {
+        kind: 'ssh',
+        private_key: secrets.open(row.private_key!, sshKeyContext(row.id)),
+        ...(row.known_hosts ? { known_hosts: row.known_hosts } : {}),
+      }
     },
-    /** The private half of one key, for a server that is reached over SSH. Throws when only the public half is known. */
+    /**
+     * The private half of one key, for a server that is reached over SSH. Throws when only the public half is
+     * known.
+     */
     privateKey(id: string): string {
-      const row = repository.find(id) ?? (() => { throw notFound('SSH key') })()
-      if (row.private_key === null) throw conflict('Only the public half of this key is known. Add the private key.')
+      const row =
+        repository.find(id) ??
+        (() => {
+          throw notFound('SSH key')
+        })()
+      if (row.private_key === null)
+        throw conflict('Only the public half of this key is known. Add the private key.')
       repository.touch(row.id, clock.iso())
       return secrets.open(row.private_key, sshKeyContext(id))
     },

@@ -11,20 +11,59 @@ import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Engine } from '#server/platform/engine/engine'
 import type { Ingress } from '#server/platform/ingress/ingress'
 
-export interface SystemOptions { config: Config; db: Db; clock: Clock; jobs: Jobs; engine: Engine; ingress: Ingress; version: string; addresses: { base_domain(): string; public_url(): string } }
+export interface SystemOptions {
+  config: Config
+  db: Db
+  clock: Clock
+  jobs: Jobs
+  engine: Engine
+  ingress: Ingress
+  version: string
+  addresses: { base_domain(): string; public_url(): string }
+}
 
-export function createSystem({ config, db, clock, jobs, engine, ingress, version, addresses }: SystemOptions) {
+export function createSystem({
+  config,
+  db,
+  clock,
+  jobs,
+  engine,
+  ingress,
+  version,
+  addresses,
+}: SystemOptions) {
   const started_at = clock.iso()
   const started_ms = clock.monotonic_ms()
   const viewOf = (row: JobRow) => {
     const steps = jobs.steps(row.id)
     const failure = row.failure ? (JSON.parse(row.failure) as Failure) : null
     return {
-      id: row.id, kind: row.kind, subject: row.subject, project_id: row.project_id, status: row.status,
-      progress: steps.length === 0 ? 1 : steps.filter((step) => step.status !== 'pending' && step.status !== 'running').length / steps.length,
-      error: failure && { code: failure.code, message: failure.message, hint: failure.hint, step: failure.step },
-      steps: steps.map(({ name, status, attempts, started_at: at, duration_ms }) => ({ name, status, attempts, started_at: at, duration_ms })),
-      created_at: row.created_at, started_at: row.started_at, finished_at: row.finished_at,
+      id: row.id,
+      kind: row.kind,
+      subject: row.subject,
+      project_id: row.project_id,
+      status: row.status,
+      progress:
+        steps.length === 0
+          ? 1
+          : steps.filter((step) => step.status !== 'pending' && step.status !== 'running').length /
+            steps.length,
+      error: failure && {
+        code: failure.code,
+        message: failure.message,
+        hint: failure.hint,
+        step: failure.step,
+      },
+      steps: steps.map(({ name, status, attempts, started_at: at, duration_ms }) => ({
+        name,
+        status,
+        attempts,
+        started_at: at,
+        duration_ms,
+      })),
+      created_at: row.created_at,
+      started_at: row.started_at,
+      finished_at: row.finished_at,
     }
   }
   const checkDatabase = () => {
@@ -39,24 +78,57 @@ export function createSystem({ config, db, clock, jobs, engine, ingress, version
     /** Version of the product. */
     version,
     async info() {
-      const [found, edge] = await Promise.all([engine.version().catch(() => undefined), ingress.status().catch(() => undefined)])
+      const [found, edge] = await Promise.all([
+        engine.version().catch(() => undefined),
+        ingress.status().catch(() => undefined),
+      ])
       return {
         version,
-        engine: { available: found !== undefined, version: found?.version ?? null, api_version: found?.api_version ?? null, cpus: found?.cpus ?? null, memory_bytes: found?.memory_bytes ?? null, buildkit: found?.buildkit ?? null },
-        ingress: { running: edge?.running ?? false, version: edge?.version ?? null, http_port: config.http_port, https_port: config.https_port, message: edge ? (edge.message ?? null) : 'The edge does not answer.', refused_routes: edge?.refused?.length ?? 0 },
-        base_domain: addresses.base_domain(), public_url: addresses.public_url(), node_version: process.versions.node,
-        database_bytes: statSync(join(config.data_directory, 'portreeve.db'), { throwIfNoEntry: false })?.size ?? 0,
-        started_at, uptime_s: Math.floor((clock.monotonic_ms() - started_ms) / 1000),
+        engine: {
+          available: found !== undefined,
+          version: found?.version ?? null,
+          api_version: found?.api_version ?? null,
+          cpus: found?.cpus ?? null,
+          memory_bytes: found?.memory_bytes ?? null,
+          buildkit: found?.buildkit ?? null,
+        },
+        ingress: {
+          running: edge?.running ?? false,
+          version: edge?.version ?? null,
+          http_port: config.http_port,
+          https_port: config.https_port,
+          message: edge ? (edge.message ?? null) : 'The edge does not answer.',
+          refused_routes: edge?.refused?.length ?? 0,
+        },
+        base_domain: addresses.base_domain(),
+        public_url: addresses.public_url(),
+        node_version: process.versions.node,
+        database_bytes:
+          statSync(join(config.data_directory, 'portreeve.db'), { throwIfNoEntry: false })?.size ?? 0,
+        started_at,
+        uptime_s: Math.floor((clock.monotonic_ms() - started_ms) / 1000),
       }
     },
     /** Whether the parts that deployments need are there. */
     async readiness() {
       const checks = {
         database: checkDatabase(),
-        engine: await engine.version().then(() => ({ ok: true }), () => ({ ok: false, message: 'The container engine does not answer.' })),
-        ingress: await ingress.status().then((status) => ({ ok: status.running, ...(status.message ? { message: status.message } : {}) }), () => ({ ok: false, message: 'The edge does not answer.' })),
+        engine: await engine.version().then(
+          () => ({ ok: true }),
+          () => ({ ok: false, message: 'The container engine does not answer.' }),
+        ),
+        ingress: await ingress.status().then(
+          (status) => ({
+            ok: status.running,
+            ...(status.message ? { message: status.message } : {}),
+          }),
+          () => ({ ok: false, message: 'The edge does not answer.' }),
+        ),
       }
-      return { status: Object.values(checks).every((check) => check.ok) ? ('ok' as const) : ('degraded' as const), checks }
+      return {
+        status: Object.values(checks).every((check) => check.ok) ? ('ok' as const) : ('degraded' as const),
+        checks,
+      }
     },
     jobs(actor: Actor, filter: { status?: string; kind?: string }, paging: Paging) {
       const { rows, total } = jobs.repository.page(visibleProjects(actor), filter, ...limits(paging))
@@ -64,7 +136,8 @@ export function createSystem({ config, db, clock, jobs, engine, ingress, version
     },
     job(actor: Actor, id: string) {
       const row = jobs.find(id)
-      const visible = row && (row.project_id ? projectRole(actor, row.project_id) !== undefined : actor.role === 'admin')
+      const visible =
+        row && (row.project_id ? projectRole(actor, row.project_id) !== undefined : actor.role === 'admin')
       if (!row || !visible) throw notFound('job')
       return viewOf(row)
     },

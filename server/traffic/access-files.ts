@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { parseLines } from '#server/kernel/ndjson'
 import type { AccessLine } from './schema.ts'
 
-/** Access logs on disk: per app a folder of at most five files of 2 MiB, each named after the first line in it. */
+/**
+ * Access logs on disk: per app a folder of at most five files of 2 MiB, each named after the first line in
+ * it.
+ */
 export interface AccessFiles {
   /** Number of the newest line of an app; 0 before the first. */
   latest(app_id: string): number
@@ -12,11 +15,18 @@ export interface AccessFiles {
   /** Lines after a number, oldest first. */
   after(app_id: string, seq: number, limit: number): AccessLine[]
   /** The newest lines that match, oldest first. */
-  newest(app_id: string, count: number, matches: (line: AccessLine) => boolean, ended: (line: AccessLine) => boolean): AccessLine[]
+  newest(
+    app_id: string,
+    count: number,
+    matches: (line: AccessLine) => boolean,
+    ended: (line: AccessLine) => boolean,
+  ): AccessLine[]
   /** Apps that have a log. */
   apps(): string[]
   remove(app_id: string): void
-  /** Removes the oldest files of all apps until no more than so many bytes are left; returns how many went. */
+  /**
+   * Removes the oldest files of all apps until no more than so many bytes are left; returns how many went.
+   */
   shrink(max_bytes: number): number
 }
 
@@ -24,8 +34,15 @@ const SEGMENT_BYTES = 2 * 1024 * 1024
 const SEGMENTS = 5
 const APP_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/
 
-interface Segment { path: string; first_seq: number }
-interface Open { seq: number; path: string; bytes: number }
+interface Segment {
+  path: string
+  first_seq: number
+}
+interface Open {
+  seq: number
+  path: string
+  bytes: number
+}
 
 export function createAccessFiles(directory: string): AccessFiles {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
@@ -41,7 +58,10 @@ export function createAccessFiles(directory: string): AccessFiles {
 
   function segments(app_id: string): Segment[] {
     const names = statSync(folder(app_id), { throwIfNoEntry: false }) ? readdirSync(folder(app_id)) : []
-    return names.filter((name) => /^\d{15}\.ndjson$/.test(name)).sort().map((name) => ({ path: join(folder(app_id), name), first_seq: Number(name.slice(0, 15)) }))
+    return names
+      .filter((name) => /^\d{15}\.ndjson$/.test(name))
+      .sort()
+      .map((name) => ({ path: join(folder(app_id), name), first_seq: Number(name.slice(0, 15)) }))
   }
 
   function read(path: string): AccessLine[] {
@@ -59,7 +79,8 @@ export function createAccessFiles(directory: string): AccessFiles {
     const seq = last ? (read(last.path).at(-1)?.seq ?? last.first_seq - 1) : 0
     // A file that ends in half a line is left as it is, and a new one begun.
     const created = { seq, path: '', bytes: 0 }
-    if (last && sizeOf(last.path) > 0 && readFileSync(last.path).at(-1) === 0x0a) Object.assign(created, { path: last.path, bytes: sizeOf(last.path) })
+    if (last && sizeOf(last.path) > 0 && readFileSync(last.path).at(-1) === 0x0a)
+      Object.assign(created, { path: last.path, bytes: sizeOf(last.path) })
     open.set(app_id, created)
     return created
   }
@@ -73,7 +94,10 @@ export function createAccessFiles(directory: string): AccessFiles {
         if (file.path === '' || file.bytes + text.length > SEGMENT_BYTES) {
           mkdirSync(folder(app_id), { recursive: true, mode: 0o700 })
           for (const { path } of segments(app_id).slice(0, 1 - SEGMENTS)) rmSync(path, { force: true })
-          Object.assign(file, { path: join(folder(app_id), `${String(file.seq + 1).padStart(15, '0')}.ndjson`), bytes: 0 })
+          Object.assign(file, {
+            path: join(folder(app_id), `${String(file.seq + 1).padStart(15, '0')}.ndjson`),
+            bytes: 0,
+          })
         }
         appendFileSync(file.path, text, { mode: 0o600 })
       } catch {
@@ -87,7 +111,10 @@ export function createAccessFiles(directory: string): AccessFiles {
     after(app_id, seq, limit) {
       const found: AccessLine[] = []
       const all = segments(app_id)
-      const start = Math.max(0, all.findLastIndex(({ first_seq }) => first_seq <= seq + 1))
+      const start = Math.max(
+        0,
+        all.findLastIndex(({ first_seq }) => first_seq <= seq + 1),
+      )
       for (const { path } of all.slice(start)) {
         for (const line of read(path)) if (line.seq > seq && found.length < limit) found.push(line)
         if (found.length >= limit) break
@@ -106,14 +133,19 @@ export function createAccessFiles(directory: string): AccessFiles {
       }
       return found.reverse()
     },
-    apps: () => readdirSync(directory, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map((entry) => entry.name),
+    apps: () =>
+      readdirSync(directory, { withFileTypes: true })
+        .filter((entry) => entry.isDirectory())
+        .map((entry) => entry.name),
     remove(app_id) {
       open.delete(app_id)
       recent = undefined
       rmSync(folder(app_id), { recursive: true, force: true })
     },
     shrink(max_bytes) {
-      const all = this.apps().filter((name) => APP_ID.test(name)).flatMap((app_id) => segments(app_id).map(({ path }) => ({ app_id, path, ...statSync(path) })))
+      const all = this.apps()
+        .filter((name) => APP_ID.test(name))
+        .flatMap((app_id) => segments(app_id).map(({ path }) => ({ app_id, path, ...statSync(path) })))
       let bytes = all.reduce((sum, { size }) => sum + size, 0)
       let removed = 0
       for (const { app_id, path, size } of all.sort((a, b) => a.mtimeMs - b.mtimeMs)) {

@@ -10,12 +10,18 @@ export interface TrafficSample {
   classes: [number, number, number, number, number, number]
   bytes_in: number
   bytes_out: number
-  /** How many requests waited how long for the app's answer, by LATENCY_BOUNDS_MS; the last counts the longer ones. */
+  /**
+   * How many requests waited how long for the app's answer, by LATENCY_BOUNDS_MS; the last counts the longer
+   * ones.
+   */
   latency: number[]
 }
 
 /** Upper ends of the classes of latency. */
-export const LATENCY_BOUNDS_MS = [1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1_000, 1_500, 2_000, 3_000, 5_000, 7_000, 10_000, 15_000, 20_000, 30_000, 60_000]
+export const LATENCY_BOUNDS_MS = [
+  1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1_000, 1_500, 2_000, 3_000, 5_000,
+  7_000, 10_000, 15_000, 20_000, 30_000, 60_000,
+]
 export const SAMPLE_MS = 10_000
 /** So long a sample is kept for whoever collects it. */
 const KEPT_MS = 120_000
@@ -30,15 +36,29 @@ export interface TrafficSamples {
   forget(app_id: string): void
 }
 
-/** How long the client waited until the app began to answer; an upgraded connection says nothing about that. */
+/**
+ * How long the client waited until the app began to answer; an upgraded connection says nothing about that.
+ */
 function latencyOf(request: EdgeRequest): number | undefined {
   if (request.status === 101) return undefined
-  return request.response_ms === null ? request.total_ms : (request.queue_ms ?? 0) + (request.connect_ms ?? 0) + request.response_ms
+  return request.response_ms === null
+    ? request.total_ms
+    : (request.queue_ms ?? 0) + (request.connect_ms ?? 0) + request.response_ms
 }
-const emptySample = (app_id: string, from_ms: number): TrafficSample =>
-  ({ app_id, from_ms, requests: 0, classes: [0, 0, 0, 0, 0, 0], bytes_in: 0, bytes_out: 0, latency: Array.from({ length: LATENCY_BOUNDS_MS.length + 1 }, () => 0) })
+const emptySample = (app_id: string, from_ms: number): TrafficSample => ({
+  app_id,
+  from_ms,
+  requests: 0,
+  classes: [0, 0, 0, 0, 0, 0],
+  bytes_in: 0,
+  bytes_out: 0,
+  latency: Array.from({ length: LATENCY_BOUNDS_MS.length + 1 }, () => 0),
+})
 
-/** The latency that a share of the requests did not exceed, in milliseconds: the upper end of its class; undefined without requests. */
+/**
+ * The latency that a share of the requests did not exceed, in milliseconds: the upper end of its class;
+ * undefined without requests.
+ */
 export function percentile({ latency }: Pick<TrafficSample, 'latency'>, share: number): number | undefined {
   const total = latency.reduce((sum, number) => sum + number, 0)
   if (total === 0) return undefined
@@ -72,7 +92,11 @@ export function createTrafficSamples(now: () => number): TrafficSamples {
       const index = LATENCY_BOUNDS_MS.findIndex((bound) => latency <= bound)
       sample.latency[index < 0 ? LATENCY_BOUNDS_MS.length : index]!++
     },
-    since: (from_ms) => [...slots].filter(([start]) => start >= from_ms).sort(([a], [b]) => a - b).flatMap(([, slot]) => [...slot.values()]),
+    since: (from_ms) =>
+      [...slots]
+        .filter(([start]) => start >= from_ms)
+        .sort(([a], [b]) => a - b)
+        .flatMap(([, slot]) => [...slot.values()]),
     lastMinute(app_id) {
       const from_ms = now() - 60_000
       const total = emptySample(app_id, from_ms)
@@ -82,8 +106,12 @@ export function createTrafficSamples(now: () => number): TrafficSamples {
         total.requests += sample.requests
         total.bytes_in += sample.bytes_in
         total.bytes_out += sample.bytes_out
-        sample.classes.forEach((number, index) => { total.classes[index as 0] += number })
-        sample.latency.forEach((number, index) => { total.latency[index]! += number })
+        sample.classes.forEach((number, index) => {
+          total.classes[index as 0] += number
+        })
+        sample.latency.forEach((number, index) => {
+          total.latency[index]! += number
+        })
       }
       return total
     },

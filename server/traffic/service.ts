@@ -18,7 +18,12 @@ export interface TrafficOptions {
   directory: string
   appExists(app_id: string): boolean
 }
-export interface AccessQuery { tail: number; since?: string; until?: string; q?: string }
+export interface AccessQuery {
+  tail: number
+  since?: string
+  until?: string
+  q?: string
+}
 
 const FLUSH_MS = 250
 /** More lines than this of one app in a second are counted, not listed. */
@@ -30,7 +35,14 @@ const KNOWN_LINES = 5_000
 /** So long after a start the edge may tell again what was listed before. */
 const CATCH_UP_MS = 30_000
 
-interface Pending { lines: AccessLine[]; seq: number; second: number; listed: number; omitted: number; known: Set<string> | undefined }
+interface Pending {
+  lines: AccessLine[]
+  seq: number
+  second: number
+  listed: number
+  omitted: number
+  known: Set<string> | undefined
+}
 export type AccessListener = (line: AccessLine) => void
 
 /** Listens to the edge: keeps each app's access log in bounded files and counts its requests. */
@@ -50,8 +62,21 @@ export function createTraffic({ clock, log, events, ingress, directory, appExist
   const pendingOf = (app_id: string): Pending => {
     const found = pending.get(app_id)
     if (found) return found
-    const known = isCatchingUp() ? new Set(files.after(app_id, files.latest(app_id) - KNOWN_LINES, KNOWN_LINES).flatMap((line) => line.request?.id ?? [])) : undefined
-    const created: Pending = { lines: [], seq: files.latest(app_id), second: 0, listed: 0, omitted: 0, known }
+    const known = isCatchingUp()
+      ? new Set(
+          files
+            .after(app_id, files.latest(app_id) - KNOWN_LINES, KNOWN_LINES)
+            .flatMap((line) => line.request?.id ?? []),
+        )
+      : undefined
+    const created: Pending = {
+      lines: [],
+      seq: files.latest(app_id),
+      second: 0,
+      listed: 0,
+      omitted: 0,
+      known,
+    }
     pending.set(app_id, created)
     return created
   }
@@ -61,7 +86,11 @@ export function createTraffic({ clock, log, events, ingress, directory, appExist
     for (const listener of listeners.get(app_id) ?? []) listener(full)
   }
   const tellOmitted = (app_id: string, log_of: Pending) => {
-    if (log_of.omitted > 0) put(app_id, log_of, { at: new Date(log_of.second * 1000).toISOString(), omitted: log_of.omitted })
+    if (log_of.omitted > 0)
+      put(app_id, log_of, {
+        at: new Date(log_of.second * 1000).toISOString(),
+        omitted: log_of.omitted,
+      })
     log_of.omitted = 0
   }
   const list = (request: EdgeRequest) => {
@@ -74,7 +103,11 @@ export function createTraffic({ clock, log, events, ingress, directory, appExist
       Object.assign(log_of, { second, listed: 0 })
     }
     if (++log_of.listed > MAX_LINES_PER_SECOND) log_of.omitted++
-    else put(request.app_id, log_of, { at: new Date(request.at_ms).toISOString(), request: accessOf(request) })
+    else
+      put(request.app_id, log_of, {
+        at: new Date(request.at_ms).toISOString(),
+        request: accessOf(request),
+      })
     return true
   }
 
@@ -89,7 +122,8 @@ export function createTraffic({ clock, log, events, ingress, directory, appExist
       }
       if (files.append(app_id, log_of.lines)) log_of.lines = []
       // A full disk loses lines rather than memory.
-      else if (log_of.lines.length > MAX_LINES_PER_SECOND) log_of.lines.splice(0, log_of.lines.length - MAX_LINES_PER_SECOND)
+      else if (log_of.lines.length > MAX_LINES_PER_SECOND)
+        log_of.lines.splice(0, log_of.lines.length - MAX_LINES_PER_SECOND)
     }
     if (cursor === undefined || cursor === written) return
     try {
@@ -141,11 +175,24 @@ export function createTraffic({ clock, log, events, ingress, directory, appExist
     lines(app_id: string, query: AccessQuery) {
       flush()
       const wanted = query.q?.toLowerCase()
-      const lines = files.newest(app_id, query.tail,
-        (line) => (!query.since || line.at >= query.since) && (!query.until || line.at < query.until) && (!wanted || textOf(line).toLowerCase().includes(wanted)),
-        // Lines stand in the order of their end, so that an older one may follow; nothing takes longer than the time limits of the edge.
-        (line) => query.since !== undefined && Date.parse(line.at) < Date.parse(query.since) - LONGEST_MS)
-      return lines.map((line) => ({ at: line.at, stream: line.request ? 'access' : 'system', source: line.request?.host ?? 'edge', text: textOf(line), ...(line.request ? { request: line.request } : {}) }))
+      const lines = files.newest(
+        app_id,
+        query.tail,
+        (line) =>
+          (!query.since || line.at >= query.since) &&
+          (!query.until || line.at < query.until) &&
+          (!wanted || textOf(line).toLowerCase().includes(wanted)),
+        // Lines stand in the order of their end, so that an older one may follow; nothing takes longer than
+        // the time limits of the edge.
+        (line) => query.since !== undefined && Date.parse(line.at) < Date.parse(query.since) - LONGEST_MS,
+      )
+      return lines.map((line) => ({
+        at: line.at,
+        stream: line.request ? 'access' : 'system',
+        source: line.request?.host ?? 'edge',
+        text: textOf(line),
+        ...(line.request ? { request: line.request } : {}),
+      }))
     },
     after(app_id: string, seq: number, limit: number): AccessLine[] {
       flush()
@@ -185,5 +232,7 @@ function accessOf({ app_id: _app, at_ms: _at, target, ...rest }: EdgeRequest): A
 export function textOf({ request, omitted }: AccessLine): string {
   if (!request) return `${omitted} more requests of this second are counted, not listed.`
   const { client, method, host, path, version, status, bytes_out, total_ms, user_agent } = request
-  return escapeControl(`${client} ${method} ${host}${path} ${version} ${status} ${bytes_out} B ${total_ms} ms ${JSON.stringify(user_agent)}`)
+  return escapeControl(
+    `${client} ${method} ${host}${path} ${version} ${status} ${bytes_out} B ${total_ms} ms ${JSON.stringify(user_agent)}`,
+  )
 }

@@ -8,11 +8,15 @@ import type { AppStatus } from '#server/apps/schema'
 function documented(): Record<string, Record<string, string>> {
   const text = readFileSync('docs/architecture.md', 'utf8')
   const table = text.split('| App status |')[1]!.split('\n\n')[0]!
-  const rows = table.split('\n').filter((line) => /^\| (building|running|stopped|failed|crashed|deleting) \|/.test(line))
-  return Object.fromEntries(rows.map((row) => {
-    const [, state = '', events = ''] = row.split('|').map((cell) => cell.trim())
-    return [state, Object.fromEntries(events.split(', ').map((pair) => pair.split(': ')))]
-  }))
+  const rows = table
+    .split('\n')
+    .filter((line) => /^\| (building|running|stopped|failed|crashed|deleting) \|/.test(line))
+  return Object.fromEntries(
+    rows.map((row) => {
+      const [, state = '', events = ''] = row.split('|').map((cell) => cell.trim())
+      return [state, Object.fromEntries(events.split(', ').map((pair) => pair.split(': ')))]
+    }),
+  )
 }
 
 describe('the states of an app', () => {
@@ -22,16 +26,21 @@ describe('the states of an app', () => {
 
   it('refuse every other event with 409 and a sentence', () => {
     const events = new Set(Object.values(documented()).flatMap((row) => Object.keys(row)))
-    const refused = Object.keys(documented()).flatMap((state) => [...events].filter((event) => !(event in documented()[state]!)).map((event) => [state, event] as const))
+    const refused = Object.keys(documented()).flatMap((state) =>
+      [...events].filter((event) => !(event in documented()[state]!)).map((event) => [state, event] as const),
+    )
     expect(refused.length).toBeGreaterThan(10)
     for (const [state, event] of refused) {
-      expect(() => appMachine.next(state as AppStatus, event as 'stop')).toThrow(`Cannot ${event.replaceAll('_', ' ')} an app while it is ${state}.`)
+      expect(() => appMachine.next(state as AppStatus, event as 'stop')).toThrow(
+        `Cannot ${event.replaceAll('_', ' ')} an app while it is ${state}.`,
+      )
     }
   })
 })
 
 describe('the states of a deployment', () => {
   it('end for good once it failed, was cancelled or superseded', () => {
-    for (const state of ['failed', 'cancelled', 'superseded'] as const) expect(deploymentMachine.transitions[state]).toEqual({})
+    for (const state of ['failed', 'cancelled', 'superseded'] as const)
+      expect(deploymentMachine.transitions[state]).toEqual({})
   })
 })

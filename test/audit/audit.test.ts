@@ -7,58 +7,109 @@ beforeAll(async () => {
   api = await createTestApi({ jobs: false })
 })
 afterAll(() => api.close())
-const lines = async (query = '') => (await api.as('admin').get(`/api/audit-logs?per_page=100${query}`)).body.data as { action: string; actor: { id: string; method: string }; address: string; request_id: string; after: object }[]
+const lines = async (query = '') =>
+  (await api.as('admin').get(`/api/audit-logs?per_page=100${query}`)).body.data as {
+    action: string
+    actor: { id: string; method: string }
+    address: string
+    request_id: string
+    after: object
+  }[]
 
 describe('the audit log', () => {
   it('tells who changed what, how, from where and in which request', async () => {
     const answer = await api.as('owner').post('/api/projects', { name: 'audited' })
     const [member, created] = await lines('&action=project.')
-    expect(created).toMatchObject({ action: 'project.create', actor: { id: api.actor('owner').user_id, method: 'bearer' }, address: '127.0.0.1', request_id: answer.headers.get('x-request-id'), after: { name: 'audited' } })
+    expect(created).toMatchObject({
+      action: 'project.create',
+      actor: { id: api.actor('owner').user_id, method: 'bearer' },
+      address: '127.0.0.1',
+      request_id: answer.headers.get('x-request-id'),
+      after: { name: 'audited' },
+    })
     expect(member!.action).toBe('project.member_add')
   })
   it('is written with the change or not at all', () => {
     const count = () => api.kernel.db.sql('SELECT count(*) FROM audit_log').pluck().get()
     const before = count()
-    expect(() => api.kernel.db.tx(() => {
-      api.services.audit.record(PLATFORM, { action: 'app.create', resource_type: 'app', resource_id: null, project_id: null })
-      throw new Error('the change failed')
-    })).toThrow('the change failed')
+    expect(() =>
+      api.kernel.db.tx(() => {
+        api.services.audit.record(PLATFORM, {
+          action: 'app.create',
+          resource_type: 'app',
+          resource_id: null,
+          project_id: null,
+        })
+        throw new Error('the change failed')
+      }),
+    ).toThrow('the change failed')
     expect(count()).toBe(before)
   })
   it('cannot be changed or deleted, by nobody', () => {
-    for (const sql of [`UPDATE audit_log SET action = 'x'`, 'DELETE FROM audit_log', `DELETE FROM audit_log WHERE seq = 1`]) expect(() => api.kernel.db.sql(sql).run()).toThrow('The audit log cannot be changed.')
-    expect(() => api.kernel.db.sql(`INSERT OR REPLACE INTO audit_log SELECT * FROM audit_log LIMIT 1`).run()).toThrow()
+    for (const sql of [
+      `UPDATE audit_log SET action = 'x'`,
+      'DELETE FROM audit_log',
+      `DELETE FROM audit_log WHERE seq = 1`,
+    ])
+      expect(() => api.kernel.db.sql(sql).run()).toThrow('The audit log cannot be changed.')
+    expect(() =>
+      api.kernel.db.sql(`INSERT OR REPLACE INTO audit_log SELECT * FROM audit_log LIMIT 1`).run(),
+    ).toThrow()
   })
   it('records refused requests, and not more than a flood may write', async () => {
     await api.as('viewer').post('/api/ssh-keys/generate', { name: 'x' })
-    expect(await lines('&action=access.forbidden')).toMatchObject([{ actor: { id: api.actor('viewer').user_id }, after: { request: 'POST /api/ssh-keys/generate', needed: 'developer' } }])
+    expect(await lines('&action=access.forbidden')).toMatchObject([
+      {
+        actor: { id: api.actor('viewer').user_id },
+        after: { request: 'POST /api/ssh-keys/generate', needed: 'developer' },
+      },
+    ])
     for (let i = 0; i < 60; i += 1) await api.request('GET', '/api/apps')
     expect((await lines('&action=access.unauthorized')).length).toBeLessThanOrEqual(20)
     api.fakes.clock.advance(60_000)
     await api.request('GET', '/api/apps')
-    expect((await lines('&action=access.refusals_left_out'))[0]!.after).toMatchObject({ left_out: expect.any(Number) })
+    expect((await lines('&action=access.refusals_left_out'))[0]!.after).toMatchObject({
+      left_out: expect.any(Number),
+    })
   })
   it('says of nobody that they used no credential, whether the endpoint asks for one or not', async () => {
-    for (let count = 0; count < 6; count++) await api.request('POST', '/api/auth/login', { body: { email: 'nobody@example.test', password: 'wrong' } })
-    expect((await lines('&action=access.rate_limited'))[0]).toMatchObject({ actor: { id: null, method: 'none' } })
+    for (let count = 0; count < 6; count++)
+      await api.request('POST', '/api/auth/login', {
+        body: { email: 'nobody@example.test', password: 'wrong' },
+      })
+    expect((await lines('&action=access.rate_limited'))[0]).toMatchObject({
+      actor: { id: null, method: 'none' },
+    })
     api.fakes.clock.advance(60_000)
   })
   it('records failed logins without what was typed', async () => {
-    await api.request('POST', '/api/auth/login', { body: { email: 'my password by mistake', password: 'hunter2hunter2' } })
+    await api.request('POST', '/api/auth/login', {
+      body: { email: 'my password by mistake', password: 'hunter2hunter2' },
+    })
     const [line] = await lines('&action=login.failed')
     expect(line).toMatchObject({ action: 'login.failed', actor: { id: null, method: 'none' } })
     expect(JSON.stringify(line)).not.toMatch(/mistake|hunter2/)
   })
   it('finds by actor, action, kind and time, and refuses what is no filter', async () => {
-    expect((await lines(`&actor=${api.actor('owner').user_id}`)).every(({ actor }) => actor.id === api.actor('owner').user_id)).toBe(true)
+    expect(
+      (await lines(`&actor=${api.actor('owner').user_id}`)).every(
+        ({ actor }) => actor.id === api.actor('owner').user_id,
+      ),
+    ).toBe(true)
     expect((await lines('&resource=project')).length).toBe(2)
     expect(await lines('&from=2030-01-01T00:00:00Z')).toEqual([])
     expect(await lines('&to=2020-01-01T00:00:00Z')).toEqual([])
-    for (const query of ['from=yesterday', 'format=xml', 'foo=1']) expect((await api.as('admin').get(`/api/audit-logs?${query}`)).status).toBe(400)
+    for (const query of ['from=yesterday', 'format=xml', 'foo=1'])
+      expect((await api.as('admin').get(`/api/audit-logs?${query}`)).status).toBe(400)
   })
   it('exports every line as CSV that no spreadsheet takes for a formula, and as NDJSON, without raw control characters', async () => {
-    await api.as('owner').post('/api/projects', { name: 'x', description: '=HYPERLINK("http://evil")\n\u001b[31mred' })
-    api.services.audit.record({ ...PLATFORM, email: '=cmd|calc' }, { action: 'app.create', resource_type: 'app', resource_id: null, project_id: null })
+    await api
+      .as('owner')
+      .post('/api/projects', { name: 'x', description: '=HYPERLINK("http://evil")\n\u001b[31mred' })
+    api.services.audit.record(
+      { ...PLATFORM, email: '=cmd|calc' },
+      { action: 'app.create', resource_type: 'app', resource_id: null, project_id: null },
+    )
     const total = (await api.as('admin').get('/api/audit-logs')).body.total as number
     const csv = await api.as('admin').get('/api/audit-logs?format=csv')
     expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8')
@@ -66,16 +117,27 @@ describe('the audit log', () => {
     const rows = csv.text.trimEnd().split('\r\n')
     expect(rows).toHaveLength(total + 1)
     expect(csv.text).toContain(`"'=cmd|calc"`)
-    const ndjson = await fetch(`${api.url}/api/audit-logs?format=ndjson`, { headers: { authorization: 'Bearer test-admin' } })
+    const ndjson = await fetch(`${api.url}/api/audit-logs?format=ndjson`, {
+      headers: { authorization: 'Bearer test-admin' },
+    })
     expect(ndjson.headers.get('content-type')).toBe('application/x-ndjson')
     const ndjson_text = await ndjson.text()
-    expect(ndjson_text.trimEnd().split('\n').map((line) => JSON.parse(line) as object)).toHaveLength(total)
-    for (const text of [csv.text.replaceAll('\r\n', ''), ndjson_text.replaceAll('\n', '')]) expect(/[\u0000-\u001f]/.test(text)).toBe(false)
+    expect(
+      ndjson_text
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as object),
+    ).toHaveLength(total)
+    for (const text of [csv.text.replaceAll('\r\n', ''), ndjson_text.replaceAll('\n', '')])
+      expect(/[\u0000-\u001f]/.test(text)).toBe(false)
   })
   it('shows a project owner the lines of that project only', async () => {
     const project = (await api.as('owner').post('/api/projects', { name: 'mine' })).body.data
     const answer = await api.as('owner').get(`/api/projects/${project.id}/audit-logs`)
-    expect(answer.body.data.map(({ project_id }: { project_id: string }) => project_id)).toEqual([project.id, project.id])
+    expect(answer.body.data.map(({ project_id }: { project_id: string }) => project_id)).toEqual([
+      project.id,
+      project.id,
+    ])
     expect((await api.as('owner').get('/api/audit-logs')).status).toBe(403)
   })
   it('forgets what is older than the retention, and nothing else', async () => {

@@ -4,10 +4,19 @@ import { afterEach, expect, test } from 'vitest'
 import { runLoad, type LoadResult } from '../../bench/support/strict-client.ts'
 
 const cleanups: (() => void)[] = []
-afterEach(() => { for (const cleanup of cleanups.splice(0)) cleanup() })
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup()
+})
 
-/** Runs one connection against a server that treats the n-th request as `answer` says, until `requests` of them arrived. */
-async function against(requests: number, answer: (socket: Socket, nth: number) => void, timeout_ms?: number): Promise<LoadResult> {
+/**
+ * Runs one connection against a server that treats the n-th request as `answer` says, until `requests` of
+ * them arrived.
+ */
+async function against(
+  requests: number,
+  answer: (socket: Socket, nth: number) => void,
+  timeout_ms?: number,
+): Promise<LoadResult> {
   const ended = Promise.withResolvers<void>()
   let count = 0
   const server = createServer((socket) => {
@@ -20,7 +29,14 @@ async function against(requests: number, answer: (socket: Socket, nth: number) =
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   cleanups.push(() => server.close())
-  return runLoad({ host: '127.0.0.1', port: (server.address() as AddressInfo).port, host_header: 'x.test', connections: 1, until: ended.promise, timeout_ms })
+  return runLoad({
+    host: '127.0.0.1',
+    port: (server.address() as AddressInfo).port,
+    host_header: 'x.test',
+    connections: 1,
+    until: ended.promise,
+    timeout_ms,
+  })
 }
 const good = (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
 
@@ -31,7 +47,12 @@ test('every request is either ok or counted as failed with its reason', async ()
     else if (nth === 3) socket.destroy()
     else socket.write('HTTP/1.1 503 Gone\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n')
   })
-  expect(result).toMatchObject({ sent: 5, ok: 2, failed_total: 3, failed: { closed_reused: 1, closed_fresh: 1, status_503: 1 } })
+  expect(result).toMatchObject({
+    sent: 5,
+    ok: 2,
+    failed_total: 3,
+    failed: { closed_reused: 1, closed_fresh: 1, status_503: 1 },
+  })
   expect(result.latencies.took_ms).toHaveLength(3)
 })
 
@@ -62,7 +83,13 @@ test('a port where nothing listens is counted, not hidden', async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   await new Promise((resolve) => server.close(resolve))
-  const result = await runLoad({ host: '127.0.0.1', port, host_header: 'x.test', connections: 1, until: new Promise((resolve) => setTimeout(resolve, 1)) })
+  const result = await runLoad({
+    host: '127.0.0.1',
+    port,
+    host_header: 'x.test',
+    connections: 1,
+    until: new Promise((resolve) => setTimeout(resolve, 1)),
+  })
   expect(result.ok).toBe(0)
   expect(result.failed.connect_refused).toBe(result.sent)
   expect(result.sent).toBeGreaterThan(0)

@@ -1,13 +1,25 @@
 import { describe, expect, it } from 'vitest'
 import { dockerfileSources } from '#server/builds/dockerfile-sources'
 
-const read = (dockerfile: string, build_args: Record<string, string> = {}) => dockerfileSources(dockerfile, build_args)
+const read = (dockerfile: string, build_args: Record<string, string> = {}) =>
+  dockerfileSources(dockerfile, build_args)
 const INSIDE = 'http://127.0.0.1/x'
 
 describe('what the engine fetches for a Dockerfile', () => {
   it.each([
-    `ADD ${INSIDE} /x`, `add ${INSIDE} /x`, `  ADD --chown=1:1 --link ${INSIDE} /x`, `ADD ["${INSIDE}", "/x"]`, `ADD a.txt ${INSIDE} b.txt /x/`, `ONBUILD ADD ${INSIDE} /x`, `ADD \\\n  ${INSIDE} \\\n  /x`,
-    `AD\\\nD ${INSIDE} /x`, `ADD # no comment\n\nADD \\\n# a comment\n\n${INSIDE} /x`, `ADD "http"://127.0.0.1/x /x`, `ADD h\\ttp://127.0.0.1/x /x`, `# escape=\`\nADD \`\n${INSIDE} /x`, `RUN <<E\\\nfoo\nE\\\nADD ${INSIDE} /x`,
+    `ADD ${INSIDE} /x`,
+    `add ${INSIDE} /x`,
+    `  ADD --chown=1:1 --link ${INSIDE} /x`,
+    `ADD ["${INSIDE}", "/x"]`,
+    `ADD a.txt ${INSIDE} b.txt /x/`,
+    `ONBUILD ADD ${INSIDE} /x`,
+    `ADD \\\n  ${INSIDE} \\\n  /x`,
+    `AD\\\nD ${INSIDE} /x`,
+    `ADD # no comment\n\nADD \\\n# a comment\n\n${INSIDE} /x`,
+    `ADD "http"://127.0.0.1/x /x`,
+    `ADD h\\ttp://127.0.0.1/x /x`,
+    `# escape=\`\nADD \`\n${INSIDE} /x`,
+    `RUN <<E\\\nfoo\nE\\\nADD ${INSIDE} /x`,
     `RUN echo\r\nADD ${INSIDE} /x\r\n`,
   ])('is found in %j', (text) => expect(read(`FROM a\n${text}\n`).addresses).toContain(INSIDE))
 
@@ -24,22 +36,44 @@ describe('what the engine fetches for a Dockerfile', () => {
     ['ADD hello.txt /x', [], []],
     ['COPY https://example.com/x /x', [], []],
     ['RUN curl http://127.0.0.1/', [], []],
-  ])('%s', (line, addresses, unclear) => expect(read(`FROM a\n${line}`)).toMatchObject({ addresses, unclear }))
+  ])('%s', (line, addresses, unclear) =>
+    expect(read(`FROM a\n${line}`)).toMatchObject({ addresses, unclear }),
+  )
 
   it('are images, of stages and of single steps too, with what arguments make of them', () => {
-    const text = 'ARG BASE=node:22\nARG TAG\nFROM --platform=$BUILDPLATFORM ${BASE} AS build\nFROM registry.example.com/web:${TAG:-1}\nCOPY --from=10.0.0.1:5000/a /a /b\nCOPY --chown=a --from=build /a /b\nRUN --mount=type=bind,from=10.0.0.2:5000/b,target=/x true'
-    expect(read(text, { TAG: '2' }).images.sort()).toEqual(['node:22', 'registry.example.com/web:2', 'registry.example.com/web:1', '10.0.0.1:5000/a', 'build', '10.0.0.2:5000/b'].sort())
+    const text =
+      'ARG BASE=node:22\nARG TAG\nFROM --platform=$BUILDPLATFORM ${BASE} AS build\nFROM registry.example.com/web:${TAG:-1}\nCOPY --from=10.0.0.1:5000/a /a /b\nCOPY --chown=a --from=build /a /b\nRUN --mount=type=bind,from=10.0.0.2:5000/b,target=/x true'
+    expect(read(text, { TAG: '2' }).images.sort()).toEqual(
+      [
+        'node:22',
+        'registry.example.com/web:2',
+        'registry.example.com/web:1',
+        '10.0.0.1:5000/a',
+        'build',
+        '10.0.0.2:5000/b',
+      ].sort(),
+    )
     expect(read('ARG A=$B\nARG B=10.0.0.1:5000\nFROM $A/x').images).toContain('10.0.0.1:5000/x')
     expect(read('ARG A=${A}x\nFROM $A').unclear).toEqual(['$A'])
     expect(read('ARG A=x\nFROM ${A#x}y').unclear).toEqual(['${A#x}y'])
   })
   it('or whatever another frontend likes, wherever it is named', () => {
-    expect(['# syntax=evil/x', '#syntax = evil/x', '// syntax=evil/x', '\uFEFF# syntax=evil/x'].map((line) => read(`${line}\nFROM a`).frontend)).toEqual(['evil/x', 'evil/x', 'evil/x', 'evil/x'])
-    expect([read('FROM a', { BUILDKIT_SYNTAX: 'evil/x' }).frontend, read('{"syntax":"evil/x"}').frontend, read('FROM a').frontend]).toEqual(['evil/x', '{', undefined])
+    expect(
+      ['# syntax=evil/x', '#syntax = evil/x', '// syntax=evil/x', '\uFEFF# syntax=evil/x'].map(
+        (line) => read(`${line}\nFROM a`).frontend,
+      ),
+    ).toEqual(['evil/x', 'evil/x', 'evil/x', 'evil/x'])
+    expect([
+      read('FROM a', { BUILDKIT_SYNTAX: 'evil/x' }).frontend,
+      read('{"syntax":"evil/x"}').frontend,
+      read('FROM a').frontend,
+    ]).toEqual(['evil/x', '{', undefined])
   })
   it('and what is too involved to be told is refused, not followed for ever', () => {
     expect(read('ARG A=$A$A\nFROM $A$A$A').unclear).toEqual(['$A$A$A'])
-    expect(read(`FROM a\n${'RUN a \\\n'.repeat(40_000)}true`).unclear).toEqual(['a file of so many continued lines'])
+    expect(read(`FROM a\n${'RUN a \\\n'.repeat(40_000)}true`).unclear).toEqual([
+      'a file of so many continued lines',
+    ])
     expect(read(`FROM a\n${'RUN a \\\n'.repeat(300)}true`).unclear).toEqual([])
   })
 })

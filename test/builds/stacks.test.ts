@@ -5,9 +5,13 @@ import { detect } from '#server/builds/detect'
 import { openTree } from '#server/builds/source-tree'
 
 const ROOT = join(import.meta.dirname, '../fixtures/stacks')
-const names = readdirSync(ROOT, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map((entry) => entry.name)
+const names = readdirSync(ROOT, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map((entry) => entry.name)
 
-/** `expect.json` of a fixture: any fields of the plan, and texts that its Dockerfile must or must not hold. */
+/**
+ * `expect.json` of a fixture: any fields of the plan, and texts that its Dockerfile must or must not hold.
+ */
 interface Expectation extends Record<string, unknown> {
   dockerfile_contains?: string[]
   dockerfile_excludes?: string[]
@@ -19,7 +23,11 @@ describe('a repository is understood without configuration', () => {
   })
 
   it.each(names)('%s', (name) => {
-    const { dockerfile_contains = [], dockerfile_excludes = [], ...fields } = JSON.parse(readFileSync(join(ROOT, name, 'expect.json'), 'utf8')) as Expectation
+    const {
+      dockerfile_contains = [],
+      dockerfile_excludes = [],
+      ...fields
+    } = JSON.parse(readFileSync(join(ROOT, name, 'expect.json'), 'utf8')) as Expectation
     const plan = detect(openTree(join(ROOT, name)))
     expect(plan).toMatchObject(fields)
     for (const text of dockerfile_contains) expect(plan.dockerfile).toContain(text)

@@ -12,11 +12,29 @@ let rules: AcmeRules
 beforeEach(() => {
   kernel = createTestKernel()
   acme = createFakeAcme({ now: kernel.clock.now })
-  rules = { directory_url: 'https://ca.test/directory', email: 'ada@example.com', eab: null, key_type: 'ecdsa', challenge: 'http-01' }
-  accounts = createAccounts({ db: kernel.db, clock: kernel.clock, secrets: kernel.secrets, acme, rules: () => rules })
+  rules = {
+    directory_url: 'https://ca.test/directory',
+    email: 'ada@example.com',
+    eab: null,
+    key_type: 'ecdsa',
+    challenge: 'http-01',
+  }
+  accounts = createAccounts({
+    db: kernel.db,
+    clock: kernel.clock,
+    secrets: kernel.secrets,
+    acme,
+    rules: () => rules,
+  })
 })
 afterEach(() => kernel.dispose())
-const rows = () => kernel.db.sql('SELECT directory_url, account_url, private_key, next_key FROM acme_accounts').all() as { directory_url: string; account_url: string | null; private_key: string; next_key: string | null }[]
+const rows = () =>
+  kernel.db.sql('SELECT directory_url, account_url, private_key, next_key FROM acme_accounts').all() as {
+    directory_url: string
+    account_url: string | null
+    private_key: string
+    next_key: string | null
+  }[]
 const works = async () => (await (await accounts.session()).order(['shop.example.com'])).status
 
 describe('the account at an authority', () => {
@@ -48,18 +66,26 @@ describe('the account at an authority', () => {
     const [before] = rows()
     await accounts.rotateKey()
     const [after] = rows()
-    expect([after!.account_url, after!.next_key, after!.private_key === before!.private_key]).toEqual([before!.account_url, null, false])
+    expect([after!.account_url, after!.next_key, after!.private_key === before!.private_key]).toEqual([
+      before!.account_url,
+      null,
+      false,
+    ])
     expect(await works()).toBe('pending')
   })
   test.each([
-    ['before the authority heard of it', false], ['after the authority took it', true],
+    ['before the authority heard of it', false],
+    ['after the authority took it', true],
   ])('survives a crash during the change of its key %s', async (_when, taken) => {
     await works()
     const original = acme.session
-    acme.session = (account) => ({ ...original(account), async rollKey(next) {
-      if (taken) await original(account).rollKey(next)
-      throw new Error('the process ended')
-    } })
+    acme.session = (account) => ({
+      ...original(account),
+      async rollKey(next) {
+        if (taken) await original(account).rollKey(next)
+        throw new Error('the process ended')
+      },
+    })
     await expect(accounts.rotateKey()).rejects.toThrow('the process ended')
     acme.session = original
     expect(rows()[0]!.next_key).not.toBeNull()

@@ -8,13 +8,17 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 let world: CertificateWorld
-beforeEach(() => { world = createWorld() })
+beforeEach(() => {
+  world = createWorld()
+})
 afterEach(() => world.close())
 
-const issue = (...names: string[]) => world.certificates.create(world.actor, PROJECT, { names, auto_renew: true })
+const issue = (...names: string[]) =>
+  world.certificates.create(world.actor, PROJECT, { names, auto_renew: true })
 const onEdge = (id: string) => world.ingress.certificates.get(id)
 const serial = (id: string) => new X509Certificate(onEdge(id)!.pem).serialNumber
-const down = () => new AcmeError('unreachable', 'The certificate authority cannot be reached: ca.test does not answer.')
+const down = () =>
+  new AcmeError('unreachable', 'The certificate authority cannot be reached: ca.test does not answer.')
 
 describe('a certificate for a verified domain', () => {
   test('is issued over HTTP-01 that the edge answers, handed to the edge, and told', async () => {
@@ -27,30 +31,60 @@ describe('a certificate for a verified domain', () => {
     const { id, status } = issue('shop.example.com')
     expect(status).toBe('issuing')
     await world.idle()
-    expect(world.certificates.get(id)).toMatchObject({ status: 'active', names: ['shop.example.com'], key_type: 'ecdsa', source: 'acme', last_error: null, next_attempt_at: null, hostnames: ['shop.example.com'], renew_at: expect.any(String) })
+    expect(world.certificates.get(id)).toMatchObject({
+      status: 'active',
+      names: ['shop.example.com'],
+      key_type: 'ecdsa',
+      source: 'acme',
+      last_error: null,
+      next_attempt_at: null,
+      hostnames: ['shop.example.com'],
+      renew_at: expect.any(String),
+    })
     expect(answered).toEqual(expect.any(String))
     expect(world.ingress.challenges.size).toBe(0)
     expect(onEdge(id)).toMatchObject({ names: ['shop.example.com'] })
-    expect(world.events('certificate.issued').map(({ payload, project_id }) => [payload.certificate_id, project_id])).toEqual([[id, PROJECT]])
+    expect(
+      world
+        .events('certificate.issued')
+        .map(({ payload, project_id }) => [payload.certificate_id, project_id]),
+    ).toEqual([[id, PROJECT]])
     expect(world.served).toEqual(['dom_shopexamplecom'])
   })
-  test.each([['another name', ['other.example.com']], ['fewer names', ['example.com']]])('is not taken when the authority signed %s', async (_what, signed) => {
+  test.each([
+    ['another name', ['other.example.com']],
+    ['fewer names', ['example.com']],
+  ])('is not taken when the authority signed %s', async (_what, signed) => {
     world.domain('example.com', { aliases: ['www.example.com'] })
     const { session } = world.acme
     world.acme.session = (account) => {
       const honest = session(account)
-      return { ...honest, finalise: (url, key, _names, signal) => honest.finalise(url, key, signed, signal) }
+      return {
+        ...honest,
+        finalise: (url, key, _names, signal) => honest.finalise(url, key, signed, signal),
+      }
     }
     const { id } = issue('example.com', 'www.example.com')
     await world.idle()
-    expect(world.certificates.get(id)).toMatchObject({ status: 'failed', last_error: expect.stringContaining('does not fit the key and the names') })
+    expect(world.certificates.get(id)).toMatchObject({
+      status: 'failed',
+      last_error: expect.stringContaining('does not fit the key and the names'),
+    })
     expect(onEdge(id)).toBeUndefined()
   })
   test('has an RSA key where that is asked for, and covers the alias of the domain', async () => {
     const domain = world.domain('example.com', { aliases: ['www.example.com'] })
-    const { id } = world.certificates.create(world.actor, PROJECT, { domain_id: domain.id, key_type: 'rsa', auto_renew: true })
+    const { id } = world.certificates.create(world.actor, PROJECT, {
+      domain_id: domain.id,
+      key_type: 'rsa',
+      auto_renew: true,
+    })
     await world.idle()
-    expect(world.certificates.get(id)).toMatchObject({ status: 'active', key_type: 'rsa', hostnames: ['example.com', 'www.example.com'] })
+    expect(world.certificates.get(id)).toMatchObject({
+      status: 'active',
+      key_type: 'rsa',
+      hostnames: ['example.com', 'www.example.com'],
+    })
     expect(new X509Certificate(onEdge(id)!.pem).publicKey.asymmetricKeyType).toBe('rsa')
   })
   test('is made for a domain by itself, once, and goes with it', async () => {
@@ -62,13 +96,18 @@ describe('a certificate for a verified domain', () => {
     domain.aliases = ['www.shop.example.com']
     world.certificates.follow(domain.id)
     await world.idle()
-    expect([...world.ingress.certificates.values()].map(({ names }) => names)).toEqual([['shop.example.com', 'www.shop.example.com']])
+    expect([...world.ingress.certificates.values()].map(({ names }) => names)).toEqual([
+      ['shop.example.com', 'www.shop.example.com'],
+    ])
     world.domains.splice(0)
     world.certificates.follow(domain.id)
     await world.idle()
-    expect([world.ingress.certificates.size, world.kernel.db.sql('SELECT count(*) FROM certificates').pluck().get()]).toEqual([0, 0])
+    expect([
+      world.ingress.certificates.size,
+      world.kernel.db.sql('SELECT count(*) FROM certificates').pluck().get(),
+    ]).toEqual([0, 0])
   })
-  test('is made anew for a domain that gives up its alias, so that its renewal does not ask for a name that is nobody\'s; the old one serves until then', async () => {
+  test("is made anew for a domain that gives up its alias, so that its renewal does not ask for a name that is nobody's; the old one serves until then", async () => {
     const domain = world.domain('example.com', { aliases: ['www.example.com'] })
     world.certificates.follow(domain.id)
     await world.idle()
@@ -80,9 +119,14 @@ describe('a certificate for a verified domain', () => {
     expect([...world.ingress.certificates.keys()]).toEqual([both])
     await passAfter(world, 10 * MINUTE_MS)
     expect([...world.ingress.certificates.values()].map(({ names }) => names)).toEqual([['example.com']])
-    expect(world.certificates.list(world.actor, { page: 1, per_page: 20 }).data.map(({ names }) => names)).toEqual([['example.com']])
+    expect(
+      world.certificates.list(world.actor, { page: 1, per_page: 20 }).data.map(({ names }) => names),
+    ).toEqual([['example.com']])
     await passAfter(world, 62 * DAY_MS)
-    expect(world.certificates.list(world.actor, { page: 1, per_page: 20 }).data[0]).toMatchObject({ status: 'active', last_error: null })
+    expect(world.certificates.list(world.actor, { page: 1, per_page: 20 }).data[0]).toMatchObject({
+      status: 'active',
+      last_error: null,
+    })
   })
   test('takes the place of the one for the former name of its domain, which nobody can renew', async () => {
     const domain = world.domain('shop.old.example.com')
@@ -91,8 +135,12 @@ describe('a certificate for a verified domain', () => {
     domain.hostname = 'shop.new.example.com'
     world.certificates.follow(domain.id)
     await world.idle()
-    expect(world.certificates.list(world.actor, { page: 1, per_page: 20 }).data.map(({ names }) => names)).toEqual([['shop.new.example.com']])
-    expect([...world.ingress.certificates.values()].map(({ names }) => names)).toEqual([['shop.new.example.com']])
+    expect(
+      world.certificates.list(world.actor, { page: 1, per_page: 20 }).data.map(({ names }) => names),
+    ).toEqual([['shop.new.example.com']])
+    expect([...world.ingress.certificates.values()].map(({ names }) => names)).toEqual([
+      ['shop.new.example.com'],
+    ])
   })
   test('a wildcard is proven by a TXT record that is taken away again; without a provider the reason is told', async () => {
     const domain = world.domain('*.example.com')
@@ -100,7 +148,10 @@ describe('a certificate for a verified domain', () => {
     world.certificates.follow(domain.id)
     await world.idle()
     const [row] = world.certificates.list(world.actor, { page: 1, per_page: 20 }).data
-    expect(row).toMatchObject({ status: 'failed', last_error: expect.stringMatching(/wildcard such as \*\.example\.com.*no DNS provider/) })
+    expect(row).toMatchObject({
+      status: 'failed',
+      last_error: expect.stringMatching(/wildcard such as \*\.example\.com.*no DNS provider/),
+    })
     expect(world.acme.calls).toEqual([])
     world.provider.on = true
     let seen: readonly string[] | undefined
@@ -109,7 +160,11 @@ describe('a certificate for a verified domain', () => {
       return seen?.includes(challenge.answer) ? undefined : 'no record'
     }
     await passAfter(world, 6 * MINUTE_MS)
-    expect(world.certificates.get(row!.id)).toMatchObject({ status: 'active', names: ['*.example.com'], last_error: null })
+    expect(world.certificates.get(row!.id)).toMatchObject({
+      status: 'active',
+      names: ['*.example.com'],
+      last_error: null,
+    })
     expect(seen).toHaveLength(1)
     expect([...world.dns.records.values()].flat()).toEqual([])
   })
@@ -118,14 +173,20 @@ describe('a certificate for a verified domain', () => {
     world.domain('shop.example.com')
     const proofs: string[] = []
     world.acme.judge = (_hostname, challenge) => void proofs.push(challenge.type)
-    const { id } = world.certificates.create(world.actor, PROJECT, { names: ['shop.example.com'], challenge: 'dns-01', auto_renew: true })
+    const { id } = world.certificates.create(world.actor, PROJECT, {
+      names: ['shop.example.com'],
+      challenge: 'dns-01',
+      auto_renew: true,
+    })
     await world.idle()
     expect([world.certificates.get(id).status, proofs]).toEqual(['active', ['dns-01']])
   })
   test('is made for some of the names of another one as well, but not twice for the same', async () => {
     world.domain('example.com', { aliases: ['www.example.com'] })
     issue('example.com', 'www.example.com')
-    expect(() => issue('www.example.com', 'example.com')).toThrow(expect.objectContaining({ code: 'CONFLICT' }))
+    expect(() => issue('www.example.com', 'example.com')).toThrow(
+      expect.objectContaining({ code: 'CONFLICT' }),
+    )
     const { id } = issue('example.com')
     await world.idle()
     expect(world.certificates.get(id)).toMatchObject({ status: 'active', names: ['example.com'] })
@@ -135,7 +196,12 @@ describe('a certificate for a verified domain', () => {
     world.certificates.follow(domain.id)
     await world.idle()
     const own = world.certificates.list(world.actor, { page: 1, per_page: 20 }).data[0]!
-    expect(own).toMatchObject({ status: 'active', source: 'self_signed', hostnames: ['lab.example.com'], warning: expect.any(String) })
+    expect(own).toMatchObject({
+      status: 'active',
+      source: 'self_signed',
+      hostnames: ['lab.example.com'],
+      warning: expect.any(String),
+    })
     expect(Date.parse(own.not_after!) - world.kernel.clock.now()).toBeGreaterThan(9 * 365 * DAY_MS)
     expect(world.acme.calls).toEqual([])
     domain.ssl_mode = 'acme'
@@ -146,7 +212,10 @@ describe('a certificate for a verified domain', () => {
   })
   test('stays at the edge when another project changes, also while it moves there', async () => {
     const other = 'prj_00000000000000000002'
-    const [moving, staying] = [world.domain('moving.example.com', { ssl_mode: 'self_signed' }), world.domain('staying.example.org', { ssl_mode: 'self_signed', project_id: other })]
+    const [moving, staying] = [
+      world.domain('moving.example.com', { ssl_mode: 'self_signed' }),
+      world.domain('staying.example.org', { ssl_mode: 'self_signed', project_id: other }),
+    ]
     for (const { id, project_id } of [moving, staying]) world.certificates.follow(id, project_id)
     await world.idle()
     const removals = vi.spyOn(world.ingress, 'removeCertificate')
@@ -168,9 +237,21 @@ describe('a certificate for a verified domain', () => {
     world.domain('shop.example.com')
     world.domain('theirs.example.com', { project_id: 'prj_00000000000000000002' })
     world.provider.on = true
-    for (const name of ['example.com', 'other.example.com', 'a.shop.example.com', 'theirs.example.com', '*.shop.example.com']) expect(() => issue(name), name).toThrow(/is not a verified domain of this project/)
+    for (const name of [
+      'example.com',
+      'other.example.com',
+      'a.shop.example.com',
+      'theirs.example.com',
+      '*.shop.example.com',
+    ])
+      expect(() => issue(name), name).toThrow(/is not a verified domain of this project/)
     expect(() => issue('shop.example.com', 'theirs.example.com')).toThrow(/theirs\.example\.com is not/)
-    expect(() => world.certificates.create(world.actor, PROJECT, { domain_id: 'dom_theirsexamplecom', auto_renew: true })).toThrow(/There is no such domain/)
+    expect(() =>
+      world.certificates.create(world.actor, PROJECT, {
+        domain_id: 'dom_theirsexamplecom',
+        auto_renew: true,
+      }),
+    ).toThrow(/There is no such domain/)
     expect(world.acme.calls).toEqual([])
   })
   test('is not asked for again when the domain is lost: the renewal says so', async () => {
@@ -180,7 +261,11 @@ describe('a certificate for a verified domain', () => {
     world.domains.splice(0)
     const asked = world.acme.calls.length
     await passAfter(world, 61 * DAY_MS)
-    expect(world.certificates.get(id)).toMatchObject({ status: 'active', last_error: expect.stringMatching(/not a verified domain of this project any more/), hostnames: [] })
+    expect(world.certificates.get(id)).toMatchObject({
+      status: 'active',
+      last_error: expect.stringMatching(/not a verified domain of this project any more/),
+      hostnames: [],
+    })
     expect(world.acme.calls).toHaveLength(asked)
   })
 })
@@ -194,13 +279,21 @@ describe('renewal', () => {
     await passAfter(world, 58 * DAY_MS)
     expect([serial(id), world.acme.calls.length]).toEqual([first, asked])
     let during: string | undefined
-    world.acme.judge = () => { during = serial(id); return undefined }
+    world.acme.judge = () => {
+      during = serial(id)
+      return undefined
+    }
     await passAfter(world, 2 * DAY_MS)
     expect(during).toBe(first)
     expect(serial(id)).not.toBe(first)
     expect(world.events('certificate.renewed')).toHaveLength(1)
-    expect(renewalTime('2026-01-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z', () => 0.5)).toBe('2026-03-02T00:00:00.000Z')
-    expect([renewalTime('2026-01-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z', () => 0), renewalTime('2026-01-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z', () => 1)]).toEqual(['2026-02-28T04:48:00.000Z', '2026-03-03T19:12:00.000Z'])
+    expect(renewalTime('2026-01-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z', () => 0.5)).toBe(
+      '2026-03-02T00:00:00.000Z',
+    )
+    expect([
+      renewalTime('2026-01-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z', () => 0),
+      renewalTime('2026-01-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z', () => 1),
+    ]).toEqual(['2026-02-28T04:48:00.000Z', '2026-03-03T19:12:00.000Z'])
   })
   test('is not made for a domain that asks for no certificate any more, and goes on when it does again', async () => {
     const domain = world.domain('shop.example.com')
@@ -219,7 +312,9 @@ describe('renewal', () => {
   test('that is asked for works at once, and one at a time', async () => {
     world.domain('shop.example.com')
     const { id } = issue('shop.example.com')
-    expect(() => world.certificates.renew(world.actor, id)).toThrow(/Cannot issue a certificate while it is issuing/)
+    expect(() => world.certificates.renew(world.actor, id)).toThrow(
+      /Cannot issue a certificate while it is issuing/,
+    )
     await world.idle()
     const first = serial(id)
     expect(world.certificates.renew(world.actor, id).status).toBe('issuing')
@@ -228,12 +323,18 @@ describe('renewal', () => {
   })
   test('an end that comes near is told at 21, 7 and 1 days, once each, and the end itself', async () => {
     world.domain('shop.example.com')
-    const { id } = world.certificates.create(world.actor, PROJECT, { names: ['shop.example.com'], auto_renew: false })
+    const { id } = world.certificates.create(world.actor, PROJECT, {
+      names: ['shop.example.com'],
+      auto_renew: false,
+    })
     await world.idle()
     for (let day = 0; day < 92; day += 1) for (const part of [0.5, 0.5]) await passAfter(world, part * DAY_MS)
     expect(world.events('certificate.expiring').map(({ payload }) => payload.days)).toEqual([21, 7, 1])
     expect(world.events('certificate.expired')).toHaveLength(1)
-    expect(world.certificates.get(id)).toMatchObject({ status: 'expired', hostnames: ['shop.example.com'] })
+    expect(world.certificates.get(id)).toMatchObject({
+      status: 'expired',
+      hostnames: ['shop.example.com'],
+    })
   })
 })
 
@@ -241,7 +342,10 @@ describe('a certificate that lives for days only', () => {
   test('raises no notice that its whole life would be below of', async () => {
     world.acme.valid_days = 6
     world.domain('shop.example.com')
-    world.certificates.create(world.actor, PROJECT, { names: ['shop.example.com'], auto_renew: false })
+    world.certificates.create(world.actor, PROJECT, {
+      names: ['shop.example.com'],
+      auto_renew: false,
+    })
     await world.idle()
     for (let part = 0; part < 13; part += 1) await passAfter(world, DAY_MS / 2)
     expect(world.events('certificate.expiring').map(({ payload }) => payload.days)).toEqual([1])
@@ -253,9 +357,15 @@ describe('an attempt whose work ended without a word', () => {
     world.domain('shop.example.com')
     const { id } = issue('shop.example.com')
     await world.idle()
-    world.kernel.db.sql("UPDATE certificates SET status = 'issuing', not_after = NULL, chain = NULL WHERE id = ?").run(id)
+    world.kernel.db
+      .sql("UPDATE certificates SET status = 'issuing', not_after = NULL, chain = NULL WHERE id = ?")
+      .run(id)
     await passAfter(world, 0)
-    expect(world.certificates.get(id)).toMatchObject({ status: 'failed', last_error: expect.stringMatching(/interrupted/), next_attempt_at: expect.any(String) })
+    expect(world.certificates.get(id)).toMatchObject({
+      status: 'failed',
+      last_error: expect.stringMatching(/interrupted/),
+      next_attempt_at: expect.any(String),
+    })
     await passAfter(world, 6 * MINUTE_MS)
     expect(world.certificates.get(id)).toMatchObject({ status: 'active', last_error: null })
   })
@@ -273,23 +383,42 @@ describe('F33: an authority that does not play along', () => {
     for (let minutes = 0; minutes < 2 * 24 * 60; minutes += 5) await passAfter(world, 5 * MINUTE_MS)
     expect(world.acme.calls.length - asked).toBeGreaterThanOrEqual(4)
     expect(world.acme.calls.length - asked).toBeLessThanOrEqual(8)
-    expect(world.certificates.get(id)).toMatchObject({ status: 'active', hostnames: ['shop.example.com'], last_error: expect.stringMatching(/cannot be reached/), next_attempt_at: expect.any(String) })
+    expect(world.certificates.get(id)).toMatchObject({
+      status: 'active',
+      hostnames: ['shop.example.com'],
+      last_error: expect.stringMatching(/cannot be reached/),
+      next_attempt_at: expect.any(String),
+    })
     expect(Date.parse(world.certificates.get(id).next_attempt_at!)).toBeGreaterThan(world.kernel.clock.now())
     expect(serial(id)).toBe(first)
     world.acme.failAll()
     await passAfter(world, 30 * HOUR_MS)
-    expect(world.certificates.get(id)).toMatchObject({ status: 'active', last_error: null, next_attempt_at: null })
+    expect(world.certificates.get(id)).toMatchObject({
+      status: 'active',
+      last_error: null,
+      next_attempt_at: null,
+    })
     expect(serial(id)).not.toBe(first)
   })
   test('limits the rate: nothing is asked before its time, not even when somebody asks for it', async () => {
     world.domain('shop.example.com')
-    world.acme.failNext('order', new AcmeError('rate_limited', 'The certificate authority takes no more requests for now: too many.', { retry_after_s: 6 * 3600 }))
+    world.acme.failNext(
+      'order',
+      new AcmeError('rate_limited', 'The certificate authority takes no more requests for now: too many.', {
+        retry_after_s: 6 * 3600,
+      }),
+    )
     const { id } = issue('shop.example.com')
     await world.idle()
-    expect(world.certificates.get(id)).toMatchObject({ status: 'failed', next_attempt_at: '2026-01-31T18:00:00.000Z' })
+    expect(world.certificates.get(id)).toMatchObject({
+      status: 'failed',
+      next_attempt_at: '2026-01-31T18:00:00.000Z',
+    })
     const asked = world.acme.calls.length
     await passAfter(world, 5 * HOUR_MS)
-    expect(() => world.certificates.renew(world.actor, id)).toThrow(expect.objectContaining({ code: 'RATE_LIMITED', retry_after_s: 3600 }))
+    expect(() => world.certificates.renew(world.actor, id)).toThrow(
+      expect.objectContaining({ code: 'RATE_LIMITED', retry_after_s: 3600 }),
+    )
     expect(world.acme.calls).toHaveLength(asked)
     await passAfter(world, HOUR_MS)
     expect(world.certificates.get(id).status).toBe('active')
@@ -306,8 +435,16 @@ describe('F33: an authority that does not play along', () => {
     world.acme.judge = () => 'Invalid response: 404'
     const { id } = issue('shop.example.com')
     await world.idle()
-    expect(world.certificates.get(id)).toMatchObject({ status: 'failed', last_error: expect.stringMatching(/shop\.example\.com: Invalid response: 404/), issuer: null })
-    expect(world.events('certificate.failed')[0]!.payload).toMatchObject({ certificate_id: id, serves: false, next_attempt_at: expect.any(String) })
+    expect(world.certificates.get(id)).toMatchObject({
+      status: 'failed',
+      last_error: expect.stringMatching(/shop\.example\.com: Invalid response: 404/),
+      issuer: null,
+    })
+    expect(world.events('certificate.failed')[0]!.payload).toMatchObject({
+      certificate_id: id,
+      serves: false,
+      next_attempt_at: expect.any(String),
+    })
     expect(world.ingress.challenges.size).toBe(0)
     for (let attempt = 0; attempt < 4; attempt += 1) {
       world.certificates.renew(world.actor, id)
@@ -315,16 +452,28 @@ describe('F33: an authority that does not play along', () => {
     }
     const asked = world.acme.calls.length
     expect(() => world.certificates.renew(world.actor, id)).toThrow(/five times in the last hour/)
-    expect(() => world.certificates.create(world.actor, PROJECT, { names: ['shop.example.com'], auto_renew: true })).toThrow(/already/)
+    expect(() =>
+      world.certificates.create(world.actor, PROJECT, {
+        names: ['shop.example.com'],
+        auto_renew: true,
+      }),
+    ).toThrow(/already/)
     expect(world.acme.calls).toHaveLength(asked)
     expect(world.certificates.get(id).next_attempt_at! > world.kernel.clock.iso()).toBe(true)
   })
   test('never decides: the attempt ends, and the next one is known', async () => {
     world.domain('shop.example.com')
-    world.acme.failNext('settle', new AcmeError('pending', 'The certificate authority did not decide within 120 seconds.'))
+    world.acme.failNext(
+      'settle',
+      new AcmeError('pending', 'The certificate authority did not decide within 120 seconds.'),
+    )
     const { id } = issue('shop.example.com')
     await world.idle()
-    expect(world.certificates.get(id)).toMatchObject({ status: 'failed', last_error: expect.stringMatching(/did not decide/), next_attempt_at: expect.any(String) })
+    expect(world.certificates.get(id)).toMatchObject({
+      status: 'failed',
+      last_error: expect.stringMatching(/did not decide/),
+      next_attempt_at: expect.any(String),
+    })
     expect(world.ingress.challenges.size).toBe(0)
   })
   test('forgot the account: a new one is made, once', async () => {
@@ -343,43 +492,72 @@ describe('F33: an authority that does not play along', () => {
     await world.idle()
     const first = serial(id)
     const original = world.acme.session
-    world.acme.session = (account) => ({ ...original(account), download: async () => onEdge(id)!.pem.slice(0, onEdge(id)!.pem.indexOf('-----BEGIN PRIVATE')) })
+    world.acme.session = (account) => ({
+      ...original(account),
+      download: async () => onEdge(id)!.pem.slice(0, onEdge(id)!.pem.indexOf('-----BEGIN PRIVATE')),
+    })
     world.certificates.renew(world.actor, id)
     await world.idle()
-    expect(world.certificates.get(id)).toMatchObject({ status: 'active', last_error: expect.stringMatching(/does not fit the key/) })
+    expect(world.certificates.get(id)).toMatchObject({
+      status: 'active',
+      last_error: expect.stringMatching(/does not fit the key/),
+    })
     expect(serial(id)).toBe(first)
   })
   test('the edge is away when the certificate comes: it is handed over by the next pass', async () => {
     world.domain('shop.example.com')
-    world.acme.judge = () => { world.ingress.failNext('setCertificate', 'The edge does not answer.'); return undefined }
-    const { id } = world.certificates.create(world.actor, PROJECT, { names: ['shop.example.com'], auto_renew: true })
+    world.acme.judge = () => {
+      world.ingress.failNext('setCertificate', 'The edge does not answer.')
+      return undefined
+    }
+    const { id } = world.certificates.create(world.actor, PROJECT, {
+      names: ['shop.example.com'],
+      auto_renew: true,
+    })
     await world.jobs.idle()
     expect(world.certificates.get(id).status).toBe('active')
     await passAfter(world, 5 * MINUTE_MS)
     expect(onEdge(id)).toMatchObject({ names: ['shop.example.com'] })
   })
   test('the waits between attempts grow to a day and are spread', () => {
-    expect([1, 2, 3, 4, 5, 6, 7, 50].map((failures) => backoff(failures, () => 0.5) / MINUTE_MS)).toEqual([5, 15, 60, 180, 480, 1440, 1440, 1440])
+    expect([1, 2, 3, 4, 5, 6, 7, 50].map((failures) => backoff(failures, () => 0.5) / MINUTE_MS)).toEqual([
+      5, 15, 60, 180, 480, 1440, 1440, 1440,
+    ])
     expect([backoff(1, () => 0), backoff(1, () => 1)]).toEqual([4.5 * MINUTE_MS, 5.5 * MINUTE_MS])
   })
 })
 
 describe('the budget', () => {
-  const attempts = (kind: string, subject: string, count: number) => { for (let n = 0; n < count; n += 1) world.kernel.db.sql('INSERT INTO acme_attempts (kind, subject, created_at) VALUES (?, ?, ?)').run(kind, subject, world.kernel.clock.iso()) }
+  const attempts = (kind: string, subject: string, count: number) => {
+    for (let n = 0; n < count; n += 1)
+      world.kernel.db
+        .sql('INSERT INTO acme_attempts (kind, subject, created_at) VALUES (?, ?, ?)')
+        .run(kind, subject, world.kernel.clock.iso())
+  }
   test.each([
     ['orders of the whole server in three hours', 'order', '', 250, 3 * HOUR_MS],
     ['certificates of one registered domain in a week', 'issued', 'example.com', 45, 7 * DAY_MS],
-  ])('%s are bounded: the order waits and is made by itself', async (_what, kind, subject, most, window_ms) => {
-    attempts(kind, subject, most)
-    world.domain('shop.example.com')
-    const { id } = issue('shop.example.com')
-    await world.idle()
-    expect(world.acme.calls).toEqual([])
-    expect(world.certificates.get(id)).toMatchObject({ status: 'pending', next_attempt_at: new Date(world.kernel.clock.now() + window_ms).toISOString(), last_error: expect.any(String) })
-    await passAfter(world, window_ms + MINUTE_MS)
-    expect(world.certificates.get(id).status).toBe('active')
-  })
-  test.each([['example.co.uk', 'other.co.uk'], ['team.github.io', 'others.github.io']])('of %s does not hold up %s, public suffixes counted as authorities do', async (spent, other) => {
+  ])(
+    '%s are bounded: the order waits and is made by itself',
+    async (_what, kind, subject, most, window_ms) => {
+      attempts(kind, subject, most)
+      world.domain('shop.example.com')
+      const { id } = issue('shop.example.com')
+      await world.idle()
+      expect(world.acme.calls).toEqual([])
+      expect(world.certificates.get(id)).toMatchObject({
+        status: 'pending',
+        next_attempt_at: new Date(world.kernel.clock.now() + window_ms).toISOString(),
+        last_error: expect.any(String),
+      })
+      await passAfter(world, window_ms + MINUTE_MS)
+      expect(world.certificates.get(id).status).toBe('active')
+    },
+  )
+  test.each([
+    ['example.co.uk', 'other.co.uk'],
+    ['team.github.io', 'others.github.io'],
+  ])('of %s does not hold up %s, public suffixes counted as authorities do', async (spent, other) => {
     attempts('issued', spent, 45)
     for (const name of [`shop.${spent}`, `shop.${other}`]) world.domain(name)
     const [waiting, made] = [issue(`shop.${spent}`), issue(`shop.${other}`)]
@@ -391,7 +569,10 @@ describe('the budget', () => {
     for (const name of ['one.example.com', 'two.example.org']) world.domain(name)
     expect(issue('one.example.com').status).toBe('issuing')
     await world.idle()
-    expect(issue('two.example.org')).toMatchObject({ status: 'pending', last_error: expect.stringContaining('asked for many certificates') })
+    expect(issue('two.example.org')).toMatchObject({
+      status: 'pending',
+      last_error: expect.stringContaining('asked for many certificates'),
+    })
   })
   test('of a week is not forgotten after a day, and of two waits the longer one holds', async () => {
     attempts('issued', 'example.com', 45)
@@ -411,15 +592,26 @@ describe('the budget', () => {
       world.certificates.renew(world.actor, id)
       await world.idle()
     }
-    expect(() => world.certificates.renew(world.actor, id)).toThrow(expect.objectContaining({ code: 'RATE_LIMITED', message: expect.stringContaining('five times in the last hour (example.com)') }))
+    expect(() => world.certificates.renew(world.actor, id)).toThrow(
+      expect.objectContaining({
+        code: 'RATE_LIMITED',
+        message: expect.stringContaining('five times in the last hour (example.com)'),
+      }),
+    )
   })
   test('of refusals is not spent by an authority that does not decide', async () => {
     world.domain('shop.example.com')
-    world.acme.failNext('settle', new AcmeError('pending', 'The certificate authority did not decide within 120 seconds.'))
+    world.acme.failNext(
+      'settle',
+      new AcmeError('pending', 'The certificate authority did not decide within 120 seconds.'),
+    )
     const { id } = issue('shop.example.com')
     await world.idle()
     for (let attempt = 0; attempt < 5; attempt += 1) {
-      world.acme.failNext('settle', new AcmeError('pending', 'The certificate authority did not decide within 120 seconds.'))
+      world.acme.failNext(
+        'settle',
+        new AcmeError('pending', 'The certificate authority did not decide within 120 seconds.'),
+      )
       world.certificates.renew(world.actor, id)
       await world.idle()
     }

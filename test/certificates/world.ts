@@ -37,33 +37,95 @@ export interface CertificateWorld {
 export function createWorld(): CertificateWorld {
   const kernel = createTestKernel()
   const { db, clock, log, secrets } = kernel
-  for (const id of [PROJECT, 'prj_00000000000000000002']) db.sql('INSERT INTO projects (id, name, created_at, updated_at) VALUES (?, ?, ?, ?)').run(id, id, clock.iso(), clock.iso())
+  for (const id of [PROJECT, 'prj_00000000000000000002'])
+    db.sql('INSERT INTO projects (id, name, created_at, updated_at) VALUES (?, ?, ?, ?)').run(
+      id,
+      id,
+      clock.iso(),
+      clock.iso(),
+    )
   const events = createEvents(db, clock, log)
-  const jobs = createJobs({ db, clock, log, pools: { certificate: 4 }, pause: async () => undefined })
+  const jobs = createJobs({
+    db,
+    clock,
+    log,
+    pools: { certificate: 4 },
+    pause: async () => undefined,
+  })
   const [acme, ingress, dns] = [createFakeAcme({ now: clock.now }), createFakeIngress(), createFakeDns()]
   const policy = createOutboundPolicy({ allowed_private_hosts: [] })
   const provider = { on: false }
-  const rules: AcmeRules = { directory_url: 'https://ca.test/directory', email: 'ada@example.com', eab: null, key_type: 'ecdsa', challenge: 'http-01' }
+  const rules: AcmeRules = {
+    directory_url: 'https://ca.test/directory',
+    email: 'ada@example.com',
+    eab: null,
+    key_type: 'ecdsa',
+    challenge: 'http-01',
+  }
   const domains: VerifiedDomain[] = []
   const served: string[] = []
   const certificates = createCertificates({
-    db, clock, log, secrets, events, jobs, audit: createAudit({ db, clock }), acme, ingress, random: () => 0.5,
+    db,
+    clock,
+    log,
+    secrets,
+    events,
+    jobs,
+    audit: createAudit({ db, clock }),
+    acme,
+    ingress,
+    random: () => 0.5,
     ports: {
       rules: () => rules,
-      dnsProvider: () => (provider.on ? dns.descriptor.create({ zone: 'example.com', token: 'good' }, { client: createGuardedClient(policy), policy }) : undefined),
+      dnsProvider: () =>
+        provider.on
+          ? dns.descriptor.create(
+              { zone: 'example.com', token: 'good' },
+              { client: createGuardedClient(policy), policy },
+            )
+          : undefined,
       txtValues: async (name) => [...(dns.records.get(name) ?? [])],
-      domains: (project_id) => domains.filter((domain) => project_id === undefined || domain.project_id === project_id),
+      domains: (project_id) =>
+        domains.filter((domain) => project_id === undefined || domain.project_id === project_id),
       domain: (id) => domains.find((domain) => domain.id === id),
       isThere: (id) => domains.some((domain) => domain.id === id),
       served: (ids) => void served.push(...ids),
     },
   })
   jobs.start()
-  const actor: Actor = { user_id: 'usr_1', email: 'ada@example.test', name: 'ada', role: 'admin', scope: 'full', method: 'bearer', credential_id: 'ses_1', projects: new Map(), address: '127.0.0.1', request_id: '' }
+  const actor: Actor = {
+    user_id: 'usr_1',
+    email: 'ada@example.test',
+    name: 'ada',
+    role: 'admin',
+    scope: 'full',
+    method: 'bearer',
+    credential_id: 'ses_1',
+    projects: new Map(),
+    address: '127.0.0.1',
+    request_id: '',
+  }
   return {
-    certificates, kernel, jobs, acme, ingress, dns, domains, rules, served, actor, provider,
+    certificates,
+    kernel,
+    jobs,
+    acme,
+    ingress,
+    dns,
+    domains,
+    rules,
+    served,
+    actor,
+    provider,
     domain(hostname, changes = {}) {
-      const domain: VerifiedDomain = { id: `dom_${hostname.replaceAll(/\W/g, '')}`, project_id: PROJECT, hostname, aliases: [], ssl_mode: 'acme', ...changes }
+      const domain: VerifiedDomain = {
+        id: `dom_${hostname.replaceAll(/\W/g, '')}`,
+        project_id: PROJECT,
+        hostname,
+        aliases: [],
+        ssl_mode: 'acme',
+        ...changes,
+      }
       domains.push(domain)
       return domain
     },

@@ -21,16 +21,33 @@ beforeAll(async () => {
 afterAll(() => rmSync(built, { recursive: true, force: true }))
 
 let data: string
-beforeEach(() => { data = mkdtempSync(join(tmpdir(), 'portreeve-data-')) })
+beforeEach(() => {
+  data = mkdtempSync(join(tmpdir(), 'portreeve-data-'))
+})
 afterEach(() => rmSync(data, { recursive: true, force: true }))
 
-interface Run { child: ChildProcess; output: () => string; ended: Promise<{ code: number | null; stdout: string; stderr: string }> }
+interface Run {
+  child: ChildProcess
+  output: () => string
+  ended: Promise<{ code: number | null; stdout: string; stderr: string }>
+}
 function start(args: string[], env: Record<string, string> = {}): Run {
-  const child = spawn(process.execPath, [program, ...args], { cwd: built, env: { PATH: process.env.PATH, PORTREEVE_DATA_DIR: data, ...env } })
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd: built,
+    env: { PATH: process.env.PATH, PORTREEVE_DATA_DIR: data, ...env },
+  })
   let [stdout, stderr] = ['', '']
-  child.stdout.on('data', (chunk: Buffer) => { stdout += chunk.toString() })
-  child.stderr.on('data', (chunk: Buffer) => { stderr += chunk.toString() })
-  return { child, output: () => stdout, ended: new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr }))) }
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString()
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString()
+  })
+  return {
+    child,
+    output: () => stdout,
+    ended: new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr }))),
+  }
 }
 const run = (args: string[], env?: Record<string, string>) => start(args, env).ended
 const key_file = () => join(data, 'keys', 'secret.key')
@@ -58,14 +75,25 @@ function values() {
 const current = () => createSecrets(loadMasterKey(key_file(), undefined, true))
 
 describe('portreeve', () => {
-  it.each([[[], 0], [['--help'], 0], [['rotate-key', '--help'], 0], [['--version'], 0], [['launch'], 2], [['rotate-key', '--now'], 2]])('%j ends with %i', async (args, code) => {
+  it.each([
+    [[], 0],
+    [['--help'], 0],
+    [['rotate-key', '--help'], 0],
+    [['--version'], 0],
+    [['launch'], 2],
+    [['rotate-key', '--now'], 2],
+  ])('%j ends with %i', async (args, code) => {
     const ended = await run(args)
     expect(ended.code).toBe(code)
-    if (code === 0) expect(ended.stdout).toMatch(args[0] === '--version' ? /^\d+\.\d+\.\d+\n$/ : /portreeve rotate-key/)
+    if (code === 0)
+      expect(ended.stdout).toMatch(args[0] === '--version' ? /^\d+\.\d+\.\d+\n$/ : /portreeve rotate-key/)
     else expect(ended.stderr).toMatch(/Try portreeve --help\.\n$/)
   })
   it('serve says what is missing where no server was built', async () => {
-    expect(await run(['serve'])).toMatchObject({ code: 1, stderr: 'portreeve: The server is not built yet. Run: npm run build\n' })
+    expect(await run(['serve'])).toMatchObject({
+      code: 1,
+      stderr: 'portreeve: The server is not built yet. Run: npm run build\n',
+    })
   })
 })
 
@@ -73,7 +101,13 @@ describe('portreeve rotate-key', () => {
   it('seals every secret anew while Portreeve is stopped, and the old key opens nothing', async () => {
     const { old, count } = fill(30)
     const ended = await run(['rotate-key'])
-    expect(ended).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining(`Sealed ${count} secrets. Every stored secret is sealed with the new key, and the old key is gone.`) })
+    expect(ended).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: expect.stringContaining(
+        `Sealed ${count} secrets. Every stored secret is sealed with the new key, and the old key is gone.`,
+      ),
+    })
     const all = values()
     expect(new Set(all.map(({ name }) => name)).size).toBeGreaterThan(8)
     expect(openedWith(current(), all).filter((text) => text === 'unreadable')).toEqual([])
@@ -83,10 +117,12 @@ describe('portreeve rotate-key', () => {
   it('goes on after kill -9 in the middle, with every secret readable at any time', async () => {
     const { old, count } = fill(800)
     let kills = 0
-    for (let left = count; left > 0 && kills < 3;) {
+    for (let left = count; left > 0 && kills < 3; ) {
       const running = start(['rotate-key'])
       await new Promise<void>((resolve) => {
-        running.child.stdout!.on('data', () => { if (/Sealed \d+ of/.test(running.output())) resolve() })
+        running.child.stdout!.on('data', () => {
+          if (/Sealed \d+ of/.test(running.output())) resolve()
+        })
         running.child.on('close', () => resolve())
       })
       running.child.kill('SIGKILL')
@@ -102,7 +138,11 @@ describe('portreeve rotate-key', () => {
     const last = await run(['rotate-key'])
     expect(last.stdout).toContain('A rotation was begun before; this goes on with it.')
     const all = values()
-    expect([last.code, all.length, openedWith(current(), all).includes('unreadable')]).toEqual([0, count, false])
+    expect([last.code, all.length, openedWith(current(), all).includes('unreadable')]).toEqual([
+      0,
+      count,
+      false,
+    ])
     expect(new Set(openedWith(createSecrets(old), all))).toEqual(new Set(['unreadable']))
   }, 60_000)
   it('keeps the old key when one secret cannot be read, and says so', async () => {
@@ -119,23 +159,44 @@ describe('portreeve rotate-key', () => {
     const { old } = fill(2)
     const unlock = lockDirectory(data)
     const ended = await run(['rotate-key'])
-    expect(ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/A new key is ready\.\nPortreeve is running with the old key\. Restart it/) })
+    expect(ended).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /A new key is ready\.\nPortreeve is running with the old key\. Restart it/,
+      ),
+    })
     const next = loadNextKey(key_file())!
     expect(openedWith(createSecrets(old), values())).not.toContain('unreadable')
     const waiting = start(['rotate-key', '--wait'])
-    await new Promise<void>((resolve) => waiting.child.stdout!.on('data', () => { if (waiting.output().includes('Waiting')) resolve() }))
+    await new Promise<void>((resolve) =>
+      waiting.child.stdout!.on('data', () => {
+        if (waiting.output().includes('Waiting')) resolve()
+      }),
+    )
     unlock()
     expect((await run(['rotate-key'])).code).toBe(0)
-    expect(await waiting.ended).toMatchObject({ code: 0, stdout: expect.stringContaining('the old key is gone') })
+    expect(await waiting.ended).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('the old key is gone'),
+    })
     expect(loadMasterKey(key_file(), undefined, true).equals(next)).toBe(true)
   })
   it('refuses a key that is given by the environment, and a folder that holds none', async () => {
     fill(1)
     const before = readFileSync(key_file(), 'utf8')
-    expect(await run(['rotate-key'], { PORTREEVE_SECRET_KEY: 'x'.repeat(40) })).toMatchObject({ code: 1, stderr: expect.stringContaining('given as PORTREEVE_SECRET_KEY') })
+    expect(await run(['rotate-key'], { PORTREEVE_SECRET_KEY: 'x'.repeat(40) })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('given as PORTREEVE_SECRET_KEY'),
+    })
     expect([readFileSync(key_file(), 'utf8'), existsSync(`${key_file()}.next`)]).toEqual([before, false])
-    expect(await run(['rotate-key'], { PORTREEVE_DATA_DIR: join(data, 'nowhere') })).toMatchObject({ code: 1, stderr: expect.stringContaining('There is no key to rotate') })
+    expect(await run(['rotate-key'], { PORTREEVE_DATA_DIR: join(data, 'nowhere') })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no key to rotate'),
+    })
     writeFileSync(key_file(), 'short')
-    expect(await run(['rotate-key'])).toMatchObject({ code: 1, stderr: expect.stringContaining('does not hold a key') })
+    expect(await run(['rotate-key'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('does not hold a key'),
+    })
   })
 })

@@ -11,9 +11,20 @@ beforeEach(() => {
 })
 
 const instance = (index: number, change: Partial<Instance> = {}): Instance => ({
-  id: `instance-${index}`, app_id: 'app', release_id: 'rel', project_id: 'prj', index, image: 'sha256:1', state: 'running', oom_killed: false, restart_count: 0, started_at: clock.iso(), ...change,
+  id: `instance-${index}`,
+  app_id: 'app',
+  release_id: 'rel',
+  project_id: 'prj',
+  index,
+  image: 'sha256:1',
+  state: 'running',
+  oom_killed: false,
+  restart_count: 0,
+  started_at: clock.iso(),
+  ...change,
 })
-const ended = (index: number, change: Partial<Instance> = {}) => instance(index, { state: 'restarting', exit_code: 1, finished_at: clock.iso(), ...change })
+const ended = (index: number, change: Partial<Instance> = {}) =>
+  instance(index, { state: 'restarting', exit_code: 1, finished_at: clock.iso(), ...change })
 /** The next look at an app: what it is called afterwards, and by which event. */
 function look(status: string, ...instances: Instance[]) {
   crashes.note(instances)
@@ -31,7 +42,13 @@ describe('an app', () => {
     look('running', instance(0))
     look('running', instance(0, { restart_count: 2 }))
     crashes.note([ended(0, { restart_count: 2, exit_code: 137, oom_killed: true })])
-    expect(crashes.judge('running', [ended(0, { restart_count: 2, exit_code: 137, oom_killed: true })])).toEqual({ event: 'crash', exit_code: 137, oom_killed: true })
+    expect(
+      crashes.judge('running', [ended(0, { restart_count: 2, exit_code: 137, oom_killed: true })]),
+    ).toEqual({
+      event: 'crash',
+      exit_code: 137,
+      oom_killed: true,
+    })
   })
 
   it('is crashed also when it is looked at just while the engine has started it once more', () => {
@@ -75,24 +92,27 @@ describe('an app', () => {
     expect(look('crashed', ended(0), { ...instance(1), started_at: started.started_at! })).toBe('recover')
   })
 
-  it.each([[1_000], [12_000], [25_000], [35_000], [59_000]])('that ends every %i ms is called crashed once at most, and then stays so', (life_ms) => {
-    let status = 'running'
-    const told: string[] = []
-    for (let restart_count = 0; restart_count < 200; restart_count += 1) {
-      const at = clock.iso()
-      const starts = look(status, instance(0, { restart_count, started_at: at }))
-      clock.advance(life_ms)
-      const ends = look(status, ended(0, { restart_count, started_at: at }))
-      for (const event of [starts, ends]) {
-        if (!event) continue
-        told.push(event)
-        status = event === 'crash' ? 'crashed' : 'running'
+  it.each([[1_000], [12_000], [25_000], [35_000], [59_000]])(
+    'that ends every %i ms is called crashed once at most, and then stays so',
+    (life_ms) => {
+      let status = 'running'
+      const told: string[] = []
+      for (let restart_count = 0; restart_count < 200; restart_count += 1) {
+        const at = clock.iso()
+        const starts = look(status, instance(0, { restart_count, started_at: at }))
+        clock.advance(life_ms)
+        const ends = look(status, ended(0, { restart_count, started_at: at }))
+        for (const event of [starts, ends]) {
+          if (!event) continue
+          told.push(event)
+          status = event === 'crash' ? 'crashed' : 'running'
+        }
+        // The look of every half minute meets it while it is up.
+        if (look(status, instance(0, { restart_count, started_at: at })) === 'recover') told.push('recover')
       }
-      // The look of every half minute meets it while it is up.
-      if (look(status, instance(0, { restart_count, started_at: at })) === 'recover') told.push('recover')
-    }
-    expect(told).toEqual(life_ms < 30_000 ? ['crash'] : [])
-  })
+      expect(told).toEqual(life_ms < 30_000 ? ['crash'] : [])
+    },
+  )
 
   it('without an instance is judged by nobody', () => {
     expect(look('running')).toBeUndefined()

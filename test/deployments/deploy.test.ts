@@ -3,7 +3,10 @@ import type { FakeBehaviour } from '#server/platform/engine/fake'
 import { createTestApi, type TestApi } from '#test/support/api'
 
 const URL = 'https://git.example.com/team/shop.git'
-const SERVER = { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': 'require("http").createServer((q,s)=>s.end("v1")).listen(process.env.PORT)' }
+const SERVER = {
+  'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}',
+  'server.js': 'require("http").createServer((q,s)=>s.end("v1")).listen(process.env.PORT)',
+}
 
 let api: TestApi
 beforeEach(async () => {
@@ -11,23 +14,51 @@ beforeEach(async () => {
 })
 afterEach(() => api.close())
 
-const create = (body: Record<string, unknown> = {}) => api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0, ...body })
+const create = (body: Record<string, unknown> = {}) =>
+  api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0, ...body })
 const app = async (id: string) => (await api.as('viewer').get(`/api/apps/${id}`)).body.data
-const deployments = async (id: string) => (await api.as('viewer').get(`/api/apps/${id}/deployments`)).body.data
+const deployments = async (id: string) =>
+  (await api.as('viewer').get(`/api/apps/${id}/deployments`)).body.data
 
 describe('a deployment', () => {
   it('goes from a Git URL to a running app, and tells every step', async () => {
     const sha = api.fakes.git.commit(URL, 'main', SERVER, 'first commit', 'Ann <ann@example.test>')
     const created = await create()
     expect(created.status).toBe(201)
-    expect(created.body.data).toMatchObject({ name: 'shop', status: 'building', domain: 'shop.apps.test', branch: null, live_deployment_id: null })
+    expect(created.body.data).toMatchObject({
+      name: 'shop',
+      status: 'building',
+      domain: 'shop.apps.test',
+      branch: null,
+      live_deployment_id: null,
+    })
     await api.services.jobs.idle()
     const now = await app(created.body.data.id)
-    expect(now).toMatchObject({ status: 'running', latest_deployment: { number: 1, status: 'live' }, needs_redeploy: false })
+    expect(now).toMatchObject({
+      status: 'running',
+      latest_deployment: { number: 1, status: 'live' },
+      needs_redeploy: false,
+    })
     const deployment = (await api.as('viewer').get(`/api/deployments/${now.live_deployment_id}`)).body.data
-    expect(deployment).toMatchObject({ status: 'live', trigger: 'create', branch: 'main', commit: { sha, message: 'first commit' }, error: null })
-    expect(deployment.steps.map((step: { name: string; status: string }) => `${step.name} ${step.status}`)).toEqual([
-      'clone succeeded', 'detect succeeded', 'build succeeded', 'release skipped', 'start succeeded', 'verify succeeded', 'switch succeeded', 'soak skipped', 'retire succeeded',
+    expect(deployment).toMatchObject({
+      status: 'live',
+      trigger: 'create',
+      branch: 'main',
+      commit: { sha, message: 'first commit' },
+      error: null,
+    })
+    expect(
+      deployment.steps.map((step: { name: string; status: string }) => `${step.name} ${step.status}`),
+    ).toEqual([
+      'clone succeeded',
+      'detect succeeded',
+      'build succeeded',
+      'release skipped',
+      'start succeeded',
+      'verify succeeded',
+      'switch succeeded',
+      'soak skipped',
+      'retire succeeded',
     ])
   })
 
@@ -54,7 +85,11 @@ describe('a deployment', () => {
     await api.as('developer').post(`/api/apps/${id}/deploy`)
     await api.services.jobs.idle()
     expect(builds()).toBe(1)
-    expect((await deployments(id))[0]).toMatchObject({ number: 2, status: 'live', commit: { message: expect.any(String) } })
+    expect((await deployments(id))[0]).toMatchObject({
+      number: 2,
+      status: 'live',
+      commit: { message: expect.any(String) },
+    })
     await api.as('developer').post(`/api/apps/${id}/deploy`, { no_cache: true })
     await api.services.jobs.idle()
     expect(builds()).toBe(2)
@@ -64,24 +99,41 @@ describe('a deployment', () => {
     ['a build that fails', { build: 'fail', build_log: ['boom'] }, 'build_failed'],
     ['a container that exits', { start: 'exits', exit_code: 3, start_log: ['no database'] }, 'exited'],
     ['a command that cannot be started', { start: 'refused' }, 'start_failed'],
-    ['a command whose program turns out to be missing', { start: 'exits', exit_code: 127, start_log: ['[FATAL tini (7)] exec nosuch failed: No such file or directory'] }, 'start_failed'],
-  ] as [string, FakeBehaviour, string][])('keeps the old release serving after %s, and says why', async (_what, behaviour, code) => {
-    api.fakes.git.commit(URL, 'main', SERVER)
-    const { id } = (await create()).body.data
-    await api.services.jobs.idle()
-    const before = await app(id)
-    api.fakes.engine.behave(`app=${id}`, behaviour)
-    api.fakes.git.commit(URL, 'main', { 'server.js': '// broken' }, 'broken')
-    await api.as('developer').post(`/api/apps/${id}/deploy`)
-    await api.services.jobs.idle()
-    const now = await app(id)
-    expect(now).toMatchObject({ status: 'running', live_deployment_id: before.live_deployment_id, latest_deployment: { status: 'failed' } })
-    const failed = (await api.as('viewer').get(`/api/deployments/${now.latest_deployment.id}`)).body.data
-    expect(failed.error).toMatchObject({ code })
-    expect(failed.error.message).toMatch(/^[A-Z].*\.$/)
-    const instances = (await api.as('viewer').get(`/api/apps/${id}/instances`)).body.data
-    expect(instances.map((one: { deployment_id: string }) => one.deployment_id)).toEqual([before.live_deployment_id])
-  })
+    [
+      'a command whose program turns out to be missing',
+      {
+        start: 'exits',
+        exit_code: 127,
+        start_log: ['[FATAL tini (7)] exec nosuch failed: No such file or directory'],
+      },
+      'start_failed',
+    ],
+  ] as [string, FakeBehaviour, string][])(
+    'keeps the old release serving after %s, and says why',
+    async (_what, behaviour, code) => {
+      api.fakes.git.commit(URL, 'main', SERVER)
+      const { id } = (await create()).body.data
+      await api.services.jobs.idle()
+      const before = await app(id)
+      api.fakes.engine.behave(`app=${id}`, behaviour)
+      api.fakes.git.commit(URL, 'main', { 'server.js': '// broken' }, 'broken')
+      await api.as('developer').post(`/api/apps/${id}/deploy`)
+      await api.services.jobs.idle()
+      const now = await app(id)
+      expect(now).toMatchObject({
+        status: 'running',
+        live_deployment_id: before.live_deployment_id,
+        latest_deployment: { status: 'failed' },
+      })
+      const failed = (await api.as('viewer').get(`/api/deployments/${now.latest_deployment.id}`)).body.data
+      expect(failed.error).toMatchObject({ code })
+      expect(failed.error.message).toMatch(/^[A-Z].*\.$/)
+      const instances = (await api.as('viewer').get(`/api/apps/${id}/instances`)).body.data
+      expect(instances.map((one: { deployment_id: string }) => one.deployment_id)).toEqual([
+        before.live_deployment_id,
+      ])
+    },
+  )
 
   it('gives traffic back when the new release dies in its soak', async () => {
     api.fakes.git.commit(URL, 'main', SERVER)
@@ -89,14 +141,21 @@ describe('a deployment', () => {
     await api.services.jobs.idle()
     const before = await app(id)
     await api.as('developer').put(`/api/apps/${id}`, { soak_seconds: 30 })
-    api.fakes.engine.behave(`app=${id}`, { dies_after_ms: 700, exit_code: 9, start_log: ['out of luck'] })
+    api.fakes.engine.behave(`app=${id}`, {
+      dies_after_ms: 700,
+      exit_code: 9,
+      start_log: ['out of luck'],
+    })
     api.fakes.git.commit(URL, 'main', { 'server.js': '// dies' }, 'dies')
     await api.as('developer').post(`/api/apps/${id}/deploy`)
     await api.services.jobs.idle()
     const now = await app(id)
     expect(now).toMatchObject({ status: 'running', live_deployment_id: before.live_deployment_id })
     const failed = (await api.as('viewer').get(`/api/deployments/${now.latest_deployment.id}`)).body.data
-    expect(failed).toMatchObject({ status: 'failed', error: { step: 'soak', code: 'exited', log: ['out of luck'] } })
+    expect(failed).toMatchObject({
+      status: 'failed',
+      error: { step: 'soak', code: 'exited', log: ['out of luck'] },
+    })
     expect(failed.live_at).not.toBeNull()
   })
 
@@ -114,8 +173,17 @@ describe('a deployment', () => {
     expect(answer.body.data).toMatchObject({ trigger: 'rollback', rolled_back_to: first })
     await api.services.jobs.idle()
     const [latest, , oldest] = await deployments(id)
-    expect(latest).toMatchObject({ status: 'live', trigger: 'rollback', image: oldest.image, commit: oldest.commit })
-    expect(await app(id)).toMatchObject({ status: 'running', auto_deploy: false, live_deployment_id: latest.id })
+    expect(latest).toMatchObject({
+      status: 'live',
+      trigger: 'rollback',
+      image: oldest.image,
+      commit: oldest.commit,
+    })
+    expect(await app(id)).toMatchObject({
+      status: 'running',
+      auto_deploy: false,
+      live_deployment_id: latest.id,
+    })
   })
 
   it('replaces older queued deployments by the newest', async () => {
@@ -125,7 +193,12 @@ describe('a deployment', () => {
     for (let i = 0; i < 3; i += 1) await api.as('developer').post(`/api/apps/${id}/deploy`)
     release()
     await api.services.jobs.idle()
-    expect((await deployments(id)).map((one: { status: string }) => one.status)).toEqual(['live', 'superseded', 'superseded', 'live'])
+    expect((await deployments(id)).map((one: { status: string }) => one.status)).toEqual([
+      'live',
+      'superseded',
+      'superseded',
+      'live',
+    ])
   })
 
   it('can be cancelled while it clones and while it builds, and leaves nothing behind', async () => {
@@ -133,7 +206,11 @@ describe('a deployment', () => {
     api.fakes.engine.behave(() => true, { build: 'hang' })
     const { id } = (await create()).body.data
     const [{ id: deployment }] = await deployments(id)
-    await expect.poll(async () => (await api.as('viewer').get(`/api/deployments/${deployment}`)).body.data.steps[2].status).toBe('running')
+    await expect
+      .poll(
+        async () => (await api.as('viewer').get(`/api/deployments/${deployment}`)).body.data.steps[2].status,
+      )
+      .toBe('running')
     expect((await api.as('developer').post(`/api/deployments/${deployment}/cancel`)).status).toBe(200)
     await api.services.jobs.idle()
     expect((await deployments(id))[0]).toMatchObject({ status: 'cancelled', error: null })
@@ -146,17 +223,23 @@ describe('a deployment', () => {
     api.fakes.git.commit(URL, 'main', SERVER)
     const { id } = (await create()).body.data
     await api.services.jobs.idle()
-    const answers = await Promise.all(Array.from({ length: 50 }, async (_, i) => {
-      const answer = await api.as('developer').post(`/api/apps/${id}/deploy`, i % 7 === 0 ? { no_cache: true } : {})
-      if (i % 3 === 0) await api.as('developer').post(`/api/deployments/${answer.body.data.id}/cancel`)
-      return answer.status
-    }))
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, async (_, i) => {
+        const answer = await api
+          .as('developer')
+          .post(`/api/apps/${id}/deploy`, i % 7 === 0 ? { no_cache: true } : {})
+        if (i % 3 === 0) await api.as('developer').post(`/api/deployments/${answer.body.data.id}/cancel`)
+        return answer.status
+      }),
+    )
     expect(new Set(answers)).toEqual(new Set([201]))
     await api.services.jobs.idle()
     const now = await app(id)
     const all = (await api.as('viewer').get(`/api/apps/${id}/deployments?per_page=100`)).body.data
     expect(all).toHaveLength(51)
-    expect(all.every((one: { status: string }) => ['live', 'superseded', 'cancelled'].includes(one.status))).toBe(true)
+    expect(
+      all.every((one: { status: string }) => ['live', 'superseded', 'cancelled'].includes(one.status)),
+    ).toBe(true)
     expect(now.live_deployment_id).toBe(all.find((one: { status: string }) => one.status === 'live').id)
     expect(await api.fakes.engine.instances({ app_id: id })).toHaveLength(1)
   })
@@ -219,7 +302,10 @@ describe('the life of an app', () => {
     const release = api.fakes.git.hold(URL)
     await api.as('developer').post(`/api/apps/${id}/deploy`)
     const { status, body } = await api.as('developer').post(`/api/apps/${id}/stop`)
-    expect([status, body.error.message]).toEqual([409, 'Cannot stop an app while a deployment is under way. Wait for it or cancel it.'])
+    expect([status, body.error.message]).toEqual([
+      409,
+      'Cannot stop an app while a deployment is under way. Wait for it or cancel it.',
+    ])
     release()
     await api.services.jobs.idle()
   })
@@ -229,7 +315,9 @@ describe('the life of an app', () => {
     const { id } = (await create()).body.data
     await api.services.jobs.idle()
     const [before] = await api.fakes.engine.instances({ app_id: id })
-    expect((await api.as('developer').post(`/api/apps/${id}/restart`)).body.data).toMatchObject({ trigger: 'restart' })
+    expect((await api.as('developer').post(`/api/apps/${id}/restart`)).body.data).toMatchObject({
+      trigger: 'restart',
+    })
     await api.services.jobs.idle()
     const after = await api.fakes.engine.instances({ app_id: id })
     expect(after).toHaveLength(1)
@@ -241,7 +329,9 @@ describe('the life of an app', () => {
     const { id } = (await create()).body.data
     await api.services.jobs.idle()
     expect((await api.as('developer').delete(`/api/apps/${id}`)).status).toBe(403)
-    expect((await api.as('owner').delete(`/api/apps/${id}`)).body).toEqual({ data: { id, deleted: true } })
+    expect((await api.as('owner').delete(`/api/apps/${id}`)).body).toEqual({
+      data: { id, deleted: true },
+    })
     await api.services.jobs.idle()
     expect((await api.as('owner').get(`/api/apps/${id}`)).status).toBe(404)
     expect(await api.fakes.engine.instances({ app_id: id })).toEqual([])
@@ -254,6 +344,10 @@ describe('the life of an app', () => {
     const { id } = (await create()).body.data
     await api.services.jobs.idle()
     const answer = await api.as('developer').put(`/api/apps/${id}`, { port: 4000, auto_deploy: false })
-    expect(answer.body.data).toMatchObject({ needs_redeploy: true, changed_keys: ['port'], auto_deploy: false })
+    expect(answer.body.data).toMatchObject({
+      needs_redeploy: true,
+      changed_keys: ['port'],
+      auto_deploy: false,
+    })
   })
 })

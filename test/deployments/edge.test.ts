@@ -9,8 +9,13 @@ beforeEach(async () => {
 afterEach(() => api.close())
 
 it('an engine that cannot be asked at the start does not take the apps off the edge: they serve on, and the start tries again', async () => {
-  api.fakes.git.commit(URL, 'main', { 'package.json': '{"scripts":{"start":"node server.js"}}', 'server.js': '' })
-  const { id } = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })).body.data
+  api.fakes.git.commit(URL, 'main', {
+    'package.json': '{"scripts":{"start":"node server.js"}}',
+    'server.js': '',
+  })
+  const { id } = (
+    await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })
+  ).body.data
   await api.services.jobs.idle()
   const route = () => [...api.fakes.ingress.routes.values()].find(({ app_id }) => app_id === id)
   const serving = structuredClone(route())

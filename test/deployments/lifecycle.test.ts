@@ -7,8 +7,12 @@ let api: TestApi
 let app_id: string
 beforeEach(async () => {
   api = await createTestApi()
-  api.fakes.git.commit(URL, 'main', { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': '//' })
-  app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })).body.data.id
+  api.fakes.git.commit(URL, 'main', {
+    'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}',
+    'server.js': '//',
+  })
+  app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })).body
+    .data.id
   await api.services.jobs.idle()
 })
 afterEach(() => api.close())
@@ -20,9 +24,17 @@ const done = async (what: 'start' | 'stop') => {
 }
 const app = async () => (await api.as('viewer').get(`/api/apps/${app_id}`)).body.data
 const instances = () => api.fakes.engine.instances({ app_id })
-const servers = () => [...api.fakes.ingress.routes.values()].filter((route) => route.app_id === app_id).flatMap((route) => route.servers.map(({ address }) => address))
-const failures = () => api.events().filter(({ type }) => type === 'app.start_failed').map(({ payload }) => payload.error)
-const behave = (behaviour: Parameters<typeof api.fakes.engine.behave>[1]) => api.fakes.engine.behave(`app=${app_id}`, behaviour)
+const servers = () =>
+  [...api.fakes.ingress.routes.values()]
+    .filter((route) => route.app_id === app_id)
+    .flatMap((route) => route.servers.map(({ address }) => address))
+const failures = () =>
+  api
+    .events()
+    .filter(({ type }) => type === 'app.start_failed')
+    .map(({ payload }) => payload.error)
+const behave = (behaviour: Parameters<typeof api.fakes.engine.behave>[1]) =>
+  api.fakes.engine.behave(`app=${app_id}`, behaviour)
 
 describe('the start of a stopped app', () => {
   beforeEach(() => done('stop'))
@@ -39,11 +51,20 @@ describe('the start of a stopped app', () => {
     behave({ start: 'never_listens' })
     await ask('start')
     await expect.poll(async () => (await instances()).length).toBe(1)
-    await expect.poll(() => api.services.jobs.steps(api.services.jobs.findBySubject(app_id)!.id).find(({ name }) => name === 'verify')!.status).toBe('running')
+    await expect
+      .poll(
+        () =>
+          api.services.jobs
+            .steps(api.services.jobs.findBySubject(app_id)!.id)
+            .find(({ name }) => name === 'verify')!.status,
+      )
+      .toBe('running')
     expect(servers()).toEqual([])
     api.fakes.clock.advance(61_000)
     await api.services.jobs.idle()
-    expect(failures()).toEqual(['The app did not become ready within 60 seconds: port 3000: nothing listens.'])
+    expect(failures()).toEqual([
+      'The app did not become ready within 60 seconds: port 3000: nothing listens.',
+    ])
     expect([(await app()).status, await instances(), servers()]).toEqual(['stopped', [], []])
   })
 
@@ -95,7 +116,14 @@ describe('the start of a crashed app', () => {
     await expect.poll(startedAt).not.toEqual(before)
     await expect.poll(async () => (await instances())[0]!.state).toBe('running')
     await ask('start')
-    await expect.poll(() => api.services.jobs.steps(api.services.jobs.findBySubject(app_id)!.id).find(({ name }) => name === 'verify')!.status).toBe('running')
+    await expect
+      .poll(
+        () =>
+          api.services.jobs
+            .steps(api.services.jobs.findBySubject(app_id)!.id)
+            .find(({ name }) => name === 'verify')!.status,
+      )
+      .toBe('running')
     api.fakes.engine.crash((await instances())[0]!.id, 7)
     await api.services.jobs.idle()
     expect(failures()).toEqual(['The app exited with code 7 before it was ready.'])

@@ -32,7 +32,13 @@ describe('probes of an instance', () => {
   it('never take this machine for an instance that has no address', async () => {
     const { port } = await mute()
     let now_ms = 0
-    const result = await waitUntilReady('', port, { ...CHECK, type: 'tcp', grace_s: 1 }, new AbortController().signal, () => (now_ms += 300))
+    const result = await waitUntilReady(
+      '',
+      port,
+      { ...CHECK, type: 'tcp', grace_s: 1 },
+      new AbortController().signal,
+      () => (now_ms += 300),
+    )
     expect(result).toEqual({ ready: false, last: 'it has no address' })
   })
 })

@@ -14,37 +14,69 @@ afterEach(async () => {
 })
 
 it('the end of a command beside an app is not told as the end of one of its instances', async () => {
-  api.fakes.git.commit(URL, 'main', { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': '//' })
-  const { id } = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })).body.data
+  api.fakes.git.commit(URL, 'main', {
+    'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}',
+    'server.js': '//',
+  })
+  const { id } = (
+    await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })
+  ).body.data
   await api.services.jobs.idle()
   await api.services.reconciler.start()
   await expect.poll(() => api.fakes.engine.calls.some(({ method }) => method === 'events')).toBe(true)
   expect((await api.as('developer').post(`/api/apps/${id}/exec`, { command: 'true' })).status).toBe(200)
   const [instance] = await api.fakes.engine.instances({ app_id: id })
   api.fakes.engine.crash(instance!.id, 3)
-  const exits = () => api.events().filter(({ type }) => type === 'app.instance_exited').map(({ payload }) => payload)
+  const exits = () =>
+    api
+      .events()
+      .filter(({ type }) => type === 'app.instance_exited')
+      .map(({ payload }) => payload)
   await expect.poll(() => exits().length).toBeGreaterThan(0)
   expect(exits()).toMatchObject([{ instance_id: instance!.id, exit_code: 3 }])
 })
 
 it('a deployment does not make the whole server be looked at: instances that a job starts are its own', async () => {
-  const whole = () => api.fakes.engine.calls.filter(({ method, args }) => method === 'instances' && Object.keys(args[0] as object).length === 0).length
-  api.fakes.git.commit(URL, 'main', { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': '//' })
+  const whole = () =>
+    api.fakes.engine.calls.filter(
+      ({ method, args }) => method === 'instances' && Object.keys(args[0] as object).length === 0,
+    ).length
+  api.fakes.git.commit(URL, 'main', {
+    'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}',
+    'server.js': '//',
+  })
   await api.services.reconciler.start()
   await expect.poll(() => api.fakes.engine.calls.some(({ method }) => method === 'events')).toBe(true)
   const before = whole()
-  const { id } = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })).body.data
+  const { id } = (
+    await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })
+  ).body.data
   await api.services.jobs.idle()
   expect(await api.fakes.engine.instances({ app_id: id })).toHaveLength(1)
   expect(whole()).toBe(before)
 })
 
-const PACKAGE = { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': '//' }
-const NOBODY = { image: 'redis:7', app_id: 'app_gone', project_id: 'prj_gone', release_id: 'rel_gone', env: {}, network: 'left-over', limits: { cpus: 1, memory_bytes: 64 * 1024 ** 2, pids: 64 }, stop_grace_s: 1, replicas: 1 }
+const PACKAGE = {
+  'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}',
+  'server.js': '//',
+}
+const NOBODY = {
+  image: 'redis:7',
+  app_id: 'app_gone',
+  project_id: 'prj_gone',
+  release_id: 'rel_gone',
+  env: {},
+  network: 'left-over',
+  limits: { cpus: 1, memory_bytes: 64 * 1024 ** 2, pids: 64 },
+  stop_grace_s: 1,
+  replicas: 1,
+}
 /** A running app. */
 async function running(body: Record<string, unknown> = {}): Promise<string> {
   api.fakes.git.commit(URL, 'main', PACKAGE)
-  const { id } = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0, ...body })).body.data
+  const { id } = (
+    await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0, ...body })
+  ).body.data
   await api.services.jobs.idle()
   return id
 }
@@ -52,14 +84,18 @@ const status = async (id: string) => (await api.as('viewer').get(`/api/apps/${id
 const told = (type: string) => api.events().filter((event) => event.type === type)
 /** Ends an instance and waits until the engine has started it again. */
 async function endOnce(app_id: string, index = 0): Promise<void> {
-  const find = async () => (await api.fakes.engine.instances({ app_id })).find((instance) => instance.index === index)!
+  const find = async () =>
+    (await api.fakes.engine.instances({ app_id })).find((instance) => instance.index === index)!
   const before = await find()
   api.fakes.engine.crash(before.id, 3)
   await expect.poll(async () => (await find()).restart_count).toBe(before.restart_count + 1)
   await expect.poll(async () => (await find()).state).toBe('running')
   await api.services.reconciler.reconcile()
 }
-const servers = (app_id: string) => [...api.fakes.ingress.routes.values()].filter((route) => route.app_id === app_id).flatMap((route) => route.servers.map(({ address }) => address))
+const servers = (app_id: string) =>
+  [...api.fakes.ingress.routes.values()]
+    .filter((route) => route.app_id === app_id)
+    .flatMap((route) => route.servers.map(({ address }) => address))
 
 describe('how an app is called', () => {
   it('a single end of its one instance is told as an event, and the app stays running', async () => {
@@ -78,7 +114,11 @@ describe('how an app is called', () => {
       await endOnce(id)
       api.fakes.clock.advance(1000)
     }
-    expect([await status(id), told('app.crashed').length, told('app.running').length]).toEqual(['crashed', 1, 1])
+    expect([await status(id), told('app.crashed').length, told('app.running').length]).toEqual([
+      'crashed',
+      1,
+      1,
+    ])
   })
 
   it('is running while another replica answers, however often the first one ends', async () => {
@@ -96,11 +136,15 @@ describe('a look at what runs', () => {
     api.fakes.engine.vanish(before!.id)
     await api.services.reconciler.reconcile()
     const after = await api.fakes.engine.instances({ app_id: id })
-    expect(after.map(({ state, release_id }) => [state, release_id])).toEqual([['running', before!.release_id]])
+    expect(after.map(({ state, release_id }) => [state, release_id])).toEqual([
+      ['running', before!.release_id],
+    ])
     expect(servers(id)).toEqual(after.map(({ address }) => address))
     expect(told('app.restored').map(({ payload }) => payload)).toMatchObject([{ found: 0, wanted: 1 }])
     api.fakes.engine.crash(after[0]!.id)
-    await expect.poll(async () => (await api.fakes.engine.instances({ app_id: id }))[0]!.restart_count).toBe(1)
+    await expect
+      .poll(async () => (await api.fakes.engine.instances({ app_id: id }))[0]!.restart_count)
+      .toBe(1)
   })
 
   it('leaves an app alone that a job works on: neither its instances nor its traffic', async () => {
@@ -111,7 +155,11 @@ describe('a look at what runs', () => {
     api.fakes.engine.vanish(instance!.id)
     const before = servers(id)
     await api.services.reconciler.reconcile()
-    expect([await api.fakes.engine.instances({ app_id: id }), servers(id), told('app.restored').length]).toEqual([[], before, 0])
+    expect([
+      await api.fakes.engine.instances({ app_id: id }),
+      servers(id),
+      told('app.restored').length,
+    ]).toEqual([[], before, 0])
     release()
     await api.services.jobs.idle()
   })
@@ -122,7 +170,9 @@ describe('a look at what runs', () => {
     await api.fakes.engine.ensureNetwork('left-over', {})
     await api.fakes.engine.ensureRelease(NOBODY, new AbortController().signal)
     await api.services.reconciler.reconcile()
-    expect((await api.fakes.engine.instances({})).map(({ release_id }) => release_id)).not.toContain('rel_gone')
+    expect((await api.fakes.engine.instances({})).map(({ release_id }) => release_id)).not.toContain(
+      'rel_gone',
+    )
     expect(await api.fakes.engine.instances({})).toHaveLength(1)
   })
 
@@ -130,8 +180,12 @@ describe('a look at what runs', () => {
     const id = await running()
     await api.as('developer').put(`/api/apps/${id}`, { soak_seconds: 300 })
     const [old] = await api.fakes.engine.instances({ app_id: id })
-    const deployment = (await api.as('developer').post(`/api/apps/${id}/deploy`, { no_cache: true })).body.data.id
-    const step = async () => (await api.as('viewer').get(`/api/deployments/${deployment}`)).body.data.steps.find((one: { status: string }) => one.status === 'running')?.name
+    const deployment = (await api.as('developer').post(`/api/apps/${id}/deploy`, { no_cache: true })).body
+      .data.id
+    const step = async () =>
+      (await api.as('viewer').get(`/api/deployments/${deployment}`)).body.data.steps.find(
+        (one: { status: string }) => one.status === 'running',
+      )?.name
     await expect.poll(step).toBe('soak')
     const folders = readdirSync(api.services.deployments.shop.work_directory)
     const both = (await api.fakes.engine.instances({ app_id: id })).map((instance) => instance.id)
@@ -146,7 +200,8 @@ describe('a look at what runs', () => {
   it('keeps instances that a job has started before the app has gone over to them', async () => {
     const id = await running()
     api.fakes.engine.behave(`app=${id}`, { start: 'never_listens' })
-    const deployment = (await api.as('developer').post(`/api/apps/${id}/deploy`, { no_cache: true })).body.data.id
+    const deployment = (await api.as('developer').post(`/api/apps/${id}/deploy`, { no_cache: true })).body
+      .data.id
     await expect.poll(async () => (await api.fakes.engine.instances({ app_id: id })).length).toBe(2)
     await api.services.reconciler.reconcile()
     expect(await api.fakes.engine.instances({ app_id: id })).toHaveLength(2)

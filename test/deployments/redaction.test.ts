@@ -15,8 +15,15 @@ let heard: Outgoing[]
 beforeEach(async () => {
   api = await createTestApi()
   heard = []
-  api.fakes.git.commit(URL, 'main', { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': '//' })
-  await api.services.git_credentials.add(api.actor('owner'), api.services.http.default_project(), { name: 'code', host: 'git.example.com', token: TOKEN })
+  api.fakes.git.commit(URL, 'main', {
+    'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}',
+    'server.js': '//',
+  })
+  await api.services.git_credentials.add(api.actor('owner'), api.services.http.default_project(), {
+    name: 'code',
+    host: 'git.example.com',
+    token: TOKEN,
+  })
   const { checkout } = api.fakes.git
   api.fakes.git.checkout = (source, directory, options, signal) => {
     options.onLog(`> Authorization: Basic ${BASIC}`)
@@ -29,39 +36,96 @@ afterEach(() => api.close())
 /** Adds a registry's login as an installation keeps it. */
 function addRegistry(): void {
   const { db, secrets, clock } = api.kernel
-  db.sql('INSERT INTO registries (id, name, host, username, password, verified_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
-    .run('reg_1', 'Ours', 'registry.example.com', 'robot', secrets.seal(PASSWORD, 'registries/password/reg_1'), clock.iso(), clock.iso(), clock.iso())
+  db.sql(
+    'INSERT INTO registries (id, name, host, username, password, verified_at, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+  ).run(
+    'reg_1',
+    'Ours',
+    'registry.example.com',
+    'robot',
+    secrets.seal(PASSWORD, 'registries/password/reg_1'),
+    clock.iso(),
+    clock.iso(),
+    clock.iso(),
+  )
 }
 
-/** Creates the app while somebody follows its deployment, and waits for the end; answers all that is kept or told of it. */
+/**
+ * Creates the app while somebody follows its deployment, and waits for the end; answers all that is kept or
+ * told of it.
+ */
 async function deployed(behaviour: Parameters<TestApi['fakes']['engine']['behave']>[1]): Promise<string> {
   api.fakes.engine.behave(() => true, behaviour)
   const release = api.fakes.git.hold(URL)
-  const { id } = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0, build: { release_command: 'migrate' } })).body.data
+  const { id } = (
+    await api.as('developer').post('/api/apps', {
+      name: 'shop',
+      git_url: URL,
+      soak_seconds: 0,
+      build: { release_command: 'migrate' },
+    })
+  ).body.data
   const deployment_id = (await api.as('viewer').get(`/api/apps/${id}/deployments`)).body.data[0].id
-  const peer = { send: (text: string) => void heard.push(JSON.parse(text) as Outgoing), bufferedBytes: () => 0, ping: () => undefined, close: () => undefined, terminate: () => undefined }
+  const peer = {
+    send: (text: string) => void heard.push(JSON.parse(text) as Outgoing),
+    bufferedBytes: () => 0,
+    ping: () => undefined,
+    close: () => undefined,
+    terminate: () => undefined,
+  }
   api.services.realtime.open(peer, api.actor('viewer'))
-  api.services.realtime.message(peer, JSON.stringify({ type: 'subscribe', channel: `deployments/${deployment_id}`, after: 0 }))
+  api.services.realtime.message(
+    peer,
+    JSON.stringify({ type: 'subscribe', channel: `deployments/${deployment_id}`, after: 0 }),
+  )
   release()
   await api.services.jobs.idle()
   api.services.deploymentLogs.flush()
   api.services.realtime.close(peer)
   const directory = join(api.kernel.config.data_directory, 'logs')
-  const files = readdirSync(directory).filter((name) => name.endsWith('.ndjson')).map((name) => readFileSync(join(directory, name), 'utf8'))
-  const answers = await Promise.all([`/api/deployments/${deployment_id}`, `/api/deployments/${deployment_id}/logs`, `/api/apps/${id}/deployments`, `/api/apps/${id}/logs?source=build`].map(async (path) => JSON.stringify((await api.as('viewer').get(path)).body)))
-  const rows = JSON.stringify([api.kernel.db.sql('SELECT failure FROM deployments').all(), api.kernel.db.sql('SELECT failure, state FROM jobs').all(), api.events()])
+  const files = readdirSync(directory)
+    .filter((name) => name.endsWith('.ndjson'))
+    .map((name) => readFileSync(join(directory, name), 'utf8'))
+  const answers = await Promise.all(
+    [
+      `/api/deployments/${deployment_id}`,
+      `/api/deployments/${deployment_id}/logs`,
+      `/api/apps/${id}/deployments`,
+      `/api/apps/${id}/logs?source=build`,
+    ].map(async (path) => JSON.stringify((await api.as('viewer').get(path)).body)),
+  )
+  const rows = JSON.stringify([
+    api.kernel.db.sql('SELECT failure FROM deployments').all(),
+    api.kernel.db.sql('SELECT failure, state FROM jobs').all(),
+    api.events(),
+  ])
   return [...files, ...answers, rows, JSON.stringify(heard)].join('\n')
 }
 
 const expectClean = (everything: string) => {
-  for (const secret of [TOKEN, PASSWORD, BASIC, Buffer.from(TOKEN).toString('base64').slice(0, -2), BASIC.slice(24)]) expect(everything).not.toContain(secret)
+  for (const secret of [
+    TOKEN,
+    PASSWORD,
+    BASIC,
+    Buffer.from(TOKEN).toString('base64').slice(0, -2),
+    BASIC.slice(24),
+  ])
+    expect(everything).not.toContain(secret)
 }
 
 it('a token or password that clone, build or release command print is nowhere: not in the file, REST, WebSocket or rows', async () => {
   addRegistry()
-  const everything = await deployed({ build_log: [`ENV TOKEN=${TOKEN}`, `login ${PASSWORD}`], run: () => ({ lines: [`migrating with ${TOKEN}`] }) })
+  const everything = await deployed({
+    build_log: [`ENV TOKEN=${TOKEN}`, `login ${PASSWORD}`],
+    run: () => ({ lines: [`migrating with ${TOKEN}`] }),
+  })
   expectClean(everything)
-  for (const line of ['token [redacted] was sent', 'ENV TOKEN=[redacted]', 'login [redacted]', 'migrating with [redacted]']) {
+  for (const line of [
+    'token [redacted] was sent',
+    'ENV TOKEN=[redacted]',
+    'login [redacted]',
+    'migrating with [redacted]',
+  ]) {
     expect(everything.split(line).length, line).toBeGreaterThan(2)
     expect(JSON.stringify(heard)).toContain(line)
   }
@@ -78,7 +142,12 @@ it("the server's own log tells a fault, tried again or not, without them", async
   let faults = 0
   api.fakes.git.checkout = (...args) => {
     if ((faults += 1) > 1) return checkout(...args)
-    throw Object.assign(new Error(`fatal: https://x-access-token:${TOKEN}@git.example.com broke`, { cause: new Error(`sent Basic ${BASIC}`) }), { name: 'OddError' })
+    throw Object.assign(
+      new Error(`fatal: https://x-access-token:${TOKEN}@git.example.com broke`, {
+        cause: new Error(`sent Basic ${BASIC}`),
+      }),
+      { name: 'OddError' },
+    )
   }
   await deployed({})
   const lines = JSON.stringify(api.kernel.lines)
@@ -92,10 +161,16 @@ it('what an engine says about an app that is started again leaves none in a job,
   const { id } = api.kernel.db.sql('SELECT id FROM apps').get() as { id: string }
   expect((await api.as('developer').post(`/api/apps/${id}/stop`)).status).toBe(200)
   await api.services.jobs.idle()
-  api.fakes.engine.ensureRelease = async () => { throw new EngineError('image_denied', `The command «login ${TOKEN}» failed.`) }
+  api.fakes.engine.ensureRelease = async () => {
+    throw new EngineError('image_denied', `The command «login ${TOKEN}» failed.`)
+  }
   expect((await api.as('developer').post(`/api/apps/${id}/start`)).status).toBe(200)
   await api.services.jobs.idle()
-  const rows = JSON.stringify([api.kernel.db.sql('SELECT failure, state FROM jobs').all(), api.events(), api.kernel.lines])
+  const rows = JSON.stringify([
+    api.kernel.db.sql('SELECT failure, state FROM jobs').all(),
+    api.events(),
+    api.kernel.lines,
+  ])
   expectClean(rows)
   expect(rows).toContain('The command «login [redacted]» failed.')
 })
@@ -106,7 +181,11 @@ it('a log that goes on in another process still hides them, and so does one of a
   const { deploymentLogs: logs } = api.services
   logs.close(id)
   logs.append(id, 'start', 'stdout', `again ${TOKEN}`)
-  await api.services.git_credentials.add(api.actor('owner'), api.services.http.default_project(), { name: 'new', host: 'other.example.com', token: PASSWORD })
+  await api.services.git_credentials.add(api.actor('owner'), api.services.http.default_project(), {
+    name: 'new',
+    host: 'other.example.com',
+    token: PASSWORD,
+  })
   logs.protect(id)
   logs.append(id, 'start', 'stdout', `more ${PASSWORD}`)
   expect(logs.tail(id, 2).map(({ text }) => text)).toEqual(['again [redacted]', 'more [redacted]'])

@@ -17,14 +17,21 @@ const ask = async (what: string, body?: unknown) => {
 }
 const app = async () => (await api.as('viewer').get(`/api/apps/${app_id}`)).body.data
 const deployment = async (id: string) => (await api.as('viewer').get(`/api/deployments/${id}`)).body.data
-const serving = async (): Promise<string> => (await deployment((await app()).live_deployment_id)).commit.message
-const log = async (id: string): Promise<string[]> => (await api.as('viewer').get(`/api/deployments/${id}/logs`)).body.data.map(({ text }: { text: string }) => text)
+const serving = async (): Promise<string> =>
+  (await deployment((await app()).live_deployment_id)).commit.message
+const log = async (id: string): Promise<string[]> =>
+  (await api.as('viewer').get(`/api/deployments/${id}/logs`)).body.data.map(
+    ({ text }: { text: string }) => text,
+  )
 
 /** An app of which these versions went live one after the other. */
 async function live(...versions: string[]): Promise<void> {
   for (const [index, text] of versions.entries()) {
     version(text)
-    if (index === 0) app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 })).body.data.id
+    if (index === 0)
+      app_id = (
+        await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 })
+      ).body.data.id
     else await ask('deploy')
     await api.services.jobs.idle()
   }
@@ -39,7 +46,10 @@ describe('a restart', () => {
     const restart = await ask('restart')
     release()
     await api.services.jobs.idle()
-    expect([(await deployment(deploy.id)).status, (await deployment(restart.id)).status]).toEqual(['live', 'live'])
+    expect([(await deployment(deploy.id)).status, (await deployment(restart.id)).status]).toEqual([
+      'live',
+      'live',
+    ])
     expect([(await app()).live_deployment_id, await serving()]).toEqual([restart.id, 'v2'])
     expect((await api.as('developer').post(`/api/apps/${app_id}/rollback`)).status).toBe(201)
     await api.services.jobs.idle()
@@ -55,10 +65,15 @@ describe('a restart', () => {
     const second = await ask('restart')
     const wanted = await ask('deploy')
     const last = await ask('restart')
-    expect(await Promise.all([first, second, wanted, last].map(async ({ id }) => (await deployment(id)).status))).toEqual(['superseded', 'superseded', 'queued', 'queued'])
+    expect(
+      await Promise.all([first, second, wanted, last].map(async ({ id }) => (await deployment(id)).status)),
+    ).toEqual(['superseded', 'superseded', 'queued', 'queued'])
     release()
     await api.services.jobs.idle()
-    expect(await Promise.all([wanted, last].map(async ({ id }) => (await deployment(id)).status))).toEqual(['live', 'live'])
+    expect(await Promise.all([wanted, last].map(async ({ id }) => (await deployment(id)).status))).toEqual([
+      'live',
+      'live',
+    ])
     expect(await serving()).toBe('v2')
   })
 
@@ -71,7 +86,13 @@ describe('a restart', () => {
     api.fakes.engine.behave(`app=${app_id}`, { build: 'fail' })
     release()
     await api.services.jobs.idle()
-    expect(await deployment(restart.id)).toMatchObject({ status: 'failed', error: { code: 'nothing_live', message: 'Nothing of this app is live any more, so there is nothing to restart.' } })
+    expect(await deployment(restart.id)).toMatchObject({
+      status: 'failed',
+      error: {
+        code: 'nothing_live',
+        message: 'Nothing of this app is live any more, so there is nothing to restart.',
+      },
+    })
   })
 })
 
@@ -82,9 +103,15 @@ it('a superseded deployment says which one took its place, in its error and in i
   const replaced = await ask('deploy')
   const newer = await ask('deploy')
   const sentence = `Deployment #${newer.number} took the place of this one before it began.`
-  expect(await deployment(replaced.id)).toMatchObject({ status: 'superseded', error: { step: null, code: 'superseded', message: sentence, log: [] } })
+  expect(await deployment(replaced.id)).toMatchObject({
+    status: 'superseded',
+    error: { step: null, code: 'superseded', message: sentence, log: [] },
+  })
   expect(await log(replaced.id)).toEqual([sentence])
-  expect(api.events().find(({ type }) => type === 'deployment.superseded')!.payload).toMatchObject({ deployment_id: replaced.id, superseded_by: newer.id })
+  expect(api.events().find(({ type }) => type === 'deployment.superseded')!.payload).toMatchObject({
+    deployment_id: replaced.id,
+    superseded_by: newer.id,
+  })
   release()
   await api.services.jobs.idle()
 })

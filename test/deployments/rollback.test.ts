@@ -21,13 +21,15 @@ const rollBack = async (body?: unknown) => api.as('developer').post(`/api/apps/$
 const app = async () => (await api.as('viewer').get(`/api/apps/${app_id}`)).body.data
 const deployment = async (id: string) => (await api.as('viewer').get(`/api/deployments/${id}`)).body.data
 /** What serves now, by the message of its commit. */
-const serving = async (): Promise<string> => (await deployment((await app()).live_deployment_id)).commit.message
+const serving = async (): Promise<string> =>
+  (await deployment((await app()).live_deployment_id)).commit.message
 
 /** An app of which these versions went live one after the other; answers their deployments. */
 async function live(...versions: string[]): Promise<string[]> {
   const [first, ...rest] = versions
   version(first!)
-  app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 })).body.data.id
+  app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 }))
+    .body.data.id
   await api.services.jobs.idle()
   const ids = [(await app()).live_deployment_id as string]
   for (const text of rest) {
@@ -127,16 +129,28 @@ describe('automatic deployments', () => {
       // Takes the lane of the app, so that the rollback has to wait.
       if (is_queued) await api.as('developer').post(`/api/apps/${app_id}/deploy`)
       const rollback = (await rollBack()).body.data.id
-      await expect.poll(async () => (await deployment(rollback)).status).toBe(is_queued ? 'queued' : 'releasing')
+      await expect
+        .poll(async () => (await deployment(rollback)).status)
+        .toBe(is_queued ? 'queued' : 'releasing')
       const before = api.services.events.latest()
       for (const trigger of ['push', 'hook', 'scale', 'config'] as const) {
         const row = { ...api.services.apps.find(app_id)!, branch: 'main' }
-        expect(() => api.kernel.db.tx(() => api.services.deployments.enqueue(row, trigger, {}, api.actor('developer')))).toThrow('is being rolled back')
+        expect(() =>
+          api.kernel.db.tx(() => api.services.deployments.enqueue(row, trigger, {}, api.actor('developer'))),
+        ).toThrow('is being rolled back')
       }
       const key = await api.as('deploy_key').post(`/api/apps/${app_id}/deploy`)
       const restart = await api.as('developer').post(`/api/apps/${app_id}/restart`)
-      expect([key.status, key.body.error.message, restart.status]).toEqual([409, 'The app is being rolled back. Wait until the rollback is live, or cancel it first.', 409])
-      expect(api.events(before).filter(({ type }) => type === 'deployment.queued' || type === 'deployment.superseded')).toEqual([])
+      expect([key.status, key.body.error.message, restart.status]).toEqual([
+        409,
+        'The app is being rolled back. Wait until the rollback is live, or cancel it first.',
+        409,
+      ])
+      expect(
+        api
+          .events(before)
+          .filter(({ type }) => type === 'deployment.queued' || type === 'deployment.superseded'),
+      ).toEqual([])
       release()
       await api.services.jobs.idle()
       expect(await deployment(rollback)).toMatchObject({ status: 'live' })
@@ -145,17 +159,20 @@ describe('automatic deployments', () => {
     })
   })
 
-  it.each([[true], [false]])('are what they were (%s) when a rollback goes live and then dies in its soak', async (auto_deploy) => {
-    await live('v1', 'v2')
-    await api.as('developer').put(`/api/apps/${app_id}`, { soak_seconds: 30, auto_deploy })
-    api.fakes.engine.behave(`app=${app_id}`, { dies_after_ms: 700 })
-    const rollback = (await rollBack()).body.data.id
-    await expect.poll(async () => (await deployment(rollback)).status).toBe('live')
-    expect(await app()).toMatchObject({ auto_deploy: false })
-    await api.services.jobs.idle()
-    expect(await deployment(rollback)).toMatchObject({ status: 'failed' })
-    expect([await serving(), (await app()).auto_deploy]).toEqual(['v2', auto_deploy])
-  })
+  it.each([[true], [false]])(
+    'are what they were (%s) when a rollback goes live and then dies in its soak',
+    async (auto_deploy) => {
+      await live('v1', 'v2')
+      await api.as('developer').put(`/api/apps/${app_id}`, { soak_seconds: 30, auto_deploy })
+      api.fakes.engine.behave(`app=${app_id}`, { dies_after_ms: 700 })
+      const rollback = (await rollBack()).body.data.id
+      await expect.poll(async () => (await deployment(rollback)).status).toBe('live')
+      expect(await app()).toMatchObject({ auto_deploy: false })
+      await api.services.jobs.idle()
+      expect(await deployment(rollback)).toMatchObject({ status: 'failed' })
+      expect([await serving(), (await app()).auto_deploy]).toEqual(['v2', auto_deploy])
+    },
+  )
 
   it('are what they were when a rollback is cancelled in its soak', async () => {
     await live('v1', 'v2')

@@ -14,17 +14,32 @@ let current: Record<string, Target | undefined>
 let routed: string[]
 beforeEach(() => {
   ingress = createFakeIngress()
-  domains = { shop: { dom_a: { hostname: 'shop.example.com' }, dom_b: { hostname: 'admin.example.com', port: 8080 } } }
+  domains = {
+    shop: {
+      dom_a: { hostname: 'shop.example.com' },
+      dom_b: { hostname: 'admin.example.com', port: 8080 },
+    },
+  }
   current = {}
   routed = []
   routing = createRouting({
-    ingress, log: createLog('text', 'error'),
-    routes: (app_id, { addresses, port }): Route[] => Object.entries(domains[app_id] ?? {}).map(([id, domain]) => ({ id, app_id, hostnames: [domain.hostname], servers: addresses.map((address) => ({ address, port: domain.port ?? port })) })),
-    others: () => [], certificates: () => [], current: async (app_id) => current[app_id],
+    ingress,
+    log: createLog('text', 'error'),
+    routes: (app_id, { addresses, port }): Route[] =>
+      Object.entries(domains[app_id] ?? {}).map(([id, domain]) => ({
+        id,
+        app_id,
+        hostnames: [domain.hostname],
+        servers: addresses.map((address) => ({ address, port: domain.port ?? port })),
+      })),
+    others: () => [],
+    certificates: () => [],
+    current: async (app_id) => current[app_id],
     routed: (ids) => void routed.push(...ids),
   })
 })
-const servers = (id: string) => ingress.routes.get(id)?.servers.map(({ address, port }) => `${address}:${port}`)
+const servers = (id: string) =>
+  ingress.routes.get(id)?.servers.map(({ address, port }) => `${address}:${port}`)
 
 it('a switch sends every domain of the app to the new instances, each at its own port', async () => {
   await routing.serve('shop', OLD)
@@ -37,7 +52,10 @@ it('a domain that is added while a release takes over goes to what serves then, 
   current.shop = OLD
   domains.shop!.dom_c = { hostname: 'new.example.com' }
   await Promise.all([routing.serve('shop', NEW), routing.refresh('shop')])
-  expect([servers('dom_a'), servers('dom_c')]).toEqual([['10.0.0.2:3000', '10.0.0.3:3000'], ['10.0.0.2:3000', '10.0.0.3:3000']])
+  expect([servers('dom_a'), servers('dom_c')]).toEqual([
+    ['10.0.0.2:3000', '10.0.0.3:3000'],
+    ['10.0.0.2:3000', '10.0.0.3:3000'],
+  ])
 })
 it('a domain that is gone leaves the edge, and its name can go to another app at once', async () => {
   await routing.serve('shop', OLD)
@@ -57,7 +75,8 @@ it('who waits for the edge goes on once it has taken what was asked before', asy
   await routing.serve('shop', OLD)
   domains.shop!.dom_c = { hostname: 'new.example.com' }
   const { setRoute } = ingress
-  ingress.setRoute = (route) => new Promise((resolve) => setImmediate(() => setImmediate(resolve))).then(() => setRoute(route))
+  ingress.setRoute = (route) =>
+    new Promise((resolve) => setImmediate(() => setImmediate(resolve))).then(() => setRoute(route))
   routing.refreshSoon('shop')
   await routing.settled()
   expect(servers('dom_c')).toEqual(['10.0.0.1:3000'])
@@ -96,7 +115,12 @@ it('an app that is deleted leaves the edge with all its domains, and no late cha
 })
 it('the whole state replaces what the edge had; a domain that the edge leaves out is not told as served', async () => {
   domains.blog = { dom_y: { hostname: 'shop.example.com' } }
-  await routing.replace(new Map([['shop', OLD], ['blog', NEW]]))
+  await routing.replace(
+    new Map([
+      ['shop', OLD],
+      ['blog', NEW],
+    ]),
+  )
   expect([...ingress.routes.keys()]).toEqual(['dom_a', 'dom_b'])
   expect(routed).toEqual(['dom_a', 'dom_b'])
 })

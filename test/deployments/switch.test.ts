@@ -12,7 +12,8 @@ beforeEach(async () => {
 afterEach(() => api.close())
 
 const version = (text: string) => commitShop(api, text)
-const post = async (what: string, body?: unknown) => (await api.as('developer').post(`/api/apps/${app_id}/${what}`, body)).body.data
+const post = async (what: string, body?: unknown) =>
+  (await api.as('developer').post(`/api/apps/${app_id}/${what}`, body)).body.data
 const finished = async (what: string, body?: unknown) => {
   const data = await post(what, body)
   await api.services.jobs.idle()
@@ -20,14 +21,20 @@ const finished = async (what: string, body?: unknown) => {
 }
 const running = async (body: Record<string, unknown> = {}) => {
   version('v1')
-  app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0, ...body })).body.data.id
+  app_id = (
+    await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0, ...body })
+  ).body.data.id
   await api.services.jobs.idle()
 }
 const instances = () => api.fakes.engine.instances({ app_id })
 /** Where the edge sends requests for the app, as it is now. */
-const servers = () => [...api.fakes.ingress.routes.values()].filter((route) => route.app_id === app_id).flatMap((route) => route.servers.map(({ address, port }) => `${address}:${port}`))
+const servers = () =>
+  [...api.fakes.ingress.routes.values()]
+    .filter((route) => route.app_id === app_id)
+    .flatMap((route) => route.servers.map(({ address, port }) => `${address}:${port}`))
 const deployment = async (id: string) => (await api.as('viewer').get(`/api/deployments/${id}`)).body.data
-const stepOf = async (id: string) => (await deployment(id)).steps.find(({ status }: { status: string }) => status === 'running')?.name
+const stepOf = async (id: string) =>
+  (await deployment(id)).steps.find(({ status }: { status: string }) => status === 'running')?.name
 const app = async () => (await api.as('viewer').get(`/api/apps/${app_id}`)).body.data
 
 describe('the traffic goes back to the instances that served before', () => {
@@ -43,13 +50,20 @@ describe('the traffic goes back to the instances that served before', () => {
     expect(servers()).not.toEqual(before)
     return { id, before }
   }
-  const newest = async () => (await instances()).find(({ release_id }) => release_id === api.services.apps.find(app_id)!.live_release_id)!
+  const newest = async () =>
+    (await instances()).find(
+      ({ release_id }) => release_id === api.services.apps.find(app_id)!.live_release_id,
+    )!
 
   it('when an instance of the new release ends while it is watched', async () => {
     const { id, before } = await soaking()
     api.fakes.engine.crash((await newest()).id)
     await api.services.jobs.idle()
-    expect([servers(), (await deployment(id)).error.code, (await app()).status]).toEqual([before, 'exited', 'running'])
+    expect([servers(), (await deployment(id)).error.code, (await app()).status]).toEqual([
+      before,
+      'exited',
+      'running',
+    ])
   })
 
   it('when one is removed from outside while it is watched', async () => {
@@ -69,7 +83,10 @@ describe('the traffic goes back to the instances that served before', () => {
 
 describe('requests in flight end on the instances that they are on', () => {
   // The second domain leads to a port of its own.
-  it.each([['the port of the app', 3000], ['the port that another domain leads to', 8080]])('before an old release is removed, on %s', async (_what, port) => {
+  it.each([
+    ['the port of the app', 3000],
+    ['the port that another domain leads to', 8080],
+  ])('before an old release is removed, on %s', async (_what, port) => {
     await running()
     await secondDomain()
     const [old] = await instances()
@@ -84,7 +101,10 @@ describe('requests in flight end on the instances that they are on', () => {
     expect((await instances()).map((instance) => instance.id)).not.toContain(old!.id)
   })
 
-  it.each([['the port of the app', 3000], ['the port that another domain leads to', 8080]])('before a stopped app is removed, on %s, when nothing new comes any more', async (_what, port) => {
+  it.each([
+    ['the port of the app', 3000],
+    ['the port that another domain leads to', 8080],
+  ])('before a stopped app is removed, on %s, when nothing new comes any more', async (_what, port) => {
     await running()
     await secondDomain()
     const [old] = await instances()
@@ -109,18 +129,37 @@ describe('requests in flight end on the instances that they are on', () => {
   })
 
   async function secondDomain(): Promise<void> {
-    api.fakes.dns.set('admin.example.com', { A: api.services.addresses.of_server().filter((address) => !address.includes(':')).slice(0, 1) })
-    const { body } = await api.as('admin').post('/api/domains', { app_id, hostname: 'admin.example.com', port: 8080 })
-    await expect.poll(async () => (await api.as('viewer').get(`/api/domains/${body.data.id}`)).body.data.status).toBe('active')
+    api.fakes.dns.set('admin.example.com', {
+      A: api.services.addresses
+        .of_server()
+        .filter((address) => !address.includes(':'))
+        .slice(0, 1),
+    })
+    const { body } = await api
+      .as('admin')
+      .post('/api/domains', { app_id, hostname: 'admin.example.com', port: 8080 })
+    await expect
+      .poll(async () => (await api.as('viewer').get(`/api/domains/${body.data.id}`)).body.data.status)
+      .toBe('active')
     expect(servers().some((server) => server.endsWith(':8080'))).toBe(true)
   }
   /** Waits until the edge was asked twice about the connections to an instance. */
   const asked = (address: string, port: number) =>
-    expect.poll(() => api.fakes.ingress.calls.filter(({ method, args }) => method === 'activeConnections' && args[0] === address && args[1] === port).length).toBeGreaterThan(1)
+    expect
+      .poll(
+        () =>
+          api.fakes.ingress.calls.filter(
+            ({ method, args }) => method === 'activeConnections' && args[0] === address && args[1] === port,
+          ).length,
+      )
+      .toBeGreaterThan(1)
 })
 
 it('the release command runs with each deployment of a new version, and with no restart and no rollback', async () => {
-  const runs = () => api.fakes.engine.calls.filter(({ method, args }) => method === 'runOnce' && (args[0] as { purpose: string }).purpose === 'release').length
+  const runs = () =>
+    api.fakes.engine.calls.filter(
+      ({ method, args }) => method === 'runOnce' && (args[0] as { purpose: string }).purpose === 'release',
+    ).length
   await running({ build: { release_command: 'npm run migrate' } })
   expect(runs()).toBe(1)
   version('v2')
@@ -132,14 +171,24 @@ it('the release command runs with each deployment of a new version, and with no 
 })
 
 describe('images', () => {
-  const release = (id: string, image_id: string, change: Partial<Release> = {}) => ({ id, image_id, image_present: true, proven: true, ...change }) as Release
+  const release = (id: string, image_id: string, change: Partial<Release> = {}) =>
+    ({ id, image_id, image_present: true, proven: true, ...change }) as Release
 
   it('of releases to roll back to and of those in use are kept, whatever else is removed', () => {
-    const [old, live, kept] = [release('rel_old', 'sha256:old'), release('rel_live', 'sha256:live'), release('rel_kept', 'sha256:kept')]
+    const [old, live, kept] = [
+      release('rel_old', 'sha256:old'),
+      release('rel_live', 'sha256:live'),
+      release('rel_kept', 'sha256:kept'),
+    ]
     const gone = release('rel_gone', 'sha256:gone', { image_present: false })
     const twin = release('rel_twin', 'sha256:live')
-    expect(removableImages([kept], [old, live, kept, gone, twin], new Set(['rel_live']))).toEqual(['sha256:old'])
-    expect(removableImages([kept], [old, live, kept, gone, twin], new Set())).toEqual(['sha256:old', 'sha256:live'])
+    expect(removableImages([kept], [old, live, kept, gone, twin], new Set(['rel_live']))).toEqual([
+      'sha256:old',
+    ])
+    expect(removableImages([kept], [old, live, kept, gone, twin], new Set())).toEqual([
+      'sha256:old',
+      'sha256:live',
+    ])
   })
 
   it('beyond the five newest that were live go with the next deployment, and their deployments cannot be rolled back to', async () => {
@@ -154,8 +203,13 @@ describe('images', () => {
     version('v6')
     await finished('deploy')
     expect(await present()).toBe(5)
-    const { status, body } = await api.as('developer').post(`/api/apps/${app_id}/rollback`, { deployment_id: first })
-    expect([status, body.error.message]).toEqual([409, 'The image of that release has been removed. Deploy its commit instead.'])
+    const { status, body } = await api
+      .as('developer')
+      .post(`/api/apps/${app_id}/rollback`, { deployment_id: first })
+    expect([status, body.error.message]).toEqual([
+      409,
+      'The image of that release has been removed. Deploy its commit instead.',
+    ])
   })
 
   it('of releases that never proved themselves take the place of none to roll back to', async () => {
@@ -164,7 +218,16 @@ describe('images', () => {
     const live = releases.find(api.services.apps.find(app_id)!.live_release_id!)!
     for (let i = 0; i < 6; i += 1) {
       const id = `rel_unproven${i}`
-      releases.ensure({ ...live, id, deployment_id: live.deployment_id, image_id: `sha256:unproven${i}`, image_tag: null }, {})
+      releases.ensure(
+        {
+          ...live,
+          id,
+          deployment_id: live.deployment_id,
+          image_id: `sha256:unproven${i}`,
+          image_tag: null,
+        },
+        {},
+      )
     }
     expect(releases.kept(app_id).map(({ id }) => id)).toEqual([live.id])
   })
@@ -174,10 +237,17 @@ describe('images', () => {
     const { shop } = api.services.deployments
     const live = shop.releases.find(api.services.apps.find(app_id)!.live_release_id!)!
     for (let i = 0; i < 6; i += 1) {
-      shop.releases.ensure({ ...live, id: `rel_newer${i}`, image_id: `sha256:newer${i}`, image_tag: null }, {})
+      shop.releases.ensure(
+        { ...live, id: `rel_newer${i}`, image_id: `sha256:newer${i}`, image_tag: null },
+        {},
+      )
       shop.releases.markProven(`rel_newer${i}`)
     }
     await pruneImages(shop, app_id, live.id)
-    expect([shop.releases.kept(app_id).length, shop.releases.find(live.id)!.image_present, (await api.fakes.engine.listImages({ app: app_id })).length]).toEqual([5, true, 1])
+    expect([
+      shop.releases.kept(app_id).length,
+      shop.releases.find(live.id)!.image_present,
+      (await api.fakes.engine.listImages({ app: app_id })).length,
+    ]).toEqual([5, true, 1])
   })
 })

@@ -24,10 +24,16 @@ describe('an answer comes when the edge obeys', () => {
     expect(routeOf(domain.id)).toBeUndefined()
   })
   it('of a look-up that proves the name', async () => {
-    const { body: { data: { id } } } = await add('shop.example.com')
+    const {
+      body: {
+        data: { id },
+      },
+    } = await add('shop.example.com')
     await settled()
     api.fakes.dns.set('shop.example.com', { A: addresses })
-    expect((await api.as('developer').post('/api/domains/verify', { domain_id: id })).body.data.status).toBe('active')
+    expect((await api.as('developer').post('/api/domains/verify', { domain_id: id })).body.data.status).toBe(
+      'active',
+    )
     expect(routeOf(id)).toBeDefined()
   })
 })
@@ -40,7 +46,9 @@ describe('DELETE /api/domains/:id', () => {
     expect([status, body.data]).toEqual([200, { id: domain.id, deleted: true }])
     await settled()
     expect(routeOf(domain.id)).toBeUndefined()
-    expect([...api.fakes.ingress.routes.values()].map(({ hostnames }) => hostnames)).toEqual([['shop.apps.example.net']])
+    expect([...api.fakes.ingress.routes.values()].map(({ hostnames }) => hostnames)).toEqual([
+      ['shop.apps.example.net'],
+    ])
     expect(typesSince(before)).toEqual(['domain.deleted'])
     expect((await api.as('developer').get(`/api/domains/${domain.id}`)).status).toBe(404)
   })
@@ -55,7 +63,9 @@ it('a deployment takes every domain of the app along', async () => {
   const before = routeOf(domain.id)!.servers
   await api.as('developer').post(`/api/apps/${app_id}/deploy`, {})
   await api.services.jobs.idle()
-  const automatic = [...api.fakes.ingress.routes.values()].find((route) => route.hostnames[0] === 'shop.apps.example.net')!
+  const automatic = [...api.fakes.ingress.routes.values()].find(
+    (route) => route.hostnames[0] === 'shop.apps.example.net',
+  )!
   expect(routeOf(domain.id)!.servers).toEqual(automatic.servers)
   expect(routeOf(domain.id)!.servers).not.toEqual(before)
 })

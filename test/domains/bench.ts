@@ -11,10 +11,18 @@ export let addresses: string[]
 
 /** Starts a server with an app; what is given here is set beside the base domain. */
 export async function start(environment: Record<string, string> = {}): Promise<void> {
-  api = await createTestApi({ environment: { PORTREEVE_BASE_DOMAIN: 'apps.example.net', ...environment } })
-  api.fakes.git.commit(URL, 'main', { 'package.json': '{"scripts":{"start":"node server.js"}}', 'server.js': '' })
+  api = await createTestApi({
+    environment: { PORTREEVE_BASE_DOMAIN: 'apps.example.net', ...environment },
+  })
+  api.fakes.git.commit(URL, 'main', {
+    'package.json': '{"scripts":{"start":"node server.js"}}',
+    'server.js': '',
+  })
   app_id = await createApp('shop')
-  addresses = api.services.addresses.of_server().filter((address) => !address.includes(':')).slice(0, 1)
+  addresses = api.services.addresses
+    .of_server()
+    .filter((address) => !address.includes(':'))
+    .slice(0, 1)
 }
 /** Each test has a server of its own. */
 export function useDomains(): void {
@@ -23,7 +31,12 @@ export function useDomains(): void {
 }
 
 export async function createApp(name: string, project_id?: string): Promise<string> {
-  const { body } = await api.as('admin').post('/api/apps', { name, git_url: URL, soak_seconds: 0, ...(project_id ? { project_id } : {}) })
+  const { body } = await api.as('admin').post('/api/apps', {
+    name,
+    git_url: URL,
+    soak_seconds: 0,
+    ...(project_id ? { project_id } : {}),
+  })
   await api.services.jobs.idle()
   return body.data.id as string
 }
@@ -32,11 +45,14 @@ export async function otherProject(): Promise<{ project_id: string; app_id: stri
   const project_id = (await api.as('admin').post('/api/projects', { name: 'other' })).body.data.id as string
   return { project_id, app_id: await createApp('theirs', project_id) }
 }
-export const add = (hostname: string, rest: object = {}, to = app_id) => api.as('admin').post('/api/domains', { app_id: to, hostname, ...rest })
+export const add = (hostname: string, rest: object = {}, to = app_id) =>
+  api.as('admin').post('/api/domains', { app_id: to, hostname, ...rest })
 /** Looks a domain up now, and tells it as it is then. */
-export const verify = async (domain_id: string) => (await api.as('admin').post('/api/domains/verify', { domain_id })).body.data
+export const verify = async (domain_id: string) =>
+  (await api.as('admin').post('/api/domains/verify', { domain_id })).body.data
 /** What its owner sets as the text. */
-export const textOf = ({ dns_records }: { dns_records: { type: string; value: string }[] }) => dns_records.find(({ type }) => type === 'TXT')!.value
+export const textOf = ({ dns_records }: { dns_records: { type: string; value: string }[] }) =>
+  dns_records.find(({ type }) => type === 'TXT')!.value
 /** Waits for what happens in the background. */
 export async function settled(): Promise<void> {
   await api.services.domains.checks.idle()
@@ -50,4 +66,8 @@ export async function addProven(hostname: string, rest: object = {}, to = app_id
   return (await api.as('admin').get(`/api/domains/${body.data.id}`)).body.data
 }
 export const routeOf = (id: string) => api.fakes.ingress.routes.get(id)
-export const typesSince = (seq: number) => api.events(seq).map(({ type }) => type).filter((type) => type.startsWith('domain.'))
+export const typesSince = (seq: number) =>
+  api
+    .events(seq)
+    .map(({ type }) => type)
+    .filter((type) => type.startsWith('domain.'))

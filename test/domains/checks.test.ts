@@ -11,16 +11,23 @@ let id: string
 let addresses: string[]
 beforeEach(async () => {
   api = await createTestApi({ environment: { PORTREEVE_BASE_DOMAIN: 'apps.example.net' } })
-  api.fakes.git.commit(URL, 'main', { 'package.json': '{"scripts":{"start":"node server.js"}}', 'server.js': '' })
-  const app_id = (await api.as('admin').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })).body.data.id
+  api.fakes.git.commit(URL, 'main', {
+    'package.json': '{"scripts":{"start":"node server.js"}}',
+    'server.js': '',
+  })
+  const app_id = (await api.as('admin').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 }))
+    .body.data.id
   await api.services.jobs.idle()
   addresses = api.services.addresses.of_server()
-  id = (await api.as('developer').post('/api/domains', { app_id, hostname: 'shop.example.com', ssl_mode: 'off' })).body.data.id
+  id = (
+    await api.as('developer').post('/api/domains', { app_id, hostname: 'shop.example.com', ssl_mode: 'off' })
+  ).body.data.id
   await api.services.domains.checks.idle()
 })
 afterEach(() => api.close())
 const get = async () => (await api.as('viewer').get(`/api/domains/${id}`)).body.data
-const asked = () => api.fakes.dns.questions.filter(({ type, name }) => type === 'A' && name === 'shop.example.com').length
+const asked = () =>
+  api.fakes.dns.questions.filter(({ type, name }) => type === 'A' && name === 'shop.example.com').length
 /** One minute of the schedule. */
 const minute = async () => {
   api.fakes.clock.advance(MINUTE_MS)
@@ -28,7 +35,10 @@ const minute = async () => {
 }
 
 it('an unproven domain is asked again by itself with growing waits, shows when, and serves as soon as DNS is right', async () => {
-  expect(await get()).toMatchObject({ status: 'pending', verification: { next_check_at: new Date(api.fakes.clock.now() + MINUTE_MS).toISOString() } })
+  expect(await get()).toMatchObject({
+    status: 'pending',
+    verification: { next_check_at: new Date(api.fakes.clock.now() + MINUTE_MS).toISOString() },
+  })
   for (let at = 0; at < 60; at += 1) await minute()
   // At 0, 1, 3, 8, 18 and 48 minutes.
   expect(asked()).toBe(6)
@@ -44,7 +54,10 @@ it('fails after three days with what was found last, is asked no more, and can b
     api.fakes.clock.advance(HOUR_MS)
     await api.services.domains.checks.pass()
   }
-  expect(await get()).toMatchObject({ status: 'failed', verification: { next_check_at: null, message: expect.stringContaining('NXDOMAIN') } })
+  expect(await get()).toMatchObject({
+    status: 'failed',
+    verification: { next_check_at: null, message: expect.stringContaining('NXDOMAIN') },
+  })
   const before = asked()
   api.fakes.clock.advance(24 * HOUR_MS)
   await api.services.domains.checks.pass()
@@ -52,7 +65,9 @@ it('fails after three days with what was found last, is asked no more, and can b
   await api.as('developer').post('/api/domains/verify', { domain_id: id })
   expect(await get()).toMatchObject({ status: 'failed', verification: { next_check_at: null } })
   expect(api.events().filter(({ type }) => type === 'domain.failed')).toHaveLength(1)
-  api.fakes.dns.set('_portreeve.shop.example.com', { TXT: [(await get()).dns_records.find(({ type }: { type: string }) => type === 'TXT').value] })
+  api.fakes.dns.set('_portreeve.shop.example.com', {
+    TXT: [(await get()).dns_records.find(({ type }: { type: string }) => type === 'TXT').value],
+  })
   const { status, body } = await api.as('developer').post('/api/domains/verify', { domain_id: id })
   expect([status, body.data.verification.proven_by]).toEqual([200, 'txt'])
   expect(['verified', 'active']).toContain((await get()).status)
@@ -61,7 +76,9 @@ it('a proven domain is looked at every six hours', async () => {
   api.fakes.dns.set('shop.example.com', { A: addresses.slice(0, 1) })
   await api.services.domains.checks.check(id)
   for (let at = 0; at < 3; at += 1) {
-    expect((await get()).verification.next_check_at).toBe(new Date(api.fakes.clock.now() + 6 * HOUR_MS).toISOString())
+    expect((await get()).verification.next_check_at).toBe(
+      new Date(api.fakes.clock.now() + 6 * HOUR_MS).toISOString(),
+    )
     api.fakes.clock.advance(6 * HOUR_MS)
     await api.services.domains.checks.pass()
   }
@@ -75,13 +92,24 @@ it('a proven domain that leads elsewhere later is told once, and serves on', asy
     api.fakes.clock.advance(6 * HOUR_MS)
     await api.services.domains.checks.pass()
   }
-  expect(await get()).toMatchObject({ status: 'active', verification: { points_here: false, message: expect.stringContaining('leads to 198.51.100.7') } })
-  expect(api.events(before).map(({ type }) => type).filter((type) => type === 'domain.drifted')).toHaveLength(1)
+  expect(await get()).toMatchObject({
+    status: 'active',
+    verification: { points_here: false, message: expect.stringContaining('leads to 198.51.100.7') },
+  })
+  expect(
+    api
+      .events(before)
+      .map(({ type }) => type)
+      .filter((type) => type === 'domain.drifted'),
+  ).toHaveLength(1)
   expect(api.fakes.ingress.routes.get(id)?.hostnames).toEqual(['shop.example.com'])
 })
 it('two who ask at once are both answered from looks of their own, one after the other', async () => {
   const before = asked()
-  await Promise.all([api.as('developer').post('/api/domains/verify', { domain_id: id }), api.as('developer').post('/api/domains/verify', { domain_id: id })])
+  await Promise.all([
+    api.as('developer').post('/api/domains/verify', { domain_id: id }),
+    api.as('developer').post('/api/domains/verify', { domain_id: id }),
+  ])
   expect(asked()).toBe(before + 2)
 })
 it('a domain that is proven while the edge refuses it is served by the next pass of the reconciler', async () => {
@@ -95,7 +123,17 @@ it('a domain that is proven while the edge refuses it is served by the next pass
 })
 it('every status accepts the events that the documentation says, and no other', () => {
   const table = readFileSync('docs/architecture.md', 'utf8').split('| Domain status |')[1]!.split('\n\n')[0]!
-  const rows = table.split('\n').map((line) => line.split('|').map((cell) => cell.trim())).filter(([, state]) => /^[a-z]+$/.test(state ?? ''))
-  expect(domainMachine.transitions).toEqual(Object.fromEntries(rows.map(([, state, events = '']) => [state, Object.fromEntries(events.split(', ').map((pair) => pair.split(': ')))])))
+  const rows = table
+    .split('\n')
+    .map((line) => line.split('|').map((cell) => cell.trim()))
+    .filter(([, state]) => /^[a-z]+$/.test(state ?? ''))
+  expect(domainMachine.transitions).toEqual(
+    Object.fromEntries(
+      rows.map(([, state, events = '']) => [
+        state,
+        Object.fromEntries(events.split(', ').map((pair) => pair.split(': '))),
+      ]),
+    ),
+  )
   expect(() => domainMachine.next('active', 'give_up')).toThrow('Cannot give up a domain while it is active.')
 })

@@ -24,7 +24,9 @@ describe('a name that another project has removed', () => {
     await settled()
     expect(await find(body.data.id)).toMatchObject({ status: 'active', hostname: 'example.com' })
     const { body: trail } = await api.as('admin').get(`/api/audit-logs?resource=${body.data.id}`)
-    expect(trail.data.find(({ action }: { action: string }) => action === 'domain.create')).toMatchObject({ after: { end_cool_down: true } })
+    expect(trail.data.find(({ action }: { action: string }) => action === 'domain.create')).toMatchObject({
+      after: { end_cool_down: true },
+    })
     expect((await add('shop.example.com', {}, blog)).status).toBe(409)
   })
   it('takes what lies below it along, not what lies above it', async () => {
@@ -34,9 +36,23 @@ describe('a name that another project has removed', () => {
     expect((await add('shop.example.com', {}, theirs)).status).toBe(201)
   })
   it('is not freed by anybody else, nor by a request that fails', async () => {
-    const { status, body } = await api.as('developer').post('/api/domains', { app_id: blog, hostname: 'example.com', end_cool_down: true })
+    const { status, body } = await api
+      .as('developer')
+      .post('/api/domains', { app_id: blog, hostname: 'example.com', end_cool_down: true })
     expect([status, body.error.code]).toEqual([403, 'FORBIDDEN'])
-    expect((await add('example.com', { end_cool_down: true, hsts: { max_age: 1 }, headers: { 'Strict-Transport-Security': 'max-age=2' } }, theirs)).status).toBe(422)
+    expect(
+      (
+        await add(
+          'example.com',
+          {
+            end_cool_down: true,
+            hsts: { max_age: 1 },
+            headers: { 'Strict-Transport-Security': 'max-age=2' },
+          },
+          theirs,
+        )
+      ).status,
+    ).toBe(422)
     expect((await add('example.com', {}, theirs)).status).toBe(409)
   })
   it('never takes a name that another project has', async () => {
@@ -48,10 +64,15 @@ describe('a name that another project has removed', () => {
 })
 
 describe('the basic authentication of a domain', () => {
-  const change = (id: string, basic_auth: unknown) => api.as('developer').put(`/api/domains/${id}`, { basic_auth })
+  const change = (id: string, basic_auth: unknown) =>
+    api.as('developer').put(`/api/domains/${id}`, { basic_auth })
   const digestOf = (id: string) => api.fakes.ingress.routes.get(id)?.basic_auth
   async function guarded(): Promise<string> {
-    const { body } = await add('example.com', { basic_auth: { username: 'ada', password: 'long enough' } }, blog)
+    const { body } = await add(
+      'example.com',
+      { basic_auth: { username: 'ada', password: 'long enough' } },
+      blog,
+    )
     await settled()
     return body.data.id as string
   }
@@ -66,9 +87,16 @@ describe('the basic authentication of a domain', () => {
   })
   it('needs a password for another user, and where none was set', async () => {
     const id = await guarded()
-    for (const [basic_auth, set] of [[{ username: 'bob' }, { username: 'ada' }], [null, null], [{ username: 'ada' }, null]] as const) {
+    for (const [basic_auth, set] of [
+      [{ username: 'bob' }, { username: 'ada' }],
+      [null, null],
+      [{ username: 'ada' }, null],
+    ] as const) {
       const { status, body } = await change(id, basic_auth)
-      expect(status === 200 ? body.data.basic_auth : body.error.details[0].path, JSON.stringify(basic_auth)).toEqual(basic_auth === null ? null : 'basic_auth.password')
+      expect(
+        status === 200 ? body.data.basic_auth : body.error.details[0].path,
+        JSON.stringify(basic_auth),
+      ).toEqual(basic_auth === null ? null : 'basic_auth.password')
       expect((await find(id)).basic_auth).toEqual(set)
     }
   })

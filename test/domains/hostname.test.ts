@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { readableHostname, readHostname, reservedReason, wwwCounterpart } from '#server/domains/hostname'
 
 const label = 'a'.repeat(63)
-const of = (length: number) => `${`${'a'.repeat(49)}.`.repeat(5)}${'b'.repeat(length - 250)}`.slice(0, length - 4).replace(/\.$/, 'c') + '.com'
+const of = (length: number) =>
+  `${`${'a'.repeat(49)}.`.repeat(5)}${'b'.repeat(length - 250)}`.slice(0, length - 4).replace(/\.$/, 'c') +
+  '.com'
 
 describe('a host name', () => {
   it.each([
@@ -74,7 +76,10 @@ describe('a host name', () => {
     expect(readableHostname('shop.example.com')).toBe('shop.example.com')
   })
   it('has one counterpart with or without www', () => {
-    expect([wwwCounterpart('example.com'), wwwCounterpart('www.example.com')]).toEqual(['www.example.com', 'example.com'])
+    expect([wwwCounterpart('example.com'), wwwCounterpart('www.example.com')]).toEqual([
+      'www.example.com',
+      'example.com',
+    ])
   })
 })
 
@@ -84,13 +89,20 @@ describe('names that the installation keeps for itself', () => {
     ['the dashboard', 'portreeve.example.com', 'dashboard'],
     ['the base domain', 'apps.example.com', 'base domain'],
     ['a name below the base domain', 'shop.apps.example.com', 'base domain'],
-    ['a wildcard over the dashboard', '*.example.com', 'covers portreeve.example.com, the name of the dashboard'],
+    [
+      'a wildcard over the dashboard',
+      '*.example.com',
+      'covers portreeve.example.com, the name of the dashboard',
+    ],
     ['a wildcard over the base domain', '*.apps.example.com', 'base domain'],
     ['a wildcard below the base domain', '*.shop.apps.example.com', 'base domain'],
   ])('are refused: %s', (_what, hostname, reason) => {
     expect(reservedReason(hostname, reserved)).toContain(reason)
   })
-  it.each(['example.com', 'shop.example.com', 'myapps.example.com', '*.shop.example.com', '*.com'])('do not take away others: %s', (hostname) => {
-    expect(reservedReason(hostname, reserved)).toBeUndefined()
-  })
+  it.each(['example.com', 'shop.example.com', 'myapps.example.com', '*.shop.example.com', '*.com'])(
+    'do not take away others: %s',
+    (hostname) => {
+      expect(reservedReason(hostname, reserved)).toBeUndefined()
+    },
+  )
 })

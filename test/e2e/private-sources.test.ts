@@ -10,7 +10,12 @@ let shell: SshGitServer
 let forge: GitServer
 beforeAll(async () => {
   ;[shell, forge] = await Promise.all([startSshGitServer(), startGitServer({ tls: true })])
-  portreeve = await startPortreeve({ env: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: `${shell.host},${forge.host}`, SSL_CERT_FILE: forge.ca_file! } })
+  portreeve = await startPortreeve({
+    env: {
+      PORTREEVE_ALLOWED_PRIVATE_HOSTS: `${shell.host},${forge.host}`,
+      SSL_CERT_FILE: forge.ca_file!,
+    },
+  })
 })
 afterAll(async () => {
   await portreeve?.dispose()
@@ -23,7 +28,8 @@ async function created<T = any>(path: string, body: unknown): Promise<T> {
   return answer.body.data
 }
 /** A deployment, to its end. */
-const deploy = async (app_id: string) => portreeve.untilDeployment((await created(`/api/apps/${app_id}/deploy`, {})).id)
+const deploy = async (app_id: string) =>
+  portreeve.untilDeployment((await created(`/api/apps/${app_id}/deploy`, {})).id)
 /** An app whose first deployment has ended, and that deployment. */
 async function firstDeployment(name: string, git_url: string) {
   const app = await created('/api/apps', { name, git_url, soak_seconds: 1 })
@@ -33,17 +39,35 @@ async function firstDeployment(name: string, git_url: string) {
 
 /** Everything that is kept or shown of an app besides the sealed secret itself. */
 async function placesOf(app_id: string): Promise<Record<string, string>> {
-  const { body: { data: deployments } } = await portreeve.call('GET', `/api/apps/${app_id}/deployments?per_page=100`)
-  const answers = await Promise.all([
-    '/api/ssh-keys', '/api/git-credentials', '/api/audit-logs?per_page=100', `/api/apps/${app_id}`, `/api/apps/${app_id}/deployments`, `/api/apps/${app_id}/logs`,
-    ...deployments.flatMap(({ id }: { id: string }) => [`/api/deployments/${id}`, `/api/deployments/${id}/logs?tail=5000`]),
-  ].map(async (path) => [`GET ${path}`, JSON.stringify((await portreeve.call('GET', path)).body)] as const))
-  const containers = docker('ps', '-aq', '--filter', `label=portreeve.app=${app_id}`).split('\n').filter(Boolean)
-  const images = docker('images', '-q', '--filter', `label=portreeve.app=${app_id}`).split('\n').filter(Boolean)
+  const {
+    body: { data: deployments },
+  } = await portreeve.call('GET', `/api/apps/${app_id}/deployments?per_page=100`)
+  const answers = await Promise.all(
+    [
+      '/api/ssh-keys',
+      '/api/git-credentials',
+      '/api/audit-logs?per_page=100',
+      `/api/apps/${app_id}`,
+      `/api/apps/${app_id}/deployments`,
+      `/api/apps/${app_id}/logs`,
+      ...deployments.flatMap(({ id }: { id: string }) => [
+        `/api/deployments/${id}`,
+        `/api/deployments/${id}/logs?tail=5000`,
+      ]),
+    ].map(async (path) => [`GET ${path}`, JSON.stringify((await portreeve.call('GET', path)).body)] as const),
+  )
+  const containers = docker('ps', '-aq', '--filter', `label=portreeve.app=${app_id}`)
+    .split('\n')
+    .filter(Boolean)
+  const images = docker('images', '-q', '--filter', `label=portreeve.app=${app_id}`)
+    .split('\n')
+    .filter(Boolean)
   expect([containers.length, images.length].every((count) => count > 0)).toBe(true)
   return {
-    ...Object.fromEntries(answers), 'the log of the server': portreeve.output(),
-    'docker inspect': docker('inspect', ...containers, ...images), 'docker history': images.map((id) => docker('history', '--no-trunc', id)).join('\n'),
+    ...Object.fromEntries(answers),
+    'the log of the server': portreeve.output(),
+    'docker inspect': docker('inspect', ...containers, ...images),
+    'docker history': images.map((id) => docker('history', '--no-trunc', id)).join('\n'),
     ...filesBelow(portreeve.data_directory, ['keys/']),
   }
 }
@@ -54,9 +78,26 @@ describe('a private repository over SSH', () => {
     shell.git.repository('team/vault').commit(nodeApp('vault'))
     const { app, deployment } = await firstDeployment('vault', shell.url('team/vault'))
     app_id = app.id
-    expect(deployment).toMatchObject({ status: 'failed', error: { step: 'clone', code: 'git_authentication', message: expect.stringContaining('is private or does not exist') } })
-    const stranger = await created('/api/ssh-keys', { name: 'stranger', private_key: shell.stranger_key })
-    expect(await deploy(app_id)).toMatchObject({ status: 'failed', error: { step: 'clone', code: 'git_authentication', message: expect.stringContaining('refused the credential') } })
+    expect(deployment).toMatchObject({
+      status: 'failed',
+      error: {
+        step: 'clone',
+        code: 'git_authentication',
+        message: expect.stringContaining('is private or does not exist'),
+      },
+    })
+    const stranger = await created('/api/ssh-keys', {
+      name: 'stranger',
+      private_key: shell.stranger_key,
+    })
+    expect(await deploy(app_id)).toMatchObject({
+      status: 'failed',
+      error: {
+        step: 'clone',
+        code: 'git_authentication',
+        message: expect.stringContaining('refused the credential'),
+      },
+    })
     expect((await portreeve.call('DELETE', `/api/ssh-keys/${stranger.id}`)).status).toBe(409)
   })
   it('goes live with a key that was generated here and added to the host', async () => {
@@ -65,16 +106,31 @@ describe('a private repository over SSH', () => {
     expect(await deploy(app_id)).toMatchObject({ status: 'live', error: null })
     expect((await portreeve.visit('vault.apps.test')).body).toBe('vault')
     const { body } = await portreeve.call('GET', '/api/ssh-keys')
-    expect(body.data.find(({ id }: { id: string }) => id === key.id)).toMatchObject({ has_private_key: true, last_used_at: expect.any(String) })
+    expect(body.data.find(({ id }: { id: string }) => id === key.id)).toMatchObject({
+      has_private_key: true,
+      last_used_at: expect.any(String),
+    })
   })
   it('is refused once the host has another key than at the first contact, and the app serves on', async () => {
     await shell.changeHostKey()
     const refused = await deploy(app_id)
-    expect(refused).toMatchObject({ status: 'failed', error: { step: 'clone', code: 'git_host_key', message: expect.stringMatching(/^The SSH host key of .+ is not the one that is known\.$/), hint: expect.stringContaining('known_hosts') } })
+    expect(refused).toMatchObject({
+      status: 'failed',
+      error: {
+        step: 'clone',
+        code: 'git_host_key',
+        message: expect.stringMatching(/^The SSH host key of .+ is not the one that is known\.$/),
+        hint: expect.stringContaining('known_hosts'),
+      },
+    })
     expect((await portreeve.visit('vault.apps.test')).body).toBe('vault')
   })
   it('goes live again with an imported key that comes with the new key of the host', async () => {
-    await created('/api/ssh-keys', { name: 'imported', private_key: shell.deploy_key, known_hosts: shell.known_hosts })
+    await created('/api/ssh-keys', {
+      name: 'imported',
+      private_key: shell.deploy_key,
+      known_hosts: shell.known_hosts,
+    })
     shell.git.repository('team/vault').commit(nodeApp('vault two'))
     expect(await deploy(app_id)).toMatchObject({ status: 'live', error: null })
     expect((await portreeve.visit('vault.apps.test')).body).toBe('vault two')
@@ -82,27 +138,60 @@ describe('a private repository over SSH', () => {
   it('leaves no trace of the key: in no command line or environment while git runs, no log, answer, image, container or file', async () => {
     const seen = shell.processes()
     expect(seen).toMatch(/\bssh\b.*git-upload-pack/)
-    expect(betrayed({ 'the deploy key': shell.deploy_key, "the stranger's key": shell.stranger_key }, { 'the process list': seen, ...await placesOf(app_id) })).toEqual([])
+    expect(
+      betrayed(
+        { 'the deploy key': shell.deploy_key, "the stranger's key": shell.stranger_key },
+        { 'the process list': seen, ...(await placesOf(app_id)) },
+      ),
+    ).toEqual([])
   })
 })
 
 describe('a private repository over HTTPS', () => {
   /** What ran on this machine at each request that git made. */
   const seen: string[] = []
-  const url = () => forge.repository('team/ledger', { credential: { username: 'deployer', password: TOKEN } }).url
+  const url = () =>
+    forge.repository('team/ledger', { credential: { username: 'deployer', password: TOKEN } }).url
   let app_id: string
   it('without a token, and with a wrong one, fails with a sentence that says so', async () => {
     forge.repository('team/ledger').commit(nodeApp('ledger'))
-    forge.intercept = () => { seen.push(processList()); return false }
+    forge.intercept = () => {
+      seen.push(processList())
+      return false
+    }
     const { app, deployment } = await firstDeployment('ledger', url())
     app_id = app.id
-    expect(deployment).toMatchObject({ status: 'failed', error: { step: 'clone', code: 'git_authentication', message: expect.stringContaining('is private or does not exist') } })
-    const wrong = await created('/api/git-credentials', { name: 'old', host: forge.host, username: 'deployer', token: 'glpat-canary-expired-token' })
-    expect(await deploy(app_id)).toMatchObject({ status: 'failed', error: { step: 'clone', code: 'git_authentication', message: expect.stringContaining('refused the credential') } })
+    expect(deployment).toMatchObject({
+      status: 'failed',
+      error: {
+        step: 'clone',
+        code: 'git_authentication',
+        message: expect.stringContaining('is private or does not exist'),
+      },
+    })
+    const wrong = await created('/api/git-credentials', {
+      name: 'old',
+      host: forge.host,
+      username: 'deployer',
+      token: 'glpat-canary-expired-token',
+    })
+    expect(await deploy(app_id)).toMatchObject({
+      status: 'failed',
+      error: {
+        step: 'clone',
+        code: 'git_authentication',
+        message: expect.stringContaining('refused the credential'),
+      },
+    })
     expect((await portreeve.call('DELETE', `/api/git-credentials/${wrong.id}`)).status).toBe(200)
   })
   it('goes live with a stored token, which the host of the token alone is told', async () => {
-    const credential = await created('/api/git-credentials', { name: 'forge', host: forge.host, username: 'deployer', token: TOKEN })
+    const credential = await created('/api/git-credentials', {
+      name: 'forge',
+      host: forge.host,
+      username: 'deployer',
+      token: TOKEN,
+    })
     expect(credential).toMatchObject({ masked: `…${TOKEN.slice(-4)}`, last_used_at: null })
     expect(await deploy(app_id)).toMatchObject({ status: 'live', error: null })
     expect((await portreeve.visit('ledger.apps.test')).body).toBe('ledger')
@@ -112,6 +201,8 @@ describe('a private repository over HTTPS', () => {
   it('leaves no trace of the token: in no command line or environment while git runs, no log, answer, image, container or file', async () => {
     expect(seen.join('\n')).toContain('git-remote-http')
     const secrets = { 'the token': TOKEN, 'the wrong token': 'glpat-canary-expired-token' }
-    expect(betrayed(secrets, { 'the process list': seen.join('\n'), ...await placesOf(app_id) })).toEqual([])
+    expect(betrayed(secrets, { 'the process list': seen.join('\n'), ...(await placesOf(app_id)) })).toEqual(
+      [],
+    )
   })
 })

@@ -15,7 +15,14 @@ import { type GitServer, startGitServer } from '#test/support/git-server'
 import { ADMIN, docker, eventually, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { type NameServer, startNameServer } from '#test/support/name-server'
 import { type Registry, REGISTRY_LOGIN, startRegistry } from '#test/support/registry'
-import { essenceOf, nameOf, overhearCalls, type SecretField, secretFields, sentIn } from '#test/support/secret-fields'
+import {
+  essenceOf,
+  nameOf,
+  overhearCalls,
+  type SecretField,
+  secretFields,
+  sentIn,
+} from '#test/support/secret-fields'
 import { startSmtpServer, type TestSmtpServer } from '#test/support/smtp-server'
 import { betrayed, filesBelow, processList } from '#test/support/traces'
 import { readMigrations } from '../../scripts/read-migrations.ts'
@@ -25,8 +32,14 @@ const git_token = canary('git')
 const passphrase = canary('passphrase')
 const wrong_password = canary('wrong')
 const new_password = canary('new')
-/** Every secret that was given or made, by what it is; the preparations add whatever is in a field that the API marks as a secret. */
-const secrets: Record<string, string> = { 'wrong password': wrong_password, 'new password': new_password }
+/**
+ * Every secret that was given or made, by what it is; the preparations add whatever is in a field that the
+ * API marks as a secret.
+ */
+const secrets: Record<string, string> = {
+  'wrong password': wrong_password,
+  'new password': new_password,
+}
 const administrators_password = canary('administrator')
 /** Told to everybody in the description of the API, and changed at once. */
 const PUBLIC = [ADMIN.password]
@@ -49,7 +62,11 @@ let admin: Person
 let app_id: string
 let imported_key: string
 
-async function created<T = any>(path: string, body: unknown, headers: Record<string, string> = {}): Promise<T> {
+async function created<T = any>(
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<T> {
   const answer = await portreeve.call('POST', path, body, headers)
   expect([200, 201], `${path} ${JSON.stringify(answer.body)}`).toContain(answer.status)
   return answer.body.data
@@ -59,7 +76,10 @@ async function changed(path: string, body: unknown): Promise<void> {
   expect(answer.status, `${path} ${JSON.stringify(answer.body)}`).toBe(200)
 }
 
-/** Two-factor authentication on, new recovery codes, a key and a token made with it, and for one person off again. */
+/**
+ * Two-factor authentication on, new recovery codes, a key and a token made with it, and for one person off
+ * again.
+ */
 async function equip(): Promise<void> {
   for (const part of ['developer', 'viewer'] as const) {
     const { email, password } = cast[part]
@@ -70,21 +90,53 @@ async function equip(): Promise<void> {
       return answer.body.data
     }
     const { secret } = await as('/api/auth/2fa/setup')
-    const { recovery_codes } = await as('/api/auth/2fa/enable', { totp_code: await generate({ secret }) })
+    const { recovery_codes } = await as('/api/auth/2fa/enable', {
+      totp_code: await generate({ secret }),
+    })
     if (part === 'viewer') {
       await as('/api/auth/2fa/disable', { password, totp_code: recovery_codes[0] })
       continue
     }
-    await as('/api/auth/2fa/recovery-codes', { password, totp_code: recovery_codes[0] }).then((renewed) => as('/api/auth/api-keys', { name: 'canary', password, totp_code: renewed.recovery_codes[0] }))
+    await as('/api/auth/2fa/recovery-codes', { password, totp_code: recovery_codes[0] }).then((renewed) =>
+      as('/api/auth/api-keys', {
+        name: 'canary',
+        password,
+        totp_code: renewed.recovery_codes[0],
+      }),
+    )
   }
   await created('/api/auth/api-keys', { name: 'canary' }, { 'idempotency-key': canary('idempotency') })
-  expect((await send(portreeve, 'PUT', '/api/auth/me', { email: 'elsewhere@example.test', current_password: cast.outsider.password }, cast.outsider.bearer)).status).toBe(200)
-  expect((await send(portreeve, 'POST', '/api/auth/refresh', undefined, (await enter(portreeve, ADMIN.email, administrators_password)).bearer)).status).toBe(200)
+  expect(
+    (
+      await send(
+        portreeve,
+        'PUT',
+        '/api/auth/me',
+        { email: 'elsewhere@example.test', current_password: cast.outsider.password },
+        cast.outsider.bearer,
+      )
+    ).status,
+  ).toBe(200)
+  expect(
+    (
+      await send(
+        portreeve,
+        'POST',
+        '/api/auth/refresh',
+        undefined,
+        (
+          await enter(portreeve, ADMIN.email, administrators_password)
+        ).bearer,
+      )
+    ).status,
+  ).toBe(200)
   await created('/api/auth/ws-ticket', {})
   secrets.cookie = admin.cookie
   const key_file = join(portreeve.data_directory, 'keys/secret.key')
   secrets['master key'] = readFileSync(key_file, 'utf8').trim()
-  secrets['token key'] = createSecrets(loadMasterKey(key_file, undefined, true)).derive('jwt').toString('base64url')
+  secrets['token key'] = createSecrets(loadMasterKey(key_file, undefined, true))
+    .derive('jwt')
+    .toString('base64url')
 }
 
 /** An authority that gives out accounts and no certificate. */
@@ -92,42 +144,104 @@ function startAuthority(): Promise<Server> {
   const server = createServer((request, response) => {
     const own = (name: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/${name}`
     response.setHeader('replay-nonce', 'nonce')
-    if (request.url === '/directory') return response.end(JSON.stringify({ newNonce: own('nonce'), newAccount: own('account'), newOrder: own('order'), keyChange: own('key'), revokeCert: own('revoke') }))
+    if (request.url === '/directory')
+      return response.end(
+        JSON.stringify({
+          newNonce: own('nonce'),
+          newAccount: own('account'),
+          newOrder: own('order'),
+          keyChange: own('key'),
+          revokeCert: own('revoke'),
+        }),
+      )
     if (request.url === '/account') return response.writeHead(201, { location: own('account/1') }).end('{}')
-    return request.url === '/nonce' ? response.end() : response.writeHead(403, { 'content-type': 'application/problem+json' }).end('{"type":"urn:ietf:params:acme:error:unauthorized","detail":"no certificates today"}')
+    return request.url === '/nonce'
+      ? response.end()
+      : response
+          .writeHead(403, { 'content-type': 'application/problem+json' })
+          .end('{"type":"urn:ietf:params:acme:error:unauthorized","detail":"no certificates today"}')
   })
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)))
 }
 
 /** The secrets of the settings: each is taken after a test against a server of its kind. */
 async function furnish(): Promise<void> {
-  await changed('/api/settings/smtp', { host: '127.0.0.1', port: mail.port, security: 'none', username: 'portreeve', password: MAIL_PASSWORD, from: 'Portreeve <portreeve@example.test>', test_to: 'ada@example.test' })
+  await changed('/api/settings/smtp', {
+    host: '127.0.0.1',
+    port: mail.port,
+    security: 'none',
+    username: 'portreeve',
+    password: MAIL_PASSWORD,
+    from: 'Portreeve <portreeve@example.test>',
+    test_to: 'ada@example.test',
+  })
   expect(mail.messages).toHaveLength(1)
   await changed('/api/settings/dns-provider', { provider: 'rfc2136', config: names.config })
-  expect((await portreeve.call('PUT', '/api/settings/dns-provider', { provider: 'cloudflare', config: { zone: 'example.com', api_token: canary('cloudflare') } })).status).toBe(422)
-  await changed('/api/settings/acme', { directory_url: `http://127.0.0.1:${(authority.address() as AddressInfo).port}/directory`, eab: { kid: 'portreeve', hmac_key: randomBytes(32).toString('base64url') } })
+  expect(
+    (
+      await portreeve.call('PUT', '/api/settings/dns-provider', {
+        provider: 'cloudflare',
+        config: { zone: 'example.com', api_token: canary('cloudflare') },
+      })
+    ).status,
+  ).toBe(422)
+  await changed('/api/settings/acme', {
+    directory_url: `http://127.0.0.1:${(authority.address() as AddressInfo).port}/directory`,
+    eab: { kid: 'portreeve', hmac_key: randomBytes(32).toString('base64url') },
+  })
   // Its certificate is asked for at once, with an account that proves itself with that key.
   await changed('/api/settings/domain', { dashboard_domain: 'panel.example.com' })
-  await eventually('The authority refusing a certificate', async () => (await portreeve.call('GET', '/api/certificates')).body.data.some((one: { last_error: string | null }) => one.last_error?.includes('no certificates today')) || undefined, 30_000)
+  await eventually(
+    'The authority refusing a certificate',
+    async () =>
+      (await portreeve.call('GET', '/api/certificates')).body.data.some(
+        (one: { last_error: string | null }) => one.last_error?.includes('no certificates today'),
+      ) || undefined,
+    30_000,
+  )
 }
 
 /** Hears everything that the WebSocket tells about an app, its deployment and the installation. */
 async function listen(deployment_id: string): Promise<void> {
-  const socket = new WebSocket(`${portreeve.url.replace('http', 'ws')}/api/ws`, { headers: admin.bearer } as unknown as string[])
+  const socket = new WebSocket(`${portreeve.url.replace('http', 'ws')}/api/ws`, {
+    headers: admin.bearer,
+  } as unknown as string[])
   socket.addEventListener('message', (event) => frames.push(String(event.data)))
-  await new Promise((resolve, reject) => { socket.addEventListener('open', resolve); socket.addEventListener('error', reject) })
-  for (const channel of ['system', `apps/${app_id}`, `deployments/${deployment_id}`]) socket.send(JSON.stringify({ type: 'subscribe', channel, after: 0 }))
+  await new Promise((resolve, reject) => {
+    socket.addEventListener('open', resolve)
+    socket.addEventListener('error', reject)
+  })
+  for (const channel of ['system', `apps/${app_id}`, `deployments/${deployment_id}`])
+    socket.send(JSON.stringify({ type: 'subscribe', channel, after: 0 }))
   socket.send(JSON.stringify({ type: 'subscribe', channel: `apps/${app_id}/logs` }))
 }
 
-/** Two apps, one from a private repository and one from a private image, and a name of one with a password and a certificate. */
+/**
+ * Two apps, one from a private repository and one from a private image, and a name of one with a password and
+ * a certificate.
+ */
 async function deploy(): Promise<void> {
-  const repository = forge.repository('team/vault', { credential: { username: 'deployer', password: git_token } })
+  const repository = forge.repository('team/vault', {
+    credential: { username: 'deployer', password: git_token },
+  })
   repository.commit(nodeApp('vault'))
-  await created('/api/git-credentials', { name: 'forge', host: forge.host, username: 'deployer', token: git_token })
-  imported_key = generateKeyPairSync('ec', { namedCurve: 'P-256', privateKeyEncoding: { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase }, publicKeyEncoding: { type: 'spki', format: 'pem' } }).privateKey
+  await created('/api/git-credentials', {
+    name: 'forge',
+    host: forge.host,
+    username: 'deployer',
+    token: git_token,
+  })
+  imported_key = generateKeyPairSync('ec', {
+    namedCurve: 'P-256',
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase },
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+  }).privateKey
   await created('/api/ssh-keys', { name: 'imported', private_key: imported_key, passphrase })
-  const { id: registry_id } = await created('/api/registries', { name: 'ours', host: registry.host, ...REGISTRY_LOGIN })
+  const { id: registry_id } = await created('/api/registries', {
+    name: 'ours',
+    host: registry.host,
+    ...REGISTRY_LOGIN,
+  })
   await changed(`/api/registries/${registry_id}`, { password: REGISTRY_LOGIN.password })
   const sampling = setInterval(() => processes.push(processList([process.pid, portreeve.pid()])), 100)
   try {
@@ -136,27 +250,71 @@ async function deploy(): Promise<void> {
     await listen(body.data[0].id)
     expect(await portreeve.untilDeployment(body.data[0].id)).toMatchObject({ status: 'live' })
     const image = registry.publish('nginx:stable', 'team/web:1')
-    const pulled = await created('/api/apps', { name: 'web', image, health_check: { path: '/' }, soak_seconds: 0 })
+    const pulled = await created('/api/apps', {
+      name: 'web',
+      image,
+      health_check: { path: '/' },
+      soak_seconds: 0,
+    })
     await portreeve.untilApp(pulled.id, 'running')
   } finally {
     clearInterval(sampling)
   }
-  await created('/api/domains', { app_id, hostname: 'vault.example.com', ssl_mode: 'custom', basic_auth: { username: 'ada', password: canary('visitor') } })
-  const [automatic] = (await portreeve.call('GET', `/api/domains?app_id=${app_id}`)).body.data.filter(({ hostname }: { hostname: string }) => hostname === 'vault.apps.test')
-  await changed(`/api/domains/${automatic.id}`, { basic_auth: { username: 'ada', password: canary('visitor') } })
+  await created('/api/domains', {
+    app_id,
+    hostname: 'vault.example.com',
+    ssl_mode: 'custom',
+    basic_auth: { username: 'ada', password: canary('visitor') },
+  })
+  const [automatic] = (await portreeve.call('GET', `/api/domains?app_id=${app_id}`)).body.data.filter(
+    ({ hostname }: { hostname: string }) => hostname === 'vault.apps.test',
+  )
+  await changed(`/api/domains/${automatic.id}`, {
+    basic_auth: { username: 'ada', password: canary('visitor') },
+  })
   const private_key = chains.key()
-  await created('/api/certificates', { certificate: `${chains.leaf(private_key, ['vault.example.com'])}${chains.intermediate}`, private_key })
+  await created('/api/certificates', {
+    certificate: `${chains.leaf(private_key, ['vault.example.com'])}${chains.intermediate}`,
+    private_key,
+  })
 }
 
 const MAIL_PASSWORD = canary('mail')
 beforeAll(async () => {
-  ;[forge, registry, mail, names, authority] = await Promise.all([startGitServer({ tls: true }), startRegistry(), startSmtpServer({ security: 'none', login: { username: 'portreeve', password: MAIL_PASSWORD } }), startNameServer('example.com'), startAuthority()])
+  ;[forge, registry, mail, names, authority] = await Promise.all([
+    startGitServer({ tls: true }),
+    startRegistry(),
+    startSmtpServer({
+      security: 'none',
+      login: { username: 'portreeve', password: MAIL_PASSWORD },
+    }),
+    startNameServer('example.com'),
+    startAuthority(),
+  ])
   chains = createTestAuthority()
-  forge.intercept = () => { processes.push(processList([process.pid, portreeve.pid()])); return false }
-  const allowed = [forge.host, registry.host, names.address, `127.0.0.1:${mail.port}`, `127.0.0.1:${(authority.address() as AddressInfo).port}`]
-  portreeve = await startPortreeve({ env: { ...CAST_ENVIRONMENT, PORTREEVE_ALLOWED_PRIVATE_HOSTS: allowed.join(), SSL_CERT_FILE: forge.ca_file! } })
+  forge.intercept = () => {
+    processes.push(processList([process.pid, portreeve.pid()]))
+    return false
+  }
+  const allowed = [
+    forge.host,
+    registry.host,
+    names.address,
+    `127.0.0.1:${mail.port}`,
+    `127.0.0.1:${(authority.address() as AddressInfo).port}`,
+  ]
+  portreeve = await startPortreeve({
+    env: {
+      ...CAST_ENVIRONMENT,
+      PORTREEVE_ALLOWED_PRIVATE_HOSTS: allowed.join(),
+      SSL_CERT_FILE: forge.ca_file!,
+    },
+  })
   cast = await joinAll(portreeve)
-  await changed('/api/auth/password', { current_password: ADMIN.password, new_password: administrators_password })
+  await changed('/api/auth/password', {
+    current_password: ADMIN.password,
+    new_password: administrators_password,
+  })
   admin = await enter(portreeve, ADMIN.email, administrators_password)
   await equip()
   await furnish()
@@ -164,10 +322,18 @@ beforeAll(async () => {
   overheard.stop()
   fields = secretFields((await portreeve.call('GET', '/api/openapi.json')).body)
   // What a DNS provider needs is no schema of its own in the description.
-  for (const provider of DNS_PROVIDERS) for (const name of provider.secrets) fields.push({ operation: 'PUT /api/settings/dns-provider', side: 'body', path: `config.${name}` })
+  for (const provider of DNS_PROVIDERS)
+    for (const name of provider.secrets)
+      fields.push({
+        operation: 'PUT /api/settings/dns-provider',
+        side: 'body',
+        path: `config.${name}`,
+      })
   for (const field of fields) {
     const values = new Set(sentIn(overheard.calls, field).map(essenceOf))
-    for (const [index, value] of [...values].entries()) if (!PUBLIC.includes(value) && !Object.values(secrets).includes(value)) secrets[`${nameOf(field)} ${index}`] = value
+    for (const [index, value] of [...values].entries())
+      if (!PUBLIC.includes(value) && !Object.values(secrets).includes(value))
+        secrets[`${nameOf(field)} ${index}`] = value
   }
 })
 afterAll(async () => {
@@ -178,36 +344,72 @@ afterAll(async () => {
   await Promise.all([forge?.close(), registry?.close(), mail?.close(), names?.close()])
 })
 
-interface Operation { requestBody?: unknown; parameters?: { name: string; in: string }[] }
+interface Operation {
+  requestBody?: unknown
+  parameters?: { name: string; in: string }[]
+}
 /** Every method and path of the API's own description. */
 async function operations(): Promise<{ method: string; path: string; operation: Operation }[]> {
-  const { body } = await portreeve.call<{ paths: Record<string, Record<string, Operation>> }>('GET', '/api/openapi.json')
-  return Object.entries(body.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })))
+  const { body } = await portreeve.call<{ paths: Record<string, Record<string, Operation>> }>(
+    'GET',
+    '/api/openapi.json',
+  )
+  return Object.entries(body.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path,
+      operation,
+    })),
+  )
 }
 /** The path with ids of things that exist where its list names some; one path for each. */
 async function filled(path: string): Promise<string[]> {
   if (!path.includes('{')) return [path]
   const list = await portreeve.call('GET', path.slice(0, path.indexOf('/{')))
-  const ids: string[] = (Array.isArray(list.body?.data) ? list.body.data : []).map(({ id }: { id: string }) => id).slice(0, 5)
-  return (ids.length > 0 ? ids : ['unknown']).map((id) => path.replace(/\{\w+\}/, id).replace(/\{\w+\}/g, 'unknown'))
+  const ids: string[] = (Array.isArray(list.body?.data) ? list.body.data : [])
+    .map(({ id }: { id: string }) => id)
+    .slice(0, 5)
+  return (ids.length > 0 ? ids : ['unknown']).map((id) =>
+    path.replace(/\{\w+\}/, id).replace(/\{\w+\}/g, 'unknown'),
+  )
 }
 
 describe('T6: a secret that was given to the built server', () => {
   it('is found where it is looked for, as a check of the tests below', () => {
     const all = Object.values(secrets).join('\n')
     expect(betrayed(secrets, { here: all })).toHaveLength(Object.keys(secrets).length)
-    for (const alignment of ['', 'a', 'ab']) expect(betrayed({ 'git token': git_token }, { here: Buffer.from(`${alignment}${git_token}`).toString('base64') })).toEqual(['git token in here'])
+    for (const alignment of ['', 'a', 'ab'])
+      expect(
+        betrayed(
+          { 'git token': git_token },
+          { here: Buffer.from(`${alignment}${git_token}`).toString('base64') },
+        ),
+      ).toEqual(['git token in here'])
   })
   it('was put into every field that the API marks as a secret, and taken there', () => {
-    const without = (only_taken: boolean) => fields.filter((field) => sentIn(overheard.calls, field, only_taken).length === 0).map(nameOf)
+    const without = (only_taken: boolean) =>
+      fields.filter((field) => sentIn(overheard.calls, field, only_taken).length === 0).map(nameOf)
     expect(fields.length).toBeGreaterThan(25)
     expect([without(false), without(true)]).toEqual([[], UNREACHABLE])
   })
   it('is in no answer to any role, to every GET that the API describes, the exports of the audit log among them', async () => {
     const gets = (await operations()).filter(({ method }) => method === 'GET')
     const paths = (await Promise.all(gets.map(({ path }) => filled(path)))).flat()
-    paths.push('/api/audit-logs?format=csv', '/api/audit-logs?format=ndjson', '/api/audit-logs?per_page=100', `/api/apps/${app_id}/logs?type=build&tail=5000`, '/', '/healthz', '/readyz', '/api/search?q=canary')
-    const callers = [['nobody', {}], ['admin', admin.bearer], ...Object.entries(cast).map(([part, { bearer }]) => [part, bearer] as const)] as const
+    paths.push(
+      '/api/audit-logs?format=csv',
+      '/api/audit-logs?format=ndjson',
+      '/api/audit-logs?per_page=100',
+      `/api/apps/${app_id}/logs?type=build&tail=5000`,
+      '/',
+      '/healthz',
+      '/readyz',
+      '/api/search?q=canary',
+    )
+    const callers = [
+      ['nobody', {}],
+      ['admin', admin.bearer],
+      ...Object.entries(cast).map(([part, { bearer }]) => [part, bearer] as const),
+    ] as const
     let answered = 0
     for (const [who, headers] of callers) {
       const answers: Record<string, string> = {}
@@ -223,26 +425,81 @@ describe('T6: a secret that was given to the built server', () => {
   it('is not repeated by any error, wherever it was sent', async () => {
     const answers: Record<string, string> = {}
     const one = (end: string) => Object.entries(secrets).find(([name]) => name.endsWith(end))![1]
-    const wrong = { ...secrets, email: git_token, password: wrong_password, name: 7, token: [git_token], private_key: imported_key, passphrase: 3, host: git_token, totp_code: one('data.secret 0') }
+    const wrong = {
+      ...secrets,
+      email: git_token,
+      password: wrong_password,
+      name: 7,
+      token: [git_token],
+      private_key: imported_key,
+      passphrase: 3,
+      host: git_token,
+      totp_code: one('data.secret 0'),
+    }
     for (const { method, path, operation } of await operations()) {
       if (!operation.requestBody) continue
       const [address = ''] = await filled(path)
-      for (const [kind, body] of [['unknown fields', JSON.stringify(wrong)], ['broken JSON', JSON.stringify(wrong).slice(0, -1)]]) {
-        const answer = await send(portreeve, method, address, body, { ...admin.bearer, ...newPeer() })
-        expect([`${method} ${path} with ${kind}`, answer.status >= 400]).toEqual([`${method} ${path} with ${kind}`, true])
+      for (const [kind, body] of [
+        ['unknown fields', JSON.stringify(wrong)],
+        ['broken JSON', JSON.stringify(wrong).slice(0, -1)],
+      ]) {
+        const answer = await send(portreeve, method, address, body, {
+          ...admin.bearer,
+          ...newPeer(),
+        })
+        expect([`${method} ${path} with ${kind}`, answer.status >= 400]).toEqual([
+          `${method} ${path} with ${kind}`,
+          true,
+        ])
         answers[`${method} ${path} with ${kind}`] = answer.text
       }
     }
     const refusals = [
-      send(portreeve, 'POST', '/api/auth/login', { email: cast.viewer.email, password: wrong_password }, newPeer()),
-      send(portreeve, 'POST', '/api/git-credentials', { name: 'x', host: 'not a host', token: git_token }, admin.bearer),
-      send(portreeve, 'POST', '/api/ssh-keys', { name: 'x', private_key: imported_key, passphrase: wrong_password }, admin.bearer),
-      send(portreeve, 'POST', '/api/registries', { name: 'x', host: registry.host, username: 'ada', password: wrong_password }, admin.bearer),
-      send(portreeve, 'PUT', '/api/auth/password', { current_password: wrong_password, new_password }, admin.bearer),
+      send(
+        portreeve,
+        'POST',
+        '/api/auth/login',
+        { email: cast.viewer.email, password: wrong_password },
+        newPeer(),
+      ),
+      send(
+        portreeve,
+        'POST',
+        '/api/git-credentials',
+        { name: 'x', host: 'not a host', token: git_token },
+        admin.bearer,
+      ),
+      send(
+        portreeve,
+        'POST',
+        '/api/ssh-keys',
+        { name: 'x', private_key: imported_key, passphrase: wrong_password },
+        admin.bearer,
+      ),
+      send(
+        portreeve,
+        'POST',
+        '/api/registries',
+        { name: 'x', host: registry.host, username: 'ada', password: wrong_password },
+        admin.bearer,
+      ),
+      send(
+        portreeve,
+        'PUT',
+        '/api/auth/password',
+        { current_password: wrong_password, new_password },
+        admin.bearer,
+      ),
       send(portreeve, 'GET', '/api/apps', undefined, { authorization: `Bearer ${wrong_password}` }),
       send(portreeve, 'GET', '/api/apps', undefined, { 'x-api-key': `ptr_${one('data.key 0')}` }),
       send(portreeve, 'GET', `/api/apps?${git_token}=1`, undefined, admin.bearer),
-      send(portreeve, 'POST', '/api/apps', { name: 'x', git_url: `https://ada:${git_token}@${forge.host}/team/vault.git` }, admin.bearer),
+      send(
+        portreeve,
+        'POST',
+        '/api/apps',
+        { name: 'x', git_url: `https://ada:${git_token}@${forge.host}/team/vault.git` },
+        admin.bearer,
+      ),
     ]
     for (const [index, refusal] of (await Promise.all(refusals)).entries()) {
       expect([index, refusal.status >= 400]).toEqual([index, true])
@@ -252,7 +509,11 @@ describe('T6: a secret that was given to the built server', () => {
     expect(betrayed(secrets, answers)).toEqual(['POST /api/git-credentials body token 0 in refusal 7'])
   })
   it('is in no frame of the WebSocket and no line of the log', async () => {
-    await eventually('The end of the deployment in the frames', () => (frames.some((frame) => frame.includes('deployment.live')) ? true : undefined), 10_000)
+    await eventually(
+      'The end of the deployment in the frames',
+      () => (frames.some((frame) => frame.includes('deployment.live')) ? true : undefined),
+      10_000,
+    )
     expect(betrayed(secrets, { 'the frames': frames.join('\n'), 'the log': portreeve.output() })).toEqual([])
   })
   it('is in no command line or environment of any process but the server itself, while git, builds and pulls run', () => {
@@ -261,21 +522,42 @@ describe('T6: a secret that was given to the built server', () => {
     expect(betrayed(secrets, { 'the process list': seen })).toEqual([])
   })
   it('is in no container, image or history of the engine, the edge among them', () => {
-    const containers = docker('ps', '-aq').split('\n').filter((id) => /portreeve/.test(docker('inspect', id, '--format', '{{json .Config.Labels}}')) && (docker('inspect', id).includes(app_id) || docker('inspect', id).includes(portreeve.data_directory)))
+    const containers = docker('ps', '-aq')
+      .split('\n')
+      .filter(
+        (id) =>
+          /portreeve/.test(docker('inspect', id, '--format', '{{json .Config.Labels}}')) &&
+          (docker('inspect', id).includes(app_id) ||
+            docker('inspect', id).includes(portreeve.data_directory)),
+      )
     expect(containers.length).toBeGreaterThanOrEqual(2)
     const images = [...new Set(containers.map((id) => docker('inspect', id, '--format', '{{.Image}}')))]
-    expect(betrayed(secrets, { inspect: docker('inspect', ...containers, ...images), history: images.map((id) => docker('history', '--no-trunc', id)).join('\n') })).toEqual([])
+    expect(
+      betrayed(secrets, {
+        inspect: docker('inspect', ...containers, ...images),
+        history: images.map((id) => docker('history', '--no-trunc', id)).join('\n'),
+      }),
+    ).toEqual([])
   })
   it('is in no raw byte of the data directory: database, write-ahead log, logs, work folders, files of the edge', () => {
     const files = filesBelow(portreeve.data_directory, ['keys/'])
-    expect(Object.keys(files)).toEqual(expect.arrayContaining(['portreeve.db', 'portreeve.db-wal', expect.stringContaining('ingress/')]))
+    expect(Object.keys(files)).toEqual(
+      expect.arrayContaining(['portreeve.db', 'portreeve.db-wal', expect.stringContaining('ingress/')]),
+    )
     expect(betrayed(secrets, files)).toEqual([])
   })
   it('is in no raw byte of a backup, as the next version makes one before it migrates', async () => {
     expect(await portreeve.stop()).toBe(0)
     const backups = join(portreeve.data_directory, 'backups')
     const db = openDb(join(portreeve.data_directory, 'portreeve.db'))
-    migrate(db, [...readMigrations(join(import.meta.dirname, '../..')), ['9999_next.sql', 'CREATE TABLE next (id INTEGER) STRICT']], backups)
+    migrate(
+      db,
+      [
+        ...readMigrations(join(import.meta.dirname, '../..')),
+        ['9999_next.sql', 'CREATE TABLE next (id INTEGER) STRICT'],
+      ],
+      backups,
+    )
     db.close()
     const files = filesBelow(portreeve.data_directory, ['keys/'])
     expect(Object.keys(files).some((name) => name.startsWith('backups/'))).toBe(true)

@@ -20,20 +20,51 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(directory, { recursive: true, force: true }))
 
-/** Runs a program until it ends. One that starts in spite of its fault would run for ever, so it is killed and its exit code is null. */
-async function ended(program: string, env: Record<string, string>, args: string[] = []): Promise<{ code: number | null; output: string }> {
-  const child = spawn(process.execPath, [program, ...args], { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'], timeout: 30_000, killSignal: 'SIGKILL', env: { PATH: process.env.PATH, ...env } })
+/**
+ * Runs a program until it ends. One that starts in spite of its fault would run for ever, so it is killed and
+ * its exit code is null.
+ */
+async function ended(
+  program: string,
+  env: Record<string, string>,
+  args: string[] = [],
+): Promise<{ code: number | null; output: string }> {
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd: directory,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 30_000,
+    killSignal: 'SIGKILL',
+    env: { PATH: process.env.PATH, ...env },
+  })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => { output += chunk.toString() })
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+    })
   const [code] = (await once(child, 'close')) as [number | null]
   return { code, output }
 }
 /** Runs the server until it ends. */
 async function ending(env: Record<string, string>): Promise<{ code: number | null; output: string }> {
   const [port = 0, http = 0, https = 0] = await freePorts(3)
-  return ended(entry, { HOST: '127.0.0.1', PORT: String(port), PORTREEVE_HTTP_PORT: String(http), PORTREEVE_HTTPS_PORT: String(https), PORTREEVE_DATA_DIR: join(directory, 'data'), ...env })
+  return ended(entry, {
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    PORTREEVE_HTTP_PORT: String(http),
+    PORTREEVE_HTTPS_PORT: String(https),
+    PORTREEVE_DATA_DIR: join(directory, 'data'),
+    ...env,
+  })
 }
-const edges = () => docker('ps', '-aq', '--filter', 'label=portreeve.edge', '--filter', `volume=${join(directory, 'data', 'ingress')}`)
+const edges = () =>
+  docker(
+    'ps',
+    '-aq',
+    '--filter',
+    'label=portreeve.edge',
+    '--filter',
+    `volume=${join(directory, 'data', 'ingress')}`,
+  )
 
 it('a port that is taken ends the start with one sentence, before anything is made', async () => {
   const other = createServer().listen(0, '0.0.0.0')
@@ -41,12 +72,16 @@ it('a port that is taken ends the start with one sentence, before anything is ma
   const { port } = other.address() as AddressInfo
   const { code, output } = await ending({ HOST: '0.0.0.0', PORT: String(port) })
   other.close()
-  expect(output).toBe(`Portreeve cannot start: port ${port} on 0.0.0.0 is already in use. End what listens there, or set PORT to another one.\n`)
+  expect(output).toBe(
+    `Portreeve cannot start: port ${port} on 0.0.0.0 is already in use. End what listens there, or set PORT to another one.\n`,
+  )
   expect([code, readdirSync(directory), edges()]).toEqual([1, [], ''])
 })
 it('an address that is not of this machine ends the start with one sentence, before anything is made', async () => {
   const { code, output } = await ending({ HOST: '300.1.1.1' })
-  expect(output).toBe('Portreeve cannot start: 300.1.1.1 is no address of this machine. Set HOST to one that it has, or leave it out.\n')
+  expect(output).toBe(
+    'Portreeve cannot start: 300.1.1.1 is no address of this machine. Set HOST to one that it has, or leave it out.\n',
+  )
   expect([code, readdirSync(directory)]).toEqual([1, []])
 })
 it('a data directory that cannot be made or is a file ends the start with one sentence', async () => {
@@ -65,7 +100,9 @@ function installed(): { data: string; key: string; database: string } {
   mkdirSync(data, { mode: 0o700 })
   const db = openDb(database)
   migrate(db, readMigrations(ROOT))
-  db.sql(`INSERT INTO meta VALUES ('secret_check', ?)`).run(createSecrets(loadMasterKey(key, undefined, false)).seal('portreeve', 'meta/secret_check'))
+  db.sql(`INSERT INTO meta VALUES ('secret_check', ?)`).run(
+    createSecrets(loadMasterKey(key, undefined, false)).seal('portreeve', 'meta/secret_check'),
+  )
   db.close()
   return { data, key, database }
 }
@@ -77,36 +114,123 @@ function inDatabase(path: string, sql: string): void {
 type Installed = ReturnType<typeof installed>
 
 it.each<[what: string, spoil: (made: Installed) => Record<string, string> | void, sentence: RegExp]>([
-  ['a key file that others may read', ({ key }) => chmodSync(key, 0o644), /the key file \S+secret\.key may be read by others\. Run: chmod 600 \S+secret\.key$/],
-  ['a key file that is gone', ({ key }) => rmSync(key), /the key file \S+secret\.key is missing, but the database holds secrets\. Put it back/],
-  ['a key file that was cut off', ({ key }) => writeFileSync(key, 'c2hvcnQ='), /the key file \S+secret\.key does not hold a key of 32 bytes\. Put the right file back\.$/],
-  ['a folder in place of the key file', ({ key }) => { rmSync(key); mkdirSync(key, { mode: 0o700 }) }, /secret\.key is not a file, although it has the name of the key file\. Put the right file there\.$/],
-  ['the key file of another installation', ({ key }) => writeFileSync(key, `${randomBytes(32).toString('base64')}\n`), /the key file \S+secret\.key is not the key that the secrets of this database are sealed with\. Put the right one back/],
-  ['another PORTREEVE_SECRET_KEY than before', () => ({ PORTREEVE_SECRET_KEY: 'x'.repeat(32) }), /PORTREEVE_SECRET_KEY is not the key that the secrets of this database are sealed with/],
-  ['a new key of a rotation that was cut off', ({ key }) => writeFileSync(`${key}.next`, '', { mode: 0o600 }), /secret\.key\.next does not hold a key of 32 bytes/],
-  ['a database that is none', ({ database }) => writeFileSync(database, randomBytes(65_536)), /the database \S+portreeve\.db is damaged \(file is not a database\)\. Put the newest good copy of it in its place/],
-  ['a database that was cut off', ({ database }) => truncateSync(database, 8192), /the database \S+portreeve\.db is damaged \(database disk image is malformed\)/],
-  ['a folder in place of the database', ({ database }) => { rmSync(database); mkdirSync(database) }, /the database \S+portreeve\.db cannot be used: /],
-  ['a database of a newer version', ({ database }) => inDatabase(database, 'PRAGMA user_version = 9999'), /The database was written by a newer Portreeve \(schema 9999, this version knows \d+\)\. Install that version again, or restore the copy/],
-  ['a database whose schema is not what its version says', ({ database }) => inDatabase(database, 'PRAGMA user_version = 1'), /the database could not be brought up to date: 0002_identity\.sql failed \(table users already exists\)\. It is as it was before this step, and so is the copy \S+before-migration-0002\.db\./],
-  ['something else in place of the lock', ({ data }) => writeFileSync(join(data, 'lock'), 'x'.repeat(4096)), /lock is not the lock of Portreeve, although it has its name\. Remove it while no Portreeve is running\.$/],
-  ['a file in place of a folder', ({ data }) => writeFileSync(join(data, 'logs'), ''), /\/logs\/?\S* cannot be used: (something else has its name|a part of its path is a file)\.$/],
-  ['authorities that are missing', () => ({ SSL_CERT_FILE: '/nowhere/ca.pem' }), /SSL_CERT_FILE must be a file that this user may read: ENOENT/],
-  ['authorities that are none', () => { writeFileSync(join(directory, 'ca.pem'), 'x'); return { SSL_CERT_FILE: join(directory, 'ca.pem') } }, /SSL_CERT_FILE must be a file with certificates in PEM; \S+ca\.pem holds none\.$/],
+  [
+    'a key file that others may read',
+    ({ key }) => chmodSync(key, 0o644),
+    /the key file \S+secret\.key may be read by others\. Run: chmod 600 \S+secret\.key$/,
+  ],
+  [
+    'a key file that is gone',
+    ({ key }) => rmSync(key),
+    /the key file \S+secret\.key is missing, but the database holds secrets\. Put it back/,
+  ],
+  [
+    'a key file that was cut off',
+    ({ key }) => writeFileSync(key, 'c2hvcnQ='),
+    /the key file \S+secret\.key does not hold a key of 32 bytes\. Put the right file back\.$/,
+  ],
+  [
+    'a folder in place of the key file',
+    ({ key }) => {
+      rmSync(key)
+      mkdirSync(key, { mode: 0o700 })
+    },
+    /secret\.key is not a file, although it has the name of the key file\. Put the right file there\.$/,
+  ],
+  [
+    'the key file of another installation',
+    ({ key }) => writeFileSync(key, `${randomBytes(32).toString('base64')}\n`),
+    /the key file \S+secret\.key is not the key that the secrets of this database are sealed with\. Put the right one back/,
+  ],
+  [
+    'another PORTREEVE_SECRET_KEY than before',
+    () => ({ PORTREEVE_SECRET_KEY: 'x'.repeat(32) }),
+    /PORTREEVE_SECRET_KEY is not the key that the secrets of this database are sealed with/,
+  ],
+  [
+    'a new key of a rotation that was cut off',
+    ({ key }) => writeFileSync(`${key}.next`, '', { mode: 0o600 }),
+    /secret\.key\.next does not hold a key of 32 bytes/,
+  ],
+  [
+    'a database that is none',
+    ({ database }) => writeFileSync(database, randomBytes(65_536)),
+    /the database \S+portreeve\.db is damaged \(file is not a database\)\. Put the newest good copy of it in its place/,
+  ],
+  [
+    'a database that was cut off',
+    ({ database }) => truncateSync(database, 8192),
+    /the database \S+portreeve\.db is damaged \(database disk image is malformed\)/,
+  ],
+  [
+    'a folder in place of the database',
+    ({ database }) => {
+      rmSync(database)
+      mkdirSync(database)
+    },
+    /the database \S+portreeve\.db cannot be used: /,
+  ],
+  [
+    'a database of a newer version',
+    ({ database }) => inDatabase(database, 'PRAGMA user_version = 9999'),
+    /The database was written by a newer Portreeve \(schema 9999, this version knows \d+\)\. Install that version again, or restore the copy/,
+  ],
+  [
+    'a database whose schema is not what its version says',
+    ({ database }) => inDatabase(database, 'PRAGMA user_version = 1'),
+    /the database could not be brought up to date: 0002_identity\.sql failed \(table users already exists\)\. It is as it was before this step, and so is the copy \S+before-migration-0002\.db\./,
+  ],
+  [
+    'something else in place of the lock',
+    ({ data }) => writeFileSync(join(data, 'lock'), 'x'.repeat(4096)),
+    /lock is not the lock of Portreeve, although it has its name\. Remove it while no Portreeve is running\.$/,
+  ],
+  [
+    'a file in place of a folder',
+    ({ data }) => writeFileSync(join(data, 'logs'), ''),
+    /\/logs\/?\S* cannot be used: (something else has its name|a part of its path is a file)\.$/,
+  ],
+  [
+    'authorities that are missing',
+    () => ({ SSL_CERT_FILE: '/nowhere/ca.pem' }),
+    /SSL_CERT_FILE must be a file that this user may read: ENOENT/,
+  ],
+  [
+    'authorities that are none',
+    () => {
+      writeFileSync(join(directory, 'ca.pem'), 'x')
+      return { SSL_CERT_FILE: join(directory, 'ca.pem') }
+    },
+    /SSL_CERT_FILE must be a file with certificates in PEM; \S+ca\.pem holds none\.$/,
+  ],
 ])('%s ends the start with one sentence', async (_what, spoil, sentence) => {
   const env = spoil(installed()) ?? {}
   const { code, output } = await ending(env)
-  const told = output.trimEnd().split('\n').filter((line) => line.startsWith('Portreeve cannot start: '))
+  const told = output
+    .trimEnd()
+    .split('\n')
+    .filter((line) => line.startsWith('Portreeve cannot start: '))
   expect(told, output).toEqual([expect.stringMatching(sentence)])
   expect([code, /^ +at /m.test(output), edges()]).toEqual([1, false, ''])
 })
 it('the same faults end portreeve rotate-key with one sentence', async () => {
   const { key } = installed()
   chmodSync(key, 0o644)
-  const command = await ended(join(entry, '../portreeve.mjs'), { PORTREEVE_DATA_DIR: join(directory, 'data') }, ['rotate-key'])
-  expect(command).toEqual({ code: 1, output: expect.stringMatching(/portreeve: the key file \S+ may be read by others\. Run: chmod 600 \S+\n$/) })
+  const command = await ended(
+    join(entry, '../portreeve.mjs'),
+    { PORTREEVE_DATA_DIR: join(directory, 'data') },
+    ['rotate-key'],
+  )
+  expect(command).toEqual({
+    code: 1,
+    output: expect.stringMatching(
+      /portreeve: the key file \S+ may be read by others\. Run: chmod 600 \S+\n$/,
+    ),
+  })
 })
 it('a misspelt setting is told with the one that was probably meant', async () => {
   const { output } = await ending({ PORTREEVE_HTTPPORT: '8080', PORTREEVE_DATA_DIR: '/proc/x' })
-  expect(output).toMatch(/WARN +There is no setting PORTREEVE_HTTPPORT; it is ignored\. Is PORTREEVE_HTTP_PORT meant\?/)
+  expect(output).toMatch(
+    /WARN +There is no setting PORTREEVE_HTTPPORT; it is ignored\. Is PORTREEVE_HTTP_PORT meant\?/,
+  )
 })

@@ -23,7 +23,12 @@ describe('from a Git URL to a running app', () => {
     const plan = await portreeve.call('POST', '/api/apps/detect', { git_url: repository.url })
     expect(plan.body.data).toMatchObject({ stack: 'node', package_manager: 'npm' })
     const started = performance.now()
-    const created = await portreeve.call('POST', '/api/apps', { name: 'shop', git_url: repository.url, branch: 'main', soak_seconds: 1 })
+    const created = await portreeve.call('POST', '/api/apps', {
+      name: 'shop',
+      git_url: repository.url,
+      branch: 'main',
+      soak_seconds: 1,
+    })
     expect(created.body.data).toMatchObject({ status: 'building', domain: 'shop.apps.test' })
     expect(performance.now() - started).toBeLessThan(5000)
     const { id } = created.body.data
@@ -31,24 +36,53 @@ describe('from a Git URL to a running app', () => {
     expect(await portreeve.visit('shop.apps.test')).toEqual({ status: 200, body: 'one' })
     const app = (await portreeve.call('GET', `/api/apps/${id}`)).body.data
     const first = await portreeve.untilDeployment(app.live_deployment_id)
-    expect(first).toMatchObject({ status: 'live', commit: { sha, message: 'first' }, plan: { stack: 'node' } })
-    expect(first.steps.map((step: { status: string }) => step.status)).toEqual(['succeeded', 'succeeded', 'succeeded', 'skipped', 'succeeded', 'succeeded', 'succeeded', 'succeeded', 'succeeded'])
+    expect(first).toMatchObject({
+      status: 'live',
+      commit: { sha, message: 'first' },
+      plan: { stack: 'node' },
+    })
+    expect(first.steps.map((step: { status: string }) => step.status)).toEqual([
+      'succeeded',
+      'succeeded',
+      'succeeded',
+      'skipped',
+      'succeeded',
+      'succeeded',
+      'succeeded',
+      'succeeded',
+      'succeeded',
+    ])
     const log = (await portreeve.call('GET', `/api/apps/${id}/logs?type=build&tail=5000`)).body.data
     expect(log.map((line: { text: string }) => line.text).join('\n')).toContain('Detected node')
 
     repository.commit(nodeApp('two'), 'second')
-    expect(await redeployed(portreeve, id)).toMatchObject({ status: 'live', number: 2, commit: { message: 'second' } })
+    expect(await redeployed(portreeve, id)).toMatchObject({
+      status: 'live',
+      number: 2,
+      commit: { message: 'second' },
+    })
     expect((await portreeve.visit('shop.apps.test')).body).toBe('two')
     expect((await portreeve.call('GET', `/api/apps/${id}/instances`)).body.data).toHaveLength(1)
-    await eventually('The runtime log', async () => ((await portreeve.call('GET', `/api/apps/${id}/logs`)).body.data as { text: string }[]).find((line) => line.text === 'listening two'))
+    await eventually('The runtime log', async () =>
+      ((await portreeve.call('GET', `/api/apps/${id}/logs`)).body.data as { text: string }[]).find(
+        (line) => line.text === 'listening two',
+      ),
+    )
 
     const rollback = await portreeve.call('POST', `/api/apps/${id}/rollback`)
-    expect(await portreeve.untilDeployment(rollback.body.data.id)).toMatchObject({ status: 'live', trigger: 'rollback' })
+    expect(await portreeve.untilDeployment(rollback.body.data.id)).toMatchObject({
+      status: 'live',
+      trigger: 'rollback',
+    })
     expect((await portreeve.visit('shop.apps.test')).body).toBe('one')
 
     await portreeve.call('PUT', `/api/apps/${id}`, { soak_seconds: 300 })
     const soaking = (await portreeve.call('POST', `/api/apps/${id}/restart`)).body.data.id
-    await eventually('The new instances having the traffic', async () => (await portreeve.call('GET', `/api/deployments/${soaking}`)).body.data.status === 'live' || undefined)
+    await eventually(
+      'The new instances having the traffic',
+      async () =>
+        (await portreeve.call('GET', `/api/deployments/${soaking}`)).body.data.status === 'live' || undefined,
+    )
     expect((await portreeve.call('POST', `/api/apps/${id}/stop`)).status).toBe(200)
     expect(await portreeve.untilApp(id, 'stopped')).toMatchObject({ live_deployment_id: soaking })
     expect((await portreeve.visit('shop.apps.test')).status).toBe(503)
@@ -56,9 +90,13 @@ describe('from a Git URL to a running app', () => {
     await portreeve.untilApp(id, 'running')
     expect((await portreeve.visit('shop.apps.test')).body).toBe('one')
 
-    const exec = await portreeve.call('POST', `/api/apps/${id}/exec`, { command: ['node', '-p', '6*7'] })
+    const exec = await portreeve.call('POST', `/api/apps/${id}/exec`, {
+      command: ['node', '-p', '6*7'],
+    })
     expect(exec.body.data).toMatchObject({ exit_code: 0, output: '42\n' })
-    const failing = await portreeve.call('POST', `/api/apps/${id}/exec`, { command: 'echo $PORT; exit 3' })
+    const failing = await portreeve.call('POST', `/api/apps/${id}/exec`, {
+      command: 'echo $PORT; exit 3',
+    })
     expect(failing.body.data).toMatchObject({ exit_code: 3, output: `${first.plan.port}\n` })
 
     await portreeve.call('POST', `/api/apps/${id}/stop`)
@@ -68,42 +106,93 @@ describe('from a Git URL to a running app', () => {
     await portreeve.untilApp(id, 'running')
     expect((await portreeve.visit('shop.apps.test')).status).toBe(200)
 
-    expect((await portreeve.call('DELETE', `/api/apps/${id}`)).body).toEqual({ data: { id, deleted: true } })
-    await eventually('The app being gone', async () => ((await portreeve.call('GET', `/api/apps/${id}`)).status === 404 ? true : undefined))
+    expect((await portreeve.call('DELETE', `/api/apps/${id}`)).body).toEqual({
+      data: { id, deleted: true },
+    })
+    await eventually('The app being gone', async () =>
+      (await portreeve.call('GET', `/api/apps/${id}`)).status === 404 ? true : undefined,
+    )
     expect((await portreeve.visit('shop.apps.test')).status).toBe(404)
     expect(docker('ps', '-aq', '--filter', `label=portreeve.app=${id}`)).toBe('')
     expect(docker('images', '-q', '--filter', `label=portreeve.app=${id}`)).toBe('')
   })
 
   it('deploys an inline Dockerfile, an image and an uploaded folder', async () => {
-    await deployed(portreeve, { name: 'inline', soak_seconds: 1, dockerfile: 'FROM node:22-slim\nEXPOSE 8080\nUSER node\nCMD ["node", "-e", "require(\'http\').createServer((q,s)=>s.end(\'inline\')).listen(8080)"]' })
+    await deployed(portreeve, {
+      name: 'inline',
+      soak_seconds: 1,
+      dockerfile:
+        'FROM node:22-slim\nEXPOSE 8080\nUSER node\nCMD ["node", "-e", "require(\'http\').createServer((q,s)=>s.end(\'inline\')).listen(8080)"]',
+    })
     expect((await portreeve.visit('inline.apps.test')).body).toBe('inline')
-    const uploaded = (await portreeve.call('POST', '/api/apps', { name: 'packed', source: 'upload', soak_seconds: 1 })).body.data
+    const uploaded = (
+      await portreeve.call('POST', '/api/apps', {
+        name: 'packed',
+        source: 'upload',
+        soak_seconds: 1,
+      })
+    ).body.data
     expect(uploaded.status).toBe('stopped')
     const folder = mkdtempSync(join(tmpdir(), 'upload-'))
     for (const [name, text] of Object.entries(nodeApp('packed'))) writeFileSync(join(folder, name), text)
     const archive = execFileSync('tar', ['-C', folder, '-cz', '.'])
-    const upload = await portreeve.call('POST', `/api/apps/${uploaded.id}/upload`, new Uint8Array(archive), { 'content-type': 'application/gzip' })
+    const upload = await portreeve.call('POST', `/api/apps/${uploaded.id}/upload`, new Uint8Array(archive), {
+      'content-type': 'application/gzip',
+    })
     expect(upload.status, JSON.stringify(upload.body)).toBe(201)
-    expect(await portreeve.untilDeployment(upload.body.data.id)).toMatchObject({ status: 'live', error: null })
+    expect(await portreeve.untilDeployment(upload.body.data.id)).toMatchObject({
+      status: 'live',
+      error: null,
+    })
     expect((await portreeve.visit('packed.apps.test')).body).toBe('packed')
-    await deployed(portreeve, { name: 'web', soak_seconds: 1, image: 'nginx:stable', health_check: { path: '/' } })
+    await deployed(portreeve, {
+      name: 'web',
+      soak_seconds: 1,
+      image: 'nginx:stable',
+      health_check: { path: '/' },
+    })
     expect((await portreeve.visit('web.apps.test')).status).toBe(200)
   })
 
   it('moves an uploaded app to another project without a build: it serves on, in the network of that project alone', async () => {
-    const { id } = (await portreeve.call('POST', '/api/apps', { name: 'mover', source: 'upload', soak_seconds: 0 })).body.data
+    const { id } = (
+      await portreeve.call('POST', '/api/apps', {
+        name: 'mover',
+        source: 'upload',
+        soak_seconds: 0,
+      })
+    ).body.data
     const folder = mkdtempSync(join(tmpdir(), 'upload-'))
     for (const [name, text] of Object.entries(nodeApp('moved'))) writeFileSync(join(folder, name), text)
-    const upload = await portreeve.call('POST', `/api/apps/${id}/upload`, new Uint8Array(execFileSync('tar', ['-C', folder, '-cz', '.'])), { 'content-type': 'application/gzip' })
+    const upload = await portreeve.call(
+      'POST',
+      `/api/apps/${id}/upload`,
+      new Uint8Array(execFileSync('tar', ['-C', folder, '-cz', '.'])),
+      { 'content-type': 'application/gzip' },
+    )
     const first = await portreeve.untilDeployment(upload.body.data.id)
-    const project_id: string = (await portreeve.call('POST', '/api/projects', { name: 'Elsewhere' })).body.data.id
-    expect((await portreeve.call('POST', `/api/apps/${id}/move`, { project_id })).body.data).toMatchObject({ project_id, status: 'running' })
+    const project_id: string = (await portreeve.call('POST', '/api/projects', { name: 'Elsewhere' })).body
+      .data.id
+    expect((await portreeve.call('POST', `/api/apps/${id}/move`, { project_id })).body.data).toMatchObject({
+      project_id,
+      status: 'running',
+    })
     const { latest_deployment } = (await portreeve.call('GET', `/api/apps/${id}`)).body.data
-    expect(await portreeve.untilDeployment(latest_deployment.id)).toMatchObject({ trigger: 'restart', status: 'live', image: first.image })
+    expect(await portreeve.untilDeployment(latest_deployment.id)).toMatchObject({
+      trigger: 'restart',
+      status: 'live',
+      image: first.image,
+    })
     const containers = docker('ps', '-q', '--filter', `label=portreeve.app=${id}`).split('\n')
     expect(containers).toHaveLength(1)
-    expect(docker('inspect', '--format', '{{range $name, $_ := .NetworkSettings.Networks}}{{$name}}{{end}}', containers[0]!)).toBe(`ptr-${project_id.replace('prj_', '')}`)
+    expect(
+      docker(
+        'inspect',
+        '--format',
+        '{{range $name, $_ := .NetworkSettings.Networks}}{{$name}}{{end}}',
+        containers[0]!,
+      ),
+    ).toBe(`ptr-${project_id.replace('prj_', '')}`)
     expect((await portreeve.visit('mover.apps.test')).body).toBe('moved')
   })
 
@@ -126,15 +215,29 @@ server.listen(process.env.PORT)`,
     })
     await deployed(portreeve, { name: 'stream', soak_seconds: 1, git_url: repository.url })
     const first = await new Promise<string>((resolve, reject) => {
-      const call = request({ host: '127.0.0.1', port: portreeve.edge_port, headers: { host: 'stream.apps.test' } }, (response) => response.once('data', (chunk: Buffer) => {
-        call.destroy()
-        resolve(chunk.toString())
-      })).on('error', reject)
+      const call = request(
+        { host: '127.0.0.1', port: portreeve.edge_port, headers: { host: 'stream.apps.test' } },
+        (response) =>
+          response.once('data', (chunk: Buffer) => {
+            call.destroy()
+            resolve(chunk.toString())
+          }),
+      ).on('error', reject)
       call.end()
     })
     expect(first).toBe('data: first\n\n')
     const echo = await new Promise<string>((resolve, reject) => {
-      const call = request({ host: '127.0.0.1', port: portreeve.edge_port, headers: { host: 'stream.apps.test', connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', 'sec-websocket-version': '13' } }).on('error', reject)
+      const call = request({
+        host: '127.0.0.1',
+        port: portreeve.edge_port,
+        headers: {
+          host: 'stream.apps.test',
+          connection: 'Upgrade',
+          upgrade: 'websocket',
+          'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+          'sec-websocket-version': '13',
+        },
+      }).on('error', reject)
       call.on('response', (response) => reject(new Error(`answered ${response.statusCode}`)))
       call.on('upgrade', (_response, socket) => {
         socket.once('data', (chunk: Buffer) => {
@@ -151,11 +254,43 @@ server.listen(process.env.PORT)`,
 
 describe('what goes wrong keeps the old release serving', () => {
   it.each([
-    ['a build that fails', { Dockerfile: 'FROM node:22-slim\nRUN echo about to break && exit 7\n' }, {}, 'build_failed', 'build'],
-    ['a release command that fails', {}, { build: { release_command: 'echo cannot migrate; exit 4' } }, 'release_failed', 'release'],
-    ['a container that exits', { 'server.js': 'console.log("no database"); process.exit(5)' }, {}, 'exited', 'verify'],
-    ['an app that never listens', { 'server.js': 'setInterval(() => {}, 1000)' }, { health_check: { grace_s: 2 } }, 'not_ready', 'verify'],
-    ['an app that dies three seconds after the switch', { 'server.js': `${nodeApp('dying')['server.js']}\nsetTimeout(() => { console.log('out of luck'); process.exit(9) }, 4000)` }, { soak_seconds: 10 }, 'exited', 'soak'],
+    [
+      'a build that fails',
+      { Dockerfile: 'FROM node:22-slim\nRUN echo about to break && exit 7\n' },
+      {},
+      'build_failed',
+      'build',
+    ],
+    [
+      'a release command that fails',
+      {},
+      { build: { release_command: 'echo cannot migrate; exit 4' } },
+      'release_failed',
+      'release',
+    ],
+    [
+      'a container that exits',
+      { 'server.js': 'console.log("no database"); process.exit(5)' },
+      {},
+      'exited',
+      'verify',
+    ],
+    [
+      'an app that never listens',
+      { 'server.js': 'setInterval(() => {}, 1000)' },
+      { health_check: { grace_s: 2 } },
+      'not_ready',
+      'verify',
+    ],
+    [
+      'an app that dies three seconds after the switch',
+      {
+        'server.js': `${nodeApp('dying')['server.js']}\nsetTimeout(() => { console.log('out of luck'); process.exit(9) }, 4000)`,
+      },
+      { soak_seconds: 10 },
+      'exited',
+      'soak',
+    ],
   ] as const)('%s', async (what, files, change, code, step) => {
     const name = `bad-${step}-${code}`.replaceAll('_', '-')
     const repository = forge.repository(name)
@@ -164,9 +299,15 @@ describe('what goes wrong keeps the old release serving', () => {
     repository.commit({ ...files, 'note.txt': what }, 'bad')
     await portreeve.call('PUT', `/api/apps/${app.id}`, change)
     const failed = await redeployed(portreeve, app.id)
-    expect(failed, JSON.stringify(failed)).toMatchObject({ status: 'failed', error: { code, step } })
+    expect(failed, JSON.stringify(failed)).toMatchObject({
+      status: 'failed',
+      error: { code, step },
+    })
     expect(failed.error.message).toMatch(/^[A-Z].*\.$/s)
-    expect((await portreeve.call('GET', `/api/apps/${app.id}`)).body.data).toMatchObject({ status: 'running', live_deployment_id: app.live_deployment_id })
+    expect((await portreeve.call('GET', `/api/apps/${app.id}`)).body.data).toMatchObject({
+      status: 'running',
+      live_deployment_id: app.live_deployment_id,
+    })
     expect((await portreeve.visit(`${name}.apps.test`)).body).toBe('good')
     expect(docker('ps', '-aq', '--filter', `label=portreeve.app=${app.id}`).split('\n')).toHaveLength(1)
   })
@@ -176,11 +317,18 @@ describe('the data plane outlives the control plane', () => {
   it('serves on while Portreeve is killed, and carries on with the same state', async () => {
     const repository = forge.repository('steady')
     repository.commit(nodeApp('steady'))
-    const app = await deployed(portreeve, { name: 'steady', soak_seconds: 1, git_url: repository.url })
+    const app = await deployed(portreeve, {
+      name: 'steady',
+      soak_seconds: 1,
+      git_url: repository.url,
+    })
     await portreeve.kill()
     expect((await portreeve.visit('steady.apps.test')).body).toBe('steady')
     await portreeve.start()
-    expect((await portreeve.call('GET', `/api/apps/${app.id}`)).body.data).toMatchObject({ status: 'running', live_deployment_id: app.live_deployment_id })
+    expect((await portreeve.call('GET', `/api/apps/${app.id}`)).body.data).toMatchObject({
+      status: 'running',
+      live_deployment_id: app.live_deployment_id,
+    })
     expect((await portreeve.visit('steady.apps.test')).body).toBe('steady')
     expect(await portreeve.stop()).toBe(0)
     expect((await portreeve.visit('steady.apps.test')).body).toBe('steady')
@@ -190,14 +338,32 @@ describe('the data plane outlives the control plane', () => {
   it('brings back an instance that was removed behind its back', async () => {
     const repository = forge.repository('hardy')
     repository.commit(nodeApp('hardy'))
-    const app = await deployed(portreeve, { name: 'hardy', soak_seconds: 1, git_url: repository.url })
+    const app = await deployed(portreeve, {
+      name: 'hardy',
+      soak_seconds: 1,
+      git_url: repository.url,
+    })
     docker('rm', '-f', docker('ps', '-q', '--filter', `label=portreeve.app=${app.id}`))
-    await eventually('The app answering again', async () => ((await portreeve.visit('hardy.apps.test')).body === 'hardy' ? true : undefined), 30_000)
+    await eventually(
+      'The app answering again',
+      async () => ((await portreeve.visit('hardy.apps.test')).body === 'hardy' ? true : undefined),
+      30_000,
+    )
   })
 
   it('refuses a second process on the same data directory', async () => {
     const { spawnSync } = await import('node:child_process')
-    const second = spawnSync(process.execPath, ['.output/server/index.mjs'], { env: { PATH: process.env.PATH, PORT: '0', PORTREEVE_DATA_DIR: portreeve.data_directory, PORTREEVE_HTTP_PORT: '18080', PORTREEVE_HTTPS_PORT: '18443' }, encoding: 'utf8', timeout: 30_000 })
+    const second = spawnSync(process.execPath, ['.output/server/index.mjs'], {
+      env: {
+        PATH: process.env.PATH,
+        PORT: '0',
+        PORTREEVE_DATA_DIR: portreeve.data_directory,
+        PORTREEVE_HTTP_PORT: '18080',
+        PORTREEVE_HTTPS_PORT: '18443',
+      },
+      encoding: 'utf8',
+      timeout: 30_000,
+    })
     expect(second.status).toBe(1)
     expect(second.stderr).toContain('Another Portreeve is running')
   })

@@ -16,7 +16,14 @@ it('three deployments and a rollback lose not one request of clients that ask at
 
   const over = Promise.withResolvers<void>()
   const seen = new Set<string>()
-  const load = runLoad({ host: '127.0.0.1', port: portreeve.edge_port, host_header: 'steady.apps.test', connections: CONNECTIONS, until: over.promise, observe: ({ body }) => seen.add(body) })
+  const load = runLoad({
+    host: '127.0.0.1',
+    port: portreeve.edge_port,
+    host_header: 'steady.apps.test',
+    connections: CONNECTIONS,
+    until: over.promise,
+    observe: ({ body }) => seen.add(body),
+  })
   const ended: string[] = []
   try {
     for (const verb of ['deploy', 'deploy', 'deploy', 'rollback'] as const) {
@@ -29,7 +36,10 @@ it('three deployments and a rollback lose not one request of clients that ask at
   }
   const result = await load
   expect(ended).toEqual(['live', 'live', 'live', 'live'])
-  expect({ failed: result.failed, failed_total: result.failed_total }).toEqual({ failed: {}, failed_total: 0 })
+  expect({ failed: result.failed, failed_total: result.failed_total }).toEqual({
+    failed: {},
+    failed_total: 0,
+  })
   expect(result.sent).toBeGreaterThan(CONNECTIONS)
   expect([...seen]).toEqual(['version 1', 'version 2', 'version 3', 'version 4'])
   expect((await portreeve.visit('steady.apps.test')).body).toBe('version 3')

@@ -7,7 +7,11 @@ import { describeDnsProvider, ZONE } from '../platform/dns-providers/contract.ts
 describeDnsProvider('rfc2136 at BIND', async () => {
   const server = await startNameServer(ZONE)
   return {
-    descriptor: rfc2136, config: server.config, wrong: { ...server.config, secret: randomBytes(32).toString('base64') },
-    policy: createOutboundPolicy({ allowed_private_hosts: [server.address] }), read: server.txt, close: server.close,
+    descriptor: rfc2136,
+    config: server.config,
+    wrong: { ...server.config, secret: randomBytes(32).toString('base64') },
+    policy: createOutboundPolicy({ allowed_private_hosts: [server.address] }),
+    read: server.txt,
+    close: server.close,
   }
 })

@@ -3,7 +3,13 @@ import { newId } from '#server/kernel/ids'
 import { CAPABILITIES } from '#server/platform/engine/container-body'
 import type { Engine, LogLine, ReleaseSpec, RunOnceSpec } from '#server/platform/engine/engine'
 import { unstartable } from '#server/platform/engine/start-failure'
-import { BUSYBOX_IMAGE, ensureBusyboxImage, testDocker, TEST_INSTALLATION, testEngine } from '#test/support/engine-images'
+import {
+  BUSYBOX_IMAGE,
+  ensureBusyboxImage,
+  testDocker,
+  TEST_INSTALLATION,
+  testEngine,
+} from '#test/support/engine-images'
 import { poll } from '#test/support/poll'
 
 const docker = testDocker()
@@ -14,13 +20,31 @@ let engine: Engine
 let release_id: string
 
 const release = (more: Partial<ReleaseSpec> = {}): ReleaseSpec => ({
-  ...ids, release_id, image: BUSYBOX_IMAGE, shell_command: 'exec sleep 600', env: {}, network, replicas: 1,
-  limits: { cpus: 0.5, memory_bytes: 32 * 1024 ** 2, pids: 40 }, stop_grace_s: 2, ...more,
+  ...ids,
+  release_id,
+  image: BUSYBOX_IMAGE,
+  shell_command: 'exec sleep 600',
+  env: {},
+  network,
+  replicas: 1,
+  limits: { cpus: 0.5, memory_bytes: 32 * 1024 ** 2, pids: 40 },
+  stop_grace_s: 2,
+  ...more,
 })
 const run = async (shell_command: string, more: Partial<RunOnceSpec> = {}) => {
   const lines: LogLine[] = []
   const { replicas: _, ...spec } = release()
-  const result = await engine.runOnce({ ...spec, shell_command, purpose: 'task', timeout_ms: 30_000, onLog: (line) => lines.push(line), ...more }, calm)
+  const result = await engine.runOnce(
+    {
+      ...spec,
+      shell_command,
+      purpose: 'task',
+      timeout_ms: 30_000,
+      onLog: (line) => lines.push(line),
+      ...more,
+    },
+    calm,
+  )
   return { ...result, lines, texts: lines.map(({ text }) => text) }
 }
 
@@ -29,7 +53,9 @@ beforeAll(async () => {
   engine = testEngine()
   await engine.ensureNetwork(network, { project: ids.project_id })
 })
-beforeEach(() => { release_id = newId('rel') })
+beforeEach(() => {
+  release_id = newId('rel')
+})
 afterEach(() => engine.removeRelease(release_id, 0))
 afterAll(async () => {
   await engine.removeLabelled({ project: ids.project_id })
@@ -39,30 +65,69 @@ afterAll(async () => {
 
 describe('a container', () => {
   test('holds only the listed capabilities, can gain none, and has an init process', async () => {
-    const { texts } = await run('grep -E "^(CapBnd|CapEff|NoNewPrivs|Seccomp):" /proc/self/status; cat /proc/1/comm')
-    const numbers: Record<string, number> = { CHOWN: 0, DAC_OVERRIDE: 1, FOWNER: 3, KILL: 5, SETGID: 6, SETUID: 7, NET_BIND_SERVICE: 10 }
-    const mask = CAPABILITIES.reduce((sum, name) => sum + 2 ** numbers[name]!, 0).toString(16).padStart(16, '0')
-    expect(texts).toEqual([`CapEff:\t${mask}`, `CapBnd:\t${mask}`, 'NoNewPrivs:\t1', 'Seccomp:\t2', 'docker-init'])
+    const { texts } = await run(
+      'grep -E "^(CapBnd|CapEff|NoNewPrivs|Seccomp):" /proc/self/status; cat /proc/1/comm',
+    )
+    const numbers: Record<string, number> = {
+      CHOWN: 0,
+      DAC_OVERRIDE: 1,
+      FOWNER: 3,
+      KILL: 5,
+      SETGID: 6,
+      SETUID: 7,
+      NET_BIND_SERVICE: 10,
+    }
+    const mask = CAPABILITIES.reduce((sum, name) => sum + 2 ** numbers[name]!, 0)
+      .toString(16)
+      .padStart(16, '0')
+    expect(texts).toEqual([
+      `CapEff:\t${mask}`,
+      `CapBnd:\t${mask}`,
+      'NoNewPrivs:\t1',
+      'Seccomp:\t2',
+      'docker-init',
+    ])
   })
 
   test('is held to its memory, processor and process limits, without swap', async () => {
     const [instance] = await engine.ensureRelease(release(), calm)
     const { HostConfig } = await docker.getContainer(instance!.id).inspect()
-    expect(HostConfig).toMatchObject({ Memory: 32 * 1024 ** 2, MemorySwap: 32 * 1024 ** 2, NanoCpus: 5e8, PidsLimit: 40, Privileged: false, Binds: null, PidMode: '', IpcMode: 'private' })
+    expect(HostConfig).toMatchObject({
+      Memory: 32 * 1024 ** 2,
+      MemorySwap: 32 * 1024 ** 2,
+      NanoCpus: 5e8,
+      PidsLimit: 40,
+      Privileged: false,
+      Binds: null,
+      PidMode: '',
+      IpcMode: 'private',
+    })
     const killed = await run('tail /dev/zero')
     expect(killed).toMatchObject({ exit_code: 137, oom_killed: true })
-    const forked = await run('i=0; while [ $i -lt 100 ]; do sleep 5 & i=$((i+1)); done; echo all', { timeout_ms: 8_000 })
+    const forked = await run('i=0; while [ $i -lt 100 ]; do sleep 5 & i=$((i+1)); done; echo all', {
+      timeout_ms: 8_000,
+    })
     expect(forked.texts.join('\n')).toMatch(/fork|Resource temporarily unavailable/)
   })
 
   test('gets hostile values as values', async () => {
-    const env = { QUOTE: `'"; touch /x $(touch /x) \`touch /x\``, LINES: 'a\nb', HostConfig: '{"Privileged":true}', '__proto__x': 'y' }
-    const { texts } = await run('env | grep -c touch; echo "$QUOTE"; test -e /x || echo absent', { env })
+    const env = {
+      QUOTE: `'"; touch /x $(touch /x) \`touch /x\``,
+      LINES: 'a\nb',
+      HostConfig: '{"Privileged":true}',
+      __proto__x: 'y',
+    }
+    const { texts } = await run('env | grep -c touch; echo "$QUOTE"; test -e /x || echo absent', {
+      env,
+    })
     expect(texts).toEqual(['1', env.QUOTE, 'absent'])
   })
 
   test('of one shell line ends with its signal and its own exit code', async () => {
-    const [instance] = await engine.ensureRelease(release({ shell_command: 'true && exec sleep 600', stop_grace_s: 20 }), calm)
+    const [instance] = await engine.ensureRelease(
+      release({ shell_command: 'true && exec sleep 600', stop_grace_s: 20 }),
+      calm,
+    )
     const begun = performance.now()
     await engine.removeRelease(instance!.release_id, 20)
     expect(performance.now() - begun).toBeLessThan(15_000)
@@ -77,20 +142,38 @@ describe('a container', () => {
     const [ended] = await engine.instances({ release_id })
     const lines: string[] = []
     for await (const { text } of engine.logs(instance!.id, {})) lines.push(text)
-    expect(unstartable(ended!.exit_code, lines)).toMatchObject({ code: 'start_failed', message: expect.stringContaining('`nosuch`') })
+    expect(unstartable(ended!.exit_code, lines)).toMatchObject({
+      code: 'start_failed',
+      message: expect.stringContaining('`nosuch`'),
+    })
     expect(unstartable(1, lines)).toBeUndefined()
     expect(unstartable(ended!.exit_code, ['exec nosuch failed'])).toBeUndefined()
-    await expect(engine.runOnce({ ...plain, command: ['/etc/passwd'], purpose: 'task', timeout_ms: 9_000, onLog: () => {} }, calm)).rejects.toMatchObject({ code: 'start_failed', message: expect.stringContaining('not executable') })
+    await expect(
+      engine.runOnce(
+        { ...plain, command: ['/etc/passwd'], purpose: 'task', timeout_ms: 9_000, onLog: () => {} },
+        calm,
+      ),
+    ).rejects.toMatchObject({
+      code: 'start_failed',
+      message: expect.stringContaining('not executable'),
+    })
   })
 
   test('is found by its aliases in its network only', async () => {
-    const [shop] = await engine.ensureRelease(release({ aliases: ['shop'], shell_command: 'nc -ll -p 80 -e echo hello' }), calm)
+    const [shop] = await engine.ensureRelease(
+      release({ aliases: ['shop'], shell_command: 'nc -ll -p 80 -e echo hello' }),
+      calm,
+    )
     const address = shop!.address!
     const ask = `nslookup shop 127.0.0.11 | grep -c ${address}; nc -w 2 ${address} 80 || echo unreachable`
     expect((await run(ask, { release_id: newId('rel') })).texts).toEqual(['1', 'hello'])
     const other = `test-${newId('prj')}`
     await engine.ensureNetwork(other, { project: ids.project_id })
-    expect((await run(ask, { release_id: newId('rel'), network: other })).texts.filter((text) => !text.startsWith('nc:'))).toEqual(['0', 'unreachable'])
+    expect(
+      (await run(ask, { release_id: newId('rel'), network: other })).texts.filter(
+        (text) => !text.startsWith('nc:'),
+      ),
+    ).toEqual(['0', 'unreachable'])
     await engine.removeNetwork(other)
   })
 })
@@ -98,19 +181,31 @@ describe('a container', () => {
 describe('a release', () => {
   test('replaces a half-made container of another shape under its name, but never one of somebody else', async () => {
     const name = `${release_id}-0`
-    const labels = { 'portreeve.managed': 'true', 'portreeve.installation': TEST_INSTALLATION, 'portreeve.release': release_id, 'portreeve.index': '0', 'portreeve.spec': 'old' }
+    const labels = {
+      'portreeve.managed': 'true',
+      'portreeve.installation': TEST_INSTALLATION,
+      'portreeve.release': release_id,
+      'portreeve.index': '0',
+      'portreeve.spec': 'old',
+    }
     const half = await docker.createContainer({ name, Image: BUSYBOX_IMAGE, Labels: labels })
     const [instance] = await engine.ensureRelease(release(), calm)
     expect(instance).toMatchObject({ state: 'running', index: 0 })
     expect(instance!.id).not.toBe(half.id)
     await engine.removeRelease(release_id, 0)
     const foreign = await docker.createContainer({ name, Image: BUSYBOX_IMAGE })
-    await expect(engine.ensureRelease(release(), calm)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('did not make') })
+    await expect(engine.ensureRelease(release(), calm)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('did not make'),
+    })
     await foreign.remove()
   })
 
   test('started twice at the same time has each instance once', async () => {
-    const answers = await Promise.all([engine.ensureRelease(release({ replicas: 2 }), calm), engine.ensureRelease(release({ replicas: 2 }), calm)])
+    const answers = await Promise.all([
+      engine.ensureRelease(release({ replicas: 2 }), calm),
+      engine.ensureRelease(release({ replicas: 2 }), calm),
+    ])
     expect(answers[0].map(({ id }) => id)).toEqual(answers[1].map(({ id }) => id))
     expect(await engine.instances({ release_id })).toHaveLength(2)
   })
@@ -120,8 +215,13 @@ describe('a release', () => {
     const address = instance!.address!
     await engine.removeRelease(release_id, 0)
     const squatter = await docker.createContainer({
-      name: `squatter-${release_id}`, Image: BUSYBOX_IMAGE, Cmd: ['sleep', '600'], HostConfig: { NetworkMode: network },
-      NetworkingConfig: { EndpointsConfig: { [network]: { IPAMConfig: { IPv4Address: address } } } },
+      name: `squatter-${release_id}`,
+      Image: BUSYBOX_IMAGE,
+      Cmd: ['sleep', '600'],
+      HostConfig: { NetworkMode: network },
+      NetworkingConfig: {
+        EndpointsConfig: { [network]: { IPAMConfig: { IPv4Address: address } } },
+      },
     } as never)
     await squatter.start()
     const [moved] = await engine.ensureRelease(release(), calm)
@@ -142,43 +242,77 @@ describe('a release', () => {
 
 describe('a one-off command', () => {
   test('prints its lines with their time and stream', async () => {
-    const { lines } = await run('echo one; usleep 50000; echo two >&2; usleep 50000; printf "three without end"')
-    expect(lines.map(({ stream, text }) => [stream, text])).toEqual([['stdout', 'one'], ['stderr', 'two'], ['stdout', 'three without end']])
-    expect(lines.map(({ at }) => Date.parse(at)).every((time) => Math.abs(time - Date.now()) < 60_000)).toBe(true)
+    const { lines } = await run(
+      'echo one; usleep 50000; echo two >&2; usleep 50000; printf "three without end"',
+    )
+    expect(lines.map(({ stream, text }) => [stream, text])).toEqual([
+      ['stdout', 'one'],
+      ['stderr', 'two'],
+      ['stdout', 'three without end'],
+    ])
+    expect(lines.map(({ at }) => Date.parse(at)).every((time) => Math.abs(time - Date.now()) < 60_000)).toBe(
+      true,
+    )
   })
 
   test('is gone within two seconds of being cancelled', async () => {
     const stop = new AbortController()
     const { replicas: _, ...spec } = release({ shell_command: 'trap "" TERM; sleep 600' })
-    const running = engine.runOnce({ ...spec, purpose: 'task', timeout_ms: 60_000, onLog: () => {} }, stop.signal)
+    const running = engine.runOnce(
+      { ...spec, purpose: 'task', timeout_ms: 60_000, onLog: () => {} },
+      stop.signal,
+    )
     running.catch(() => {})
-    await poll(async () => (await docker.listContainers({ filters: { name: [`${release_id}-task`] } })).length === 1)
+    await poll(
+      async () => (await docker.listContainers({ filters: { name: [`${release_id}-task`] } })).length === 1,
+    )
     stop.abort()
-    await poll(async () => (await docker.listContainers({ all: true, filters: { name: [`${release_id}-task`] } })).length === 0, 2_000)
+    await poll(
+      async () =>
+        (await docker.listContainers({ all: true, filters: { name: [`${release_id}-task`] } })).length === 0,
+      2_000,
+    )
     await expect(running).rejects.toMatchObject({ code: 'aborted' })
   })
 
   test('takes the place of a leftover of an earlier run', async () => {
-    await docker.createContainer({ name: `${release_id}-task`, Image: BUSYBOX_IMAGE, Labels: { 'portreeve.managed': 'true', 'portreeve.installation': TEST_INSTALLATION, 'portreeve.project': ids.project_id } })
+    await docker.createContainer({
+      name: `${release_id}-task`,
+      Image: BUSYBOX_IMAGE,
+      Labels: {
+        'portreeve.managed': 'true',
+        'portreeve.installation': TEST_INSTALLATION,
+        'portreeve.project': ids.project_id,
+      },
+    })
     expect(await run('exit 0')).toMatchObject({ exit_code: 0 })
   })
 })
 
 describe('logs', () => {
   test('are cut and clean: long lines, split characters, progress bars, terminal tricks', async () => {
-    const { texts } = await run('yes 0123456789 | head -n 20000 | tr -d "\\n"; echo; printf "gr\\303"; usleep 100000; printf "\\274n\\n"; printf "1\\r2\\r3\\n"; printf "\\033]0;title\\007plain\\n"')
+    const { texts } = await run(
+      'yes 0123456789 | head -n 20000 | tr -d "\\n"; echo; printf "gr\\303"; usleep 100000; printf "\\274n\\n"; printf "1\\r2\\r3\\n"; printf "\\033]0;title\\007plain\\n"',
+    )
     expect(texts[0]).toMatch(/^0123456789.* … \[line truncated\]$/)
     expect(texts.slice(1)).toEqual(['grün', '3', 'plain'])
   })
 
   test('of a flooding container cost no memory while nobody reads on', async () => {
-    const [instance] = await engine.ensureRelease(release({ shell_command: 'yes "a line of some length, again and again and again"', limits: { cpus: 0.3, memory_bytes: 32 * 1024 ** 2, pids: 40 } }), calm)
+    const [instance] = await engine.ensureRelease(
+      release({
+        shell_command: 'yes "a line of some length, again and again and again"',
+        limits: { cpus: 0.3, memory_bytes: 32 * 1024 ** 2, pids: 40 },
+      }),
+      calm,
+    )
     const stop = new AbortController()
     const reader = engine.logs(instance!.id, { follow: true }, stop.signal)[Symbol.asyncIterator]()
     const first = (await reader.next()).value as LogLine
     const before = process.memoryUsage().rss
     await poll(async () => {
-      for await (const line of engine.logs(instance!.id, { tail: 1 })) if (Date.parse(line.at) - Date.parse(first.at) > 2_000) return true
+      for await (const line of engine.logs(instance!.id, { tail: 1 }))
+        if (Date.parse(line.at) - Date.parse(first.at) > 2_000) return true
       return false
     })
     expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 ** 2)
@@ -188,7 +322,14 @@ describe('logs', () => {
 
   test('of a container with a terminal are read, too', async () => {
     const container = await docker.createContainer({
-      Image: BUSYBOX_IMAGE, Tty: true, Cmd: ['sh', '-c', 'echo on a terminal; echo oops >&2'], Labels: { 'portreeve.managed': 'true', 'portreeve.installation': TEST_INSTALLATION, 'portreeve.project': ids.project_id },
+      Image: BUSYBOX_IMAGE,
+      Tty: true,
+      Cmd: ['sh', '-c', 'echo on a terminal; echo oops >&2'],
+      Labels: {
+        'portreeve.managed': 'true',
+        'portreeve.installation': TEST_INSTALLATION,
+        'portreeve.project': ids.project_id,
+      },
     })
     await container.start()
     await container.wait()
@@ -202,7 +343,10 @@ describe('logs', () => {
   })
 
   test('can be read from and up to a time', async () => {
-    const [instance] = await engine.ensureRelease(release({ shell_command: 'echo first; usleep 300000; echo second; exec sleep 600' }), calm)
+    const [instance] = await engine.ensureRelease(
+      release({ shell_command: 'echo first; usleep 300000; echo second; exec sleep 600' }),
+      calm,
+    )
     const all: LogLine[] = []
     for await (const line of engine.logs(instance!.id, { follow: true })) if (all.push(line) === 2) break
     const since: string[] = []
@@ -214,6 +358,8 @@ describe('logs', () => {
   })
 
   test('of an instance that never was are refused', async () => {
-    await expect(engine.logs('f'.repeat(64), {})[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'not_found' })
+    await expect(engine.logs('f'.repeat(64), {})[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+      code: 'not_found',
+    })
   })
 })

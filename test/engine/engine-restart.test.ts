@@ -27,12 +27,25 @@ describe.skipIf(!canStartEngine)('an engine of our own, whose groups have anothe
   test('builds with the classic builder as soon as BuildKit is seen to run uncapped, and the build still succeeds within its limits', async () => {
     const context = mkdtempSync(join(tmpdir(), 'portreeve-uncapped-'))
     const printed: string[] = []
-    const build = (step: string) => engine.buildImage({
-      context, dockerfile: `FROM ${BUSYBOX_IMAGE}\nRUN ${step}`, tag: 'portreeve-test/uncapped:1', labels: {}, build_args: {}, secrets: {}, no_cache: true,
-      limits: { cpus: 1, memory_bytes: 64 * 1024 ** 2, timeout_ms: 60_000 }, onLog: ({ text }) => printed.push(text),
-    }, calm)
+    const build = (step: string) =>
+      engine.buildImage(
+        {
+          context,
+          dockerfile: `FROM ${BUSYBOX_IMAGE}\nRUN ${step}`,
+          tag: 'portreeve-test/uncapped:1',
+          labels: {},
+          build_args: {},
+          secrets: {},
+          no_cache: true,
+          limits: { cpus: 1, memory_bytes: 64 * 1024 ** 2, timeout_ms: 60_000 },
+          onLog: ({ text }) => printed.push(text),
+        },
+        calm,
+      )
     await build('sleep 3; echo done')
-    expect(notes).toEqual(['BuildKit builds cannot be limited on this engine; using the classic builder from now on.'])
+    expect(notes).toEqual([
+      'BuildKit builds cannot be limited on this engine; using the classic builder from now on.',
+    ])
     expect(printed).toContain('done')
     await expect(build('tail /dev/zero')).rejects.toMatchObject({ code: 'out_of_memory' })
     rmSync(context, { recursive: true })
@@ -42,16 +55,34 @@ describe.skipIf(!canStartEngine)('an engine of our own, whose groups have anothe
     const ids = { app_id: newId('app'), project_id: newId('prj'), release_id: newId('rel') }
     const network = `test-${ids.project_id}`
     await engine.ensureNetwork(network, { project: ids.project_id })
-    const before = await engine.ensureRelease({
-      ...ids, image: BUSYBOX_IMAGE, shell_command: 'exec sleep 600', env: {}, network, replicas: 3, limits: { cpus: 1, memory_bytes: 32 * 1024 ** 2, pids: 20 }, stop_grace_s: 1,
-    }, calm)
+    const before = await engine.ensureRelease(
+      {
+        ...ids,
+        image: BUSYBOX_IMAGE,
+        shell_command: 'exec sleep 600',
+        env: {},
+        network,
+        replicas: 3,
+        limits: { cpus: 1, memory_bytes: 32 * 1024 ** 2, pids: 20 },
+        stop_grace_s: 1,
+      },
+      calm,
+    )
     await engine.superviseRelease(ids.release_id, true)
-    const watching = (async () => { for await (const event of engine.events(calm)) void event })()
+    const watching = (async () => {
+      for await (const event of engine.events(calm)) void event
+    })()
     const ended = expect(watching).rejects.toMatchObject({ code: 'unavailable' })
     await own.restart()
     await ended
-    await poll(async () => (await engine.instances({ release_id: ids.release_id })).every(({ state }) => state === 'running'), 60_000)
+    await poll(
+      async () =>
+        (await engine.instances({ release_id: ids.release_id })).every(({ state }) => state === 'running'),
+      60_000,
+    )
     const after = await engine.instances({ release_id: ids.release_id })
-    expect(after.map(({ id, address }) => ({ id, address }))).toEqual(before.map(({ id, address }) => ({ id, address })))
+    expect(after.map(({ id, address }) => ({ id, address }))).toEqual(
+      before.map(({ id, address }) => ({ id, address })),
+    )
   })
 })

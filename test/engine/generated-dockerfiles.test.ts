@@ -26,108 +26,221 @@ interface Sample {
   /** Files that the image must and must not hold. */
   holds?: string[]
   lacks?: string[]
-  /** What the install prints: a second build with another source must not print it, because the packages are a layer of their own. */
+  /**
+   * What the install prints: a second build with another source must not print it, because the packages are a
+   * layer of their own.
+   */
   installs?: RegExp
 }
 
-const NODE_SERVER = "require('node:http').createServer((_, answer) => answer.end(`node as ${process.getuid()}`)).listen(process.env.PORT)\n"
+const NODE_SERVER =
+  "require('node:http').createServer((_, answer) => answer.end(`node as ${process.getuid()}`)).listen(process.env.PORT)\n"
 
 /** A server that needs a package. */
-const SERVER_WITH_PACKAGE = "const ms = require('ms')\nrequire('node:http').createServer((_, answer) => answer.end(`${ms('1 min')} as ${process.getuid()}`)).listen(process.env.PORT)\n"
-const packaged = (more: Record<string, unknown>) => JSON.stringify({ name: 'packaged', version: '1.0.0', scripts: { start: 'node index.js' }, dependencies: { ms: '2.1.3' }, ...more })
+const SERVER_WITH_PACKAGE =
+  "const ms = require('ms')\nrequire('node:http').createServer((_, answer) => answer.end(`${ms('1 min')} as ${process.getuid()}`)).listen(process.env.PORT)\n"
+const packaged = (more: Record<string, unknown>) =>
+  JSON.stringify({
+    name: 'packaged',
+    version: '1.0.0',
+    scripts: { start: 'node index.js' },
+    dependencies: { ms: '2.1.3' },
+    ...more,
+  })
 
 const SAMPLES: Record<string, Sample> = {
   'a Node server with a package from npm': {
-    files: { 'package.json': packaged({}), 'index.js': SERVER_WITH_PACKAGE }, stack: 'node', answers: { '/': '60000 as 10001' }, installs: /added \d+ package/,
+    files: { 'package.json': packaged({}), 'index.js': SERVER_WITH_PACKAGE },
+    stack: 'node',
+    answers: { '/': '60000 as 10001' },
+    installs: /added \d+ package/,
   },
   'a Node server with pnpm': {
-    files: { 'package.json': packaged({ packageManager: 'pnpm@9.15.0' }), 'index.js': SERVER_WITH_PACKAGE }, stack: 'node', answers: { '/': '60000 as 10001' }, installs: /\+ ms 2\.1\.3/,
+    files: {
+      'package.json': packaged({ packageManager: 'pnpm@9.15.0' }),
+      'index.js': SERVER_WITH_PACKAGE,
+    },
+    stack: 'node',
+    answers: { '/': '60000 as 10001' },
+    installs: /\+ ms 2\.1\.3/,
   },
   'a Node server with the classic Yarn': {
-    files: { 'package.json': packaged({}), 'yarn.lock': '# yarn lockfile v1\n\n\nms@2.1.3:\n  version "2.1.3"\n', 'index.js': SERVER_WITH_PACKAGE }, stack: 'node', answers: { '/': '60000 as 10001' }, installs: /\[4\/4\]/,
+    files: {
+      'package.json': packaged({}),
+      'yarn.lock': '# yarn lockfile v1\n\n\nms@2.1.3:\n  version "2.1.3"\n',
+      'index.js': SERVER_WITH_PACKAGE,
+    },
+    stack: 'node',
+    answers: { '/': '60000 as 10001' },
+    installs: /\[4\/4\]/,
   },
   'a Node server with Yarn 4': {
-    files: { 'package.json': packaged({ packageManager: 'yarn@4.9.1' }), '.yarnrc.yml': 'nodeLinker: node-modules\n', 'index.js': SERVER_WITH_PACKAGE }, stack: 'node', answers: { '/': '60000 as 10001' }, installs: /YN0000/,
+    files: {
+      'package.json': packaged({ packageManager: 'yarn@4.9.1' }),
+      '.yarnrc.yml': 'nodeLinker: node-modules\n',
+      'index.js': SERVER_WITH_PACKAGE,
+    },
+    stack: 'node',
+    answers: { '/': '60000 as 10001' },
+    installs: /YN0000/,
   },
   'a workspace of npm whose server uses a package beside it': {
     files: {
-      'package.json': '{"name":"root","private":true,"workspaces":["apps/*","packages/*"]}', 'packages/greeting/package.json': '{"name":"greeting","version":"1.0.0","main":"index.js"}', 'packages/greeting/index.js': "module.exports = 'workspace'\n",
-      'apps/server/package.json': '{"name":"server","version":"1.0.0","scripts":{"start":"node index.js"},"dependencies":{"greeting":"1.0.0","ms":"2.1.3"}}',
-      'apps/server/index.js': "const text = `${require('greeting')} ${require('ms')('1 min')}`\nrequire('node:http').createServer((_, answer) => answer.end(text)).listen(process.env.PORT)\n",
+      'package.json': '{"name":"root","private":true,"workspaces":["apps/*","packages/*"]}',
+      'packages/greeting/package.json': '{"name":"greeting","version":"1.0.0","main":"index.js"}',
+      'packages/greeting/index.js': "module.exports = 'workspace'\n",
+      'apps/server/package.json':
+        '{"name":"server","version":"1.0.0","scripts":{"start":"node index.js"},"dependencies":{"greeting":"1.0.0","ms":"2.1.3"}}',
+      'apps/server/index.js':
+        "const text = `${require('greeting')} ${require('ms')('1 min')}`\nrequire('node:http').createServer((_, answer) => answer.end(text)).listen(process.env.PORT)\n",
     },
-    stack: 'node', answers: { '/': 'workspace 60000' }, installs: /added \d+ package/,
+    stack: 'node',
+    answers: { '/': 'workspace 60000' },
+    installs: /added \d+ package/,
   },
   "a Node server with Yarn 4 and Plug'n'Play": {
-    files: { 'package.json': packaged({ packageManager: 'yarn@4.9.1' }), '.yarnrc.yml': 'enableTelemetry: false\n', 'index.js': SERVER_WITH_PACKAGE }, stack: 'node', answers: { '/': '60000 as 10001' },
+    files: {
+      'package.json': packaged({ packageManager: 'yarn@4.9.1' }),
+      '.yarnrc.yml': 'enableTelemetry: false\n',
+      'index.js': SERVER_WITH_PACKAGE,
+    },
+    stack: 'node',
+    answers: { '/': '60000 as 10001' },
   },
   'a workspace of pnpm whose server uses a package that is built first': {
     files: {
-      'package.json': '{"name":"root","private":true,"packageManager":"pnpm@10.18.3"}', 'pnpm-workspace.yaml': 'packages:\n  - apps/*\n  - packages/*\n',
-      'packages/greeting/package.json': '{"name":"@acme/greeting","version":"1.0.0","main":"dist/index.js","scripts":{"build":"mkdir -p dist && cp index.js dist/"}}',
+      'package.json': '{"name":"root","private":true,"packageManager":"pnpm@10.18.3"}',
+      'pnpm-workspace.yaml': 'packages:\n  - apps/*\n  - packages/*\n',
+      'packages/greeting/package.json':
+        '{"name":"@acme/greeting","version":"1.0.0","main":"dist/index.js","scripts":{"build":"mkdir -p dist && cp index.js dist/"}}',
       'packages/greeting/index.js': "module.exports = 'built workspace'\n",
-      'apps/api/package.json': '{"name":"@acme/api","version":"1.0.0","scripts":{"build":"node -e \\"require(\'node:fs\').writeFileSync(\'text.json\', JSON.stringify(require(\'@acme/greeting\')))\\"","start":"node index.js"},"dependencies":{"@acme/greeting":"workspace:*"}}',
-      'apps/api/index.js': "require('node:http').createServer((_, answer) => answer.end(require('./text.json'))).listen(process.env.PORT)\n",
+      'apps/api/package.json':
+        '{"name":"@acme/api","version":"1.0.0","scripts":{"build":"node -e \\"require(\'node:fs\').writeFileSync(\'text.json\', JSON.stringify(require(\'@acme/greeting\')))\\"","start":"node index.js"},"dependencies":{"@acme/greeting":"workspace:*"}}',
+      'apps/api/index.js':
+        "require('node:http').createServer((_, answer) => answer.end(require('./text.json'))).listen(process.env.PORT)\n",
     },
-    stack: 'node', answers: { '/': 'built workspace' },
+    stack: 'node',
+    answers: { '/': 'built workspace' },
   },
   'a Next.js app with a bundle of its own': {
     files: {
-      'package.json': '{"name":"shop","private":true,"scripts":{"dev":"next dev","build":"next build","start":"next start"},"dependencies":{"next":"16.4.6","react":"19.3.1","react-dom":"19.3.1"}}',
-      'next.config.mjs': "export default { output: 'standalone' }\n", 'public/robots.txt': 'robots',
-      'app/layout.jsx': 'export default function Layout({ children }) { return <html><body>{children}</body></html> }\n',
-      'app/page.jsx': "export const dynamic = 'force-dynamic'\nexport default function Page() { return <h1>{`shop as ${process.getuid()}`}</h1> }\n",
+      'package.json':
+        '{"name":"shop","private":true,"scripts":{"dev":"next dev","build":"next build","start":"next start"},"dependencies":{"next":"16.4.6","react":"19.3.1","react-dom":"19.3.1"}}',
+      'next.config.mjs': "export default { output: 'standalone' }\n",
+      'public/robots.txt': 'robots',
+      'app/layout.jsx':
+        'export default function Layout({ children }) { return <html><body>{children}</body></html> }\n',
+      'app/page.jsx':
+        "export const dynamic = 'force-dynamic'\nexport default function Page() { return <h1>{`shop as ${process.getuid()}`}</h1> }\n",
     },
-    stack: 'node', answers: { '/': /<h1>shop as 10001<\/h1>/, '/robots.txt': 'robots' }, lacks: ['/app/app/page.jsx'],
+    stack: 'node',
+    answers: { '/': /<h1>shop as 10001<\/h1>/, '/robots.txt': 'robots' },
+    lacks: ['/app/app/page.jsx'],
   },
   'a page that Vite builds, with its own addresses': {
     files: {
-      'package.json': '{"name":"page","private":true,"type":"module","scripts":{"dev":"vite","build":"vite build"},"devDependencies":{"vite":"5.4.19"}}', 'index.html': '<!doctype html>\n<h1>page</h1>\n', 'public/robots.txt': 'robots',
+      'package.json':
+        '{"name":"page","private":true,"type":"module","scripts":{"dev":"vite","build":"vite build"},"devDependencies":{"vite":"5.4.19"}}',
+      'index.html': '<!doctype html>\n<h1>page</h1>\n',
+      'public/robots.txt': 'robots',
     },
-    stack: 'node', answers: { '/': '<!doctype html>\n<h1>page</h1>', '/some/address': '<!doctype html>\n<h1>page</h1>', '/robots.txt': 'robots' }, installs: /added \d+ package/,
+    stack: 'node',
+    answers: {
+      '/': '<!doctype html>\n<h1>page</h1>',
+      '/some/address': '<!doctype html>\n<h1>page</h1>',
+      '/robots.txt': 'robots',
+    },
+    installs: /added \d+ package/,
   },
   'a Node server without packages': {
-    files: { 'package.json': '{"name":"plain","scripts":{"start":"node index.js"},"engines":{"node":"22"}}', 'index.js': NODE_SERVER },
-    stack: 'node', answers: { '/': 'node as 10001' },
+    files: {
+      'package.json': '{"name":"plain","scripts":{"start":"node index.js"},"engines":{"node":"22"}}',
+      'index.js': NODE_SERVER,
+    },
+    stack: 'node',
+    answers: { '/': 'node as 10001' },
   },
   'a Node server that is built first, with a Procfile': {
     files: {
-      'package.json': '{"name":"built","scripts":{"build":"mkdir -p out && cp source.js out/server.js"}}', 'source.js': NODE_SERVER,
-      Procfile: 'web: node out/server.js $UNSET\n', '.env': 'SECRET=canary',
+      'package.json': '{"name":"built","scripts":{"build":"mkdir -p out && cp source.js out/server.js"}}',
+      'source.js': NODE_SERVER,
+      Procfile: 'web: node out/server.js $UNSET\n',
+      '.env': 'SECRET=canary',
     },
-    stack: 'node', answers: { '/': 'node as 10001' }, holds: ['/app/out/server.js'], lacks: ['/app/.env'],
+    stack: 'node',
+    answers: { '/': 'node as 10001' },
+    holds: ['/app/out/server.js'],
+    lacks: ['/app/.env'],
   },
   'a static site with a page for what is missing': {
-    files: { 'index.html': '<h1>front</h1>', 'about.html': '<h1>about</h1>', 'assets/a b.txt': 'asset' },
-    stack: 'static', answers: { '/': '<h1>front</h1>', '/about.html': '<h1>about</h1>', '/assets/a%20b.txt': 'asset' },
+    files: {
+      'index.html': '<h1>front</h1>',
+      'about.html': '<h1>about</h1>',
+      'assets/a b.txt': 'asset',
+    },
+    stack: 'static',
+    answers: {
+      '/': '<h1>front</h1>',
+      '/about.html': '<h1>about</h1>',
+      '/assets/a%20b.txt': 'asset',
+    },
   },
   'a Python server of the standard library': {
     files: {
       'main.py': [
-        'import os', 'from http.server import BaseHTTPRequestHandler, HTTPServer', '', 'class Page(BaseHTTPRequestHandler):', '    def do_GET(self):',
-        '        self.send_response(200)', '        self.end_headers()', '        self.wfile.write(f"python as {os.getuid()}".encode())', '',
-        "HTTPServer(('0.0.0.0', int(os.environ['PORT'])), Page).serve_forever()", '',
+        'import os',
+        'from http.server import BaseHTTPRequestHandler, HTTPServer',
+        '',
+        'class Page(BaseHTTPRequestHandler):',
+        '    def do_GET(self):',
+        '        self.send_response(200)',
+        '        self.end_headers()',
+        '        self.wfile.write(f"python as {os.getuid()}".encode())',
+        '',
+        "HTTPServer(('0.0.0.0', int(os.environ['PORT'])), Page).serve_forever()",
+        '',
       ].join('\n'),
     },
-    stack: 'python', answers: { '/': 'python as 10001' },
+    stack: 'python',
+    answers: { '/': 'python as 10001' },
   },
   'a Go server of the standard library': {
     files: {
       'go.mod': 'module example.com/hello\n\ngo 1.22\n',
       'main.go': [
-        'package main', '', 'import (', '\t"fmt"', '\t"net/http"', '\t"os"', ')', '', 'func main() {',
+        'package main',
+        '',
+        'import (',
+        '\t"fmt"',
+        '\t"net/http"',
+        '\t"os"',
+        ')',
+        '',
+        'func main() {',
         '\thttp.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "go as %d", os.Getuid()) })',
-        '\tif err := http.ListenAndServe(":"+os.Getenv("PORT"), nil); err != nil {', '\t\tpanic(err)', '\t}', '}', '',
+        '\tif err := http.ListenAndServe(":"+os.Getenv("PORT"), nil); err != nil {',
+        '\t\tpanic(err)',
+        '\t}',
+        '}',
+        '',
       ].join('\n'),
     },
-    stack: 'go', answers: { '/': 'go as 10001' },
+    stack: 'go',
+    answers: { '/': 'go as 10001' },
   },
   'a PHP page': {
     files: { 'index.php': "<?php echo 'php as ' . posix_getuid();\n" },
-    stack: 'php', answers: { '/': 'php as 10001' },
+    stack: 'php',
+    answers: { '/': 'php as 10001' },
   },
   "a PHP page with Heroku's Procfile": {
-    files: { 'www/index.php': "<?php echo 'php as ' . posix_getuid();\n", 'web/index.php': '<?php echo 1;', Procfile: 'web: heroku-php-apache2 www/\n' },
-    stack: 'php', answers: { '/': 'php as 10001' },
+    files: {
+      'www/index.php': "<?php echo 'php as ' . posix_getuid();\n",
+      'web/index.php': '<?php echo 1;',
+      Procfile: 'web: heroku-php-apache2 www/\n',
+    },
+    stack: 'php',
+    answers: { '/': 'php as 10001' },
   },
 }
 
@@ -145,10 +258,25 @@ async function buildImage(context: string, dockerfile: string, log: string[] = [
   const tag = `portreeve-test/generated:${newId('rel').toLowerCase()}`
   const limits = { cpus: 2, memory_bytes: 2 * GIB, timeout_ms: 240_000 }
   try {
-    const image = await engine.buildImage({ context, dockerfile, tag, labels: { project: ids.project_id }, build_args: {}, secrets: {}, no_cache: false, limits, onLog: ({ text }) => log.push(text) }, calm)
+    const image = await engine.buildImage(
+      {
+        context,
+        dockerfile,
+        tag,
+        labels: { project: ids.project_id },
+        build_args: {},
+        secrets: {},
+        no_cache: false,
+        limits,
+        onLog: ({ text }) => log.push(text),
+      },
+      calm,
+    )
     return image.id
   } catch (error) {
-    throw new Error(`${(error as Error).message}\n${log.slice(-30).join('\n')}\n${dockerfile}`, { cause: error })
+    throw new Error(`${(error as Error).message}\n${log.slice(-30).join('\n')}\n${dockerfile}`, {
+      cause: error,
+    })
   }
 }
 
@@ -171,50 +299,81 @@ afterAll(async () => {
 })
 
 describe('a generated Dockerfile builds, and its image serves without being root:', () => {
-  test.each(Object.entries(SAMPLES))('%s', async (_, { files, stack, answers, holds = [], lacks = [], installs }) => {
-    // An engine that has run this before would take the installation from its cache.
-    const manifest = files['package.json']?.replace('{', `{"description":"${newId('rel')}",`)
-    const context = repository({ ...files, ...(manifest ? { 'package.json': manifest } : {}) })
-    const plan = detect(openTree(context))
-    expect(plan.stack).toBe(stack)
-    const log: string[] = []
-    const image = await buildImage(context, plan.dockerfile, log)
-    const release_id = newId('rel')
-    const [instance] = await engine.ensureRelease({
-      ...ids, release_id, image, env: { PORT: String(plan.port) }, network, replicas: 1,
-      limits: { cpus: 1, memory_bytes: 256 * 1024 ** 2, pids: 200 }, stop_grace_s: 5,
-    }, calm)
-    try {
-      for (const [path, expected] of Object.entries(answers)) {
-        let body = ''
-        const served = poll(async () => {
-          const answer = await fetch(`http://${instance!.address}:${plan.port}${path}`).catch(() => undefined)
-          body = (await answer?.text()) ?? ''
-          return answer?.status === 200
-        })
-        await served.catch(async (error: Error) => { throw new Error(`${path}: ${error.message}; last answer ${body.slice(0, 200)}\n${await printed(instance!.id)}`) })
-        if (typeof expected === 'string') expect(body.trim()).toBe(expected)
-        else expect(body).toMatch(expected)
+  test.each(Object.entries(SAMPLES))(
+    '%s',
+    async (_, { files, stack, answers, holds = [], lacks = [], installs }) => {
+      // An engine that has run this before would take the installation from its cache.
+      const manifest = files['package.json']?.replace('{', `{"description":"${newId('rel')}",`)
+      const context = repository({ ...files, ...(manifest ? { 'package.json': manifest } : {}) })
+      const plan = detect(openTree(context))
+      expect(plan.stack).toBe(stack)
+      const log: string[] = []
+      const image = await buildImage(context, plan.dockerfile, log)
+      const release_id = newId('rel')
+      const [instance] = await engine.ensureRelease(
+        {
+          ...ids,
+          release_id,
+          image,
+          env: { PORT: String(plan.port) },
+          network,
+          replicas: 1,
+          limits: { cpus: 1, memory_bytes: 256 * 1024 ** 2, pids: 200 },
+          stop_grace_s: 5,
+        },
+        calm,
+      )
+      try {
+        for (const [path, expected] of Object.entries(answers)) {
+          let body = ''
+          const served = poll(async () => {
+            const answer = await fetch(`http://${instance!.address}:${plan.port}${path}`).catch(
+              () => undefined,
+            )
+            body = (await answer?.text()) ?? ''
+            return answer?.status === 200
+          })
+          await served.catch(async (error: Error) => {
+            throw new Error(
+              `${path}: ${error.message}; last answer ${body.slice(0, 200)}\n${await printed(instance!.id)}`,
+            )
+          })
+          if (typeof expected === 'string') expect(body.trim()).toBe(expected)
+          else expect(body).toMatch(expected)
+        }
+        const { Config } = await docker.getContainer(instance!.id).inspect()
+        expect(Config.User).toMatch(/^[1-9]\d*(:[1-9]\d*)?$/)
+        for (const path of holds) expect(await imageHas(image, path)).toBe(true)
+        for (const path of lacks) expect(await imageHas(image, path)).toBe(false)
+      } finally {
+        await engine.removeRelease(release_id, 1)
       }
-      const { Config } = await docker.getContainer(instance!.id).inspect()
-      expect(Config.User).toMatch(/^[1-9]\d*(:[1-9]\d*)?$/)
-      for (const path of holds) expect(await imageHas(image, path)).toBe(true)
-      for (const path of lacks) expect(await imageHas(image, path)).toBe(false)
-    } finally {
-      await engine.removeRelease(release_id, 1)
-    }
-    if (!installs) return
-    expect(log.join('\n')).toMatch(installs)
-    writeFileSync(join(context, 'notes.md'), 'changed')
-    const again: string[] = []
-    await buildImage(context, plan.dockerfile, again)
-    expect(again.join('\n')).not.toMatch(installs)
-  }, 300_000)
+      if (!installs) return
+      expect(log.join('\n')).toMatch(installs)
+      writeFileSync(join(context, 'notes.md'), 'changed')
+      const again: string[] = []
+      await buildImage(context, plan.dockerfile, again)
+      expect(again.join('\n')).not.toMatch(installs)
+    },
+    300_000,
+  )
 })
 
 /** Whether a path exists in an image. */
 async function imageHas(image: string, path: string): Promise<boolean> {
-  const spec = { ...ids, release_id: newId('rel'), image, shell_command: `test -e ${path}`, env: {}, network, limits: { cpus: 1, memory_bytes: 64 * 1024 ** 2, pids: 50 }, stop_grace_s: 1 }
-  const { exit_code } = await engine.runOnce({ ...spec, purpose: 'task', timeout_ms: 20_000, onLog: () => {} }, calm)
+  const spec = {
+    ...ids,
+    release_id: newId('rel'),
+    image,
+    shell_command: `test -e ${path}`,
+    env: {},
+    network,
+    limits: { cpus: 1, memory_bytes: 64 * 1024 ** 2, pids: 50 },
+    stop_grace_s: 1,
+  }
+  const { exit_code } = await engine.runOnce(
+    { ...spec, purpose: 'task', timeout_ms: 20_000, onLog: () => {} },
+    calm,
+  )
   return exit_code === 0
 }

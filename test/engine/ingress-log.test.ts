@@ -11,13 +11,24 @@ let edge: TestEdge
 let app: TestApp
 const listeners: Listener[] = []
 
-interface Listener { heard: EdgeRequest[]; cursor(): string | undefined; stop(): void }
+interface Listener {
+  heard: EdgeRequest[]
+  cursor(): string | undefined
+  stop(): void
+}
 /** Listens as Portreeve does, with everything kept. */
 function listen(ingress: TestEdge['ingress'], cursor?: string): Listener {
   const ended = new AbortController()
   const heard: EdgeRequest[] = []
   let last = cursor
-  ingress.followRequests({ cursor, signal: ended.signal, onRequests: (requests, at) => { heard.push(...requests); last = at } })
+  ingress.followRequests({
+    cursor,
+    signal: ended.signal,
+    onRequests: (requests, at) => {
+      heard.push(...requests)
+      last = at
+    },
+  })
   const listener = { heard, cursor: () => last, stop: () => ended.abort() }
   listeners.push(listener)
   return listener
@@ -30,9 +41,16 @@ beforeAll(async () => {
   edge = await openTestEdge()
   app = await startApp('app')
   await edge.ingress.ensure()
-  await edge.ingress.setRoute({ id: 'dom_1', app_id: 'app_1', hostnames: ['app.test'], servers: [app.server] })
+  await edge.ingress.setRoute({
+    id: 'dom_1',
+    app_id: 'app_1',
+    hostnames: ['app.test'],
+    servers: [app.server],
+  })
 })
-afterEach(() => { for (const listener of listeners.splice(0)) listener.stop() })
+afterEach(() => {
+  for (const listener of listeners.splice(0)) listener.stop()
+})
 afterAll(async () => {
   await edge.close()
   await app.kill()
@@ -48,7 +66,9 @@ test('what came while nobody listened is heard by the next listener, each reques
   await until('all are heard', () => next.heard.length >= 50)
   await ask(edge.edge, 'app.test', { path: '/after' })
   await until('it goes on', () => paths(next).includes('/after'))
-  expect(paths(next).sort()).toEqual([...Array.from({ length: 50 }, (_, count) => `/away/${count}`), '/after'].sort())
+  expect(paths(next).sort()).toEqual(
+    [...Array.from({ length: 50 }, (_, count) => `/away/${count}`), '/after'].sort(),
+  )
 })
 
 test('a request that a reload overtakes is heard from the old worker, which then ends', async () => {
@@ -57,16 +77,28 @@ test('a request that a reload overtakes is heard from the old worker, which then
   await until('the app has it', () => app.held() === 1)
   await until('the listener is there', () => listener.heard.length > 0)
   const before = (await workers()).find((worker) => !worker.old)?.pid
-  await edge.ingress.apply({ routes: [
-    { id: 'dom_1', app_id: 'app_1', hostnames: ['app.test'], servers: [app.server] },
-    ...Array.from({ length: 400 }, (_, count) => ({ id: `room_${count}`, hostnames: [`room-${count}.test`], servers: [] })),
-  ] })
+  await edge.ingress.apply({
+    routes: [
+      { id: 'dom_1', app_id: 'app_1', hostnames: ['app.test'], servers: [app.server] },
+      ...Array.from({ length: 400 }, (_, count) => ({
+        id: `room_${count}`,
+        hostnames: [`room-${count}.test`],
+        servers: [],
+      })),
+    ],
+  })
   await ask(edge.edge, 'app.test', { path: '/new-worker' })
   app.release()
   await slow
-  await until('both are heard', () => ['/hold', '/new-worker'].every((path) => paths(listener).includes(path)))
+  await until('both are heard', () =>
+    ['/hold', '/new-worker'].every((path) => paths(listener).includes(path)),
+  )
   expect(paths(listener).filter((path) => path === '/hold')).toHaveLength(1)
-  await until('the old worker is gone', async () => !(await workers()).some((worker) => worker.pid === before), 15_000)
+  await until(
+    'the old worker is gone',
+    async () => !(await workers()).some((worker) => worker.pid === before),
+    15_000,
+  )
 })
 
 test('an edge that died is heard again', async () => {
@@ -79,32 +111,59 @@ test('an edge that died is heard again', async () => {
 
 test('whatever a client sends, a line stands for one request and says what it was', async () => {
   const listener = listen(edge.ingress)
-  const agent = '"]\\n["forged","b00002|app_2","192.0.2.1"] {"id": "forged", "app": "app_2"} a]b\\]c\\" \t \xff\xfe'
-  await askRaw(edge.edge, Buffer.from(`GET /a"b\\c?x={"y":1} HTTP/1.1\r\nHost: app.test\r\nUser-Agent: ${agent}\r\nConnection: close\r\n\r\n`, 'latin1'))
-  await askRaw(edge.edge, `GET http://user:hunter2@app.test/absolute HTTP/1.1\r\nHost: user:hunter2@app.test\r\nAuthorization: Basic aHVudGVyMg==\r\nCookie: hunter2\r\nConnection: close\r\n\r\n`)
-  await ask(edge.edge, 'app.test', { path: `/${'"'.repeat(13_000)}`, headers: { 'user-agent': '\\"'.repeat(200) } })
+  const agent =
+    '"]\\n["forged","b00002|app_2","192.0.2.1"] {"id": "forged", "app": "app_2"} a]b\\]c\\" \t \xff\xfe'
+  await askRaw(
+    edge.edge,
+    Buffer.from(
+      `GET /a"b\\c?x={"y":1} HTTP/1.1\r\nHost: app.test\r\nUser-Agent: ${agent}\r\nConnection: close\r\n\r\n`,
+      'latin1',
+    ),
+  )
+  await askRaw(
+    edge.edge,
+    `GET http://user:hunter2@app.test/absolute HTTP/1.1\r\nHost: user:hunter2@app.test\r\nAuthorization: Basic aHVudGVyMg==\r\nCookie: hunter2\r\nConnection: close\r\n\r\n`,
+  )
+  await ask(edge.edge, 'app.test', {
+    path: `/${'"'.repeat(13_000)}`,
+    headers: { 'user-agent': '\\"'.repeat(200) },
+  })
   await ask(edge.edge, 'app.test', { path: '/last' })
   await until('all are heard', () => paths(listener).includes('/last'))
   expect(listener.heard.some((request) => request.id === 'forged' || request.app_id !== 'app_1')).toBe(false)
   const first = listener.heard.find((request) => request.target.startsWith('/a'))
   expect(first).toMatchObject({ target: '/a%22b\\c?x={%22y%22:1}', status: 200 })
-  expect(first?.user_agent).toContain('"]\\n["forged","b00002|app_2","192.0.2.1"] {"id": "forged", "app": "app_2"} a]b\\]c\\" ')
+  expect(first?.user_agent).toContain(
+    '"]\\n["forged","b00002|app_2","192.0.2.1"] {"id": "forged", "app": "app_2"} a]b\\]c\\" ',
+  )
   expect(first?.user_agent).not.toMatch(/[\u0000-\u001f]/)
   expect(JSON.stringify(listener.heard)).not.toContain('hunter2')
-  expect(listener.heard.find((request) => request.target.startsWith('/%22%22'))).toMatchObject({ status: 200, user_agent: expect.stringMatching(/^(\\")+$/) })
+  expect(listener.heard.find((request) => request.target.startsWith('/%22%22'))).toMatchObject({
+    status: 200,
+    user_agent: expect.stringMatching(/^(\\")+$/),
+  })
 })
 
 test('a request over HTTP/2 names its path alone, and that it was secure', async () => {
   const listener = listen(edge.ingress)
   await askHttp2(edge.https, 'app.test')
   await until('it is heard', () => listener.heard.some((request) => request.secure))
-  expect(listener.heard.findLast((request) => request.secure)).toMatchObject({ target: '/', version: 'HTTP/2.0', client: '127.0.0.1', host: 'app.test' })
+  expect(listener.heard.findLast((request) => request.secure)).toMatchObject({
+    target: '/',
+    version: 'HTTP/2.0',
+    client: '127.0.0.1',
+    host: 'app.test',
+  })
 })
 
 test('the app gets the id of the line, and keeps the one that a client chose', async () => {
   const listener = listen(edge.ingress)
   const { seen } = await ask(edge.edge, 'app.test', { path: '/with-id' })
   await until('it is heard', () => paths(listener).includes('/with-id'))
-  expect(seen.headers['x-request-id']).toBe(listener.heard.find((request) => request.target === '/with-id')?.id)
-  expect((await ask(edge.edge, 'app.test', { headers: { 'x-request-id': 'mine' } })).seen.headers['x-request-id']).toBe('mine')
+  expect(seen.headers['x-request-id']).toBe(
+    listener.heard.find((request) => request.target === '/with-id')?.id,
+  )
+  expect(
+    (await ask(edge.edge, 'app.test', { headers: { 'x-request-id': 'mine' } })).seen.headers['x-request-id'],
+  ).toBe('mine')
 })

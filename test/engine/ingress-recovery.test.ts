@@ -8,9 +8,13 @@ import { ask, until } from '../platform/ingress/client.ts'
 import { docker, freePorts, openTestEdge, type TestEdge } from '../platform/ingress/edge.ts'
 
 const cleanups: (() => Promise<void>)[] = []
-afterEach(async () => { for (const cleanup of cleanups.splice(0).reverse()) await cleanup() })
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
+})
 
-async function serving(options?: Parameters<typeof openTestEdge>[0]): Promise<{ edge: TestEdge; app: TestApp }> {
+async function serving(
+  options?: Parameters<typeof openTestEdge>[0],
+): Promise<{ edge: TestEdge; app: TestApp }> {
   const edge = await openTestEdge(options)
   cleanups.push(() => edge.close())
   const app = await startApp('app')
@@ -19,7 +23,11 @@ async function serving(options?: Parameters<typeof openTestEdge>[0]): Promise<{ 
   await edge.ingress.setRoute({ id: 'app_1', hostnames: ['app.test'], servers: [app.server] })
   return { edge, app }
 }
-const serves = (edge: TestEdge, hostname = 'app.test') => ask(edge.edge, hostname).then((answer) => answer.status === 200, () => false)
+const serves = (edge: TestEdge, hostname = 'app.test') =>
+  ask(edge.edge, hostname).then(
+    (answer) => answer.status === 200,
+    () => false,
+  )
 async function mainPid(edge: TestEdge): Promise<number> {
   return (await docker.getContainer(edge.container.name).inspect()).State.Pid
 }
@@ -28,7 +36,11 @@ test('a killed proxy is back within 5 seconds with the same routes, without Port
   const { edge } = await serving()
   const pid = await mainPid(edge)
   process.kill(pid, 'SIGKILL')
-  await until('another edge serves', async () => ![0, pid].includes(await mainPid(edge)) && serves(edge), 5_000)
+  await until(
+    'another edge serves',
+    async () => ![0, pid].includes(await mainPid(edge)) && serves(edge),
+    5_000,
+  )
 })
 
 test('a killed worker is back within 5 seconds too', async () => {
@@ -40,14 +52,20 @@ test('a killed worker is back within 5 seconds too', async () => {
   await until('the edge serves again', () => serves(edge), 5_000)
 })
 
-test.each(['killed by an operator', 'removed'])('an edge that was %s comes back with ensure, with the same routes', async (how) => {
-  const { edge } = await serving()
-  const container = docker.getContainer(edge.container.name)
-  await (how === 'removed' ? container.remove({ force: true }) : container.kill())
-  expect(await edge.ingress.status()).toMatchObject({ running: false, message: expect.any(String) })
-  await edge.ingress.ensure()
-  expect(await serves(edge)).toBe(true)
-})
+test.each(['killed by an operator', 'removed'])(
+  'an edge that was %s comes back with ensure, with the same routes',
+  async (how) => {
+    const { edge } = await serving()
+    const container = docker.getContainer(edge.container.name)
+    await (how === 'removed' ? container.remove({ force: true }) : container.kill())
+    expect(await edge.ingress.status()).toMatchObject({
+      running: false,
+      message: expect.any(String),
+    })
+    await edge.ingress.ensure()
+    expect(await serves(edge)).toBe(true)
+  },
+)
 
 test('Portreeve can be gone: the edge serves on, and the next Portreeve goes on from there', async () => {
   const { edge, app } = await serving()
@@ -57,7 +75,9 @@ test('Portreeve can be gone: the edge serves on, and the next Portreeve goes on 
   const next = edge.reopen()
   await next.ensure()
   await next.setRoute({ id: 'app_2', hostnames: ['two.test'], servers: [app.server] })
-  await expect(next.setRoute({ id: 'app_3', hostnames: ['app.test'], servers: [] })).rejects.toThrow('app.test already belongs to app_1')
+  await expect(next.setRoute({ id: 'app_3', hostnames: ['app.test'], servers: [] })).rejects.toThrow(
+    'app.test already belongs to app_1',
+  )
   await next.removeRoute('app_1')
   expect(await serves(edge)).toBe(false)
   expect(await serves(edge, 'two.test')).toBe(true)
@@ -69,7 +89,10 @@ test('when Portreeve dies between the files and the running edge, the next apply
   const other = await startApp('other')
   cleanups.push(() => other.kill())
   const path = join(edge.directory, 'config/50-backends-0001.cfg')
-  await writeFile(path, (await readFile(path, 'utf8')).replaceAll(String(app.server.port), String(other.server.port)))
+  await writeFile(
+    path,
+    (await readFile(path, 'utf8')).replaceAll(String(app.server.port), String(other.server.port)),
+  )
   expect((await ask(edge.edge, 'app.test')).seen.app).toBe('app')
   const next = edge.reopen()
   await next.ensure()
@@ -81,10 +104,14 @@ test('when the edge was changed behind our back, apply puts it right', async () 
   const { edge, app } = await serving()
   const { createMasterCli } = await import('#server/platform/ingress/master-cli')
   await createMasterCli(join(edge.directory, 'run/master.sock')).run([
-    'del map /edge/maps/hosts.map app.test', 'add map /edge/maps/hosts.map foreign.test b00001', 'disable server b00001/127.0.0.1_' + String(app.server.port),
+    'del map /edge/maps/hosts.map app.test',
+    'add map /edge/maps/hosts.map foreign.test b00001',
+    'disable server b00001/127.0.0.1_' + String(app.server.port),
   ])
   expect(await serves(edge)).toBe(false)
-  await edge.ingress.apply({ routes: [{ id: 'app_1', hostnames: ['app.test'], servers: [app.server] }] })
+  await edge.ingress.apply({
+    routes: [{ id: 'app_1', hostnames: ['app.test'], servers: [app.server] }],
+  })
   expect(await serves(edge)).toBe(true)
   expect((await ask(edge.edge, 'foreign.test')).status).toBe(404)
 })
@@ -92,7 +119,9 @@ test('when the edge was changed behind our back, apply puts it right', async () 
 test('a change while the edge is down is refused with a sentence, and nothing of it is left', async () => {
   const { edge, app } = await serving()
   await docker.getContainer(edge.container.name).kill()
-  await expect(edge.ingress.setRoute({ id: 'app_2', hostnames: ['two.test'], servers: [app.server] })).rejects.toThrow('The edge does not answer')
+  await expect(
+    edge.ingress.setRoute({ id: 'app_2', hostnames: ['two.test'], servers: [app.server] }),
+  ).rejects.toThrow('The edge does not answer')
   await edge.ingress.ensure()
   expect(await serves(edge)).toBe(true)
   expect((await ask(edge.edge, 'two.test')).status).toBe(404)
@@ -107,7 +136,9 @@ test('what the edge would refuse is found before it is put in place, with the na
   expect(await edge.container.check(['config/00-edge.cfg', path])).toBeUndefined()
   await writeFile(join(edge.directory, path), broken)
   const complaint = await edge.container.check(['config/00-edge.cfg', path])
-  expect(blame(complaint ?? '', new Map([[path, broken]]))).toMatch(/^the route of app_1: error detected .*9999/)
+  expect(blame(complaint ?? '', new Map([[path, broken]]))).toMatch(
+    /^the route of app_1: error detected .*9999/,
+  )
 })
 
 test('a port that another program has is named together with the program', async () => {
@@ -117,7 +148,11 @@ test('a port that another program has is named together with the program', async
   cleanups.push(() => new Promise((resolve) => other.close(() => resolve())))
   const edge = await openTestEdge({ http_port: port })
   cleanups.push(() => edge.close())
-  await expect(edge.ingress.ensure()).rejects.toThrow(new RegExp(`^Port ${port} is in use by \\S.* \\(process ${process.pid}\\); free it or set PORTREEVE_HTTP_PORT\\.$`))
+  await expect(edge.ingress.ensure()).rejects.toThrow(
+    new RegExp(
+      `^Port ${port} is in use by \\S.* \\(process ${process.pid}\\); free it or set PORTREEVE_HTTP_PORT\\.$`,
+    ),
+  )
   await new Promise((resolve) => other.close(resolve))
   await edge.ingress.ensure()
   expect(await edge.ingress.status()).toMatchObject({ running: true })
@@ -138,7 +173,9 @@ test('a new port is taken over by a reload; one that is not free is refused and 
 test('an image that is missing is named together with what makes it', async () => {
   const edge = await openTestEdge({ image: 'portreeve.invalid/no-such-edge:1' })
   cleanups.push(() => edge.close())
-  await expect(edge.ingress.ensure()).rejects.toThrow('The image portreeve.invalid/no-such-edge:1 of the edge is missing')
+  await expect(edge.ingress.ensure()).rejects.toThrow(
+    'The image portreeve.invalid/no-such-edge:1 of the edge is missing',
+  )
 })
 
 test('a data folder whose path is too long for a socket works like any other', async () => {
@@ -167,8 +204,16 @@ test('nothing outside of its folder belongs to the edge, and nobody else may loo
   const { edge } = await serving()
   const { HostConfig, Mounts } = await docker.getContainer(edge.container.name).inspect()
   expect(Mounts.map((mount) => mount.Source).filter(Boolean)).toEqual([edge.directory])
-  expect(HostConfig).toMatchObject({ Privileged: false, ReadonlyRootfs: true, CapDrop: ['ALL'], RestartPolicy: { Name: 'always' } })
-  const status = await readFile(`/proc/${(await readFile(`/proc/${await mainPid(edge)}/task/${await mainPid(edge)}/children`, 'utf8')).trim().split(' ')[0]}/status`, 'utf8')
+  expect(HostConfig).toMatchObject({
+    Privileged: false,
+    ReadonlyRootfs: true,
+    CapDrop: ['ALL'],
+    RestartPolicy: { Name: 'always' },
+  })
+  const status = await readFile(
+    `/proc/${(await readFile(`/proc/${await mainPid(edge)}/task/${await mainPid(edge)}/children`, 'utf8')).trim().split(' ')[0]}/status`,
+    'utf8',
+  )
   expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).not.toBe('0')
   expect(/^CapEff:\s+(\S+)/m.exec(status)?.[1]).toBe('0000000000000000')
 })

@@ -8,17 +8,36 @@ type Scanned = { route?: string; method?: string; handler: string; middleware?: 
 /** As much of the framework as the module touches. */
 function build(scanned: Scanned[]) {
   const hooks: (() => void)[] = []
-  const options = { rootDir: ROOT, virtual: {} as Record<string, () => string>, handlers: [] as Scanned[] }
-  endpoints({ scannedHandlers: scanned, options, hooks: { hook: (_name: string, fn: () => void) => hooks.push(fn) } } as unknown as Nitro)
+  const options = {
+    rootDir: ROOT,
+    virtual: {} as Record<string, () => string>,
+    handlers: [] as Scanned[],
+  }
+  endpoints({
+    scannedHandlers: scanned,
+    options,
+    hooks: { hook: (_name: string, fn: () => void) => hooks.push(fn) },
+  } as unknown as Nitro)
   for (const hook of hooks) hook()
   return options
 }
-const LIST: Scanned = { route: '/api/apps', method: 'get', handler: '/x/routes/api/apps/index.get.ts' }
+const LIST: Scanned = {
+  route: '/api/apps',
+  method: 'get',
+  handler: '/x/routes/api/apps/index.get.ts',
+}
 
 describe('the build', () => {
   it('lists the endpoints with path and method, and gives every GET its HEAD', () => {
-    const { virtual, handlers } = build([LIST, { route: '/api/apps', method: 'post', handler: '/x/routes/api/apps/index.post.ts' }, { route: '/api/ws', handler: '/x/routes/api/ws.ts' }, { route: '', middleware: true, handler: '/x/server/middleware/a.ts' }])
-    expect(virtual['#endpoints']!()).toContain('{ path: "/api/apps", method: "post", load: () => import("/x/routes/api/apps/index.post.ts") }')
+    const { virtual, handlers } = build([
+      LIST,
+      { route: '/api/apps', method: 'post', handler: '/x/routes/api/apps/index.post.ts' },
+      { route: '/api/ws', handler: '/x/routes/api/ws.ts' },
+      { route: '', middleware: true, handler: '/x/server/middleware/a.ts' },
+    ])
+    expect(virtual['#endpoints']!()).toContain(
+      '{ path: "/api/apps", method: "post", load: () => import("/x/routes/api/apps/index.post.ts") }',
+    )
     expect(virtual['#endpoints']!()).not.toContain('/api/ws')
     expect(handlers.map(({ route, method }) => `${method} ${route}`)).toEqual(['head /api/apps'])
   })
@@ -26,9 +45,21 @@ describe('the build', () => {
     expect(build([]).virtual['#migrations']!()).toContain('0001_kernel.sql')
   })
   it.each([
-    ['two files for one route', [LIST, { ...LIST, handler: '/x/routes/api/apps.get.ts' }], 'are the same route: get /api/apps'],
-    ['a name without a method', [{ route: '/api/apps', handler: '/x/routes/api/apps.ts' }], 'names no method. Call it e.g. apps.get.ts'],
-    ['a test among the routes', [{ route: '/api/apps.test', method: 'get', handler: '/x/routes/api/apps.test.get.ts' }], 'is a test below routes/'],
+    [
+      'two files for one route',
+      [LIST, { ...LIST, handler: '/x/routes/api/apps.get.ts' }],
+      'are the same route: get /api/apps',
+    ],
+    [
+      'a name without a method',
+      [{ route: '/api/apps', handler: '/x/routes/api/apps.ts' }],
+      'names no method. Call it e.g. apps.get.ts',
+    ],
+    [
+      'a test among the routes',
+      [{ route: '/api/apps.test', method: 'get', handler: '/x/routes/api/apps.test.get.ts' }],
+      'is a test below routes/',
+    ],
   ])('stops on %s', (_what, scanned, message) => {
     expect(() => build(scanned)).toThrow(message)
   })
@@ -36,10 +67,19 @@ describe('the build', () => {
 
 describe('the methods of a path', () => {
   const table = createRouteTable([
-    { path: '/api/certificates/:id', method: 'get' }, { path: '/api/certificates/csr', method: 'post' }, { path: '/api/apps/:id/env/:key', method: 'put' }, { path: '/api/openapi.json', method: 'get' },
+    { path: '/api/certificates/:id', method: 'get' },
+    { path: '/api/certificates/csr', method: 'post' },
+    { path: '/api/apps/:id/env/:key', method: 'put' },
+    { path: '/api/openapi.json', method: 'get' },
   ])
   it.each([
-    ['/api/certificates/crt_1', ['GET', 'HEAD']], ['/api/certificates/csr', ['GET', 'HEAD', 'POST']], ['/api/apps/a/env/B', ['PUT']], ['/api/apps/a/env', []], ['/api/openapi.json/', ['GET', 'HEAD']], ['/api', []], ['/api/certificates/a/b', []],
+    ['/api/certificates/crt_1', ['GET', 'HEAD']],
+    ['/api/certificates/csr', ['GET', 'HEAD', 'POST']],
+    ['/api/apps/a/env/B', ['PUT']],
+    ['/api/apps/a/env', []],
+    ['/api/openapi.json/', ['GET', 'HEAD']],
+    ['/api', []],
+    ['/api/certificates/a/b', []],
   ])('%s', (path, methods) => {
     expect(table.methods(segmentsOf(path))).toEqual(methods)
   })

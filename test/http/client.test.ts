@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import { ROOT } from '#test/support/routes'
 
 const PASSWORD = 'a long enough password'
-interface Story { story(base_url: string, email: string, password: string): Promise<string[]> }
+interface Story {
+  story(base_url: string, email: string, password: string): Promise<string[]>
+}
 let api: TestApi
 let document: unknown
 const compiled: CompiledClient<Story>[] = []
@@ -28,12 +30,23 @@ describe('a TypeScript client generated from the OpenAPI document', () => {
     compiled.push(client)
     expect(client.diagnostics).toEqual([])
     const { story } = await client.load()
-    expect(await story(api.url, 'admin@localhost', PASSWORD)).toEqual(['INVALID_CREDENTIALS', 'building', '1 of 1', 'shop', 'There is no such app.', 'port', 'deployment 1'])
+    expect(await story(api.url, 'admin@localhost', PASSWORD)).toEqual([
+      'INVALID_CREDENTIALS',
+      'building',
+      '1 of 1',
+      'shop',
+      'There is no such app.',
+      'port',
+      'deployment 1',
+    ])
   })
   it('does not compile with a field that does not exist', async () => {
     const folder = mkdtempSync(join(ROOT, 'test/fixtures/client/wrong-'))
     try {
-      const source = readFileSync(join(ROOT, 'test/fixtures/client/story.ts'), 'utf8').replace("name: 'shop', git_url", "name: 7, git_adress")
+      const source = readFileSync(join(ROOT, 'test/fixtures/client/story.ts'), 'utf8').replace(
+        "name: 'shop', git_url",
+        'name: 7, git_adress',
+      )
       writeFileSync(join(folder, 'story.ts'), source)
       const client = await compileClient<Story>(document, join(folder.slice(ROOT.length + 1), 'story.ts'))
       compiled.push(client)

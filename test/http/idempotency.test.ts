@@ -13,14 +13,20 @@ beforeEach(() => {
   key += 1
 })
 const post = (body: unknown, headers: Record<string, string> = {}, caller = 'developer') =>
-  api.send('POST', '/api/things', { body, headers: by(caller, { 'idempotency-key': `key-${key}`, ...headers }) })
+  api.send('POST', '/api/things', {
+    body,
+    headers: by(caller, { 'idempotency-key': `key-${key}`, ...headers }),
+  })
 
 describe('an Idempotency-Key', () => {
   it('gives the first answer again without doing the work twice', async () => {
     const first = await post({ name: 'a' })
     const second = await post({ name: 'a' })
     expect([first.status, second.status, second.text]).toEqual([201, 201, first.text])
-    expect([first.headers.get('idempotency-replayed'), second.headers.get('idempotency-replayed')]).toEqual([null, 'true'])
+    expect([first.headers.get('idempotency-replayed'), second.headers.get('idempotency-replayed')]).toEqual([
+      null,
+      'true',
+    ])
     expect(api.services.handled).toHaveLength(1)
   })
   it('with another body is a conflict', async () => {
@@ -36,11 +42,15 @@ describe('an Idempotency-Key', () => {
     expect(api.services.handled).toHaveLength(2)
   })
   it('whose first request is still at work is a conflict that says so', async () => {
-    const send = () => api.send('POST', '/api/slow', { headers: by('developer', { 'idempotency-key': 'slow' }) })
+    const send = () =>
+      api.send('POST', '/api/slow', { headers: by('developer', { 'idempotency-key': 'slow' }) })
     const first = send()
     await vi.waitFor(() => expect(api.services.handled).toContain('slow'))
     const second = await send()
-    expect([second.status, second.body.error.message]).toEqual([409, 'The first request with this Idempotency-Key is still at work. Try again in a moment.'])
+    expect([second.status, second.body.error.message]).toEqual([
+      409,
+      'The first request with this Idempotency-Key is still at work. Try again in a moment.',
+    ])
     api.services.gate.open()
     expect((await first).body).toEqual({ data: 'done' })
     expect((await send()).body).toEqual({ data: 'done' })
@@ -62,17 +72,28 @@ describe('an Idempotency-Key', () => {
     await post({ name: 'a' })
     expect(api.services.handled).toHaveLength(2)
   })
-  it.each(['a b', 'ü', 'x'.repeat(256)])('that is no plain text of 1 to 255 characters is refused: %s', async (text) => {
-    const answer = await api.sendRaw('POST', '/api/broken', by('developer', { 'idempotency-key': Buffer.from(text).toString('latin1') }))
-    expect(answer.status).toBe(400)
-  })
+  it.each(['a b', 'ü', 'x'.repeat(256)])(
+    'that is no plain text of 1 to 255 characters is refused: %s',
+    async (text) => {
+      const answer = await api.sendRaw(
+        'POST',
+        '/api/broken',
+        by('developer', { 'idempotency-key': Buffer.from(text).toString('latin1') }),
+      )
+      expect(answer.status).toBe(400)
+    },
+  )
   it('keeps no answer in the clear, because it may hold a value that is shown once', async () => {
     await post({ name: 'a' })
     const rows = api.kernel.db.sql('SELECT answer FROM idempotency').pluck().all() as string[]
     for (const row of rows) expect(row).not.toContain('thing')
   })
   it('means nothing where nothing changes', async () => {
-    const answers = await Promise.all([1, 2].map(() => api.send('GET', '/api/things', { headers: by('viewer', { 'idempotency-key': 'get' }) })))
+    const answers = await Promise.all(
+      [1, 2].map(() =>
+        api.send('GET', '/api/things', { headers: by('viewer', { 'idempotency-key': 'get' }) }),
+      ),
+    )
     expect(answers.map((answer) => answer.headers.get('idempotency-replayed'))).toEqual([null, null])
   })
   it('that a crash left at work is free again after the start', () => {

@@ -4,8 +4,13 @@ import { describe, expect, it } from 'vitest'
 import { limitStream, readBytes } from '#server/http/input'
 
 /** A body that arrives as the test sends it. */
-const body = (headers: Record<string, string> = {}) => Object.assign(new PassThrough(), { headers }) as unknown as PassThrough & IncomingMessage
-const codeOf = (work: Promise<unknown>) => work.then(() => 'read', (error: { code: string }) => error.code)
+const body = (headers: Record<string, string> = {}) =>
+  Object.assign(new PassThrough(), { headers }) as unknown as PassThrough & IncomingMessage
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'read',
+    (error: { code: string }) => error.code,
+  )
 
 describe('a JSON body', () => {
   it('is read whole, in whatever pieces it comes', async () => {
@@ -42,6 +47,12 @@ describe('an upload', () => {
     const source = body()
     const limited = limitStream(source, 100, 20)
     source.write('x')
-    expect(await codeOf((async () => { for await (const _chunk of limited) continue })())).toBe('REQUEST_TIMEOUT')
+    expect(
+      await codeOf(
+        (async () => {
+          for await (const _chunk of limited) continue
+        })(),
+      ),
+    ).toBe('REQUEST_TIMEOUT')
   })
 })

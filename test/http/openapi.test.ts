@@ -7,17 +7,32 @@ import { collectNamed } from '#server/http/openapi-schemas'
 import { exampleOf } from '#server/http/openapi-examples'
 import * as v from 'valibot'
 
-type Operation = { operationId: string; summary: string; description: string; tags: string[]; security: object[]; parameters?: any[]; requestBody?: any; responses: Record<string, any> }
+type Operation = {
+  operationId: string
+  summary: string
+  description: string
+  tags: string[]
+  security: object[]
+  parameters?: any[]
+  requestBody?: any
+  responses: Record<string, any>
+}
 let api: TestApi
 let document: any
 let operations: { path: string; method: string; operation: Operation }[]
 beforeAll(async () => {
-  api = await createTestApi({ jobs: false, environment: { PORTREEVE_PUBLIC_URL: 'https://portreeve.test' } })
+  api = await createTestApi({
+    jobs: false,
+    environment: { PORTREEVE_PUBLIC_URL: 'https://portreeve.test' },
+  })
   document = (await api.request('GET', '/api/openapi.json', { as: 'viewer' })).body
-  operations = Object.entries(document.paths as Record<string, Record<string, Operation>>).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => ({ path, method, operation })))
+  operations = Object.entries(document.paths as Record<string, Record<string, Operation>>).flatMap(
+    ([path, item]) => Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
+  )
 })
 afterAll(() => api.close())
-const problem = ({ ruleId, message, location }: NormalizedProblem) => `${ruleId}: ${message} at ${location.map((place) => place.pointer).join()}`
+const problem = ({ ruleId, message, location }: NormalizedProblem) =>
+  `${ruleId}: ${message} at ${location.map((place) => place.pointer).join()}`
 
 describe('the OpenAPI document', () => {
   it("passes Redocly's recommended rules without a warning", async () => {
@@ -27,7 +42,9 @@ describe('the OpenAPI document', () => {
   })
   it('lists every route that is served, with its method, and nothing else', () => {
     const served = readEndpoints().map((route) => `${route.method} ${route.path.replace(/:(\w+)/g, '{$1}')}`)
-    expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([...served, 'get /api/ws'].sort())
+    expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
+      [...served, 'get /api/ws'].sort(),
+    )
   })
   it('is the same as YAML', async () => {
     const answer = await api.request('GET', '/api/openapi.yaml', { as: 'viewer' })
@@ -36,14 +53,23 @@ describe('the OpenAPI document', () => {
   })
   it('tells a plain GET of the WebSocket what to do', async () => {
     const answer = await api.request('GET', '/api/ws', { as: 'viewer' })
-    expect([answer.status, answer.body.error]).toEqual([400, { code: 'BAD_REQUEST', message: 'Open this path as a WebSocket.' }])
+    expect([answer.status, answer.body.error]).toEqual([
+      400,
+      { code: 'BAD_REQUEST', message: 'Open this path as a WebSocket.' },
+    ])
   })
   it('needs an account', async () => {
     expect((await api.request('GET', '/api/openapi.json')).status).toBe(401)
-    expect((await api.request('GET', '/api/openapi.json', { as: 'viewer' })).headers.get('content-type')).toContain('application/json')
+    expect(
+      (await api.request('GET', '/api/openapi.json', { as: 'viewer' })).headers.get('content-type'),
+    ).toContain('application/json')
   })
   it('names the running version and the address of this installation', () => {
-    expect([document.openapi, document.info.version, document.servers]).toEqual(['3.1.0', '0.0.0', [{ url: 'https://portreeve.test', description: 'This installation.' }]])
+    expect([document.openapi, document.info.version, document.servers]).toEqual([
+      '3.1.0',
+      '0.0.0',
+      [{ url: 'https://portreeve.test', description: 'This installation.' }],
+    ])
   })
   it('describes every operation: name, group, who may, typed success, typed errors with examples', () => {
     expect(new Set(operations.map(({ operation }) => operation.operationId)).size).toBe(operations.length)
@@ -51,7 +77,10 @@ describe('the OpenAPI document', () => {
       const at = `${method} ${path}`
       expect(operation.summary, at).toMatch(/^[A-Z].{4,99}[^.]$/)
       expect(operation.description.length, at).toBeGreaterThan(20)
-      expect(document.tags.map((tag: { name: string }) => tag.name), at).toContain(operation.tags[0])
+      expect(
+        document.tags.map((tag: { name: string }) => tag.name),
+        at,
+      ).toContain(operation.tags[0])
       const success = Object.keys(operation.responses).filter((status) => status.startsWith('2'))
       expect(success, at).toHaveLength(1)
       expect(Object.values<any>(operation.responses[success[0]!].content)[0].schema, at).toBeDefined()
@@ -69,18 +98,31 @@ describe('the OpenAPI document', () => {
   })
   it('says what a query parameter means, and not that it is a text', () => {
     const list = operations.find(({ path, method }) => path === '/api/apps' && method === 'get')!.operation
-    expect(list.parameters).toContainEqual({ name: 'page', in: 'query', required: false, description: 'Page, starting at 1.', schema: { type: 'integer', minimum: 1, default: 1 } })
+    expect(list.parameters).toContainEqual({
+      name: 'page',
+      in: 'query',
+      required: false,
+      description: 'Page, starting at 1.',
+      schema: { type: 'integer', minimum: 1, default: 1 },
+    })
     expect(list.parameters!.find((parameter) => parameter.name === 'status').schema.enum).toContain('running')
   })
   it('shares schemas by name', () => {
     const create = operations.find(({ path, method }) => path === '/api/apps' && method === 'post')!.operation
-    expect(create.responses['201'].content['application/json'].schema.properties.data).toEqual({ $ref: '#/components/schemas/App' })
+    expect(create.responses['201'].content['application/json'].schema.properties.data).toEqual({
+      $ref: '#/components/schemas/App',
+    })
     expect(document.components.schemas.App.properties.name).toBeDefined()
   })
   it('offers cookies with their token only where something changes', () => {
-    const security = (path: string, method: string) => operations.find((one) => one.path === path && one.method === method)!.operation.security
+    const security = (path: string, method: string) =>
+      operations.find((one) => one.path === path && one.method === method)!.operation.security
     expect(security('/api/apps', 'get')).toEqual([{ bearerAuth: [] }, { apiKey: [] }, { cookie: [] }])
-    expect(security('/api/apps', 'post')).toEqual([{ bearerAuth: [] }, { apiKey: [] }, { cookie: [], csrf: [] }])
+    expect(security('/api/apps', 'post')).toEqual([
+      { bearerAuth: [] },
+      { apiKey: [] },
+      { cookie: [], csrf: [] },
+    ])
     expect(security('/api/auth/login', 'post')).toEqual([])
   })
   it('shows nothing of the rows and secrets behind it', () => {
@@ -93,10 +135,24 @@ describe('named schemas', () => {
     const one = v.pipe(v.object({ a: v.string() }), v.title('Thing'))
     const other = v.pipe(v.object({ b: v.string() }), v.title('Thing'))
     expect(collectNamed([v.object({ x: one, y: v.array(one) })]).size).toBe(1)
-    expect(() => collectNamed([v.object({ x: one, y: v.nullable(v.array(other)) })])).toThrow('Two schemas have the title Thing')
+    expect(() => collectNamed([v.object({ x: one, y: v.nullable(v.array(other)) })])).toThrow(
+      'Two schemas have the title Thing',
+    )
   })
   it('have examples made from what their fields say', () => {
-    expect(exampleOf({ type: 'object', properties: { id: { type: 'string', examples: ['app_1'] }, n: { type: 'integer', minimum: 5 }, list: { type: 'array', items: { enum: ['a', 'b'] } }, maybe: { anyOf: [{ type: 'null' }, { type: 'boolean' }] } } }, () => ({})))
-      .toEqual({ id: 'app_1', n: 5, list: ['a'], maybe: true })
+    expect(
+      exampleOf(
+        {
+          type: 'object',
+          properties: {
+            id: { type: 'string', examples: ['app_1'] },
+            n: { type: 'integer', minimum: 5 },
+            list: { type: 'array', items: { enum: ['a', 'b'] } },
+            maybe: { anyOf: [{ type: 'null' }, { type: 'boolean' }] },
+          },
+        },
+        () => ({}),
+      ),
+    ).toEqual({ id: 'app_1', n: 5, list: ['a'], maybe: true })
   })
 })

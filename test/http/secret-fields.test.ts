@@ -11,7 +11,8 @@ beforeAll(async () => {
 afterAll(() => api.close())
 
 /** The last name of a path, when it sounds like something that nobody else may know. */
-const SOUNDS_SECRET = /(^|_)(password|passphrase|secret|token|ticket|hmac|recovery_codes|otpauth_url)(_|$|\[)|private_key|hmac_key|^key$/
+const SOUNDS_SECRET =
+  /(^|_)(password|passphrase|secret|token|ticket|hmac|recovery_codes|otpauth_url)(_|$|\[)|private_key|hmac_key|^key$/
 /** Fields that sound so and are none, with the reason. */
 const NO_SECRET: Record<string, string> = {
   csrf_token: 'is of use only to whoever has the cookie, and is asked for again whenever it is needed',
@@ -20,22 +21,56 @@ const NO_SECRET: Record<string, string> = {
 describe('fields of the API that hold secrets', () => {
   it('are marked, so that the canary is put into each of them', () => {
     const last = (path: string) => path.split('.').at(-1)!.replace('[]', '')
-    const unmarked = textFields(document).filter(({ path, schema }) => SOUNDS_SECRET.test(last(path)) && schema.format !== 'password' && !(last(path) in NO_SECRET))
+    const unmarked = textFields(document).filter(
+      ({ path, schema }) =>
+        SOUNDS_SECRET.test(last(path)) && schema.format !== 'password' && !(last(path) in NO_SECRET),
+    )
     expect(unmarked.map(nameOf)).toEqual([])
   })
   it('are found on both sides, in references, choices and lists, and not where answers only show a mask', () => {
     const names = secretFields(document).map(nameOf)
-    expect(names).toEqual(expect.arrayContaining(['POST /api/auth/login body password', 'POST /api/auth/login answer data.token', 'POST /api/auth/2fa/enable answer data.recovery_codes[]', 'PUT /api/settings/acme body eab.hmac_key', 'POST /api/domains body basic_auth.password', 'POST /api/certificates body private_key']))
+    expect(names).toEqual(
+      expect.arrayContaining([
+        'POST /api/auth/login body password',
+        'POST /api/auth/login answer data.token',
+        'POST /api/auth/2fa/enable answer data.recovery_codes[]',
+        'PUT /api/settings/acme body eab.hmac_key',
+        'POST /api/domains body basic_auth.password',
+        'POST /api/certificates body private_key',
+      ]),
+    )
     expect(names.filter((name) => name.includes('answer data.smtp'))).toEqual([])
     expect(new Set(names).size).toBe(names.length)
   })
   it('give up what calls had in them, and what of it is secret', () => {
     const calls = [
-      { method: 'POST', path: '/api/things/t1', status: 422, body: { inner: { list: ['a', 'b'] } }, answer: undefined },
-      { method: 'POST', path: '/api/things/t2', status: 201, body: { inner: { list: ['c'] } }, answer: { data: { key: 'ptr_id_rest_of_it' } } },
-      { method: 'POST', path: '/api/things/t2/other', status: 201, body: { inner: { list: ['d'] } }, answer: null },
+      {
+        method: 'POST',
+        path: '/api/things/t1',
+        status: 422,
+        body: { inner: { list: ['a', 'b'] } },
+        answer: undefined,
+      },
+      {
+        method: 'POST',
+        path: '/api/things/t2',
+        status: 201,
+        body: { inner: { list: ['c'] } },
+        answer: { data: { key: 'ptr_id_rest_of_it' } },
+      },
+      {
+        method: 'POST',
+        path: '/api/things/t2/other',
+        status: 201,
+        body: { inner: { list: ['d'] } },
+        answer: null,
+      },
     ]
     const list = { operation: 'POST /api/things/{id}', side: 'body', path: 'inner.list[]' } as const
-    expect([sentIn(calls, list), sentIn(calls, list, true), sentIn(calls, { ...list, side: 'answer', path: 'data.key' }).map(essenceOf)]).toEqual([['a', 'b', 'c'], ['c'], ['rest_of_it']])
+    expect([
+      sentIn(calls, list),
+      sentIn(calls, list, true),
+      sentIn(calls, { ...list, side: 'answer', path: 'data.key' }).map(essenceOf),
+    ]).toEqual([['a', 'b', 'c'], ['c'], ['rest_of_it']])
   })
 })

@@ -31,66 +31,193 @@ const endpoint = endpointsOf<TinyServices>()
 const module = (handler: ReturnType<typeof endpoint>) => () => ({ default: handler })
 
 const routes: MountedRoute[] = [
-  { path: '/api/things', method: 'get', load: module(endpoint({
-    summary: 'List', access: 'viewer', query: v.strictObject({ ...pagingEntries, q: v.optional(v.string()), deep: v.optional(v.boolean()) }),
-    handler: ({ query }) => ({ data: query }),
-  })) },
-  { path: '/api/things', method: 'post', load: module(endpoint({
-    summary: 'Create', access: 'developer', scope: 'body', body: NewThing, status: 201, response: data(Thing),
-    handler({ body, services, project_id }) {
-      services.handled.push({ ...body, project_id })
-      if (body.name === 'taken') throw conflict('That name is taken.')
-      return { data: { id: `thing_${services.handled.length}`, name: body.name, password_hash: 'must never leave' } as v.InferInput<typeof Thing> }
-    },
-  })) },
-  { path: '/api/things/:id', method: 'get', load: module(endpoint({
-    summary: 'Get', access: 'viewer', scope: { noun: 'thing' }, params: IdParam, response: data(Thing), handler: ({ params }) => ({ data: { id: params.id, name: 'one' } }),
-  })) },
-  { path: '/api/things/:id', method: 'put', load: module(endpoint({
-    summary: 'Change', access: 'developer', scope: { noun: 'thing' }, params: IdParam, body: NewThing, response: data(Thing),
-    handler({ params, body, services }) {
-      services.handled.push(body)
-      return { data: { id: params.id, name: body.name } }
-    },
-  })) },
-  { path: '/api/things/:id/upload', method: 'post', load: module(endpoint({
-    summary: 'Upload', access: 'developer', scope: { noun: 'thing' }, params: IdParam, upload: { media_types: ['application/gzip'], max_bytes: 1000 },
-    async handler({ upload }) {
-      let size = 0
-      for await (const chunk of upload.stream) size += (chunk as Buffer).length
-      return { data: { size } }
-    },
-  })) },
-  { path: '/api/broken', method: 'post', load: module(endpoint({
-    summary: 'Break', access: 'self',
-    handler({ services }) {
-      throw services.fault.error
-    },
-  })) },
-  { path: '/api/leaky', method: 'get', load: module(endpoint({
-    summary: 'Leak', access: 'self', response: data(Thing), handler: () => ({ data: { id: 7, name: 'secret-value' } as unknown as v.InferInput<typeof Thing> }),
-  })) },
-  { path: '/api/slow', method: 'post', load: module(endpoint({
-    summary: 'Wait', access: 'self',
-    async handler({ services }) {
-      services.handled.push('slow')
-      await services.gate.waiting
-      return { data: 'done' }
-    },
-  })) },
-  { path: '/api/text', method: 'get', load: module(endpoint({ summary: 'Text', access: 'self', media_types: ['text/plain; charset=utf-8'], handler: () => '<script>' })) },
-  { path: '/api/open', method: 'post', load: module(endpoint({ summary: 'Open', access: 'public', body: v.strictObject({ token: v.string() }), handler: () => ({ data: 'hello' }) })) },
+  {
+    path: '/api/things',
+    method: 'get',
+    load: module(
+      endpoint({
+        summary: 'List',
+        access: 'viewer',
+        query: v.strictObject({
+          ...pagingEntries,
+          q: v.optional(v.string()),
+          deep: v.optional(v.boolean()),
+        }),
+        handler: ({ query }) => ({ data: query }),
+      }),
+    ),
+  },
+  {
+    path: '/api/things',
+    method: 'post',
+    load: module(
+      endpoint({
+        summary: 'Create',
+        access: 'developer',
+        scope: 'body',
+        body: NewThing,
+        status: 201,
+        response: data(Thing),
+        handler({ body, services, project_id }) {
+          services.handled.push({ ...body, project_id })
+          if (body.name === 'taken') throw conflict('That name is taken.')
+          return {
+            data: {
+              id: `thing_${services.handled.length}`,
+              name: body.name,
+              password_hash: 'must never leave',
+            } as v.InferInput<typeof Thing>,
+          }
+        },
+      }),
+    ),
+  },
+  {
+    path: '/api/things/:id',
+    method: 'get',
+    load: module(
+      endpoint({
+        summary: 'Get',
+        access: 'viewer',
+        scope: { noun: 'thing' },
+        params: IdParam,
+        response: data(Thing),
+        handler: ({ params }) => ({ data: { id: params.id, name: 'one' } }),
+      }),
+    ),
+  },
+  {
+    path: '/api/things/:id',
+    method: 'put',
+    load: module(
+      endpoint({
+        summary: 'Change',
+        access: 'developer',
+        scope: { noun: 'thing' },
+        params: IdParam,
+        body: NewThing,
+        response: data(Thing),
+        handler({ params, body, services }) {
+          services.handled.push(body)
+          return { data: { id: params.id, name: body.name } }
+        },
+      }),
+    ),
+  },
+  {
+    path: '/api/things/:id/upload',
+    method: 'post',
+    load: module(
+      endpoint({
+        summary: 'Upload',
+        access: 'developer',
+        scope: { noun: 'thing' },
+        params: IdParam,
+        upload: { media_types: ['application/gzip'], max_bytes: 1000 },
+        async handler({ upload }) {
+          let size = 0
+          for await (const chunk of upload.stream) size += (chunk as Buffer).length
+          return { data: { size } }
+        },
+      }),
+    ),
+  },
+  {
+    path: '/api/broken',
+    method: 'post',
+    load: module(
+      endpoint({
+        summary: 'Break',
+        access: 'self',
+        handler({ services }) {
+          throw services.fault.error
+        },
+      }),
+    ),
+  },
+  {
+    path: '/api/leaky',
+    method: 'get',
+    load: module(
+      endpoint({
+        summary: 'Leak',
+        access: 'self',
+        response: data(Thing),
+        handler: () => ({
+          data: { id: 7, name: 'secret-value' } as unknown as v.InferInput<typeof Thing>,
+        }),
+      }),
+    ),
+  },
+  {
+    path: '/api/slow',
+    method: 'post',
+    load: module(
+      endpoint({
+        summary: 'Wait',
+        access: 'self',
+        async handler({ services }) {
+          services.handled.push('slow')
+          await services.gate.waiting
+          return { data: 'done' }
+        },
+      }),
+    ),
+  },
+  {
+    path: '/api/text',
+    method: 'get',
+    load: module(
+      endpoint({
+        summary: 'Text',
+        access: 'self',
+        media_types: ['text/plain; charset=utf-8'],
+        handler: () => '<script>',
+      }),
+    ),
+  },
+  {
+    path: '/api/open',
+    method: 'post',
+    load: module(
+      endpoint({
+        summary: 'Open',
+        access: 'public',
+        body: v.strictObject({ token: v.string() }),
+        handler: () => ({ data: 'hello' }),
+      }),
+    ),
+  },
 ]
 
 function actorOf(name: string, facts: RequestFacts): Actor {
   const roles: Record<string, [PlatformRole, ProjectRole | undefined]> = {
-    admin: ['admin', undefined], owner: ['member', 'owner'], developer: ['member', 'developer'], viewer: ['member', 'viewer'], outsider: ['member', undefined], reader: ['viewer', 'owner'],
+    admin: ['admin', undefined],
+    owner: ['member', 'owner'],
+    developer: ['member', 'developer'],
+    viewer: ['member', 'viewer'],
+    outsider: ['member', undefined],
+    reader: ['viewer', 'owner'],
   }
   const [role, project] = roles[name] ?? ['viewer', undefined]
-  return { user_id: `usr_${name}`, email: '', name, role, method: 'bearer', credential_id: '', projects: new Map(project ? [['prj_1', project]] : []), scope: 'full', address: facts.address, request_id: facts.id }
+  return {
+    user_id: `usr_${name}`,
+    email: '',
+    name,
+    role,
+    method: 'bearer',
+    credential_id: '',
+    projects: new Map(project ? [['prj_1', project]] : []),
+    scope: 'full',
+    address: facts.address,
+    request_id: facts.id,
+  }
 }
 
-/** A small API with every kind of endpoint, served by the real pipeline; callers name themselves as `Bearer <name>`. */
+/**
+ * A small API with every kind of endpoint, served by the real pipeline; callers name themselves as `Bearer
+ * <name>`.
+ */
 export async function startTinyApi() {
   const kernel = createTestKernel()
   const refused: { code: string; actor: string | undefined; path: string }[] = []
@@ -106,7 +233,10 @@ export async function startTinyApi() {
         if (!name) throw new ApiError('UNAUTHORIZED', 'Log in, or send a valid token or API key.')
         return actorOf(name, facts)
       },
-      locate: (noun, id) => (noun === 'thing' && id === 'thing_1') || (noun === 'project' && id === 'prj_1') ? 'prj_1' : undefined,
+      locate: (noun, id) =>
+        (noun === 'thing' && id === 'thing_1') || (noun === 'project' && id === 'prj_1')
+          ? 'prj_1'
+          : undefined,
       default_project: () => 'prj_1',
       idempotency: createIdempotency(kernel.db, kernel.clock, kernel.secrets),
       refused: (facts, code, actor) => refused.push({ code, actor: actor?.name, path: facts.path }),
@@ -114,11 +244,20 @@ export async function startTinyApi() {
     },
   }
   const server = await startTestServer(routes, services)
-  return { kernel, services, refused, ...server, async close() {
-    await server.close()
-    kernel.dispose()
-  } }
+  return {
+    kernel,
+    services,
+    refused,
+    ...server,
+    async close() {
+      await server.close()
+      kernel.dispose()
+    },
+  }
 }
 export type TinyApi = Awaited<ReturnType<typeof startTinyApi>>
 /** Headers of a caller. */
-export const by = (name: string, more: Record<string, string> = {}) => ({ authorization: `Bearer ${name}`, ...more })
+export const by = (name: string, more: Record<string, string> = {}) => ({
+  authorization: `Bearer ${name}`,
+  ...more,
+})

@@ -20,7 +20,8 @@ beforeAll(async () => {
 afterAll(() => people.close())
 
 const whoami = (headers: Record<string, string>) => people.request('GET', '/api/auth/me', { headers })
-const part = (value: unknown) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
+const part = (value: unknown) =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 /** A token of these parts, signed with the right algorithm and a key. */
 function forge(header: object, payload: object, signing_key: Buffer | string = key): string {
   const body = `${part(header)}.${part(payload)}`
@@ -44,7 +45,15 @@ describe('T11: forged and worn-out tokens', () => {
     ['a jku', () => forge({ ...HEADER, jku: 'http://127.0.0.1/keys' }, claims, 'attacker')],
     ['an unknown crit', () => forge({ ...HEADER, crit: ['b64'], b64: false }, claims)],
     ['a cut signature', () => me.token.slice(0, -4)],
-    ['a changed payload', () => me.token.replace(/\.([^.]+)\./, (_all, body: string) => `.${part({ ...JSON.parse(Buffer.from(body, 'base64url').toString()), sub: 'usr_other' })}.`)],
+    [
+      'a changed payload',
+      () =>
+        me.token.replace(
+          /\.([^.]+)\./,
+          (_all, body: string) =>
+            `.${part({ ...JSON.parse(Buffer.from(body, 'base64url').toString()), sub: 'usr_other' })}.`,
+        ),
+    ],
     ['no exp', () => forge(HEADER, { ...claims, exp: undefined })],
     ['exp in the past', () => forge(HEADER, { ...claims, exp: claims.iat! - 1 })],
     ['exp far ahead', () => forge(HEADER, { ...claims, exp: claims.iat! + 10 * 365 * 86_400 })],
@@ -54,7 +63,10 @@ describe('T11: forged and worn-out tokens', () => {
     ['a version that is not there yet', () => forge(HEADER, { ...claims, ver: 2 })],
     ['no jti', () => forge(HEADER, { ...claims, jti: undefined })],
     ['a session that does not exist', () => forge(HEADER, { ...claims, jti: 'ses_00000000000000000000.1' })],
-    ['another user than the session has', () => forge(HEADER, { ...claims, sub: 'usr_00000000000000000000' })],
+    [
+      'another user than the session has',
+      () => forge(HEADER, { ...claims, sub: 'usr_00000000000000000000' }),
+    ],
     ['no token', () => ''],
     ['three words', () => 'a b c'],
     ['100 KB', () => `${'a'.repeat(5000)}.${'b'.repeat(5000)}.c`],
@@ -63,17 +75,34 @@ describe('T11: forged and worn-out tokens', () => {
     const answer = await whoami({ authorization: `Bearer ${make()}` })
     expect([answer.status, answer.body.error?.code]).toEqual([401, 'UNAUTHORIZED'])
   })
-  it.each(['Basic abc', 'bearer', 'Token x', ''])('answers 401 to the Authorization header %j', async (authorization) => {
-    expect((await whoami({ authorization })).status).toBe(401)
-  })
+  it.each(['Basic abc', 'bearer', 'Token x', ''])(
+    'answers 401 to the Authorization header %j',
+    async (authorization) => {
+      expect((await whoami({ authorization })).status).toBe(401)
+    },
+  )
   it('does not fall back to a valid cookie when the token is wrong', async () => {
     expect((await whoami({ ...me.browser, authorization: 'Bearer wrong' })).status).toBe(401)
   })
   it('reads the role from the database, not from the token', async () => {
-    const token = await new SignJWT({ ver: 1, typ: 'access', role: 'admin' }).setProtectedHeader(HEADER).setSubject(claims.sub!).setAudience('portreeve').setJti(claims.jti!).setIssuedAt(claims.iat).setExpirationTime(claims.exp!).sign(key)
+    const token = await new SignJWT({ ver: 1, typ: 'access', role: 'admin' })
+      .setProtectedHeader(HEADER)
+      .setSubject(claims.sub!)
+      .setAudience('portreeve')
+      .setJti(claims.jti!)
+      .setIssuedAt(claims.iat)
+      .setExpirationTime(claims.exp!)
+      .sign(key)
     people.kernel.db.sql(`UPDATE users SET role = 'viewer' WHERE id = ?`).run(claims.sub)
     expect((await whoami({ authorization: `Bearer ${token}` })).body.data.role).toBe('viewer')
-    expect((await people.request('POST', '/api/apps', { body: {}, headers: { authorization: `Bearer ${token}` } })).status).toBe(403)
+    expect(
+      (
+        await people.request('POST', '/api/apps', {
+          body: {},
+          headers: { authorization: `Bearer ${token}` },
+        })
+      ).status,
+    ).toBe(403)
     people.kernel.db.sql(`UPDATE users SET role = 'admin' WHERE id = ?`).run(claims.sub)
   })
   it('refuses a remembered token once it has expired, and takes a clock that was set back without logging anybody out', async () => {
@@ -92,9 +121,23 @@ it('an API key that was narrowed works from its addresses only, and until it exp
   const people = await createPeople()
   const { bearer } = await people.enter()
   const expires_at = new Date(people.fakes.clock.now() + 3_600_000).toISOString()
-  const { body } = await people.request('POST', '/api/auth/api-keys', { headers: bearer, body: { name: 'narrow', addresses: ['203.0.113.0/24', '2001:db8::/32'], expires_at } })
-  const from = async (address: string) => (await people.request('GET', '/api/auth/me', { headers: { 'x-api-key': body.data.key, 'x-forwarded-for': address } })).status
-  expect([await from('203.0.113.9'), await from('2001:db8::9'), await from('203.0.114.9'), await from('2001:db9::9'), await from('127.0.0.1')]).toEqual([200, 200, 401, 401, 401])
+  const { body } = await people.request('POST', '/api/auth/api-keys', {
+    headers: bearer,
+    body: { name: 'narrow', addresses: ['203.0.113.0/24', '2001:db8::/32'], expires_at },
+  })
+  const from = async (address: string) =>
+    (
+      await people.request('GET', '/api/auth/me', {
+        headers: { 'x-api-key': body.data.key, 'x-forwarded-for': address },
+      })
+    ).status
+  expect([
+    await from('203.0.113.9'),
+    await from('2001:db8::9'),
+    await from('203.0.114.9'),
+    await from('2001:db9::9'),
+    await from('127.0.0.1'),
+  ]).toEqual([200, 200, 401, 401, 401])
   people.fakes.clock.advance(3_600_001)
   expect(await from('203.0.113.9')).toBe(401)
   await people.close()
@@ -103,14 +146,18 @@ it('an API key takes no address that only one machine understands, and would fai
   const people = await createPeople()
   const { bearer } = await people.enter()
   for (const address of ['fe80::1%eth0', '203.0.113.0/33', 'home']) {
-    const answer = await people.request('POST', '/api/auth/api-keys', { headers: bearer, body: { name: 'narrow', addresses: [address] } })
+    const answer = await people.request('POST', '/api/auth/api-keys', {
+      headers: bearer,
+      body: { name: 'narrow', addresses: [address] },
+    })
     expect([address, answer.status, answer.body.error.details[0].path]).toEqual([address, 422, 'addresses.0'])
   }
   await people.close()
 })
 
 describe('refreshing', () => {
-  const refresh = (headers: Record<string, string>) => people.request('POST', '/api/auth/refresh', { headers })
+  const refresh = (headers: Record<string, string>) =>
+    people.request('POST', '/api/auth/refresh', { headers })
   it('answers a new token for another 30 days; the old one ends after a minute', async () => {
     const old = await people.enter()
     people.fakes.clock.advance(86_400_000)
@@ -130,17 +177,32 @@ describe('refreshing', () => {
     const { bearer } = await people.enter()
     const answers = await Promise.all([refresh(bearer), refresh(bearer)])
     people.fakes.clock.advance(120_000)
-    for (const answer of answers) expect((await whoami({ authorization: `Bearer ${answer.body.data.token}` })).status).toBe(200)
+    for (const answer of answers)
+      expect((await whoami({ authorization: `Bearer ${answer.body.data.token}` })).status).toBe(200)
   })
   it('refuses an expired token and an API key', async () => {
-    expect((await refresh({ authorization: `Bearer ${forge(HEADER, { ...claims, exp: claims.iat! - 1 })}` })).status).toBe(401)
-    const created = await people.request('POST', '/api/auth/api-keys', { headers: me.bearer, body: { name: 'one' } })
+    expect(
+      (
+        await refresh({
+          authorization: `Bearer ${forge(HEADER, { ...claims, exp: claims.iat! - 1 })}`,
+        })
+      ).status,
+    ).toBe(401)
+    const created = await people.request('POST', '/api/auth/api-keys', {
+      headers: me.bearer,
+      body: { name: 'one' },
+    })
     expect((await refresh({ 'x-api-key': created.body.data.key })).status).toBe(400)
   })
 })
 
 describe('T8: cookie sessions', () => {
-  const rename = (headers: Record<string, string>, rest: { raw?: string } = {}) => people.request('PUT', '/api/auth/me', rest.raw === undefined ? { headers, body: { name: 'Changed' } } : { headers, raw: rest.raw })
+  const rename = (headers: Record<string, string>, rest: { raw?: string } = {}) =>
+    people.request(
+      'PUT',
+      '/api/auth/me',
+      rest.raw === undefined ? { headers, body: { name: 'Changed' } } : { headers, raw: rest.raw },
+    )
   const name = () => people.kernel.db.sql('SELECT name FROM users WHERE id = ?').pluck().get(claims.sub)
   it('reads with the cookie alone', async () => {
     expect((await whoami({ cookie: me.browser.cookie! })).status).toBe(200)
@@ -149,17 +211,31 @@ describe('T8: cookie sessions', () => {
     const other = await people.enter()
     expect(me.csrf).toMatch(/^[\w-]{43}$/)
     expect(other.csrf).not.toBe(me.csrf)
-    expect((await people.request('GET', '/api/auth/csrf-token', { headers: me.bearer })).body).toEqual({ data: { csrf_token: me.csrf } })
+    expect((await people.request('GET', '/api/auth/csrf-token', { headers: me.bearer })).body).toEqual({
+      data: { csrf_token: me.csrf },
+    })
   })
   const refused: [string, (mine: LoggedIn, other: LoggedIn) => Record<string, string>][] = [
     ['no token', (mine) => ({ ...mine.browser, 'x-csrf-token': '' })],
     ['the token of another session', (mine, other) => ({ ...mine.browser, 'x-csrf-token': other.csrf })],
     ['neither token nor Origin', (mine) => ({ cookie: mine.browser.cookie! })],
-    ['the token of another session and no Origin', (mine, other) => ({ cookie: mine.browser.cookie!, 'x-csrf-token': other.csrf })],
-    ['the token cut by one character', (mine) => ({ ...mine.browser, 'x-csrf-token': mine.csrf.slice(0, -1) })],
-    ['an Origin of another port of this host', (mine) => ({ ...mine.browser, origin: mine.browser.origin!.replace(/:\d+$/, ':1') })],
+    [
+      'the token of another session and no Origin',
+      (mine, other) => ({ cookie: mine.browser.cookie!, 'x-csrf-token': other.csrf }),
+    ],
+    [
+      'the token cut by one character',
+      (mine) => ({ ...mine.browser, 'x-csrf-token': mine.csrf.slice(0, -1) }),
+    ],
+    [
+      'an Origin of another port of this host',
+      (mine) => ({ ...mine.browser, origin: mine.browser.origin!.replace(/:\d+$/, ':1') }),
+    ],
     ['a foreign Origin', (mine) => ({ ...mine.browser, origin: 'https://evil.example' })],
-    ['an Origin that only begins like ours', (mine) => ({ ...mine.browser, origin: `${mine.browser.origin}.evil.example` })],
+    [
+      'an Origin that only begins like ours',
+      (mine) => ({ ...mine.browser, origin: `${mine.browser.origin}.evil.example` }),
+    ],
     ['an opaque Origin', (mine) => ({ ...mine.browser, origin: 'null' })],
     ['a browser that says cross-site', (mine) => ({ ...mine.browser, 'sec-fetch-site': 'cross-site' })],
     ['a browser that says same-site', (mine) => ({ ...mine.browser, 'sec-fetch-site': 'same-site' })],
@@ -170,14 +246,20 @@ describe('T8: cookie sessions', () => {
     expect([answer.status, answer.body.error.code]).toEqual([403, 'CSRF_INVALID'])
     expect(name()).toBe(before)
   })
-  it.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', ''])('refuses a body of the kind that any page can send: %j', async (type) => {
-    const before = name()
-    expect((await rename({ ...me.browser, 'content-type': type }, { raw: '{"name":"x"}' })).status).toBe(415)
-    expect(name()).toBe(before)
-  })
+  it.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', ''])(
+    'refuses a body of the kind that any page can send: %j',
+    async (type) => {
+      const before = name()
+      expect((await rename({ ...me.browser, 'content-type': type }, { raw: '{"name":"x"}' })).status).toBe(
+        415,
+      )
+      expect(name()).toBe(before)
+    },
+  )
   it('changes nothing by GET, HEAD or OPTIONS, on any path of the API', async () => {
     const methods = new Map<string, Set<string>>()
-    for (const { path, method } of readEndpoints()) methods.set(path, (methods.get(path) ?? new Set()).add(method))
+    for (const { path, method } of readEndpoints())
+      methods.set(path, (methods.get(path) ?? new Set()).add(method))
     await whoami(me.browser)
     const changes = () => people.kernel.db.sql('SELECT total_changes()').pluck().get()
     const before = changes()
@@ -204,11 +286,16 @@ describe('T8: cookie sessions', () => {
   })
   it('asks no CSRF token of bearer tokens and API keys', async () => {
     expect((await rename({ ...me.bearer, origin: 'https://evil.example' })).status).toBe(200)
-    const created = await people.request('POST', '/api/auth/api-keys', { headers: me.bearer, body: { name: 'two' } })
+    const created = await people.request('POST', '/api/auth/api-keys', {
+      headers: me.bearer,
+      body: { name: 'two' },
+    })
     expect((await rename({ 'x-api-key': created.body.data.key })).status).toBe(200)
   })
   it('allows no other site to read answers', async () => {
-    const answer = await people.request('GET', '/api/auth/me', { headers: { ...me.browser, origin: 'https://evil.example' } })
+    const answer = await people.request('GET', '/api/auth/me', {
+      headers: { ...me.browser, origin: 'https://evil.example' },
+    })
     expect([...answer.headers.keys()].filter((header) => header.startsWith('access-control'))).toEqual([])
   })
   it('ends with the session: cookie, token and CSRF token are worthless after logout', async () => {
@@ -221,7 +308,9 @@ describe('T8: cookie sessions', () => {
   it('gets a new id at each login', async () => {
     const [one, two] = [await people.enter(), await people.enter()]
     expect(one.cookie).not.toBe(two.cookie)
-    expect(people.kernel.db.sql('SELECT count(*) FROM sessions WHERE cookie_hash = ?').pluck().get(one.cookie)).toBe(0)
+    expect(
+      people.kernel.db.sql('SELECT count(*) FROM sessions WHERE cookie_hash = ?').pluck().get(one.cookie),
+    ).toBe(0)
   })
 })
 
@@ -231,20 +320,31 @@ describe('T19: what ends a right', () => {
     const others = [await people.enter(), await people.enter()]
     const ended: unknown[] = []
     const unsubscribe = people.services.identity.revocations.subscribe((revocation) => ended.push(revocation))
-    const answer = await people.request('PUT', '/api/auth/password', { headers: own.bearer, body: { current_password: ADMIN.password, new_password: 'another quite long sentence' } })
+    const answer = await people.request('PUT', '/api/auth/password', {
+      headers: own.bearer,
+      body: { current_password: ADMIN.password, new_password: 'another quite long sentence' },
+    })
     unsubscribe()
     expect(answer.status).toBe(200)
     expect(answer.body.data.sessions_ended).toBe(ended.length)
-    for (const other of others) for (const headers of [other.bearer, other.browser]) expect((await whoami(headers)).status).toBe(401)
+    for (const other of others)
+      for (const headers of [other.bearer, other.browser]) expect((await whoami(headers)).status).toBe(401)
     expect((await whoami(own.bearer)).status).toBe(200)
     expect((await people.login(ADMIN)).status).toBe(401)
-    const back = await people.request('PUT', '/api/auth/password', { headers: own.bearer, body: { current_password: 'another quite long sentence', new_password: ADMIN.password } })
+    const back = await people.request('PUT', '/api/auth/password', {
+      headers: own.bearer,
+      body: { current_password: 'another quite long sentence', new_password: ADMIN.password },
+    })
     expect(back.status).toBe(200)
     me = await people.enter()
     claims = decodeJwt(me.token)
   })
   it.each([
-    ['the wrong current password', { current_password: 'wrong', new_password: 'another quite long sentence' }, 401],
+    [
+      'the wrong current password',
+      { current_password: 'wrong', new_password: 'another quite long sentence' },
+      401,
+    ],
     ['a short one', { current_password: ADMIN.password, new_password: 'short' }, 422],
     ['a common one', { current_password: ADMIN.password, new_password: 'Qwertyuiop' }, 422],
     ['a word of the product', { current_password: ADMIN.password, new_password: 'Portreeve2026!' }, 422],
@@ -252,23 +352,46 @@ describe('T19: what ends a right', () => {
     ['the same again', { current_password: ADMIN.password, new_password: ADMIN.password }, 422],
     ['a megabyte', { current_password: ADMIN.password, new_password: 'x'.repeat(1_000_000) }, 422],
   ])('does not change the password to or with %s', async (_case, body, status) => {
-    const hash = () => people.kernel.db.sql('SELECT password_hash FROM users WHERE id = ?').pluck().get(claims.sub)
+    const hash = () =>
+      people.kernel.db.sql('SELECT password_hash FROM users WHERE id = ?').pluck().get(claims.sub)
     const before = hash()
-    expect((await people.request('PUT', '/api/auth/password', { headers: me.bearer, body })).status).toBe(status)
+    expect((await people.request('PUT', '/api/auth/password', { headers: me.bearer, body })).status).toBe(
+      status,
+    )
     expect(hash()).toBe(before)
   })
   it('ends a session that its user revokes, and shows none of others', async () => {
     const gone = await people.enter()
-    const list = await people.request('GET', '/api/auth/sessions', { headers: { ...gone.bearer, 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' } })
+    const list = await people.request('GET', '/api/auth/sessions', {
+      headers: {
+        ...gone.bearer,
+        'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+      },
+    })
     const current = list.body.data.find((session: { current: boolean }) => session.current)
-    expect(Object.keys(current).sort()).toEqual(['address', 'created_at', 'current', 'device', 'expires_at', 'id', 'last_used_at'])
+    expect(Object.keys(current).sort()).toEqual([
+      'address',
+      'created_at',
+      'current',
+      'device',
+      'expires_at',
+      'id',
+      'last_used_at',
+    ])
     expect((await people.as('owner').get('/api/auth/sessions')).body.total).toBe(0)
     expect((await people.as('owner').delete(`/api/auth/sessions/${current.id}`)).status).toBe(404)
-    expect((await people.request('DELETE', `/api/auth/sessions/${current.id}`, { headers: me.bearer })).body).toEqual({ data: { id: current.id, deleted: true } })
+    expect(
+      (await people.request('DELETE', `/api/auth/sessions/${current.id}`, { headers: me.bearer })).body,
+    ).toEqual({
+      data: { id: current.id, deleted: true },
+    })
     expect((await whoami(gone.bearer)).status).toBe(401)
   })
   it('ends a user who is disabled or gone, with every way to authenticate', async () => {
-    const created = await people.request('POST', '/api/auth/api-keys', { headers: me.bearer, body: { name: 'mine' } })
+    const created = await people.request('POST', '/api/auth/api-keys', {
+      headers: me.bearer,
+      body: { name: 'mine' },
+    })
     const all = [me.bearer, me.browser, { 'x-api-key': created.body.data.key as string }]
     people.kernel.db.sql(`UPDATE users SET status = 'disabled' WHERE id = ?`).run(claims.sub)
     for (const headers of all) expect((await whoami(headers)).status).toBe(401)
@@ -277,33 +400,89 @@ describe('T19: what ends a right', () => {
     for (const headers of all) expect((await whoami(headers)).status).toBe(200)
   })
   it('ends the sessions of a user when an administrator says so, tells open connections, and leaves the keys', async () => {
-    const invited = await people.request('POST', '/api/team/members', { headers: me.bearer, body: { email: 'lost@example.test' } })
-    const { id } = (await people.request('POST', '/api/auth/invitations/accept', { body: { token: invited.body.data.token, name: 'Lost', password: ADMIN.password } })).body.data
-    const sessions = [await people.enter({ email: 'lost@example.test', password: ADMIN.password }), await people.enter({ email: 'lost@example.test', password: ADMIN.password })]
-    const { key } = (await people.request('POST', '/api/auth/api-keys', { headers: sessions[0]!.bearer, body: { name: 'kept' } })).body.data
+    const invited = await people.request('POST', '/api/team/members', {
+      headers: me.bearer,
+      body: { email: 'lost@example.test' },
+    })
+    const { id } = (
+      await people.request('POST', '/api/auth/invitations/accept', {
+        body: { token: invited.body.data.token, name: 'Lost', password: ADMIN.password },
+      })
+    ).body.data
+    const sessions = [
+      await people.enter({ email: 'lost@example.test', password: ADMIN.password }),
+      await people.enter({ email: 'lost@example.test', password: ADMIN.password }),
+    ]
+    const { key } = (
+      await people.request('POST', '/api/auth/api-keys', {
+        headers: sessions[0]!.bearer,
+        body: { name: 'kept' },
+      })
+    ).body.data
     const ended: unknown[] = []
     const unsubscribe = people.services.identity.revocations.subscribe((revocation) => ended.push(revocation))
-    expect((await people.request('PUT', `/api/team/members/${id}`, { headers: me.bearer, body: { end_sessions: true } })).body.data).toMatchObject({ id, status: 'active' })
+    expect(
+      (
+        await people.request('PUT', `/api/team/members/${id}`, {
+          headers: me.bearer,
+          body: { end_sessions: true },
+        })
+      ).body.data,
+    ).toMatchObject({ id, status: 'active' })
     unsubscribe()
     expect(ended).toEqual([1, 2].map(() => expect.objectContaining({ kind: 'session', user_id: id })))
-    for (const { bearer, browser } of sessions) for (const headers of [bearer, browser]) expect((await whoami(headers)).status).toBe(401)
-    expect([(await whoami({ 'x-api-key': key })).status, (await whoami(me.bearer)).status]).toEqual([200, 200])
-    expect((await people.request('GET', `/api/audit-logs?action=member.sessions_end`, { headers: me.bearer })).body.data[0]).toMatchObject({ resource: { id }, after: { sessions_ended: 2 } })
-    expect((await people.request('PUT', `/api/team/members/${id}`, { headers: me.bearer, body: { end_sessions: false } })).status).toBe(422)
-    expect((await people.request('DELETE', `/api/team/members/${id}`, { headers: me.bearer })).status).toBe(200)
+    for (const { bearer, browser } of sessions)
+      for (const headers of [bearer, browser]) expect((await whoami(headers)).status).toBe(401)
+    expect([(await whoami({ 'x-api-key': key })).status, (await whoami(me.bearer)).status]).toEqual([
+      200, 200,
+    ])
+    expect(
+      (
+        await people.request('GET', `/api/audit-logs?action=member.sessions_end`, {
+          headers: me.bearer,
+        })
+      ).body.data[0],
+    ).toMatchObject({ resource: { id }, after: { sessions_ended: 2 } })
+    expect(
+      (
+        await people.request('PUT', `/api/team/members/${id}`, {
+          headers: me.bearer,
+          body: { end_sessions: false },
+        })
+      ).status,
+    ).toBe(422)
+    expect((await people.request('DELETE', `/api/team/members/${id}`, { headers: me.bearer })).status).toBe(
+      200,
+    )
   })
   it('ends everything of a user who was deleted: tokens, cookies and keys answer 401, and a new user of that address has none of it', async () => {
     const invite = async () => {
-      const invited = await people.request('POST', '/api/team/members', { headers: me.bearer, body: { email: 'gone@example.test' } })
-      const joined = await people.request('POST', '/api/auth/invitations/accept', { body: { token: invited.body.data.link.split('#')[1], name: 'Gone', password: ADMIN.password } })
+      const invited = await people.request('POST', '/api/team/members', {
+        headers: me.bearer,
+        body: { email: 'gone@example.test' },
+      })
+      const joined = await people.request('POST', '/api/auth/invitations/accept', {
+        body: {
+          token: invited.body.data.link.split('#')[1],
+          name: 'Gone',
+          password: ADMIN.password,
+        },
+      })
       return joined.body.data.id as string
     }
     const id = await invite()
     const gone = await people.enter({ email: 'gone@example.test', password: ADMIN.password })
-    const { key } = (await people.request('POST', '/api/auth/api-keys', { headers: gone.bearer, body: { name: 'gone' } })).body.data
+    const { key } = (
+      await people.request('POST', '/api/auth/api-keys', {
+        headers: gone.bearer,
+        body: { name: 'gone' },
+      })
+    ).body.data
     const all = [gone.bearer, { cookie: gone.browser.cookie! }, { 'x-api-key': key as string }]
     for (const headers of all) expect((await whoami(headers)).status).toBe(200)
-    expect((await people.request('DELETE', `/api/team/members/${id}`, { headers: me.bearer })).status).toBe(200)
+    expect((await people.request('DELETE', `/api/team/members/${id}`, { headers: me.bearer })).status).toBe(
+      200,
+    )
     for (const headers of all) expect((await whoami(headers)).status).toBe(401)
     expect(await invite()).not.toBe(id)
     for (const headers of all) expect((await whoami(headers)).status).toBe(401)

@@ -21,7 +21,16 @@ const WAIT_MS = 400_000
 async function createCheapPeople() {
   const people = await createPeople()
   const { kernel, services, fakes } = people
-  const identity = createIdentity({ ...kernel, audit: services.audit, projects: services.projects, mail: NO_MAIL, public_url: () => '', chosen_url: () => undefined, settings: services.settings.server, password_cost: CHEAP })
+  const identity = createIdentity({
+    ...kernel,
+    audit: services.audit,
+    projects: services.projects,
+    mail: NO_MAIL,
+    public_url: () => '',
+    chosen_url: () => undefined,
+    settings: services.settings.server,
+    password_cost: CHEAP,
+  })
   kernel.db.sql('UPDATE users SET password_hash = ?').run(await createPasswords(CHEAP).hash(ADMIN.password))
   const server = await startTestServer(readRoutes(), { ...services, identity })
   let peers = 0
@@ -29,7 +38,10 @@ async function createCheapPeople() {
     async login(email: string, password = 'wrong') {
       fakes.clock.advance(WAIT_MS)
       peers += 1
-      return server.send('POST', '/api/auth/login', { body: { email, password }, headers: { 'x-forwarded-for': `198.18.${peers >> 8}.${peers & 255}` } })
+      return server.send('POST', '/api/auth/login', {
+        body: { email, password },
+        headers: { 'x-forwarded-for': `198.18.${peers >> 8}.${peers & 255}` },
+      })
     },
     async close() {
       await server.close()
@@ -50,7 +62,13 @@ describe('T13: known and unknown users', () => {
           const started = process.hrtime.bigint()
           const answer = await people.login(n % 2 ? ADMIN.email : `nobody-${n}@example.test`)
           times[n % 2]!.push(Number(process.hrtime.bigint() - started) / 1e6)
-          answers.add(JSON.stringify([answer.status, answer.text, [...answer.headers].filter(([name]) => !['date', 'x-request-id'].includes(name))]))
+          answers.add(
+            JSON.stringify([
+              answer.status,
+              answer.text,
+              [...answer.headers].filter(([name]) => !['date', 'x-request-id'].includes(name)),
+            ]),
+          )
         }
         return { apart_ms: Math.abs(median(times[0]) - median(times[1])), p: mannWhitney(...times) }
       }
@@ -58,16 +76,27 @@ describe('T13: known and unknown users', () => {
       do rounds.push(await round())
       while (rounds.at(-1)!.p <= SIGNIFICANT && rounds.length < ROUNDS)
       expect([...answers]).toEqual([expect.stringMatching(/^\[401,.*INVALID_CREDENTIALS/)])
-      expect(rounds.at(-1), JSON.stringify(rounds)).toMatchObject({ p: expect.toSatisfy((p: number) => p > SIGNIFICANT), apart_ms: expect.toSatisfy((apart: number) => apart < MEDIANS_APART_MS) })
+      expect(rounds.at(-1), JSON.stringify(rounds)).toMatchObject({
+        p: expect.toSatisfy((p: number) => p > SIGNIFICANT),
+        apart_ms: expect.toSatisfy((apart: number) => apart < MEDIANS_APART_MS),
+      })
     } finally {
       await people.close()
     }
   }, 120_000)
   it('are never let in by a hash that nobody has', async () => {
     const passwords = createPasswords(CHEAP)
-    for (const password of ['', 'x', 'undefined']) expect(await passwords.verify(password, undefined)).toBe(false)
+    for (const password of ['', 'x', 'undefined'])
+      expect(await passwords.verify(password, undefined)).toBe(false)
     const stored = await passwords.hash('right')
-    expect([await passwords.verify('right', stored), await passwords.verify('Right', stored), await passwords.verify('right ', stored)]).toEqual([true, false, false])
-    expect([passwords.isOutdated(stored), createPasswords({ ...CHEAP, p: 2 }).isOutdated(stored)]).toEqual([false, true])
+    expect([
+      await passwords.verify('right', stored),
+      await passwords.verify('Right', stored),
+      await passwords.verify('right ', stored),
+    ]).toEqual([true, false, false])
+    expect([passwords.isOutdated(stored), createPasswords({ ...CHEAP, p: 2 }).isOutdated(stored)]).toEqual([
+      false,
+      true,
+    ])
   })
 })

@@ -17,7 +17,17 @@ describe('logging in', () => {
     people = await createPeople()
     const answer = await people.login(ADMIN)
     expect(answer.status).toBe(200)
-    expect(answer.body).toEqual({ data: { token: expect.any(String), user: { id: expect.stringMatching(/^usr_/), email: ADMIN.email, name: 'Administrator', role: 'admin' } } })
+    expect(answer.body).toEqual({
+      data: {
+        token: expect.any(String),
+        user: {
+          id: expect.stringMatching(/^usr_/),
+          email: ADMIN.email,
+          name: 'Administrator',
+          role: 'admin',
+        },
+      },
+    })
     const set = answer.headers.get('set-cookie')!
     expect(set).toMatch(/HttpOnly/)
     expect(set).toMatch(/SameSite=Lax/)
@@ -28,7 +38,10 @@ describe('logging in', () => {
   })
   it('marks the cookie as secure when a trusted proxy says that the client speaks HTTPS', async () => {
     people = await createPeople()
-    const answer = await people.request('POST', '/api/auth/login', { body: ADMIN, headers: { 'x-forwarded-proto': 'https' } })
+    const answer = await people.request('POST', '/api/auth/login', {
+      body: ADMIN,
+      headers: { 'x-forwarded-proto': 'https' },
+    })
     expect(answer.headers.get('set-cookie')).toMatch(/; Secure/)
   })
   it('signs a token that carries user, role, expiry and what else is checked, and nothing secret', async () => {
@@ -49,10 +62,19 @@ describe('logging in', () => {
   ])('answers %s with the same 401', async (_case, body) => {
     people = await createPeople()
     const answer = await people.login(body)
-    expect([answer.status, answer.text]).toEqual([401, '{"error":{"code":"INVALID_CREDENTIALS","message":"E-mail address, password or code is wrong."}}'])
+    expect([answer.status, answer.text]).toEqual([
+      401,
+      '{"error":{"code":"INVALID_CREDENTIALS","message":"E-mail address, password or code is wrong."}}',
+    ])
     expect(answer.headers.get('set-cookie')).toBeNull()
   })
-  it.each([[{}], [{ email: ADMIN.email }], [{ ...ADMIN, role: 'admin' }], [{ email: 1, password: 'x' }], [{ email: ADMIN.email, password: 'x'.repeat(2000) }]])('refuses the body %j with 422', async (body) => {
+  it.each([
+    [{}],
+    [{ email: ADMIN.email }],
+    [{ ...ADMIN, role: 'admin' }],
+    [{ email: 1, password: 'x' }],
+    [{ email: ADMIN.email, password: 'x'.repeat(2000) }],
+  ])('refuses the body %j with 422', async (body) => {
     people = await createPeople()
     const answer = await people.login(body as never)
     expect([answer.status, code(answer)]).toEqual([422, 'VALIDATION_ERROR'])
@@ -71,31 +93,45 @@ describe('T15: the first start', () => {
     expect(password.length).toBeGreaterThanOrEqual(24)
     expect(api.kernel.lines.filter((line) => JSON.stringify(line).includes(password))).toHaveLength(1)
 
-    const login = await api.request('POST', '/api/auth/login', { body: { email: 'admin@localhost', password } })
+    const login = await api.request('POST', '/api/auth/login', {
+      body: { email: 'admin@localhost', password },
+    })
     expect(login.status).toBe(200)
     const headers = { authorization: `Bearer ${login.body.data.token}` }
     for (const path of ['/api/apps', '/api/auth/sessions', '/api/auth/api-keys', '/api/system/info']) {
       const answer = await api.request('GET', path, { headers })
       expect([path, answer.status, code(answer)]).toEqual([path, 403, 'PASSWORD_CHANGE_REQUIRED'])
     }
-    expect((await api.request('GET', '/api/auth/me', { headers })).body.data.password_change_required).toBe(true)
-    const change = await api.request('PUT', '/api/auth/password', { headers, body: { current_password: password, new_password: ADMIN.password } })
+    expect((await api.request('GET', '/api/auth/me', { headers })).body.data.password_change_required).toBe(
+      true,
+    )
+    const change = await api.request('PUT', '/api/auth/password', {
+      headers,
+      body: { current_password: password, new_password: ADMIN.password },
+    })
     expect(change.status).toBe(200)
     expect((await api.request('GET', '/api/apps', { headers })).status).toBe(200)
     expect(existsSync(file)).toBe(false)
   })
   it('creates nobody on a later start, nor when two start at once', async () => {
     people = await createPeople()
-    await Promise.all([people.services.identity.ensureAdministrator(), people.services.identity.ensureAdministrator()])
+    await Promise.all([
+      people.services.identity.ensureAdministrator(),
+      people.services.identity.ensureAdministrator(),
+    ])
     expect(people.kernel.db.sql('SELECT count(*) FROM users').pluck().get()).toBe(1)
     people.kernel.db.sql('DELETE FROM users').run()
     people.kernel.db.sql('DELETE FROM meta').run()
-    await Promise.all([people.services.identity.ensureAdministrator(), people.services.identity.ensureAdministrator()])
+    await Promise.all([
+      people.services.identity.ensureAdministrator(),
+      people.services.identity.ensureAdministrator(),
+    ])
     expect(people.kernel.db.sql('SELECT count(*) FROM users').pluck().get()).toBe(1)
   })
   it('offers no other way to become an administrator', async () => {
     people = await createPeople()
-    for (const path of ['/api/auth/register', '/api/setup', '/api/auth/setup', '/api/restore']) expect((await people.request('POST', path, { body: ADMIN })).status).toBe(404)
+    for (const path of ['/api/auth/register', '/api/setup', '/api/auth/setup', '/api/restore'])
+      expect((await people.request('POST', path, { body: ADMIN })).status).toBe(404)
   })
 })
 
@@ -103,7 +139,11 @@ describe('T10: the limit of logins', () => {
   const wrong = { email: ADMIN.email, password: 'wrong' }
   it('refuses the sixth attempt of a peer within a minute, also with the right password', async () => {
     people = await createPeople()
-    for (let i = 0; i < 5; i += 1) expect((await people.login({ ...wrong, email: `${i % 2 ? 'ROOT' : 'root'}@example.test` }, '203.0.113.1')).status).toBe(401)
+    for (let i = 0; i < 5; i += 1)
+      expect(
+        (await people.login({ ...wrong, email: `${i % 2 ? 'ROOT' : 'root'}@example.test` }, '203.0.113.1'))
+          .status,
+      ).toBe(401)
     const sixth = await people.login(ADMIN, '203.0.113.1')
     expect([sixth.status, code(sixth)]).toEqual([429, 'RATE_LIMITED'])
     expect(Number(sixth.headers.get('retry-after'))).toBeGreaterThan(0)
@@ -118,14 +158,19 @@ describe('T10: the limit of logins', () => {
   it('lets five of twenty parallel attempts through', async () => {
     people = await createPeople()
     const answers = await Promise.all(Array.from({ length: 20 }, () => people.login(wrong, '203.0.113.3')))
-    expect(answers.map(({ status }) => status).sort()).toEqual([...Array<number>(5).fill(401), ...Array<number>(15).fill(429)])
+    expect(answers.map(({ status }) => status).sort()).toEqual([
+      ...Array<number>(5).fill(401),
+      ...Array<number>(15).fill(429),
+    ])
   })
   it('believes no forwarding header of a peer that is no trusted proxy', async () => {
     people = await createPeople({ environment: { PORTREEVE_TRUSTED_PROXIES: '' } })
     const names = ['x-forwarded-for', 'x-real-ip', 'forwarded', 'cf-connecting-ip', 'true-client-ip']
     const statuses: number[] = []
     for (let i = 0; i < 6; i += 1) {
-      const headers = Object.fromEntries(names.map((name) => [name, name === 'forwarded' ? `for=203.0.113.${i}` : `203.0.113.${i}`]))
+      const headers = Object.fromEntries(
+        names.map((name) => [name, name === 'forwarded' ? `for=203.0.113.${i}` : `203.0.113.${i}`]),
+      )
       statuses.push((await people.request('POST', '/api/auth/login', { body: wrong, headers })).status)
     }
     expect(statuses).toEqual([401, 401, 401, 401, 401, 429])
@@ -133,7 +178,8 @@ describe('T10: the limit of logins', () => {
   it('does not let a client behind the trusted proxy invent its address', async () => {
     people = await createPeople()
     const statuses: number[] = []
-    for (let i = 0; i < 6; i += 1) statuses.push((await people.login(wrong, `192.0.2.${i}, 203.0.113.9`)).status)
+    for (let i = 0; i < 6; i += 1)
+      statuses.push((await people.login(wrong, `192.0.2.${i}, 203.0.113.9`)).status)
     expect(statuses.at(-1)).toBe(429)
   })
   it('takes one /64 of IPv6 addresses as one peer', async () => {

@@ -9,34 +9,64 @@ beforeEach(async () => {
 afterEach(() => api.close())
 const id = (caller: Parameters<TestApi['actor']>[0]) => api.actor(caller).user_id
 const tokenOf = (link: string) => link.slice(link.indexOf('#') + 1)
-const accept = (token: string, more = {}) => api.request('POST', '/api/auth/invitations/accept', { body: { token, name: 'New Person', password: 'violet harbour eleven kites', ...more } })
+const accept = (token: string, more = {}) =>
+  api.request('POST', '/api/auth/invitations/accept', {
+    body: { token, name: 'New Person', password: 'violet harbour eleven kites', ...more },
+  })
 
 describe('inviting', () => {
   it('shows the link once when no mail can be sent, and makes a user of the invited address', async () => {
     const project_id = api.services.http.default_project()
-    const invited = await api.as('admin').post('/api/team/members', { email: ' Ada@Example.com ', role: 'member', projects: [{ project_id, role: 'developer' }] })
+    const invited = await api.as('admin').post('/api/team/members', {
+      email: ' Ada@Example.com ',
+      role: 'member',
+      projects: [{ project_id, role: 'developer' }],
+    })
     expect(invited.status).toBe(201)
-    expect(invited.body.data).toMatchObject({ email: 'ada@example.com', sent: false, link: expect.stringMatching(/\/invitation#inv_\w+\.[\w-]{43}$/) })
+    expect(invited.body.data).toMatchObject({
+      email: 'ada@example.com',
+      sent: false,
+      link: expect.stringMatching(/\/invitation#inv_\w+\.[\w-]{43}$/),
+    })
     const { token } = invited.body.data
     expect(token).toBe(tokenOf(invited.body.data.link))
-    expect(JSON.stringify((await api.as('admin').get('/api/team/members?status=invited')).body)).not.toContain(token)
+    expect(
+      JSON.stringify((await api.as('admin').get('/api/team/members?status=invited')).body),
+    ).not.toContain(token)
     expect(JSON.stringify(api.kernel.db.sql('SELECT * FROM invitations').all())).not.toContain(token)
     const joined = await accept(token)
-    expect([joined.status, joined.body.data.email, joined.body.data.role]).toEqual([201, 'ada@example.com', 'member'])
+    expect([joined.status, joined.body.data.email, joined.body.data.role]).toEqual([
+      201,
+      'ada@example.com',
+      'member',
+    ])
     const member = await api.as('admin').get(`/api/team/members/${joined.body.data.id}`)
-    expect(member.body.data).toMatchObject({ status: 'active', projects: [{ project_id, role: 'developer' }] })
+    expect(member.body.data).toMatchObject({
+      status: 'active',
+      projects: [{ project_id, role: 'developer' }],
+    })
     expect((await accept(token)).status).toBe(404)
   })
   it('is used up by one of two who accept at the same time', async () => {
     const invited = await api.as('admin').post('/api/team/members', { email: 'ada@example.com' })
-    const answers = await Promise.all([accept(tokenOf(invited.body.data.link)), accept(tokenOf(invited.body.data.link))])
+    const answers = await Promise.all([
+      accept(tokenOf(invited.body.data.link)),
+      accept(tokenOf(invited.body.data.link)),
+    ])
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 404])
   })
   it('ends after a week, with a newer invitation, and when it is taken back', async () => {
-    const first = tokenOf((await api.as('admin').post('/api/team/members', { email: 'ada@example.com' })).body.data.link)
-    const second = tokenOf((await api.as('admin').post('/api/team/members', { email: 'ada@example.com' })).body.data.link)
+    const first = tokenOf(
+      (await api.as('admin').post('/api/team/members', { email: 'ada@example.com' })).body.data.link,
+    )
+    const second = tokenOf(
+      (await api.as('admin').post('/api/team/members', { email: 'ada@example.com' })).body.data.link,
+    )
     const replaced = await accept(first)
-    expect([replaced.status, replaced.body.error.message]).toEqual([404, 'A newer invitation was sent to this address. Use that one; this one ended with it.'])
+    expect([replaced.status, replaced.body.error.message]).toEqual([
+      404,
+      'A newer invitation was sent to this address. Use that one; this one ended with it.',
+    ])
     expect((await accept(`${second.split('.')[0]}.x`)).body.error.message).toBe(replaced.body.error.message)
     api.fakes.clock.advance(7 * 86_400_000)
     expect((await accept(second)).status).toBe(404)
@@ -44,31 +74,60 @@ describe('inviting', () => {
     expect((await api.as('admin').delete(`/api/team/members/${third.id}`)).status).toBe(200)
     expect((await accept(tokenOf(third.link))).status).toBe(404)
   })
-  it.each([['a common password', { password: '1234567890' }, 422], ['a role of one\'s own choice', { role: 'admin' }, 422], ['another address', { email: 'eve@example.com' }, 422]])('does not accept with %s', async (_case, more, status) => {
+  it.each([
+    ['a common password', { password: '1234567890' }, 422],
+    ["a role of one's own choice", { role: 'admin' }, 422],
+    ['another address', { email: 'eve@example.com' }, 422],
+  ])('does not accept with %s', async (_case, more, status) => {
     const invited = await api.as('admin').post('/api/team/members', { email: 'ada@example.com' })
     expect((await accept(tokenOf(invited.body.data.link), more)).status).toBe(status)
-    expect(api.kernel.db.sql(`SELECT count(*) FROM users WHERE email IN ('ada@example.com', 'eve@example.com')`).pluck().get()).toBe(0)
+    expect(
+      api.kernel.db
+        .sql(`SELECT count(*) FROM users WHERE email IN ('ada@example.com', 'eve@example.com')`)
+        .pluck()
+        .get(),
+    ).toBe(0)
   })
   it('leaves the attempts to log in alone while a password is looked for, and has a limit of its own', async () => {
     const invited = await api.as('admin').post('/api/team/members', { email: 'ada@example.com' })
     const weak = () => accept(tokenOf(invited.body.data.link), { password: '1234567890' })
     for (const status of [422, 422, 422, 422, 422, 429]) expect((await weak()).status).toBe(status)
-    expect((await weak()).body.error.message).toBe('Too many attempts from this address to accept an invitation. Wait a minute, then try again.')
-    expect((await api.request('POST', '/api/auth/login', { body: { email: 'ada@example.com', password: 'wrong' } })).status).toBe(401)
+    expect((await weak()).body.error.message).toBe(
+      'Too many attempts from this address to accept an invitation. Wait a minute, then try again.',
+    )
+    expect(
+      (
+        await api.request('POST', '/api/auth/login', {
+          body: { email: 'ada@example.com', password: 'wrong' },
+        })
+      ).status,
+    ).toBe(401)
   })
   it('of the role owner is refused, and neither a sentence nor the document offers that role; a project may get an owner', async () => {
     const { paths, components } = (await api.request('GET', '/api/openapi.json', { as: 'viewer' })).body
     const named = (schema: any) => (schema.$ref ? components.schemas[schema.$ref.split('/').at(-1)] : schema)
-    const asked = named(paths['/api/team/members'].post.requestBody.content['application/json'].schema).properties
+    const asked = named(
+      paths['/api/team/members'].post.requestBody.content['application/json'].schema,
+    ).properties
     expect(named(asked.role).enum).toEqual(['admin', 'member', 'viewer'])
     expect(named(named(asked.projects).items).properties.role.enum).toEqual(['owner', 'developer', 'viewer'])
     const grant = { project_id: api.services.http.default_project(), role: 'owner' }
-    expect((await api.as('admin').post('/api/team/members', { email: 'eve@example.com', projects: [grant] })).body.data.projects).toEqual([grant])
-    expect((await api.as('admin').post('/api/team/members', { email: 'ada@example.com', role: 'owner' })).status).toBe(403)
-    expect((await api.as('admin').post('/api/team/members', { email: 'ada@example.com', role: 'boss' })).body.error.message).toBe('role: must be one of "admin", "member", "viewer".')
+    expect(
+      (await api.as('admin').post('/api/team/members', { email: 'eve@example.com', projects: [grant] })).body
+        .data.projects,
+    ).toEqual([grant])
+    expect(
+      (await api.as('admin').post('/api/team/members', { email: 'ada@example.com', role: 'owner' })).status,
+    ).toBe(403)
+    expect(
+      (await api.as('admin').post('/api/team/members', { email: 'ada@example.com', role: 'boss' })).body.error
+        .message,
+    ).toBe('role: must be one of "admin", "member", "viewer".')
   })
   it('refuses an address that has an account', async () => {
-    expect((await api.as('admin').post('/api/team/members', { email: api.actor('owner').email })).status).toBe(409)
+    expect(
+      (await api.as('admin').post('/api/team/members', { email: api.actor('owner').email })).status,
+    ).toBe(409)
   })
 })
 
@@ -84,54 +143,97 @@ describe('changing what people may do', () => {
     const alone = await api.as('admin').put(`/api/team/members/${id('admin')}`, { role: 'member' })
     expect([alone.status, alone.body.error.code]).toEqual([409, 'CONFLICT'])
     expect((await api.as('admin').delete(`/api/team/members/${id('admin')}`)).status).toBe(409)
-    expect((await api.as('admin').put(`/api/team/members/${id('admin')}`, { status: 'disabled' })).status).toBe(409)
+    expect(
+      (await api.as('admin').put(`/api/team/members/${id('admin')}`, { status: 'disabled' })).status,
+    ).toBe(409)
     await api.as('admin').put(`/api/team/members/${id('developer')}`, { role: 'admin' })
     const answers = await Promise.all([
       api.as('admin').put(`/api/team/members/${id('admin')}`, { role: 'member' }),
       api.as('admin').put(`/api/team/members/${id('developer')}`, { role: 'member' }),
     ])
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
-    expect(api.kernel.db.sql(`SELECT count(*) FROM users WHERE role = 'admin' AND status = 'active'`).pluck().get()).toBe(1)
+    expect(
+      api.kernel.db
+        .sql(`SELECT count(*) FROM users WHERE role = 'admin' AND status = 'active'`)
+        .pluck()
+        .get(),
+    ).toBe(1)
   })
   it('does not count a disabled administrator', async () => {
     await api.as('admin').put(`/api/team/members/${id('developer')}`, { role: 'admin', status: 'disabled' })
-    expect((await api.as('admin').put(`/api/team/members/${id('admin')}`, { role: 'member' })).status).toBe(409)
+    expect((await api.as('admin').put(`/api/team/members/${id('admin')}`, { role: 'member' })).status).toBe(
+      409,
+    )
   })
   it('does not remove or disable the last owner of a project', async () => {
     const project = (await api.as('owner').post('/api/projects', { name: 'mine' })).body.data
-    for (const answer of [await api.as('admin').delete(`/api/team/members/${id('owner')}`), await api.as('admin').put(`/api/team/members/${id('owner')}`, { status: 'disabled' })]) {
+    for (const answer of [
+      await api.as('admin').delete(`/api/team/members/${id('owner')}`),
+      await api.as('admin').put(`/api/team/members/${id('owner')}`, { status: 'disabled' }),
+    ]) {
       expect([answer.status, answer.body.error.message]).toEqual([409, expect.stringContaining('mine')])
     }
-    await api.as('owner').post(`/api/projects/${project.id}/members`, { user_id: id('developer'), role: 'owner' })
-    expect((await api.as('admin').delete(`/api/team/members/${id('owner')}`)).body).toEqual({ data: { id: id('owner'), deleted: true } })
+    await api
+      .as('owner')
+      .post(`/api/projects/${project.id}/members`, { user_id: id('developer'), role: 'owner' })
+    expect((await api.as('admin').delete(`/api/team/members/${id('owner')}`)).body).toEqual({
+      data: { id: id('owner'), deleted: true },
+    })
     expect((await api.as('admin').get(`/api/team/members/${id('owner')}`)).status).toBe(404)
   })
   it('T22: takes no field that is not meant to be changed', async () => {
     const before = api.kernel.db.sql('SELECT * FROM users WHERE id = ?').get(id('developer'))
-    for (const extra of [{ id: 'usr_x' }, { email: 'x@example.com' }, { password_hash: 'x' }, { created_at: 'x' }, { is_admin: true }, { totp_seed: null }]) {
-      expect((await api.as('admin').put(`/api/team/members/${id('developer')}`, { status: 'active', ...extra })).status).toBe(422)
+    for (const extra of [
+      { id: 'usr_x' },
+      { email: 'x@example.com' },
+      { password_hash: 'x' },
+      { created_at: 'x' },
+      { is_admin: true },
+      { totp_seed: null },
+    ]) {
+      expect(
+        (await api.as('admin').put(`/api/team/members/${id('developer')}`, { status: 'active', ...extra }))
+          .status,
+      ).toBe(422)
     }
     expect(api.kernel.db.sql('SELECT * FROM users WHERE id = ?').get(id('developer'))).toEqual(before)
-    for (const extra of [{ role: 'admin' }, { id: 'usr_x' }, { status: 'active' }]) expect((await api.as('developer').put('/api/auth/me', { name: 'x', ...extra })).status).toBe(422)
+    for (const extra of [{ role: 'admin' }, { id: 'usr_x' }, { status: 'active' }])
+      expect((await api.as('developer').put('/api/auth/me', { name: 'x', ...extra })).status).toBe(422)
   })
 })
 
 describe('projects', () => {
   it('belong to whoever creates them, and exist for their members only', async () => {
     const created = await api.as('developer').post('/api/projects', { name: 'shop', description: 'The shop' })
-    expect([created.status, created.body.data.role, created.body.data.counts.member]).toEqual([201, 'owner', 1])
+    expect([created.status, created.body.data.role, created.body.data.counts.member]).toEqual([
+      201,
+      'owner',
+      1,
+    ])
     const path = `/api/projects/${created.body.data.id}`
     expect((await api.as('viewer').get(path)).status).toBe(404)
     expect((await api.as('reader').post('/api/projects', { name: 'x' })).status).toBe(403)
     await api.as('developer').post(`${path}/members`, { email: api.actor('viewer').email, role: 'viewer' })
-    expect(api.kernel.db.sql('SELECT role FROM project_members WHERE project_id = ? AND user_id = ?').pluck().get(created.body.data.id, id('viewer'))).toBe('viewer')
-    expect(api.events().map(({ type }) => type)).toEqual(['project.created', 'project.member_add', 'project.member_add'])
+    expect(
+      api.kernel.db
+        .sql('SELECT role FROM project_members WHERE project_id = ? AND user_id = ?')
+        .pluck()
+        .get(created.body.data.id, id('viewer')),
+    ).toBe('viewer')
+    expect(api.events().map(({ type }) => type)).toEqual([
+      'project.created',
+      'project.member_add',
+      'project.member_add',
+    ])
   })
   it('keep their last owner, also when two remove each other at once', async () => {
     const project = (await api.as('admin').post('/api/projects', { name: 'shared' })).body.data
     const path = `/api/projects/${project.id}/members`
     await api.as('admin').post(path, { user_id: id('owner'), role: 'owner' })
-    const answers = await Promise.all([api.as('admin').delete(`${path}/${id('owner')}`), api.as('admin').put(`${path}/${id('admin')}`, { role: 'viewer' })])
+    const answers = await Promise.all([
+      api.as('admin').delete(`${path}/${id('owner')}`),
+      api.as('admin').put(`${path}/${id('admin')}`, { role: 'viewer' }),
+    ])
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
   })
   it('may be deleted when they are empty, and never the default one', async () => {
@@ -141,16 +243,26 @@ describe('projects', () => {
     expect([full.status, full.body.error.message]).toEqual([409, expect.stringContaining('1 ssh key')])
     await api.as('admin').delete(`/api/ssh-keys/${key.body.data.id}`)
     expect((await api.as('admin').delete(`/api/projects/${project.id}`)).status).toBe(200)
-    expect((await api.as('admin').delete(`/api/projects/${api.services.http.default_project()}`)).status).toBe(409)
+    expect(
+      (await api.as('admin').delete(`/api/projects/${api.services.http.default_project()}`)).status,
+    ).toBe(409)
   })
   it('take no more apps than the administrator allows', async () => {
     const project_id = api.services.http.default_project()
-    expect((await api.as('owner').put(`/api/projects/${project_id}`, { quotas: { apps: 99 } })).status).toBe(403)
-    expect((await api.as('admin').put(`/api/projects/${project_id}`, { quotas: { apps: 1 } })).body.data.quotas).toEqual({ apps: 1 })
+    expect((await api.as('owner').put(`/api/projects/${project_id}`, { quotas: { apps: 99 } })).status).toBe(
+      403,
+    )
+    expect(
+      (await api.as('admin').put(`/api/projects/${project_id}`, { quotas: { apps: 1 } })).body.data.quotas,
+    ).toEqual({ apps: 1 })
     api.fakes.git.commit('https://git.example.com/a/b.git', 'main', { 'index.html': 'x' })
-    const create = (name: string) => api.as('developer').post('/api/apps', { name, git_url: 'https://git.example.com/a/b.git' })
+    const create = (name: string) =>
+      api.as('developer').post('/api/apps', { name, git_url: 'https://git.example.com/a/b.git' })
     expect((await create('one')).status).toBe(201)
-    expect([(await create('two')).status, (await create('two')).body.error.message]).toEqual([409, expect.stringContaining('1 apps at most')])
+    expect([(await create('two')).status, (await create('two')).body.error.message]).toEqual([
+      409,
+      expect.stringContaining('1 apps at most'),
+    ])
   })
 })
 
@@ -159,9 +271,18 @@ describe('invitations by mail', () => {
     const mail: FakeMail = createFakeMail(mode)
     const withMail = await createTestApi({ jobs: false, mail })
     try {
-      const { data } = (await withMail.as('admin').post('/api/team/members', { email: 'ada@example.com' })).body
-      expect([data.sent, data.link === null, data.token === null, mail.sent.length]).toEqual(mode === 'on' ? [true, true, true, 1] : [false, false, false, 0])
-      if (mode === 'on') expect(mail.sent[0]).toMatchObject({ to: 'ada@example.com', text: expect.stringMatching(/\/invitation#inv_\w+\.[\w-]{43}\n[^]+POST http\S+\/api\/auth\/invitations\/accept\n/) })
+      const { data } = (await withMail.as('admin').post('/api/team/members', { email: 'ada@example.com' }))
+        .body
+      expect([data.sent, data.link === null, data.token === null, mail.sent.length]).toEqual(
+        mode === 'on' ? [true, true, true, 1] : [false, false, false, 0],
+      )
+      if (mode === 'on')
+        expect(mail.sent[0]).toMatchObject({
+          to: 'ada@example.com',
+          text: expect.stringMatching(
+            /\/invitation#inv_\w+\.[\w-]{43}\n[^]+POST http\S+\/api\/auth\/invitations\/accept\n/,
+          ),
+        })
     } finally {
       await withMail.close()
     }

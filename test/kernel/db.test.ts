@@ -21,8 +21,24 @@ const add = (n: number) => db.sql('INSERT INTO t (n) VALUES (?)').run(n)
 describe('the database', () => {
   it('keeps every acknowledged commit: write-ahead log, synchronous FULL, foreign keys on', () => {
     const pragma = (name: string) => db.raw.pragma(name, { simple: true })
-    expect(Object.fromEntries(['journal_mode', 'synchronous', 'foreign_keys', 'busy_timeout', 'trusted_schema', 'cell_size_check'].map((name) => [name, pragma(name)]))).toEqual({
-      journal_mode: 'wal', synchronous: 2, foreign_keys: 1, busy_timeout: 5000, trusted_schema: 0, cell_size_check: 1,
+    expect(
+      Object.fromEntries(
+        [
+          'journal_mode',
+          'synchronous',
+          'foreign_keys',
+          'busy_timeout',
+          'trusted_schema',
+          'cell_size_check',
+        ].map((name) => [name, pragma(name)]),
+      ),
+    ).toEqual({
+      journal_mode: 'wal',
+      synchronous: 2,
+      foreign_keys: 1,
+      busy_timeout: 5000,
+      trusted_schema: 0,
+      cell_size_check: 1,
     })
   })
   it('enforces foreign keys', () => {
@@ -36,20 +52,24 @@ describe('the database', () => {
 
 describe('a transaction', () => {
   it('keeps all of its writes or none', () => {
-    expect(() => db.tx(() => {
-      add(1)
-      throw new Error('no')
-    })).toThrow('no')
+    expect(() =>
+      db.tx(() => {
+        add(1)
+        throw new Error('no')
+      }),
+    ).toThrow('no')
     expect(rows()).toEqual([])
     expect(db.tx(() => add(2).changes)).toBe(1)
     expect(rows()).toEqual([2])
   })
   it('joins the one that is open, so that an inner failure takes all with it', () => {
-    expect(() => db.tx(() => {
-      add(1)
-      db.tx(() => add(2))
-      throw new Error('outer')
-    })).toThrow('outer')
+    expect(() =>
+      db.tx(() => {
+        add(1)
+        db.tx(() => add(2))
+        throw new Error('outer')
+      }),
+    ).toThrow('outer')
     expect(rows()).toEqual([])
   })
   it('holds the write lock from its beginning, so that a read in it stays true until the write', () => {
@@ -72,10 +92,12 @@ describe('a transaction', () => {
       expect(told).toEqual([])
     })
     expect(told).toEqual(['first', 'second, 1 rows'])
-    expect(() => db.tx(() => {
-      db.afterCommit(() => told.push('never'))
-      throw new Error('no')
-    })).toThrow('no')
+    expect(() =>
+      db.tx(() => {
+        db.afterCommit(() => told.push('never'))
+        throw new Error('no')
+      }),
+    ).toThrow('no')
     db.tx(() => undefined)
     expect(told).toHaveLength(2)
   })
@@ -87,22 +109,26 @@ describe('a transaction', () => {
   it('lets what follows a commit open a transaction of its own', () => {
     db.tx(() => {
       add(1)
-      db.afterCommit(() => db.tx(() => {
-        add(2)
-        db.afterCommit(() => add(3))
-      }))
+      db.afterCommit(() =>
+        db.tx(() => {
+          add(2)
+          db.afterCommit(() => add(3))
+        }),
+      )
     })
     expect(rows()).toEqual([1, 2, 3])
   })
   it('tells everyone although one of them fails', () => {
     const told: string[] = []
-    expect(() => db.tx(() => {
-      add(1)
-      db.afterCommit(() => {
-        throw new Error('a listener broke')
-      })
-      db.afterCommit(() => told.push('second'))
-    })).toThrow('a listener broke')
+    expect(() =>
+      db.tx(() => {
+        add(1)
+        db.afterCommit(() => {
+          throw new Error('a listener broke')
+        })
+        db.afterCommit(() => told.push('second'))
+      }),
+    ).toThrow('a listener broke')
     expect(told).toEqual(['second'])
     expect(rows()).toEqual([1])
   })

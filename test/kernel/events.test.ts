@@ -12,7 +12,8 @@ beforeEach(() => {
   events.subscribe((event) => heard.push(event))
 })
 afterEach(() => kernel.dispose())
-const append = (type: string, more: Partial<PlatformEvent> = {}) => events.append({ type, payload: { n: 1 }, ...more })
+const append = (type: string, more: Partial<PlatformEvent> = {}) =>
+  events.append({ type, payload: { n: 1 }, ...more })
 
 describe('an event', () => {
   it('is heard after the commit of the change that it tells, with its place in the order', () => {
@@ -21,14 +22,28 @@ describe('an event', () => {
       append('deployment.queued', { app_id: 'app_1' })
       expect(heard).toEqual([])
     })
-    expect(heard.map((event) => [event.seq, event.type])).toEqual([[1, 'app.created'], [2, 'deployment.queued']])
-    expect(heard[0]).toEqual({ seq: 1, type: 'app.created', payload: { n: 1 }, project_id: 'prj_1', app_id: 'app_1', deployment_id: null, actor_id: 'usr_1', created_at: '2026-01-31T12:00:00.000Z' })
+    expect(heard.map((event) => [event.seq, event.type])).toEqual([
+      [1, 'app.created'],
+      [2, 'deployment.queued'],
+    ])
+    expect(heard[0]).toEqual({
+      seq: 1,
+      type: 'app.created',
+      payload: { n: 1 },
+      project_id: 'prj_1',
+      app_id: 'app_1',
+      deployment_id: null,
+      actor_id: 'usr_1',
+      created_at: '2026-01-31T12:00:00.000Z',
+    })
   })
   it('of a change that was rolled back is never heard nor kept', () => {
-    expect(() => kernel.db.tx(() => {
-      append('app.created')
-      throw new Error('no')
-    })).toThrow('no')
+    expect(() =>
+      kernel.db.tx(() => {
+        append('app.created')
+        throw new Error('no')
+      }),
+    ).toThrow('no')
     append('app.updated')
     expect(heard.map((event) => event.type)).toEqual(['app.updated'])
     expect(events.after(0, {}, 10).map((event) => event.type)).toEqual(['app.updated'])
@@ -41,7 +56,9 @@ describe('an event', () => {
     events.subscribe((event) => others.push(event.type))
     append('app.created')
     expect([heard.length, others]).toEqual([1, ['app.created']])
-    expect(kernel.lines).toContainEqual(expect.objectContaining({ level: 'error', message: 'A listener of events failed' }))
+    expect(kernel.lines).toContainEqual(
+      expect.objectContaining({ level: 'error', message: 'A listener of events failed' }),
+    )
   })
   it('is not heard any more after unsubscribing', () => {
     const stop = events.subscribe(() => heard.push({} as PlatformEvent))
@@ -53,11 +70,16 @@ describe('an event', () => {
 
 describe('the events so far', () => {
   beforeEach(() => {
-    for (let n = 1; n <= 10; n += 1) append(n % 2 ? 'app.updated' : 'deployment.step', { app_id: n <= 5 ? 'app_1' : 'app_2', deployment_id: n % 2 ? null : 'dep_1', project_id: 'prj_1' })
+    for (let n = 1; n <= 10; n += 1)
+      append(n % 2 ? 'app.updated' : 'deployment.step', {
+        app_id: n <= 5 ? 'app_1' : 'app_2',
+        deployment_id: n % 2 ? null : 'dep_1',
+        project_id: 'prj_1',
+      })
   })
   it('can be read from any position without a gap', () => {
     const read: number[] = []
-    for (let cursor = 0; ;) {
+    for (let cursor = 0; ; ) {
       const page = events.after(cursor, {}, 3)
       if (page.length === 0) break
       read.push(...page.map((event) => event.seq))
@@ -67,7 +89,8 @@ describe('the events so far', () => {
     expect(events.latest()).toBe(10)
   })
   it('can be narrowed to an app, a deployment, a project and kinds', () => {
-    const seqs = (filter: Parameters<Events['after']>[1]) => events.after(0, filter, 100).map((event) => event.seq)
+    const seqs = (filter: Parameters<Events['after']>[1]) =>
+      events.after(0, filter, 100).map((event) => event.seq)
     expect(seqs({ app_id: 'app_1' })).toEqual([1, 2, 3, 4, 5])
     expect(seqs({ deployment_id: 'dep_1' })).toEqual([2, 4, 6, 8, 10])
     expect(seqs({ project_id: 'prj_2' })).toEqual([])

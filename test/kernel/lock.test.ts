@@ -29,7 +29,10 @@ async function takeInChild(): Promise<string> {
       setInterval(() => undefined, 1000)
     }
     catch (error) { console.log(error.message) }`
-  child = spawn(process.execPath, ['--expose-gc', '--input-type=module', '-e', script, '--', directory], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] })
+  child = spawn(process.execPath, ['--expose-gc', '--input-type=module', '-e', script, '--', directory], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const [line] = (await once(child.stdout!, 'data')) as [Buffer]
   return line.toString().trim()
 }
@@ -37,7 +40,9 @@ async function takeInChild(): Promise<string> {
 describe('the data directory', () => {
   it('is refused to a second process, with what to do', async () => {
     const release = lockDirectory(directory)
-    expect(await takeInChild()).toBe(`Another Portreeve is running on ${directory}. Stop it first, or set PORTREEVE_DATA_DIR to another folder.`)
+    expect(await takeInChild()).toBe(
+      `Another Portreeve is running on ${directory}. Stop it first, or set PORTREEVE_DATA_DIR to another folder.`,
+    )
     release()
   })
   it('is free again at once after the process that held it was killed', async () => {

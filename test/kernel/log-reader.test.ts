@@ -16,7 +16,10 @@ setInterval(() => {
 }, 5)`
 
 test('the server lives on when nobody reads its output any more', async () => {
-  const child = spawn(process.execPath, ['--input-type=module-typescript', '--eval', PROGRAM], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, ['--input-type=module-typescript', '--eval', PROGRAM], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   await once(child.stdout, 'data')
   child.stdout.destroy()
   child.stderr.destroy()

@@ -8,8 +8,14 @@ import { ROOT } from '#test/support/routes'
 import { readMigrations } from '../../scripts/read-migrations.ts'
 
 const FIRST: Migration = ['0001_first.sql', 'CREATE TABLE a (n INTEGER) STRICT; INSERT INTO a VALUES (1);']
-const SECOND: Migration = ['0002_second.sql', 'CREATE TABLE b (n INTEGER) STRICT; INSERT INTO b SELECT n + 1 FROM a;']
-const BROKEN: Migration = ['0002_second.sql', 'CREATE TABLE b (n INTEGER) STRICT; INSERT INTO b SELECT n FROM missing;']
+const SECOND: Migration = [
+  '0002_second.sql',
+  'CREATE TABLE b (n INTEGER) STRICT; INSERT INTO b SELECT n + 1 FROM a;',
+]
+const BROKEN: Migration = [
+  '0002_second.sql',
+  'CREATE TABLE b (n INTEGER) STRICT; INSERT INTO b SELECT n FROM missing;',
+]
 
 let directory: string
 let db: Db
@@ -38,7 +44,11 @@ describe('migrations', () => {
     migrate(db, [FIRST, SECOND], backups())
     expect(readdirSync(backups())).toEqual(['before-migration-0002.db'])
     const copy = openDb(join(backups(), 'before-migration-0002.db'))
-    expect([version(copy), copy.raw.pragma('integrity_check', { simple: true }), copy.sql('SELECT n FROM a').pluck().all()]).toEqual([1, 'ok', [1]])
+    expect([
+      version(copy),
+      copy.raw.pragma('integrity_check', { simple: true }),
+      copy.sql('SELECT n FROM a').pluck().all(),
+    ]).toEqual([1, 'ok', [1]])
     copy.close()
   })
   it('of a new database leave no copies, since there is nothing to go back to', () => {
@@ -57,7 +67,9 @@ describe('migrations', () => {
     migrate(db, [FIRST], backups())
     migrate(db, [FIRST, SECOND], backups())
     expect(() => migrate(db, [FIRST], backups())).toThrow(DowngradeError)
-    expect(() => migrate(db, [FIRST], backups())).toThrow(/schema 2, this version knows 1.*before-migration-0002\.db/)
+    expect(() => migrate(db, [FIRST], backups())).toThrow(
+      /schema 2, this version knows 1.*before-migration-0002\.db/,
+    )
     const copy = openDb(join(backups(), 'before-migration-0002.db'))
     expect(migrate(copy, [FIRST])).toEqual([])
     copy.close()
@@ -72,7 +84,13 @@ describe('migrations', () => {
     clean.close()
   })
   it('keep the ten newest copies', () => {
-    const many = Array.from({ length: 13 }, (_, n): Migration => [`${String(n + 1).padStart(4, '0')}_t.sql`, `CREATE TABLE t${n} (n INTEGER) STRICT`])
+    const many = Array.from(
+      { length: 13 },
+      (_, n): Migration => [
+        `${String(n + 1).padStart(4, '0')}_t.sql`,
+        `CREATE TABLE t${n} (n INTEGER) STRICT`,
+      ],
+    )
     migrate(db, many.slice(0, 1), backups())
     migrate(db, many, backups())
     expect(readdirSync(backups())).toHaveLength(10)

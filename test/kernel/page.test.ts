@@ -3,7 +3,9 @@ import { type PageQuery, selectPage } from '#server/kernel/page'
 import { createTestKernel } from '#test/support/kernel'
 
 const cleanups: (() => void)[] = []
-afterEach(() => { for (const cleanup of cleanups.splice(0)) cleanup() })
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup()
+})
 
 /** Sixty apps of three projects, taking turns. */
 function apps() {
@@ -11,18 +13,35 @@ function apps() {
   cleanups.push(() => kernel.dispose())
   const { db } = kernel
   const projects = ['prj_a', 'prj_b', 'prj_c']
-  for (const id of projects) db.sql(`INSERT INTO projects (id, name, created_at, updated_at) VALUES (?, ?, '', '')`).run(id, id)
-  for (let n = 0; n < 60; n += 1) db.sql(`INSERT INTO apps (id, name, project_id, status, source, created_at, updated_at) VALUES (?, ?, ?, 'stopped', 'git', '', '')`).run(`app_${n}`, `app-${n}`, projects[n % 3])
+  for (const id of projects)
+    db.sql(`INSERT INTO projects (id, name, created_at, updated_at) VALUES (?, ?, '', '')`).run(id, id)
+  for (let n = 0; n < 60; n += 1)
+    db.sql(
+      `INSERT INTO apps (id, name, project_id, status, source, created_at, updated_at) VALUES (?, ?, ?, 'stopped', 'git', '', '')`,
+    ).run(`app_${n}`, `app-${n}`, projects[n % 3])
   return (query: Partial<PageQuery>) => {
-    const { rows, total } = selectPage<{ id: string }>(db, { table: 'apps', project_ids: undefined, equals: {}, limit: 5, offset: 0, ...query })
+    const { rows, total } = selectPage<{ id: string }>(db, {
+      table: 'apps',
+      project_ids: undefined,
+      equals: {},
+      limit: 5,
+      offset: 0,
+      ...query,
+    })
     return { ids: rows.map(({ id }) => Number(id.slice(4))), total }
   }
 }
 
 test('a page of several projects is the newest of all of them together, page after page', () => {
   const page = apps()
-  expect(page({ project_ids: ['prj_a', 'prj_c'] })).toEqual({ ids: [59, 57, 56, 54, 53], total: 40 })
-  expect(page({ project_ids: ['prj_a', 'prj_c'], offset: 5 })).toEqual({ ids: [51, 50, 48, 47, 45], total: 40 })
+  expect(page({ project_ids: ['prj_a', 'prj_c'] })).toEqual({
+    ids: [59, 57, 56, 54, 53],
+    total: 40,
+  })
+  expect(page({ project_ids: ['prj_a', 'prj_c'], offset: 5 })).toEqual({
+    ids: [51, 50, 48, 47, 45],
+    total: 40,
+  })
   expect(page({ project_ids: ['prj_a', 'prj_c'], offset: 38 })).toEqual({ ids: [2, 0], total: 40 })
   expect(page({ project_ids: ['prj_a', 'prj_c'], offset: 40 })).toEqual({ ids: [], total: 40 })
 })

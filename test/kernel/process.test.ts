@@ -5,7 +5,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { run, SpawnError } from '#server/kernel/process'
 
 let cwd: string
-beforeEach(() => { cwd = mkdtempSync(join(tmpdir(), 'portreeve-process-')) })
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'portreeve-process-'))
+})
 afterEach(() => rmSync(cwd, { recursive: true, force: true }))
 
 /** Runs a Node program given as text. */
@@ -19,44 +21,75 @@ const alive = (pid: number): boolean => {
     return false
   }
 }
-const pidIn = (file: string): Promise<number> => vi.waitFor(() => {
-  const pid = Number(readFileSync(join(cwd, file), 'utf8'))
-  expect(pid).toBeGreaterThan(0)
-  return pid
-}, { timeout: 10_000, interval: 20 })
+const pidIn = (file: string): Promise<number> =>
+  vi.waitFor(
+    () => {
+      const pid = Number(readFileSync(join(cwd, file), 'utf8'))
+      expect(pid).toBeGreaterThan(0)
+      return pid
+    },
+    { timeout: 10_000, interval: 20 },
+  )
 
 describe('a command', () => {
   it('gets its arguments as they are: no shell reads them', async () => {
-    const hostile = ['$(touch marker)', '`touch marker`', '; touch marker', '| touch marker', "' \" \\ \n *", '~', '${HOME}']
-    const { stdout } = await program('console.log(JSON.stringify(process.argv.slice(1)))', {}, '--', ...hostile)
+    const hostile = [
+      '$(touch marker)',
+      '`touch marker`',
+      '; touch marker',
+      '| touch marker',
+      '\' " \\ \n *',
+      '~',
+      '${HOME}',
+    ]
+    const { stdout } = await program(
+      'console.log(JSON.stringify(process.argv.slice(1)))',
+      {},
+      '--',
+      ...hostile,
+    )
     expect(JSON.parse(stdout)).toEqual(hostile)
     expect(existsSync(join(cwd, 'marker'))).toBe(false)
   })
 
   it('inherits nothing from the environment of the server', async () => {
     process.env.PORTREEVE_CANARY = 'secret'
-    const { stdout } = await program('console.log(JSON.stringify(Object.keys(process.env).sort()))', { env: { GIVEN: '1' } })
+    const { stdout } = await program('console.log(JSON.stringify(Object.keys(process.env).sort()))', {
+      env: { GIVEN: '1' },
+    })
     delete process.env.PORTREEVE_CANARY
     expect(JSON.parse(stdout)).toEqual(['GIVEN', 'LANG', 'LC_ALL', 'PATH'])
   })
 
   it('reads its standard input, and secrets from descriptors of their own', async () => {
-    const { stdout } = await program('const fs = require("fs"); console.log(fs.readFileSync(0, "utf8") + fs.readFileSync(3, "utf8") + fs.readFileSync(4, "utf8"))',
-      { stdin: 'in ', descriptors: ['three ', 'four'] })
+    const { stdout } = await program(
+      'const fs = require("fs"); console.log(fs.readFileSync(0, "utf8") + fs.readFileSync(3, "utf8") + fs.readFileSync(4, "utf8"))',
+      { stdin: 'in ', descriptors: ['three ', 'four'] },
+    )
     expect(stdout).toBe('in three four\n')
   })
 
   it('may ignore what it is given', async () => {
-    expect(await program('', { stdin: 'x'.repeat(1_000_000), descriptors: ['y'.repeat(1_000_000)] })).toMatchObject({ exit_code: 0 })
+    expect(
+      await program('', { stdin: 'x'.repeat(1_000_000), descriptors: ['y'.repeat(1_000_000)] }),
+    ).toMatchObject({
+      exit_code: 0,
+    })
   })
 
   it('reports its exit code and a signal that ended it', async () => {
-    expect(await program('process.exit(7)')).toMatchObject({ exit_code: 7, timed_out: false, aborted: false })
+    expect(await program('process.exit(7)')).toMatchObject({
+      exit_code: 7,
+      timed_out: false,
+      aborted: false,
+    })
     expect(await program('process.kill(process.pid, "SIGKILL")')).toMatchObject({ exit_code: 137 })
   })
 
   it('that is not installed, or has no folder, is an error that names it', async () => {
-    await expect(run(['portreeve-no-such-program'], { cwd })).rejects.toThrow(new SpawnError('portreeve-no-such-program', 'ENOENT'))
+    await expect(run(['portreeve-no-such-program'], { cwd })).rejects.toThrow(
+      new SpawnError('portreeve-no-such-program', 'ENOENT'),
+    )
     await expect(run(['true'], { cwd: join(cwd, 'absent') })).rejects.toBeInstanceOf(SpawnError)
     await expect(run(['printf', 'a\0b'], { cwd })).rejects.toThrow(TypeError)
     await expect(run([], { cwd })).rejects.toThrow(TypeError)
@@ -66,20 +99,34 @@ describe('a command', () => {
 describe('output', () => {
   it('arrives line by line, progress bars included, cut when a line has no end', async () => {
     const lines: string[] = []
-    await program('process.stdout.write("a\\r50%\\r100%\\r\\nb"); process.stderr.write("x".repeat(100000))', { onLine: (line, stream) => lines.push(`${stream} ${line}`) })
-    expect(lines.filter((line) => line.startsWith('stdout'))).toEqual(['stdout a', 'stdout 50%', 'stdout 100%', 'stdout b'])
+    await program('process.stdout.write("a\\r50%\\r100%\\r\\nb"); process.stderr.write("x".repeat(100000))', {
+      onLine: (line, stream) => lines.push(`${stream} ${line}`),
+    })
+    expect(lines.filter((line) => line.startsWith('stdout'))).toEqual([
+      'stdout a',
+      'stdout 50%',
+      'stdout 100%',
+      'stdout b',
+    ])
     expect(lines.filter((line) => line.startsWith('stderr'))).toEqual([`stderr ${'x'.repeat(8192)}`])
   })
 
   it('is kept within its limit: the start of stdout, the end of stderr', async () => {
-    const result = await program('process.stdout.write("start" + "o".repeat(1e6)); process.stderr.write("e".repeat(1e6) + "end")', { max_output_bytes: 1000 })
+    const result = await program(
+      'process.stdout.write("start" + "o".repeat(1e6)); process.stderr.write("e".repeat(1e6) + "end")',
+      { max_output_bytes: 1000 },
+    )
     expect(result.truncated).toBe(true)
     expect(result.stdout).toBe(`start${'o'.repeat(995)}`)
     expect(result.stderr).toBe(`${'e'.repeat(997)}end`)
   })
 
   it('that its reader cannot bear ends the command and rejects', async () => {
-    const waiting = program('console.log("line"); setInterval(() => {}, 1000)', { onLine: () => { throw new Error('full') } })
+    const waiting = program('console.log("line"); setInterval(() => {}, 1000)', {
+      onLine: () => {
+        throw new Error('full')
+      },
+    })
     await expect(waiting).rejects.toThrow('full')
   })
 })
@@ -101,11 +148,18 @@ describe('the end', () => {
   })
 
   it('comes by itself at the time limit', async () => {
-    expect(await program('setInterval(() => {}, 1000)', { timeout_ms: 200 })).toMatchObject({ timed_out: true, aborted: false, exit_code: 143 })
+    expect(await program('setInterval(() => {}, 1000)', { timeout_ms: 200 })).toMatchObject({
+      timed_out: true,
+      aborted: false,
+      exit_code: 143,
+    })
   })
 
   it('of a command takes along what it left behind in the background', async () => {
-    writeFileSync(join(cwd, 'background.js'), "require('fs').writeFileSync('left', String(process.pid)); setInterval(() => {}, 1000)")
+    writeFileSync(
+      join(cwd, 'background.js'),
+      "require('fs').writeFileSync('left', String(process.pid)); setInterval(() => {}, 1000)",
+    )
     await program(`const fs = require('fs'); require('child_process').spawn(process.execPath, ['background.js'], { stdio: 'inherit' }).unref()
       const wait = setInterval(() => { if (fs.existsSync('left') && fs.readFileSync('left', 'utf8')) { clearInterval(wait); process.exit(0) } }, 10)`)
     const pid = await pidIn('left')
@@ -119,7 +173,9 @@ describe('the end', () => {
   })
 
   it('comes before the start when the signal has been aborted already', async () => {
-    const result = await program('require("fs").writeFileSync("started", "")', { signal: AbortSignal.abort() })
+    const result = await program('require("fs").writeFileSync("started", "")', {
+      signal: AbortSignal.abort(),
+    })
     expect(result).toMatchObject({ aborted: true })
     expect(existsSync(join(cwd, 'started'))).toBe(false)
   })

@@ -16,18 +16,22 @@ describe('a known secret never stands in a line', () => {
     expect(redact(`before ${text} after`)).toMatch(/^before \[redacted\]=* after$/)
   })
 
-  it.each(['', 'u', 'me', 'oauth2', 'x-access-token', 'robot'])('as basic authentication of the user «%s»', (user) => {
-    const header = base64(`${user}:${SECRET}`)
-    const shown = redact(`Authorization: Basic ${header}`)
-    expect(shown).toMatch(/^Authorization: Basic [\w+/]{0,24}\[redacted\]=*$/)
-    // What is left holds the user at most, and the few bits of the secret that share a character with it.
-    const left = Buffer.from(/Basic ([^[]*)/.exec(shown)![1]!, 'base64').toString('latin1')
-    expect(`${user}:p`.startsWith(left.slice(0, user.length + 1))).toBe(true)
-    expect(left.length).toBeLessThanOrEqual(user.length + 2)
-  })
+  it.each(['', 'u', 'me', 'oauth2', 'x-access-token', 'robot'])(
+    'as basic authentication of the user «%s»',
+    (user) => {
+      const header = base64(`${user}:${SECRET}`)
+      const shown = redact(`Authorization: Basic ${header}`)
+      expect(shown).toMatch(/^Authorization: Basic [\w+/]{0,24}\[redacted\]=*$/)
+      // What is left holds the user at most, and the few bits of the secret that share a character with it.
+      const left = Buffer.from(/Basic ([^[]*)/.exec(shown)![1]!, 'base64').toString('latin1')
+      expect(`${user}:p`.startsWith(left.slice(0, user.length + 1))).toBe(true)
+      expect(left.length).toBeLessThanOrEqual(user.length + 2)
+    },
+  )
 
   it('in base64 with something after it', () => {
-    for (const after of ['\n', 'x', '@host', '\r\nmore']) expect(redact(base64(`oauth2:${SECRET}${after}`))).toContain('[redacted]')
+    for (const after of ['\n', 'x', '@host', '\r\nmore'])
+      expect(redact(base64(`oauth2:${SECRET}${after}`))).toContain('[redacted]')
   })
 
   it('line by line when it has several', () => {
@@ -35,7 +39,8 @@ describe('a known secret never stands in a line', () => {
   })
 
   it('nor does its beginning where the line was cut', () => {
-    for (let length = 4; length <= SECRET.length; length += 1) expect(redact(`see ${SECRET.slice(0, length)}${CUT_MARK}`)).toBe(`see [redacted]${CUT_MARK}`)
+    for (let length = 4; length <= SECRET.length; length += 1)
+      expect(redact(`see ${SECRET.slice(0, length)}${CUT_MARK}`)).toBe(`see [redacted]${CUT_MARK}`)
   })
 })
 

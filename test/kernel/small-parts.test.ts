@@ -13,21 +13,46 @@ describe('an id', () => {
     expect(used.size).toBe(32)
     expect(Math.log2(32) * 20).toBeGreaterThanOrEqual(96)
   })
-  it.each(['', 'app_', 'app_short', 'usr_0000000000000000000', 'APP_00000000000000000000', 'app_0000000000000000000I', `app_${'0'.repeat(21)}`, `app_${'0'.repeat(20)}\n`])('is not %j', (text) => {
+  it.each([
+    '',
+    'app_',
+    'app_short',
+    'usr_0000000000000000000',
+    'APP_00000000000000000000',
+    'app_0000000000000000000I',
+    `app_${'0'.repeat(21)}`,
+    `app_${'0'.repeat(20)}\n`,
+  ])('is not %j', (text) => {
     expect(isId('app', text)).toBe(false)
   })
   it('is told apart by its prefix', () => {
-    expect([isId('app', newId('app')), isId('app', newId('dep')), isId('db', newId('db'))]).toEqual([true, false, true])
+    expect([isId('app', newId('app')), isId('app', newId('dep')), isId('db', newId('db'))]).toEqual([
+      true,
+      false,
+      true,
+    ])
   })
 })
 
 describe('a machine', () => {
-  const machine = createMachine<'running' | 'stopped', 'stop' | 'scale_up'>('an app', { running: { stop: 'stopped', scale_up: 'running' }, stopped: {} })
+  const machine = createMachine<'running' | 'stopped', 'stop' | 'scale_up'>('an app', {
+    running: { stop: 'stopped', scale_up: 'running' },
+    stopped: {},
+  })
   it('follows its table', () => {
-    expect([machine.next('running', 'stop'), machine.accepts('running', 'stop'), machine.accepts('stopped', 'stop')]).toEqual(['stopped', true, false])
+    expect([
+      machine.next('running', 'stop'),
+      machine.accepts('running', 'stop'),
+      machine.accepts('stopped', 'stop'),
+    ]).toEqual(['stopped', true, false])
   })
   it('answers an impossible event with a conflict that is a sentence', () => {
-    expect(() => machine.next('stopped', 'scale_up')).toThrow(expect.objectContaining({ code: 'CONFLICT', message: 'Cannot scale up an app while it is stopped.' }))
+    expect(() => machine.next('stopped', 'scale_up')).toThrow(
+      expect.objectContaining({
+        code: 'CONFLICT',
+        message: 'Cannot scale up an app while it is stopped.',
+      }),
+    )
   })
 })
 
@@ -45,11 +70,18 @@ describe('the log', () => {
   it('is one object a line as JSON, with the whole error', () => {
     const { lines, log } = write('json')
     log.error('Broken', { error: new Error('outer', { cause: new Error('inner') }) })
-    expect(JSON.parse(lines[0]!)).toMatchObject({ level: 'error', message: 'Broken', error: { message: 'outer', cause: { message: 'inner' } } })
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      level: 'error',
+      message: 'Broken',
+      error: { message: 'outer', cause: { message: 'inner' } },
+    })
   })
   it.each(['text', 'json'] as const)('cannot be forged by what users send: %s', (format) => {
     const { lines, log } = write(format)
-    log.info('name: a\nb\r\u001b[31mred\u0007\u2028', { name: 'x\ny\u001b]8;;http://evil\u0007', error: new Error('multi\nline') })
+    log.info('name: a\nb\r\u001b[31mred\u0007\u2028', {
+      name: 'x\ny\u001b]8;;http://evil\u0007',
+      error: new Error('multi\nline'),
+    })
     expect(lines).toHaveLength(1)
     expect(lines[0]).not.toMatch(/[\n\r\u001b\u0007\u009b]/)
   })

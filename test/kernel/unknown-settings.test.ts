@@ -12,10 +12,21 @@ describe('settings that nothing reads', () => {
     expect(unknownSettings({ [name]: 'x' })).toEqual([{ name, nearest }])
   })
   it('are named without a guess when nothing is like them', () => {
-    expect(unknownSettings({ PORTREEVE_COLOUR_OF_THE_SKY: 'blue' })).toEqual([{ name: 'PORTREEVE_COLOUR_OF_THE_SKY' }])
+    expect(unknownSettings({ PORTREEVE_COLOUR_OF_THE_SKY: 'blue' })).toEqual([
+      { name: 'PORTREEVE_COLOUR_OF_THE_SKY' },
+    ])
   })
   it('do not include those that are read, those of other programs, and empty ones', () => {
-    const env = { PORTREEVE_DATA_DIR: '/x', PORTREEVE_CRASH_AT: '', PORTREEVE_LOG_LEVEL: 'debug', PORTREEVE_ADMIN_PASSWORD: 'wrong', PORT: 'x', PATH: '/bin', XPORTREEVE_A: '1', PORTREEVE_EMPTY: ' ' }
+    const env = {
+      PORTREEVE_DATA_DIR: '/x',
+      PORTREEVE_CRASH_AT: '',
+      PORTREEVE_LOG_LEVEL: 'debug',
+      PORTREEVE_ADMIN_PASSWORD: 'wrong',
+      PORT: 'x',
+      PATH: '/bin',
+      XPORTREEVE_A: '1',
+      PORTREEVE_EMPTY: ' ',
+    }
     expect(unknownSettings(env)).toEqual([])
   })
 })

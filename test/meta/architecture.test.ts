@@ -21,7 +21,10 @@ const imports = sources.flatMap((source) => importsOf(source).map((one) => ({ fr
 
 describe('imports', () => {
   it('only go down: routes, tasks, plugins, then composition, http, domains, platform, kernel', () => {
-    const up = imports.filter(({ from, target }) => target !== undefined && target.startsWith('server/') && rankOf(target)! > rankOf(from)!)
+    const up = imports.filter(
+      ({ from, target }) =>
+        target !== undefined && target.startsWith('server/') && rankOf(target)! > rankOf(from)!,
+    )
     expect(up.map(({ from, target }) => `${from} -> ${target}`)).toEqual([])
   })
   it('of one domain by another reach its schema and events; a value of its inside comes through the composition', () => {
@@ -32,21 +35,42 @@ describe('imports', () => {
     expect(inside.map(({ from, target }) => `${from} -> ${target}`)).toEqual([])
   })
   it("never reach another domain's repository, not even its types", () => {
-    const inside = imports.filter(({ from, target }) => target && domainOf(from) && domainOf(target) && domainOf(from) !== domainOf(target) && /repository$/.test(target))
+    const inside = imports.filter(
+      ({ from, target }) =>
+        target &&
+        domainOf(from) &&
+        domainOf(target) &&
+        domainOf(from) !== domainOf(target) &&
+        /repository$/.test(target),
+    )
     expect(inside.map(({ from, target }) => `${from} -> ${target}`)).toEqual([])
   })
   it('keep the types of the HTTP library, of Nitro and of the engine client out of the domains', () => {
-    const foreign = imports.filter(({ from, specifier }) => rankOf(from)! <= 2 && /^(h3|nitropack|crossws)(\/|$)/.test(specifier))
+    const foreign = imports.filter(
+      ({ from, specifier }) => rankOf(from)! <= 2 && /^(h3|nitropack|crossws)(\/|$)/.test(specifier),
+    )
     expect(foreign.map(({ from, specifier }) => `${from} -> ${specifier}`)).toEqual([])
-    const engine = imports.filter(({ from, specifier }) => specifier === 'dockerode' && rankOf(from)! <= 3 && !/^server\/platform\/(engine|ingress)\//.test(from))
+    const engine = imports.filter(
+      ({ from, specifier }) =>
+        specifier === 'dockerode' &&
+        rankOf(from)! <= 3 &&
+        !/^server\/platform\/(engine|ingress)\//.test(from),
+    )
     expect(engine.map(({ from }) => from)).toEqual([])
   })
   it('leave the environment, the clock and the console to the kernel and the composition', () => {
-    const reads = sources.filter(({ path, text }) => rankOf(path) === 2 && /process\.env|Date\.now\(\)|new Date\(\)|console\./.test(text))
+    const reads = sources.filter(
+      ({ path, text }) =>
+        rankOf(path) === 2 && /process\.env|Date\.now\(\)|new Date\(\)|console\./.test(text),
+    )
     expect(reads.map(({ path }) => path)).toEqual([])
   })
   it('leave the database to the kernel: a route holds no SQL, no try and no loop', () => {
-    const busy = sources.filter(({ path, text }) => path.startsWith('routes/api/') && /\bSELECT\b|\bINSERT\b|\bUPDATE\b.*\bSET\b|\btry\s*\{|\bfor\s*\(|\bwhile\s*\(|\.sql\(/.test(text))
+    const busy = sources.filter(
+      ({ path, text }) =>
+        path.startsWith('routes/api/') &&
+        /\bSELECT\b|\bINSERT\b|\bUPDATE\b.*\bSET\b|\btry\s*\{|\bfor\s*\(|\bwhile\s*\(|\.sql\(/.test(text),
+    )
     expect(busy.map(({ path }) => path)).toEqual([])
   })
   it('cover every file', () => {

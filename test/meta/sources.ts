@@ -14,8 +14,12 @@ export function readSources(folders: readonly string[], ending = '.ts'): SourceF
   const skipped = /(^|\/)(node_modules|fixtures|\.output|\.nitro|\.data)(\/|$)/
   return folders.flatMap((folder) => {
     const entries = readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
-    return entries.filter((entry) => entry.isFile() && entry.name.endsWith(ending)).map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
-      .filter((path) => !skipped.test(path)).sort().map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
+    return entries
+      .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
+      .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+      .filter((path) => !skipped.test(path))
+      .sort()
+      .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
   })
 }
 
@@ -31,10 +35,18 @@ export interface Import {
 
 /** What a file imports, statically or not. */
 export function importsOf({ path, text }: SourceFile): Import[] {
-  const found = [...text.matchAll(/^(?:import|export)(\s+type)?\s[^'"]*?from\s+['"]([^'"]+)['"]|^import\s+['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/gm)]
+  const found = [
+    ...text.matchAll(
+      /^(?:import|export)(\s+type)?\s[^'"]*?from\s+['"]([^'"]+)['"]|^import\s+['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/gm,
+    ),
+  ]
   return found.map(([, type, from, bare, dynamic]) => {
     const specifier = from ?? bare ?? dynamic ?? ''
-    const target = specifier.startsWith('#server/') ? specifier.slice(1) : specifier.startsWith('.') ? join(dirname(path), specifier).replace(/\.ts$/, '') : undefined
+    const target = specifier.startsWith('#server/')
+      ? specifier.slice(1)
+      : specifier.startsWith('.')
+        ? join(dirname(path), specifier).replace(/\.ts$/, '')
+        : undefined
     return { specifier, target, type_only: type !== undefined }
   })
 }

@@ -2,19 +2,63 @@ import { describe, expect, it } from 'vitest'
 import { readSources, type SourceFile } from './sources.ts'
 import { dirname, join } from 'node:path'
 
-/** Libraries of single features. Each costs a start 10 to 130 ms of processor time and an idle server 3 to 30 MB. */
-const LARGE = ['@grpc/grpc-js', 'protobufjs', 'dockerode', 'ssh2', 'undici', 'nodemailer', 'acme-client', 'yaml', 'smol-toml', 'semver', 'jose', 'otplib', 'uqr', 'scrypt-kdf', 'tar-stream', '@valibot/to-json-schema']
-/** What is loaded before the server is ready: the plugins, what they load at once, and what answers a first request. */
-const ROOTS = ['server/plugins/boot', 'server/plugins/websocket', 'server/middleware/entrance', 'server/adapters', 'server/services', 'routes/healthz.get', 'routes/readyz.get']
+/**
+ * Libraries of single features. Each costs a start 10 to 130 ms of processor time and an idle server 3 to 30
+ * MB.
+ */
+const LARGE = [
+  '@grpc/grpc-js',
+  'protobufjs',
+  'dockerode',
+  'ssh2',
+  'undici',
+  'nodemailer',
+  'acme-client',
+  'yaml',
+  'smol-toml',
+  'semver',
+  'jose',
+  'otplib',
+  'uqr',
+  'scrypt-kdf',
+  'tar-stream',
+  '@valibot/to-json-schema',
+]
+/**
+ * What is loaded before the server is ready: the plugins, what they load at once, and what answers a first
+ * request.
+ */
+const ROOTS = [
+  'server/plugins/boot',
+  'server/plugins/websocket',
+  'server/middleware/entrance',
+  'server/adapters',
+  'server/services',
+  'routes/healthz.get',
+  'routes/readyz.get',
+]
 
 const files = new Map(readSources(['server', 'routes']).map((file) => [file.path.replace(/\.ts$/, ''), file]))
 
 /** What a file loads together with itself: imports of values that are not dynamic. */
 function loadedWith({ path, text }: SourceFile): string[] {
-  const statements = [...text.matchAll(/^(?:import|export)\s+(?!type\b)([^'"]*?)from\s+['"]([^'"]+)['"]|^import\s+['"]([^'"]+)['"]/gm)]
-  const values = statements.filter(([, names]) => !names || !/^\{\s*(?:type\s+[\w$]+(?:\s+as\s+[\w$]+)?\s*,?\s*)+\}\s*$/.test(names))
-  return values.map(([, , from, bare]) => from ?? bare ?? '').map((specifier) =>
-    specifier.startsWith('#server/') ? specifier.slice(1) : specifier.startsWith('.') ? join(dirname(path), specifier).replace(/\.ts$/, '') : specifier)
+  const statements = [
+    ...text.matchAll(
+      /^(?:import|export)\s+(?!type\b)([^'"]*?)from\s+['"]([^'"]+)['"]|^import\s+['"]([^'"]+)['"]/gm,
+    ),
+  ]
+  const values = statements.filter(
+    ([, names]) => !names || !/^\{\s*(?:type\s+[\w$]+(?:\s+as\s+[\w$]+)?\s*,?\s*)+\}\s*$/.test(names),
+  )
+  return values
+    .map(([, , from, bare]) => from ?? bare ?? '')
+    .map((specifier) =>
+      specifier.startsWith('#server/')
+        ? specifier.slice(1)
+        : specifier.startsWith('.')
+          ? join(dirname(path), specifier).replace(/\.ts$/, '')
+          : specifier,
+    )
 }
 
 /** Ways from a root to a large library, as they are loaded one through the other. */
@@ -36,6 +80,8 @@ describe('a start', () => {
     expect(seen.size).toBeGreaterThan(100)
   })
   it('would be seen to load one', () => {
-    expect(largeLibraries('server/builds/detect', [], new Set()).some((way) => way.endsWith('-> yaml'))).toBe(true)
+    expect(largeLibraries('server/builds/detect', [], new Set()).some((way) => way.endsWith('-> yaml'))).toBe(
+      true,
+    )
   })
 })

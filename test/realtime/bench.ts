@@ -17,7 +17,10 @@ export interface TestPeer extends Peer {
 }
 export function createTestPeer(): TestPeer {
   const peer: TestPeer = {
-    received: [], buffered: 0, pings: 0, closed: undefined,
+    received: [],
+    buffered: 0,
+    pings: 0,
+    closed: undefined,
     send: (text) => void peer.received.push(JSON.parse(text) as Outgoing),
     bufferedBytes: () => peer.buffered,
     ping: () => void (peer.pings += 1),
@@ -34,16 +37,39 @@ export function createRealtimeBench() {
   const logs = createDeploymentLogs(join(kernel.config.data_directory, 'logs'), kernel.clock)
   const listeners = new Set<(revoked: Revoked) => void>()
   const users = new Map<string, Partial<Actor> | undefined>()
-  const runtime: { app_id: string; tail: number; signal: AbortSignal; print(instance_id: string, line: RuntimeLine): void; fail(error: Error): void }[] = []
+  const runtime: {
+    app_id: string
+    tail: number
+    signal: AbortSignal
+    print(instance_id: string, line: RuntimeLine): void
+    fail(error: Error): void
+  }[] = []
   const actor = (name: string, project?: ProjectRole): Actor => {
-    const who: Actor = { user_id: `usr_${name}`, email: '', name, role: 'member', method: 'bearer', credential_id: `ses_${name}`, projects: new Map(project ? [['prj_1', project]] : []), scope: 'full', address: '', request_id: '' }
+    const who: Actor = {
+      user_id: `usr_${name}`,
+      email: '',
+      name,
+      role: 'member',
+      method: 'bearer',
+      credential_id: `ses_${name}`,
+      projects: new Map(project ? [['prj_1', project]] : []),
+      scope: 'full',
+      address: '',
+      request_id: '',
+    }
     users.set(who.user_id, {})
     return who
   }
   const ports: RealtimePorts = {
-    clock: kernel.clock, log: kernel.log, events, deploymentLogs: logs,
+    clock: kernel.clock,
+    log: kernel.log,
+    events,
+    deploymentLogs: logs,
     accessLogs: { latest: () => 0, after: () => [], subscribe: () => () => undefined },
-    locate: (_noun, id) => id.startsWith('app_many') ? 'prj_1' : ({ app_1: 'prj_1', dep_1: 'prj_1', prj_1: 'prj_1', app_2: 'prj_2', prj_2: 'prj_2' })[id],
+    locate: (_noun, id) =>
+      id.startsWith('app_many')
+        ? 'prj_1'
+        : { app_1: 'prj_1', dep_1: 'prj_1', prj_1: 'prj_1', app_2: 'prj_2', prj_2: 'prj_2' }[id],
     refresh(who) {
       const change = users.get(who.user_id)
       if (!change) throw new ApiError('UNAUTHORIZED', 'ended')
@@ -54,24 +80,43 @@ export function createRealtimeBench() {
       return () => listeners.delete(listener)
     },
     runtimeLogs: {
-      follow: (app_id, tail, signal, onLine) => new Promise((resolve, reject) => {
-        runtime.push({ app_id, tail, signal, print: onLine, fail: reject })
-        signal.addEventListener('abort', () => resolve())
-      }),
+      follow: (app_id, tail, signal, onLine) =>
+        new Promise((resolve, reject) => {
+          runtime.push({ app_id, tail, signal, print: onLine, fail: reject })
+          signal.addEventListener('abort', () => resolve())
+        }),
     },
   }
   const realtime = createRealtime(ports)
   return {
-    kernel, events, logs, runtime, users, actor, realtime,
+    kernel,
+    events,
+    logs,
+    runtime,
+    users,
+    actor,
+    realtime,
     revoke: (revoked: Revoked) => listeners.forEach((listener) => listener(revoked)),
     /** Opens a connection of somebody. */
     connect(who: Actor) {
       const peer = createTestPeer()
       realtime.open(peer, who)
-      const say = (message: unknown) => realtime.message(peer, typeof message === 'string' ? message : JSON.stringify(message))
-      return { peer, say, subscribe: (channel: string, after?: string | number) => say({ type: 'subscribe', channel, ...(after === undefined ? {} : { after }) }) }
+      const say = (message: unknown) =>
+        realtime.message(peer, typeof message === 'string' ? message : JSON.stringify(message))
+      return {
+        peer,
+        say,
+        subscribe: (channel: string, after?: string | number) =>
+          say({ type: 'subscribe', channel, ...(after === undefined ? {} : { after }) }),
+      }
     },
-    event: (type: string, about: { app_id?: string; deployment_id?: string; project_id?: string } = { app_id: 'app_1', project_id: 'prj_1' }) => events.append({ type, payload: {}, ...about }),
+    event: (
+      type: string,
+      about: { app_id?: string; deployment_id?: string; project_id?: string } = {
+        app_id: 'app_1',
+        project_id: 'prj_1',
+      },
+    ) => events.append({ type, payload: {}, ...about }),
     line: (text: string) => logs.append('dep_1', 'build', 'stdout', text),
     pass(duration_ms: number) {
       for (let left = duration_ms; left > 0; left -= 1000) {

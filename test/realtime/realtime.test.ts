@@ -8,8 +8,14 @@ beforeEach(() => {
 })
 afterEach(() => bench.dispose())
 const types = (peer: TestPeer) => peer.received.map((message) => message.type)
-const texts = (messages: Outgoing[]) => messages.filter((message) => message.type === 'log').map((message) => (message.data as { text: string }).text)
-const errorOf = (peer: TestPeer) => peer.received.filter((message) => message.type === 'error').at(-1)?.data as { code: string; message: string } | undefined
+const texts = (messages: Outgoing[]) =>
+  messages
+    .filter((message) => message.type === 'log')
+    .map((message) => (message.data as { text: string }).text)
+const errorOf = (peer: TestPeer) =>
+  peer.received.filter((message) => message.type === 'error').at(-1)?.data as
+    | { code: string; message: string }
+    | undefined
 
 describe('a subscription', () => {
   it('hears what happens from now on, with type, channel, cursor and data', () => {
@@ -20,7 +26,19 @@ describe('a subscription', () => {
     bench.event('app.updated', { app_id: 'app_2', project_id: 'prj_2' })
     expect(peer.received).toEqual([
       { type: 'subscribed', channel: 'apps/app_1', cursor: '1', data: {} },
-      { type: 'app.updated', channel: 'apps/app_1', cursor: '2', data: { project_id: 'prj_1', app_id: 'app_1', deployment_id: null, actor_id: null, payload: {}, created_at: '2026-01-31T12:00:00.000Z' } },
+      {
+        type: 'app.updated',
+        channel: 'apps/app_1',
+        cursor: '2',
+        data: {
+          project_id: 'prj_1',
+          app_id: 'app_1',
+          deployment_id: null,
+          actor_id: null,
+          payload: {},
+          created_at: '2026-01-31T12:00:00.000Z',
+        },
+      },
     ])
   })
   it('with a cursor goes on exactly there, then with what is new, without a gap or a duplicate', () => {
@@ -29,7 +47,9 @@ describe('a subscription', () => {
     subscribe('apps/app_1', '3')
     for (let n = 450; n < 460; n += 1) bench.event(`app.e${n}`)
     const heard = peer.received.slice(1)
-    expect(heard.map((message) => message.type)).toEqual(Array.from({ length: 457 }, (_, n) => `app.e${n + 3}`))
+    expect(heard.map((message) => message.type)).toEqual(
+      Array.from({ length: 457 }, (_, n) => `app.e${n + 3}`),
+    )
     expect(heard.at(-1)!.cursor).toBe('460')
   })
   it('to a deployment has its events and its log lines, and its cursor resumes both', () => {
@@ -38,7 +58,12 @@ describe('a subscription', () => {
     const one = bench.connect(bench.actor('ada', 'viewer'))
     one.subscribe('deployments/dep_1', 0)
     bench.line('second')
-    expect(one.peer.received.map((message) => [message.type, message.cursor])).toEqual([['subscribed', '0.0'], ['deployment.step', '1.0'], ['log', '1.1'], ['log', '1.2']])
+    expect(one.peer.received.map((message) => [message.type, message.cursor])).toEqual([
+      ['subscribed', '0.0'],
+      ['deployment.step', '1.0'],
+      ['log', '1.1'],
+      ['log', '1.2'],
+    ])
     const cursor = one.peer.received.at(-1)!.cursor!
     one.peer.received.length = 0
     bench.realtime.close(one.peer)
@@ -61,7 +86,10 @@ describe('a subscription', () => {
     follow!.print('i1', { at: '2026-01-31T12:00:02.000123456Z', stream: 'stdout', text: 'new' })
     expect(texts(peer.received)).toEqual(['new'])
     // The cursor keeps the engine's own precision, so that no line of the same millisecond is missed.
-    expect(peer.received.at(-1)).toMatchObject({ cursor: '2026-01-31T12:00:02.000123456Z', data: { instance_id: 'i1', at: '2026-01-31T12:00:02.000Z' } })
+    expect(peer.received.at(-1)).toMatchObject({
+      cursor: '2026-01-31T12:00:02.000123456Z',
+      data: { instance_id: 'i1', at: '2026-01-31T12:00:02.000Z' },
+    })
     say({ type: 'unsubscribe', channel: 'apps/app_1/logs' })
     expect(follow!.signal.aborted).toBe(true)
     follow!.print('i1', { at: '2026-01-31T12:00:03.000Z', stream: 'stdout', text: 'late' })
@@ -94,10 +122,12 @@ describe('a subscription', () => {
   it('hears nothing of a change that was rolled back', () => {
     const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
     subscribe('apps/app_1')
-    expect(() => bench.kernel.db.tx(() => {
-      bench.event('app.updated')
-      throw new Error('no')
-    })).toThrow()
+    expect(() =>
+      bench.kernel.db.tx(() => {
+        bench.event('app.updated')
+        throw new Error('no')
+      }),
+    ).toThrow()
     expect(types(peer)).toEqual(['subscribed'])
   })
 })
@@ -137,10 +167,16 @@ describe('who may listen', () => {
     bench.revoke({ kind: 'user', user_id: who.user_id })
     bench.event('app.updated')
     expect(types(peer)).toEqual(['subscribed', 'error'])
-    expect(peer.received.at(-1)).toMatchObject({ channel: 'apps/app_1', data: { code: 'NOT_FOUND' } })
+    expect(peer.received.at(-1)).toMatchObject({
+      channel: 'apps/app_1',
+      data: { code: 'NOT_FOUND' },
+    })
     expect(peer.closed).toBeUndefined()
   })
-  it.each([['the session ends', { kind: 'session', id: 'ses_ada', user_id: 'usr_ada' }], ['the user is removed', { kind: 'user', user_id: 'usr_ada' }]] as const)('closes the connection at once when %s', (_what, revoked) => {
+  it.each([
+    ['the session ends', { kind: 'session', id: 'ses_ada', user_id: 'usr_ada' }],
+    ['the user is removed', { kind: 'user', user_id: 'usr_ada' }],
+  ] as const)('closes the connection at once when %s', (_what, revoked) => {
     const who = bench.actor('ada', 'viewer')
     const { peer, subscribe } = bench.connect(who)
     const other = bench.connect({ ...bench.actor('bob', 'viewer') })
@@ -165,18 +201,47 @@ describe('who may listen', () => {
 })
 
 describe('what a client may send', () => {
-  it.each(['', '{', '[]', 'null', '7', '{"type":"subscribe"}', '{"type":"publish","channel":"apps/app_1"}', '{"type":"subscribe","channel":"apps/app_1","extra":1}', '{"type":"subscribe","channel":{"a":1}}', '{"type":"subscribe","channel":"apps/app_1","after":-1}', '{"__proto__":{"type":"ping"}}'])('answers %s with what to send', (text) => {
+  it.each([
+    '',
+    '{',
+    '[]',
+    'null',
+    '7',
+    '{"type":"subscribe"}',
+    '{"type":"publish","channel":"apps/app_1"}',
+    '{"type":"subscribe","channel":"apps/app_1","extra":1}',
+    '{"type":"subscribe","channel":{"a":1}}',
+    '{"type":"subscribe","channel":"apps/app_1","after":-1}',
+    '{"__proto__":{"type":"ping"}}',
+  ])('answers %s with what to send', (text) => {
     const { peer, say } = bench.connect(bench.actor('ada', 'viewer'))
     say(text)
     expect(errorOf(peer)?.code).toBe('BAD_REQUEST')
     expect(peer.closed).toBeUndefined()
   })
-  it.each(['apps', 'apps/', 'apps/app_1/', 'apps/app_1/logs/x', 'deployments/dep_1/logs', 'apps/../system', "apps/app_' OR 1", 'databases/db_1', 'System', 'x'.repeat(150)])('knows no channel %s', (channel) => {
+  it.each([
+    'apps',
+    'apps/',
+    'apps/app_1/',
+    'apps/app_1/logs/x',
+    'deployments/dep_1/logs',
+    'apps/../system',
+    "apps/app_' OR 1",
+    'databases/db_1',
+    'System',
+    'x'.repeat(150),
+  ])('knows no channel %s', (channel) => {
     const { peer, subscribe } = bench.connect(bench.actor('ada', 'owner'))
     subscribe(channel)
     expect(errorOf(peer)?.code).toBe('NOT_FOUND')
   })
-  it.each([['apps/app_1', 'abc'], ['apps/app_1', '1.2'], ['deployments/dep_1', '1.2.3'], ['apps/app_1/logs', '5'], ['apps/app_1', '9'.repeat(30)]])('refuses a cursor of another kind: %s %s', (channel, after) => {
+  it.each([
+    ['apps/app_1', 'abc'],
+    ['apps/app_1', '1.2'],
+    ['deployments/dep_1', '1.2.3'],
+    ['apps/app_1/logs', '5'],
+    ['apps/app_1', '9'.repeat(30)],
+  ])('refuses a cursor of another kind: %s %s', (channel, after) => {
     const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
     subscribe(channel, after)
     expect(errorOf(peer)?.code).toBe('BAD_REQUEST')
@@ -240,20 +305,35 @@ describe('a slow client', () => {
     peer.buffered = 0
     bench.pass(1000)
     bench.line('last')
-    expect(texts(peer.received)).toEqual(['one', ...Array.from({ length: 500 }, (_, n) => `line ${n}`), 'last'])
+    expect(texts(peer.received)).toEqual([
+      'one',
+      ...Array.from({ length: 500 }, (_, n) => `line ${n}`),
+      'last',
+    ])
     expect(types(peer).filter((type) => type === 'deployment.step')).toHaveLength(1)
   })
   it('is told how much of a running log was dropped', () => {
     const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
     subscribe('apps/app_1/logs')
-    const print = (second: number) => bench.runtime[0]!.print('i1', { at: `2026-01-31T12:00:0${second}.000Z`, stream: 'stdout', text: `t${second}` })
+    const print = (second: number) =>
+      bench.runtime[0]!.print('i1', {
+        at: `2026-01-31T12:00:0${second}.000Z`,
+        stream: 'stdout',
+        text: `t${second}`,
+      })
     print(1)
     peer.buffered = 2_000_000
     for (let n = 2; n < 5; n += 1) print(n)
     peer.buffered = 0
     print(5)
-    expect(peer.received.slice(1).map((message) => [message.type, message.cursor, (message.data as { dropped?: number }).dropped])).toEqual([
-      ['log', '2026-01-31T12:00:01.000Z', undefined], ['gap', '2026-01-31T12:00:01.000Z', 3], ['log', '2026-01-31T12:00:05.000Z', undefined],
+    expect(
+      peer.received
+        .slice(1)
+        .map((message) => [message.type, message.cursor, (message.data as { dropped?: number }).dropped]),
+    ).toEqual([
+      ['log', '2026-01-31T12:00:01.000Z', undefined],
+      ['gap', '2026-01-31T12:00:01.000Z', 3],
+      ['log', '2026-01-31T12:00:05.000Z', undefined],
     ])
   })
   it('that takes nothing for a minute is let go', () => {
@@ -299,6 +379,10 @@ describe('a connection', () => {
     bench.runtime[0]!.fail(new Error('socket hang up'))
     await Promise.resolve()
     await Promise.resolve()
-    expect(peer.received.at(-1)).toMatchObject({ type: 'gap', channel: 'apps/app_1/logs', data: { dropped: null } })
+    expect(peer.received.at(-1)).toMatchObject({
+      type: 'gap',
+      channel: 'apps/app_1/logs',
+      data: { dropped: null },
+    })
   })
 })

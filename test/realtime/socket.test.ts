@@ -16,15 +16,30 @@ let app_id: string
 beforeAll(async () => {
   api = await createTestApi({ jobs: false, environment: { PORTREEVE_ADMIN_PASSWORD: PASSWORD } })
   const { services } = api
-  app_id = (await api.as('admin').post('/api/apps', { name: 'shop', git_url: 'https://git.example.com/team/shop.git' })).body.data.id
+  app_id = (
+    await api
+      .as('admin')
+      .post('/api/apps', { name: 'shop', git_url: 'https://git.example.com/team/shop.git' })
+  ).body.data.id
   api.kernel.db.sql('DELETE FROM users').run()
   await services.identity.ensureAdministrator()
-  const login = await api.request('POST', '/api/auth/login', { body: { email: 'admin@localhost', password: PASSWORD } })
+  const login = await api.request('POST', '/api/auth/login', {
+    body: { email: 'admin@localhost', password: PASSWORD },
+  })
   token = login.body.data.token
   cookie = login.headers.get('set-cookie')!.split(';')[0]!
-  const hooks = createWebSocketHooks(() => ({ realtime: services.realtime, http: services.http, authenticate: (credentials, facts) => services.identity.authenticateUpgrade(credentials, facts) }))
-  const { handleUpgrade } = wsAdapter({ ...(createSocketOptions() as object), resolve: () => hooks })
-  server = createServer().on('upgrade', (request, socket, head) => void handleUpgrade(request, socket, head)).listen(0, '127.0.0.1')
+  const hooks = createWebSocketHooks(() => ({
+    realtime: services.realtime,
+    http: services.http,
+    authenticate: (credentials, facts) => services.identity.authenticateUpgrade(credentials, facts),
+  }))
+  const { handleUpgrade } = wsAdapter({
+    ...(createSocketOptions() as object),
+    resolve: () => hooks,
+  })
+  server = createServer()
+    .on('upgrade', (request, socket, head) => void handleUpgrade(request, socket, head))
+    .listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   port = (server.address() as AddressInfo).port
 })
@@ -36,35 +51,63 @@ afterAll(async () => {
 })
 
 /** The first answer to an upgrade, byte for byte. */
-const upgrade = (path: string, headers: Record<string, string> = {}) => new Promise<string>((resolve) => {
-  let text = ''
-  const socket = connect(port, '127.0.0.1', () => socket.write([
-    `GET ${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`, 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`), '', '',
-  ].join('\r\n')))
-  socket.setEncoding('latin1').on('error', () => undefined).on('close', () => resolve(text)).on('data', (part: string) => {
-    text += part
-    if (text.startsWith('HTTP/1.1 101') && text.includes('\r\n\r\n')) socket.destroy()
+const upgrade = (path: string, headers: Record<string, string> = {}) =>
+  new Promise<string>((resolve) => {
+    let text = ''
+    const socket = connect(port, '127.0.0.1', () =>
+      socket.write(
+        [
+          `GET ${path} HTTP/1.1`,
+          `Host: 127.0.0.1:${port}`,
+          'Connection: Upgrade',
+          'Upgrade: websocket',
+          'Sec-WebSocket-Version: 13',
+          'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+          ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+          '',
+          '',
+        ].join('\r\n'),
+      ),
+    )
+    socket
+      .setEncoding('latin1')
+      .on('error', () => undefined)
+      .on('close', () => resolve(text))
+      .on('data', (part: string) => {
+        text += part
+        if (text.startsWith('HTTP/1.1 101') && text.includes('\r\n\r\n')) socket.destroy()
+      })
   })
-})
 const statusOf = (answer: string) => Number(answer.split(' ')[1])
 
 /** A client that keeps what it hears. */
 async function open(headers: Record<string, string>, path = '/api/ws') {
   const heard: { type: string; channel: string | null; cursor: string | null; data: any }[] = []
   const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers } as unknown as string[])
-  const closed = new Promise<{ code: number }>((resolve) => socket.addEventListener('close', (event) => resolve({ code: event.code })))
+  const closed = new Promise<{ code: number }>((resolve) =>
+    socket.addEventListener('close', (event) => resolve({ code: event.code })),
+  )
   socket.addEventListener('message', (event) => heard.push(JSON.parse(String(event.data))))
   await new Promise((resolve, reject) => {
     socket.addEventListener('open', resolve)
     socket.addEventListener('error', reject)
   })
-  return { socket, heard, closed, say: (message: unknown) => socket.send(JSON.stringify(message)), until: (type: string) => vi.waitFor(() => expect(heard.map((one) => one.type)).toContain(type), { interval: 5 }) }
+  return {
+    socket,
+    heard,
+    closed,
+    say: (message: unknown) => socket.send(JSON.stringify(message)),
+    until: (type: string) =>
+      vi.waitFor(() => expect(heard.map((one) => one.type)).toContain(type), { interval: 5 }),
+  }
 }
 
 describe('opening the WebSocket', () => {
   it.each([
-    ['nobody', {}], ['a forged token', { authorization: 'Bearer a.b.c' }], ['an unknown key', { 'x-api-key': `ptr_${'0'.repeat(20)}_${'0'.repeat(40)}` }], ['an unknown cookie', { cookie: 'session=nothing', origin: 'http://127.0.0.1' }],
+    ['nobody', {}],
+    ['a forged token', { authorization: 'Bearer a.b.c' }],
+    ['an unknown key', { 'x-api-key': `ptr_${'0'.repeat(20)}_${'0'.repeat(40)}` }],
+    ['an unknown cookie', { cookie: 'session=nothing', origin: 'http://127.0.0.1' }],
   ])('is refused before the upgrade to %s', async (_who, headers) => {
     const answer = await upgrade('/api/ws', headers as Record<string, string>)
     expect([401, 403]).toContain(statusOf(answer))
@@ -76,25 +119,38 @@ describe('opening the WebSocket', () => {
     expect(statusOf(await upgrade('/api/ws', { cookie }))).toBe(403)
     expect(statusOf(await upgrade('/api/ws', { cookie, origin: `http://127.0.0.1:${port}` }))).toBe(101)
   })
-  it.each(['/', '/api', '/api/ws/x', '/api/wsx', '/api/nothing', '/hello', '//api/ws'])('is refused on any other path: %s', async (path) => {
-    expect(statusOf(await upgrade(path, { authorization: `Bearer ${token}` }))).toBe(404)
-  })
+  it.each(['/', '/api', '/api/ws/x', '/api/wsx', '/api/nothing', '/hello', '//api/ws'])(
+    'is refused on any other path: %s',
+    async (path) => {
+      expect(statusOf(await upgrade(path, { authorization: `Bearer ${token}` }))).toBe(404)
+    },
+  )
   it('accepts a bearer token', async () => {
     expect(statusOf(await upgrade('/api/ws', { authorization: `Bearer ${token}` }))).toBe(101)
   })
   it('accepts a ticket once', async () => {
-    const { body } = await api.request('POST', '/api/auth/ws-ticket', { headers: { authorization: `Bearer ${token}` } })
+    const { body } = await api.request('POST', '/api/auth/ws-ticket', {
+      headers: { authorization: `Bearer ${token}` },
+    })
     const path = `/api/ws?ticket=${body.data.ticket}`
     expect([statusOf(await upgrade(path)), statusOf(await upgrade(path))]).toEqual([101, 401])
   })
   it('survives clients that go away while they are refused', async () => {
-    await Promise.all(Array.from({ length: 50 }, () => new Promise<void>((resolve) => {
-      const socket = connect(port, '127.0.0.1', () => {
-        socket.write(`GET /api/ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`)
-        socket.resetAndDestroy()
-      })
-      socket.on('error', () => undefined).on('close', () => resolve())
-    })))
+    await Promise.all(
+      Array.from(
+        { length: 50 },
+        () =>
+          new Promise<void>((resolve) => {
+            const socket = connect(port, '127.0.0.1', () => {
+              socket.write(
+                `GET /api/ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+              )
+              socket.resetAndDestroy()
+            })
+            socket.on('error', () => undefined).on('close', () => resolve())
+          }),
+      ),
+    )
     expect(statusOf(await upgrade('/api/ws'))).toBe(401)
   })
 })
@@ -110,15 +166,21 @@ describe('an open WebSocket', () => {
     const second = await open({ authorization: `Bearer ${token}` })
     second.say({ type: 'subscribe', channel: `apps/${app_id}`, after: first.heard.at(-1)!.cursor })
     await second.until('app.updated')
-    const all = [...first.heard, ...second.heard].filter((one) => one.type.startsWith('app.') || one.type.startsWith('deployment.')).map((one) => Number(one.cursor))
+    const all = [...first.heard, ...second.heard]
+      .filter((one) => one.type.startsWith('app.') || one.type.startsWith('deployment.'))
+      .map((one) => Number(one.cursor))
     expect(all).toEqual(api.services.events.after(0, { app_id }, 1000).map((event) => event.seq))
     second.socket.close()
   })
   it('is closed at once when its session ends', async () => {
-    const login = await api.request('POST', '/api/auth/login', { body: { email: 'admin@localhost', password: PASSWORD } })
+    const login = await api.request('POST', '/api/auth/login', {
+      body: { email: 'admin@localhost', password: PASSWORD },
+    })
     const bearer = `Bearer ${login.body.data.token}`
     const { closed } = await open({ authorization: bearer })
-    expect((await api.request('POST', '/api/auth/logout', { headers: { authorization: bearer } })).status).toBe(200)
+    expect(
+      (await api.request('POST', '/api/auth/logout', { headers: { authorization: bearer } })).status,
+    ).toBe(200)
     expect((await closed).code).toBe(4401)
   })
   it('is closed when a message is larger than 64 KiB', async () => {

@@ -3,7 +3,16 @@ import { PatternError, readPattern, samplesOf } from '#server/redirects/pattern'
 
 describe('a pattern', () => {
   it.each([
-    ['/blog/(\\d+)/([^/]+)', 2], ['/(.*)', 1], ['^/old/(.*)$', 1], ['/(a|b)/c?', 1], ['/v(?:1|2)/x', 0], ['/p\\.html', 0], ['/[a-z0-9-]{2,8}', 0], ['/a/(.*)/b/(.*)', 2], ['/\\w+/\\d{4}', 0], ['/[^a-f]+', 0],
+    ['/blog/(\\d+)/([^/]+)', 2],
+    ['/(.*)', 1],
+    ['^/old/(.*)$', 1],
+    ['/(a|b)/c?', 1],
+    ['/v(?:1|2)/x', 0],
+    ['/p\\.html', 0],
+    ['/[a-z0-9-]{2,8}', 0],
+    ['/a/(.*)/b/(.*)', 2],
+    ['/\\w+/\\d{4}', 0],
+    ['/[^a-f]+', 0],
   ])('is read: %s', (text, groups) => {
     expect(readPattern(text).groups).toBe(groups)
   })
@@ -40,11 +49,14 @@ describe('a pattern', () => {
     expect(() => readPattern(text)).toThrow(PatternError)
     expect(() => readPattern(text)).toThrow(reason)
   })
-  it.each(['/blog/(\\d+)/([^/]+)', '/(.*)', '/(a|b)/c?', '/[a-z0-9-]{2,8}', '/v(?:1|2)/x', '/a\\.b'])('gives texts that it matches: %s', (text) => {
-    const samples = samplesOf(readPattern(text))
-    expect(samples.length).toBeGreaterThan(0)
-    expect(samples.filter((sample) => !new RegExp(`^(?:${text})$`, 's').test(sample))).toEqual([])
-  })
+  it.each(['/blog/(\\d+)/([^/]+)', '/(.*)', '/(a|b)/c?', '/[a-z0-9-]{2,8}', '/v(?:1|2)/x', '/a\\.b'])(
+    'gives texts that it matches: %s',
+    (text) => {
+      const samples = samplesOf(readPattern(text))
+      expect(samples.length).toBeGreaterThan(0)
+      expect(samples.filter((sample) => !new RegExp(`^(?:${text})$`, 's').test(sample))).toEqual([])
+    },
+  )
   it('that is accepted needs a bounded number of attempts for the worst path', () => {
     const worst = ['/a/(.*)/b/(.*)', '/.*a.*b', '/(?:a|b)?(?:a|b)?.*c']
     const path = `/${'a/b'.repeat(600)}`

@@ -9,17 +9,26 @@ let domain_id: string
 let addresses: string[]
 beforeEach(async () => {
   api = await createTestApi({ environment: { PORTREEVE_BASE_DOMAIN: 'apps.example.net' } })
-  api.fakes.git.commit(URL_OF_GIT, 'main', { 'package.json': '{"scripts":{"start":"node server.js"}}', 'server.js': '' })
-  app_id = (await api.as('admin').post('/api/apps', { name: 'shop', git_url: URL_OF_GIT, soak_seconds: 0 })).body.data.id
+  api.fakes.git.commit(URL_OF_GIT, 'main', {
+    'package.json': '{"scripts":{"start":"node server.js"}}',
+    'server.js': '',
+  })
+  app_id = (await api.as('admin').post('/api/apps', { name: 'shop', git_url: URL_OF_GIT, soak_seconds: 0 }))
+    .body.data.id
   await api.services.jobs.idle()
-  addresses = api.services.addresses.of_server().filter((address) => !address.includes(':')).slice(0, 1)
+  addresses = api.services.addresses
+    .of_server()
+    .filter((address) => !address.includes(':'))
+    .slice(0, 1)
   domain_id = await addDomain('example.com')
 })
 afterEach(() => api.close())
 
 async function addDomain(hostname: string, rules: object = {}): Promise<string> {
   for (const name of [hostname, `www.${hostname}`]) api.fakes.dns.set(name, { A: addresses })
-  const { body } = await api.as('developer').post('/api/domains', { app_id, hostname, ssl_mode: 'off', ...rules })
+  const { body } = await api
+    .as('developer')
+    .post('/api/domains', { app_id, hostname, ssl_mode: 'off', ...rules })
   await settled()
   return body.data.id as string
 }
@@ -28,26 +37,63 @@ async function settled(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve))
   await new Promise((resolve) => setImmediate(resolve))
 }
-const add = (rule: object, to = domain_id) => api.as('developer').post('/api/redirects', { domain_id: to, ...rule })
-const test = async (url: string) => (await api.as('viewer').get(`/api/redirects?test=${encodeURIComponent(url)}`)).body.test
+const add = (rule: object, to = domain_id) =>
+  api.as('developer').post('/api/redirects', { domain_id: to, ...rule })
+const test = async (url: string) =>
+  (await api.as('viewer').get(`/api/redirects?test=${encodeURIComponent(url)}`)).body.test
 /** Where the edge sends a request, with the host name of the domain. */
-const locationAt = (port: number, path: string) => new Promise<string | undefined>((resolve, reject) => {
-  get({ host: '127.0.0.1', port, path, agent: false, headers: { host: 'example.com' } }, (response) => resolve(response.resume().headers.location)).on('error', reject)
-})
+const locationAt = (port: number, path: string) =>
+  new Promise<string | undefined>((resolve, reject) => {
+    get({ host: '127.0.0.1', port, path, agent: false, headers: { host: 'example.com' } }, (response) =>
+      resolve(response.resume().headers.location),
+    ).on('error', reject)
+  })
 const rulesAtEdge = () => api.fakes.ingress.routes.get(domain_id)?.redirects ?? []
 
 describe('POST /api/redirects', () => {
   it('holds at the edge at once, is told and is in the audit trail', async () => {
     const before = api.services.events.latest()
-    const { status, body } = await add({ kind: 'regex', from: '/blog/(\\d+)/([^/]+)', to: '/posts/$2', status: 308 })
-    expect([status, body.data]).toEqual([201, expect.objectContaining({ hostname: 'example.com', app_id, kind: 'regex', keep_query: true, priority: 100, enabled: true })])
+    const { status, body } = await add({
+      kind: 'regex',
+      from: '/blog/(\\d+)/([^/]+)',
+      to: '/posts/$2',
+      status: 308,
+    })
+    expect([status, body.data]).toEqual([
+      201,
+      expect.objectContaining({
+        hostname: 'example.com',
+        app_id,
+        kind: 'regex',
+        keep_query: true,
+        priority: 100,
+        enabled: true,
+      }),
+    ])
     await settled()
-    expect(rulesAtEdge()).toEqual([{ id: body.data.id, kind: 'regex', from: '/blog/(\\d+)/([^/]+)', to: '/posts/$2', status: 308, keep_query: true }])
+    expect(rulesAtEdge()).toEqual([
+      {
+        id: body.data.id,
+        kind: 'regex',
+        from: '/blog/(\\d+)/([^/]+)',
+        to: '/posts/$2',
+        status: 308,
+        keep_query: true,
+      },
+    ])
     expect(api.events(before).map(({ type }) => type)).toEqual(['redirect.created'])
-    expect((await api.as('admin').get(`/api/audit-logs?resource=${body.data.id}`)).body.data[0]).toMatchObject({ action: 'redirect.create' })
+    expect(
+      (await api.as('admin').get(`/api/audit-logs?resource=${body.data.id}`)).body.data[0],
+    ).toMatchObject({
+      action: 'redirect.create',
+    })
   })
   it('rules are tried by priority, then by age', async () => {
-    const ids = [(await add({ from: '/b', to: '/1', priority: 200 })).body.data.id, (await add({ from: '/a', to: '/2', priority: 50 })).body.data.id, (await add({ from: '/c', to: '/3', priority: 200 })).body.data.id]
+    const ids = [
+      (await add({ from: '/b', to: '/1', priority: 200 })).body.data.id,
+      (await add({ from: '/a', to: '/2', priority: 50 })).body.data.id,
+      (await add({ from: '/c', to: '/3', priority: 200 })).body.data.id,
+    ]
     await settled()
     expect(rulesAtEdge().map(({ id }) => id)).toEqual([ids[1], ids[0], ids[2]])
   })
@@ -68,14 +114,19 @@ describe('POST /api/redirects', () => {
     const before = api.services.events.latest()
     const { status, body } = await add(rule)
     expect([status, body.error.message.split(':')[0]]).toEqual([422, field])
-    expect([api.services.events.latest(), (await api.as('viewer').get('/api/redirects')).body.total]).toEqual([before, 0])
+    expect([api.services.events.latest(), (await api.as('viewer').get('/api/redirects')).body.total]).toEqual(
+      [before, 0],
+    )
   })
   it('keeps the domain from a path at which the rule would get no request any more', async () => {
     const { id } = (await add({ from: '/shop/old', to: '/shop/new' })).body.data
     await add({ kind: 'regex', from: '/(a|b)', to: '/c' })
     const move = (path: string) => api.as('developer').put(`/api/domains/${domain_id}`, { path })
     const refused = await move('/blog')
-    expect([refused.status, refused.body.error.message]).toEqual([422, 'path: would leave the redirect from /shop/old without requests. Change or delete that one first.'])
+    expect([refused.status, refused.body.error.message]).toEqual([
+      422,
+      'path: would leave the redirect from /shop/old without requests. Change or delete that one first.',
+    ])
     expect((await move('/shop')).status).toBe(200)
     await api.as('developer').delete(`/api/redirects/${id}`)
     expect((await move('/blog')).status).toBe(200)
@@ -93,21 +144,38 @@ describe('a second rule from the same place', () => {
     ['exact', '/über', '/%C3%BCber'],
     ['prefix', '/docs', '/docs'],
     ['regex', '/a/(\\d+)', '^/a/(\\d+)$'],
-  ])('%s %s is refused with 409 that names the first, whatever its target, priority and state', async (kind, from, again) => {
-    const { id } = (await add({ kind, from, to: '/new', enabled: false })).body.data
-    const before = api.services.events.latest()
-    for (const rest of [{}, { priority: 5 }, { enabled: false }, { status: 308 }]) {
-      const { status, body } = await add({ kind, from: again, to: '/other', ...rest })
-      expect([status, body.error.code, body.error.message]).toEqual([409, 'CONFLICT', expect.stringContaining(id)])
-    }
-    expect([api.services.events.latest(), (await api.as('viewer').get('/api/redirects')).body.total]).toEqual([before, 1])
-  })
+  ])(
+    '%s %s is refused with 409 that names the first, whatever its target, priority and state',
+    async (kind, from, again) => {
+      const { id } = (await add({ kind, from, to: '/new', enabled: false })).body.data
+      const before = api.services.events.latest()
+      for (const rest of [{}, { priority: 5 }, { enabled: false }, { status: 308 }]) {
+        const { status, body } = await add({ kind, from: again, to: '/other', ...rest })
+        expect([status, body.error.code, body.error.message]).toEqual([
+          409,
+          'CONFLICT',
+          expect.stringContaining(id),
+        ])
+      }
+      expect([
+        api.services.events.latest(),
+        (await api.as('viewer').get('/api/redirects')).body.total,
+      ]).toEqual([before, 1])
+    },
+  )
   it('is refused with 409 when a rule is changed to it; a rule may be saved as it is', async () => {
-    const [first, second] = [(await add({ from: '/a', to: '/x' })).body.data.id, (await add({ from: '/b', to: '/y' })).body.data.id]
+    const [first, second] = [
+      (await add({ from: '/a', to: '/x' })).body.data.id,
+      (await add({ from: '/b', to: '/y' })).body.data.id,
+    ]
     const refused = await api.as('developer').put(`/api/redirects/${second}`, { from: '/a' })
     expect([refused.status, refused.body.error.message]).toEqual([409, expect.stringContaining(first)])
-    expect((await api.as('viewer').get('/api/redirects')).body.data.map(({ from }: { from: string }) => from)).toEqual(['/b', '/a'])
-    expect((await api.as('developer').put(`/api/redirects/${second}`, { from: '/b', to: '/z' })).status).toBe(200)
+    expect(
+      (await api.as('viewer').get('/api/redirects')).body.data.map(({ from }: { from: string }) => from),
+    ).toEqual(['/b', '/a'])
+    expect((await api.as('developer').put(`/api/redirects/${second}`, { from: '/b', to: '/z' })).status).toBe(
+      200,
+    )
   })
   it('is taken for another domain, as another kind, and once the first is gone', async () => {
     const { id } = (await add({ from: '/a', to: '/x' })).body.data
@@ -122,22 +190,35 @@ describe('paths and targets as people write them', () => {
   it.each([
     [{ from: '/über uns', to: '/info' }, '/%C3%BCber%20uns', '/info'],
     [{ kind: 'prefix', from: '/bücher', to: '/öl/$1' }, '/b%C3%BCcher', '/%C3%B6l/$1'],
-    [{ from: '/a', to: 'https://münchen.example.org/straße?q=ä' }, '/a', 'https://xn--mnchen-3ya.example.org/stra%C3%9Fe?q=%C3%A4'],
+    [
+      { from: '/a', to: 'https://münchen.example.org/straße?q=ä' },
+      '/a',
+      'https://xn--mnchen-3ya.example.org/stra%C3%9Fe?q=%C3%A4',
+    ],
     [{ from: '/b', to: 'https://EXAMPLE.org/%20' }, '/b', 'https://EXAMPLE.org/%20'],
     [{ from: '/c\ud800', to: '/d' }, '/c%EF%BF%BD', '/d'],
   ])('%o is kept as browsers ask for it, and answers them', async (rule, from, to) => {
     const { status, body } = await add(rule)
     expect([status, body.data?.from, body.data?.to]).toEqual([201, from, to])
     expect((await test(`http://example.com${from}`)).redirect_id).toBe(body.data.id)
-    expect((await api.as('developer').put(`/api/redirects/${body.data.id}`, { from: rule.from })).body.data.from).toBe(from)
+    expect(
+      (await api.as('developer').put(`/api/redirects/${body.data.id}`, { from: rule.from })).body.data.from,
+    ).toBe(from)
   })
 })
 
 describe('a rule that another domain of the name stands before', () => {
-  it.each([['exact', '/two/x'], ['exact', '/two'], ['prefix', '/two/x']])('%s %s is refused with 422 that says which', async (kind, from) => {
+  it.each([
+    ['exact', '/two/x'],
+    ['exact', '/two'],
+    ['prefix', '/two/x'],
+  ])('%s %s is refused with 422 that says which', async (kind, from) => {
     const two = await addDomain('example.com', { path: '/two' })
     const { status, body } = await add({ kind, from, to: '/new' })
-    expect([status, body.error.message]).toEqual([422, expect.stringMatching(/^from: is served by another domain, example\.com\/two /)])
+    expect([status, body.error.message]).toEqual([
+      422,
+      expect.stringMatching(/^from: is served by another domain, example\.com\/two /),
+    ])
     expect(body.error.message).toContain(two)
     expect((await api.as('viewer').get('/api/redirects')).body.total).toBe(0)
     expect((await add({ kind, from, to: '/new' }, two)).status).toBe(201)
@@ -179,7 +260,9 @@ describe('a loop is refused with 422 and leaves nothing', () => {
     const other = await addDomain('other.com', { www: 'to_www' })
     expect((await add({ from: '/a', to: 'https://other.com/a' }, other)).status).toBe(422)
     expect((await add({ from: '/a', to: 'https://www.example.com/a' })).status).toBe(201)
-    expect((await api.as('developer').put(`/api/domains/${domain_id}`, { www: 'to_apex' })).body.error.message).toMatch(/^www: .*circle/)
+    expect(
+      (await api.as('developer').put(`/api/domains/${domain_id}`, { www: 'to_apex' })).body.error.message,
+    ).toMatch(/^www: .*circle/)
     expect((await api.as('developer').get(`/api/domains/${domain_id}`)).body.data.www).toBe('keep')
   })
   it('a rule to plain HTTP where HTTPS is insisted on', async () => {
@@ -192,9 +275,14 @@ describe('a loop is refused with 422 and leaves nothing', () => {
     await add({ from: '/a', to: '/b' })
     const { body } = await add({ from: '/b', to: '/a', enabled: false })
     expect((await api.as('developer').post(`/api/redirects/${body.data.id}/toggle`)).status).toBe(422)
-    expect((await api.as('developer').put(`/api/redirects/${body.data.id}`, { to: '/c', enabled: true })).status).toBe(200)
+    expect(
+      (await api.as('developer').put(`/api/redirects/${body.data.id}`, { to: '/c', enabled: true })).status,
+    ).toBe(200)
     expect((await api.as('developer').put(`/api/redirects/${body.data.id}`, { to: '/a' })).status).toBe(422)
-    expect((await api.as('viewer').get('/api/redirects')).body.data[0]).toMatchObject({ to: '/c', enabled: true })
+    expect((await api.as('viewer').get('/api/redirects')).body.data[0]).toMatchObject({
+      to: '/c',
+      enabled: true,
+    })
   })
 })
 
@@ -202,14 +290,20 @@ describe('PUT, toggle and DELETE', () => {
   it('hold at the edge at once', async () => {
     const { body } = await add({ from: '/a', to: '/b' })
     const { id } = body.data
-    expect((await api.as('developer').put(`/api/redirects/${id}`, { to: '/c', status: 307, keep_query: false })).body.data).toMatchObject({ from: '/a', to: '/c', status: 307, keep_query: false })
+    expect(
+      (await api.as('developer').put(`/api/redirects/${id}`, { to: '/c', status: 307, keep_query: false }))
+        .body.data,
+    ).toMatchObject({ from: '/a', to: '/c', status: 307, keep_query: false })
     await settled()
     expect(rulesAtEdge()).toMatchObject([{ to: '/c', status: 307, keep_query: false }])
     expect((await api.as('developer').post(`/api/redirects/${id}/toggle`)).body.data.enabled).toBe(false)
     await settled()
     expect(rulesAtEdge()).toEqual([])
     await api.as('developer').post(`/api/redirects/${id}/toggle`)
-    expect((await api.as('developer').delete(`/api/redirects/${id}`)).body.data).toEqual({ id, deleted: true })
+    expect((await api.as('developer').delete(`/api/redirects/${id}`)).body.data).toEqual({
+      id,
+      deleted: true,
+    })
     await settled()
     expect(rulesAtEdge()).toEqual([])
     expect((await api.as('developer').delete(`/api/redirects/${id}`)).status).toBe(404)
@@ -217,7 +311,8 @@ describe('PUT, toggle and DELETE', () => {
   it('toggle makes a rule what it is told to be, and tells nobody of what is so already', async () => {
     const { id } = (await add({ from: '/a', to: '/b' })).body.data
     const before = api.services.events.latest()
-    const toggle = async (enabled: unknown) => api.as('developer').post(`/api/redirects/${id}/toggle`, { enabled })
+    const toggle = async (enabled: unknown) =>
+      api.as('developer').post(`/api/redirects/${id}/toggle`, { enabled })
     expect((await toggle(true)).body.data.enabled).toBe(true)
     expect(api.services.events.latest()).toBe(before)
     expect((await toggle(false)).body.data.enabled).toBe(false)
@@ -237,16 +332,50 @@ describe('GET /api/redirects', () => {
     const other = await addDomain('other.com')
     await add({ from: '/a', to: '/b' })
     await add({ from: '/c', to: '/d' }, other)
-    const totals = await Promise.all([`domain_id=${other}`, `app_id=${app_id}`, 'app_id=app_00000000000000000000'].map(async (filter) => (await api.as('viewer').get(`/api/redirects?${filter}`)).body.total))
+    const totals = await Promise.all(
+      [`domain_id=${other}`, `app_id=${app_id}`, 'app_id=app_00000000000000000000'].map(
+        async (filter) => (await api.as('viewer').get(`/api/redirects?${filter}`)).body.total,
+      ),
+    )
     expect(totals).toEqual([1, 2, 0])
   })
   it('tells which rule would answer an address, where it leads and how it ends', async () => {
     const exact = (await add({ from: '/old', to: '/new' })).body.data.id
-    const blog = (await add({ kind: 'prefix', from: '/blog', to: 'https://blog.example.org$1', keep_query: false })).body.data.id
-    expect(await test('https://example.com/old?a=b')).toEqual({ domain_id, redirect_id: exact, location: 'https://example.com/new?a=b', status: 301, ends: 'app', hops: [expect.objectContaining({ by: 'rule' })] })
-    expect(await test('https://example.com/blog/1?a=b')).toMatchObject({ redirect_id: blog, location: 'https://blog.example.org/1', ends: 'elsewhere' })
-    expect(await test('https://example.com/blogs')).toMatchObject({ domain_id, redirect_id: null, location: null, ends: 'app' })
-    expect(await test('https://nobody.example.org/')).toEqual({ domain_id: null, redirect_id: null, location: null, status: null, ends: 'elsewhere', hops: [] })
+    const blog = (
+      await add({
+        kind: 'prefix',
+        from: '/blog',
+        to: 'https://blog.example.org$1',
+        keep_query: false,
+      })
+    ).body.data.id
+    expect(await test('https://example.com/old?a=b')).toEqual({
+      domain_id,
+      redirect_id: exact,
+      location: 'https://example.com/new?a=b',
+      status: 301,
+      ends: 'app',
+      hops: [expect.objectContaining({ by: 'rule' })],
+    })
+    expect(await test('https://example.com/blog/1?a=b')).toMatchObject({
+      redirect_id: blog,
+      location: 'https://blog.example.org/1',
+      ends: 'elsewhere',
+    })
+    expect(await test('https://example.com/blogs')).toMatchObject({
+      domain_id,
+      redirect_id: null,
+      location: null,
+      ends: 'app',
+    })
+    expect(await test('https://nobody.example.org/')).toEqual({
+      domain_id: null,
+      redirect_id: null,
+      location: null,
+      status: null,
+      ends: 'elsewhere',
+      hops: [],
+    })
     expect((await api.as('viewer').get('/api/redirects')).body.test).toBeNull()
   })
   it('answers what the edge answers', async () => {
@@ -255,17 +384,35 @@ describe('GET /api/redirects', () => {
     await add({ kind: 'regex', from: '/p/(\\d+)(?:-[a-z]+)?', to: '/posts/$1', status: 308 })
     await settled()
     const { port } = await api.fakes.ingress.listen()
-    for (const path of ['/old', '/old?x=1', '/old/', '/docs', '/docs/a/b?c=d', '/docsy', '/p/12', '/p/12-ab?x=%20y', '/p/12-AB', '/']) {
+    for (const path of [
+      '/old',
+      '/old?x=1',
+      '/old/',
+      '/docs',
+      '/docs/a/b?c=d',
+      '/docsy',
+      '/p/12',
+      '/p/12-ab?x=%20y',
+      '/p/12-AB',
+      '/',
+    ]) {
       const location = await locationAt(port, path)
       const expected = await test(`http://example.com${path}`)
-      expect([path, location ? new URL(location, 'http://example.com').href : null]).toEqual([path, expected.location])
+      expect([path, location ? new URL(location, 'http://example.com').href : null]).toEqual([
+        path,
+        expected.location,
+      ])
     }
   })
   it.each([
     ['/p', '/q/$1', { '/p': '/q', '/p/': '/q/', '/p/foo': '/q/foo', '/p/a/b?c=d': '/q/a/b?c=d' }],
     ['/p', '/q/$1/z', { '/p': '/q/z', '/p/foo': '/q/foo/z' }],
     ['/p', '/$1', { '/p': '/', '/p/foo': '/foo' }],
-    ['/p', 'https://other.example.org/$1', { '/p': 'https://other.example.org/', '/p/foo': 'https://other.example.org/foo' }],
+    [
+      '/p',
+      'https://other.example.org/$1',
+      { '/p': 'https://other.example.org/', '/p/foo': 'https://other.example.org/foo' },
+    ],
     ['/p/', '/q/$1', { '/p/': '/q/', '/p/foo': '/q/foo' }],
     ['/p', '/q$1', { '/p': '/q', '/p/foo': '/q/foo' }],
   ])('a prefix %s to %s leaves one slash, at the edge and in the answer alike', async (from, to, wanted) => {
@@ -274,12 +421,28 @@ describe('GET /api/redirects', () => {
     const { port } = await api.fakes.ingress.listen()
     for (const [path, location] of Object.entries(wanted)) {
       const expected = new URL(location, 'http://example.com').href
-      expect([path, new URL((await locationAt(port, path))!, 'http://example.com').href, (await test(`http://example.com${path}`)).location]).toEqual([path, expected, expected])
+      expect([
+        path,
+        new URL((await locationAt(port, path))!, 'http://example.com').href,
+        (await test(`http://example.com${path}`)).location,
+      ]).toEqual([path, expected, expected])
     }
   })
   it('shows an address of another project to nobody else', async () => {
     await add({ from: '/old', to: '/new' })
-    const answer = (await api.as('outsider').get(`/api/redirects?test=${encodeURIComponent('https://example.com/old')}`)).body
-    expect([answer.total, answer.test]).toEqual([0, { domain_id: null, redirect_id: null, location: null, status: null, ends: 'elsewhere', hops: [] }])
+    const answer = (
+      await api.as('outsider').get(`/api/redirects?test=${encodeURIComponent('https://example.com/old')}`)
+    ).body
+    expect([answer.total, answer.test]).toEqual([
+      0,
+      {
+        domain_id: null,
+        redirect_id: null,
+        location: null,
+        status: null,
+        ends: 'elsewhere',
+        hops: [],
+      },
+    ])
   })
 })

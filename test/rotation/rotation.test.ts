@@ -3,7 +3,14 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createEvents } from '#server/kernel/events'
 import { createJobs } from '#server/kernel/jobs/jobs'
-import { createSecrets, finishRotation, loadMasterKey, loadNextKey, prepareRotation, SecretUnreadableError } from '#server/kernel/secrets'
+import {
+  createSecrets,
+  finishRotation,
+  loadMasterKey,
+  loadNextKey,
+  prepareRotation,
+  SecretUnreadableError,
+} from '#server/kernel/secrets'
 import { createKeyRotation } from '#server/rotation/rotation'
 import { SEALED_COLUMNS } from '#server/rotation/sealing'
 import { createTestApi, type TestApi } from '#test/support/api'
@@ -17,40 +24,91 @@ async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {
   api = await createTestApi({ jobs: false })
   const { kernel } = api
   const developer = api.as('developer')
-  for (let i = 0; i < 120; i += 1) await developer.post('/api/git-credentials', { name: 'x', host: `h${i}.example.com`, token: `token number ${i}` })
+  for (let i = 0; i < 120; i += 1)
+    await developer.post('/api/git-credentials', {
+      name: 'x',
+      host: `h${i}.example.com`,
+      token: `token number ${i}`,
+    })
   await developer.post('/api/ssh-keys/generate', { name: 'key' }, { 'idempotency-key': 'one' })
   const user = api.actor('developer').user_id
   const seal = (text: string) => kernel.secrets.seal('plain text', text)
-  kernel.db.sql('UPDATE users SET totp_seed = ?, totp_pending = ? WHERE id = ?').run(seal(`users/totp_seed/${user}`), seal(`users/totp_pending/${user}`), user)
-  kernel.db.sql(`INSERT INTO registries VALUES ('reg_1', 'x', 'x', 'x', ?, '', '', '')`).run(seal('registries/password/reg_1'))
+  kernel.db
+    .sql('UPDATE users SET totp_seed = ?, totp_pending = ? WHERE id = ?')
+    .run(seal(`users/totp_seed/${user}`), seal(`users/totp_pending/${user}`), user)
+  kernel.db
+    .sql(`INSERT INTO registries VALUES ('reg_1', 'x', 'x', 'x', ?, '', '', '')`)
+    .run(seal('registries/password/reg_1'))
   api.fakes.git.commit('https://git.example.com/a/b.git', 'main', { 'index.html': 'x' })
-  const app = (await developer.post('/api/apps', { name: 'app', git_url: 'https://git.example.com/a/b.git' })).body.data
+  const app = (await developer.post('/api/apps', { name: 'app', git_url: 'https://git.example.com/a/b.git' }))
+    .body.data
   const deployment = (await developer.get('/api/deployments')).body.data[0]
-  kernel.db.sql(`INSERT INTO releases (id, app_id, deployment_id, image_id, settings, environment, configuration, created_at) VALUES ('rel_1', ?, ?, 'x', '{}', ?, '{}', '')`).run(app.id, deployment.id, seal('releases/environment/rel_1'))
-  kernel.db.sql(`INSERT INTO certificates (id, project_id, name, names, source, status, key_type, private_key, next_key, created_at, updated_at) SELECT 'crt_1', id, 'x', '[]', 'acme', 'active', 'ecdsa', ?, ?, '', '' FROM projects`).run(seal('certificates/private_key/crt_1'), seal('certificates/next_key/crt_1'))
-  kernel.db.sql(`INSERT INTO acme_accounts (directory_url, private_key, next_key, keyed_at, created_at) VALUES ('https://ca.test/dir', ?, ?, '', '')`).run(seal('acme_accounts/private_key/https://ca.test/dir'), seal('acme_accounts/next_key/https://ca.test/dir'))
+  kernel.db
+    .sql(
+      `INSERT INTO releases (id, app_id, deployment_id, image_id, settings, environment, configuration, created_at) VALUES ('rel_1', ?, ?, 'x', '{}', ?, '{}', '')`,
+    )
+    .run(app.id, deployment.id, seal('releases/environment/rel_1'))
+  kernel.db
+    .sql(
+      `INSERT INTO certificates (id, project_id, name, names, source, status, key_type, private_key, next_key, created_at, updated_at) SELECT 'crt_1', id, 'x', '[]', 'acme', 'active', 'ecdsa', ?, ?, '', '' FROM projects`,
+    )
+    .run(seal('certificates/private_key/crt_1'), seal('certificates/next_key/crt_1'))
+  kernel.db
+    .sql(
+      `INSERT INTO acme_accounts (directory_url, private_key, next_key, keyed_at, created_at) VALUES ('https://ca.test/dir', ?, ?, '', '')`,
+    )
+    .run(
+      seal('acme_accounts/private_key/https://ca.test/dir'),
+      seal('acme_accounts/next_key/https://ca.test/dir'),
+    )
   kernel.db.sql(`INSERT INTO settings VALUES ('smtp', '{}', ?, '')`).run(seal('settings/secrets/smtp'))
   kernel.db.sql(`INSERT INTO meta VALUES ('secret_check', ?)`).run(seal('meta/secret_check'))
-  const all = () => SEALED_COLUMNS.flatMap((one) => (kernel.db.sql(`SELECT *, ${one.column} AS sealed FROM ${one.table} WHERE ${one.column} LIKE 'v1.%'`).all() as Record<string, string>[]).map((row) => [one.context(row), row.sealed!] as const))
-  return { api, plain: () => all().map(([context, sealed]) => createSecrets(Buffer.alloc(32, 9)).open(sealed, context)) }
+  const all = () =>
+    SEALED_COLUMNS.flatMap((one) =>
+      (
+        kernel.db
+          .sql(`SELECT *, ${one.column} AS sealed FROM ${one.table} WHERE ${one.column} LIKE 'v1.%'`)
+          .all() as Record<string, string>[]
+      ).map((row) => [one.context(row), row.sealed!] as const),
+    )
+  return {
+    api,
+    plain: () => all().map(([context, sealed]) => createSecrets(Buffer.alloc(32, 9)).open(sealed, context)),
+  }
 }
 
 describe('F24: rotating the key of secrets', () => {
   it('seals every column anew, and goes on after a crash in the middle', async () => {
     const { api: test, plain } = await filled()
     const { kernel } = test
-    for (const { table, column } of SEALED_COLUMNS) expect([`${table}.${column}`, kernel.db.sql(`SELECT count(*) > 0 FROM ${table} WHERE ${column} LIKE 'v1.%'`).pluck().get()]).toEqual([`${table}.${column}`, 1])
+    for (const { table, column } of SEALED_COLUMNS)
+      expect([
+        `${table}.${column}`,
+        kernel.db.sql(`SELECT count(*) > 0 FROM ${table} WHERE ${column} LIKE 'v1.%'`).pluck().get(),
+      ]).toEqual([`${table}.${column}`, 1])
     const secrets = createSecrets(Buffer.alloc(32, 9), Buffer.alloc(32, 7))
     let finished = 0
-    /** @param survives how many values are sealed before the process dies; the batch of the next one is lost. */
+    /**
+     * @param survives how many values are sealed before the process dies; the batch of the next one is lost.
+     */
     const begin = (survives = Infinity) => {
       let sealed = 0
-      const mortal = { ...secrets, seal: (text: string, context: string) => {
-        if ((sealed += 1) > survives) throw new Error('killed')
-        return secrets.seal(text, context)
-      } }
+      const mortal = {
+        ...secrets,
+        seal: (text: string, context: string) => {
+          if ((sealed += 1) > survives) throw new Error('killed')
+          return secrets.seal(text, context)
+        },
+      }
       const jobs = createJobs({ db: kernel.db, clock: kernel.clock, log: kernel.log, pools: {} })
-      const rotation = createKeyRotation({ db: kernel.db, jobs, log: kernel.log, secrets: mortal, columns: SEALED_COLUMNS, finish: () => (finished += 1) })
+      const rotation = createKeyRotation({
+        db: kernel.db,
+        jobs,
+        log: kernel.log,
+        secrets: mortal,
+        columns: SEALED_COLUMNS,
+        finish: () => (finished += 1),
+      })
       kernel.db.sql(`DELETE FROM jobs WHERE kind <> 'secrets.rotate'`).run()
       rotation.start()
       rotation.start()
@@ -70,12 +128,22 @@ describe('F24: rotating the key of secrets', () => {
     expect(createEvents(kernel.db, kernel.clock, kernel.log).latest()).toBeGreaterThan(0)
   })
   it('knows every column that the code seals', () => {
-    const files = readdirSync(join(ROOT, 'server'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts') && !name.startsWith('kernel/') && !name.startsWith('rotation/'))
-    const sealing = files.map((name) => readFileSync(join(ROOT, 'server', name), 'utf8')).filter((text) => /\.(seal|open)\(/.test(text) && /secrets/.test(text))
-    const used = sealing.flatMap((text) => [...text.matchAll(/[`']([a-z_]+)\/([a-z_]+|\$\{column\})(?:\/\$\{|')/g)].map(([, table, column]) => (table === 'meta' ? 'meta.value' : `${table}.${column}`)))
+    const files = readdirSync(join(ROOT, 'server'), { recursive: true, encoding: 'utf8' }).filter(
+      (name) => name.endsWith('.ts') && !name.startsWith('kernel/') && !name.startsWith('rotation/'),
+    )
+    const sealing = files
+      .map((name) => readFileSync(join(ROOT, 'server', name), 'utf8'))
+      .filter((text) => /\.(seal|open)\(/.test(text) && /secrets/.test(text))
+    const used = sealing.flatMap((text) =>
+      [...text.matchAll(/[`']([a-z_]+)\/([a-z_]+|\$\{column\})(?:\/\$\{|')/g)].map(([, table, column]) =>
+        table === 'meta' ? 'meta.value' : `${table}.${column}`,
+      ),
+    )
     const listed = SEALED_COLUMNS.map(({ table, column }) => `${table}.${column}`)
     expect(used.length).toBeGreaterThanOrEqual(7)
-    expect([...new Set(used)].filter((name) => !listed.includes(name) && name !== 'users.${column}')).toEqual([])
+    expect([...new Set(used)].filter((name) => !listed.includes(name) && name !== 'users.${column}')).toEqual(
+      [],
+    )
   })
   it('keeps the old key when one secret cannot be opened', async () => {
     const { api: test } = await filled()
@@ -84,8 +152,17 @@ describe('F24: rotating the key of secrets', () => {
     const secrets = createSecrets(Buffer.alloc(32, 9), Buffer.alloc(32, 7))
     const jobs = createJobs({ db: kernel.db, clock: kernel.clock, log: kernel.log, pools: {} })
     let finished = false
-    const rotation = createKeyRotation({ db: kernel.db, jobs, log: kernel.log, secrets, columns: SEALED_COLUMNS.filter(({ table }) => table === 'registries'), finish: () => (finished = true) })
-    expect(() => secrets.open('v1.deadbeef.AAAA.AAAA', 'registries/password/reg_1')).toThrow(SecretUnreadableError)
+    const rotation = createKeyRotation({
+      db: kernel.db,
+      jobs,
+      log: kernel.log,
+      secrets,
+      columns: SEALED_COLUMNS.filter(({ table }) => table === 'registries'),
+      finish: () => (finished = true),
+    })
+    expect(() => secrets.open('v1.deadbeef.AAAA.AAAA', 'registries/password/reg_1')).toThrow(
+      SecretUnreadableError,
+    )
     kernel.db.sql('DELETE FROM jobs').run()
     rotation.start()
     jobs.start()
@@ -105,6 +182,9 @@ describe('F24: rotating the key of secrets', () => {
     expect(() => createSecrets(next).open(sealed, 'context')).toThrow(SecretUnreadableError)
     finishRotation(path)
     finishRotation(path)
-    expect([loadMasterKey(path, undefined, true).equals(next), existsSync(`${path}.next`)]).toEqual([true, false])
+    expect([loadMasterKey(path, undefined, true).equals(next), existsSync(`${path}.next`)]).toEqual([
+      true,
+      false,
+    ])
   })
 })

@@ -1,6 +1,15 @@
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -10,21 +19,50 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 
 const root = join(import.meta.dirname, '..', '..')
 let folder: string
-beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'portreeve-shell-')) })
-afterEach(() => { rmSync(folder, { recursive: true, force: true }) })
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'portreeve-shell-'))
+})
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
 
-/** Runs bash with our shell functions loaded; the values are `$1`, `$2`, …, never part of the script's text. */
+/**
+ * Runs bash with our shell functions loaded; the values are `$1`, `$2`, …, never part of the script's text.
+ */
 function bash(script: string, args: string[] = [], env: Record<string, string> = {}): string {
-  const sources = ['settings', 'service', 'engine'].map((name) => `. "${root}/scripts/shell/${name}.sh"`).join('\n')
-  return execFileSync('bash', ['--norc', '-c', `set -euo pipefail\nROOT="${root}"\n${sources}\n${script}`, 'bash', ...args], { encoding: 'utf8', env: { PATH: process.env['PATH'] ?? '', ...env } })
+  const sources = ['settings', 'service', 'engine']
+    .map((name) => `. "${root}/scripts/shell/${name}.sh"`)
+    .join('\n')
+  return execFileSync(
+    'bash',
+    ['--norc', '-c', `set -euo pipefail\nROOT="${root}"\n${sources}\n${script}`, 'bash', ...args],
+    { encoding: 'utf8', env: { PATH: process.env['PATH'] ?? '', ...env } },
+  )
 }
 
 describe('the settings of an installation', () => {
-  const VALUES = ['plain', 'two words', `quotes ' and "`, 'dollar $HOME `id` $(id)', 'back\\slash \\" \\$', '#hash=%d;&|', 'ünï']
+  const VALUES = [
+    'plain',
+    'two words',
+    `quotes ' and "`,
+    'dollar $HOME `id` $(id)',
+    'back\\slash \\" \\$',
+    '#hash=%d;&|',
+    'ünï',
+  ]
   test.each(VALUES)('%s comes back unchanged from the file', (value) => {
     const file = join(folder, 'settings')
-    bash('settings_store "$1"', [file], { PORTREEVE_ADMIN_PASSWORD: value, PORT: '9100', SECRET_OF_SOMEBODY: 'x' })
-    expect(bash('settings_load "$1"; printf "%s|%s|%s" "$PORTREEVE_ADMIN_PASSWORD" "$PORT" "${SECRET_OF_SOMEBODY-none}"', [file])).toBe(`${value}|9100|none`)
+    bash('settings_store "$1"', [file], {
+      PORTREEVE_ADMIN_PASSWORD: value,
+      PORT: '9100',
+      SECRET_OF_SOMEBODY: 'x',
+    })
+    expect(
+      bash(
+        'settings_load "$1"; printf "%s|%s|%s" "$PORTREEVE_ADMIN_PASSWORD" "$PORT" "${SECRET_OF_SOMEBODY-none}"',
+        [file],
+      ),
+    ).toBe(`${value}|9100|none`)
   })
   test('only root can read the file, and an unchanged one is not written again', () => {
     const file = join(folder, 'settings')
@@ -47,7 +85,8 @@ describe('the settings of an installation', () => {
   })
   test('the data folder is remembered in the checkout, and forgotten when it is the default one again', () => {
     const file = join(folder, 'remembered')
-    const remember = (data: string) => bash('data_dir_remember "$1" "$2" /checkout/.data; data_dir_recall "$1"', [file, data])
+    const remember = (data: string) =>
+      bash('data_dir_remember "$1" "$2" /checkout/.data; data_dir_recall "$1"', [file, data])
     expect(remember('/srv/port reeve')).toBe('/srv/port reeve\n')
     expect(remember('/checkout/.data')).toBe('')
   })
@@ -60,19 +99,40 @@ describe('the settings of an installation', () => {
 
 describe('a program under the supervisor', () => {
   const supervise = (...command: string[]): void => {
-    spawn('bash', [join(root, 'scripts/shell/supervise.sh'), folder, 'app', ...command], { stdio: 'ignore', detached: true }).unref()
+    spawn('bash', [join(root, 'scripts/shell/supervise.sh'), folder, 'app', ...command], {
+      stdio: 'ignore',
+      detached: true,
+    }).unref()
   }
   const pid = (): string => bash('supervised_pid "$1" app || echo none', [folder]).trim()
-  afterEach(() => { bash('supervised_stop "$1" app', [folder]) })
+  afterEach(() => {
+    bash('supervised_stop "$1" app', [folder])
+  })
 
   test('is started again after it ended, and each start is in the log', async () => {
     supervise('sh', '-c', 'echo started; exit 3')
-    await vi.waitFor(() => { expect(readFileSync(join(folder, 'app.log'), 'utf8').match(/started\n/g)?.length ?? 0).toBeGreaterThanOrEqual(2) }, { timeout: 15_000, interval: 50 })
-    expect(readFileSync(join(folder, 'app.log'), 'utf8')).toContain('app ended with code 3; starting it again in 1 s')
+    await vi.waitFor(
+      () => {
+        expect(
+          readFileSync(join(folder, 'app.log'), 'utf8').match(/started\n/g)?.length ?? 0,
+        ).toBeGreaterThanOrEqual(2)
+      },
+      { timeout: 15_000, interval: 50 },
+    )
+    expect(readFileSync(join(folder, 'app.log'), 'utf8')).toContain(
+      'app ended with code 3; starting it again in 1 s',
+    )
   })
   test('ends with its supervisor, which leaves no process file', async () => {
     supervise('sh', '-c', `echo $$ > ${join(folder, 'child')}; exec sleep 600`)
-    await vi.waitFor(() => { expect(existsSync(join(folder, 'child')) && readFileSync(join(folder, 'child'), 'utf8')).toMatch(/\d+\n/) }, { timeout: 10_000, interval: 50 })
+    await vi.waitFor(
+      () => {
+        expect(existsSync(join(folder, 'child')) && readFileSync(join(folder, 'child'), 'utf8')).toMatch(
+          /\d+\n/,
+        )
+      },
+      { timeout: 10_000, interval: 50 },
+    )
     expect(pid()).toMatch(/^\d+$/)
     const child = readFileSync(join(folder, 'child'), 'utf8').trim()
     bash('supervised_stop "$1" app', [folder])
@@ -86,8 +146,18 @@ describe('a program under the supervisor', () => {
   })
   test('its log stays below the limit while it writes on', async () => {
     supervise('sh', '-c', 'head -c 12000000 /dev/zero | tr "\\0" x; echo; echo last line; exec sleep 600')
-    await vi.waitFor(() => { expect(existsSync(join(folder, 'app.log.1'))).toBe(true) }, { timeout: 18_000, interval: 100 })
-    await vi.waitFor(() => { expect(statSync(join(folder, 'app.log')).size).toBeLessThan(1000) }, { timeout: 5000, interval: 50 })
+    await vi.waitFor(
+      () => {
+        expect(existsSync(join(folder, 'app.log.1'))).toBe(true)
+      },
+      { timeout: 18_000, interval: 100 },
+    )
+    await vi.waitFor(
+      () => {
+        expect(statSync(join(folder, 'app.log')).size).toBeLessThan(1000)
+      },
+      { timeout: 5000, interval: 50 },
+    )
     expect(readFileSync(join(folder, 'app.log.1'), 'utf8')).toContain('last line')
   })
 })
@@ -95,7 +165,9 @@ describe('a program under the supervisor', () => {
 describe('the systemd unit', () => {
   test('starts the pinned Node on the built server with the stored settings, also in a folder with a blank and a percent sign', () => {
     const unit = bash('render_unit "$1" "$2"', ['/opt/my 100% port', '/var/lib/port reeve'])
-    expect(unit).toMatch(/^ExecStart="\/opt\/my 100%% port\/node_modules\/\.bin\/node"( --[\w=-]+)* "\/opt\/my 100%% port\/\.output\/server\/index\.mjs"$/m)
+    expect(unit).toMatch(
+      /^ExecStart="\/opt\/my 100%% port\/node_modules\/\.bin\/node"( --[\w=-]+)* "\/opt\/my 100%% port\/\.output\/server\/index\.mjs"$/m,
+    )
     expect(unit).toContain('WorkingDirectory=/opt/my 100%% port\n')
     expect(unit).toContain('EnvironmentFile=/var/lib/port reeve/portreeve.env\n')
     expect(unit).toContain('ReadWritePaths="/var/lib/port reeve" /sys/fs/cgroup\n')
@@ -105,34 +177,58 @@ describe('the systemd unit', () => {
 describe('install.sh', () => {
   const install = (...args: string[]): { code: number; said: string } => {
     try {
-      return { code: 0, said: execFileSync('bash', [join(root, 'install.sh'), ...args], { encoding: 'utf8', stdio: 'pipe', env: { PATH: process.env['PATH'] ?? '' } }) }
+      return {
+        code: 0,
+        said: execFileSync('bash', [join(root, 'install.sh'), ...args], {
+          encoding: 'utf8',
+          stdio: 'pipe',
+          env: { PATH: process.env['PATH'] ?? '' },
+        }),
+      }
     } catch (error) {
       const { status, stderr } = error as { status: number; stderr: string }
       return { code: status, said: stderr }
     }
   }
   test.each([
-    [['--nope'], 2, 'There is no option --nope.'], [['--port'], 2, '--port needs a value.'], [['--stop', '--foreground'], 2, '--stop and --foreground exclude each other.'],
+    [['--nope'], 2, 'There is no option --nope.'],
+    [['--port'], 2, '--port needs a value.'],
+    [['--stop', '--foreground'], 2, '--stop and --foreground exclude each other.'],
   ])('%j is refused with a sentence', (args, code, sentence) => {
     expect(install(...args)).toEqual({ code, said: `install.sh: ${sentence}\nTry --help.\n` })
   })
-  test('explains itself', () => { expect(install('--help').said).toContain('--foreground') })
-  test.runIf(process.getuid?.() === 0).each(['0', '65536', 'http', '90 00'])('the port %s is refused before anything is changed', (port) => {
-    const { code, said } = install('--data-dir', join(folder, 'data'), '--port', port)
-    expect(code).toBe(1)
-    expect(said).toMatch(/^install\.sh: PORT must be a port number from 1 to 65535/)
-    expect(existsSync(join(folder, 'data'))).toBe(false)
+  test('explains itself', () => {
+    expect(install('--help').said).toContain('--foreground')
   })
-  test.runIf(process.getuid?.() === 0)('an installation that does not run says so, and stopping it changes nothing', () => {
-    const port = ['--data-dir', join(folder, 'data'), '--port', '59']
-    expect(install('--status', ...port)).toMatchObject({ code: 3 })
-    expect(install('--stop', ...port)).toEqual({ code: 0, said: 'Portreeve is not running; nothing was changed.\n' })
-  })
+  test.runIf(process.getuid?.() === 0).each(['0', '65536', 'http', '90 00'])(
+    'the port %s is refused before anything is changed',
+    (port) => {
+      const { code, said } = install('--data-dir', join(folder, 'data'), '--port', port)
+      expect(code).toBe(1)
+      expect(said).toMatch(/^install\.sh: PORT must be a port number from 1 to 65535/)
+      expect(existsSync(join(folder, 'data'))).toBe(false)
+    },
+  )
+  test.runIf(process.getuid?.() === 0)(
+    'an installation that does not run says so, and stopping it changes nothing',
+    () => {
+      const port = ['--data-dir', join(folder, 'data'), '--port', '59']
+      expect(install('--status', ...port)).toMatchObject({ code: 3 })
+      expect(install('--stop', ...port)).toEqual({
+        code: 0,
+        said: 'Portreeve is not running; nothing was changed.\n',
+      })
+    },
+  )
 })
 
 describe.runIf(process.getuid?.() === 0)('an installation whose data folder was chosen', () => {
   /** A checkout with an installation elsewhere, which answers at a port of its own. */
-  async function installed(): Promise<{ run: (args: string[], env?: Record<string, string>) => Promise<string>; url: string; close: () => void }> {
+  async function installed(): Promise<{
+    run: (args: string[], env?: Record<string, string>) => Promise<string>
+    url: string
+    close: () => void
+  }> {
     const server = createServer((_request, response) => response.end()).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
@@ -140,8 +236,18 @@ describe.runIf(process.getuid?.() === 0)('an installation whose data folder was 
     mkdirSync(data)
     cpSync(join(root, 'install.sh'), join(checkout, 'install.sh'))
     cpSync(join(root, 'scripts/shell'), join(checkout, 'scripts/shell'), { recursive: true })
-    bash('settings_store "$1"; data_dir_remember "$2" "$3" "$4"', [join(data, 'portreeve.env'), join(checkout, '.data-dir'), data, join(checkout, '.data')], { PORT: String(port), HOST: '127.0.0.1' })
-    const run = async (args: string[], env: Record<string, string> = {}) => (await promisify(execFile)('bash', [join(checkout, 'install.sh'), ...args], { cwd: '/', env: { PATH: process.env['PATH'] ?? '', ...env } }).catch((error: { stdout: string }) => error)).stdout
+    bash(
+      'settings_store "$1"; data_dir_remember "$2" "$3" "$4"',
+      [join(data, 'portreeve.env'), join(checkout, '.data-dir'), data, join(checkout, '.data')],
+      { PORT: String(port), HOST: '127.0.0.1' },
+    )
+    const run = async (args: string[], env: Record<string, string> = {}) =>
+      (
+        await promisify(execFile)('bash', [join(checkout, 'install.sh'), ...args], {
+          cwd: '/',
+          env: { PATH: process.env['PATH'] ?? '', ...env },
+        }).catch((error: { stdout: string }) => error)
+      ).stdout
     return { run, url: `http://127.0.0.1:${port}`, close: () => server.close() }
   }
   test('is found by a call that does not name the folder', async () => {
@@ -151,7 +257,10 @@ describe.runIf(process.getuid?.() === 0)('an installation whose data folder was 
   })
   test('is not meant by a call that names another folder, or the default one by an empty value', async () => {
     const { run, url, close } = await installed()
-    for (const [args, env] of [[['--data-dir', join(folder, 'another')], {}], [[], { PORTREEVE_DATA_DIR: '' }]] as const) {
+    for (const [args, env] of [
+      [['--data-dir', join(folder, 'another')], {}],
+      [[], { PORTREEVE_DATA_DIR: '' }],
+    ] as const) {
       expect(await run(['--status', '--port', '59', ...args], env)).toBe('Portreeve is not running.\n')
       expect(await run(['--status', ...args], env)).not.toContain(url)
     }
@@ -165,10 +274,18 @@ describe('the command on the PATH', () => {
     const directory = join(folder, 'my checkout')
     mkdirSync(join(directory, 'node_modules/.bin'), { recursive: true })
     cpSync(join(root, 'scripts/shell'), join(directory, 'scripts/shell'), { recursive: true })
-    writeFileSync(join(directory, 'node_modules/.bin/node'), '#!/bin/bash\nprintf "%s|" "$@" "$PORTREEVE_DATA_DIR" "$PORT"\n', { mode: 0o755 })
+    writeFileSync(
+      join(directory, 'node_modules/.bin/node'),
+      '#!/bin/bash\nprintf "%s|" "$@" "$PORTREEVE_DATA_DIR" "$PORT"\n',
+      { mode: 0o755 },
+    )
     return directory
   }
-  const install = (directory: string, file: string) => bash('. "$ROOT/scripts/shell/steps.sh"; say() { echo "$*"; }; changed() { say "$1"; }; ROOT=$1 SETTINGS=$2; install_command_line "$3"', [directory, join(folder, 'the data', 'portreeve.env'), file])
+  const install = (directory: string, file: string) =>
+    bash(
+      '. "$ROOT/scripts/shell/steps.sh"; say() { echo "$*"; }; changed() { say "$1"; }; ROOT=$1 SETTINGS=$2; install_command_line "$3"',
+      [directory, join(folder, 'the data', 'portreeve.env'), file],
+    )
   test('knows the checkout and the settings of the installation, and is written once', () => {
     const file = join(folder, 'bin/portreeve')
     const directory = checkout()
@@ -176,9 +293,20 @@ describe('the command on the PATH', () => {
     bash('settings_store "$1"', [join(folder, 'the data', 'portreeve.env')], { PORT: '9100' })
     expect(install(directory, file)).toContain('on the PATH')
     expect(install(directory, file)).toBe('')
-    const said = execFileSync(file, ['rotate-key', '--wait'], { encoding: 'utf8', cwd: folder, env: { PATH: process.env['PATH'] ?? '' } })
-    expect(said).toBe(`${directory}/.output/server/portreeve.mjs|rotate-key|--wait|${join(folder, 'the data')}|9100|`)
-    expect(execFileSync(file, ['--help'], { encoding: 'utf8', env: { PATH: process.env['PATH'] ?? '', PORTREEVE_DATA_DIR: '/elsewhere' } })).toContain('|/elsewhere|9100|')
+    const said = execFileSync(file, ['rotate-key', '--wait'], {
+      encoding: 'utf8',
+      cwd: folder,
+      env: { PATH: process.env['PATH'] ?? '' },
+    })
+    expect(said).toBe(
+      `${directory}/.output/server/portreeve.mjs|rotate-key|--wait|${join(folder, 'the data')}|9100|`,
+    )
+    expect(
+      execFileSync(file, ['--help'], {
+        encoding: 'utf8',
+        env: { PATH: process.env['PATH'] ?? '', PORTREEVE_DATA_DIR: '/elsewhere' },
+      }),
+    ).toContain('|/elsewhere|9100|')
   })
   test('of somebody else is left alone', () => {
     const file = join(folder, 'portreeve')

@@ -1,28 +1,67 @@
 import { describe, expect, test } from 'vitest'
 import { addUp, tallyLine, tallyReport } from '../../scripts/test-report.ts'
 
-const report = (facts: object): string => JSON.stringify({ success: true, numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, testResults: [], ...facts })
+const report = (facts: object): string =>
+  JSON.stringify({
+    success: true,
+    numPassedTests: 0,
+    numFailedTests: 0,
+    numPendingTests: 0,
+    testResults: [],
+    ...facts,
+  })
 
 describe('the last line of a test run', () => {
   test('adds up what the runs report', () => {
-    const sum = addUp([tallyReport(report({ numPassedTests: 5 }), 'unit'), tallyReport(report({ numPassedTests: 2, numFailedTests: 1, numPendingTests: 3, success: false }), 'e2e')])
+    const sum = addUp([
+      tallyReport(report({ numPassedTests: 5 }), 'unit'),
+      tallyReport(
+        report({ numPassedTests: 2, numFailedTests: 1, numPendingTests: 3, success: false }),
+        'e2e',
+      ),
+    ])
     expect(tallyLine(sum)).toBe('7 passed, 1 failed, 3 skipped')
   })
   test('leaves out skipped tests when there are none', () => {
     expect(tallyLine(addUp([tallyReport(report({ numPassedTests: 5 }), 'unit')]))).toBe('5 passed, 0 failed')
   })
   test('a run without a single test is not green', () => {
-    expect(addUp([tallyReport(report({}), 'unit')])).toMatchObject({ passed: 0, failed: 1, problems: ['No test ran.'] })
+    expect(addUp([tallyReport(report({}), 'unit')])).toMatchObject({
+      passed: 0,
+      failed: 1,
+      problems: ['No test ran.'],
+    })
     expect(addUp([])).toMatchObject({ failed: 1 })
   })
   test('only skipped tests are not green either', () => {
     expect(addUp([tallyReport(report({ numPendingTests: 9 }), 'unit')]).failed).toBe(1)
   })
   test('a file that does not load counts as a failure although no test of it is in the report', () => {
-    const tally = tallyReport(report({ numPassedTests: 5, success: false, testResults: [{ name: 'a.test.ts', status: 'failed', message: 'Cannot find x\nmore', assertionResults: [] }] }), 'unit')
-    expect(tally).toMatchObject({ passed: 5, failed: 1, problems: ['a.test.ts could not be run: Cannot find x'] })
+    const tally = tallyReport(
+      report({
+        numPassedTests: 5,
+        success: false,
+        testResults: [
+          {
+            name: 'a.test.ts',
+            status: 'failed',
+            message: 'Cannot find x\nmore',
+            assertionResults: [],
+          },
+        ],
+      }),
+      'unit',
+    )
+    expect(tally).toMatchObject({
+      passed: 5,
+      failed: 1,
+      problems: ['a.test.ts could not be run: Cannot find x'],
+    })
   })
   test('a run that fails outside of any test counts as a failure', () => {
-    expect(tallyReport(report({ numPassedTests: 5, success: false }), 'unit')).toMatchObject({ passed: 5, failed: 1 })
+    expect(tallyReport(report({ numPassedTests: 5, success: false }), 'unit')).toMatchObject({
+      passed: 5,
+      failed: 1,
+    })
   })
 })

@@ -8,38 +8,74 @@ beforeAll(async () => {
   const url = 'https://git.example.com/team/shop.git'
   api.fakes.git.commit(url, 'main', { 'index.html': '<p>hello' })
   const developer = api.as('developer')
-  for (const name of ['my-shop', 'shop', 'shop-with-a-long-name', 'eshop', 'unrelated']) await developer.post('/api/apps', { name, git_url: url })
+  for (const name of ['my-shop', 'shop', 'shop-with-a-long-name', 'eshop', 'unrelated'])
+    await developer.post('/api/apps', { name, git_url: url })
   const { body } = await developer.get('/api/apps?q=unrelated')
-  const domain = await developer.post('/api/domains', { app_id: body.data[0].id, hostname: 'www.example.com' })
-  redirect_id = (await developer.post('/api/redirects', { domain_id: domain.body.data.id, from: '/old-Shop', to: '/new' })).body.data.id
+  const domain = await developer.post('/api/domains', {
+    app_id: body.data[0].id,
+    hostname: 'www.example.com',
+  })
+  redirect_id = (
+    await developer.post('/api/redirects', {
+      domain_id: domain.body.data.id,
+      from: '/old-Shop',
+      to: '/new',
+    })
+  ).body.data.id
   await api.as('owner').post('/api/projects', { name: 'Shop' })
 })
 afterAll(() => api.close())
 const names = async (query: string, caller: Parameters<TestApi['as']>[0] = 'owner') => {
   const { body } = await api.as(caller).get(`/api/search?${query}`)
-  return body.data.filter(({ kind }: { kind: string }) => kind !== 'domain').map(({ kind, name }: { kind: string; name: string }) => `${kind} ${name}`)
+  return body.data
+    .filter(({ kind }: { kind: string }) => kind !== 'domain')
+    .map(({ kind, name }: { kind: string; name: string }) => `${kind} ${name}`)
 }
 
 describe('search', () => {
   it('finds the very name first, then names that begin with the text, then others, whatever the case', async () => {
-    expect(await names('q=SHOP')).toEqual(['project Shop', 'app shop', 'app shop-with-a-long-name', 'app eshop', 'app my-shop', 'redirect /old-Shop'])
+    expect(await names('q=SHOP')).toEqual([
+      'project Shop',
+      'app shop',
+      'app shop-with-a-long-name',
+      'app eshop',
+      'app my-shop',
+      'redirect /old-Shop',
+    ])
   })
   it('finds redirects by their source', async () => {
-    expect((await api.as('viewer').get('/api/search?q=old-shop')).body).toMatchObject({ data: [{ kind: 'redirect', id: redirect_id, name: '/old-Shop' }], total: 1, page: 1, per_page: 20, pages: 1 })
+    expect((await api.as('viewer').get('/api/search?q=old-shop')).body).toMatchObject({
+      data: [{ kind: 'redirect', id: redirect_id, name: '/old-Shop' }],
+      total: 1,
+      page: 1,
+      per_page: 20,
+      pages: 1,
+    })
   })
   it('answers in pages like every list, one after the other without a gap or a repetition', async () => {
     const whole = (await api.as('owner').get('/api/search?q=shop&per_page=100')).body
     const pieces: unknown[] = []
     for (let page = 1; page <= Math.ceil(whole.total / 2); page += 1) {
       const { body } = await api.as('owner').get(`/api/search?q=shop&per_page=2&page=${page}`)
-      expect(body).toMatchObject({ total: whole.total, page, per_page: 2, pages: Math.ceil(whole.total / 2) })
+      expect(body).toMatchObject({
+        total: whole.total,
+        page,
+        per_page: 2,
+        pages: Math.ceil(whole.total / 2),
+      })
       pieces.push(...body.data)
     }
     expect(pieces).toEqual(whole.data)
     expect(whole.total).toBe(whole.data.length)
-    expect((await api.as('owner').get('/api/search?q=shop&page=999999999')).body).toMatchObject({ data: [], total: whole.total })
+    expect((await api.as('owner').get('/api/search?q=shop&page=999999999')).body).toMatchObject({
+      data: [],
+      total: whole.total,
+    })
   })
   it('counts nothing that the caller may not see', async () => {
-    expect((await api.as('outsider').get('/api/search?q=shop')).body).toMatchObject({ data: [], total: 0 })
+    expect((await api.as('outsider').get('/api/search?q=shop')).body).toMatchObject({
+      data: [],
+      total: 0,
+    })
   })
 })

@@ -14,8 +14,10 @@ import { createTestKernel, type TestKernel } from './kernel.ts'
 import { readRoutes } from './routes.ts'
 
 /**
- * Callers that every test api knows. `owner`, `developer` and `viewer` are members of the default project; `outsider` is in no
- * project; `reader` is a platform viewer whose project role is owner; `read_key` and `deploy_key` are narrowed keys of the owner.
+ * Callers that every test api knows. `owner`, `developer` and `viewer` are members of the default project;
+ * `outsider` is in no
+ * project; `reader` is a platform viewer whose project role is owner; `read_key` and `deploy_key` are
+ * narrowed keys of the owner.
  */
 export const CALLERS = {
   admin: ['admin', undefined, 'full'],
@@ -37,11 +39,23 @@ export interface ApiOptions extends SendOptions {
 export interface TestApi {
   services: Services
   kernel: TestKernel
-  fakes: { engine: FakeEngine; git: FakeGit; ingress: FakeIngress; dns: FakeDns; acme: FakeAcme; clock: TestClock }
+  fakes: {
+    engine: FakeEngine
+    git: FakeGit
+    ingress: FakeIngress
+    dns: FakeDns
+    acme: FakeAcme
+    clock: TestClock
+  }
   url: string
   request<T = any>(method: string, path: string, options?: ApiOptions): Promise<Answer<T>>
   /** The same for one caller: `api.as('developer').post('/api/apps', { … })`. */
-  as(caller: Caller): Record<'get' | 'post' | 'put' | 'delete', <T = any>(path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer<T>>>
+  as(
+    caller: Caller,
+  ): Record<
+    'get' | 'post' | 'put' | 'delete',
+    <T = any>(path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer<T>>
+  >
   /** The caller as an actor, for calling services directly. */
   actor(caller: Caller): Actor
   /** Every event so far, oldest first; `since` skips those up to that position. */
@@ -61,31 +75,65 @@ export interface TestApiOptions {
 function actorOf(caller: Caller, project_id: string): Actor {
   const [role, project, scope] = CALLERS[caller]
   return {
-    user_id: `usr_test${caller.replaceAll('_', '').padEnd(16, '0')}`, email: `${caller}@example.test`, name: caller, role, scope,
-    method: scope === 'full' ? 'bearer' : 'api_key', credential_id: `ses_test${caller}`,
-    projects: new Map<string, ProjectRole>(project ? [[project_id, project]] : []), address: '127.0.0.1', request_id: '',
+    user_id: `usr_test${caller.replaceAll('_', '').padEnd(16, '0')}`,
+    email: `${caller}@example.test`,
+    name: caller,
+    role,
+    scope,
+    method: scope === 'full' ? 'bearer' : 'api_key',
+    credential_id: `ses_test${caller}`,
+    projects: new Map<string, ProjectRole>(project ? [[project_id, project]] : []),
+    address: '127.0.0.1',
+    request_id: '',
   }
 }
 
-/** The callers as rows, so that they can be members, be listed and own what they create; none of them has a password. */
+/**
+ * The callers as rows, so that they can be members, be listed and own what they create; none of them has a
+ * password.
+ */
 function enrol(kernel: TestKernel, project_id: string): void {
   const at = kernel.clock.iso()
   for (const caller of Object.keys(CALLERS) as Caller[]) {
     const { user_id, email, name, role, projects } = actorOf(caller, project_id)
-    kernel.db.sql('INSERT INTO users (id, email, name, role, password_hash, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)').run(user_id, email, name, role, Buffer.alloc(96).toString('base64'), at, at)
-    for (const [id, project_role] of projects) kernel.db.sql('INSERT INTO project_members VALUES (?, ?, ?, ?)').run(id, user_id, project_role, at)
+    kernel.db
+      .sql(
+        'INSERT INTO users (id, email, name, role, password_hash, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      )
+      .run(user_id, email, name, role, Buffer.alloc(96).toString('base64'), at, at)
+    for (const [id, project_role] of projects)
+      kernel.db.sql('INSERT INTO project_members VALUES (?, ?, ?, ?)').run(id, user_id, project_role, at)
   }
 }
 
-/** The whole product in this process: every route, every service, a database in memory, and fakes of the world outside. */
+/**
+ * The whole product in this process: every route, every service, a database in memory, and fakes of the world
+ * outside.
+ */
 export async function createTestApi(options: TestApiOptions = {}): Promise<TestApi> {
   const kernel = createTestKernel(options.environment)
-  const fakes = { engine: createFakeEngine(), git: createFakeGit(), ingress: createFakeIngress(), dns: createFakeDns(), acme: createFakeAcme({ now: kernel.clock.now }), clock: kernel.clock }
-  const composed = createServices(kernel, { ...fakes, ...(options.mail ? { mail: options.mail } : {}), ...(options.dns_providers ? { dns_providers: options.dns_providers } : {}) })
+  const fakes = {
+    engine: createFakeEngine(),
+    git: createFakeGit(),
+    ingress: createFakeIngress(),
+    dns: createFakeDns(),
+    acme: createFakeAcme({ now: kernel.clock.now }),
+    clock: kernel.clock,
+  }
+  const composed = createServices(kernel, {
+    ...fakes,
+    ...(options.mail ? { mail: options.mail } : {}),
+    ...(options.dns_providers ? { dns_providers: options.dns_providers } : {}),
+  })
   // Project roles as they are now, so that a test may add a caller to a project.
   const actor = (caller: Caller): Actor => {
     const static_actor = actorOf(caller, composed.http.default_project())
-    return { ...static_actor, projects: new Map(composed.projects.rolesOf(static_actor.user_id).map(({ project_id, role }) => [project_id, role])) }
+    return {
+      ...static_actor,
+      projects: new Map(
+        composed.projects.rolesOf(static_actor.user_id).map(({ project_id, role }) => [project_id, role]),
+      ),
+    }
   }
   enrol(kernel, composed.http.default_project())
   const services: Services = {
@@ -94,19 +142,35 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
       ...composed.http,
       authenticate(credentials, facts, rules) {
         const caller = TOKEN.exec(credentials.authorization ?? '')?.[1] as Caller | undefined
-        return caller ? { ...actor(caller), address: facts.address, request_id: facts.id } : composed.http.authenticate(credentials, facts, rules)
+        return caller
+          ? { ...actor(caller), address: facts.address, request_id: facts.id }
+          : composed.http.authenticate(credentials, facts, rules)
       },
     },
   }
   const server = await startTestServer(readRoutes(), services)
   if (options.jobs ?? true) services.jobs.start()
   const request: TestApi['request'] = (method, path, { as, headers, ...rest } = {}) =>
-    server.send(method, path, { ...rest, headers: { ...(as ? { authorization: `Bearer test-${as}` } : {}), ...headers } })
+    server.send(method, path, {
+      ...rest,
+      headers: { ...(as ? { authorization: `Bearer test-${as}` } : {}), ...headers },
+    })
   return {
-    services, kernel, fakes, request, actor, url: server.url,
+    services,
+    kernel,
+    fakes,
+    request,
+    actor,
+    url: server.url,
     as(caller) {
-      const method = (name: string) => (path: string, body?: unknown, headers?: Record<string, string>) => request(name, path, { as: caller, body, headers })
-      return { get: method('GET'), post: method('POST'), put: method('PUT'), delete: method('DELETE') }
+      const method = (name: string) => (path: string, body?: unknown, headers?: Record<string, string>) =>
+        request(name, path, { as: caller, body, headers })
+      return {
+        get: method('GET'),
+        post: method('POST'),
+        put: method('PUT'),
+        delete: method('DELETE'),
+      }
     },
     events: (since = 0) => services.events.after(since, {}, 100_000),
     async close() {

@@ -7,7 +7,10 @@ import { join } from 'node:path'
 import { createSelfSigned } from '#server/platform/ingress/self-signed'
 import { eventually, freePorts } from './portreeve.ts'
 
-/** A real certificate authority (Pebble) with a name server of its own, in which every name leads to 127.0.0.1. */
+/**
+ * A real certificate authority (Pebble) with a name server of its own, in which every name leads to
+ * 127.0.0.1.
+ */
 export interface Authority {
   directory_url: string
   /** What TLS connections to the authority itself have to trust, in PEM, and as a file. */
@@ -44,15 +47,23 @@ function ask(url: string, ca: string): Promise<string> {
   return new Promise((resolve, reject) => {
     request(url, { ca, agent: false, timeout: 5000 }, (response) => {
       let text = ''
-      response.setEncoding('utf8').on('data', (chunk: string) => { text += chunk }).on('end', () => resolve(text))
-    }).on('error', reject).end()
+      response
+        .setEncoding('utf8')
+        .on('data', (chunk: string) => {
+          text += chunk
+        })
+        .on('end', () => resolve(text))
+    })
+      .on('error', reject)
+      .end()
   })
 }
-const ended = (child: ChildProcess) => new Promise<void>((resolve) => {
-  if (child.exitCode !== null || child.signalCode !== null) return resolve()
-  child.once('exit', () => resolve())
-  child.kill('SIGKILL')
-})
+const ended = (child: ChildProcess) =>
+  new Promise<void>((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve()
+    child.once('exit', () => resolve())
+    child.kill('SIGKILL')
+  })
 
 export async function startAuthority(options: AuthorityOptions = {}): Promise<Authority> {
   const directory = mkdtempSync(join(tmpdir(), 'portreeve-ca-'))
@@ -64,26 +75,82 @@ export async function startAuthority(options: AuthorityOptions = {}): Promise<Au
   const ca_file = join(directory, 'ca.pem')
   writeFileSync(ca_file, ca)
   writeFileSync(join(directory, 'key.pem'), pem.slice(at))
-  writeFileSync(join(directory, 'pebble.json'), JSON.stringify({
-    pebble: {
-      listenAddress: `127.0.0.1:${port}`, managementListenAddress: `127.0.0.1:${management}`, certificate: ca_file, privateKey: join(directory, 'key.pem'),
-      httpPort: http_port, tlsPort: 1, ocspResponderURL: '', certificateValidityPeriod: options.validity_s ?? 90 * 86_400,
-      externalAccountBindingRequired: options.eab !== undefined, ...(options.eab ? { externalAccountMACKeys: { [options.eab.kid]: options.eab.hmac_key } } : {}),
-    },
-  }))
-  const names = spawn('/usr/bin/pebble-challtestsrv', ['-dns01', `127.0.0.1:${dns}`, '-management', `127.0.0.1:${control}`, '-http01', '', '-https01', '', '-tlsalpn01', '', '-defaultIPv4', '127.0.0.1', '-defaultIPv6', ''], { stdio: 'ignore' })
+  writeFileSync(
+    join(directory, 'pebble.json'),
+    JSON.stringify({
+      pebble: {
+        listenAddress: `127.0.0.1:${port}`,
+        managementListenAddress: `127.0.0.1:${management}`,
+        certificate: ca_file,
+        privateKey: join(directory, 'key.pem'),
+        httpPort: http_port,
+        tlsPort: 1,
+        ocspResponderURL: '',
+        certificateValidityPeriod: options.validity_s ?? 90 * 86_400,
+        externalAccountBindingRequired: options.eab !== undefined,
+        ...(options.eab ? { externalAccountMACKeys: { [options.eab.kid]: options.eab.hmac_key } } : {}),
+      },
+    }),
+  )
+  const names = spawn(
+    '/usr/bin/pebble-challtestsrv',
+    [
+      '-dns01',
+      `127.0.0.1:${dns}`,
+      '-management',
+      `127.0.0.1:${control}`,
+      '-http01',
+      '',
+      '-https01',
+      '',
+      '-tlsalpn01',
+      '',
+      '-defaultIPv4',
+      '127.0.0.1',
+      '-defaultIPv6',
+      '',
+    ],
+    { stdio: 'ignore' },
+  )
   let pebble: ChildProcess
   const directory_url = `https://localhost:${port}/dir`
   const start = async () => {
-    pebble = spawn('/usr/bin/pebble', ['-config', join(directory, 'pebble.json'), '-dnsserver', options.dns ?? `127.0.0.1:${dns}`], {
-      stdio: 'ignore', env: { PATH: process.env.PATH, PEBBLE_VA_NOSLEEP: '1', PEBBLE_WFE_NONCEREJECT: String(options.bad_nonces ?? 0), PEBBLE_AUTHZREUSE: '0' },
-    })
+    pebble = spawn(
+      '/usr/bin/pebble',
+      ['-config', join(directory, 'pebble.json'), '-dnsserver', options.dns ?? `127.0.0.1:${dns}`],
+      {
+        stdio: 'ignore',
+        env: {
+          PATH: process.env.PATH,
+          PEBBLE_VA_NOSLEEP: '1',
+          PEBBLE_WFE_NONCEREJECT: String(options.bad_nonces ?? 0),
+          PEBBLE_AUTHZREUSE: '0',
+        },
+      },
+    )
     await eventually('The authority answering', async () => (await ask(directory_url, ca)) && true, 20_000)
   }
   await start()
-  const control_zone = (path: string, body: object) => eventually('The name server of the authority taking a record', async () => (await fetch(`http://127.0.0.1:${control}/${path}`, { method: 'POST', body: JSON.stringify(body) })).ok || undefined, 10_000)
+  const control_zone = (path: string, body: object) =>
+    eventually(
+      'The name server of the authority taking a record',
+      async () =>
+        (
+          await fetch(`http://127.0.0.1:${control}/${path}`, {
+            method: 'POST',
+            body: JSON.stringify(body),
+          })
+        ).ok || undefined,
+      10_000,
+    )
   return {
-    directory_url, ca, ca_file, http_port, start, listed: `localhost:${port}`, resolver: `127.0.0.1:${dns}`,
+    directory_url,
+    ca,
+    ca_file,
+    http_port,
+    start,
+    listed: `localhost:${port}`,
+    resolver: `127.0.0.1:${dns}`,
     root: () => ask(`https://localhost:${management}/roots/0`, ca),
     setTxt: async (host, value) => void (await control_zone('set-txt', { host: `${host}.`, value })),
     clearTxt: async (host) => void (await control_zone('clear-txt', { host: `${host}.` })),
@@ -96,7 +163,9 @@ export async function startAuthority(options: AuthorityOptions = {}): Promise<Au
 }
 
 /** What answers HTTP-01 for tests without an edge. */
-export async function serveChallenges(port: number): Promise<{ answers: Map<string, string>; close(): Promise<void> }> {
+export async function serveChallenges(
+  port: number,
+): Promise<{ answers: Map<string, string>; close(): Promise<void> }> {
   const answers = new Map<string, string>()
   const server: Server = createServer((incoming, response) => {
     const answer = answers.get(`${incoming.headers.host?.replace(/:\d+$/, '')}${incoming.url}`)
@@ -104,5 +173,12 @@ export async function serveChallenges(port: number): Promise<{ answers: Map<stri
     response.end(answer)
   })
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-  return { answers, close: () => new Promise((resolve) => { server.closeAllConnections(); server.close(() => resolve()) }) }
+  return {
+    answers,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      }),
+  }
 }

@@ -10,8 +10,15 @@ export interface TestAuthority {
   /** A key in PEM: `ec` (P-256), `ec:secp384r1`, `rsa:2048`, `rsa:1024`, `ed25519`. */
   key(kind?: string): string
   /** A leaf for these names, signed by the intermediate. */
-  leaf(key: string, names: readonly string[], options?: { days?: number; common_name?: string; use?: string; digest?: string }): string
-  /** Another certificate of the intermediate's name and key identifier, signed by the root, whose key signed nothing. */
+  leaf(
+    key: string,
+    names: readonly string[],
+    options?: { days?: number; common_name?: string; use?: string; digest?: string },
+  ): string
+  /**
+   * Another certificate of the intermediate's name and key identifier, signed by the root, whose key signed
+   * nothing.
+   */
   namesake(): string
   /** The root as it once vouched for itself, with SHA-1. */
   old_root(): string
@@ -25,50 +32,182 @@ export interface TestAuthority {
 
 export function createTestAuthority(): TestAuthority {
   const directory = mkdtempSync(join(tmpdir(), 'portreeve-chains-'))
-  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: directory, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
-  const file = (name: string, text: string) => { writeFileSync(join(directory, name), text); return name }
+  const openssl = (...args: string[]) =>
+    execFileSync('openssl', args, {
+      cwd: directory,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+  const file = (name: string, text: string) => {
+    writeFileSync(join(directory, name), text)
+    return name
+  }
   const key = (kind = 'ec') => {
-    if (kind.startsWith('ec') && kind !== 'ed25519') return openssl('genpkey', '-algorithm', 'EC', '-pkeyopt', `ec_paramgen_curve:${kind.split(':')[1] ?? 'P-256'}`)
-    return kind === 'ed25519' ? openssl('genpkey', '-algorithm', 'ED25519') : openssl('genpkey', '-algorithm', 'RSA', '-pkeyopt', `rsa_keygen_bits:${kind.split(':')[1]}`)
+    if (kind.startsWith('ec') && kind !== 'ed25519')
+      return openssl(
+        'genpkey',
+        '-algorithm',
+        'EC',
+        '-pkeyopt',
+        `ec_paramgen_curve:${kind.split(':')[1] ?? 'P-256'}`,
+      )
+    return kind === 'ed25519'
+      ? openssl('genpkey', '-algorithm', 'ED25519')
+      : openssl('genpkey', '-algorithm', 'RSA', '-pkeyopt', `rsa_keygen_bits:${kind.split(':')[1]}`)
   }
   let serial = 100
-  const signed = (request: string, extensions: string, days: number, digest = 'sha256', by = 'intermediate') => {
+  const signed = (
+    request: string,
+    extensions: string,
+    days: number,
+    digest = 'sha256',
+    by = 'intermediate',
+  ) => {
     file('request.pem', request)
     file('extensions', extensions)
-    openssl('x509', '-req', '-in', 'request.pem', '-CA', `${by}.pem`, '-CAkey', `${by}.key`, '-set_serial', String((serial += 1)), '-days', String(days), `-${digest}`, '-extfile', 'extensions', '-out', 'leaf.pem')
+    openssl(
+      'x509',
+      '-req',
+      '-in',
+      'request.pem',
+      '-CA',
+      `${by}.pem`,
+      '-CAkey',
+      `${by}.key`,
+      '-set_serial',
+      String((serial += 1)),
+      '-days',
+      String(days),
+      `-${digest}`,
+      '-extfile',
+      'extensions',
+      '-out',
+      'leaf.pem',
+    )
     return readFileSync(join(directory, 'leaf.pem'), 'utf8')
   }
   file('root.key', key())
-  openssl('req', '-x509', '-new', '-key', 'root.key', '-subj', '/O=Test/CN=Test Root', '-days', '3650', '-out', 'root.pem')
+  openssl(
+    'req',
+    '-x509',
+    '-new',
+    '-key',
+    'root.key',
+    '-subj',
+    '/O=Test/CN=Test Root',
+    '-days',
+    '3650',
+    '-out',
+    'root.pem',
+  )
   const between = (name: string, number: string, key_identifier = 'hash') => {
-    file('ca', `basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\nsubjectKeyIdentifier=${key_identifier}`)
+    file(
+      'ca',
+      `basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign\nsubjectKeyIdentifier=${key_identifier}`,
+    )
     file(`${name}.key`, key())
-    openssl('req', '-new', '-key', `${name}.key`, '-subj', '/O=Test/CN=Test Intermediate', '-out', `${name}.csr`)
-    openssl('x509', '-req', '-in', `${name}.csr`, '-CA', 'root.pem', '-CAkey', 'root.key', '-set_serial', number, '-days', '3650', '-extfile', 'ca', '-out', `${name}.pem`)
+    openssl(
+      'req',
+      '-new',
+      '-key',
+      `${name}.key`,
+      '-subj',
+      '/O=Test/CN=Test Intermediate',
+      '-out',
+      `${name}.csr`,
+    )
+    openssl(
+      'x509',
+      '-req',
+      '-in',
+      `${name}.csr`,
+      '-CA',
+      'root.pem',
+      '-CAkey',
+      'root.key',
+      '-set_serial',
+      number,
+      '-days',
+      '3650',
+      '-extfile',
+      'ca',
+      '-out',
+      `${name}.pem`,
+    )
     return readFileSync(join(directory, `${name}.pem`), 'utf8')
   }
   return {
-    root: readFileSync(join(directory, 'root.pem'), 'utf8'), intermediate: between('intermediate', '2'), key,
-    namesake: () => between('namesake', '3', openssl('x509', '-in', 'intermediate.pem', '-noout', '-ext', 'subjectKeyIdentifier').trim().split(/\s+/).at(-1)),
+    root: readFileSync(join(directory, 'root.pem'), 'utf8'),
+    intermediate: between('intermediate', '2'),
+    key,
+    namesake: () =>
+      between(
+        'namesake',
+        '3',
+        openssl('x509', '-in', 'intermediate.pem', '-noout', '-ext', 'subjectKeyIdentifier')
+          .trim()
+          .split(/\s+/)
+          .at(-1),
+      ),
     leaf(pem, names, { days = 90, common_name = 'leaf', use, digest } = {}) {
       file('leaf.key', pem)
       const request = openssl('req', '-new', '-key', 'leaf.key', '-subj', `/CN=${common_name}`)
-      const subjects = names.length > 0 ? `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}` : 'keyUsage=digitalSignature'
+      const subjects =
+        names.length > 0
+          ? `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}`
+          : 'keyUsage=digitalSignature'
       return signed(request, use ? `${subjects}\nextendedKeyUsage=${use}` : subjects, days, digest)
     },
-    old_root: () => openssl('req', '-x509', '-new', '-key', 'root.key', '-subj', '/O=Test/CN=Test Root', '-days', '3650', '-sha1'),
+    old_root: () =>
+      openssl(
+        'req',
+        '-x509',
+        '-new',
+        '-key',
+        'root.key',
+        '-subj',
+        '/O=Test/CN=Test Root',
+        '-days',
+        '3650',
+        '-sha1',
+      ),
     circle(pem, names) {
       for (const name of ['one', 'other']) {
         file(`${name}.key`, key())
-        openssl('req', '-x509', '-new', '-key', `${name}.key`, '-subj', `/CN=${name}`, '-days', '90', '-out', `${name}.pem`)
+        openssl(
+          'req',
+          '-x509',
+          '-new',
+          '-key',
+          `${name}.key`,
+          '-subj',
+          `/CN=${name}`,
+          '-days',
+          '90',
+          '-out',
+          `${name}.pem`,
+        )
       }
       const request = (name: string) => openssl('req', '-new', '-key', `${name}.key`, '-subj', `/CN=${name}`)
-      const authorities = signed(request('one'), 'basicConstraints=critical,CA:TRUE', 90, 'sha256', 'other') + signed(request('other'), 'basicConstraints=critical,CA:TRUE', 90, 'sha256', 'one')
+      const authorities =
+        signed(request('one'), 'basicConstraints=critical,CA:TRUE', 90, 'sha256', 'other') +
+        signed(request('other'), 'basicConstraints=critical,CA:TRUE', 90, 'sha256', 'one')
       file('leaf.key', pem)
-      return { authorities, leaf: signed(request('leaf'), `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}`, 90, 'sha256', 'one') }
+      return {
+        authorities,
+        leaf: signed(
+          request('leaf'),
+          `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}`,
+          90,
+          'sha256',
+          'one',
+        ),
+      }
     },
     sign: (request) => {
-      const names = [...openssl('req', '-in', file('given.pem', request), '-noout', '-text').matchAll(/DNS:([^\s,]+)/g)].map(([, name]) => name!)
+      const names = [
+        ...openssl('req', '-in', file('given.pem', request), '-noout', '-text').matchAll(/DNS:([^\s,]+)/g),
+      ].map(([, name]) => name!)
       return signed(request, `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}`, 90)
     },
     encrypt: (pem) => openssl('pkey', '-in', file('plain.key', pem), '-aes256', '-passout', 'pass:secret'),

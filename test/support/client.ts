@@ -16,7 +16,8 @@ export interface CompiledClient<M> {
 }
 
 /**
- * Generates the TypeScript types of an OpenAPI document with `openapi-typescript` and compiles a program that uses them through
+ * Generates the TypeScript types of an OpenAPI document with `openapi-typescript` and compiles a program that
+ * uses them through
  * `openapi-fetch`, strictly.
  * @param program a file that imports the types as `./schema.ts`.
  */
@@ -28,10 +29,24 @@ export async function compileClient<M>(document: unknown, program: string): Prom
   const copy = join(directory, basename(program))
   copyFileSync(join(ROOT, program), copy)
   const checked = ts.createProgram([copy], {
-    strict: true, noEmit: true, skipLibCheck: true, noUncheckedIndexedAccess: true, allowImportingTsExtensions: true, preserveSymlinks: true, types: [],
-    target: ts.ScriptTarget.ES2024, module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext, lib: ['lib.es2024.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    noUncheckedIndexedAccess: true,
+    allowImportingTsExtensions: true,
+    preserveSymlinks: true,
+    types: [],
+    target: ts.ScriptTarget.ES2024,
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+    lib: ['lib.es2024.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
   })
-  const diagnostics = ts.getPreEmitDiagnostics(checked).map((one) => `${basename(one.file?.fileName ?? '')}: ${ts.flattenDiagnosticMessageText(one.messageText, ' ')}`)
+  const diagnostics = ts
+    .getPreEmitDiagnostics(checked)
+    .map(
+      (one) =>
+        `${basename(one.file?.fileName ?? '')}: ${ts.flattenDiagnosticMessageText(one.messageText, ' ')}`,
+    )
   return {
     diagnostics,
     load: () => import(/* @vite-ignore */ pathToFileURL(copy).href) as Promise<M>,

@@ -4,7 +4,9 @@ import type { FakeDns } from '#server/platform/dns/fake'
 import { createFakeDns } from '#server/platform/dns/fake'
 import type { RecordType } from '#server/platform/dns/dns'
 
-/** A resolver on 127.0.0.1 that answers over UDP from names in memory, aliases included as real resolvers do. */
+/**
+ * A resolver on 127.0.0.1 that answers over UDP from names in memory, aliases included as real resolvers do.
+ */
 export interface TestDnsServer extends Pick<FakeDns, 'set' | 'fail'> {
   /** `127.0.0.1:port`. */
   address: string
@@ -15,14 +17,24 @@ const TYPES: Record<number, RecordType> = { 1: 'A', 5: 'CNAME', 16: 'TXT', 28: '
 const CODES: Record<RecordType, number> = { A: 1, CNAME: 5, TXT: 16, AAAA: 28 }
 const RCODE = { ok: 0, servfail: 2, missing: 3, refused: 5 }
 
-const nameBytes = (name: string) => Buffer.concat([...name.split('.').map((label) => Buffer.from([label.length, ...Buffer.from(label)])), Buffer.from([0])])
+const nameBytes = (name: string) =>
+  Buffer.concat([
+    ...name.split('.').map((label) => Buffer.from([label.length, ...Buffer.from(label)])),
+    Buffer.from([0]),
+  ])
 
 function addressBytes(address: string): Buffer {
   if (isIPv4(address)) return Buffer.from(address.split('.').map(Number))
   const [head = '', tail = ''] = address.split('::')
   const groups = (text: string) => text.split(':').filter(Boolean)
   const missing = 8 - groups(head).length - groups(tail).length
-  return Buffer.from([...groups(head), ...Array.from({ length: address.includes('::') ? missing : 0 }, () => '0'), ...groups(tail)].flatMap((group) => [parseInt(group, 16) >> 8, parseInt(group, 16) & 255]))
+  return Buffer.from(
+    [
+      ...groups(head),
+      ...Array.from({ length: address.includes('::') ? missing : 0 }, () => '0'),
+      ...groups(tail),
+    ].flatMap((group) => [parseInt(group, 16) >> 8, parseInt(group, 16) & 255]),
+  )
 }
 function textBytes(text: string): Buffer {
   const parts = text.match(/[\s\S]{1,255}/g) ?? ['']
@@ -44,7 +56,11 @@ function questionOf(message: Buffer): { name: string; type: RecordType | undefin
     labels.push(message.toString('latin1', at + 1, at + 1 + message[at]!))
     at += message[at]! + 1
   }
-  return { name: labels.join('.').toLowerCase(), type: TYPES[message.readUInt16BE(at + 1)], end: at + 5 }
+  return {
+    name: labels.join('.').toLowerCase(),
+    type: TYPES[message.readUInt16BE(at + 1)],
+    end: at + 5,
+  }
 }
 
 export async function startDnsServer(): Promise<TestDnsServer> {
@@ -65,7 +81,14 @@ export async function startDnsServer(): Promise<TestDnsServer> {
       const found = await names.ask(name, type)
       if (found.outcome === 'failed' && found.reason === 'timeout') return undefined
       if (found.outcome === 'found') answers.push(...found.values.map((value) => record(target, type, value)))
-      code = found.outcome === 'missing' ? RCODE.missing : found.outcome === 'failed' ? (found.reason === 'refused' ? RCODE.refused : RCODE.servfail) : RCODE.ok
+      code =
+        found.outcome === 'missing'
+          ? RCODE.missing
+          : found.outcome === 'failed'
+            ? found.reason === 'refused'
+              ? RCODE.refused
+              : RCODE.servfail
+            : RCODE.ok
     }
     const head = Buffer.alloc(12)
     message.copy(head, 0, 0, 2)

@@ -5,12 +5,20 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
 /** One request as the stand-in saw it. */
-export interface SeenRequest { method: string; path: string; query: URLSearchParams; body: string }
+export interface SeenRequest {
+  method: string
+  path: string
+  query: URLSearchParams
+  body: string
+}
 
 /** Answers a request; what it leaves unanswered hangs. */
 export type StandInAnswer = (request: SeenRequest, response: ServerResponse, raw: IncomingMessage) => void
 
-/** A real HTTP server on a unix socket that takes an engine's place: it can misbehave in ways that an engine cannot be made to. */
+/**
+ * A real HTTP server on a unix socket that takes an engine's place: it can misbehave in ways that an engine
+ * cannot be made to.
+ */
 export async function createEngineStandIn(answer: StandInAnswer) {
   const folder = mkdtempSync(join(tmpdir(), 'portreeve-stand-in-'))
   const socket = join(folder, 'docker.sock')
@@ -26,7 +34,8 @@ export async function createEngineStandIn(answer: StandInAnswer) {
   })
   await new Promise<void>((resolve) => server.listen(socket, resolve))
   return {
-    docker_host: `unix://${socket}`, seen,
+    docker_host: `unix://${socket}`,
+    seen,
     async close(): Promise<void> {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

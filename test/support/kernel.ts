@@ -22,12 +22,18 @@ export interface TestKernel extends Kernel {
 /** A kernel on a database in memory with every migration applied, and a data directory of its own. */
 export function createTestKernel(environment: Record<string, string> = {}, db_path = ':memory:'): TestKernel {
   const directory = mkdtempSync(join(tmpdir(), 'portreeve-test-'))
-  const config: Config = loadConfig({ PORTREEVE_DATA_DIR: directory, PORTREEVE_BASE_DOMAIN: 'apps.test', ...environment })
+  const config: Config = loadConfig({
+    PORTREEVE_DATA_DIR: directory,
+    PORTREEVE_BASE_DOMAIN: 'apps.test',
+    ...environment,
+  })
   const lines: Record<string, unknown>[] = []
   const db = openDb(db_path)
   migrate(db, readMigrations(ROOT))
   return {
-    config, db, lines,
+    config,
+    db,
+    lines,
     clock: createTestClock(),
     log: createLog('json', 'debug', (line) => lines.push(JSON.parse(line) as Record<string, unknown>)),
     secrets: createSecrets(Buffer.alloc(32, 7)),

@@ -1,4 +1,7 @@
-/** Waits until a condition holds, asking again every 25 ms; throws after the time limit. For tests, in place of sleeps. */
+/**
+ * Waits until a condition holds, asking again every 25 ms; throws after the time limit. For tests, in place
+ * of sleeps.
+ */
 export async function poll(condition: () => boolean | Promise<boolean>, limit_ms = 15_000): Promise<void> {
   const end = performance.now() + limit_ms
   while (!(await condition())) {

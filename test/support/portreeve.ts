@@ -7,7 +7,9 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { ROOT } from './routes.ts'
 
-/** The built server as a user starts it, on a data directory and ports of its own, against the real engine. */
+/**
+ * The built server as a user starts it, on a data directory and ports of its own, against the real engine.
+ */
 export interface Portreeve {
   url: string
   edge_port: number
@@ -16,7 +18,12 @@ export interface Portreeve {
   output(): string
   pid(): number
   /** One call as the administrator; the answer's status, body and headers. */
-  call<T = any>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<{ status: number; body: T; headers: Headers }>
+  call<T = any>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<{ status: number; body: T; headers: Headers }>
   token(): string
   /** A request through the edge with this host name. */
   visit(host: string, path?: string): Promise<{ status: number; body: string }>
@@ -41,9 +48,17 @@ const DOCKER = '/usr/bin/docker'
 
 /** TCP ports that are free now, held together until all are known, so that none comes twice. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, () => new Promise<Server>((resolve, reject) => {
-    const server = createServer().once('error', reject).listen(0, '127.0.0.1', () => resolve(server))
-  })))
+  const servers = await Promise.all(
+    Array.from(
+      { length: count },
+      () =>
+        new Promise<Server>((resolve, reject) => {
+          const server = createServer()
+            .once('error', reject)
+            .listen(0, '127.0.0.1', () => resolve(server))
+        }),
+    ),
+  )
   const ports = servers.map((server) => (server.address() as { port: number }).port)
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
   return ports
@@ -52,7 +67,11 @@ export async function freePorts(count: number): Promise<number[]> {
 export const freePort = async (): Promise<number> => (await freePorts(1))[0]!
 
 /** Asks until `check` gives something; fails with what it saw last. */
-export async function eventually<T>(what: string, check: () => Promise<T | undefined> | T | undefined, limit_ms = 90_000): Promise<T> {
+export async function eventually<T>(
+  what: string,
+  check: () => Promise<T | undefined> | T | undefined,
+  limit_ms = 90_000,
+): Promise<T> {
   const end = Date.now() + limit_ms
   let last: unknown
   while (Date.now() < end) {
@@ -68,7 +87,8 @@ export async function eventually<T>(what: string, check: () => Promise<T | undef
 }
 
 /** Runs the Docker CLI with these arguments. */
-export const docker = (...args: string[]): string => execFileSync(DOCKER, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
+export const docker = (...args: string[]): string =>
+  execFileSync(DOCKER, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
 
 export async function startPortreeve(options: PortreeveOptions = {}): Promise<Portreeve> {
   // A copy of a build stays what it is while the checkout is built again.
@@ -81,65 +101,120 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
   let output = ''
   let token = ''
 
-  // A connection for each call: one that is kept may be closed by the server while a test runs a command for seconds.
+  // A connection for each call: one that is kept may be closed by the server while a test runs a command for
+  // seconds.
   const call: Portreeve['call'] = async (method, path, body, headers = {}) => {
     const response = await fetch(`${url}${path}`, {
       method,
-      headers: { connection: 'close', ...(token ? { authorization: `Bearer ${token}` } : {}), ...(body !== undefined ? { 'content-type': 'application/json' } : {}), ...headers },
-      ...(body !== undefined ? { body: typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body) } : {}),
+      headers: {
+        connection: 'close',
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+        ...(body !== undefined ? { 'content-type': 'application/json' } : {}),
+        ...headers,
+      },
+      ...(body !== undefined
+        ? {
+            body:
+              typeof body === 'string' || body instanceof Uint8Array
+                ? (body as string)
+                : JSON.stringify(body),
+          }
+        : {}),
     })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, body: text.startsWith('{') ? JSON.parse(text) : (text as any) }
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: text.startsWith('{') ? JSON.parse(text) : (text as any),
+    }
   }
 
   const start = async (env: Record<string, string> = {}) => {
     child = spawn(process.execPath, ['--max-semi-space-size=2', entry], {
-      cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'],
+      cwd: ROOT,
+      stdio: ['ignore', 'pipe', 'pipe'],
       env: {
-        PATH: process.env.PATH, HOME: process.env.HOME, NODE_ENV: 'production', HOST: '127.0.0.1', PORT: String(port), PORTREEVE_DATA_DIR: data_directory,
-        PORTREEVE_HTTP_PORT: String(edge_port), PORTREEVE_HTTPS_PORT: String(https_port), PORTREEVE_BASE_DOMAIN: 'apps.test',
-        PORTREEVE_ADMIN_EMAIL: ADMIN.email, PORTREEVE_ADMIN_PASSWORD: ADMIN.password, PORTREEVE_LOG_LEVEL: 'debug',
-        ...(process.env.DOCKER_HOST ? { DOCKER_HOST: process.env.DOCKER_HOST } : {}), ...options.env, ...env,
+        PATH: process.env.PATH,
+        HOME: process.env.HOME,
+        NODE_ENV: 'production',
+        HOST: '127.0.0.1',
+        PORT: String(port),
+        PORTREEVE_DATA_DIR: data_directory,
+        PORTREEVE_HTTP_PORT: String(edge_port),
+        PORTREEVE_HTTPS_PORT: String(https_port),
+        PORTREEVE_BASE_DOMAIN: 'apps.test',
+        PORTREEVE_ADMIN_EMAIL: ADMIN.email,
+        PORTREEVE_ADMIN_PASSWORD: ADMIN.password,
+        PORTREEVE_LOG_LEVEL: 'debug',
+        ...(process.env.DOCKER_HOST ? { DOCKER_HOST: process.env.DOCKER_HOST } : {}),
+        ...options.env,
+        ...env,
       },
     })
-    child.stdout!.on('data', (chunk: Buffer) => { output += chunk.toString() })
-    child.stderr!.on('data', (chunk: Buffer) => { output += chunk.toString() })
+    child.stdout!.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+    })
+    child.stderr!.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+    })
     await eventually(`The server being ready (${output.slice(-2000)})`, async () => {
       if (child.exitCode !== null) throw new Error(output)
       return (await fetch(`${url}/readyz`)).status === 200 ? true : undefined
     })
-    const login = await call('POST', '/api/auth/login', { email: ADMIN.email, password: ADMIN.password })
+    const login = await call('POST', '/api/auth/login', {
+      email: ADMIN.email,
+      password: ADMIN.password,
+    })
     if (login.status !== 200) throw new Error(`Login failed: ${JSON.stringify(login.body)}`)
     token = login.body.data.token
   }
 
-  const end = (signal: NodeJS.Signals) => new Promise<number | null>((resolve) => {
-    if (child.exitCode !== null || child.signalCode !== null) return resolve(child.exitCode)
-    child.once('exit', (code) => resolve(code))
-    child.kill(signal)
-    return undefined
-  })
+  const end = (signal: NodeJS.Signals) =>
+    new Promise<number | null>((resolve) => {
+      if (child.exitCode !== null || child.signalCode !== null) return resolve(child.exitCode)
+      child.once('exit', (code) => resolve(code))
+      child.kill(signal)
+      return undefined
+    })
 
   await start()
   return {
-    url, edge_port, data_directory, call,
+    url,
+    edge_port,
+    data_directory,
+    call,
     output: () => output,
     pid: () => child.pid!,
     token: () => token,
-    visit: (host, path = '/') => new Promise((resolve, reject) => {
-      get({ host: '127.0.0.1', port: edge_port, path, agent: false, headers: { host } }, (response) => {
-        let body = ''
-        response.on('data', (chunk: Buffer) => { body += chunk.toString() }).on('end', () => resolve({ status: response.statusCode!, body }))
-      }).on('error', reject)
-    }),
-    untilApp: (id, status) => eventually(`App ${id} being ${String(status)}`, async () => {
-      const { body } = await call('GET', `/api/apps/${id}`)
-      return [status].flat().includes(body.data.status) ? body.data : undefined
-    }, 180_000),
-    untilDeployment: (id) => eventually(`Deployment ${id} ending`, async () => {
-      const { body } = await call('GET', `/api/deployments/${id}`)
-      return body.data.finished_at ? body.data : undefined
-    }, 180_000),
+    visit: (host, path = '/') =>
+      new Promise((resolve, reject) => {
+        get({ host: '127.0.0.1', port: edge_port, path, agent: false, headers: { host } }, (response) => {
+          let body = ''
+          response
+            .on('data', (chunk: Buffer) => {
+              body += chunk.toString()
+            })
+            .on('end', () => resolve({ status: response.statusCode!, body }))
+        }).on('error', reject)
+      }),
+    untilApp: (id, status) =>
+      eventually(
+        `App ${id} being ${String(status)}`,
+        async () => {
+          const { body } = await call('GET', `/api/apps/${id}`)
+          return [status].flat().includes(body.data.status) ? body.data : undefined
+        },
+        180_000,
+      ),
+    untilDeployment: (id) =>
+      eventually(
+        `Deployment ${id} ending`,
+        async () => {
+          const { body } = await call('GET', `/api/deployments/${id}`)
+          return body.data.finished_at ? body.data : undefined
+        },
+        180_000,
+      ),
     kill: async () => void (await end('SIGKILL')),
     start,
     stop: () => end('SIGTERM'),
@@ -147,7 +222,9 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
       await end('SIGTERM')
       removeOf(`portreeve.installation=${installationOf(data_directory)}`)
       const edge = docker('ps', '-aq', '--filter', `label=portreeve.edge`).split('\n').filter(Boolean)
-      for (const id of edge) if (docker('inspect', id, '--format', '{{json .Mounts}}').includes(data_directory)) docker('rm', '-f', id)
+      for (const id of edge)
+        if (docker('inspect', id, '--format', '{{json .Mounts}}').includes(data_directory))
+          docker('rm', '-f', id)
       rmSync(data_directory, { recursive: true, force: true })
     },
   }
@@ -174,7 +251,11 @@ function removeOf(label: string): void {
 
 /** What a test app prints first, and files of small apps that need nothing but their base image. */
 export const nodeApp = (version: string) => ({
-  'package.json': JSON.stringify({ name: 'shop', version: '1.0.0', scripts: { start: 'node server.js' } }),
+  'package.json': JSON.stringify({
+    name: 'shop',
+    version: '1.0.0',
+    scripts: { start: 'node server.js' },
+  }),
   'server.js': `const http = require('node:http')
 http.createServer((request, response) => {
   response.setHeader('x-version', ${JSON.stringify(version)})

@@ -12,7 +12,10 @@ const HTPASSWD = 'ada:$2b$05$abcdefghijklmnopqrstuuoPZNl/MPqUSmBMHFAQu1/HxsqEZlu
 export interface Registry {
   /** `127.0.0.1:<port>`, as image references begin. */
   readonly host: string
-  /** Puts an image that the engine has into the registry and takes the name away from the engine again; returns its reference. */
+  /**
+   * Puts an image that the engine has into the registry and takes the name away from the engine again;
+   * returns its reference.
+   */
   publish(image: string, name: string): string
   /** Takes what was pulled from it away from the engine. */
   forget(): void
@@ -24,7 +27,11 @@ export interface Registry {
 
 /** Unpacks Debian's `docker-registry` without installing it, since its package would start a service. */
 function unpackProgram(base: string): string {
-  const download = () => execFileSync('apt-get', ['download', '--quiet', 'docker-registry'], { cwd: base, stdio: 'ignore' })
+  const download = () =>
+    execFileSync('apt-get', ['download', '--quiet', 'docker-registry'], {
+      cwd: base,
+      stdio: 'ignore',
+    })
   try {
     download()
   } catch {
@@ -43,19 +50,33 @@ export async function startRegistry(): Promise<Registry> {
   const program = unpackProgram(base)
   const host = `127.0.0.1:${await freePort()}`
   writeFileSync(at('htpasswd'), HTPASSWD)
-  writeFileSync(at('config.yml'), [
-    'version: 0.1', `storage: { filesystem: { rootdirectory: ${at('data')} } }`, `http: { addr: "${host}" }`, `auth: { htpasswd: { realm: registry, path: ${at('htpasswd')} } }`, '',
-  ].join('\n'))
+  writeFileSync(
+    at('config.yml'),
+    [
+      'version: 0.1',
+      `storage: { filesystem: { rootdirectory: ${at('data')} } }`,
+      `http: { addr: "${host}" }`,
+      `auth: { htpasswd: { realm: registry, path: ${at('htpasswd')} } }`,
+      '',
+    ].join('\n'),
+  )
   const auth = Buffer.from(`${REGISTRY_LOGIN.username}:${REGISTRY_LOGIN.password}`).toString('base64')
   writeFileSync(at('config.json'), JSON.stringify({ auths: { [host]: { auth } } }))
   const child = spawn(program, ['serve', at('config.yml')], { stdio: 'ignore' })
-  await eventually('The registry answering', async () => ((await fetch(`http://${host}/v2/`)).status === 401 ? true : undefined), 20_000)
+  await eventually(
+    'The registry answering',
+    async () => ((await fetch(`http://${host}/v2/`)).status === 401 ? true : undefined),
+    20_000,
+  )
   const forget = () => {
-    const pulled = docker('images', '--format', '{{.Repository}}:{{.Tag}}').split('\n').filter((name) => name.startsWith(`${host}/`))
+    const pulled = docker('images', '--format', '{{.Repository}}:{{.Tag}}')
+      .split('\n')
+      .filter((name) => name.startsWith(`${host}/`))
     if (pulled.length > 0) docker('rmi', '-f', ...pulled)
   }
   return {
-    host, forget,
+    host,
+    forget,
     publish(image, name) {
       const reference = `${host}/${name}`
       docker('tag', image, reference)
@@ -66,7 +87,9 @@ export async function startRegistry(): Promise<Registry> {
     revoke: () => writeFileSync(at('htpasswd'), HTPASSWD.replace('ada:', 'eve:')),
     async close() {
       forget()
-      await new Promise<void>((resolve) => { child.once('exit', () => resolve()).kill() })
+      await new Promise<void>((resolve) => {
+        child.once('exit', () => resolve()).kill()
+      })
       rmSync(base, { recursive: true, force: true })
     },
   }

@@ -15,23 +15,38 @@ export interface RouteFile {
   load(): Promise<{ default: EventHandler }>
 }
 /** A route of the API, made by `endpoint()`. */
-export interface EndpointFile extends RouteFile { method: string; load(): Promise<{ default: EndpointHandler }> }
+export interface EndpointFile extends RouteFile {
+  method: string
+  load(): Promise<{ default: EndpointHandler }>
+}
 
 export const ROOT = resolve(import.meta.dirname, '../..')
 const SUFFIX = /\.(connect|delete|get|head|options|patch|post|put|trace)$/
 
 /** Every route of the checkout, in the order of their paths. */
 export function readRoutes(root = join(ROOT, 'routes')): RouteFile[] {
-  const files = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile() && entry.name.endsWith('.ts')).map((entry) => join(entry.parentPath, entry.name))
+  const files = readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => join(entry.parentPath, entry.name))
   return files.sort().map((file) => {
     const name = relative(root, file).replace(/\.ts$/, '')
     const method = SUFFIX.exec(name)?.[1]
     const path = `/${name.replace(SUFFIX, '')}`
-      .replace(/\[\.{3}\]/g, '**').replace(/\[\.{3}(\w+)\]/g, '**:$1').replace(/\[([^\]/]+)\]/g, ':$1').replace(/\/index$/, '')
-    return { path: path || '/', method, file: relative(ROOT, file), load: () => import(pathToFileURL(file).href) as Promise<{ default: EventHandler }> }
+      .replace(/\[\.{3}\]/g, '**')
+      .replace(/\[\.{3}(\w+)\]/g, '**:$1')
+      .replace(/\[([^\]/]+)\]/g, ':$1')
+      .replace(/\/index$/, '')
+    return {
+      path: path || '/',
+      method,
+      file: relative(ROOT, file),
+      load: () => import(pathToFileURL(file).href) as Promise<{ default: EventHandler }>,
+    }
   })
 }
 
 /** The endpoints of the API; `ws.ts` is none. */
 export const readEndpoints = (): EndpointFile[] =>
-  readRoutes().filter((route): route is EndpointFile => route.path.startsWith('/api/') && route.method !== undefined)
+  readRoutes().filter(
+    (route): route is EndpointFile => route.path.startsWith('/api/') && route.method !== undefined,
+  )

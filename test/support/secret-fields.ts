@@ -1,12 +1,24 @@
 import { vi } from 'vitest'
 
 type Schema = { [key: string]: any }
-interface Document { paths: Record<string, Record<string, Schema>>; components?: { schemas?: Record<string, Schema> } }
+interface Document {
+  paths: Record<string, Record<string, Schema>>
+  components?: { schemas?: Record<string, Schema> }
+}
 
-/** A field of the API that holds a secret: its operation, the side that sends it, and where it is, such as `data.recovery_codes[]`. */
-export interface SecretField { operation: string; side: 'body' | 'answer'; path: string }
+/**
+ * A field of the API that holds a secret: its operation, the side that sends it, and where it is, such as
+ * `data.recovery_codes[]`.
+ */
+export interface SecretField {
+  operation: string
+  side: 'body' | 'answer'
+  path: string
+}
 /** A field of the API with a text in it. */
-export interface TextField extends SecretField { schema: Schema }
+export interface TextField extends SecretField {
+  schema: Schema
+}
 export const nameOf = ({ operation, side, path }: SecretField): string => `${operation} ${side} ${path}`
 
 /** Every text of every body and successful answer that the API describes. */
@@ -19,8 +31,10 @@ export function textFields(document: Document): TextField[] {
       if (!open.includes(name)) visit(document.components?.schemas?.[name], field, [...open, name])
       return
     }
-    for (const choice of [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])]) visit(choice, field, open)
-    for (const [key, inner] of Object.entries<Schema>(schema.properties ?? {})) visit(inner, { ...field, path: field.path ? `${field.path}.${key}` : key }, open)
+    for (const choice of [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])])
+      visit(choice, field, open)
+    for (const [key, inner] of Object.entries<Schema>(schema.properties ?? {}))
+      visit(inner, { ...field, path: field.path ? `${field.path}.${key}` : key }, open)
     if (schema.items) visit(schema.items, { ...field, path: `${field.path}[]` }, open)
     if (schema.type === 'string') fields.push({ ...field, schema })
   }
@@ -29,7 +43,8 @@ export function textFields(document: Document): TextField[] {
       const operation = `${method.toUpperCase()} ${path}`
       visit(requestBody?.content?.['application/json']?.schema, { operation, side: 'body', path: '' }, [])
       for (const [status, response] of Object.entries<Schema>(responses ?? {})) {
-        if (status.startsWith('2')) visit(response.content?.['application/json']?.schema, { operation, side: 'answer', path: '' }, [])
+        if (status.startsWith('2'))
+          visit(response.content?.['application/json']?.schema, { operation, side: 'answer', path: '' }, [])
       }
     }
   }
@@ -40,17 +55,30 @@ export function textFields(document: Document): TextField[] {
 const MASK = '********'
 /** The fields that are marked as secrets, but for those of answers that only ever show the mask. */
 export const secretFields = (document: Document): SecretField[] =>
-  textFields(document).filter(({ schema, side }) => schema.format === 'password' && !(side === 'answer' && schema.examples?.includes(MASK))).map(({ operation, side, path }) => ({ operation, side, path }))
+  textFields(document)
+    .filter(
+      ({ schema, side }) =>
+        schema.format === 'password' && !(side === 'answer' && schema.examples?.includes(MASK)),
+    )
+    .map(({ operation, side, path }) => ({ operation, side, path }))
 
 function valuesAt(value: unknown, path: string): string[] {
   const [key = '', ...rest] = path.split('.')
   const inner = (value as Record<string, unknown> | null | undefined)?.[key.replace('[]', '')]
   const found = key.endsWith('[]') ? (Array.isArray(inner) ? inner : []) : [inner]
-  return rest.length > 0 ? found.flatMap((one) => valuesAt(one, rest.join('.'))) : found.filter((one): one is string => typeof one === 'string')
+  return rest.length > 0
+    ? found.flatMap((one) => valuesAt(one, rest.join('.')))
+    : found.filter((one): one is string => typeof one === 'string')
 }
 
 /** One call that was made, and how it ended. */
-export interface Call { method: string; path: string; status: number; body: unknown; answer: unknown }
+export interface Call {
+  method: string
+  path: string
+  status: number
+  body: unknown
+  answer: unknown
+}
 const json = (text: unknown): unknown => {
   try {
     return typeof text === 'string' ? JSON.parse(text) : undefined
@@ -65,17 +93,29 @@ export function overhearCalls(): { calls: Call[]; stop(): void } {
   const real = globalThis.fetch
   const spy = vi.spyOn(globalThis, 'fetch').mockImplementation(async (input, init) => {
     const response = await real(input, init)
-    calls.push({ method: init?.method ?? 'GET', path: new URL(String(input)).pathname, status: response.status, body: json(init?.body), answer: json(await response.clone().text()) })
+    calls.push({
+      method: init?.method ?? 'GET',
+      path: new URL(String(input)).pathname,
+      status: response.status,
+      body: json(init?.body),
+      answer: json(await response.clone().text()),
+    })
     return response
   })
   return { calls, stop: () => spy.mockRestore() }
 }
 
 /** What the calls had in a field: all of it, or what was taken and not refused. */
-export function sentIn(calls: readonly Call[], { operation, side, path }: SecretField, only_taken = false): string[] {
+export function sentIn(
+  calls: readonly Call[],
+  { operation, side, path }: SecretField,
+  only_taken = false,
+): string[] {
   const [method, template = ''] = operation.split(' ')
   const pattern = new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`)
-  return calls.filter((call) => call.method === method && pattern.test(call.path) && (!only_taken || call.status < 300)).flatMap((call) => valuesAt(side === 'body' ? call.body : call.answer, path))
+  return calls
+    .filter((call) => call.method === method && pattern.test(call.path) && (!only_taken || call.status < 300))
+    .flatMap((call) => valuesAt(side === 'body' ? call.body : call.answer, path))
 }
 
 /** The part of a value that must stay secret: the head of a token and the id of a key are no secrets. */

@@ -8,7 +8,11 @@ let app_id: string
 beforeAll(async () => {
   api = await createTestApi({ jobs: false })
   api.services.traffic.start()
-  app_id = (await api.as('admin').post('/api/apps', { name: 'shop', git_url: 'https://git.example.com/team/shop.git' })).body.data.id
+  app_id = (
+    await api
+      .as('admin')
+      .post('/api/apps', { name: 'shop', git_url: 'https://git.example.com/team/shop.git' })
+  ).body.data.id
 })
 afterAll(async () => {
   api.services.traffic.stop()
@@ -17,20 +21,49 @@ afterAll(async () => {
 
 describe('GET /api/apps/:id/logs?type=access', () => {
   it('answers what was asked of the app at the edge, to who may read the app', async () => {
-    api.fakes.ingress.answered([request({ app_id, target: '/cart?session_id=x' }), request({ app_id: 'app_other', target: '/other' })])
+    api.fakes.ingress.answered([
+      request({ app_id, target: '/cart?session_id=x' }),
+      request({ app_id: 'app_other', target: '/other' }),
+    ])
     const { body, status } = await api.as('viewer').get(`/api/apps/${app_id}/logs?type=access&tail=10`)
     expect(status).toBe(200)
-    expect(body.data).toMatchObject([{ stream: 'access', source: 'shop.test', text: '203.0.113.7 GET shop.test/cart?session_id=[redacted] HTTP/1.1 200 200 B 6 ms "tester"', request: { method: 'GET', path: '/cart?session_id=[redacted]', status: 200, total_ms: 6 } }])
+    expect(body.data).toMatchObject([
+      {
+        stream: 'access',
+        source: 'shop.test',
+        text: '203.0.113.7 GET shop.test/cart?session_id=[redacted] HTTP/1.1 200 200 B 6 ms "tester"',
+        request: { method: 'GET', path: '/cart?session_id=[redacted]', status: 200, total_ms: 6 },
+      },
+    ])
     expect((await api.as('outsider').get(`/api/apps/${app_id}/logs?type=access`)).status).toBe(404)
-    expect((await api.as('admin').get(`/api/apps/${app_id}/logs?type=access&q=nothing-like-this`)).body.data).toEqual([])
+    expect(
+      (await api.as('admin').get(`/api/apps/${app_id}/logs?type=access&q=nothing-like-this`)).body.data,
+    ).toEqual([])
   })
 
   it('is followed by a channel of the WebSocket, which goes on from a cursor without a gap', () => {
     const connect = () => {
       const heard: { type: string; cursor: string | null; data: { request?: { path: string } } }[] = []
-      const peer: Peer = { send: (text) => void heard.push(JSON.parse(text)), bufferedBytes: () => 0, ping: () => undefined, close: () => undefined, terminate: () => undefined }
+      const peer: Peer = {
+        send: (text) => void heard.push(JSON.parse(text)),
+        bufferedBytes: () => 0,
+        ping: () => undefined,
+        close: () => undefined,
+        terminate: () => undefined,
+      }
       api.services.realtime.open(peer, api.actor('viewer'))
-      return { heard, subscribe: (after?: string) => api.services.realtime.message(peer, JSON.stringify({ type: 'subscribe', channel: `apps/${app_id}/logs/access`, ...(after ? { after } : {}) })) }
+      return {
+        heard,
+        subscribe: (after?: string) =>
+          api.services.realtime.message(
+            peer,
+            JSON.stringify({
+              type: 'subscribe',
+              channel: `apps/${app_id}/logs/access`,
+              ...(after ? { after } : {}),
+            }),
+          ),
+      }
     }
     const first = connect()
     first.subscribe()

@@ -7,12 +7,17 @@ it('counts requests, classes of answers, bytes and latencies per app and ten sec
   const clock = createTestClock()
   const samples = createTrafficSamples(clock.now)
   const start = clock.now()
-  for (const status of [200, 204, 301, 404, 503, 0]) samples.count(request({ status, at_ms: clock.now() - 6 }))
+  for (const status of [200, 204, 301, 404, 503, 0])
+    samples.count(request({ status, at_ms: clock.now() - 6 }))
   samples.count(request({ app_id: 'app_2', at_ms: clock.now() - 6 }))
   clock.advance(10_000)
   samples.count(request({ at_ms: clock.now() }))
   const all = samples.since(start)
-  expect(all.map(({ app_id, from_ms, requests }) => [app_id, from_ms - start, requests])).toEqual([['app_1', 0, 6], ['app_2', 0, 1], ['app_1', 10_000, 1]])
+  expect(all.map(({ app_id, from_ms, requests }) => [app_id, from_ms - start, requests])).toEqual([
+    ['app_1', 0, 6],
+    ['app_2', 0, 1],
+    ['app_1', 10_000, 1],
+  ])
   expect(all[0]).toMatchObject({ classes: [1, 0, 2, 1, 1, 1], bytes_in: 600, bytes_out: 1200 })
   expect(samples.lastMinute('app_1').requests).toBe(7)
 })

@@ -1,4 +1,14 @@
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -14,12 +24,23 @@ let ingress: FakeIngress
 let clock: TestClock
 let apps: Set<string>
 let deleted: (app_id: string) => void
-const events = { subscribe: (listener: (event: PlatformEvent) => void) => ((deleted = (app_id) => listener({ type: 'app.deleted', app_id } as PlatformEvent)), () => undefined) }
+const events = {
+  subscribe: (listener: (event: PlatformEvent) => void) => (
+    (deleted = (app_id) => listener({ type: 'app.deleted', app_id } as PlatformEvent)), () => undefined
+  ),
+}
 let traffic: Traffic
 
 /** Portreeve as after a start on the same folder. */
 function start(): Traffic {
-  const created = createTraffic({ clock, log: createLog('text', 'error'), events, ingress, directory, appExists: (id) => apps.has(id) })
+  const created = createTraffic({
+    clock,
+    log: createLog('text', 'error'),
+    events,
+    ingress,
+    directory,
+    appExists: (id) => apps.has(id),
+  })
   created.start()
   return created
 }
@@ -34,26 +55,55 @@ afterEach(() => {
   traffic.stop()
   rmSync(join(directory, '..'), { recursive: true, force: true })
 })
-const paths = (query = {}) => traffic.lines('app_1', { tail: 100, ...query }).map((line) => line.request?.path)
-const bytesOf = (app_id: string) => readdirSync(join(directory, app_id)).reduce((sum, name) => sum + statSync(join(directory, app_id, name)).size, 0)
+const paths = (query = {}) =>
+  traffic.lines('app_1', { tail: 100, ...query }).map((line) => line.request?.path)
+const bytesOf = (app_id: string) =>
+  readdirSync(join(directory, app_id)).reduce(
+    (sum, name) => sum + statSync(join(directory, app_id, name)).size,
+    0,
+  )
 
 it('each app has a log of its own, newest lines last, with the parts of each request and a line to read', () => {
-  ingress.answered([request({ target: '/one?token=x' }), request({ app_id: 'app_2', target: '/two' }), request({ target: '/three', status: 404, user_agent: 'a "b" \u202e' })])
+  ingress.answered([
+    request({ target: '/one?token=x' }),
+    request({ app_id: 'app_2', target: '/two' }),
+    request({ target: '/three', status: 404, user_agent: 'a "b" \u202e' }),
+  ])
   expect(paths()).toEqual(['/one?token=[redacted]', '/three'])
-  expect(traffic.lines('app_1', { tail: 1 })).toMatchObject([{ at: '2026-01-31T12:00:00.000Z', stream: 'access', source: 'shop.test', text: expect.stringMatching(/^203\.0\.113\.7 GET shop\.test\/three HTTP\/1\.1 404 200 B 6 ms "a \\"b\\" \\u202e"$/), request: { status: 404, server: '10.0.0.1:80', secure: true } }])
-  expect(readFileSync(join(directory, 'app_1', readdirSync(join(directory, 'app_1'))[0]!), 'utf8')).not.toContain('token=x')
+  expect(traffic.lines('app_1', { tail: 1 })).toMatchObject([
+    {
+      at: '2026-01-31T12:00:00.000Z',
+      stream: 'access',
+      source: 'shop.test',
+      text: expect.stringMatching(
+        /^203\.0\.113\.7 GET shop\.test\/three HTTP\/1\.1 404 200 B 6 ms "a \\"b\\" \\u202e"$/,
+      ),
+      request: { status: 404, server: '10.0.0.1:80', secure: true },
+    },
+  ])
+  expect(
+    readFileSync(join(directory, 'app_1', readdirSync(join(directory, 'app_1'))[0]!), 'utf8'),
+  ).not.toContain('token=x')
 })
 
 it('lines are found by time and by text', () => {
-  for (const second of [1, 2, 3, 4]) ingress.answered([request({ target: `/at-${second}`, at_ms: clock.now() + second * 1000 })])
-  expect(paths({ since: '2026-01-31T12:00:02.000Z', until: '2026-01-31T12:00:04.000Z' })).toEqual(['/at-2', '/at-3'])
+  for (const second of [1, 2, 3, 4])
+    ingress.answered([request({ target: `/at-${second}`, at_ms: clock.now() + second * 1000 })])
+  expect(paths({ since: '2026-01-31T12:00:02.000Z', until: '2026-01-31T12:00:04.000Z' })).toEqual([
+    '/at-2',
+    '/at-3',
+  ])
   expect(paths({ q: 'AT-3' })).toEqual(['/at-3'])
   expect(paths({ tail: 2 })).toEqual(['/at-3', '/at-4'])
 })
 
 it('a log never outgrows its bound, and what is kept are the newest lines', () => {
   for (let second = 0; second < 60; second++) {
-    ingress.answered(Array.from({ length: 500 }, (_, index) => request({ target: `/${second}/${index}/${'x'.repeat(900)}` })))
+    ingress.answered(
+      Array.from({ length: 500 }, (_, index) =>
+        request({ target: `/${second}/${index}/${'x'.repeat(900)}` }),
+      ),
+    )
     clock.advance(1_000)
     traffic.flush()
   }
@@ -69,7 +119,11 @@ it('a flood is counted in full and listed up to a thousand lines a second, which
   ingress.answered([request({ target: '/calm' })])
   const lines = traffic.lines('app_1', { tail: 5_000 })
   expect(lines).toHaveLength(1_002)
-  expect(lines.at(-2)).toMatchObject({ stream: 'system', source: 'edge', text: '4000 more requests of this second are counted, not listed.' })
+  expect(lines.at(-2)).toMatchObject({
+    stream: 'system',
+    source: 'edge',
+    text: '4000 more requests of this second are counted, not listed.',
+  })
   expect(lines.at(-1)?.request?.path).toBe('/calm')
   expect(traffic.samples.lastMinute('app_1').requests).toBe(5_001)
 })
@@ -90,7 +144,18 @@ it('the next start asks the edge from where the last one stopped', () => {
   ingress.answered([last])
   traffic.stop()
   let asked: string | undefined
-  traffic = createTraffic({ clock, log: createLog('text', 'error'), events, directory, appExists: () => true, ingress: { followRequests: ({ cursor }) => { asked = cursor } } })
+  traffic = createTraffic({
+    clock,
+    log: createLog('text', 'error'),
+    events,
+    directory,
+    appExists: () => true,
+    ingress: {
+      followRequests: ({ cursor }) => {
+        asked = cursor
+      },
+    },
+  })
   traffic.start()
   expect(asked).toBe(last.id)
 })

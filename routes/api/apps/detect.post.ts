@@ -4,7 +4,8 @@ import { data } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'Detect the stack of a repository without building it',
-  description: 'Runs the same detection as a deployment and returns the plan, with the reason for every value. A repository that no detector knows is a 422 that says what was looked for.',
+  description:
+    'Runs the same detection as a deployment and returns the plan, with the reason for every value. A repository that no detector knows is a 422 that says what was looked for.',
   access: 'developer',
   scope: 'body',
   effect: 'read',
@@ -12,5 +13,7 @@ export default endpoint({
   example: { git_url: 'https://git.example.com/team/shop.git', branch: 'main' },
   response: data(DetectedPlan),
   errors: ['UNAVAILABLE'],
-  handler: async ({ project_id, body, services }) => ({ data: await services.detection.detect(project_id, body) }),
+  handler: async ({ project_id, body, services }) => ({
+    data: await services.detection.detect(project_id, body),
+  }),
 })

@@ -4,7 +4,8 @@ import { list } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'List apps',
-  description: 'Apps of the projects that the caller can see, newest first. `GET /api/apps/:id` shows the rest of the fields.',
+  description:
+    'Apps of the projects that the caller can see, newest first. `GET /api/apps/:id` shows the rest of the fields.',
   access: 'viewer',
   query: AppQuery,
   response: list(AppSummary),

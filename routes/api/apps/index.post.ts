@@ -5,7 +5,8 @@ import { data } from '#server/http/schemas'
 /** Answers once the app and its first deployment are rows; the work goes on as a job. */
 export default endpoint({
   summary: 'Create an app and start its first deployment',
-  description: 'Give exactly one source: `git_url`, `image` or `dockerfile`; or `source: "upload"` and send an archive afterwards. Follow the build with `GET /api/apps/:id/logs?type=build` or the channel `deployments/:id` of the WebSocket.',
+  description:
+    'Give exactly one source: `git_url`, `image` or `dockerfile`; or `source: "upload"` and send an archive afterwards. Follow the build with `GET /api/apps/:id/logs?type=build` or the channel `deployments/:id` of the WebSocket.',
   access: 'developer',
   scope: 'body',
   effect: 'write',
@@ -14,5 +15,7 @@ export default endpoint({
   status: 201,
   response: data(App),
   errors: ['CONFLICT', 'ENGINE_UNAVAILABLE'],
-  handler: ({ actor, project_id, body, services }) => ({ data: services.apps.create(actor, project_id, body) }),
+  handler: ({ actor, project_id, body, services }) => ({
+    data: services.apps.create(actor, project_id, body),
+  }),
 })

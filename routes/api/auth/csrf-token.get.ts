@@ -5,7 +5,8 @@ import { CsrfToken } from '#server/identity/schema'
 /** The token that a cookie session needs for requests that change something. */
 export default endpoint({
   summary: 'Get the CSRF token of the session',
-  description: 'The token is bound to the session and stays the same until it ends. Only cookie sessions need it.',
+  description:
+    'The token is bound to the session and stays the same until it ends. Only cookie sessions need it.',
   access: 'self',
   response: data(CsrfToken),
   errors: ['BAD_REQUEST'],

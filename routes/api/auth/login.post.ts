@@ -15,7 +15,13 @@ export default endpoint({
   errors: ['INVALID_CREDENTIALS', 'TOTP_REQUIRED', 'RATE_LIMITED'],
   async handler({ body, services, facts, response }) {
     const { token, user, cookie, max_age_s } = await services.identity.login(body, facts)
-    response.cookie('session', cookie, { max_age_s, http_only: true, secure: facts.secure, same_site: 'lax', path: '/' })
+    response.cookie('session', cookie, {
+      max_age_s,
+      http_only: true,
+      secure: facts.secure,
+      same_site: 'lax',
+      path: '/',
+    })
     return { data: { token, user } }
   },
 })

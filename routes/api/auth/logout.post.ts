@@ -13,7 +13,13 @@ export default endpoint({
   allow_stale_password: true,
   handler({ actor, services, facts, response }) {
     services.identity.sessions.logout(actor)
-    response.cookie('session', '', { max_age_s: 0, http_only: true, secure: facts.secure, same_site: 'lax', path: '/' })
+    response.cookie('session', '', {
+      max_age_s: 0,
+      http_only: true,
+      secure: facts.secure,
+      same_site: 'lax',
+      path: '/',
+    })
     return { data: { logged_out: true as const } }
   },
 })

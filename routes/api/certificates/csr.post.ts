@@ -5,7 +5,8 @@ import { data } from '#server/http/schemas'
 /** Makes a key and a signing request for an authority that does not speak ACME. */
 export default endpoint({
   summary: 'Generate a key and a signing request',
-  description: 'The key stays on the server, encrypted. Let an authority sign `csr`, then upload what it sends with this id as `csr_id`.',
+  description:
+    'The key stays on the server, encrypted. Let an authority sign `csr`, then upload what it sends with this id as `csr_id`.',
   access: 'developer',
   scope: 'body',
   body: NewCsr,
@@ -13,5 +14,7 @@ export default endpoint({
   status: 201,
   response: data(Certificate),
   errors: ['NOT_FOUND'],
-  handler: async ({ actor, project_id, body, services }) => ({ data: await services.certificates.createCsr(actor, project_id, body) }),
+  handler: async ({ actor, project_id, body, services }) => ({
+    data: await services.certificates.createCsr(actor, project_id, body),
+  }),
 })

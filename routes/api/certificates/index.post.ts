@@ -5,7 +5,8 @@ import { data } from '#server/http/schemas'
 /** Asks an authority for a certificate, or takes one that exists. */
 export default endpoint({
   summary: 'Issue or upload a certificate',
-  description: 'With `names` or `domain_id` an authority is asked over ACME: the answer comes at once with the status `issuing`, and the work goes on by itself. With `certificate` and `private_key` (or `csr_id`) a chain is uploaded: it may be in any order, must fit its key and be valid now, and the answer comes once the edge shows it, after two seconds at most; `hostnames` says for which names. What odd things were found is in `warning`.',
+  description:
+    'With `names` or `domain_id` an authority is asked over ACME: the answer comes at once with the status `issuing`, and the work goes on by itself. With `certificate` and `private_key` (or `csr_id`) a chain is uploaded: it may be in any order, must fit its key and be valid now, and the answer comes once the edge shows it, after two seconds at most; `hostnames` says for which names. What odd things were found is in `warning`.',
   access: 'developer',
   scope: 'body',
   body: NewCertificate,

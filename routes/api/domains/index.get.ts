@@ -4,7 +4,8 @@ import { list } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'List all domains',
-  description: 'Host names of the apps that the caller can see, newest first. Every app has one that was assigned on its creation.',
+  description:
+    'Host names of the apps that the caller can see, newest first. Every app has one that was assigned on its creation.',
   access: 'viewer',
   query: DomainQuery,
   response: list(Domain),

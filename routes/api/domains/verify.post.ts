@@ -5,7 +5,8 @@ import { data } from '#server/http/schemas'
 /** Looks a domain up now and waits for what the resolvers say. */
 export default endpoint({
   summary: 'Verify the DNS of a domain now',
-  description: 'Asks the configured resolvers. `verification.message` says what was found, what was expected and what to change; `dns_records` lists every record with what was found. A domain that failed can be verified again at any time. For one that is proven the answer waits, two seconds at most, until the edge serves it.',
+  description:
+    'Asks the configured resolvers. `verification.message` says what was found, what was expected and what to change; `dns_records` lists every record with what was found. A domain that failed can be verified again at any time. For one that is proven the answer waits, two seconds at most, until the edge serves it.',
   access: 'developer',
   scope: { noun: 'domain', field: 'domain_id' },
   body: VerifyDomain,

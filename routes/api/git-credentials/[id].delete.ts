@@ -4,7 +4,8 @@ import { data, Deleted, deleted, IdParam } from '#server/http/schemas'
 /** Deletes a token. */
 export default endpoint({
   summary: 'Delete a token',
-  description: 'Forgets the token. Apps whose repositories need it fail at their next clone and say so; what runs goes on.',
+  description:
+    'Forgets the token. Apps whose repositories need it fail at their next clone and say so; what runs goes on.',
   access: 'developer',
   scope: { noun: 'git_credential' },
   params: IdParam,

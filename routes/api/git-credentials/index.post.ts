@@ -13,5 +13,7 @@ export default endpoint({
   status: 201,
   response: data(GitCredentialView),
   errors: ['NOT_FOUND', 'CONFLICT'],
-  handler: ({ actor, project_id, body, services }) => ({ data: services.git_credentials.add(actor, project_id, body) }),
+  handler: ({ actor, project_id, body, services }) => ({
+    data: services.git_credentials.add(actor, project_id, body),
+  }),
 })

@@ -12,5 +12,7 @@ export default endpoint({
   example: { password: 'ghp_another' },
   response: data(Registry),
   errors: ['NOT_FOUND'],
-  handler: async ({ actor, params, body, services }) => ({ data: await services.registries.change(actor, params.id, body) }),
+  handler: async ({ actor, params, body, services }) => ({
+    data: await services.registries.change(actor, params.id, body),
+  }),
 })

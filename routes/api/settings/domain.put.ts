@@ -5,7 +5,8 @@ import { DomainChange, DomainSettings } from '#server/settings/schema'
 /** The names of the dashboard and of apps. */
 export default endpoint({
   summary: 'Change the dashboard domain and the base domain',
-  description: 'A field that is left out keeps its value. A new base domain moves the automatic names of all apps; other names stay. One that lies in a domain of another project, or below which the name of an app is taken, is 422 and moves nothing. The plain port of the API answers on under every name, so that a wrong domain locks nobody out.',
+  description:
+    'A field that is left out keeps its value. A new base domain moves the automatic names of all apps; other names stay. One that lies in a domain of another project, or below which the name of an app is taken, is 422 and moves nothing. The plain port of the API answers on under every name, so that a wrong domain locks nobody out.',
   access: 'admin',
   body: DomainChange,
   example: { dashboard_domain: 'portreeve.example.com', base_domain: 'apps.example.com' },

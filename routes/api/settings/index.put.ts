@@ -10,5 +10,7 @@ export default endpoint({
   body: ServerSettingsChange,
   example: { name: 'Portreeve', build_concurrency: 2, audit_retention_days: 365 },
   response: data(ServerSettings),
-  handler: async ({ actor, body, services }) => ({ data: await services.settings.changeServer(actor, body) }),
+  handler: async ({ actor, body, services }) => ({
+    data: await services.settings.changeServer(actor, body),
+  }),
 })

@@ -18,28 +18,60 @@ function planClojure({ tree, version_request }: StackContext) {
   const lein = tree.has('project.clj')
   const version = javaVersion(tree, version_request)
   const text = `${skim(tree, 'project.clj')}\n${skim(tree, 'deps.edn')}`
-  const framework = (['luminus', 'pedestal', 'reitit', 'compojure', 'http-kit', 'ring'] as const).find((name) => text.includes(name)) ?? null
+  const framework =
+    (['luminus', 'pedestal', 'reitit', 'compojure', 'http-kit', 'ring'] as const).find((name) =>
+      text.includes(name),
+    ) ?? null
   const build_alias = tree.has('build.clj') && /:build\b/.test(text)
-  const build = lein ? 'lein uberjar' : build_alias ? `clojure -T:build ${/\(defn uber\b/.test(skim(tree, 'build.clj')) ? 'uber' : /\(defn uberjar\b/.test(skim(tree, 'build.clj')) ? 'uberjar' : 'ci'}` : null
+  const build = lein
+    ? 'lein uberjar'
+    : build_alias
+      ? `clojure -T:build ${/\(defn uber\b/.test(skim(tree, 'build.clj')) ? 'uber' : /\(defn uberjar\b/.test(skim(tree, 'build.clj')) ? 'uberjar' : 'ci'}`
+      : null
   const main = /:main-opts\s{0,9}\[\s{0,9}"-m"\s{1,9}"([\w.-]{1,80})"/.exec(text)?.[1]
   const alias = /:(run|start|main|server|web|run-m)\s{0,9}\{/.exec(text)?.[1]
-  const start = build !== null ? 'java $JAVA_OPTS -jar /app/server/app.jar' : alias !== undefined ? `clojure -M:${alias}` : main !== undefined ? `clojure -M -m ${main}` : null
+  const start =
+    build !== null
+      ? 'java $JAVA_OPTS -jar /app/server/app.jar'
+      : alias !== undefined
+        ? `clojure -M:${alias}`
+        : main !== undefined
+          ? `clojure -M -m ${main}`
+          : null
   const image = imageFor(lein ? 'lein' : 'tools-deps', version.version)
   return {
-    stack: 'clojure', framework, version: version.version, package_manager: lein ? 'lein' : 'clojure', install_command: lein ? 'lein deps' : 'clojure -P', build_command: build, start_command: start,
-    release_command: null, port: PORT, health_check: TCP,
+    stack: 'clojure',
+    framework,
+    version: version.version,
+    package_manager: lein ? 'lein' : 'clojure',
+    install_command: lein ? 'lein deps' : 'clojure -P',
+    build_command: build,
+    start_command: start,
+    release_command: null,
+    port: PORT,
+    health_check: TCP,
     explanation: [
-      ...because('stack', 'clojure', lein ? 'project.clj' : 'deps.edn'), ...because('version', version.version, version.source), ...because('build_command', build, lein ? 'project.clj' : 'build.clj'),
-      ...because('start_command', start, build === null ? 'aliases of deps.edn' : 'the jar of the build'), ...because('port', String(PORT), 'default, set as PORT'),
+      ...because('stack', 'clojure', lein ? 'project.clj' : 'deps.edn'),
+      ...because('version', version.version, version.source),
+      ...because('build_command', build, lein ? 'project.clj' : 'build.clj'),
+      ...because('start_command', start, build === null ? 'aliases of deps.edn' : 'the jar of the build'),
+      ...because('port', String(PORT), 'default, set as PORT'),
     ],
     layout: (commands: Commands) => ({
       build_image: image,
-      runtime_image: /^(?:clojure|clj|lein)\b/.test(commands.start ?? '') ? image : baseImage('jre', version.version),
+      runtime_image: /^(?:clojure|clj|lein)\b/.test(commands.start ?? '')
+        ? image
+        : baseImage('jre', version.version),
       build_env: { LEIN_ROOT: '1' },
       manifests: [lein ? 'project.clj' : 'deps.edn'],
       install: commands.install,
       build: commands.build,
-      after_build: commands.own_start && build !== null ? ["mkdir -p /app/server && cp \"$(find target -name '*.jar' -type f | xargs -r ls -S | head -n 1)\" /app/server/app.jar"] : [],
+      after_build:
+        commands.own_start && build !== null
+          ? [
+              'mkdir -p /app/server && cp "$(find target -name \'*.jar\' -type f | xargs -r ls -S | head -n 1)" /app/server/app.jar',
+            ]
+          : [],
       keep: commands.own_start && build !== null ? [{ from: '/app/server', to: '/app/server' }] : undefined,
       runtime_env: { JAVA_OPTS: '-XX:MaxRAMPercentage=75' },
       start: commands.start,

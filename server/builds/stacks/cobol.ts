@@ -13,10 +13,14 @@ export const cobol = compiledStack({
   versions: () => [],
   facts(tree) {
     const file = program(tree) ?? 'index.cbl'
-    // In fixed form the first six columns are numbers and the seventh a mark, so that no division starts before the eighth.
-    const free = /^\s{0,6}(?:identification|id)\s+division/im.test(skim(tree, file)) || />>source\s+format\s+(?:is\s+)?free/i.test(skim(tree, file))
+    // In fixed form the first six columns are numbers and the seventh a mark, so that no division starts
+    // before the eighth.
+    const free =
+      /^\s{0,6}(?:identification|id)\s+division/im.test(skim(tree, file)) ||
+      />>source\s+format\s+(?:is\s+)?free/i.test(skim(tree, file))
     return {
-      package_manager: null, install: null,
+      package_manager: null,
+      install: null,
       build: `mkdir -p bin && cobc -x${free ? ' -free' : ''} -o bin/app ${shellWord(file)}`,
       start: '/app/bin/app',
       port: 8080,
@@ -28,6 +32,8 @@ export const cobol = compiledStack({
 })
 
 function program(tree: SourceTree): string | undefined {
-  const files = [...filesIn(tree), ...filesIn(tree, 'src')].filter((path) => /\.(?:cbl|cob|cobol)$/i.test(path))
+  const files = [...filesIn(tree), ...filesIn(tree, 'src')].filter((path) =>
+    /\.(?:cbl|cob|cobol)$/i.test(path),
+  )
   return files.find((path) => /(?:^|\/)(?:index|main|app|server)\.\w+$/i.test(path)) ?? files[0]
 }

@@ -15,10 +15,19 @@ export const d = compiledStack({
     const manifest = manifestOf(tree) ?? 'dub.json'
     const text = skim(tree, manifest)
     const fields = readJson(tree, 'dub.json')
-    const wanted = textAt(fields, 'targetName') ?? textAt(fields, 'name') ?? /^(?:targetName|name)\s+"([\w.-]{1,80})"/m.exec(text)?.[1]
+    const wanted =
+      textAt(fields, 'targetName') ??
+      textAt(fields, 'name') ??
+      /^(?:targetName|name)\s+"([\w.-]{1,80})"/m.exec(text)?.[1]
     const name = wanted !== undefined && /^[\w.-]{1,80}$/.test(wanted) ? wanted : 'app'
     return {
-      framework: /vibe-(?:d|http|core)/.test(text) ? 'vibe' : /\bhunt\b/.test(text) ? 'hunt' : /\bserverino\b/.test(text) ? 'serverino' : null,
+      framework: /vibe-(?:d|http|core)/.test(text)
+        ? 'vibe'
+        : /\bhunt\b/.test(text)
+          ? 'hunt'
+          : /\bserverino\b/.test(text)
+            ? 'serverino'
+            : null,
       package_manager: 'dub',
       install: 'dub fetch --cache=local || true',
       build: 'dub build --build=release --compiler=ldc2',
@@ -26,9 +35,20 @@ export const d = compiledStack({
       port: 8080,
       source: manifest,
       manifests: [manifest, ...(tree.has('dub.selections.json') ? ['dub.selections.json'] : [])],
-      build_packages: ['ldc', 'dub', 'gcc', 'libc6-dev', 'libssl-dev', 'zlib1g-dev', 'git', 'ca-certificates'],
+      build_packages: [
+        'ldc',
+        'dub',
+        'gcc',
+        'libc6-dev',
+        'libssl-dev',
+        'zlib1g-dev',
+        'git',
+        'ca-certificates',
+      ],
       runtime_packages: ['ca-certificates', 'libssl3', 'zlib1g', 'libphobos2-ldc-shared100'],
-      after_build: [`mkdir -p .out && cp "$(find . -maxdepth 2 -type f -name ${name} -perm -u+x | head -n 1)" .out/app && rm -rf bin && mv .out bin`],
+      after_build: [
+        `mkdir -p .out && cp "$(find . -maxdepth 2 -type f -name ${name} -perm -u+x | head -n 1)" .out/app && rm -rf bin && mv .out bin`,
+      ],
     }
   },
 })

@@ -5,7 +5,8 @@ import { textAt, readYaml, keysAt } from '../text-formats.ts'
 import type { SourceTree } from '../plan.ts'
 import { compiledStack } from './compiled.ts'
 
-const isFlutter = (tree: SourceTree) => /^[ ]{2}flutter:[ ]*\n[ ]{4}sdk:[ ]*flutter/m.test(skim(tree, 'pubspec.yaml'))
+const isFlutter = (tree: SourceTree) =>
+  /^[ ]{2}flutter:[ ]*\n[ ]{4}sdk:[ ]*flutter/m.test(skim(tree, 'pubspec.yaml'))
 
 /** Dart servers: one compiled program. */
 export const dart = compiledStack({
@@ -23,12 +24,21 @@ export const dart = compiledStack({
     const pubspec = readYaml(tree, 'pubspec.yaml')
     const dependencies = keysAt(pubspec, 'dependencies')
     const frog = dependencies.includes('dart_frog')
-    const main = firstOf(tree, ['bin/server.dart', 'bin/main.dart', `bin/${textAt(pubspec, 'name') ?? ''}.dart`]) ?? filesIn(tree, 'bin').find((path) => path.endsWith('.dart')) ?? firstOf(tree, ['lib/main.dart', 'main.dart']) ?? 'bin/server.dart'
+    const main =
+      firstOf(tree, ['bin/server.dart', 'bin/main.dart', `bin/${textAt(pubspec, 'name') ?? ''}.dart`]) ??
+      filesIn(tree, 'bin').find((path) => path.endsWith('.dart')) ??
+      firstOf(tree, ['lib/main.dart', 'main.dart']) ??
+      'bin/server.dart'
     return {
-      framework: frog ? 'dart-frog' : ['serverpod', 'shelf', 'alfred', 'conduit', 'jaspr'].find((name) => dependencies.includes(name)) ?? null,
+      framework: frog
+        ? 'dart-frog'
+        : (['serverpod', 'shelf', 'alfred', 'conduit', 'jaspr'].find((name) => dependencies.includes(name)) ??
+          null),
       package_manager: 'pub',
       install: 'dart pub get',
-      build: frog ? 'dart pub global activate dart_frog_cli && dart pub global run dart_frog_cli:dart_frog build && mkdir -p bin && dart compile exe build/bin/server.dart -o bin/app' : `mkdir -p bin && dart compile exe ${shellWord(main)} -o bin/app`,
+      build: frog
+        ? 'dart pub global activate dart_frog_cli && dart pub global run dart_frog_cli:dart_frog build && mkdir -p bin && dart compile exe build/bin/server.dart -o bin/app'
+        : `mkdir -p bin && dart compile exe ${shellWord(main)} -o bin/app`,
       start: '/app/bin/app',
       port: 8080,
       source: 'pubspec.yaml',

@@ -5,7 +5,18 @@ import { asFields, at, readJson, textAt, type Fields } from '../text-formats.ts'
 import { toolVersion, versionFile } from '../versions.ts'
 import { TCP, HTTP_ROOT, because, type Commands, type Stack, type StackContext } from './stack.ts'
 
-const ENTRIES = ['main', 'server', 'mod', 'index', 'app', 'src/main', 'src/server', 'src/index', 'src/mod', 'src/app'].flatMap((base) => ['.ts', '.tsx', '.js', '.mjs'].map((extension) => base + extension))
+const ENTRIES = [
+  'main',
+  'server',
+  'mod',
+  'index',
+  'app',
+  'src/main',
+  'src/server',
+  'src/index',
+  'src/mod',
+  'src/app',
+].flatMap((base) => ['.ts', '.tsx', '.js', '.mjs'].map((extension) => base + extension))
 const PORT = 8000
 
 /** Deno, and Fresh on it. The runtime comes from npm, like Bun's, so that one image serves all three. */
@@ -18,52 +29,140 @@ export const deno: Stack = {
 }
 
 function runsOnDeno(tree: SourceTree): boolean {
-  const marked = ['deno.json', 'deno.jsonc', 'deno.lock', 'fresh.config.ts', 'fresh.gen.ts'].some((path) => tree.has(path))
+  const marked = ['deno.json', 'deno.jsonc', 'deno.lock', 'fresh.config.ts', 'fresh.gen.ts'].some((path) =>
+    tree.has(path),
+  )
   if (tree.has('package.json')) {
     // Node projects may carry a deno.json for tools; a Deno project with a package.json starts with `deno`.
     const manifest = readJson(tree, 'package.json')
     const start = textAt(manifest, 'scripts', 'start') ?? textAt(manifest, 'scripts', 'dev') ?? ''
-    return /\bdeno\b/.test(start) || (marked && start === '' && textAt(manifest, 'scripts', 'build') === undefined)
+    return (
+      /\bdeno\b/.test(start) || (marked && start === '' && textAt(manifest, 'scripts', 'build') === undefined)
+    )
   }
-  return marked || [...ENTRIES, ...filesIn(tree).filter((path) => /\.[jt]sx?$/.test(path))].some((path) => importsDeno(skim(tree, path)))
+  return (
+    marked ||
+    [...ENTRIES, ...filesIn(tree).filter((path) => /\.[jt]sx?$/.test(path))].some((path) =>
+      importsDeno(skim(tree, path)),
+    )
+  )
 }
 
 function importsDeno(text: string): boolean {
-  return /from\s{1,5}['"](?:https:\/\/deno\.land|jsr:|npm:|https:\/\/esm\.sh)|\bDeno\.(?:serve|env|listen|readTextFile|args)\b/.test(text)
+  return /from\s{1,5}['"](?:https:\/\/deno\.land|jsr:|npm:|https:\/\/esm\.sh)|\bDeno\.(?:serve|env|listen|readTextFile|args)\b/.test(
+    text,
+  )
 }
 
 function planDeno({ tree, version_request }: StackContext) {
   const config: Fields = readJson(tree, 'deno.json') ?? readJson(tree, 'deno.jsonc') ?? {}
   const imports = JSON.stringify(at(config, 'imports') ?? {}) + skim(tree, 'import_map.json')
   const fresh = /fresh/.test(imports) || tree.has('fresh.gen.ts') || tree.has('fresh.config.ts')
-  const framework = fresh ? 'fresh' : /\boak\b/.test(imports) ? 'oak' : /\bhono\b/.test(imports) ? 'hono' : /lume/.test(imports) ? 'lume' : null
+  const framework = fresh
+    ? 'fresh'
+    : /\boak\b/.test(imports)
+      ? 'oak'
+      : /\bhono\b/.test(imports)
+        ? 'hono'
+        : /lume/.test(imports)
+          ? 'lume'
+          : null
   const wanted = version_request ?? versionFile(tree, '.dvmrc', '.deno-version') ?? toolVersion(tree, 'deno')
   const version = /^v?(\d+(?:\.\d+){0,2})$/.exec(wanted?.wanted ?? '')?.[1] ?? '2'
   const tasks = asFields(at(config, 'tasks')) ?? {}
-  const task = (name: string) => (Object.hasOwn(tasks, name) ? (typeof tasks[name] === 'string' ? tasks[name] : textAt(tasks[name], 'command')) : undefined)
-  const entry = firstOf(tree, ENTRIES) ?? filesIn(tree).find((path) => /\.[jt]sx?$/.test(path) && importsDeno(skim(tree, path)))
+  const task = (name: string) =>
+    Object.hasOwn(tasks, name)
+      ? typeof tasks[name] === 'string'
+        ? tasks[name]
+        : textAt(tasks[name], 'command')
+      : undefined
+  const entry =
+    firstOf(tree, ENTRIES) ??
+    filesIn(tree).find((path) => /\.[jt]sx?$/.test(path) && importsDeno(skim(tree, path)))
   const build = task('build') === undefined ? null : 'deno task build'
   const lume = framework === 'lume'
-  const bundled = !fresh && task('start') === undefined && build !== null && tree.has('index.html') && ['ts', 'js', 'mjs'].some((ending) => tree.has(`vite.config.${ending}`))
+  const bundled =
+    !fresh &&
+    task('start') === undefined &&
+    build !== null &&
+    tree.has('index.html') &&
+    ['ts', 'js', 'mjs'].some((ending) => tree.has(`vite.config.${ending}`))
   const site = lume ? '_site' : bundled ? 'dist' : undefined
-  const start = site !== undefined ? null : task('start') !== undefined && !/--watch/.test(task('start')!) ? 'deno task start' : fresh && tree.has('main.ts') && task('build') !== undefined && !tree.has('fresh.gen.ts') ? 'deno serve -A --port $PORT _fresh/server.js' : entry === undefined ? (task('preview') === undefined ? (task('dev') === undefined ? null : 'deno task dev') : 'deno task preview') : `deno run --allow-all ${entry}`
+  const start =
+    site !== undefined
+      ? null
+      : task('start') !== undefined && !/--watch/.test(task('start')!)
+        ? 'deno task start'
+        : fresh && tree.has('main.ts') && task('build') !== undefined && !tree.has('fresh.gen.ts')
+          ? 'deno serve -A --port $PORT _fresh/server.js'
+          : entry === undefined
+            ? task('preview') === undefined
+              ? task('dev') === undefined
+                ? null
+                : 'deno task dev'
+              : 'deno task preview'
+            : `deno run --allow-all ${entry}`
   const cache = entry === undefined ? null : `deno cache ${entry}`
-  const port = site !== undefined ? 8080 : (Number(/(?:port\s{0,5}:\s{0,5}|listen\(\s{0,5}\{\s{0,5}port\s{0,5}:\s{0,5})(\d{2,5})/.exec(skim(tree, entry))?.[1]) || PORT)
+  const port =
+    site !== undefined
+      ? 8080
+      : Number(
+          /(?:port\s{0,5}:\s{0,5}|listen\(\s{0,5}\{\s{0,5}port\s{0,5}:\s{0,5})(\d{2,5})/.exec(
+            skim(tree, entry),
+          )?.[1],
+        ) || PORT
   return {
-    stack: 'deno', framework, version, package_manager: 'deno', install_command: cache, build_command: lume ? (build ?? 'deno task build') : build, start_command: start, release_command: null, port,
+    stack: 'deno',
+    framework,
+    version,
+    package_manager: 'deno',
+    install_command: cache,
+    build_command: lume ? (build ?? 'deno task build') : build,
+    start_command: start,
+    release_command: null,
+    port,
     health_check: fresh || site !== undefined ? HTTP_ROOT : TCP,
     explanation: [
-      ...because('stack', 'deno', firstOf(tree, ['deno.json', 'deno.jsonc', 'deno.lock']) ?? entry ?? 'source files'), ...because('framework', framework, 'imports of deno.json'),
-      ...because('version', version, wanted?.source ?? 'default'), ...because('start_command', start, start?.includes('task') === true ? 'tasks in deno.json' : (entry ?? '')), ...because('static_folder', site, 'the build leaves files, which nginx serves'), ...because('port', String(port), 'default, set as PORT'),
+      ...because(
+        'stack',
+        'deno',
+        firstOf(tree, ['deno.json', 'deno.jsonc', 'deno.lock']) ?? entry ?? 'source files',
+      ),
+      ...because('framework', framework, 'imports of deno.json'),
+      ...because('version', version, wanted?.source ?? 'default'),
+      ...because(
+        'start_command',
+        start,
+        start?.includes('task') === true ? 'tasks in deno.json' : (entry ?? ''),
+      ),
+      ...because('static_folder', site, 'the build leaves files, which nginx serves'),
+      ...because('port', String(port), 'default, set as PORT'),
     ],
     layout(commands: Commands) {
       const image = baseImage('node')
       const setup = [`npm install --global deno@${version}`]
       const environment = { DENO_DIR: '/opt/deno', DENO_NO_UPDATE_CHECK: '1' }
       return {
-        build_image: image, runtime_image: image, build_setup: setup, runtime_setup: site !== undefined ? [] : setup, build_env: environment, runtime_env: environment,
-        manifests: [], install: commands.install, before_build: ['mkdir -p /opt/deno'], build: commands.build, keep: [{ from: '/opt/deno', to: '/opt/deno' }, { from: '/app', to: '/app' }],
-        start: commands.start, static_site: site !== undefined && commands.own_start ? { from: `/app/${site}`, fallback: lume ? ('pages' as const) : ('spa' as const) } : undefined, port: commands.port,
+        build_image: image,
+        runtime_image: image,
+        build_setup: setup,
+        runtime_setup: site !== undefined ? [] : setup,
+        build_env: environment,
+        runtime_env: environment,
+        manifests: [],
+        install: commands.install,
+        before_build: ['mkdir -p /opt/deno'],
+        build: commands.build,
+        keep: [
+          { from: '/opt/deno', to: '/opt/deno' },
+          { from: '/app', to: '/app' },
+        ],
+        start: commands.start,
+        static_site:
+          site !== undefined && commands.own_start
+            ? { from: `/app/${site}`, fallback: lume ? ('pages' as const) : ('spa' as const) }
+            : undefined,
+        port: commands.port,
       }
     },
   }

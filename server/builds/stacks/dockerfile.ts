@@ -4,30 +4,53 @@ import { declaredExplanations, type DeclaredSettings } from '../repository-setti
 import { TCP, because } from './stack.ts'
 
 const NAMES = ['Dockerfile', 'Containerfile', 'dockerfile']
-const OTHER_NAMES = ['Dockerfile.prod', 'Dockerfile.production', 'Dockerfile.web', 'Dockerfile.app', 'docker/Dockerfile', '.docker/Dockerfile', 'build/Dockerfile', 'deploy/Dockerfile', 'docker/Dockerfile.prod']
+const OTHER_NAMES = [
+  'Dockerfile.prod',
+  'Dockerfile.production',
+  'Dockerfile.web',
+  'Dockerfile.app',
+  'docker/Dockerfile',
+  '.docker/Dockerfile',
+  'build/Dockerfile',
+  'deploy/Dockerfile',
+  'docker/Dockerfile.prod',
+]
 const DEFAULT_PORT = 3000
 
 /**
- * The repository's own Dockerfile, unless another stack was declared: its authors know better than a detector. Only the names
+ * The repository's own Dockerfile, unless another stack was declared: its authors know better than a
+ * detector. Only the names
  * of the root are taken without being asked; see `otherDockerfile` for the rest.
  */
 export function findDockerfile(tree: SourceTree, declared: DeclaredSettings): string | undefined {
   if (declared.dockerfile_path !== undefined) {
     const path = posix.normalize(declared.dockerfile_path.value.replaceAll('\\', '/')).replace(/^\.\//, '')
     if (tree.read(path) !== undefined) return path
-    throw new DetectionError(`There is no readable file ${JSON.stringify(path)} in the repository.`, 'Correct the Dockerfile path of the app; it is relative to the base directory.', [path])
+    throw new DetectionError(
+      `There is no readable file ${JSON.stringify(path)} in the repository.`,
+      'Correct the Dockerfile path of the app; it is relative to the base directory.',
+      [path],
+    )
   }
   if (declared.stack !== undefined && declared.stack.value !== 'dockerfile') return undefined
   const found = written(tree, NAMES) ?? (declared.stack === undefined ? undefined : otherDockerfile(tree))
   if (found === undefined && declared.stack !== undefined) {
-    throw new DetectionError('The stack is set to dockerfile, but the repository has none.', 'Add a Dockerfile or set its path.', NAMES)
+    throw new DetectionError(
+      'The stack is set to dockerfile, but the repository has none.',
+      'Add a Dockerfile or set its path.',
+      NAMES,
+    )
   }
   return found
 }
 
-const written = (tree: SourceTree, names: readonly string[]) => names.find((name) => (tree.read(name) ?? '').trim() !== '')
+const written = (tree: SourceTree, names: readonly string[]) =>
+  names.find((name) => (tree.read(name) ?? '').trim() !== '')
 
-/** A Dockerfile under another name or in a folder: what is left when the root has none and no stack is recognised. It is built from the root. */
+/**
+ * A Dockerfile under another name or in a folder: what is left when the root has none and no stack is
+ * recognised. It is built from the root.
+ */
 export const otherDockerfile = (tree: SourceTree): string | undefined => written(tree, OTHER_NAMES)
 
 /** The plan around a Dockerfile that is used as it is. */
@@ -35,7 +58,10 @@ export function planDockerfile(tree: SourceTree, declared: DeclaredSettings, pat
   const dockerfile = tree.read(path) ?? ''
   const exposed = exposedPort(dockerfile)
   const port = declared.port?.value ?? exposed ?? DEFAULT_PORT
-  const start_command = declared.start_command?.source === 'app settings' || declared.start_command?.source === 'portreeve.json' ? declared.start_command.value : null
+  const start_command =
+    declared.start_command?.source === 'app settings' || declared.start_command?.source === 'portreeve.json'
+      ? declared.start_command.value
+      : null
   return {
     stack: 'dockerfile',
     framework: null,
@@ -43,7 +69,8 @@ export function planDockerfile(tree: SourceTree, declared: DeclaredSettings, pat
     package_manager: null,
     install_command: null,
     build_command: null,
-    // A Procfile beside a Dockerfile belongs to another platform: the image's own command is what its authors run.
+    // A Procfile beside a Dockerfile belongs to another platform: the image's own command is what its authors
+    // run.
     start_command,
     release_command: declared.release_command?.value ?? null,
     port,
@@ -51,14 +78,25 @@ export function planDockerfile(tree: SourceTree, declared: DeclaredSettings, pat
     dockerfile,
     cron_jobs: declared.cron_jobs?.value ?? [],
     explanation: [
-      ...declaredExplanations(declared).filter(({ field }) => !field.endsWith('_command') || field === 'release_command' || start_command !== null),
+      ...declaredExplanations(declared).filter(
+        ({ field }) => !field.endsWith('_command') || field === 'release_command' || start_command !== null,
+      ),
       ...because('stack', 'dockerfile', path),
-      ...(declared.port === undefined ? because('port', String(port), exposed === undefined ? 'default: the Dockerfile has no EXPOSE' : `EXPOSE in ${path}`) : []),
+      ...(declared.port === undefined
+        ? because(
+            'port',
+            String(port),
+            exposed === undefined ? 'default: the Dockerfile has no EXPOSE' : `EXPOSE in ${path}`,
+          )
+        : []),
     ],
   }
 }
 
-/** The first TCP port of the last stage that exposes one. Knows `EXPOSE 80/tcp 443`, `$PORT` with a default in ARG or ENV. */
+/**
+ * The first TCP port of the last stage that exposes one. Knows `EXPOSE 80/tcp 443`, `$PORT` with a default in
+ * ARG or ENV.
+ */
 export function exposedPort(dockerfile: string): number | undefined {
   const variables = new Map<string, string>()
   let port: number | undefined
@@ -77,7 +115,11 @@ export function exposedPort(dockerfile: string): number | undefined {
 
 function anyExposed(dockerfile: string, variables: ReadonlyMap<string, string>): number | undefined {
   const line = /^[ \t]*EXPOSE[ \t]+(.{1,200})$/im.exec(dockerfile)?.[1]
-  return line?.trim().split(/[ \t]+/).map((word) => portOf(word, variables)).find((value) => value !== undefined)
+  return line
+    ?.trim()
+    .split(/[ \t]+/)
+    .map((word) => portOf(word, variables))
+    .find((value) => value !== undefined)
 }
 
 function rememberVariables(variables: Map<string, string>, words: string[]): void {
@@ -92,7 +134,8 @@ function portOf(word: string, variables: ReadonlyMap<string, string>): number | 
   const bare = word.replace(/^["']|["']$/g, '')
   if (bare.endsWith('/udp')) return undefined
   const variable = /^\$\{?([A-Za-z_][A-Za-z0-9_]*)(?::-(\d+))?\}?(?:\/tcp)?$/.exec(bare)
-  const text = variable === null ? bare.replace(/\/tcp$/, '') : (variables.get(variable[1]!) ?? variable[2] ?? '')
+  const text =
+    variable === null ? bare.replace(/\/tcp$/, '') : (variables.get(variable[1]!) ?? variable[2] ?? '')
   const port = /^\d{1,5}/.exec(text)?.[0]
   return port !== undefined && Number(port) > 0 && Number(port) < 65_536 ? Number(port) : undefined
 }

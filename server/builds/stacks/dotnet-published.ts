@@ -16,14 +16,21 @@ export const dotnetPublished = compiledStack({
   versions(tree) {
     const file = `${assembly(tree) ?? ''}.runtimeconfig.json`
     const options = at(readJson(tree, file), 'runtimeOptions')
-    const wanted = textAt(options, 'framework', 'version') ?? textAt(options, 'tfm')?.replace(/^net(?:coreapp)?/, '')
+    const wanted =
+      textAt(options, 'framework', 'version') ?? textAt(options, 'tfm')?.replace(/^net(?:coreapp)?/, '')
     return [wanted === undefined ? undefined : { wanted, source: file }]
   },
   facts(tree) {
     const name = assembly(tree) ?? 'app'
     const web = /Microsoft\.AspNetCore\.App/.test(tree.read(`${name}.runtimeconfig.json`) ?? '')
     return {
-      framework: web ? 'aspnet' : null, package_manager: null, install: null, build: null, start: `dotnet ${name}.dll`, port: PORT, source: `${name}.runtimeconfig.json`,
+      framework: web ? 'aspnet' : null,
+      package_manager: null,
+      install: null,
+      build: null,
+      start: `dotnet ${name}.dll`,
+      port: PORT,
+      source: `${name}.runtimeconfig.json`,
       runtime_env: aspnetEnvironment(PORT),
     }
   },
@@ -31,5 +38,7 @@ export const dotnetPublished = compiledStack({
 
 /** Name of the program, by the two files that stand beside each other. */
 function assembly(tree: SourceTree): string | undefined {
-  return filesIn(tree).map((path) => /^([\w.-]{1,100})\.runtimeconfig\.json$/.exec(path)?.[1]).find((name) => name !== undefined && tree.has(`${name}.dll`))
+  return filesIn(tree)
+    .map((path) => /^([\w.-]{1,100})\.runtimeconfig\.json$/.exec(path)?.[1])
+    .find((name) => name !== undefined && tree.has(`${name}.dll`))
 }

@@ -18,10 +18,21 @@ export const elixir: Stack = {
 function planElixir({ tree, version_request }: StackContext) {
   const mix = skim(tree, 'mix.exs')
   const umbrella = /apps_path:/.test(mix)
-  const texts = [mix, ...(umbrella ? filesNamed(tree, 'mix.exs', 2).map((path) => skim(tree, path)) : [])].join('\n')
+  const texts = [
+    mix,
+    ...(umbrella ? filesNamed(tree, 'mix.exs', 2).map((path) => skim(tree, path)) : []),
+  ].join('\n')
   const dependency = (name: string) => new RegExp(`\\{:${name},`).test(texts)
-  const framework = dependency('phoenix') ? 'phoenix' : dependency('ash') ? 'ash' : dependency('plug_cowboy') || dependency('bandit') || dependency('plug') ? 'plug' : null
-  const buildpack = /^elixir_version\s{0,3}=\s{0,3}"?v?([\d.]{1,12})/m.exec(skim(tree, 'elixir_buildpack.config'))?.[1]
+  const framework = dependency('phoenix')
+    ? 'phoenix'
+    : dependency('ash')
+      ? 'ash'
+      : dependency('plug_cowboy') || dependency('bandit') || dependency('plug')
+        ? 'plug'
+        : null
+  const buildpack = /^elixir_version\s{0,3}=\s{0,3}"?v?([\d.]{1,12})/m.exec(
+    skim(tree, 'elixir_buildpack.config'),
+  )?.[1]
   const wanted = /elixir:\s{0,5}"([^"\n]{1,40})"/.exec(mix)?.[1]
   const version = chooseVersion('elixir', [
     version_request,
@@ -35,23 +46,63 @@ function planElixir({ tree, version_request }: StackContext) {
   const released = !umbrella || /releases:/.test(mix)
   const phoenix = framework === 'phoenix'
   const ecto = dependency('ecto_sql') || dependency('phoenix_ecto')
-  const start = released ? `/app/_build/prod/rel/${app}/bin/${app} start` : phoenix ? 'mix phx.server' : 'mix run --no-halt'
+  const start = released
+    ? `/app/_build/prod/rel/${app}/bin/${app} start`
+    : phoenix
+      ? 'mix phx.server'
+      : 'mix run --no-halt'
   const assets = /"?assets\.deploy"?:/.test(texts)
-  const build = [...(assets ? ['mix assets.deploy'] : phoenix ? ['mix phx.digest'] : []), ...(released ? ['mix release --overwrite'] : [])].join(' && ') || 'mix compile'
+  const build =
+    [
+      ...(assets ? ['mix assets.deploy'] : phoenix ? ['mix phx.digest'] : []),
+      ...(released ? ['mix release --overwrite'] : []),
+    ].join(' && ') || 'mix compile'
   const module = /defmodule ([A-Z]\w{0,60})\.MixProject/.exec(mix)?.[1]
   const migrates = tree.files().some((path) => /^lib\/\w+\/release\.ex$/.test(path))
-  const release = !ecto ? null : migrates && released && module !== undefined ? `/app/_build/prod/rel/${app}/bin/${app} eval ${module}.Release.migrate` : released ? null : 'mix ecto.migrate'
+  const release = !ecto
+    ? null
+    : migrates && released && module !== undefined
+      ? `/app/_build/prod/rel/${app}/bin/${app} eval ${module}.Release.migrate`
+      : released
+        ? null
+        : 'mix ecto.migrate'
   return {
-    stack: 'elixir', framework, version: version.version, package_manager: 'mix', install_command: 'mix deps.get --only prod && mix deps.compile', build_command: build, start_command: start, release_command: release,
-    port: PORT, health_check: TCP,
+    stack: 'elixir',
+    framework,
+    version: version.version,
+    package_manager: 'mix',
+    install_command: 'mix deps.get --only prod && mix deps.compile',
+    build_command: build,
+    start_command: start,
+    release_command: release,
+    port: PORT,
+    health_check: TCP,
     explanation: [
-      ...because('stack', 'elixir', 'mix.exs'), ...because('framework', framework, 'mix.exs'), ...because('version', version.version, version.source), ...because('build_command', build, 'mix.exs'),
-      ...because('start_command', start, released ? 'the release of the build' : 'umbrella without a release'), ...because('release_command', release, 'lib/*/release.ex'), ...because('port', String(PORT), 'default, set as PORT'),
+      ...because('stack', 'elixir', 'mix.exs'),
+      ...because('framework', framework, 'mix.exs'),
+      ...because('version', version.version, version.source),
+      ...because('build_command', build, 'mix.exs'),
+      ...because(
+        'start_command',
+        start,
+        released ? 'the release of the build' : 'umbrella without a release',
+      ),
+      ...because('release_command', release, 'lib/*/release.ex'),
+      ...because('port', String(PORT), 'default, set as PORT'),
     ],
     layout(commands: Commands) {
       const image = baseImage('elixir', version.version)
-      const environment = { MIX_ENV: 'prod', LANG: 'C.UTF-8', MIX_HOME: '/opt/mix', HEX_HOME: '/opt/hex' }
-      const manifests = tree.files().filter((path) => /^(?:mix\.(?:exs|lock)|config\/(?:config|prod)\.exs|apps\/[^/]+\/mix\.exs)$/.test(path))
+      const environment = {
+        MIX_ENV: 'prod',
+        LANG: 'C.UTF-8',
+        MIX_HOME: '/opt/mix',
+        HEX_HOME: '/opt/hex',
+      }
+      const manifests = tree
+        .files()
+        .filter((path) =>
+          /^(?:mix\.(?:exs|lock)|config\/(?:config|prod)\.exs|apps\/[^/]+\/mix\.exs)$/.test(path),
+        )
       return {
         build_image: image,
         // A release carries Erlang, but is linked against the libraries of the image it was built on.
@@ -62,10 +113,23 @@ function planElixir({ tree, version_request }: StackContext) {
         build_setup: ['mix local.hex --force && mix local.rebar --force'],
         manifests: /path:\s{0,5}"/.test(mix) ? [] : manifests,
         install: commands.install,
-        node_assets: tree.has('assets/package.json') ? { ...nodeAssets(tree.sub('assets'), true)!, manifests: [], install: 'npm install --prefix assets', build: null } : nodeAssets(tree),
+        node_assets: tree.has('assets/package.json')
+          ? {
+              ...nodeAssets(tree.sub('assets'), true)!,
+              manifests: [],
+              install: 'npm install --prefix assets',
+              build: null,
+            }
+          : nodeAssets(tree),
         before_build: ['mix compile'],
         build: commands.build,
-        keep: commands.own_start && released ? [{ from: `/app/_build/prod/rel/${app}`, to: `/app/_build/prod/rel/${app}` }] : [{ from: '/app', to: '/app' }, { from: '/opt/mix', to: '/opt/mix' }],
+        keep:
+          commands.own_start && released
+            ? [{ from: `/app/_build/prod/rel/${app}`, to: `/app/_build/prod/rel/${app}` }]
+            : [
+                { from: '/app', to: '/app' },
+                { from: '/opt/mix', to: '/opt/mix' },
+              ],
         runtime_env: { ...environment, PHX_SERVER: 'true', PHX_HOST: 'localhost' },
         start: commands.start,
         port: commands.port,
@@ -75,5 +139,8 @@ function planElixir({ tree, version_request }: StackContext) {
 }
 
 function releaseName(mix: string): string | undefined {
-  return /releases:\s{0,9}\[\s{0,40}([a-z][a-z0-9_]{0,60}):/.exec(mix)?.[1] ?? /\bapp:\s{0,5}:([a-z][a-z0-9_]{0,60})/.exec(mix)?.[1]
+  return (
+    /releases:\s{0,9}\[\s{0,40}([a-z][a-z0-9_]{0,60}):/.exec(mix)?.[1] ??
+    /\bapp:\s{0,5}:([a-z][a-z0-9_]{0,60})/.exec(mix)?.[1]
+  )
 }

@@ -13,7 +13,11 @@ export const erlang = compiledStack({
   versions(tree) {
     const minimum = /\{minimum_otp_vsn,\s{0,9}"(\d+)/.exec(skim(tree, 'rebar.config'))?.[1]
     const file = firstLine(tree, '.otp-version')
-    return [toolVersion(tree, 'erlang'), file === undefined ? undefined : { wanted: file, source: '.otp-version' }, minimum === undefined ? undefined : { wanted: `>=${minimum}`, source: 'rebar.config' }]
+    return [
+      toolVersion(tree, 'erlang'),
+      file === undefined ? undefined : { wanted: file, source: '.otp-version' },
+      minimum === undefined ? undefined : { wanted: `>=${minimum}`, source: 'rebar.config' },
+    ]
   },
   facts(tree) {
     const config = skim(tree, 'rebar.config')
@@ -22,11 +26,19 @@ export const erlang = compiledStack({
     const application = applicationOf(tree)
     const evaluate = `{ok, _} = application:ensure_all_started(${application ?? 'app'})`
     return {
-      framework: ['nova', 'cowboy', 'elli', 'yaws', 'mochiweb', 'webmachine'].find((name) => new RegExp(`\\b${name}\\b`).test(config)) ?? null,
+      framework:
+        ['nova', 'cowboy', 'elli', 'yaws', 'mochiweb', 'webmachine'].find((name) =>
+          new RegExp(`\\b${name}\\b`).test(config),
+        ) ?? null,
       package_manager: 'rebar3',
       install: `rebar3${profile === 'prod' ? ' as prod' : ''} get-deps`,
       build: `rebar3${profile === 'prod' ? ' as prod' : ''} ${release === undefined ? 'compile' : 'release'}`,
-      start: release !== undefined ? `/app/_build/${profile}/rel/${release}/bin/${release} foreground` : application === undefined ? null : `erl -noinput -pa /app/_build/${profile}/lib/*/ebin -eval '${evaluate}'`,
+      start:
+        release !== undefined
+          ? `/app/_build/${profile}/rel/${release}/bin/${release} foreground`
+          : application === undefined
+            ? null
+            : `erl -noinput -pa /app/_build/${profile}/lib/*/ebin -eval '${evaluate}'`,
       port: 8080,
       source: 'rebar.config',
       manifests: ['rebar.config', 'rebar.lock'].filter((path) => tree.has(path)),
@@ -37,5 +49,7 @@ export const erlang = compiledStack({
 
 /** The first application of the repository, by the name of its resource file. */
 function applicationOf(tree: SourceTree): string | undefined {
-  return filesWithSuffix(tree, ['.app.src'], 3).map((path) => /([a-z]\w{0,60})\.app\.src$/.exec(path)?.[1]).find((name) => name !== undefined)
+  return filesWithSuffix(tree, ['.app.src'], 3)
+    .map((path) => /([a-z]\w{0,60})\.app\.src$/.exec(path)?.[1])
+    .find((name) => name !== undefined)
 }

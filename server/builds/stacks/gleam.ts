@@ -11,7 +11,11 @@ export const gleam = compiledStack({
   image: 'gleam',
   versions: (tree) => [toolVersion(tree, 'gleam'), wanted(textAt(readToml(tree, 'gleam.toml'), 'gleam'))],
   facts: (tree) => ({
-    framework: /\bwisp\b/.test(tree.read('gleam.toml') ?? '') ? 'wisp' : /\bmist\b/.test(tree.read('gleam.toml') ?? '') ? 'mist' : null,
+    framework: /\bwisp\b/.test(tree.read('gleam.toml') ?? '')
+      ? 'wisp'
+      : /\bmist\b/.test(tree.read('gleam.toml') ?? '')
+        ? 'mist'
+        : null,
     package_manager: 'gleam',
     install: 'gleam deps download',
     build: 'gleam export erlang-shipment',

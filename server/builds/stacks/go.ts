@@ -7,21 +7,38 @@ import { nodeAssets } from './node/assets.ts'
 import { TCP, because, type Commands, type Stack, type StackContext } from './stack.ts'
 
 const FRAMEWORKS: readonly (readonly [string, string])[] = [
-  ['gin', 'github.com/gin-gonic/gin'], ['echo', 'github.com/labstack/echo'], ['fiber', 'github.com/gofiber/fiber'], ['chi', 'github.com/go-chi/chi'],
-  ['beego', 'github.com/beego/beego'], ['iris', 'github.com/kataras/iris'], ['buffalo', 'github.com/gobuffalo/buffalo'], ['pocketbase', 'github.com/pocketbase/pocketbase'],
-  ['martini', 'github.com/go-martini/martini'], ['revel', 'github.com/revel/revel'], ['goravel', 'github.com/goravel/framework'], ['huma', 'github.com/danielgtaylor/huma'],
-  ['gorilla', 'github.com/gorilla/mux'], ['httprouter', 'github.com/julienschmidt/httprouter'],
+  ['gin', 'github.com/gin-gonic/gin'],
+  ['echo', 'github.com/labstack/echo'],
+  ['fiber', 'github.com/gofiber/fiber'],
+  ['chi', 'github.com/go-chi/chi'],
+  ['beego', 'github.com/beego/beego'],
+  ['iris', 'github.com/kataras/iris'],
+  ['buffalo', 'github.com/gobuffalo/buffalo'],
+  ['pocketbase', 'github.com/pocketbase/pocketbase'],
+  ['martini', 'github.com/go-martini/martini'],
+  ['revel', 'github.com/revel/revel'],
+  ['goravel', 'github.com/goravel/framework'],
+  ['huma', 'github.com/danielgtaylor/huma'],
+  ['gorilla', 'github.com/gorilla/mux'],
+  ['httprouter', 'github.com/julienschmidt/httprouter'],
 ]
 /** Modules that are bindings of C libraries. */
-const USES_C = /github\.com\/(?:mattn\/go-sqlite3|confluentinc\/confluent-kafka-go|h2non\/bimg|davidbyttow\/govips)|gorm\.io\/driver\/sqlite\b/
+const USES_C =
+  /github\.com\/(?:mattn\/go-sqlite3|confluentinc\/confluent-kafka-go|h2non\/bimg|davidbyttow\/govips)|gorm\.io\/driver\/sqlite\b/
 
-/** Go: one binary of the main package; the source folder goes along without its Go files, for templates and assets. */
+/**
+ * Go: one binary of the main package; the source folder goes along without its Go files, for templates and
+ * assets.
+ */
 export const go: Stack = {
   name: 'go',
   help: 'A go.mod or go.work, or a main.go.',
   looked_for: ['go.mod', 'go.work', 'main.go'],
   // Hugo keeps its modules in a go.mod too: without a Go file it is not an app.
-  detect: (tree) => (['go.mod', 'go.work', 'Gopkg.toml', 'glide.yaml'].some((path) => tree.has(path)) && tree.files().some((path) => path.endsWith('.go'))) || filesIn(tree).some((path) => path.endsWith('.go') && isMain(tree, path)),
+  detect: (tree) =>
+    (['go.mod', 'go.work', 'Gopkg.toml', 'glide.yaml'].some((path) => tree.has(path)) &&
+      tree.files().some((path) => path.endsWith('.go'))) ||
+    filesIn(tree).some((path) => path.endsWith('.go') && isMain(tree, path)),
   plan: planGo,
 }
 
@@ -29,15 +46,21 @@ function planGo({ tree, version_request }: StackContext) {
   const module_file = tree.read('go.mod') ?? ''
   const work_file = tree.read('go.work') ?? ''
   const main = mainPackage(tree)
-  const requested = /^(?:toolchain[ \t]+go|go[ \t]+)(\d+\.\d+(?:\.\d+)?)/m.exec(`${module_file}\n${work_file}`)?.[1]
+  const requested = /^(?:toolchain[ \t]+go|go[ \t]+)(\d+\.\d+(?:\.\d+)?)/m.exec(
+    `${module_file}\n${work_file}`,
+  )?.[1]
   const toolchain = /^toolchain[ \t]+go(\d+\.\d+(?:\.\d+)?)/m.exec(module_file)?.[1]
   const version = chooseVersion('go', [
     version_request,
     versionFile(tree, '.go-version'),
     toolVersion(tree, 'golang', 'go'),
-    requested === undefined ? undefined : { wanted: toolchain ?? requested, source: module_file === '' ? 'go.work' : 'go.mod' },
+    requested === undefined
+      ? undefined
+      : { wanted: toolchain ?? requested, source: module_file === '' ? 'go.work' : 'go.mod' },
   ])
-  const modules = `${module_file}\n${filesWithSuffix(tree, ['go.mod'], 3).map((path) => tree.read(path) ?? '').join('\n')}`
+  const modules = `${module_file}\n${filesWithSuffix(tree, ['go.mod'], 3)
+    .map((path) => tree.read(path) ?? '')
+    .join('\n')}`
   const framework = FRAMEWORKS.find(([, path]) => modules.includes(path))?.[0] ?? null
   const build = `go build -trimpath -ldflags=-s -o /app/bin/app ${main === '' ? '.' : shellWord(`./${main}`)}`
   const port = portOf(tree, main)
@@ -45,23 +68,49 @@ function planGo({ tree, version_request }: StackContext) {
   const vendored = tree.has('vendor/modules.txt')
   const install = has_modules && !vendored ? 'go mod download' : null
   return {
-    stack: 'go', framework, version: version.version, package_manager: 'go', install_command: install, build_command: build, start_command: '/app/bin/app', release_command: null,
-    port: port ?? 8080, health_check: TCP,
+    stack: 'go',
+    framework,
+    version: version.version,
+    package_manager: 'go',
+    install_command: install,
+    build_command: build,
+    start_command: '/app/bin/app',
+    release_command: null,
+    port: port ?? 8080,
+    health_check: TCP,
     explanation: [
-      ...because('stack', 'go', has_modules ? (module_file === '' ? 'go.work' : 'go.mod') : 'Go files without a go.mod'),
+      ...because(
+        'stack',
+        'go',
+        has_modules ? (module_file === '' ? 'go.work' : 'go.mod') : 'Go files without a go.mod',
+      ),
       ...because('framework', framework, 'go.mod'),
       ...because('version', version.version, version.source),
-      ...because('build_command', build, main === '' ? 'package main in the root' : `package main in ${main}`),
+      ...because(
+        'build_command',
+        build,
+        main === '' ? 'package main in the root' : `package main in ${main}`,
+      ),
       ...because('start_command', '/app/bin/app', 'the binary of the build'),
       ...because('port', String(port ?? 8080), port === undefined ? 'default, set as PORT' : 'source code'),
     ],
-    layout: (commands: Commands) => goLayout(tree, main, version.version, has_modules && !vendored, modules, commands),
+    layout: (commands: Commands) =>
+      goLayout(tree, main, version.version, has_modules && !vendored, modules, commands),
   }
 }
 
-function goLayout(tree: SourceTree, main: string, version: string, downloads: boolean, modules: string, commands: Commands) {
+function goLayout(
+  tree: SourceTree,
+  main: string,
+  version: string,
+  downloads: boolean,
+  modules: string,
+  commands: Commands,
+) {
   const c = USES_C.test(modules)
-  const manifests = tree.files().filter((path) => /(?:^|\/)(?:go\.(?:mod|sum|work|work\.sum))$/.test(path) && !path.startsWith('vendor/'))
+  const manifests = tree
+    .files()
+    .filter((path) => /(?:^|\/)(?:go\.(?:mod|sum|work|work\.sum))$/.test(path) && !path.startsWith('vendor/'))
   const image = baseImage('go', version)
   const runs_go = /^(?:\S+=\S+\s+)*go\s/.test(commands.start ?? '')
   const name = binaryName(tree, main)
@@ -75,7 +124,12 @@ function goLayout(tree: SourceTree, main: string, version: string, downloads: bo
     before_build: tree.has('go.mod') || tree.has('go.work') ? [] : ['go mod init app && go mod tidy'],
     build: commands.build,
     // Buildpacks put a binary named after its package into `bin`, which the Procfiles of the field start.
-    after_build: runs_go ? [] : [`if [ -f bin/app ] && [ ! -e bin/${name} ]; then ln -s app bin/${name}; fi`, "rm -rf vendor node_modules && find . -name '*.go' -type f -delete"],
+    after_build: runs_go
+      ? []
+      : [
+          `if [ -f bin/app ] && [ ! -e bin/${name} ]; then ln -s app bin/${name}; fi`,
+          "rm -rf vendor node_modules && find . -name '*.go' -type f -delete",
+        ],
     runtime_setup: runs_go ? [] : ['mkdir -p /etc/ssl/certs /usr/share/zoneinfo'],
     keep: [
       ...(runs_go ? [] : [{ from: '/etc/ssl/certs/ca-certificates.crt', to: '/etc/ssl/certs/' }]),
@@ -90,33 +144,64 @@ function goLayout(tree: SourceTree, main: string, version: string, downloads: bo
 /** Folder of the main package: the root, then `cmd/<name>` with the likeliest name, then any. */
 function mainPackage(tree: SourceTree): string {
   const mains = filesWithSuffix(tree, ['.go'], 4)
-    .filter((path) => !/(?:^|\/)(?:vendor|testdata|examples?|tests?|tools|scripts|internal\/tools)\//.test(path) && !path.endsWith('_test.go') && isMain(tree, path))
+    .filter(
+      (path) =>
+        !/(?:^|\/)(?:vendor|testdata|examples?|tests?|tools|scripts|internal\/tools)\//.test(path) &&
+        !path.endsWith('_test.go') &&
+        isMain(tree, path),
+    )
     .map(folderOf)
   const folders = [...new Set(mains)]
   if (folders.includes('')) return ''
-  const module_name = /^module[ \t]+(\S{1,200})/m.exec(tree.read('go.mod') ?? '')?.[1]?.replace(/\/v\d+$/, '').split('/').at(-1)
+  const module_name = /^module[ \t]+(\S{1,200})/m
+    .exec(tree.read('go.mod') ?? '')?.[1]
+    ?.replace(/\/v\d+$/, '')
+    .split('/')
+    .at(-1)
   const likely = [module_name, 'server', 'web', 'api', 'app', 'main', 'http', 'service', 'backend']
   const rank = (folder: string) => {
     const place = likely.indexOf(folder.split('/').at(-1))
-    return (folder === 'cmd' ? -2 : place < 0 ? 50 : place) + (/^cmd(?:\/|$)/.test(folder) ? 0 : 20) + folder.split('/').length * 5
+    return (
+      (folder === 'cmd' ? -2 : place < 0 ? 50 : place) +
+      (/^cmd(?:\/|$)/.test(folder) ? 0 : 20) +
+      folder.split('/').length * 5
+    )
   }
   return folders.sort((a, b) => rank(a) - rank(b) || compare(a, b))[0] ?? ''
 }
 
 function isMain(tree: SourceTree, path: string): boolean {
   const text = skim(tree, path)
-  return /^package main\b/m.test(text) && /^func main\(\)/m.test(text) && !/^\/\/go:build (?:ignore|tools)/m.test(text)
+  return (
+    /^package main\b/m.test(text) &&
+    /^func main\(\)/m.test(text) &&
+    !/^\/\/go:build (?:ignore|tools)/m.test(text)
+  )
 }
 
 function binaryName(tree: SourceTree, main: string): string {
-  const module_name = /^module[ \t]+(\S{1,200})/m.exec(tree.read('go.mod') ?? '')?.[1]?.replace(/\/v\d+$/, '').split('/').at(-1)
+  const module_name = /^module[ \t]+(\S{1,200})/m
+    .exec(tree.read('go.mod') ?? '')?.[1]
+    ?.replace(/\/v\d+$/, '')
+    .split('/')
+    .at(-1)
   const name = main === '' ? module_name : main.split('/').at(-1)
   return name !== undefined && /^[A-Za-z0-9._-]+$/.test(name) && name !== '..' && name !== '.' ? name : 'web'
 }
 
 function portOf(tree: SourceTree, main: string): number | undefined {
-  const texts = tree.files().filter((path) => path.endsWith('.go') && (folderOf(path) === main || folderOf(path) === '')).slice(0, 20).map((path) => skim(tree, path))
-  const fallback = texts.map((text) => /(?:port|addr\w*)\s{0,5}:?=\s{0,5}"(?:[\w.]*:)?(\d{2,5})"/i.exec(text)?.[1] ?? /(?:ListenAndServe\w*|\.Run|\.Start|\.Listen)\(\s{0,5}"[\w.]*:(\d{2,5})"/.exec(text)?.[1] ?? /Addr:\s{0,9}"[\w.]*:(\d{2,5})"/.exec(text)?.[1]).find((value) => value !== undefined)
+  const texts = tree
+    .files()
+    .filter((path) => path.endsWith('.go') && (folderOf(path) === main || folderOf(path) === ''))
+    .slice(0, 20)
+    .map((path) => skim(tree, path))
+  const fallback = texts
+    .map(
+      (text) =>
+        /(?:port|addr\w*)\s{0,5}:?=\s{0,5}"(?:[\w.]*:)?(\d{2,5})"/i.exec(text)?.[1] ??
+        /(?:ListenAndServe\w*|\.Run|\.Start|\.Listen)\(\s{0,5}"[\w.]*:(\d{2,5})"/.exec(text)?.[1] ??
+        /Addr:\s{0,9}"[\w.]*:(\d{2,5})"/.exec(text)?.[1],
+    )
+    .find((value) => value !== undefined)
   return fallback === undefined || Number(fallback) > 65_535 ? undefined : Number(fallback)
 }
-

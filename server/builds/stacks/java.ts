@@ -50,11 +50,22 @@ interface JvmBuild {
 
 function planJvm({ tree, version_request }: StackContext, stack: 'java' | 'kotlin') {
   const version = javaVersion(tree, version_request)
-  const build = tree.has('pom.xml') || (tree.has('mvnw') && !GRADLE_FILES.some((path) => tree.has(path))) ? mavenBuild(tree, version.version) : gradleBuild(tree, version.version)
+  const build =
+    tree.has('pom.xml') || (tree.has('mvnw') && !GRADLE_FILES.some((path) => tree.has(path)))
+      ? mavenBuild(tree, version.version)
+      : gradleBuild(tree, version.version)
   const start = startLine(build)
   return {
-    stack, framework: build.framework, version: version.version, package_manager: build.tool, install_command: null, build_command: build.build, start_command: start,
-    release_command: null, port: PORT, health_check: health(tree, build.framework),
+    stack,
+    framework: build.framework,
+    version: version.version,
+    package_manager: build.tool,
+    install_command: null,
+    build_command: build.build,
+    start_command: start,
+    release_command: null,
+    port: PORT,
+    health_check: health(tree, build.framework),
     explanation: [
       ...because('stack', stack, build.tool === 'maven' ? 'pom.xml' : 'build.gradle'),
       ...because('framework', build.framework, build.tool === 'maven' ? 'pom.xml' : 'build.gradle'),
@@ -73,11 +84,31 @@ function mavenBuild(tree: SourceTree, version: string): JvmBuild {
   const framework = jvmFramework(text)
   const root = tree.read('pom.xml') ?? ''
   const modules = /<modules>/.test(root)
-  const app = modules ? poms.map(folderOf).find((folder) => folder !== '' && /(?:spring-boot|quarkus|micronaut|shade|assembly)-?(?:maven-)?plugin|<packaging>war</.test(tree.read(`${folder}/pom.xml`) ?? '')) : undefined
+  const app = modules
+    ? poms
+        .map(folderOf)
+        .find(
+          (folder) =>
+            folder !== '' &&
+            /(?:spring-boot|quarkus|micronaut|shade|assembly)-?(?:maven-)?plugin|<packaging>war</.test(
+              tree.read(`${folder}/pom.xml`) ?? '',
+            ),
+        )
+    : undefined
   const module = app ?? ''
   const build = `mvn --batch-mode --no-transfer-progress -DskipTests package${module === '' ? '' : ` -pl ${shellWord(module)} -am`}`
-  const war = /<packaging>war<\/packaging>/.test(tree.read(joinPath(module, 'pom.xml')) ?? '') && framework !== 'spring-boot'
-  return { tool: 'maven', framework, module, build, output: joinPath(module, 'target'), image: baseImage('maven', version), war }
+  const war =
+    /<packaging>war<\/packaging>/.test(tree.read(joinPath(module, 'pom.xml')) ?? '') &&
+    framework !== 'spring-boot'
+  return {
+    tool: 'maven',
+    framework,
+    module,
+    build,
+    output: joinPath(module, 'target'),
+    image: baseImage('maven', version),
+    war,
+  }
 }
 
 function gradleBuild(tree: SourceTree, version: string): JvmBuild {
@@ -85,19 +116,49 @@ function gradleBuild(tree: SourceTree, version: string): JvmBuild {
   const text = scripts.map((path) => skim(tree, path)).join('\n')
   const framework = jvmFramework(text)
   const applies = (folder: string) => {
-    const script = skim(tree, joinPath(folder, 'build.gradle')) + skim(tree, joinPath(folder, 'build.gradle.kts'))
-    return /org\.springframework\.boot|id[ (]['"]?application|\bapplication\b|io\.ktor\.plugin|io\.micronaut\.application|io\.quarkus|shadow|ktor/.test(script) && !/apply false/.test(script.split('\n').find((line) => line.includes('springframework.boot')) ?? '')
+    const script =
+      skim(tree, joinPath(folder, 'build.gradle')) + skim(tree, joinPath(folder, 'build.gradle.kts'))
+    return (
+      /org\.springframework\.boot|id[ (]['"]?application|\bapplication\b|io\.ktor\.plugin|io\.micronaut\.application|io\.quarkus|shadow|ktor/.test(
+        script,
+      ) && !/apply false/.test(script.split('\n').find((line) => line.includes('springframework.boot')) ?? '')
+    )
   }
   const folders = scripts.map(folderOf).filter((folder) => folder !== 'gradle' && folder !== 'buildSrc')
-  const module = applies('') || !folders.some((folder) => folder !== '' && applies(folder)) ? '' : folders.find((folder) => folder !== '' && applies(folder))!
+  const module =
+    applies('') || !folders.some((folder) => folder !== '' && applies(folder))
+      ? ''
+      : folders.find((folder) => folder !== '' && applies(folder))!
   const own = skim(tree, joinPath(module, 'build.gradle')) + skim(tree, joinPath(module, 'build.gradle.kts'))
-  const wrapper = tree.has('gradlew') && tree.has('gradle/wrapper/gradle-wrapper.jar') && tree.has('gradle/wrapper/gradle-wrapper.properties')
+  const wrapper =
+    tree.has('gradlew') &&
+    tree.has('gradle/wrapper/gradle-wrapper.jar') &&
+    tree.has('gradle/wrapper/gradle-wrapper.properties')
   const project = module === '' ? '' : `:${module.replaceAll('/', ':')}:`
-  const task = framework === 'spring-boot' || framework === 'jhipster' ? 'bootJar' : /shadow/.test(own) ? 'shadowJar' : /io\.ktor\.plugin|ktor/.test(own) && /plugins\.ktor|io\.ktor\.plugin/.test(own) ? 'buildFatJar' : framework === 'quarkus' ? 'quarkusBuild' : /\bapplication\b/.test(own) ? 'installDist' : 'build'
+  const task =
+    framework === 'spring-boot' || framework === 'jhipster'
+      ? 'bootJar'
+      : /shadow/.test(own)
+        ? 'shadowJar'
+        : /io\.ktor\.plugin|ktor/.test(own) && /plugins\.ktor|io\.ktor\.plugin/.test(own)
+          ? 'buildFatJar'
+          : framework === 'quarkus'
+            ? 'quarkusBuild'
+            : /\bapplication\b/.test(own)
+              ? 'installDist'
+              : 'build'
   const stage = /\btask stage\b|register\(['"]stage|tasks\.stage/.test(own) ? 'stage' : task
   const build = `${wrapper ? 'sh ./gradlew' : 'gradle'} ${shellWord(`${project}${stage}`)} --no-daemon -x test`
   const image = wrapper ? baseImage('jdk', version) : gradleImage(tree, version)
-  return { tool: 'gradle', framework, module, build, output: joinPath(module, 'build'), image, war: false }
+  return {
+    tool: 'gradle',
+    framework,
+    module,
+    build,
+    output: joinPath(module, 'build'),
+    image,
+    war: false,
+  }
 }
 
 /** Gradle's own version decides which Java it can run on, and build scripts fit one major of it. */
@@ -105,10 +166,17 @@ function gradleImage(tree: SourceTree, java_version: string): string {
   const major = /gradle-(\d+)\./.exec(skim(tree, 'gradle/wrapper/gradle-wrapper.properties'))?.[1] ?? '8'
   const versions: readonly string[] = BASE_IMAGES.gradle.versions
   const exact = versions.find((candidate) => candidate === `${major}-jdk${java_version}`)
-  return baseImage('gradle', exact ?? versions.find((candidate) => candidate.startsWith(`${major}-`)) ?? versions.find((candidate) => candidate.endsWith(`-jdk${java_version}`)))
+  return baseImage(
+    'gradle',
+    exact ??
+      versions.find((candidate) => candidate.startsWith(`${major}-`)) ??
+      versions.find((candidate) => candidate.endsWith(`-jdk${java_version}`)),
+  )
 }
 
-/** The jar has the project's name and version in it, so the build leaves it at a fixed place, see `collect`. */
+/**
+ * The jar has the project's name and version in it, so the build leaves it at a fixed place, see `collect`.
+ */
 function startLine(build: JvmBuild): string {
   if (build.war) return 'java $JAVA_OPTS -jar /app/server/webapp-runner.jar --port $PORT /app/server/app.war'
   const properties = build.framework === 'dropwizard' ? ' server' : ''
@@ -116,16 +184,26 @@ function startLine(build: JvmBuild): string {
 }
 
 function health(tree: SourceTree, framework: string | null): HealthCheckPlan {
-  if (framework === 'quarkus' && /smallrye-health/.test(skim(tree, 'pom.xml'))) return { type: 'http', path: '/q/health/ready' }
+  if (framework === 'quarkus' && /smallrye-health/.test(skim(tree, 'pom.xml')))
+    return { type: 'http', path: '/q/health/ready' }
   return TCP
 }
 
-/** Copies what runs to `/app/server`, whatever the build named it: Quarkus's folder, a distribution, or the largest jar. */
+/**
+ * Copies what runs to `/app/server`, whatever the build named it: Quarkus's folder, a distribution, or the
+ * largest jar.
+ */
 function collect(build: JvmBuild): string[] {
   const { output } = build
   const jars = `$(find ${shellWord(output)} ${shellWord(`${output}/libs`)} -maxdepth 1 -name '*.jar' ! -name '*-plain.jar' ! -name '*-sources.jar' ! -name '*-javadoc.jar' ! -name 'original-*' -type f 2>/dev/null | xargs -r ls -S | head -n 1)`
-  const runner = 'https://repo1.maven.org/maven2/com/heroku/webapp-runner/10.1.42.0/webapp-runner-10.1.42.0.jar'
-  if (build.war) return ['mkdir -p /app/server', `cp $(find ${shellWord(output)} -maxdepth 1 -name '*.war' | head -n 1) /app/server/app.war`, `cp ${shellWord(output)}/dependency/webapp-runner.jar /app/server/ 2>/dev/null || curl -fsSL -o /app/server/webapp-runner.jar ${runner}`]
+  const runner =
+    'https://repo1.maven.org/maven2/com/heroku/webapp-runner/10.1.42.0/webapp-runner-10.1.42.0.jar'
+  if (build.war)
+    return [
+      'mkdir -p /app/server',
+      `cp $(find ${shellWord(output)} -maxdepth 1 -name '*.war' | head -n 1) /app/server/app.war`,
+      `cp ${shellWord(output)}/dependency/webapp-runner.jar /app/server/ 2>/dev/null || curl -fsSL -o /app/server/webapp-runner.jar ${runner}`,
+    ]
   return [
     `mkdir -p /app/server && if [ -d ${shellWord(`${output}/quarkus-app`)} ]; then cp -R ${shellWord(`${output}/quarkus-app`)}/. /app/server/ && mv /app/server/quarkus-run.jar /app/server/app.jar; else jar=${jars} && test -n "$jar" && cp "$jar" /app/server/app.jar && { [ ! -d ${shellWord(`${output}/lib`)} ] || cp -R ${shellWord(`${output}/lib`)} /app/server/lib; }; fi`,
   ]
@@ -133,9 +211,21 @@ function collect(build: JvmBuild): string[] {
 
 function jvmLayout(tree: SourceTree, build: JvmBuild, version: string, commands: Commands) {
   const maven = build.tool === 'maven'
-  const manifests = tree.files().filter((path) => (maven ? /(?:^|\/)pom\.xml$|^\.mvn\//.test(path) : /(?:^|\/)(?:(?:build|settings)\.gradle(?:\.kts)?|gradle\.properties|libs\.versions\.toml)$|^gradlew$|^gradle\/wrapper\/|^buildSrc\//.test(path)))
-  const warm = maven ? 'mvn --batch-mode --no-transfer-progress dependency:go-offline -DskipTests || true' : `${build.image.startsWith('eclipse') ? 'sh ./gradlew' : 'gradle'} dependencies --no-daemon || true`
-  const builds_at_start = /^(?:\S+=\S+\s+)*(?:\.\/)?(?:mvnw?|gradlew?|sh \.\/gradlew)\b/.test(commands.start ?? '')
+  const manifests = tree
+    .files()
+    .filter((path) =>
+      maven
+        ? /(?:^|\/)pom\.xml$|^\.mvn\//.test(path)
+        : /(?:^|\/)(?:(?:build|settings)\.gradle(?:\.kts)?|gradle\.properties|libs\.versions\.toml)$|^gradlew$|^gradle\/wrapper\/|^buildSrc\//.test(
+            path,
+          ),
+    )
+  const warm = maven
+    ? 'mvn --batch-mode --no-transfer-progress dependency:go-offline -DskipTests || true'
+    : `${build.image.startsWith('eclipse') ? 'sh ./gradlew' : 'gradle'} dependencies --no-daemon || true`
+  const builds_at_start = /^(?:\S+=\S+\s+)*(?:\.\/)?(?:mvnw?|gradlew?|sh \.\/gradlew)\b/.test(
+    commands.start ?? '',
+  )
   const distribution = build.tool === 'gradle' && /installDist/.test(build.build)
   return {
     build_image: build.image,
@@ -145,9 +235,18 @@ function jvmLayout(tree: SourceTree, build: JvmBuild, version: string, commands:
     manifests: commands.install === null ? manifests : [],
     install: commands.install ?? warm,
     build: commands.build,
-    after_build: !commands.own_start ? [] : distribution ? [`mkdir -p /app/server && cp -R ${shellWord(`${build.output}/install`)}/*/. /app/server/ && ln -s "$(ls -d /app/server/bin/* | grep -v '[.]bat$' | head -n 1)" /app/server/start`] : collect(build),
+    after_build: !commands.own_start
+      ? []
+      : distribution
+        ? [
+            `mkdir -p /app/server && cp -R ${shellWord(`${build.output}/install`)}/*/. /app/server/ && ln -s "$(ls -d /app/server/bin/* | grep -v '[.]bat$' | head -n 1)" /app/server/start`,
+          ]
+        : collect(build),
     keep: commands.own_start ? [{ from: '/app/server', to: '/app/server' }] : [{ from: '/app', to: '/app' }],
-    runtime_env: { JAVA_OPTS: '-XX:MaxRAMPercentage=75', ...portSettings(build.framework, commands.port) },
+    runtime_env: {
+      JAVA_OPTS: '-XX:MaxRAMPercentage=75',
+      ...portSettings(build.framework, commands.port),
+    },
     start: commands.own_start && distribution ? '/app/server/start' : commands.start,
     port: commands.port,
   }

@@ -19,19 +19,30 @@ export const lisp = compiledStack({
     const script = firstOf(tree, ['main.lisp', 'server.lisp', 'start.lisp', 'run.lisp'])
     const load = `sbcl --non-interactive --load ${QUICKLISP}/setup.lisp --eval '(push #p"/app/" asdf:*central-registry*)' --eval '(ql:quickload :${system})'`
     return {
-      framework: ['caveman2', 'ningle', 'radiance', 'clack', 'woo', 'hunchentoot'].find((name) => text.includes(name)) ?? null,
+      framework:
+        ['caveman2', 'ningle', 'radiance', 'clack', 'woo', 'hunchentoot'].find((name) =>
+          text.includes(name),
+        ) ?? null,
       package_manager: 'quicklisp',
       install: null,
       build: load,
-      start: script === undefined ? `${load} --eval '(uiop:symbol-call :${system} :main)'` : `${load} --load ${script}`,
+      start:
+        script === undefined
+          ? `${load} --eval '(uiop:symbol-call :${system} :main)'`
+          : `${load} --load ${script}`,
       port: 5000,
       source: file,
       build_packages: ['sbcl', 'cl-quicklisp', 'ca-certificates', 'libssl-dev'],
       runtime_packages: ['sbcl', 'ca-certificates', 'libssl-dev'],
-      build_setup: [`sbcl --non-interactive --load /usr/share/common-lisp/source/quicklisp/quicklisp.lisp --eval '(quicklisp-quickstart:install :path "${QUICKLISP}/")'`],
+      build_setup: [
+        `sbcl --non-interactive --load /usr/share/common-lisp/source/quicklisp/quicklisp.lisp --eval '(quicklisp-quickstart:install :path "${QUICKLISP}/")'`,
+      ],
       runtime_env: { XDG_CACHE_HOME: '/app/.cache' },
       build_env: { XDG_CACHE_HOME: '/app/.cache' },
-      keep: [{ from: QUICKLISP, to: QUICKLISP }, { from: '/app', to: '/app' }],
+      keep: [
+        { from: QUICKLISP, to: QUICKLISP },
+        { from: '/app', to: '/app' },
+      ],
     }
   },
 })

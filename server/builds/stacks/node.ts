@@ -2,7 +2,10 @@ import type { Stack } from './stack.ts'
 import { hasManifest } from './node/manifest.ts'
 import { planNode } from './node/plan.ts'
 
-/** Everything with a package.json that no other stack claims: servers, and front ends that become static sites. */
+/**
+ * Everything with a package.json that no other stack claims: servers, and front ends that become static
+ * sites.
+ */
 export const node: Stack = {
   name: 'node',
   help: 'A package.json in the root.',

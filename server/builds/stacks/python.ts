@@ -3,7 +3,13 @@ import { shellWord } from '../commands.ts'
 import type { SourceTree } from '../plan.ts'
 import { filesIn, filesNamed, firstLine, firstOf, skim } from '../tree-queries.ts'
 import { readToml, textAt } from '../text-formats.ts'
-import { chooseVersion, toolVersion, versionFile, type ChosenVersion, type VersionRequest } from '../versions.ts'
+import {
+  chooseVersion,
+  toolVersion,
+  versionFile,
+  type ChosenVersion,
+  type VersionRequest,
+} from '../versions.ts'
 import { nodeAssets } from './node/assets.ts'
 import { readManifest } from './node/manifest.ts'
 import { planPythonFramework, type PythonFrameworkPlan } from './python/frameworks.ts'
@@ -12,19 +18,53 @@ import { pyprojectVersion, readPythonProject, type PythonProject } from './pytho
 import { pythonSystemPackages } from './python/system-packages.ts'
 import { TCP, because, type Stack, type StackContext } from './stack.ts'
 
-const MANIFESTS = ['requirements.txt', 'pyproject.toml', 'Pipfile', 'setup.py', 'uv.lock', 'poetry.lock', 'pdm.lock', 'setup.cfg', 'requirements/production.txt', 'requirements/base.txt', 'requirements/prod.txt', 'environment.yml', 'environment.yaml', 'requirement.txt']
-const ENTRIES = ['main.py', 'app.py', 'manage.py', 'server.py', 'wsgi.py', 'asgi.py', 'run.py', 'bot.py', 'index.py', 'application.py', 'streamlit_app.py']
+const MANIFESTS = [
+  'requirements.txt',
+  'pyproject.toml',
+  'Pipfile',
+  'setup.py',
+  'uv.lock',
+  'poetry.lock',
+  'pdm.lock',
+  'setup.cfg',
+  'requirements/production.txt',
+  'requirements/base.txt',
+  'requirements/prod.txt',
+  'environment.yml',
+  'environment.yaml',
+  'requirement.txt',
+]
+const ENTRIES = [
+  'main.py',
+  'app.py',
+  'manage.py',
+  'server.py',
+  'wsgi.py',
+  'asgi.py',
+  'run.py',
+  'bot.py',
+  'index.py',
+  'application.py',
+  'streamlit_app.py',
+]
 
 /** Python: web frameworks behind their usual server, other programs as they are. */
 export const python: Stack = {
   name: 'python',
   help: 'A requirements.txt, pyproject.toml, Pipfile or setup.py, or a main.py or app.py.',
   looked_for: ['requirements.txt', 'pyproject.toml', 'Pipfile', 'setup.py', 'main.py', 'app.py', 'manage.py'],
-  detect: (tree) => (MANIFESTS.some((path) => tree.has(path)) || ENTRIES.some((path) => tree.has(path)) || hasOnlyScript(tree)) && !belongsToNode(tree),
+  detect: (tree) =>
+    (MANIFESTS.some((path) => tree.has(path)) ||
+      ENTRIES.some((path) => tree.has(path)) ||
+      hasOnlyScript(tree)) &&
+    !belongsToNode(tree),
   plan: planPython,
 }
 
-/** A Node app with scripts in Python beside it: it is started by its package.json, and no Python framework is in sight. */
+/**
+ * A Node app with scripts in Python beside it: it is started by its package.json, and no Python framework is
+ * in sight.
+ */
 function belongsToNode(tree: SourceTree): boolean {
   const scripts = readManifest(tree)?.scripts
   if (scripts === undefined || /\bpython/.test(scripts.get('start') ?? '')) return false
@@ -33,7 +73,10 @@ function belongsToNode(tree: SourceTree): boolean {
 }
 
 function hasOnlyScript(tree: SourceTree): boolean {
-  return filesIn(tree).filter((path) => path.endsWith('.py')).length === 1 || (filesNamed(tree, 'manage.py', 1).length > 0 && !tree.has('package.json'))
+  return (
+    filesIn(tree).filter((path) => path.endsWith('.py')).length === 1 ||
+    (filesNamed(tree, 'manage.py', 1).length > 0 && !tree.has('package.json'))
+  )
 }
 
 function planPython({ tree, version_request }: StackContext) {
@@ -55,7 +98,11 @@ function planPython({ tree, version_request }: StackContext) {
     health_check: plan.ready_path === undefined ? TCP : { type: 'http' as const, path: plan.ready_path },
     explanation: [
       ...because('stack', 'python', installer.source === 'no manifest' ? plan.source : installer.source),
-      ...because('framework', plan.framework, plan.framework === 'django' ? 'manage.py' : 'dependencies or imports'),
+      ...because(
+        'framework',
+        plan.framework,
+        plan.framework === 'django' ? 'manage.py' : 'dependencies or imports',
+      ),
       ...because('version', version.version, version.source),
       ...because('package_manager', installer.name, installer.source),
       ...because('install_command', installer.install, installer.source),
@@ -64,17 +111,25 @@ function planPython({ tree, version_request }: StackContext) {
       ...because('release_command', plan.release, 'manage.py'),
       ...because('port', String(port), 'default, set as PORT'),
     ],
-    layout: (commands: Parameters<typeof pythonLayout>[5]) => pythonLayout(tree, project, installer, plan, version.version, commands),
+    layout: (commands: Parameters<typeof pythonLayout>[5]) =>
+      pythonLayout(tree, project, installer, plan, version.version, commands),
   }
 }
 
-function pythonVersion(tree: SourceTree, project: PythonProject, declared: StackContext['version_request']): ChosenVersion {
+function pythonVersion(
+  tree: SourceTree,
+  project: PythonProject,
+  declared: StackContext['version_request'],
+): ChosenVersion {
   const pipfile = readToml(tree, 'Pipfile')
-  const pipfile_version = textAt(pipfile, 'requires', 'python_full_version') ?? textAt(pipfile, 'requires', 'python_version')
+  const pipfile_version =
+    textAt(pipfile, 'requires', 'python_full_version') ?? textAt(pipfile, 'requires', 'python_version')
   const requested = pyprojectVersion(project)
   return chooseVersion('python', [
     declared,
-    firstLine(tree, 'runtime.txt')?.startsWith('python') === true ? versionFile(tree, 'runtime.txt') : undefined,
+    firstLine(tree, 'runtime.txt')?.startsWith('python') === true
+      ? versionFile(tree, 'runtime.txt')
+      : undefined,
     versionFile(tree, '.python-version'),
     toolVersion(tree, 'python'),
     pipfile_version === undefined ? undefined : { wanted: pipfile_version, source: 'Pipfile' },
@@ -85,20 +140,40 @@ function pythonVersion(tree: SourceTree, project: PythonProject, declared: Stack
 
 function condaVersion(tree: SourceTree): VersionRequest | undefined {
   const source = firstOf(tree, ['environment.yml', 'environment.yaml'])
-  const wanted = source === undefined ? undefined : /^\s{0,9}-\s{1,5}python\s{0,3}=?=\s{0,3}(\d+\.\d+)/m.exec(skim(tree, source))?.[1]
+  const wanted =
+    source === undefined
+      ? undefined
+      : /^\s{0,9}-\s{1,5}python\s{0,3}=?=\s{0,3}(\d+\.\d+)/m.exec(skim(tree, source))?.[1]
   return wanted === undefined ? undefined : { wanted, source: source! }
 }
 
-function pythonLayout(tree: SourceTree, project: PythonProject, installer: PythonInstaller, plan: PythonFrameworkPlan, version: string, commands: import('./stack.ts').Commands) {
-  const from_git = tree.files().some((path) => /^(?:requirements.*\.txt|Pipfile|pyproject\.toml)$/.test(path) && /git\+|git\s{0,5}=/.test(tree.read(path) ?? ''))
+function pythonLayout(
+  tree: SourceTree,
+  project: PythonProject,
+  installer: PythonInstaller,
+  plan: PythonFrameworkPlan,
+  version: string,
+  commands: import('./stack.ts').Commands,
+) {
+  const from_git = tree
+    .files()
+    .some(
+      (path) =>
+        /^(?:requirements.*\.txt|Pipfile|pyproject\.toml)$/.test(path) &&
+        /git\+|git\s{0,5}=/.test(tree.read(path) ?? ''),
+    )
   const packages = pythonSystemPackages(project, from_git)
   const conda = installer.name === 'conda'
   // An environment of conda brings its own interpreter and libraries, so that it runs anywhere.
   const image = conda ? baseImage('conda') : baseImage('python', version)
   const environment = {
-    PATH: '/opt/venv/bin:$PATH', VIRTUAL_ENV: '/opt/venv', PYTHONUNBUFFERED: '1', PYTHONDONTWRITEBYTECODE: '1',
+    PATH: '/opt/venv/bin:$PATH',
+    VIRTUAL_ENV: '/opt/venv',
+    PYTHONUNBUFFERED: '1',
+    PYTHONDONTWRITEBYTECODE: '1',
   }
-  const venv = version === '2.7' ? 'pip install virtualenv && virtualenv /opt/venv' : 'python -m venv /opt/venv'
+  const venv =
+    version === '2.7' ? 'pip install virtualenv && virtualenv /opt/venv' : 'python -m venv /opt/venv'
   const extra = commands.own_start ? (plan.extra_packages ?? []) : []
   return {
     build_image: image,
@@ -107,14 +182,35 @@ function pythonLayout(tree: SourceTree, project: PythonProject, installer: Pytho
     runtime_packages: packages.runtime,
     // The installer lives outside the app's environment, so that their packages cannot clash.
     build_setup: conda ? [] : [...installer.setup, venv],
-    build_env: { ...environment, UV_PROJECT_ENVIRONMENT: '/opt/venv', UV_LINK_MODE: 'copy', POETRY_VIRTUALENVS_CREATE: 'false', PIP_DISABLE_PIP_VERSION_CHECK: '1', PIP_ROOT_USER_ACTION: 'ignore', PIPENV_VERBOSITY: '-1' },
+    build_env: {
+      ...environment,
+      UV_PROJECT_ENVIRONMENT: '/opt/venv',
+      UV_LINK_MODE: 'copy',
+      POETRY_VIRTUALENVS_CREATE: 'false',
+      PIP_DISABLE_PIP_VERSION_CHECK: '1',
+      PIP_ROOT_USER_ACTION: 'ignore',
+      PIPENV_VERBOSITY: '-1',
+    },
     runtime_env: { ...environment, ...plan.env },
     manifests: installer.manifests,
     install: commands.install,
-    after_install: extra.length > 0 ? [installer.name === 'uv' ? `uv pip install ${extra.join(' ')}` : `pip install --no-cache-dir ${extra.join(' ')}`] : [],
+    after_install:
+      extra.length > 0
+        ? [
+            installer.name === 'uv'
+              ? `uv pip install ${extra.join(' ')}`
+              : `pip install --no-cache-dir ${extra.join(' ')}`,
+          ]
+        : [],
     node_assets: nodeAssets(tree),
-    build: commands.build === plan.build && commands.build !== null && (plan.folder ?? '') !== '' ? `cd ${shellWord(plan.folder ?? '')} && ${commands.build}` : commands.build,
-    keep: [{ from: '/opt/venv', to: '/opt/venv' }, { from: '/app', to: '/app' }],
+    build:
+      commands.build === plan.build && commands.build !== null && (plan.folder ?? '') !== ''
+        ? `cd ${shellWord(plan.folder ?? '')} && ${commands.build}`
+        : commands.build,
+    keep: [
+      { from: '/opt/venv', to: '/opt/venv' },
+      { from: '/app', to: '/app' },
+    ],
     start: commands.start,
     start_directory: commands.own_start ? plan.folder : '',
     port: commands.port,

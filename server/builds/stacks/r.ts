@@ -7,24 +7,38 @@ const PLUMBER_FILES = ['plumber.R', 'entrypoint.R', 'api.R']
 const SCRIPTS = ['run.R', 'main.R', 'server.R', 'app.R', 'start.R', 'index.R']
 const LIBRARY = '/opt/r-library'
 
-/** R: Shiny apps, Plumber APIs and scripts. Packages are those of renv.lock or DESCRIPTION, else those that the sources load. */
+/**
+ * R: Shiny apps, Plumber APIs and scripts. Packages are those of renv.lock or DESCRIPTION, else those that
+ * the sources load.
+ */
 export const r = compiledStack({
   name: 'r',
   help: 'An app.R, a server.R and ui.R, a plumber.R, an renv.lock or a DESCRIPTION with R sources.',
   looked_for: ['app.R', 'server.R', 'plumber.R', 'renv.lock'],
-  detect: (tree) => sources(tree).length > 0 && !['package.json', 'requirements.txt', 'pyproject.toml', 'Gemfile'].some((path) => tree.has(path)),
+  detect: (tree) =>
+    sources(tree).length > 0 &&
+    !['package.json', 'requirements.txt', 'pyproject.toml', 'Gemfile'].some((path) => tree.has(path)),
   image: 'r',
   versions(tree) {
     const locked = textAt(at(readJson(tree, 'renv.lock'), 'R'), 'Version')
     return [locked === undefined ? undefined : { wanted: locked, source: 'renv.lock' }]
   },
   facts(tree) {
-    const text = sources(tree).slice(0, 40).map((path) => skim(tree, path)).join('\n')
+    const text = sources(tree)
+      .slice(0, 40)
+      .map((path) => skim(tree, path))
+      .join('\n')
     const program = programOf(tree, text)
     const locked = tree.has('renv.lock')
     const description = !locked && tree.has('DESCRIPTION')
     const names = packagesOf(text, program.framework)
-    const install = locked ? `install.packages("renv"); renv::restore(library = "${LIBRARY}", prompt = FALSE)` : description ? 'install.packages("remotes"); remotes::install_deps(dependencies = TRUE)' : names.length > 0 ? `install.packages(c(${names.map((name) => `"${name}"`).join(', ')}))` : undefined
+    const install = locked
+      ? `install.packages("renv"); renv::restore(library = "${LIBRARY}", prompt = FALSE)`
+      : description
+        ? 'install.packages("remotes"); remotes::install_deps(dependencies = TRUE)'
+        : names.length > 0
+          ? `install.packages(c(${names.map((name) => `"${name}"`).join(', ')}))`
+          : undefined
     return {
       framework: program.framework,
       package_manager: locked ? 'renv' : install === undefined ? null : 'cran',
@@ -35,12 +49,29 @@ export const r = compiledStack({
       port: 8000,
       source: program.source,
       manifests: locked ? ['renv.lock'] : description ? ['DESCRIPTION'] : [],
-      build_packages: ['git', 'libcurl4-openssl-dev', 'libssl-dev', 'libxml2-dev', 'libsodium-dev', 'zlib1g-dev', 'libpq-dev', 'libicu-dev', 'pkg-config'],
+      build_packages: [
+        'git',
+        'libcurl4-openssl-dev',
+        'libssl-dev',
+        'libxml2-dev',
+        'libsodium-dev',
+        'zlib1g-dev',
+        'libpq-dev',
+        'libicu-dev',
+        'pkg-config',
+      ],
       runtime_packages: ['libcurl4-openssl-dev', 'libxml2-dev', 'libsodium-dev', 'libpq-dev'],
-      build_env: { R_LIBS: LIBRARY, RENV_CONFIG_CACHE_ENABLED: 'FALSE', RENV_CONFIG_AUTOLOADER_ENABLED: 'FALSE' },
+      build_env: {
+        R_LIBS: LIBRARY,
+        RENV_CONFIG_CACHE_ENABLED: 'FALSE',
+        RENV_CONFIG_AUTOLOADER_ENABLED: 'FALSE',
+      },
       runtime_env: { R_LIBS: LIBRARY, RENV_CONFIG_AUTOLOADER_ENABLED: 'FALSE' },
       build_setup: [`mkdir -p ${LIBRARY}`],
-      keep: [{ from: LIBRARY, to: LIBRARY }, { from: '/app', to: '/app' }],
+      keep: [
+        { from: LIBRARY, to: LIBRARY },
+        { from: '/app', to: '/app' },
+      ],
     }
   },
 })
@@ -49,25 +80,69 @@ function sources(tree: SourceTree): string[] {
   return [...filesIn(tree), ...filesIn(tree, 'R')].filter((path) => /^[\w./-]+\.[rR]$/.test(path))
 }
 
-function programOf(tree: SourceTree, text: string): { framework: string | null; start: string | null; source: string } {
+function programOf(
+  tree: SourceTree,
+  text: string,
+): { framework: string | null; start: string | null; source: string } {
   const run = firstOf(tree, ['run.R'])
   const app = skim(tree, 'app.R')
-  if (tree.has('server.R') && tree.has('ui.R') || /shinyApp\s{0,5}\(/.test(app)) {
+  if ((tree.has('server.R') && tree.has('ui.R')) || /shinyApp\s{0,5}\(/.test(app)) {
     const source = tree.has('server.R') ? 'server.R' : 'app.R'
-    return { framework: 'shiny', source, start: `Rscript -e 'shiny::runApp("/app", host = "0.0.0.0", port = as.integer(Sys.getenv("PORT")))'` }
+    return {
+      framework: 'shiny',
+      source,
+      start: `Rscript -e 'shiny::runApp("/app", host = "0.0.0.0", port = as.integer(Sys.getenv("PORT")))'`,
+    }
   }
   const api = PLUMBER_FILES.find((path) => /^#\*\s{0,9}@/m.test(skim(tree, path)))
   const starter = run ?? (/\$run\(|pr_run\(/.test(app) ? 'app.R' : undefined)
-  if (api !== undefined && starter === undefined) return { framework: 'plumber', source: api, start: `Rscript -e 'plumber::pr_run(plumber::pr("${api}"), host = "0.0.0.0", port = as.integer(Sys.getenv("PORT")))'` }
+  if (api !== undefined && starter === undefined)
+    return {
+      framework: 'plumber',
+      source: api,
+      start: `Rscript -e 'plumber::pr_run(plumber::pr("${api}"), host = "0.0.0.0", port = as.integer(Sys.getenv("PORT")))'`,
+    }
   const file = starter ?? firstOf(tree, SCRIPTS) ?? sources(tree)[0]
-  const framework = /\bplumber\b/.test(text) ? 'plumber' : /\bshiny\b/.test(text) ? 'shiny' : /\bgolem\b/.test(text) ? 'golem' : /\bambiorix\b/.test(text) ? 'ambiorix' : null
-  return { framework, source: file ?? 'R sources', start: file === undefined ? null : `Rscript ${file}` }
+  const framework = /\bplumber\b/.test(text)
+    ? 'plumber'
+    : /\bshiny\b/.test(text)
+      ? 'shiny'
+      : /\bgolem\b/.test(text)
+        ? 'golem'
+        : /\bambiorix\b/.test(text)
+          ? 'ambiorix'
+          : null
+  return {
+    framework,
+    source: file ?? 'R sources',
+    start: file === undefined ? null : `Rscript ${file}`,
+  }
 }
 
 /** Packages that the sources load by name, and the framework's own. */
 function packagesOf(text: string, framework: string | null): string[] {
-  const loaded = [...text.matchAll(/(?:library|require|requireNamespace)\(\s{0,9}['"]?([A-Za-z][\w.]{1,60})/g), ...text.matchAll(/\b([A-Za-z][\w.]{1,60})::/g)].map((match) => match[1]!)
-  return [...new Set([...(framework === null ? [] : [framework]), ...loaded])].filter((name) => !BUILT_IN.has(name)).sort()
+  const loaded = [
+    ...text.matchAll(/(?:library|require|requireNamespace)\(\s{0,9}['"]?([A-Za-z][\w.]{1,60})/g),
+    ...text.matchAll(/\b([A-Za-z][\w.]{1,60})::/g),
+  ].map((match) => match[1]!)
+  return [...new Set([...(framework === null ? [] : [framework]), ...loaded])]
+    .filter((name) => !BUILT_IN.has(name))
+    .sort()
 }
 
-const BUILT_IN = new Set(['base', 'utils', 'stats', 'graphics', 'grDevices', 'methods', 'datasets', 'tools', 'parallel', 'compiler', 'grid', 'splines', 'stats4', 'tcltk'])
+const BUILT_IN = new Set([
+  'base',
+  'utils',
+  'stats',
+  'graphics',
+  'grDevices',
+  'methods',
+  'datasets',
+  'tools',
+  'parallel',
+  'compiler',
+  'grid',
+  'splines',
+  'stats4',
+  'tcltk',
+])

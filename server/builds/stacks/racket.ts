@@ -23,7 +23,10 @@ export const racket = compiledStack({
       source: file,
       build_packages: ['racket', 'ca-certificates', 'git'],
       runtime_packages: ['racket', 'ca-certificates'],
-      keep: [{ from: '/usr/share/racket', to: '/usr/share/racket' }, { from: '/app', to: '/app' }],
+      keep: [
+        { from: '/usr/share/racket', to: '/usr/share/racket' },
+        { from: '/app', to: '/app' },
+      ],
     }
   },
 })

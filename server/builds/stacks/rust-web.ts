@@ -9,7 +9,10 @@ const TARGET = 'rustup target add wasm32-unknown-unknown'
 
 type Tool = 'trunk' | 'dioxus' | 'leptos'
 
-/** Rust for the browser: Trunk's and Dioxus's pages are files, an app of cargo-leptos is a server that brings its own. */
+/**
+ * Rust for the browser: Trunk's and Dioxus's pages are files, an app of cargo-leptos is a server that brings
+ * its own.
+ */
 export const rustWeb = compiledStack({
   name: 'rust',
   help: 'A Cargo.toml, and an index.html for Trunk, a Dioxus.toml, or the settings of cargo-leptos.',
@@ -18,7 +21,12 @@ export const rustWeb = compiledStack({
   image: 'rust',
   versions(tree) {
     const channel = textAt(readToml(tree, 'rust-toolchain.toml'), 'toolchain', 'channel')
-    return [channel !== undefined && /^\d+\.\d+/.test(channel) ? { wanted: channel, source: 'rust-toolchain.toml' } : undefined, toolVersion(tree, 'rust')]
+    return [
+      channel !== undefined && /^\d+\.\d+/.test(channel)
+        ? { wanted: channel, source: 'rust-toolchain.toml' }
+        : undefined,
+      toolVersion(tree, 'rust'),
+    ]
   },
   facts(tree) {
     const tool = toolOf(tree) ?? 'trunk'
@@ -33,10 +41,23 @@ function toolOf(tree: SourceTree): Tool | undefined {
   const manifest = readToml(tree, 'Cargo.toml')
   if (leptosSettings(tree) !== undefined) return 'leptos'
   if (tree.has('Trunk.toml') || /\bdata-trunk\b/.test(skim(tree, 'index.html'))) return 'trunk'
-  const dioxus_features = [...listAt(manifest, 'dependencies', 'dioxus', 'features'), ...keysAt(manifest, 'features')]
-  if (tree.has('Dioxus.toml') && !dioxus_features.some((name) => ['fullstack', 'server', 'desktop', 'liveview'].includes(name) && !dioxus_features.includes('web'))) return 'dioxus'
+  const dioxus_features = [
+    ...listAt(manifest, 'dependencies', 'dioxus', 'features'),
+    ...keysAt(manifest, 'features'),
+  ]
+  if (
+    tree.has('Dioxus.toml') &&
+    !dioxus_features.some(
+      (name) =>
+        ['fullstack', 'server', 'desktop', 'liveview'].includes(name) && !dioxus_features.includes('web'),
+    )
+  )
+    return 'dioxus'
   // A page beside the programs of a client-side framework is Trunk's, which needs no mark in it.
-  return tree.has('index.html') && ['yew', 'sycamore', 'seed', 'perseus'].some((name) => keysAt(manifest, 'dependencies').includes(name)) ? 'trunk' : undefined
+  return tree.has('index.html') &&
+    ['yew', 'sycamore', 'seed', 'perseus'].some((name) => keysAt(manifest, 'dependencies').includes(name))
+    ? 'trunk'
+    : undefined
 }
 
 function leptosSettings(tree: SourceTree): unknown {
@@ -45,41 +66,80 @@ function leptosSettings(tree: SourceTree): unknown {
   return at(manifest, 'package', 'metadata', 'leptos') ?? (Array.isArray(list) ? list[0] : list)
 }
 
-const named = (name: string | undefined): string => (name !== undefined && /^[\w-]{1,80}$/.test(name) ? name : 'app')
+const named = (name: string | undefined): string =>
+  name !== undefined && /^[\w-]{1,80}$/.test(name) ? name : 'app'
 
 function trunk(tree: SourceTree): Facts {
   const folder = textAt(readToml(tree, 'Trunk.toml'), 'build', 'dist')?.replace(/^\.\//, '')
-  const output = folder !== undefined && /^[\w./-]{1,80}$/.test(folder) && !folder.includes('..') ? folder : 'dist'
+  const output =
+    folder !== undefined && /^[\w./-]{1,80}$/.test(folder) && !folder.includes('..') ? folder : 'dist'
   return {
-    framework: 'trunk', build: 'trunk build --release', start: null, port: 8080, source: tree.has('Trunk.toml') ? 'Trunk.toml' : 'index.html',
+    framework: 'trunk',
+    build: 'trunk build --release',
+    start: null,
+    port: 8080,
+    source: tree.has('Trunk.toml') ? 'Trunk.toml' : 'index.html',
     build_packages: ['curl', 'ca-certificates'],
-    build_setup: [`curl -fsSL "https://github.com/trunk-rs/trunk/releases/download/v0.21.14/trunk-${MACHINE}-unknown-linux-gnu.tar.gz" | tar -xz -C /usr/local/bin`],
+    build_setup: [
+      `curl -fsSL "https://github.com/trunk-rs/trunk/releases/download/v0.21.14/trunk-${MACHINE}-unknown-linux-gnu.tar.gz" | tar -xz -C /usr/local/bin`,
+    ],
     static_site: { from: `/app/${output}`, fallback: 'spa' },
   }
 }
 
 function dioxus(tree: SourceTree): Facts {
   const manifest = readToml(tree, 'Cargo.toml')
-  const wanted = /(\d+\.\d+)/.exec(textAt(manifest, 'dependencies', 'dioxus', 'version') ?? textAt(manifest, 'dependencies', 'dioxus') ?? '')?.[1] ?? '0.6'
-  const name = named(textAt(readToml(tree, 'Dioxus.toml'), 'application', 'name') ?? textAt(manifest, 'package', 'name'))
+  const wanted =
+    /(\d+\.\d+)/.exec(
+      textAt(manifest, 'dependencies', 'dioxus', 'version') ??
+        textAt(manifest, 'dependencies', 'dioxus') ??
+        '',
+    )?.[1] ?? '0.6'
+  const name = named(
+    textAt(readToml(tree, 'Dioxus.toml'), 'application', 'name') ?? textAt(manifest, 'package', 'name'),
+  )
   return {
-    framework: 'dioxus', build: 'dx bundle --platform web --release', start: null, port: 8080, source: 'Dioxus.toml',
+    framework: 'dioxus',
+    build: 'dx bundle --platform web --release',
+    start: null,
+    port: 8080,
+    source: 'Dioxus.toml',
     build_packages: ['curl', 'ca-certificates'],
     // Its command line tool must be of the library's own version.
-    build_setup: ['curl -fsSL https://raw.githubusercontent.com/cargo-bins/cargo-binstall/main/install-from-binstall-release.sh | bash', `cargo binstall --no-confirm dioxus-cli@^${wanted}`],
+    build_setup: [
+      'curl -fsSL https://raw.githubusercontent.com/cargo-bins/cargo-binstall/main/install-from-binstall-release.sh | bash',
+      `cargo binstall --no-confirm dioxus-cli@^${wanted}`,
+    ],
     static_site: { from: `/app/target/dx/${name}/release/web/public`, fallback: 'spa' },
   }
 }
 
 function leptos(tree: SourceTree): Facts {
   const settings = leptosSettings(tree)
-  const name = named(textAt(settings, 'bin-target') ?? textAt(settings, 'bin-package') ?? textAt(readToml(tree, 'Cargo.toml'), 'package', 'name'))
+  const name = named(
+    textAt(settings, 'bin-target') ??
+      textAt(settings, 'bin-package') ??
+      textAt(readToml(tree, 'Cargo.toml'), 'package', 'name'),
+  )
   const output = named(textAt(settings, 'output-name') ?? name)
   return {
-    framework: 'leptos', build: 'cargo leptos build --release', start: '/app/bin/app', port: 8080, source: 'metadata.leptos in Cargo.toml',
+    framework: 'leptos',
+    build: 'cargo leptos build --release',
+    start: '/app/bin/app',
+    port: 8080,
+    source: 'metadata.leptos in Cargo.toml',
     build_packages: ['curl', 'ca-certificates'],
-    build_setup: [`curl -fsSL "https://github.com/leptos-rs/cargo-leptos/releases/latest/download/cargo-leptos-${MACHINE}-unknown-linux-gnu.tar.gz" | tar -xz --strip-components=1 -C /usr/local/bin`],
-    after_build: [`mkdir -p bin && cp target/release/${name} bin/app && mv target/site site && rm -rf target`],
-    runtime_env: { LEPTOS_OUTPUT_NAME: output, LEPTOS_SITE_ROOT: 'site', LEPTOS_SITE_PKG_DIR: textAt(settings, 'site-pkg-dir') ?? 'pkg', LEPTOS_SITE_ADDR: '0.0.0.0:8080' },
+    build_setup: [
+      `curl -fsSL "https://github.com/leptos-rs/cargo-leptos/releases/latest/download/cargo-leptos-${MACHINE}-unknown-linux-gnu.tar.gz" | tar -xz --strip-components=1 -C /usr/local/bin`,
+    ],
+    after_build: [
+      `mkdir -p bin && cp target/release/${name} bin/app && mv target/site site && rm -rf target`,
+    ],
+    runtime_env: {
+      LEPTOS_OUTPUT_NAME: output,
+      LEPTOS_SITE_ROOT: 'site',
+      LEPTOS_SITE_PKG_DIR: textAt(settings, 'site-pkg-dir') ?? 'pkg',
+      LEPTOS_SITE_ADDR: '0.0.0.0:8080',
+    },
   }
 }

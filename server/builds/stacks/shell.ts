@@ -9,10 +9,30 @@ const PORT = 8080
 
 function scriptPlan(stack: string, start: string | null, source: string): StackProposal {
   return {
-    stack, framework: null, version: null, package_manager: null, install_command: null, build_command: null, start_command: start, release_command: null, port: PORT, health_check: TCP,
-    explanation: [...because('stack', stack, source), ...because('start_command', start, source), ...because('port', String(PORT), 'default, set as PORT')],
+    stack,
+    framework: null,
+    version: null,
+    package_manager: null,
+    install_command: null,
+    build_command: null,
+    start_command: start,
+    release_command: null,
+    port: PORT,
+    health_check: TCP,
+    explanation: [
+      ...because('stack', stack, source),
+      ...because('start_command', start, source),
+      ...because('port', String(PORT), 'default, set as PORT'),
+    ],
     layout: (commands: Commands) => ({
-      build_image: baseImage('debian'), runtime_image: baseImage('debian'), runtime_packages: ['bash', 'ca-certificates', 'curl'], manifests: [], install: commands.install, build: commands.build, start: commands.start, port: commands.port,
+      build_image: baseImage('debian'),
+      runtime_image: baseImage('debian'),
+      runtime_packages: ['bash', 'ca-certificates', 'curl'],
+      manifests: [],
+      install: commands.install,
+      build: commands.build,
+      start: commands.start,
+      port: commands.port,
     }),
   }
 }
@@ -23,7 +43,8 @@ export const shell: Stack = {
   help: 'A start.sh.',
   looked_for: ['start.sh'],
   detect: (tree) => scriptOf(tree) !== undefined,
-  plan: ({ tree }) => scriptPlan('shell', interpreterLine(tree, scriptOf(tree) ?? 'start.sh'), scriptOf(tree) ?? 'start.sh'),
+  plan: ({ tree }) =>
+    scriptPlan('shell', interpreterLine(tree, scriptOf(tree) ?? 'start.sh'), scriptOf(tree) ?? 'start.sh'),
 }
 
 /** A Procfile without a language: programs that are in the repository, on plain Debian. */
@@ -32,7 +53,12 @@ export const procfileOnly: Stack = {
   help: 'A Procfile with a web process.',
   looked_for: ['Procfile'],
   detect: (tree) => procfile(tree).size > 0,
-  plan: ({ tree }) => scriptPlan('procfile', procfile(tree).get('web') ?? [...procfile(tree)].find(([name]) => name !== 'release')?.[1] ?? null, 'Procfile'),
+  plan: ({ tree }) =>
+    scriptPlan(
+      'procfile',
+      procfile(tree).get('web') ?? [...procfile(tree)].find(([name]) => name !== 'release')?.[1] ?? null,
+      'Procfile',
+    ),
 }
 
 function scriptOf(tree: SourceTree): string | undefined {
@@ -42,6 +68,7 @@ function scriptOf(tree: SourceTree): string | undefined {
 /** Started through its interpreter: the file may have lost its executable bit on the way through git. */
 function interpreterLine(tree: SourceTree, script: string): string {
   const first = (tree.read(script) ?? '').slice(0, 200).split('\n')[0] ?? ''
-  const interpreter = /^#![ ]*(?:\/usr\/bin\/env[ ]+|\/(?:usr\/)?bin\/)(bash|sh|dash)\b/.exec(first)?.[1] ?? 'bash'
+  const interpreter =
+    /^#![ ]*(?:\/usr\/bin\/env[ ]+|\/(?:usr\/)?bin\/)(bash|sh|dash)\b/.exec(first)?.[1] ?? 'bash'
   return `${interpreter} ${script}`
 }

@@ -6,7 +6,10 @@ import type { VersionRequest } from '../versions.ts'
 /** What a stack sees when it plans. */
 export interface StackContext {
   tree: SourceTree
-  /** What user and repository declare. Commands are put on top afterwards; a stack reads them where its layout depends on them. */
+  /**
+   * What user and repository declare. Commands are put on top afterwards; a stack reads them where its layout
+   * depends on them.
+   */
   declared: DeclaredSettings
   /** The declared version, in front of all version files. */
   version_request: VersionRequest | undefined

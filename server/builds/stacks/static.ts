@@ -5,7 +5,24 @@ import { readYaml, textAt } from '../text-formats.ts'
 import { HTTP_ROOT, because, type Commands, type Stack } from './stack.ts'
 
 const PORT = 8080
-const FOLDERS = ['', 'public', 'dist', 'build', 'www', 'site', 'html', 'htdocs', 'public_html', '_site', 'out', 'docs', 'src', 'static', 'web', 'app']
+const FOLDERS = [
+  '',
+  'public',
+  'dist',
+  'build',
+  'www',
+  'site',
+  'html',
+  'htdocs',
+  'public_html',
+  '_site',
+  'out',
+  'docs',
+  'src',
+  'static',
+  'web',
+  'app',
+]
 
 /** Files for nginx, without a build. */
 export const staticFiles: Stack = {
@@ -17,11 +34,38 @@ export const staticFiles: Stack = {
     const { folder, source, spa } = siteFolder(tree) ?? { folder: '', source: 'chosen', spa: false }
     const shown = folder === '' ? '.' : folder
     return {
-      stack: 'static', framework: null, version: null, package_manager: null, install_command: null, build_command: null, start_command: null, release_command: null, port: PORT, health_check: HTTP_ROOT,
-      explanation: [...because('stack', 'static', source), ...because('static_folder', shown, source), ...because('port', String(PORT), 'nginx')],
+      stack: 'static',
+      framework: null,
+      version: null,
+      package_manager: null,
+      install_command: null,
+      build_command: null,
+      start_command: null,
+      release_command: null,
+      port: PORT,
+      health_check: HTTP_ROOT,
+      explanation: [
+        ...because('stack', 'static', source),
+        ...because('static_folder', shown, source),
+        ...because('port', String(PORT), 'nginx'),
+      ],
       layout: (commands: Commands) => ({
-        build_image: baseImage('static'), runtime_image: baseImage('debian'), manifests: [], install: commands.install, build: commands.build, start: commands.start, port: commands.port,
-        static_site: commands.own_start ? { from: folder === '' ? '/app' : `/app/${folder}`, fallback: spa ? ('spa' as const) : ('pages' as const), not_found: tree.has(folder === '' ? '404.html' : `${folder}/404.html`) ? '/404.html' : undefined } : undefined,
+        build_image: baseImage('static'),
+        runtime_image: baseImage('debian'),
+        manifests: [],
+        install: commands.install,
+        build: commands.build,
+        start: commands.start,
+        port: commands.port,
+        static_site: commands.own_start
+          ? {
+              from: folder === '' ? '/app' : `/app/${folder}`,
+              fallback: spa ? ('spa' as const) : ('pages' as const),
+              not_found: tree.has(folder === '' ? '404.html' : `${folder}/404.html`)
+                ? '/404.html'
+                : undefined,
+            }
+          : undefined,
       }),
     }
   },
@@ -33,10 +77,19 @@ function siteFolder(tree: SourceTree): { folder: string; source: string; spa: bo
     const text = skim(tree, declared)
     const root = textAt(readYaml(tree, declared), 'root') ?? ''
     const folder = root.replace(/^\.?\/+|\/+$/g, '')
-    return { folder: /^[A-Za-z0-9._/-]*$/.test(folder) && !folder.includes('..') && folder !== '.' ? folder : '', source: declared, spa: /pushstate['"]?:\s{0,5}['"]?(?:enabled|true)|"\/\*\*"\s{0,5}:\s{0,5}"index\.html"/.test(text) }
+    return {
+      folder: /^[A-Za-z0-9._/-]*$/.test(folder) && !folder.includes('..') && folder !== '.' ? folder : '',
+      source: declared,
+      spa: /pushstate['"]?:\s{0,5}['"]?(?:enabled|true)|"\/\*\*"\s{0,5}:\s{0,5}"index\.html"/.test(text),
+    }
   }
-  const folder = FOLDERS.find((name) => tree.has(name === '' ? 'index.html' : `${name}/index.html`) || tree.has(name === '' ? 'index.htm' : `${name}/index.htm`))
-  if (folder !== undefined) return { folder, source: folder === '' ? 'index.html' : `${folder}/index.html`, spa: false }
+  const folder = FOLDERS.find(
+    (name) =>
+      tree.has(name === '' ? 'index.html' : `${name}/index.html`) ||
+      tree.has(name === '' ? 'index.htm' : `${name}/index.htm`),
+  )
+  if (folder !== undefined)
+    return { folder, source: folder === '' ? 'index.html' : `${folder}/index.html`, spa: false }
   const pages = filesIn(tree).filter((path) => path.endsWith('.html'))
   return pages.length > 0 ? { folder: '', source: pages[0]!, spa: false } : undefined
 }

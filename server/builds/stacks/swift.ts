@@ -14,13 +14,32 @@ export const swift = compiledStack({
     const file = firstLine(tree, '.swift-version')
     const tools = /swift-tools-version:[ ]*(\d+\.\d+)/.exec(skim(tree, 'Package.swift'))?.[1]
     // The tools version is a minimum, which the default satisfies unless it is newer.
-    return [file === undefined ? undefined : { wanted: file, source: '.swift-version' }, tools === undefined ? undefined : { wanted: `>=${tools}`, source: 'Package.swift' }]
+    return [
+      file === undefined ? undefined : { wanted: file, source: '.swift-version' },
+      tools === undefined ? undefined : { wanted: `>=${tools}`, source: 'Package.swift' },
+    ]
   },
   facts(tree) {
     const text = skim(tree, 'Package.swift')
-    const name = /\.executable\(\s{0,40}name:\s{0,9}"([A-Za-z0-9_-]{1,60})"/.exec(text)?.[1] ?? /\.executableTarget\(\s{0,40}name:\s{0,9}"([A-Za-z0-9_-]{1,60})"/.exec(text)?.[1] ?? /\.target\(\s{0,40}name:\s{0,9}"(Run)"/.exec(text)?.[1] ?? /name:\s{0,9}"([A-Za-z0-9_-]{1,60})"/.exec(text)?.[1] ?? 'App'
-    const framework = /vapor\/vapor/.test(text) ? 'vapor' : /hummingbird/.test(text) ? 'hummingbird' : /Kitura/.test(text) ? 'kitura' : null
-    const arguments_ = framework === 'vapor' ? ' serve --env production --hostname 0.0.0.0 --port $PORT' : framework === 'hummingbird' ? ' --hostname 0.0.0.0 --port $PORT' : ''
+    const name =
+      /\.executable\(\s{0,40}name:\s{0,9}"([A-Za-z0-9_-]{1,60})"/.exec(text)?.[1] ??
+      /\.executableTarget\(\s{0,40}name:\s{0,9}"([A-Za-z0-9_-]{1,60})"/.exec(text)?.[1] ??
+      /\.target\(\s{0,40}name:\s{0,9}"(Run)"/.exec(text)?.[1] ??
+      /name:\s{0,9}"([A-Za-z0-9_-]{1,60})"/.exec(text)?.[1] ??
+      'App'
+    const framework = /vapor\/vapor/.test(text)
+      ? 'vapor'
+      : /hummingbird/.test(text)
+        ? 'hummingbird'
+        : /Kitura/.test(text)
+          ? 'kitura'
+          : null
+    const arguments_ =
+      framework === 'vapor'
+        ? ' serve --env production --hostname 0.0.0.0 --port $PORT'
+        : framework === 'hummingbird'
+          ? ' --hostname 0.0.0.0 --port $PORT'
+          : ''
     return {
       framework,
       package_manager: 'swiftpm',
@@ -30,7 +49,9 @@ export const swift = compiledStack({
       port: 8080,
       source: 'Package.swift',
       manifests: ['Package.swift', 'Package.resolved'].filter((path) => tree.has(path)),
-      after_build: [`mkdir -p bin && cp "$(swift build -c release --show-bin-path)/${name}" bin/ && find "$(swift build -c release --show-bin-path)/" -maxdepth 1 -name '*.resources' -exec cp -R {} bin/ ';' && rm -rf .build`],
+      after_build: [
+        `mkdir -p bin && cp "$(swift build -c release --show-bin-path)/${name}" bin/ && find "$(swift build -c release --show-bin-path)/" -maxdepth 1 -name '*.resources' -exec cp -R {} bin/ ';' && rm -rf .build`,
+      ],
       runtime_packages: ['ca-certificates', 'tzdata'],
     }
   },

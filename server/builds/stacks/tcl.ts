@@ -13,8 +13,19 @@ export const tcl = compiledStack({
   facts(tree) {
     const file = entry(tree) ?? 'main.tcl'
     const wapp = /\bwapp\b/.test(skim(tree, file))
-    return { framework: wapp ? 'wapp' : null, package_manager: null, install: null, build: null, start: `tclsh ${file}${wapp ? ' --server $PORT' : ''}`, port: 8080, source: file, runtime_packages: ['tcl', 'tcllib', 'tcl-tls', 'ca-certificates'] }
+    return {
+      framework: wapp ? 'wapp' : null,
+      package_manager: null,
+      install: null,
+      build: null,
+      start: `tclsh ${file}${wapp ? ' --server $PORT' : ''}`,
+      port: 8080,
+      source: file,
+      runtime_packages: ['tcl', 'tcllib', 'tcl-tls', 'ca-certificates'],
+    }
   },
 })
 
-const entry = (tree: SourceTree) => firstOf(tree, ['main.tcl', 'server.tcl', 'app.tcl', 'index.tcl']) ?? filesIn(tree).filter((path) => /^[\w.-]+\.tcl$/.test(path))[0]
+const entry = (tree: SourceTree) =>
+  firstOf(tree, ['main.tcl', 'server.tcl', 'app.tcl', 'index.tcl']) ??
+  filesIn(tree).filter((path) => /^[\w.-]+\.tcl$/.test(path))[0]

@@ -12,7 +12,10 @@ export const vlang = compiledStack({
   image: 'debian',
   versions: () => [],
   facts(tree) {
-    const text = sources(tree).slice(0, 20).map((path) => skim(tree, path)).join('\n')
+    const text = sources(tree)
+      .slice(0, 20)
+      .map((path) => skim(tree, path))
+      .join('\n')
     return {
       framework: /^import (?:x\.)?veb\b/m.test(text) ? 'veb' : /^import vweb\b/m.test(text) ? 'vweb' : null,
       package_manager: 'v',
@@ -22,11 +25,26 @@ export const vlang = compiledStack({
       port: 8080,
       source: 'v.mod',
       manifests: ['v.mod'],
-      build_packages: ['curl', 'ca-certificates', 'unzip', 'git', 'gcc', 'make', 'libc6-dev', 'libssl-dev', 'libsqlite3-dev', 'libpq-dev', 'libatomic1'],
+      build_packages: [
+        'curl',
+        'ca-certificates',
+        'unzip',
+        'git',
+        'gcc',
+        'make',
+        'libc6-dev',
+        'libssl-dev',
+        'libsqlite3-dev',
+        'libpq-dev',
+        'libatomic1',
+      ],
       runtime_packages: ['ca-certificates', 'libssl3', 'libsqlite3-0', 'libpq5', 'libatomic1'],
-      build_setup: ['curl -fsSL -o /tmp/v.zip "https://github.com/vlang/v/releases/latest/download/v_linux$(uname -m | sed -e s/x86_64// -e s/aarch64/_arm64/).zip" && unzip -q /tmp/v.zip -d /opt && ln -s /opt/v/v /usr/local/bin/v'],
+      build_setup: [
+        'curl -fsSL -o /tmp/v.zip "https://github.com/vlang/v/releases/latest/download/v_linux$(uname -m | sed -e s/x86_64// -e s/aarch64/_arm64/).zip" && unzip -q /tmp/v.zip -d /opt && ln -s /opt/v/v /usr/local/bin/v',
+      ],
     }
   },
 })
 
-const sources = (tree: SourceTree) => [...filesIn(tree), ...filesIn(tree, 'src')].filter((path) => path.endsWith('.v'))
+const sources = (tree: SourceTree) =>
+  [...filesIn(tree), ...filesIn(tree, 'src')].filter((path) => path.endsWith('.v'))

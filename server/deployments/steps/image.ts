@@ -13,9 +13,18 @@ const DEFAULT_STOP_GRACE_S = 15
 const DEFAULT_PORT = 3000
 
 const inlinePlan = (app: DeployedApp): BuildPlan => ({
-  stack: 'dockerfile', framework: null, version: null, package_manager: null, install_command: null, build_command: null,
-  start_command: app.configuration.build.start_command ?? null, release_command: app.configuration.build.release_command ?? null,
-  port: app.configuration.port ?? 0, health_check: { type: 'tcp' }, dockerfile: app.configuration.dockerfile!, cron_jobs: [],
+  stack: 'dockerfile',
+  framework: null,
+  version: null,
+  package_manager: null,
+  install_command: null,
+  build_command: null,
+  start_command: app.configuration.build.start_command ?? null,
+  release_command: app.configuration.build.release_command ?? null,
+  port: app.configuration.port ?? 0,
+  health_check: { type: 'tcp' },
+  dockerfile: app.configuration.dockerfile!,
+  cron_jobs: [],
   explanation: [{ field: 'dockerfile', value: 'inline', source: 'app.dockerfile' }],
 })
 
@@ -24,15 +33,23 @@ export async function detectStep(shop: Workshop, context: DeployContext): Promis
   const { deployment_id, app_id } = context.payload
   const app = shop.ports.app(app_id)
   const { configuration } = app
-  if (context.state.image_id || askOf(shop.deployments.find(deployment_id)!).from_release || configuration.source === 'image') {
-    if (context.state.plan) shop.deployments.change(deployment_id, { plan: JSON.stringify(context.state.plan) })
+  if (
+    context.state.image_id ||
+    askOf(shop.deployments.find(deployment_id)!).from_release ||
+    configuration.source === 'image'
+  ) {
+    if (context.state.plan)
+      shop.deployments.change(deployment_id, { plan: JSON.stringify(context.state.plan) })
     return context.skip()
   }
   let plan: BuildPlan
   if (configuration.source === 'dockerfile') {
     plan = inlinePlan(app)
   } else {
-    plan = await shop.ports.detect(join(sourceDirectory(shop, deployment_id), configuration.base_directory), overridesOf(configuration.build, configuration.port))
+    plan = await shop.ports.detect(
+      join(sourceDirectory(shop, deployment_id), configuration.base_directory),
+      overridesOf(configuration.build, configuration.port),
+    )
     const ignore = join(sourceDirectory(shop, deployment_id), configuration.base_directory, '.dockerignore')
     if (plan.stack !== 'dockerfile' && !existsSync(ignore)) writeFileSync(ignore, shop.ports.dockerignore())
   }
@@ -40,10 +57,14 @@ export async function detectStep(shop: Workshop, context: DeployContext): Promis
   shop.deployments.change(deployment_id, { plan: JSON.stringify(plan) })
   const named = [plan.stack, plan.framework, plan.version].filter(Boolean).join(' ')
   shop.logs.append(deployment_id, 'detect', 'system', `Detected ${named}.`)
-  for (const { field, value, source } of plan.explanation) shop.logs.append(deployment_id, 'detect', 'system', `  ${field}: ${value} (${source})`)
+  for (const { field, value, source } of plan.explanation)
+    shop.logs.append(deployment_id, 'detect', 'system', `  ${field}: ${value} (${source})`)
 }
 
-/** Whether an image of the engine really has this name: the engine also finds one by the beginning of its id, whoever it belongs to. */
+/**
+ * Whether an image of the engine really has this name: the engine also finds one by the beginning of its id,
+ * whoever it belongs to.
+ */
 function isNamed(image: Image, reference: string): boolean {
   const short = (name: string) => name.replace(/^(index\.)?docker\.io\//, '').replace(/^library\//, '')
   const wanted = short(/@|:[^/]*$/.test(reference) ? reference : `${reference}:latest`)
@@ -52,16 +73,27 @@ function isNamed(image: Image, reference: string): boolean {
 
 async function make(shop: Workshop, context: DeployContext, app: DeployedApp): Promise<Image> {
   const { deployment_id } = context.payload
-  const onLog = (line: { stream: 'stdout' | 'stderr' | 'system'; text: string }) => shop.logs.append(deployment_id, 'build', line.stream, line.text)
+  const onLog = (line: { stream: 'stdout' | 'stderr' | 'system'; text: string }) =>
+    shop.logs.append(deployment_id, 'build', line.stream, line.text)
   if (app.configuration.source === 'image') {
     const reference = app.configuration.image!
     onLog({ stream: 'system', text: `Pulling ${reference}.` })
     try {
-      return await shop.engine.pullImage(reference, { auth: shop.ports.registryAuth(reference), onLog }, context.signal)
+      return await shop.engine.pullImage(
+        reference,
+        { auth: shop.ports.registryAuth(reference), onLog },
+        context.signal,
+      )
     } catch (error) {
-      const here = error instanceof EngineError && error.code === 'image_not_found' ? await shop.engine.findImage(reference) : undefined
+      const here =
+        error instanceof EngineError && error.code === 'image_not_found'
+          ? await shop.engine.findImage(reference)
+          : undefined
       if (!here || !isNamed(here, reference)) throw error
-      onLog({ stream: 'system', text: `${(error as Error).message} The image of that name on this server is used.` })
+      onLog({
+        stream: 'system',
+        text: `${(error as Error).message} The image of that name on this server is used.`,
+      })
       return here
     }
   }
@@ -71,17 +103,35 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
   context.state.image_tag = tag
   context.save()
   const build_args = app.configuration.build.args ?? {}
-  if (plan.stack === 'dockerfile') await shop.ports.checkDockerfile(plan.dockerfile, build_args, context.signal)
-  return shop.engine.buildImage({
-    context: join(sourceDirectory(shop, deployment_id), app.configuration.source === 'dockerfile' ? '.' : app.configuration.base_directory),
-    dockerfile: plan.dockerfile, tag, labels: { app: app.id, deployment: deployment_id, project: app.project_id },
-    build_args, secrets: {}, registries: shop.ports.registryAuths(`${plan.dockerfile} ${Object.values(build_args).join(' ')}`), no_cache: askOf(shop.deployments.find(deployment_id)!).no_cache ?? false,
-    limits: shop.defaults.build, onLog,
-  }, context.signal)
+  if (plan.stack === 'dockerfile')
+    await shop.ports.checkDockerfile(plan.dockerfile, build_args, context.signal)
+  return shop.engine.buildImage(
+    {
+      context: join(
+        sourceDirectory(shop, deployment_id),
+        app.configuration.source === 'dockerfile' ? '.' : app.configuration.base_directory,
+      ),
+      dockerfile: plan.dockerfile,
+      tag,
+      labels: { app: app.id, deployment: deployment_id, project: app.project_id },
+      build_args,
+      secrets: {},
+      registries: shop.ports.registryAuths(`${plan.dockerfile} ${Object.values(build_args).join(' ')}`),
+      no_cache: askOf(shop.deployments.find(deployment_id)!).no_cache ?? false,
+      limits: shop.defaults.build,
+      onLog,
+    },
+    context.signal,
+  )
 }
 
 /** How the release runs: what the user set, else what was detected, else what the image says. */
-function settingsOf(shop: Workshop, app: DeployedApp, plan: BuildPlan | undefined, image: Image): ReleaseSettings {
+function settingsOf(
+  shop: Workshop,
+  app: DeployedApp,
+  plan: BuildPlan | undefined,
+  image: Image,
+): ReleaseSettings {
   const { configuration } = app
   const own = plan === undefined || plan.stack === 'dockerfile'
   const check = configuration.health_check
@@ -91,8 +141,12 @@ function settingsOf(shop: Workshop, app: DeployedApp, plan: BuildPlan | undefine
     release_command: configuration.build.release_command ?? plan?.release_command ?? null,
     port: configuration.port ?? (plan?.port || undefined) ?? image.exposed_ports[0] ?? DEFAULT_PORT,
     health_check: {
-      type: check.type ?? (check.path ? 'http' : (plan?.health_check.type ?? 'tcp')), path: path ?? '/', strict: check.path !== undefined,
-      interval_ms: check.interval_ms ?? 250, timeout_ms: check.timeout_ms ?? 5000, grace_s: check.grace_s ?? DEFAULT_GRACE_S,
+      type: check.type ?? (check.path ? 'http' : (plan?.health_check.type ?? 'tcp')),
+      path: path ?? '/',
+      strict: check.path !== undefined,
+      interval_ms: check.interval_ms ?? 250,
+      timeout_ms: check.timeout_ms ?? 5000,
+      grace_s: check.grace_s ?? DEFAULT_GRACE_S,
     },
     limits: { ...shop.defaults.instance, ...configuration.limits },
     replicas: configuration.replicas,
@@ -109,18 +163,43 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
   const known = ask.from_release ? shop.releases.find(ask.from_release) : undefined
   const wanted = known?.image_id ?? state.image_id
   const present = wanted ? await shop.engine.findImage(wanted) : undefined
-  if (known && !present) throw new Fatal('image_gone', 'The image of that release is no longer on this server.', 'Deploy its commit again instead.')
-  if (wanted && !present) throw new Fatal('image_gone', 'The image that was to be used again has been removed.', 'Deploy again with no_cache.')
+  if (known && !present)
+    throw new Fatal(
+      'image_gone',
+      'The image of that release is no longer on this server.',
+      'Deploy its commit again instead.',
+    )
+  if (wanted && !present)
+    throw new Fatal(
+      'image_gone',
+      'The image that was to be used again has been removed.',
+      'Deploy again with no_cache.',
+    )
   const image = present ?? (await make(shop, context, app))
   state.image_id = image.id
-  const environment = known
-    ? shop.releases.environment(known.id)
-    : shop.ports.environment(app)
+  const environment = known ? shop.releases.environment(known.id) : shop.ports.environment(app)
   const settings = known ? known.settings : settingsOf(shop, app, state.plan, image)
-  shop.releases.ensure({
-    id: state.release_id, app_id, deployment_id, image_id: image.id, image_tag: known?.image_tag ?? state.image_tag ?? null, commit_sha: known?.commit_sha ?? state.commit_sha ?? null,
-    build_key: known?.build_key ?? state.build_key ?? null, settings, configuration: known?.configuration ?? app.configuration, created_at: shop.clock.iso(),
-  }, { ...environment, PORT: String(settings.port), PORTREEVE_APP: app.name, PORTREEVE_DEPLOYMENT_ID: deployment_id, ...(state.commit_sha ? { PORTREEVE_COMMIT: state.commit_sha } : {}) })
+  shop.releases.ensure(
+    {
+      id: state.release_id,
+      app_id,
+      deployment_id,
+      image_id: image.id,
+      image_tag: known?.image_tag ?? state.image_tag ?? null,
+      commit_sha: known?.commit_sha ?? state.commit_sha ?? null,
+      build_key: known?.build_key ?? state.build_key ?? null,
+      settings,
+      configuration: known?.configuration ?? app.configuration,
+      created_at: shop.clock.iso(),
+    },
+    {
+      ...environment,
+      PORT: String(settings.port),
+      PORTREEVE_APP: app.name,
+      PORTREEVE_DEPLOYMENT_ID: deployment_id,
+      ...(state.commit_sha ? { PORTREEVE_COMMIT: state.commit_sha } : {}),
+    },
+  )
   shop.deployments.change(deployment_id, { image: image.id, release_id: state.release_id })
   if (present) context.skip()
 }

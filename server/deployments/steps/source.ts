@@ -6,16 +6,28 @@ import type { GitSource } from '#server/platform/git/git'
 import { askOf, type DeploymentAsk } from '../repository.ts'
 import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
 
-export const sourceDirectory = (shop: Workshop, deployment_id: string) => join(shop.work_directory, deployment_id, 'source')
+export const sourceDirectory = (shop: Workshop, deployment_id: string) =>
+  join(shop.work_directory, deployment_id, 'source')
 
-/** Hash of everything that a build depends on besides the layers of its base: equal means that the image would be the same. */
+/**
+ * Hash of everything that a build depends on besides the layers of its base: equal means that the image would
+ * be the same.
+ */
 function buildKey(app: DeployedApp, commit: string): string {
   const { base_directory, build, port, dockerfile, source } = app.configuration
   const { release_command: _release, ...built } = build
-  return createHash('sha256').update(JSON.stringify([source, commit, base_directory, built, port, dockerfile])).digest('hex')
+  return createHash('sha256')
+    .update(JSON.stringify([source, commit, base_directory, built, port, dockerfile]))
+    .digest('hex')
 }
 
-function adopt(shop: Workshop, context: DeployContext, app: DeployedApp, commit: string, no_cache: boolean | undefined): boolean {
+function adopt(
+  shop: Workshop,
+  context: DeployContext,
+  app: DeployedApp,
+  commit: string,
+  no_cache: boolean | undefined,
+): boolean {
   context.state.commit_sha = commit
   context.state.build_key = buildKey(app, commit)
   const known = no_cache ? undefined : shop.releases.findBuilt(app.id, context.state.build_key)
@@ -24,28 +36,62 @@ function adopt(shop: Workshop, context: DeployContext, app: DeployedApp, commit:
   context.state.image_id = known.image_id
   context.state.image_tag = known.image_tag ?? undefined
   context.state.plan = origin?.plan ? JSON.parse(origin.plan) : undefined
-  shop.logs.append(context.payload.deployment_id, 'clone', 'system', `Nothing has changed since deployment ${origin?.number ?? ''}: its image is used again, without a build.`)
+  shop.logs.append(
+    context.payload.deployment_id,
+    'clone',
+    'system',
+    `Nothing has changed since deployment ${origin?.number ?? ''}: its image is used again, without a build.`,
+  )
   return true
 }
 
-async function fromGit(shop: Workshop, context: DeployContext, app: DeployedApp, ask: DeploymentAsk): Promise<void> {
+async function fromGit(
+  shop: Workshop,
+  context: DeployContext,
+  app: DeployedApp,
+  ask: DeploymentAsk,
+): Promise<void> {
   const { deployment_id } = context.payload
   const say = (text: string) => shop.logs.append(deployment_id, 'clone', 'system', text)
   const credential = shop.ports.gitCredential(app)
-  const source: GitSource = { url: app.configuration.git_url!, branch: ask.branch ?? app.configuration.branch ?? undefined, commit: ask.commit, ...(credential ? { credential } : {}) }
+  const source: GitSource = {
+    url: app.configuration.git_url!,
+    branch: ask.branch ?? app.configuration.branch ?? undefined,
+    commit: ask.commit,
+    ...(credential ? { credential } : {}),
+  }
   say(`Cloning ${source.url}${source.branch ? ` (${source.branch})` : ''}.`)
   const directory = sourceDirectory(shop, deployment_id)
   rmSync(directory, { recursive: true, force: true })
-  const checkout = await shop.git.checkout(source, directory, { lfs: true, onLog: (text) => shop.logs.append(deployment_id, 'clone', 'stderr', text) }, context.signal)
-  shop.deployments.change(deployment_id, { branch: checkout.branch, commit_sha: checkout.sha, commit_message: checkout.message, commit_author: checkout.author })
+  const checkout = await shop.git.checkout(
+    source,
+    directory,
+    { lfs: true, onLog: (text) => shop.logs.append(deployment_id, 'clone', 'stderr', text) },
+    context.signal,
+  )
+  shop.deployments.change(deployment_id, {
+    branch: checkout.branch,
+    commit_sha: checkout.sha,
+    commit_message: checkout.message,
+    commit_author: checkout.author,
+  })
   say(`Commit ${checkout.sha.slice(0, 12)} by ${checkout.author}: ${checkout.message}`)
-  if (adopt(shop, context, app, checkout.sha, ask.no_cache)) rmSync(directory, { recursive: true, force: true })
+  if (adopt(shop, context, app, checkout.sha, ask.no_cache))
+    rmSync(directory, { recursive: true, force: true })
 }
 
-/** What a restart takes over: the release that is live now, which another deployment may have brought since it was asked for. */
+/**
+ * What a restart takes over: the release that is live now, which another deployment may have brought since it
+ * was asked for.
+ */
 function askForLive(shop: Workshop, deployment_id: string, app: DeployedApp): DeploymentAsk {
   const live = shop.releases.find(app.live_release_id ?? '')
-  if (!live) throw new Fatal('nothing_live', 'Nothing of this app is live any more, so there is nothing to restart.', 'Deploy it.')
+  if (!live)
+    throw new Fatal(
+      'nothing_live',
+      'Nothing of this app is live any more, so there is nothing to restart.',
+      'Deploy it.',
+    )
   const ask = { from_release: live.id, from_deployment: live.deployment_id }
   shop.deployments.change(deployment_id, { request: JSON.stringify(ask) })
   return ask
@@ -56,17 +102,27 @@ export async function cloneStep(shop: Workshop, context: DeployContext): Promise
   const { deployment_id, app_id } = context.payload
   const app = shop.ports.app(app_id)
   const deployment = shop.deployments.find(deployment_id)!
-  context.state.previous = { deployment_id: app.live_deployment_id, release_id: app.live_release_id }
+  context.state.previous = {
+    deployment_id: app.live_deployment_id,
+    release_id: app.live_release_id,
+  }
   const ask = deployment.trigger === 'restart' ? askForLive(shop, deployment_id, app) : askOf(deployment)
   if (ask.from_release) {
     const release = shop.releases.find(ask.from_release)
     const origin = shop.deployments.find(release?.deployment_id ?? '')
-    if (release && origin) shop.deployments.change(deployment_id, { branch: origin.branch, commit_sha: origin.commit_sha, commit_message: origin.commit_message, commit_author: origin.commit_author })
+    if (release && origin)
+      shop.deployments.change(deployment_id, {
+        branch: origin.branch,
+        commit_sha: origin.commit_sha,
+        commit_message: origin.commit_message,
+        commit_author: origin.commit_author,
+      })
     return context.skip()
   }
   shop.advance(deployment_id, 'build')
   switch (app.configuration.source) {
-    case 'git': return fromGit(shop, context, app, ask)
+    case 'git':
+      return fromGit(shop, context, app, ask)
     case 'upload': {
       const archive = join(shop.uploads_directory, ask.upload ?? '')
       const directory = sourceDirectory(shop, deployment_id)
@@ -78,7 +134,8 @@ export async function cloneStep(shop: Workshop, context: DeployContext): Promise
       mkdirSync(sourceDirectory(shop, deployment_id), { recursive: true })
       adopt(shop, context, app, 'inline', ask.no_cache)
       return undefined
-    default: return context.skip()
+    default:
+      return context.skip()
   }
 }
 

@@ -11,7 +11,9 @@ const DRAIN_POLL_MS = 100
 
 /** Sends the app's domains to the instances of a release; answers how many there are. */
 export async function routeTo(shop: Workshop, app_id: string, release: Release | undefined): Promise<number> {
-  const target = release ? targetOf(await shop.engine.instances({ release_id: release.id }), release.settings) : NOTHING
+  const target = release
+    ? targetOf(await shop.engine.instances({ release_id: release.id }), release.settings)
+    : NOTHING
   await shop.routing.serve(app_id, target)
   return target.addresses.length
 }
@@ -22,7 +24,12 @@ export async function switchStep(shop: Workshop, context: DeployContext): Promis
   const release = shop.releases.find(context.state.release_id)!
   const instances = await shop.engine.instances({ release_id: release.id })
   const target = targetOf(instances, release.settings)
-  if (target.addresses.length === 0) throw new Fatal('exited', 'The new release ended just before traffic was to go to it.', 'Look at the log of the deployment, then deploy again.')
+  if (target.addresses.length === 0)
+    throw new Fatal(
+      'exited',
+      'The new release ended just before traffic was to go to it.',
+      'Look at the log of the deployment, then deploy again.',
+    )
   // A second try after a crash finds what the first one has made of it.
   if (!context.state.switched) context.state.auto_deploy = shop.ports.app(app_id).auto_deploy
   context.state.switched = true
@@ -42,28 +49,53 @@ export async function undoSwitch(shop: Workshop, context: DeployContext): Promis
   shop.ports.setLive(app_id, previous ? state.previous!.deployment_id : null, previous?.id ?? null)
   if (serving === 0) shop.ports.appEvent(app_id, 'lose', { deployment_id: context.payload.deployment_id })
   state.switched = false
-  shop.logs.append(context.payload.deployment_id, 'switch', 'system', serving > 0 ? 'Traffic went back to the previous release.' : 'No earlier release is there to take the traffic.')
+  shop.logs.append(
+    context.payload.deployment_id,
+    'switch',
+    'system',
+    serving > 0
+      ? 'Traffic went back to the previous release.'
+      : 'No earlier release is there to take the traffic.',
+  )
 }
 
-/** Waits until nobody uses the instances of a release any more on any of the ports that domains lead to, at most the drain limit. */
+/**
+ * Waits until nobody uses the instances of a release any more on any of the ports that domains lead to, at
+ * most the drain limit.
+ */
 export async function drain(shop: Workshop, release: Release, signal?: AbortSignal): Promise<void> {
   const end = shop.clock.monotonic_ms() + DRAIN_LIMIT_MS
-  const { addresses, port } = targetOf(await shop.engine.instances({ release_id: release.id }), release.settings)
-  const ports = new Set([port, ...shop.ports.routes(release.app_id, { addresses, port }).flatMap((route) => route.servers.map((server) => server.port))])
+  const { addresses, port } = targetOf(
+    await shop.engine.instances({ release_id: release.id }),
+    release.settings,
+  )
+  const ports = new Set([
+    port,
+    ...shop.ports
+      .routes(release.app_id, { addresses, port })
+      .flatMap((route) => route.servers.map((server) => server.port)),
+  ])
   for (const address of addresses) {
     for (const one of ports) {
-      while (shop.clock.monotonic_ms() < end && (await shop.ingress.activeConnections(address, one)) > 0) await delay(DRAIN_POLL_MS, undefined, { signal })
+      while (shop.clock.monotonic_ms() < end && (await shop.ingress.activeConnections(address, one)) > 0)
+        await delay(DRAIN_POLL_MS, undefined, { signal })
     }
   }
 }
 
-/** Makes the new release the one that the engine keeps alive, and ends the old one and what nobody can roll back to. */
+/**
+ * Makes the new release the one that the engine keeps alive, and ends the old one and what nobody can roll
+ * back to.
+ */
 export async function retireStep(shop: Workshop, context: DeployContext): Promise<void> {
   const { deployment_id, app_id } = context.payload
   const { release_id, previous } = context.state
   shop.releases.markProven(release_id)
   await shop.engine.superviseRelease(release_id, true)
-  const old = previous?.release_id && previous.release_id !== release_id ? shop.releases.find(previous.release_id) : undefined
+  const old =
+    previous?.release_id && previous.release_id !== release_id
+      ? shop.releases.find(previous.release_id)
+      : undefined
   if (old) {
     await drain(shop, old, context.signal)
     await shop.engine.removeRelease(old.id, old.settings.stop_grace_s)
@@ -76,7 +108,9 @@ export async function retireStep(shop: Workshop, context: DeployContext): Promis
 export async function pruneImages(shop: Workshop, app_id: string, live_release_id: string): Promise<void> {
   const all = shop.releases.ofApp(app_id)
   for (const image_id of removableImages(shop.releases.kept(app_id), all, new Set([live_release_id]))) {
-    const tags = all.filter((release) => release.image_id === image_id).flatMap((release) => (release.image_tag ? [release.image_tag] : []))
+    const tags = all
+      .filter((release) => release.image_id === image_id)
+      .flatMap((release) => (release.image_tag ? [release.image_tag] : []))
     if (tags.length === 0) continue // Pulled images may be shared with others; the disk clean-up takes them.
     for (const tag of new Set(tags)) await shop.engine.removeImage(tag)
     shop.releases.markImageGone(image_id)

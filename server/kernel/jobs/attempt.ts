@@ -17,7 +17,10 @@ export interface AttemptLimits {
 /** How long work may take to notice that it was stopped before the job goes on without it. */
 const GRACE_MS = 10_000
 
-/** Settles with the work; when the signal aborts and the work does not react in time, rejects and leaves it behind. */
+/**
+ * Settles with the work; when the signal aborts and the work does not react in time, rejects and leaves it
+ * behind.
+ */
 function settle(work: Promise<void>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined
@@ -33,7 +36,10 @@ function settle(work: Promise<void>, signal: AbortSignal): Promise<void> {
 }
 
 /** Runs work once, with a place in its pool, a time limit, and a signal that tells it to stop. */
-export async function attempt(work: (signal: AbortSignal) => Promise<void>, limits: AttemptLimits): Promise<AttemptEnd> {
+export async function attempt(
+  work: (signal: AbortSignal) => Promise<void>,
+  limits: AttemptLimits,
+): Promise<AttemptEnd> {
   const { stop, pool, timeout_ms } = limits
   if (stop.aborted) return { kind: 'interrupted' }
   const place = await pool?.acquire(stop).catch(() => 'interrupted' as const)
@@ -52,7 +58,16 @@ export async function attempt(work: (signal: AbortSignal) => Promise<void>, limi
   } catch (error) {
     if (stop.aborted) return { kind: 'interrupted' }
     if (!timed_out) return { kind: 'failed', error }
-    return { kind: 'failed', error: new Fatal('timeout', `The step «${limits.name}» took longer than ${Math.round(timeout_ms / 1000)} seconds and was stopped.`, null, [], { cause: error }) }
+    return {
+      kind: 'failed',
+      error: new Fatal(
+        'timeout',
+        `The step «${limits.name}» took longer than ${Math.round(timeout_ms / 1000)} seconds and was stopped.`,
+        null,
+        [],
+        { cause: error },
+      ),
+    }
   } finally {
     clearTimeout(timer)
     stop.removeEventListener('abort', forward)

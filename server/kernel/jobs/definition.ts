@@ -17,17 +17,26 @@ export interface Failure {
 }
 
 /**
- * How a job takes an error of one of its steps: `user`: stop at once, undo, tell; `system`: try again with back-off until the
+ * How a job takes an error of one of its steps: `user`: stop at once, undo, tell; `system`: try again with
+ * back-off until the
  * step's attempts are used up; `wait`: something outside is down, try again until `WAIT_LIMIT_MS` is over.
  */
-export interface Verdict extends Omit<Failure, 'step'> { kind: 'user' | 'system' | 'wait' }
+export interface Verdict extends Omit<Failure, 'step'> {
+  kind: 'user' | 'system' | 'wait'
+}
 
 /** An error that is the user's to mend: the job stops, undoes what it did and shows the message. */
 export class Fatal extends Error {
   readonly code: string
   readonly hint: string | null
   readonly log: string[]
-  constructor(code: string, message: string, hint: string | null = null, log: string[] = [], options?: ErrorOptions) {
+  constructor(
+    code: string,
+    message: string,
+    hint: string | null = null,
+    log: string[] = [],
+    options?: ErrorOptions,
+  ) {
     super(message, options)
     this.name = 'Fatal'
     this.code = code
@@ -59,7 +68,8 @@ export interface Step<P, S> {
   /** Name of a pool whose size limits how many such steps run at once on the installation. */
   pool?: string
   /**
-   * Past the point of no return: from this step on the job cannot be cancelled and undoes nothing; a failure here is recorded
+   * Past the point of no return: from this step on the job cannot be cancelled and undoes nothing; a failure
+   * here is recorded
    * with the step and left to the reconciler, and the job succeeds.
    */
   irrevocable?: boolean
@@ -70,7 +80,10 @@ export interface Step<P, S> {
 }
 
 /** How a job ended. */
-export interface Outcome { status: 'succeeded' | 'failed' | 'cancelled'; failure: Failure | null }
+export interface Outcome {
+  status: 'succeeded' | 'failed' | 'cancelled'
+  failure: Failure | null
+}
 
 export interface JobDefinition<P = any, S = any> {
   kind: string
@@ -102,7 +115,10 @@ export interface JobRow {
   state: string
   failure: string | null
   cancel_requested: number
-  /** How often the job was taken up again within its current step, because the process or the runner broke in it. */
+  /**
+   * How often the job was taken up again within its current step, because the process or the runner broke in
+   * it.
+   */
   resumes: number
   created_at: string
   started_at: string | null

@@ -8,7 +8,13 @@ import { createPool, type Pool } from './pool.ts'
 import { createJobRepository, type JobRepository } from './repository.ts'
 import { afterEnd, createExecution, type Execution } from './run.ts'
 
-export interface NewJob<P> { kind: string; payload: P; lane: string; subject: string; project_id: string | null }
+export interface NewJob<P> {
+  kind: string
+  payload: P
+  lane: string
+  subject: string
+  project_id: string | null
+}
 export interface JobsOptions {
   db: Db
   clock: Clock
@@ -28,7 +34,10 @@ export interface Jobs {
   define(definition: JobDefinition): void
   /** Queues a job in the current transaction; it starts after the commit. Returns its id. */
   enqueue<P>(job: NewJob<P>): string
-  /** Stops a queued or running job: it undoes what it did and ends as cancelled. False when it has ended, is past its point of no return, or does not exist. */
+  /**
+   * Stops a queued or running job: it undoes what it did and ends as cancelled. False when it has ended, is
+   * past its point of no return, or does not exist.
+   */
   cancel(job_id: string): boolean
   find(job_id: string): JobRow | undefined
   findBySubject(subject: string): JobRow | undefined
@@ -38,7 +47,10 @@ export interface Jobs {
   repository: JobRepository
   /** Takes up what the last process left, and starts working. */
   start(): void
-  /** Leaves running jobs where they are, to be continued by the next process; resolves when no step runs any more. */
+  /**
+   * Leaves running jobs where they are, to be continued by the next process; resolves when no step runs any
+   * more.
+   */
   stop(): Promise<void>
   /** Resolves when nothing is queued or running. For tests. */
   idle(): Promise<void>
@@ -56,7 +68,9 @@ export function createJobs(options: JobsOptions): Jobs {
   const { db, clock, log, pause = sleep } = options
   const repository = createJobRepository(db)
   const definitions = new Map<string, JobDefinition>()
-  const pools = new Map<string, Pool>(Object.entries(options.pools).map(([name, size]) => [name, createPool(size)]))
+  const pools = new Map<string, Pool>(
+    Object.entries(options.pools).map(([name, size]) => [name, createPool(size)]),
+  )
   const running = new Map<string, Execution>()
   const idlers: (() => void)[] = []
   let stopping = new AbortController()
@@ -70,7 +84,9 @@ export function createJobs(options: JobsOptions): Jobs {
 
   const isIrrevocable = (job: JobRow) => {
     const rows = repository.steps(job.id)
-    return definition(job.kind).steps.some((step, position) => step.irrevocable && rows[position]?.status !== 'pending')
+    return definition(job.kind).steps.some(
+      (step, position) => step.irrevocable && rows[position]?.status !== 'pending',
+    )
   }
 
   /** Takes a job up again that a process or the runner left in the middle. */
@@ -87,28 +103,50 @@ export function createJobs(options: JobsOptions): Jobs {
     try {
       definitions.get(job.kind)?.onResume?.(job, step.name)
     } catch (error) {
-      log.warn('It could not be told that a step begins anew', { job: job.id, step: step.name, error })
+      log.warn('It could not be told that a step begins anew', {
+        job: job.id,
+        step: step.name,
+        error,
+      })
     }
   }
 
   const launch = (job: JobRow) => {
     const defined = definitions.get(job.kind)
     if (!defined) {
-      log.error('A job of a kind that this version does not know was given up', { job: job.id, kind: job.kind })
-      const failure: Failure = { code: 'unknown_kind', message: 'This version of Portreeve does not know this kind of work.', hint: null, step: null, log: [] }
+      log.error('A job of a kind that this version does not know was given up', {
+        job: job.id,
+        kind: job.kind,
+      })
+      const failure: Failure = {
+        code: 'unknown_kind',
+        message: 'This version of Portreeve does not know this kind of work.',
+        hint: null,
+        step: null,
+        log: [],
+      }
       repository.setStatus(job.id, job.status, 'failed', clock.iso(), JSON.stringify(failure))
       return
     }
-    repository.alignSteps(job.id, defined.steps.map((step) => step.name))
+    repository.alignSteps(
+      job.id,
+      defined.steps.map((step) => step.name),
+    )
     const execution = createExecution({ ...options, pause, repository, pools }, defined, job)
     running.set(job.id, execution)
-    void execution.done.then(() => {
-      running.delete(job.id)
-      wake()
-    }, (error: unknown) => mend(job.id, error))
+    void execution.done.then(
+      () => {
+        running.delete(job.id)
+        wake()
+      },
+      (error: unknown) => mend(job.id, error),
+    )
   }
 
-  /** The runner itself failed, not a step: the row says where the job stands, so it is taken up from there a little later. */
+  /**
+   * The runner itself failed, not a step: the row says where the job stands, so it is taken up from there a
+   * little later.
+   */
   const mend = async (job_id: string, error: unknown) => {
     log.error('A job broke', { job: job_id, error })
     await pause(RETRY_MS, stopping.signal)
@@ -126,7 +164,8 @@ export function createJobs(options: JobsOptions): Jobs {
     try {
       const free = (options.max_running ?? MAX_RUNNING) - running.size
       for (const job of free > 0 ? repository.runnable(free) : []) {
-        if (repository.setStatus(job.id, 'queued', 'running', clock.iso())) launch({ ...job, status: 'running' })
+        if (repository.setStatus(job.id, 'queued', 'running', clock.iso()))
+          launch({ ...job, status: 'running' })
       }
     } catch (error) {
       log.error('Queued jobs cannot be started now', { error })
@@ -138,16 +177,27 @@ export function createJobs(options: JobsOptions): Jobs {
   return {
     repository,
     define(added) {
-      for (const { name, pool } of added.steps) if (pool && !pools.has(pool)) throw new Error(`Step ${added.kind}.${name} names the pool ${pool}, which does not exist.`)
+      for (const { name, pool } of added.steps)
+        if (pool && !pools.has(pool))
+          throw new Error(`Step ${added.kind}.${name} names the pool ${pool}, which does not exist.`)
       definitions.set(added.kind, added)
     },
     enqueue(job) {
       const { steps, initial } = definition(job.kind)
       const id = newId('job')
-      repository.insert({
-        id, kind: job.kind, lane: job.lane, subject: job.subject, project_id: job.project_id, created_at: clock.iso(),
-        payload: JSON.stringify(job.payload), state: JSON.stringify(initial(job.payload)),
-      }, steps.map((step) => step.name))
+      repository.insert(
+        {
+          id,
+          kind: job.kind,
+          lane: job.lane,
+          subject: job.subject,
+          project_id: job.project_id,
+          created_at: clock.iso(),
+          payload: JSON.stringify(job.payload),
+          state: JSON.stringify(initial(job.payload)),
+        },
+        steps.map((step) => step.name),
+      )
       db.afterCommit(wake)
       return id
     },
@@ -190,9 +240,10 @@ export function createJobs(options: JobsOptions): Jobs {
       for (const execution of open) execution.suspend()
       await Promise.allSettled(open.map((execution) => execution.done))
     },
-    idle: () => new Promise((resolve) => {
-      idlers.push(resolve)
-      wake()
-    }),
+    idle: () =>
+      new Promise((resolve) => {
+        idlers.push(resolve)
+        wake()
+      }),
   }
 }

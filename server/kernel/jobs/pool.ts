@@ -1,6 +1,9 @@
 /** Limits how many steps of one kind run at once; first come, first served. */
 export interface Pool {
-  /** Waits for a place; rejects with the signal's reason when it aborts. Call the result to give the place back. */
+  /**
+   * Waits for a place; rejects with the signal's reason when it aborts. Call the result to give the place
+   * back.
+   */
   acquire(signal: AbortSignal): Promise<() => void>
   readonly waiting: number
   /** Changes how many may run at once: those that run go on, and as many fewer or more enter from then on. */

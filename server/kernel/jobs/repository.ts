@@ -4,67 +4,150 @@ import type { JobRow, JobStatus, StepRow, StepStatus } from './definition.ts'
 /** SQL of jobs and their steps. */
 export function createJobRepository(db: Db) {
   return {
-    insert(job: Pick<JobRow, 'id' | 'kind' | 'lane' | 'subject' | 'project_id' | 'payload' | 'state' | 'created_at'>, steps: readonly string[]) {
+    insert(
+      job: Pick<
+        JobRow,
+        'id' | 'kind' | 'lane' | 'subject' | 'project_id' | 'payload' | 'state' | 'created_at'
+      >,
+      steps: readonly string[],
+    ) {
       db.sql(`INSERT INTO jobs (id, kind, lane, subject, project_id, status, payload, state, created_at)
-              VALUES (@id, @kind, @lane, @subject, @project_id, 'queued', @payload, @state, @created_at)`).run(job)
+              VALUES (@id, @kind, @lane, @subject, @project_id, 'queued', @payload, @state, @created_at)`).run(
+        job,
+      )
       for (const [position, name] of steps.entries()) {
-        db.sql(`INSERT INTO job_steps (job_id, position, name, status) VALUES (?, ?, ?, 'pending')`).run(job.id, position, name)
+        db.sql(`INSERT INTO job_steps (job_id, position, name, status) VALUES (?, ?, ?, 'pending')`).run(
+          job.id,
+          position,
+          name,
+        )
       }
     },
     find: (id: string) => db.sql('SELECT * FROM jobs WHERE id = ?').get(id) as JobRow | undefined,
-    findBySubject: (subject: string) => db.sql('SELECT * FROM jobs WHERE subject = ? ORDER BY rowid DESC LIMIT 1').get(subject) as JobRow | undefined,
-    steps: (job_id: string) => db.sql('SELECT * FROM job_steps WHERE job_id = ? ORDER BY position').all(job_id) as StepRow[],
+    findBySubject: (subject: string) =>
+      db.sql('SELECT * FROM jobs WHERE subject = ? ORDER BY rowid DESC LIMIT 1').get(subject) as
+        | JobRow
+        | undefined,
+    steps: (job_id: string) =>
+      db.sql('SELECT * FROM job_steps WHERE job_id = ? ORDER BY position').all(job_id) as StepRow[],
     /** Jobs that were under way when the process ended. */
-    interrupted: () => db.sql(`SELECT * FROM jobs WHERE status IN ('running', 'undoing') ORDER BY rowid`).all() as JobRow[],
+    interrupted: () =>
+      db.sql(`SELECT * FROM jobs WHERE status IN ('running', 'undoing') ORDER BY rowid`).all() as JobRow[],
     /** The oldest queued job of each lane in which nothing runs. */
-    runnable: (limit: number) => db.sql(
-      `SELECT * FROM jobs j WHERE status = 'queued'
+    runnable: (limit: number) =>
+      db
+        .sql(
+          `SELECT * FROM jobs j WHERE status = 'queued'
          AND NOT EXISTS (SELECT 1 FROM jobs b WHERE b.lane = j.lane AND (b.status IN ('running', 'undoing') OR (b.status = 'queued' AND b.rowid < j.rowid)))
-       ORDER BY rowid LIMIT ?`).all(limit) as JobRow[],
-    setStatus(id: string, from: JobStatus, to: JobStatus, at: string, failure: string | null = null): boolean {
+       ORDER BY rowid LIMIT ?`,
+        )
+        .all(limit) as JobRow[],
+    setStatus(
+      id: string,
+      from: JobStatus,
+      to: JobStatus,
+      at: string,
+      failure: string | null = null,
+    ): boolean {
       const ended = to === 'succeeded' || to === 'failed' || to === 'cancelled'
-      return db.sql(
-        `UPDATE jobs SET status = @to, failure = coalesce(@failure, failure),
+      return (
+        db
+          .sql(
+            `UPDATE jobs SET status = @to, failure = coalesce(@failure, failure),
            started_at = coalesce(started_at, CASE WHEN @to = 'running' THEN @at END),
            finished_at = CASE WHEN @ended = 1 THEN @at ELSE finished_at END
-         WHERE id = @id AND status = @from`).run({ id, from, to, at, failure, ended: ended ? 1 : 0 }).changes === 1
+         WHERE id = @id AND status = @from`,
+          )
+          .run({ id, from, to, at, failure, ended: ended ? 1 : 0 }).changes === 1
+      )
     },
     requestCancel: (id: string) => db.sql('UPDATE jobs SET cancel_requested = 1 WHERE id = ?').run(id),
     /** Ends the way forward; from now on steps are undone. */
-    beginUndo: (id: string, failure: string | null) => db.sql(`UPDATE jobs SET status = 'undoing', failure = ?, resumes = 0 WHERE id = ? AND status = 'running'`).run(failure, id),
+    beginUndo: (id: string, failure: string | null) =>
+      db
+        .sql(
+          `UPDATE jobs SET status = 'undoing', failure = ?, resumes = 0 WHERE id = ? AND status = 'running'`,
+        )
+        .run(failure, id),
     countResume: (id: string) => db.sql('UPDATE jobs SET resumes = resumes + 1 WHERE id = ?').run(id),
     /** An orderly stop takes back beforehand what the next start will count. */
-    forgiveResume: (id: string): void => void db.sql('UPDATE jobs SET resumes = resumes - 1 WHERE id = ?').run(id),
+    forgiveResume: (id: string): void =>
+      void db.sql('UPDATE jobs SET resumes = resumes - 1 WHERE id = ?').run(id),
     resetResumes: (id: string) => db.sql('UPDATE jobs SET resumes = 0 WHERE id = ? AND resumes <> 0').run(id),
-    /** Gives a job the steps that this version of Portreeve knows; those of the same name keep what they reached. */
+    /**
+     * Gives a job the steps that this version of Portreeve knows; those of the same name keep what they
+     * reached.
+     */
     alignSteps(job_id: string, names: readonly string[]) {
-      const rows = db.sql('SELECT * FROM job_steps WHERE job_id = ? ORDER BY position').all(job_id) as StepRow[]
+      const rows = db
+        .sql('SELECT * FROM job_steps WHERE job_id = ? ORDER BY position')
+        .all(job_id) as StepRow[]
       if (rows.length === names.length && rows.every((row, position) => row.name === names[position])) return
       db.tx(() => {
         db.sql('DELETE FROM job_steps WHERE job_id = ?').run(job_id)
         for (const [position, name] of names.entries()) {
           const known = rows.find((row) => row.name === name)
-          db.sql(`INSERT INTO job_steps (job_id, position, name, status, attempts, started_at, duration_ms, failure) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
-            .run(job_id, position, name, known?.status ?? 'pending', known?.attempts ?? 0, known?.started_at ?? null, known?.duration_ms ?? null, known?.failure ?? null)
+          db.sql(
+            `INSERT INTO job_steps (job_id, position, name, status, attempts, started_at, duration_ms, failure) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+          ).run(
+            job_id,
+            position,
+            name,
+            known?.status ?? 'pending',
+            known?.attempts ?? 0,
+            known?.started_at ?? null,
+            known?.duration_ms ?? null,
+            known?.failure ?? null,
+          )
         }
       })
     },
     saveState: (id: string, state: string) => db.sql('UPDATE jobs SET state = ? WHERE id = ?').run(state, id),
-    saveStep(job_id: string, position: number, change: { status: StepStatus; started_at?: string; duration_ms?: number; attempts?: number; failure?: string | null }) {
+    saveStep(
+      job_id: string,
+      position: number,
+      change: {
+        status: StepStatus
+        started_at?: string
+        duration_ms?: number
+        attempts?: number
+        failure?: string | null
+      },
+    ) {
       db.sql(
         `UPDATE job_steps SET status = @status, started_at = coalesce(@started_at, started_at), duration_ms = coalesce(@duration_ms, duration_ms),
            attempts = coalesce(@attempts, attempts), failure = @failure WHERE job_id = @job_id AND position = @position`,
-      ).run({ job_id, position, started_at: null, duration_ms: null, attempts: null, failure: null, ...change })
+      ).run({
+        job_id,
+        position,
+        started_at: null,
+        duration_ms: null,
+        attempts: null,
+        failure: null,
+        ...change,
+      })
     },
-    page(project_ids: readonly string[] | undefined, filter: { status?: string; kind?: string }, limit: number, offset: number) {
+    page(
+      project_ids: readonly string[] | undefined,
+      filter: { status?: string; kind?: string },
+      limit: number,
+      offset: number,
+    ) {
       const clause = `(@projects IS NULL OR project_id IN (SELECT value FROM json_each(@projects))) AND (@status IS NULL OR status = @status) AND (@kind IS NULL OR kind = @kind)`
-      const values = { projects: project_ids ? JSON.stringify(project_ids) : null, status: filter.status ?? null, kind: filter.kind ?? null }
-      const rows = db.sql(`SELECT * FROM jobs WHERE ${clause} ORDER BY rowid DESC LIMIT @limit OFFSET @offset`).all({ ...values, limit, offset }) as JobRow[]
+      const values = {
+        projects: project_ids ? JSON.stringify(project_ids) : null,
+        status: filter.status ?? null,
+        kind: filter.kind ?? null,
+      }
+      const rows = db
+        .sql(`SELECT * FROM jobs WHERE ${clause} ORDER BY rowid DESC LIMIT @limit OFFSET @offset`)
+        .all({ ...values, limit, offset }) as JobRow[]
       const total = db.sql(`SELECT count(*) FROM jobs WHERE ${clause}`).pluck().get(values) as number
       return { rows, total }
     },
     /** Forgets ended jobs, but those that a deployment shows its steps from. */
-    prune: (before: string) => db.sql(`DELETE FROM jobs WHERE finished_at < ? AND kind <> 'deploy'`).run(before).changes,
+    prune: (before: string) =>
+      db.sql(`DELETE FROM jobs WHERE finished_at < ? AND kind <> 'deploy'`).run(before).changes,
   }
 }
 export type JobRepository = ReturnType<typeof createJobRepository>

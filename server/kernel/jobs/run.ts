@@ -1,5 +1,15 @@
 import { attempt } from './attempt.ts'
-import { Fatal, type Failure, type JobDefinition, type JobRow, type Outcome, type Step, type StepContext, type StepStatus, type Verdict } from './definition.ts'
+import {
+  Fatal,
+  type Failure,
+  type JobDefinition,
+  type JobRow,
+  type Outcome,
+  type Step,
+  type StepContext,
+  type StepStatus,
+  type Verdict,
+} from './definition.ts'
 import { type Log, redacting } from '../log.ts'
 import type { JobsOptions } from './jobs.ts'
 import type { Pool } from './pool.ts'
@@ -53,13 +63,21 @@ interface Run {
   suspension: AbortController
 }
 
-const redactIn = (definition: JobDefinition, job: JobRow, text: string): string => definition.redact?.(job, text) ?? text
+const redactIn = (definition: JobDefinition, job: JobRow, text: string): string =>
+  definition.redact?.(job, text) ?? text
 
-/** Runs the steps of one job from where it stands, undoing them in reverse when one fails or the job is cancelled. */
+/**
+ * Runs the steps of one job from where it stands, undoing them in reverse when one fails or the job is
+ * cancelled.
+ */
 export function createExecution(around: Surroundings, definition: JobDefinition, job: JobRow): Execution {
   const run: Run = {
-    around, definition, job,
-    log: redacting(around.log.child({ job: job.id, kind: job.kind, subject: job.subject }), (text) => redactIn(definition, job, text)),
+    around,
+    definition,
+    job,
+    log: redacting(around.log.child({ job: job.id, kind: job.kind, subject: job.subject }), (text) =>
+      redactIn(definition, job, text),
+    ),
     payload: JSON.parse(job.payload) as Record<string, unknown>,
     state: JSON.parse(job.state) as unknown,
     stop: new AbortController(),
@@ -81,7 +99,8 @@ async function execute(run: Run): Promise<void> {
   if (job.status !== 'undoing') {
     const progress = await goForward(run)
     if (progress.kind === 'suspended') return around.repository.forgiveResume(job.id)
-    if (progress.kind === 'finished') return end(run, 'running', { status: 'succeeded', failure: null }, !isStuck(run))
+    if (progress.kind === 'finished')
+      return end(run, 'running', { status: 'succeeded', failure: null }, !isStuck(run))
     failure = progress.failure
     around.repository.beginUndo(job.id, failure && JSON.stringify(failure))
   }
@@ -89,12 +108,23 @@ async function execute(run: Run): Promise<void> {
   const given_up = job.status === 'undoing' && job.resumes > MAX_RESUMES
   if (given_up) run.log.error('Undoing a job was given up', { resumes: job.resumes })
   else if (!(await undo(run))) return around.repository.forgiveResume(job.id)
-  end(run, 'undoing', { status: failure ? 'failed' : 'cancelled', failure }, !(job.status === 'undoing' && job.resumes > MAX_RESUMES + 1))
+  end(
+    run,
+    'undoing',
+    { status: failure ? 'failed' : 'cancelled', failure },
+    !(job.status === 'undoing' && job.resumes > MAX_RESUMES + 1),
+  )
 }
 
-/** Whether every step was done already when this process took the job up once too often: only its end cannot be recorded. */
+/**
+ * Whether every step was done already when this process took the job up once too often: only its end cannot
+ * be recorded.
+ */
 function isStuck({ job, around }: Run): boolean {
-  return job.resumes > MAX_RESUMES && around.repository.steps(job.id).every((row) => !['pending', 'running'].includes(row.status))
+  return (
+    job.resumes > MAX_RESUMES &&
+    around.repository.steps(job.id).every((row) => !['pending', 'running'].includes(row.status))
+  )
 }
 
 async function goForward(run: Run): Promise<Progress> {
@@ -111,17 +141,37 @@ async function goForward(run: Run): Promise<Progress> {
   }
   if (definition.steps.some((step) => step.irrevocable)) return { kind: 'finished' }
   if (stop.signal.reason === CANCELLED) return interruption(run)
-  return isStuck(run) && rows.every((row) => row.status !== 'running') ? { kind: 'stopped', failure: INTERNAL } : { kind: 'finished' }
+  return isStuck(run) && rows.every((row) => row.status !== 'running')
+    ? { kind: 'stopped', failure: INTERNAL }
+    : { kind: 'finished' }
 }
 
-const interruption = (run: Run): Progress => (run.stop.signal.reason === SUSPENDED ? { kind: 'suspended' } : { kind: 'stopped', failure: null })
-const INTERNAL: Failure = { code: 'internal', message: 'An internal fault stopped this work.', hint: 'Look at the log of the server, then try again.', step: null, log: [] }
+const interruption = (run: Run): Progress =>
+  run.stop.signal.reason === SUSPENDED ? { kind: 'suspended' } : { kind: 'stopped', failure: null }
+const INTERNAL: Failure = {
+  code: 'internal',
+  message: 'An internal fault stopped this work.',
+  hint: 'Look at the log of the server, then try again.',
+  step: null,
+  log: [],
+}
 
 /** Records a step's change, the job's state and what the domain makes of it in one transaction. */
-function record(run: Run, position: number, step: AnyStep, status: StepStatus, change: { started_at?: string; duration_ms?: number; attempts?: number } = {}, failure: Failure | null = null): void {
+function record(
+  run: Run,
+  position: number,
+  step: AnyStep,
+  status: StepStatus,
+  change: { started_at?: string; duration_ms?: number; attempts?: number } = {},
+  failure: Failure | null = null,
+): void {
   const { around, job, definition } = run
   around.db.tx(() => {
-    around.repository.saveStep(job.id, position, { status, ...change, failure: failure && JSON.stringify(failure) })
+    around.repository.saveStep(job.id, position, {
+      status,
+      ...change,
+      failure: failure && JSON.stringify(failure),
+    })
     if (status === 'succeeded' || status === 'skipped') around.repository.resetResumes(job.id)
     saveState(run)
     definition.onStep?.(job, step.name, status, failure)
@@ -131,7 +181,13 @@ const saveState = (run: Run) => run.around.repository.saveState(run.job.id, JSON
 
 /** A step that took the process down each time it ran is not run again. */
 function giveUp(run: Run, position: number, step: AnyStep): Progress {
-  const failure: Failure = { code: 'interrupted', message: `Portreeve ended ${run.job.resumes} times while the step «${step.name}» ran, so it is not tried again.`, hint: 'Look at the memory of the server and at its log.', step: step.name, log: [] }
+  const failure: Failure = {
+    code: 'interrupted',
+    message: `Portreeve ended ${run.job.resumes} times while the step «${step.name}» ran, so it is not tried again.`,
+    hint: 'Look at the memory of the server and at its log.',
+    step: step.name,
+    log: [],
+  }
   run.log.error('A step was given up', { step: step.name, resumes: run.job.resumes })
   record(run, position, step, 'failed', {}, failure)
   return { kind: 'stopped', failure }
@@ -147,18 +203,35 @@ async function runStep(run: Run, position: number, step: AnyStep): Promise<Progr
   for (let attempts = 1, waits = 0; ; ) {
     around.fault?.(point, 'before')
     const context = contextOf(run, attempts)
-    const ended = await attempt((signal) => step.run(Object.assign(context, { signal })), { name: step.name, timeout_ms: step.timeout_ms ?? TIMEOUT_MS, pool: step.pool ? around.pools.get(step.pool) : undefined, stop: stop.signal })
+    const ended = await attempt((signal) => step.run(Object.assign(context, { signal })), {
+      name: step.name,
+      timeout_ms: step.timeout_ms ?? TIMEOUT_MS,
+      pool: step.pool ? around.pools.get(step.pool) : undefined,
+      stop: stop.signal,
+    })
     if (ended.kind === 'done') {
       around.fault?.(point, 'after')
-      record(run, position, step, context.skipped ? 'skipped' : 'succeeded', { duration_ms: elapsed_ms(), attempts })
+      record(run, position, step, context.skipped ? 'skipped' : 'succeeded', {
+        duration_ms: elapsed_ms(),
+        attempts,
+      })
       return { kind: 'finished' }
     }
     if (ended.kind === 'failed') {
       const verdict = judge(run, ended.error)
-      const again = verdict.kind === 'wait' ? elapsed_ms() < WAIT_LIMIT_MS : verdict.kind === 'system' && attempts < (step.attempts ?? ATTEMPTS)
+      const again =
+        verdict.kind === 'wait'
+          ? elapsed_ms() < WAIT_LIMIT_MS
+          : verdict.kind === 'system' && attempts < (step.attempts ?? ATTEMPTS)
       if (!again) {
         const redact = (text: string) => redactIn(run.definition, job, text)
-        const failure: Failure = { code: verdict.code, message: redact(verdict.message), hint: verdict.hint && redact(verdict.hint), step: step.name, log: verdict.log.map(redact) }
+        const failure: Failure = {
+          code: verdict.code,
+          message: redact(verdict.message),
+          hint: verdict.hint && redact(verdict.hint),
+          step: step.name,
+          log: verdict.log.map(redact),
+        }
         if (verdict.kind !== 'user') log.error('A step failed', { step: step.name, error: ended.error })
         record(run, position, step, 'failed', { duration_ms: elapsed_ms(), attempts }, failure)
         return { kind: 'stopped', failure }
@@ -169,20 +242,34 @@ async function runStep(run: Run, position: number, step: AnyStep): Promise<Progr
     }
     if (stop.signal.aborted) {
       const progress = interruption(run)
-      if (progress.kind === 'stopped') record(run, position, step, 'cancelled', { duration_ms: elapsed_ms(), attempts })
+      if (progress.kind === 'stopped')
+        record(run, position, step, 'cancelled', { duration_ms: elapsed_ms(), attempts })
       return progress
     }
   }
 }
 
 function judge(run: Run, error: unknown): Verdict {
-  if (error instanceof Fatal) return { kind: 'user', code: error.code, message: error.message, hint: error.hint, log: error.log }
+  if (error instanceof Fatal)
+    return {
+      kind: 'user',
+      code: error.code,
+      message: error.message,
+      hint: error.hint,
+      log: error.log,
+    }
   return run.definition.classify(error)
 }
 
 function contextOf(run: Run, attempts: number): StepContext<any, any> & { skipped: boolean } {
   const context = {
-    job_id: run.job.id, payload: run.payload, state: run.state, attempt: attempts, log: run.log, signal: run.stop.signal, skipped: false,
+    job_id: run.job.id,
+    payload: run.payload,
+    state: run.state,
+    attempt: attempts,
+    log: run.log,
+    signal: run.stop.signal,
+    skipped: false,
     save: () => saveState(run),
     skip: () => {
       context.skipped = true
@@ -192,7 +279,8 @@ function contextOf(run: Run, attempts: number): StepContext<any, any> & { skippe
 }
 
 /**
- * Takes back every step that began, newest first. An undo that keeps failing is logged and left to the reconciler.
+ * Takes back every step that began, newest first. An undo that keeps failing is logged and left to the
+ * reconciler.
  * @returns false when the process ends before it is done.
  */
 async function undo(run: Run): Promise<boolean> {
@@ -201,10 +289,21 @@ async function undo(run: Run): Promise<boolean> {
   for (const [position, step] of [...run.definition.steps.entries()].reverse()) {
     if (!step.undo || rows[position]?.status === 'pending') continue
     for (let attempts = 1; attempts <= UNDO_ATTEMPTS; attempts += 1) {
-      const ended = await attempt((signal) => step.undo!(Object.assign(contextOf(run, attempts), { signal })), { name: step.name, timeout_ms: UNDO_TIMEOUT_MS, stop: suspension.signal })
+      const ended = await attempt(
+        (signal) => step.undo!(Object.assign(contextOf(run, attempts), { signal })),
+        {
+          name: step.name,
+          timeout_ms: UNDO_TIMEOUT_MS,
+          stop: suspension.signal,
+        },
+      )
       if (ended.kind === 'done') break
       if (ended.kind === 'failed') {
-        log.warn('Undoing a step failed', { step: step.name, attempt: attempts, error: ended.error })
+        log.warn('Undoing a step failed', {
+          step: step.name,
+          attempt: attempts,
+          error: ended.error,
+        })
         await around.pause(backoff(attempts), suspension.signal)
       }
       if (suspension.signal.aborted) return false
@@ -214,11 +313,23 @@ async function undo(run: Run): Promise<boolean> {
   return true
 }
 
-/** Records the end. `hooks` is false when the domain's own part of the end failed so often that the lane must be freed without it. */
+/**
+ * Records the end. `hooks` is false when the domain's own part of the end failed so often that the lane must
+ * be freed without it.
+ */
 function end(run: Run, from: 'running' | 'undoing', outcome: Outcome, hooks = true): void {
   const { around, definition, job, log } = run
   around.db.tx(() => {
-    if (!around.repository.setStatus(job.id, from, outcome.status, around.clock.iso(), outcome.failure && JSON.stringify(outcome.failure))) return
+    if (
+      !around.repository.setStatus(
+        job.id,
+        from,
+        outcome.status,
+        around.clock.iso(),
+        outcome.failure && JSON.stringify(outcome.failure),
+      )
+    )
+      return
     saveState(run)
     if (hooks) definition.onEnd?.(around.repository.find(job.id)!, outcome, run.state)
   })
@@ -227,7 +338,12 @@ function end(run: Run, from: 'running' | 'undoing', outcome: Outcome, hooks = tr
 }
 
 /** Work after the end that may fail without harm. */
-export function afterEnd(around: Pick<Surroundings, 'log' | 'repository'>, definition: JobDefinition, job_id: string, outcome: Outcome): void {
+export function afterEnd(
+  around: Pick<Surroundings, 'log' | 'repository'>,
+  definition: JobDefinition,
+  job_id: string,
+  outcome: Outcome,
+): void {
   try {
     definition.afterEnd?.(around.repository.find(job_id)!, outcome)
   } catch (error) {

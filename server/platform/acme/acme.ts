@@ -1,9 +1,14 @@
 /**
- * A certificate authority that speaks ACME (RFC 8555). Every request passes the outbound policy. Nothing here waits longer than
- * its bounds, and nothing tries again by itself except a refused nonce: when to try again is the caller's decision.
+ * A certificate authority that speaks ACME (RFC 8555). Every request passes the outbound policy. Nothing here
+ * waits longer than
+ * its bounds, and nothing tries again by itself except a refused nonce: when to try again is the caller's
+ * decision.
  */
 export interface Acme {
-  /** Registers the key as an account and accepts the terms of service; a key that has an account gets that one, with the new e-mail. */
+  /**
+   * Registers the key as an account and accepts the terms of service; a key that has an account gets that
+   * one, with the new e-mail.
+   */
   register(account: NewAcmeAccount, signal?: AbortSignal): Promise<{ account_url: string }>
   /** Works with an account that is registered. */
   session(account: AcmeAccount): AcmeSession
@@ -21,7 +26,11 @@ export interface NewAcmeAccount {
   /** External account binding, which some authorities give to their customers. */
   eab: { kid: string; hmac_key: string } | null
 }
-export interface AcmeAccount { directory_url: string; key: string; account_url: string }
+export interface AcmeAccount {
+  directory_url: string
+  key: string
+  account_url: string
+}
 
 /** Calls on behalf of one account. Each throws AcmeError. */
 export interface AcmeSession {
@@ -31,9 +40,15 @@ export interface AcmeSession {
   read(order_url: string, signal?: AbortSignal): Promise<AcmeOrder>
   /** Tells the authority that the answer to a challenge can be fetched. */
   accept(challenge: AcmeChallenge, signal?: AbortSignal): Promise<void>
-  /** Waits until the authority has decided about the challenges (`ready`) or made the certificate (`valid`). An order that was refused is an AcmeError with the authority's reason. */
+  /**
+   * Waits until the authority has decided about the challenges (`ready`) or made the certificate (`valid`).
+   * An order that was refused is an AcmeError with the authority's reason.
+   */
   settle(order_url: string, wanted: 'ready' | 'valid', signal?: AbortSignal): Promise<void>
-  /** Hands in the request for the certificate; of an order that is being finalised or was, nothing is asked again. */
+  /**
+   * Hands in the request for the certificate; of an order that is being finalised or was, nothing is asked
+   * again.
+   */
   finalise(order_url: string, key: string, names: readonly string[], signal?: AbortSignal): Promise<void>
   /** The chain of a valid order, leaf first, in PEM. */
   download(order_url: string, signal?: AbortSignal): Promise<string>
@@ -66,8 +81,10 @@ export interface AcmeChallenge {
 }
 
 /**
- * `unreachable`: no usable answer, try later; `rate_limited`: try after `retry_after_s`; `account`: the authority no longer knows or takes
- * the account; `pending`: it did not decide in time; `refused`: it said no, for a reason that somebody has to mend.
+ * `unreachable`: no usable answer, try later; `rate_limited`: try after `retry_after_s`; `account`: the
+ * authority no longer knows or takes
+ * the account; `pending`: it did not decide in time; `refused`: it said no, for a reason that somebody has to
+ * mend.
  */
 export type AcmeErrorCode = 'unreachable' | 'rate_limited' | 'account' | 'pending' | 'refused'
 
@@ -75,7 +92,11 @@ export type AcmeErrorCode = 'unreachable' | 'rate_limited' | 'account' | 'pendin
 export class AcmeError extends Error {
   readonly code: AcmeErrorCode
   readonly retry_after_s?: number
-  constructor(code: AcmeErrorCode, message: string, options: ErrorOptions & { retry_after_s?: number | undefined } = {}) {
+  constructor(
+    code: AcmeErrorCode,
+    message: string,
+    options: ErrorOptions & { retry_after_s?: number | undefined } = {},
+  ) {
     super(message, options)
     this.name = 'AcmeError'
     this.code = code

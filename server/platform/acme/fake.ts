@@ -16,7 +16,9 @@ export interface FakeAcme extends Acme {
   failNext(call: FakeAcmeCall, error: AcmeError): void
   /** Every call throws this until it is called with nothing. */
   failAll(error?: AcmeError): void
-  /** Looks at the answer to a challenge: a text is the reason why it is refused. Default: takes everything. */
+  /**
+   * Looks at the answer to a challenge: a text is the reason why it is refused. Default: takes everything.
+   */
   judge: (hostname: string, challenge: AcmeChallenge) => string | undefined
   /** Lifetime of certificates. */
   valid_days: number
@@ -24,7 +26,11 @@ export interface FakeAcme extends Acme {
   forgetAccounts(): void
 }
 
-interface FakeOrder extends AcmeOrder { names: readonly string[]; chain?: string; reason?: string }
+interface FakeOrder extends AcmeOrder {
+  names: readonly string[]
+  chain?: string
+  reason?: string
+}
 
 export function createFakeAcme(options: { now?: () => number } = {}): FakeAcme {
   const { now = () => Date.now() } = options
@@ -43,16 +49,28 @@ export function createFakeAcme(options: { now?: () => number } = {}): FakeAcme {
     planned.delete(call)
     if (error) throw error
   }
-  const find = (url: string): FakeOrder => orders.get(url) ?? (() => { throw new AcmeError('refused', 'The certificate authority refused: no such order.') })()
+  const find = (url: string): FakeOrder =>
+    orders.get(url) ??
+    (() => {
+      throw new AcmeError('refused', 'The certificate authority refused: no such order.')
+    })()
 
   const fake: FakeAcme = {
-    calls, revoked, createKey, valid_days: 90,
-    get accounts() { return new Set(accounts.keys()) },
+    calls,
+    revoked,
+    createKey,
+    valid_days: 90,
+    get accounts() {
+      return new Set(accounts.keys())
+    },
     failNext: (call, error) => void planned.set(call, error),
-    failAll(error) { broken = error },
+    failAll(error) {
+      broken = error
+    },
     judge: () => undefined,
     forgetAccounts: () => accounts.clear(),
-    createRequest: async (_key, names) => `-----BEGIN CERTIFICATE REQUEST-----\n${Buffer.from(names.join(' ')).toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`,
+    createRequest: async (_key, names) =>
+      `-----BEGIN CERTIFICATE REQUEST-----\n${Buffer.from(names.join(' ')).toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`,
     async register({ directory_url, key }) {
       called('register')
       const known = [...accounts].find(([, value]) => value === key)?.[0]
@@ -64,19 +82,36 @@ export function createFakeAcme(options: { now?: () => number } = {}): FakeAcme {
       let key = first_key
       const asked = (call: FakeAcmeCall) => {
         called(call)
-        if (accounts.get(account_url) !== key) throw new AcmeError('account', 'The certificate authority does not know this account.')
+        if (accounts.get(account_url) !== key)
+          throw new AcmeError('account', 'The certificate authority does not know this account.')
       }
       return {
         async order(names) {
           asked('order')
           const url = `https://ca.test/order/${(count += 1)}`
           const order: FakeOrder = {
-            url, status: 'pending', names,
+            url,
+            status: 'pending',
+            names,
             authorizations: names.map((name) => {
               const token = `token${(count += 1)}`
-              const challenge = (type: 'http-01' | 'dns-01'): AcmeChallenge => ({ type, token, url: `${url}/${token}/${type}`, status: 'pending', answer: type === 'http-01' ? `${token}.${thumbprint(key)}` : thumbprint(`${token}.${thumbprint(key)}`) })
+              const challenge = (type: 'http-01' | 'dns-01'): AcmeChallenge => ({
+                type,
+                token,
+                url: `${url}/${token}/${type}`,
+                status: 'pending',
+                answer:
+                  type === 'http-01'
+                    ? `${token}.${thumbprint(key)}`
+                    : thumbprint(`${token}.${thumbprint(key)}`),
+              })
               const wildcard = name.startsWith('*.')
-              return { hostname: name.replace(/^\*\./, ''), wildcard, status: 'pending', challenges: wildcard ? [challenge('dns-01')] : [challenge('http-01'), challenge('dns-01')] }
+              return {
+                hostname: name.replace(/^\*\./, ''),
+                wildcard,
+                status: 'pending',
+                challenges: wildcard ? [challenge('dns-01')] : [challenge('http-01'), challenge('dns-01')],
+              }
             }),
           }
           orders.set(url, order)
@@ -89,24 +124,40 @@ export function createFakeAcme(options: { now?: () => number } = {}): FakeAcme {
         async accept(challenge) {
           asked('accept')
           const order = [...orders.values()].find(({ url }) => challenge.url.startsWith(`${url}/`))!
-          const authorization = order.authorizations.find(({ challenges }) => challenges.some(({ url }) => url === challenge.url))!
+          const authorization = order.authorizations.find(({ challenges }) =>
+            challenges.some(({ url }) => url === challenge.url),
+          )!
           const reason = fake.judge(authorization.hostname, challenge)
           authorization.status = reason === undefined ? 'valid' : 'invalid'
-          if (reason !== undefined) Object.assign(order, { status: 'invalid', reason: `${authorization.hostname}: ${reason}` })
+          if (reason !== undefined)
+            Object.assign(order, {
+              status: 'invalid',
+              reason: `${authorization.hostname}: ${reason}`,
+            })
           else if (order.authorizations.every(({ status }) => status === 'valid')) order.status = 'ready'
         },
         async settle(url, wanted) {
           asked('settle')
           const order = find(url)
-          if (order.status === 'invalid') throw new AcmeError('refused', `The certificate authority refused: ${order.reason}`)
-          if (order.status !== 'valid' && order.status !== wanted) throw new AcmeError('pending', 'The certificate authority did not decide within 120 seconds.')
+          if (order.status === 'invalid')
+            throw new AcmeError('refused', `The certificate authority refused: ${order.reason}`)
+          if (order.status !== 'valid' && order.status !== wanted)
+            throw new AcmeError('pending', 'The certificate authority did not decide within 120 seconds.')
         },
         async finalise(url, certificate_key, names) {
           asked('finalise')
           const order = find(url)
           if (order.status === 'valid') return
-          const pem = createSelfSigned([...names] as [string, ...string[]], new Date(now()), fake.valid_days, certificate_key)
-          Object.assign(order, { status: 'valid', chain: pem.slice(0, pem.indexOf('-----BEGIN PRIVATE')) })
+          const pem = createSelfSigned(
+            [...names] as [string, ...string[]],
+            new Date(now()),
+            fake.valid_days,
+            certificate_key,
+          )
+          Object.assign(order, {
+            status: 'valid',
+            chain: pem.slice(0, pem.indexOf('-----BEGIN PRIVATE')),
+          })
         },
         async download(url) {
           asked('download')

@@ -4,10 +4,14 @@ import type { Answer, GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError } from '#server/platform/outbound/outbound'
 import { AcmeError, type AcmeErrorCode } from './acme.ts'
 
-/** The ACME client, loaded when the first certificate is asked for: it is large, and many installations never ask. */
+/**
+ * The ACME client, loaded when the first certificate is asked for: it is large, and many installations never
+ * ask.
+ */
 const load = async () => {
   const acme = await import('acme-client')
-  // One for the whole module: what a request may do is found by the call that it belongs to, and one without a call goes nowhere.
+  // One for the whole module: what a request may do is found by the call that it belongs to, and one without
+  // a call goes nowhere.
   acme.axios.defaults.adapter = carry as NonNullable<typeof acme.axios.defaults.adapter>
   return acme
 }
@@ -16,13 +20,39 @@ let loading: Promise<AcmeModule> | undefined
 export const loadAcme = (): Promise<AcmeModule> => (loading ??= load())
 
 const Problem = v.object({
-  type: v.optional(v.string(), ''), detail: v.optional(v.string(), ''),
-  subproblems: v.optional(v.array(v.object({ detail: v.optional(v.string(), ''), identifier: v.optional(v.object({ value: v.string() })) })), []),
+  type: v.optional(v.string(), ''),
+  detail: v.optional(v.string(), ''),
+  subproblems: v.optional(
+    v.array(
+      v.object({
+        detail: v.optional(v.string(), ''),
+        identifier: v.optional(v.object({ value: v.string() })),
+      }),
+    ),
+    [],
+  ),
 })
-interface Refusal { status: number; type: string; text: string; retry_after_s?: number }
-/** One call of the ACME client: where its requests go through, and the last thing that the authority refused in it. */
-interface Trip { client: GuardedClient; signal: AbortSignal | undefined; refusal?: Refusal | undefined }
-interface Sent { url?: string; method?: string; data?: string; headers?: Record<string, unknown> }
+interface Refusal {
+  status: number
+  type: string
+  text: string
+  retry_after_s?: number
+}
+/**
+ * One call of the ACME client: where its requests go through, and the last thing that the authority refused
+ * in it.
+ */
+interface Trip {
+  client: GuardedClient
+  signal: AbortSignal | undefined
+  refusal?: Refusal | undefined
+}
+interface Sent {
+  url?: string
+  method?: string
+  data?: string
+  headers?: Record<string, unknown>
+}
 
 const trips = new AsyncLocalStorage<Trip>()
 const TIMEOUT_MS = 30_000
@@ -38,15 +68,24 @@ export function retryAfter(header: string | undefined, now_ms = Date.now()): num
 }
 
 /** One line of what somebody else wrote. */
-export const oneLine = (text: string): string => text.replace(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ').trim().slice(0, MAX_TEXT)
+export const oneLine = (text: string): string =>
+  text
+    .replace(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ')
+    .trim()
+    .slice(0, MAX_TEXT)
 
 /** The sentence of a problem document; the reasons of single names are added. */
 export function problemText(problem: unknown): { type: string; text: string } {
   const read = v.safeParse(Problem, problem)
   if (!read.success) return { type: '', text: '' }
   const { type, detail, subproblems } = read.output
-  const more = subproblems.slice(0, 5).map(({ detail: text, identifier }) => `${identifier ? `${identifier.value}: ` : ''}${text}`)
-  return { type: type.startsWith(PREFIX) ? type.slice(PREFIX.length) : type, text: oneLine([detail, ...more].filter(Boolean).join('; ')) }
+  const more = subproblems
+    .slice(0, 5)
+    .map(({ detail: text, identifier }) => `${identifier ? `${identifier.value}: ` : ''}${text}`)
+  return {
+    type: type.startsWith(PREFIX) ? type.slice(PREFIX.length) : type,
+    text: oneLine([detail, ...more].filter(Boolean).join('; ')),
+  }
 }
 
 function refusalOf(answer: Answer, body: string): Refusal {
@@ -57,7 +96,11 @@ function refusalOf(answer: Answer, body: string): Refusal {
     problem = undefined
   }
   const retry_after_s = retryAfter(answer.headers['retry-after'])
-  return { status: answer.status, ...problemText(problem), ...(retry_after_s === undefined ? {} : { retry_after_s }) }
+  return {
+    status: answer.status,
+    ...problemText(problem),
+    ...(retry_after_s === undefined ? {} : { retry_after_s }),
+  }
 }
 
 /** Sends one request of the ACME client through the guarded client of the call that it belongs to. */
@@ -65,30 +108,63 @@ async function carry(config: Sent): Promise<object> {
   const trip = trips.getStore()
   if (!trip) throw new Error('The ACME client sent a request outside of a call.')
   const answer = await trip.client.send(String(config.url), {
-    method: String(config.method ?? 'get').toUpperCase() as 'GET', timeout_ms: TIMEOUT_MS,
-    headers: { 'content-type': 'application/jose+json' }, ...(config.data === undefined ? {} : { body: config.data }), ...(trip.signal ? { signal: trip.signal } : {}),
+    method: String(config.method ?? 'get').toUpperCase() as 'GET',
+    timeout_ms: TIMEOUT_MS,
+    headers: { 'content-type': 'application/jose+json' },
+    ...(config.data === undefined ? {} : { body: config.data }),
+    ...(trip.signal ? { signal: trip.signal } : {}),
   })
   const data = await answer.text()
-  if (answer.status >= 300 && answer.status < 400) throw new AcmeError('unreachable', `The certificate authority at ${new URL(answer.url).host} redirected a request, which is not followed.`)
+  if (answer.status >= 300 && answer.status < 400)
+    throw new AcmeError(
+      'unreachable',
+      `The certificate authority at ${new URL(answer.url).host} redirected a request, which is not followed.`,
+    )
   trip.refusal = answer.status >= 400 ? refusalOf(answer, data) : undefined
   return { status: answer.status, statusText: '', headers: answer.headers, data, config }
 }
 
-const CODES: Record<string, AcmeErrorCode> = { rateLimited: 'rate_limited', accountDoesNotExist: 'account', serverInternal: 'unreachable', badNonce: 'unreachable' }
+const CODES: Record<string, AcmeErrorCode> = {
+  rateLimited: 'rate_limited',
+  accountDoesNotExist: 'account',
+  serverInternal: 'unreachable',
+  badNonce: 'unreachable',
+}
 
 function explain(error: unknown, { refusal }: Trip): AcmeError {
   if (error instanceof AcmeError) return error
-  if (error instanceof OutboundError) return new AcmeError('unreachable', `The certificate authority cannot be reached: ${error.message}`, { cause: error })
-  if (!refusal) return new AcmeError('unreachable', 'The certificate authority did not answer as ACME asks for. Check the address of its directory.', { cause: error })
+  if (error instanceof OutboundError)
+    return new AcmeError('unreachable', `The certificate authority cannot be reached: ${error.message}`, {
+      cause: error,
+    })
+  if (!refusal)
+    return new AcmeError(
+      'unreachable',
+      'The certificate authority did not answer as ACME asks for. Check the address of its directory.',
+      { cause: error },
+    )
   const { status, type, text, retry_after_s } = refusal
-  const code = CODES[type] ?? (status === 429 ? 'rate_limited' : status >= 500 || !type ? 'unreachable' : 'refused')
+  const code =
+    CODES[type] ?? (status === 429 ? 'rate_limited' : status >= 500 || !type ? 'unreachable' : 'refused')
   const said = text ? `: ${text}` : ` (HTTP ${status}${type ? `, ${type}` : ''}).`
-  const sentence = code === 'rate_limited' ? 'The certificate authority takes no more requests for now' : code === 'unreachable' ? 'The certificate authority has a fault' : 'The certificate authority refused'
+  const sentence =
+    code === 'rate_limited'
+      ? 'The certificate authority takes no more requests for now'
+      : code === 'unreachable'
+        ? 'The certificate authority has a fault'
+        : 'The certificate authority refused'
   return new AcmeError(code, `${sentence}${said}`, { cause: error, retry_after_s })
 }
 
-/** Runs calls of the ACME client so that all their requests go through this guarded client. Throws AcmeError only. */
-export async function travel<T>(client: GuardedClient, signal: AbortSignal | undefined, work: (acme: AcmeModule) => Promise<T>): Promise<T> {
+/**
+ * Runs calls of the ACME client so that all their requests go through this guarded client. Throws AcmeError
+ * only.
+ */
+export async function travel<T>(
+  client: GuardedClient,
+  signal: AbortSignal | undefined,
+  work: (acme: AcmeModule) => Promise<T>,
+): Promise<T> {
   const trip: Trip = { client, signal }
   try {
     const acme = await loadAcme()

@@ -26,20 +26,29 @@ export interface Extracted {
   stripped?: string
 }
 
-const DEFAULT_LIMITS: ArchiveLimits = { max_bytes: 2 * 1024 ** 3, max_files: 200_000, max_compressed_bytes: 1024 ** 3 }
+const DEFAULT_LIMITS: ArchiveLimits = {
+  max_bytes: 2 * 1024 ** 3,
+  max_files: 200_000,
+  max_compressed_bytes: 1024 ** 3,
+}
 /** Framing of the format: headers and padding of each entry, long names, the zeros at the end. */
 const FRAMING_PER_ENTRY = 4096
 const FRAMING = 16 * 1024 ** 2
 const MAX_PATH = 4096
 const MAX_NAME = 255
 
-/** Reads an entry's path: relative, without `.` and empty parts, never upwards. `undefined` for the archive's own top. */
+/**
+ * Reads an entry's path: relative, without `.` and empty parts, never upwards. `undefined` for the archive's
+ * own top.
+ */
 function readPath(name: string): string | undefined {
-  if (name.includes('\0') || Buffer.byteLength(name) > MAX_PATH) throw unsafe('a path in it is too long or not valid')
+  if (name.includes('\0') || Buffer.byteLength(name) > MAX_PATH)
+    throw unsafe('a path in it is too long or not valid')
   if (name.startsWith('/')) throw unsafe('it holds an absolute path')
   const parts = name.split('/').filter((part) => part !== '' && part !== '.')
   if (parts.includes('..')) throw unsafe('it holds a path that leads out of its folder')
-  if (parts.some((part) => Buffer.byteLength(part) > MAX_NAME)) throw unsafe('a name in it is longer than 255 bytes')
+  if (parts.some((part) => Buffer.byteLength(part) > MAX_NAME))
+    throw unsafe('a name in it is longer than 255 bytes')
   return parts.length === 0 ? undefined : parts.join('/')
 }
 
@@ -92,15 +101,17 @@ function createUnpacker(root: string, limits: ArchiveLimits) {
     if (++entries > limits.max_files) throw tooManyFiles(limits.max_files)
     const path = readPath(name)
     const is_file = type === 'file' || type === 'contiguous-file'
-    if (!is_file && type !== 'directory' && type !== 'symlink') throw unsafe(type === 'link' ? 'it holds a hard link' : 'it holds a device or another special file')
-    if (Object.keys(pax ?? {}).some((key) => key.startsWith('GNU.sparse'))) throw unsafe('it holds a sparse file')
+    if (!is_file && type !== 'directory' && type !== 'symlink')
+      throw unsafe(type === 'link' ? 'it holds a hard link' : 'it holds a device or another special file')
+    if (Object.keys(pax ?? {}).some((key) => key.startsWith('GNU.sparse')))
+      throw unsafe('it holds a sparse file')
     size_bytes += size
     if (size_bytes > limits.max_bytes) throw tooLarge('The files of the archive are', limits.max_bytes)
     if (path === undefined) {
       if (type !== 'directory') throw unsafe('a file in it has no name')
       return
     }
-    if (type === 'directory') return void await mkdir(join(root, path), { recursive: true })
+    if (type === 'directory') return void (await mkdir(join(root, path), { recursive: true }))
     // Files that macOS adds for attributes of other files; nothing reads them here.
     if (basename(path).startsWith('._')) return
     if (seen.has(path)) throw unsafe('it holds two files of one name')
@@ -108,7 +119,8 @@ function createUnpacker(root: string, limits: ArchiveLimits) {
     await mkdir(join(root, dirname(path)), { recursive: true })
     files += 1
     if (is_file) return writeFile(entry, join(root, path))
-    if (!linkname || linkname.includes('\0') || Buffer.byteLength(linkname) > MAX_PATH) throw unsafe('a link in it has no valid target')
+    if (!linkname || linkname.includes('\0') || Buffer.byteLength(linkname) > MAX_PATH)
+      throw unsafe('a link in it has no valid target')
     links.push({ path, target: linkname })
   }
 
@@ -122,58 +134,97 @@ function createUnpacker(root: string, limits: ArchiveLimits) {
     },
     /** Checked against the folder that becomes the result. */
     async checkLinks(top: string): Promise<void> {
-      for (const { path } of links) if (!await linkStaysInside(top, join(root, path))) throw unsafe('it holds a link that leads out of its folder')
+      for (const { path } of links)
+        if (!(await linkStaysInside(top, join(root, path))))
+          throw unsafe('it holds a link that leads out of its folder')
     },
-    get result() { return { files, size_bytes } },
+    get result() {
+      return { files, size_bytes }
+    },
   }
 }
 
 /** Feeds the archive through gzip and tar; the first thing that is wrong ends it. */
-async function unpack(source: AsyncIterable<Uint8Array>, unpacker: ReturnType<typeof createUnpacker>, limits: ArchiveLimits, signal: AbortSignal | undefined): Promise<void> {
+async function unpack(
+  source: AsyncIterable<Uint8Array>,
+  unpacker: ReturnType<typeof createUnpacker>,
+  limits: ArchiveLimits,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const reader = createTarReader({ allowUnknownFormat: true } as Parameters<typeof createTarReader>[0])
-  const feeding = pipeline(source, (bytes) => gate(bytes, limits.max_compressed_bytes), createGunzip(), (bytes) => meter(bytes, limits), reader, signal ? { signal } : {})
+  const feeding = pipeline(
+    source,
+    (bytes) => gate(bytes, limits.max_compressed_bytes),
+    createGunzip(),
+    (bytes) => meter(bytes, limits),
+    reader,
+    signal ? { signal } : {},
+  )
   const reading = (async () => {
     for await (const entry of reader as AsyncIterable<Entry>) await unpacker.take(entry)
   })()
   const [fed, read] = await Promise.allSettled([feeding, reading])
-  const failures = [read, fed].flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as NodeJS.ErrnoException] : []))
+  const failures = [read, fed].flatMap((outcome) =>
+    outcome.status === 'rejected' ? [outcome.reason as NodeJS.ErrnoException] : [],
+  )
   if (failures.length === 0) return
-  throw failures.find((error) => error instanceof ArchiveError) ?? failures.find((error) => /^E[A-Z]+$/.test(error.code ?? '')) ?? damaged(failures[0])
+  throw (
+    failures.find((error) => error instanceof ArchiveError) ??
+    failures.find((error) => /^E[A-Z]+$/.test(error.code ?? '')) ??
+    damaged(failures[0])
+  )
 }
 
-/** The only entry at the top when it is a folder, as archives of forges and of `tar czf x.tgz folder` have it. */
+/**
+ * The only entry at the top when it is a folder, as archives of forges and of `tar czf x.tgz folder` have it.
+ */
 async function findTop(root: string): Promise<string | undefined> {
   const entries = await readdir(root, { withFileTypes: true })
-  return entries.length === 1 && entries[0]!.isDirectory() && entries[0]!.name !== '.git' ? entries[0]!.name : undefined
+  return entries.length === 1 && entries[0]!.isDirectory() && entries[0]!.name !== '.git'
+    ? entries[0]!.name
+    : undefined
 }
 
 /** Gives folders plain modes, whatever the umask was. */
 async function openFolders(directory: string): Promise<void> {
   await chmod(directory, 0o755)
-  for (const entry of await readdir(directory, { withFileTypes: true })) if (entry.isDirectory()) await openFolders(join(directory, entry.name))
+  for (const entry of await readdir(directory, { withFileTypes: true }))
+    if (entry.isDirectory()) await openFolders(join(directory, entry.name))
 }
 
 function explain(error: unknown, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted) return new ArchiveError('aborted', 'Unpacking the archive was cancelled.')
   const { code } = error as NodeJS.ErrnoException
-  if (code === 'EEXIST' || code === 'ENOTDIR' || code === 'EISDIR') return unsafe('a name in it is both a file and a folder')
+  if (code === 'EEXIST' || code === 'ENOTDIR' || code === 'EISDIR')
+    return unsafe('a name in it is both a file and a folder')
   if (code === 'ENAMETOOLONG') return unsafe('a path in it is too long or not valid')
   return error
 }
 
 /**
- * Unpacks a gzipped tar file into `directory` (absent or empty before; on any failure nothing is left of it). When all entries share one
- * top folder, that folder is left out; a `.git` folder and macOS's `._` files are, too. Symbolic links may stay inside; hard links,
+ * Unpacks a gzipped tar file into `directory` (absent or empty before; on any failure nothing is left of it).
+ * When all entries share one
+ * top folder, that folder is left out; a `.git` folder and macOS's `._` files are, too. Symbolic links may
+ * stay inside; hard links,
  * devices, absolute paths and paths with `..` make the whole archive be refused.
  */
-export async function extractTarGz(archive: string | AsyncIterable<Uint8Array>, directory: string, signal?: AbortSignal, options: Partial<ArchiveLimits> = {}): Promise<Extracted> {
+export async function extractTarGz(
+  archive: string | AsyncIterable<Uint8Array>,
+  directory: string,
+  signal?: AbortSignal,
+  options: Partial<ArchiveLimits> = {},
+): Promise<Extracted> {
   const limits = { ...DEFAULT_LIMITS, ...options }
   await mkdir(dirname(directory), { recursive: true })
   const staging = await mkdtemp(`${directory}.partial-`)
   try {
     const unpacker = createUnpacker(staging, limits)
     await unpack(typeof archive === 'string' ? createReadStream(archive) : archive, unpacker, limits, signal)
-    if (unpacker.result.files === 0) throw new ArchiveError('empty', 'The archive holds no files. Pack the folder of the app, then upload it again.')
+    if (unpacker.result.files === 0)
+      throw new ArchiveError(
+        'empty',
+        'The archive holds no files. Pack the folder of the app, then upload it again.',
+      )
     await unpacker.writeLinks()
     const stripped = await findTop(staging)
     const top = stripped === undefined ? staging : join(staging, stripped)

@@ -23,9 +23,14 @@ export function createFakeDns(): FakeDns {
   }
   return {
     records,
-    failWith(message) { failure = message },
+    failWith(message) {
+      failure = message
+    },
     descriptor: {
-      name: 'fake', title: 'Fake', config: Config, secrets: ['token'],
+      name: 'fake',
+      title: 'Fake',
+      config: Config,
+      secrets: ['token'],
       create: ({ zone, token }) => ({
         check: async (signal) => called(token, signal),
         async addTxt(name, value, signal) {
@@ -36,7 +41,10 @@ export function createFakeDns(): FakeDns {
         async removeTxt(name, value, signal) {
           checkRecord(zone, name, value)
           called(token, signal)
-          records.set(name, (records.get(name) ?? []).filter((known) => known !== value))
+          records.set(
+            name,
+            (records.get(name) ?? []).filter((known) => known !== value),
+          )
         },
       }),
     },

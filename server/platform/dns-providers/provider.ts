@@ -6,7 +6,9 @@ import type { OutboundPolicy } from '#server/platform/outbound/outbound'
 export interface DnsProvider {
   /** Proves that the credentials work and that the zone is theirs. Throws DnsProviderError. */
   check(signal?: AbortSignal): Promise<void>
-  /** Adds one TXT value beside those that are there; idempotent. `name` is absolute, without a trailing dot. */
+  /**
+   * Adds one TXT value beside those that are there; idempotent. `name` is absolute, without a trailing dot.
+   */
   addTxt(name: string, value: string, signal?: AbortSignal): Promise<void>
   /** Removes that value only; a missing one is fine. */
   removeTxt(name: string, value: string, signal?: AbortSignal): Promise<void>

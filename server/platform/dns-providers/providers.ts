@@ -6,4 +6,5 @@ import { rfc2136 } from './rfc2136.ts'
 export const DNS_PROVIDERS: readonly DnsProviderDescriptor[] = [cloudflare, rfc2136]
 
 /** The descriptor of this name; undefined for a name that this version does not know. */
-export const findDnsProvider = (name: string): DnsProviderDescriptor | undefined => DNS_PROVIDERS.find((provider) => provider.name === name)
+export const findDnsProvider = (name: string): DnsProviderDescriptor | undefined =>
+  DNS_PROVIDERS.find((provider) => provider.name === name)

@@ -7,8 +7,15 @@ const TRIES = 2
 /** Records of one answer that are looked at; more help nobody. */
 const MAX_VALUES = 64
 
-const FAILURES: Record<string, { reason: Extract<DnsAnswer, { outcome: 'failed' }>['reason']; message: string }> = {
-  ESERVFAIL: { reason: 'servfail', message: 'could not find out (SERVFAIL); the name servers of the domain may be broken, or DNSSEC does not hold' },
+const FAILURES: Record<
+  string,
+  { reason: Extract<DnsAnswer, { outcome: 'failed' }>['reason']; message: string }
+> = {
+  ESERVFAIL: {
+    reason: 'servfail',
+    message:
+      'could not find out (SERVFAIL); the name servers of the domain may be broken, or DNSSEC does not hold',
+  },
   EREFUSED: { reason: 'refused', message: 'refuses to answer (REFUSED)' },
   ETIMEOUT: { reason: 'timeout', message: 'did not answer in time' },
   ECANCELLED: { reason: 'timeout', message: 'did not answer in time' },
@@ -17,11 +24,15 @@ const FAILURES: Record<string, { reason: Extract<DnsAnswer, { outcome: 'failed' 
 
 async function values(resolver: Resolver, name: string, type: RecordType): Promise<string[]> {
   switch (type) {
-    case 'A': return resolver.resolve4(name)
-    case 'AAAA': return resolver.resolve6(name)
-    case 'CNAME': return resolver.resolveCname(name)
+    case 'A':
+      return resolver.resolve4(name)
+    case 'AAAA':
+      return resolver.resolve6(name)
+    case 'CNAME':
+      return resolver.resolveCname(name)
     // A text longer than 255 bytes comes in parts.
-    case 'TXT': return (await resolver.resolveTxt(name)).map((parts) => parts.join(''))
+    case 'TXT':
+      return (await resolver.resolveTxt(name)).map((parts) => parts.join(''))
   }
 }
 
@@ -29,16 +40,30 @@ async function values(resolver: Resolver, name: string, type: RecordType): Promi
 export function createDnsResolver(options: { timeout_ms?: number; tries?: number } = {}): Dns {
   return {
     async ask(name, type, server) {
-      const resolver = new Resolver({ timeout: options.timeout_ms ?? TIMEOUT_MS, tries: options.tries ?? TRIES })
+      const resolver = new Resolver({
+        timeout: options.timeout_ms ?? TIMEOUT_MS,
+        tries: options.tries ?? TRIES,
+      })
       try {
         if (server !== undefined) resolver.setServers([server])
         const found = (await values(resolver, name, type)).slice(0, MAX_VALUES)
-        return found.length > 0 ? { outcome: 'found', values: type === 'TXT' ? found : found.map((text) => text.toLowerCase().replace(/\.$/, '')) } : { outcome: 'empty' }
+        return found.length > 0
+          ? {
+              outcome: 'found',
+              values: type === 'TXT' ? found : found.map((text) => text.toLowerCase().replace(/\.$/, '')),
+            }
+          : { outcome: 'empty' }
       } catch (error) {
         const { code = '' } = error as NodeJS.ErrnoException
         if (code === 'ENODATA') return { outcome: 'empty' }
         if (code === 'ENOTFOUND') return { outcome: 'missing' }
-        return { outcome: 'failed', ...(FAILURES[code] ?? { reason: 'unusable', message: 'gave an answer that cannot be read' }) }
+        return {
+          outcome: 'failed',
+          ...(FAILURES[code] ?? {
+            reason: 'unusable',
+            message: 'gave an answer that cannot be read',
+          }),
+        }
       }
     },
   }

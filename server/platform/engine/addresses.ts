@@ -4,20 +4,27 @@ import type { NetworkInfo } from './networks.ts'
 import { formatAddress, parseRange, rangeSize } from './subnets.ts'
 
 interface ListedContainer {
-  NetworkSettings?: { Networks?: Record<string, { IPAddress?: string; IPAMConfig?: { IPv4Address?: string } | null }> }
+  NetworkSettings?: {
+    Networks?: Record<string, { IPAddress?: string; IPAMConfig?: { IPv4Address?: string } | null }>
+  }
 }
 
 /**
- * Hands out fixed addresses from the upper half of a network's subnet. A fixed address is what lets the edge keep its routes
+ * Hands out fixed addresses from the upper half of a network's subnet. A fixed address is what lets the edge
+ * keep its routes
  * when a container, the engine or the host starts again.
  */
-export function createAddresses(connection: Connection, inspectNetwork: (name: string) => Promise<NetworkInfo[]>) {
+export function createAddresses(
+  connection: Connection,
+  inspectNetwork: (name: string) => Promise<NetworkInfo[]>,
+) {
   /** Handed out by this process and not yet visible in the engine's list. */
   const reserved = new Set<string>()
 
   async function used(network: string): Promise<Set<string>> {
     const containers = await connection.call<ListedContainer[]>({
-      path: '/containers/json', query: { all: true, filters: JSON.stringify({ network: [network] }) },
+      path: '/containers/json',
+      query: { all: true, filters: JSON.stringify({ network: [network] }) },
     })
     const taken = new Set<string>()
     for (const container of containers) {
@@ -30,10 +37,15 @@ export function createAddresses(connection: Connection, inspectNetwork: (name: s
 
   return {
     /**
-     * Reserves an address for a container name until `release` is called; undefined in a network without an upper half of its
+     * Reserves an address for a container name until `release` is called; undefined in a network without an
+     * upper half of its
      * own (not made by us). `refused` holds addresses that the engine did not accept.
      */
-    async reserve(network: string, container_name: string, refused: ReadonlySet<string>): Promise<string | undefined> {
+    async reserve(
+      network: string,
+      container_name: string,
+      refused: ReadonlySet<string>,
+    ): Promise<string | undefined> {
       const [[info], taken] = await Promise.all([inspectNetwork(network), used(network)])
       const config = info?.IPAM.Config?.find(({ Subnet, IPRange }) => Subnet && IPRange)
       if (!config?.Subnet || !config.IPRange) return undefined

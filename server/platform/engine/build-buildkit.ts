@@ -21,21 +21,42 @@ const UNSEEN_STEP_MS = 1_000
 const CHECK_MS = 250
 
 /** Where a build runs and how it is capped. */
-export interface BuildKitHost { connection: Connection; scope: LabelScope; cap: BuildCap }
+export interface BuildKitHost {
+  connection: Connection
+  scope: LabelScope
+  cap: BuildCap
+}
 
-interface BuildEvent { id?: string; aux?: unknown; error?: string; errorDetail?: { message?: string } }
+interface BuildEvent {
+  id?: string
+  aux?: unknown
+  error?: string
+  errorDetail?: { message?: string }
+}
 
 /** Parameters that both builders share. */
 export const buildQuery = (spec: BuildSpec, scope: LabelScope) => ({
-  t: spec.tag, target: spec.target, nocache: spec.no_cache, rm: true, forcerm: true, pull: false,
-  labels: JSON.stringify(scope.stored(spec.labels)), buildargs: JSON.stringify(spec.build_args),
+  t: spec.tag,
+  target: spec.target,
+  nocache: spec.no_cache,
+  rm: true,
+  forcerm: true,
+  pull: false,
+  labels: JSON.stringify(scope.stored(spec.labels)),
+  buildargs: JSON.stringify(spec.build_args),
 })
 
 /**
- * Builds with BuildKit through the engine's API and answers the image's id. The answer counts as a success only with an id in
- * it: errors come as events of a successful response, and an answer that was cut off looks like one that ended.
+ * Builds with BuildKit through the engine's API and answers the image's id. The answer counts as a success
+ * only with an id in
+ * it: errors come as events of a successful response, and an answer that was cut off looks like one that
+ * ended.
  */
-export async function buildWithBuildKit({ connection, scope, cap }: BuildKitHost, spec: BuildSpec, signal: AbortSignal): Promise<string> {
+export async function buildWithBuildKit(
+  { connection, scope, cap }: BuildKitHost,
+  spec: BuildSpec,
+  signal: AbortSignal,
+): Promise<string> {
   const slot = cap.begin(spec.limits)
   if (!slot) throw new UncappedBuild()
   const stop = new AbortController()
@@ -58,8 +79,18 @@ export async function buildWithBuildKit({ connection, scope, cap }: BuildKitHost
   })
   try {
     const answer = await connection.stream({
-      method: 'POST', path: '/build', signal: stop.signal, deadline_ms: 0,
-      query: { ...buildQuery(spec, scope), version: '2', remote: 'client-session', session: session.id, buildid: build_id, dockerfile: DOCKERFILE_NAME },
+      method: 'POST',
+      path: '/build',
+      signal: stop.signal,
+      deadline_ms: 0,
+      query: {
+        ...buildQuery(spec, scope),
+        version: '2',
+        remote: 'client-session',
+        session: session.id,
+        buildid: build_id,
+        dockerfile: DOCKERFILE_NAME,
+      },
     })
     let image_id: string | undefined
     let failure: string | undefined
@@ -71,8 +102,11 @@ export async function buildWithBuildKit({ connection, scope, cap }: BuildKitHost
     trace.end()
     if (failure !== undefined || !image_id) {
       throw buildError({
-        message: failure ?? 'the builder ended without an image', step: trace.failed?.name, dockerfile: spec.dockerfile,
-        memory_bytes: spec.limits.memory_bytes, memory: slot.memory(),
+        message: failure ?? 'the builder ended without an image',
+        step: trace.failed?.name,
+        dockerfile: spec.dockerfile,
+        memory_bytes: spec.limits.memory_bytes,
+        memory: slot.memory(),
       })
     }
     return image_id
@@ -89,9 +123,14 @@ export async function buildWithBuildKit({ connection, scope, cap }: BuildKitHost
   }
 }
 
-/** The engine ends a build whose client is gone; saying so as well ends it at once on engines that notice late. */
+/**
+ * The engine ends a build whose client is gone; saying so as well ends it at once on engines that notice
+ * late.
+ */
 async function cancel(connection: Connection, build_id: string): Promise<void> {
-  await connection.call({ method: 'POST', path: '/build/cancel', query: { id: build_id } }).catch((error: unknown) => {
-    if (!(error instanceof EngineError)) throw error
-  })
+  await connection
+    .call({ method: 'POST', path: '/build/cancel', query: { id: build_id } })
+    .catch((error: unknown) => {
+      if (!(error instanceof EngineError)) throw error
+    })
 }

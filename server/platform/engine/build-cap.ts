@@ -5,7 +5,10 @@ import { type BuildGroup, buildGroup, type CgroupLayout, type GroupLimits } from
 export interface CappedBuild {
   /** Whether any build step was seen inside the capped group since this build began. */
   seen(): boolean
-  /** What memory did: a process was killed, the limit was touched, or neither; `unknown` when other builds ran, whose traces cannot be told from this one's. */
+  /**
+   * What memory did: a process was killed, the limit was touched, or neither; `unknown` when other builds
+   * ran, whose traces cannot be told from this one's.
+   */
   memory(): 'killed' | 'limit_hit' | 'fine' | 'unknown'
   end(): void
 }
@@ -13,9 +16,12 @@ export interface CappedBuild {
 const POLL_MS = 50
 
 /**
- * Caps BuildKit through the group in which the engine runs its build steps, since the engine ignores limits and group names
- * that are sent with such a build. All builds share the group: it may use the sum of what the running builds may use, and when
- * several run, each step is held to one build's share. Builds of other processes on this engine count as well. Answers nothing where the groups cannot be set from here.
+ * Caps BuildKit through the group in which the engine runs its build steps, since the engine ignores limits
+ * and group names
+ * that are sent with such a build. All builds share the group: it may use the sum of what the running builds
+ * may use, and when
+ * several run, each step is held to one build's share. Builds of other processes on this engine count as
+ * well. Answers nothing where the groups cannot be set from here.
  */
 export function createBuildCap(layout: CgroupLayout, register: BuildRegister = createBuildRegister()) {
   const group = buildGroup(layout)
@@ -70,7 +76,13 @@ export function createBuildCap(layout: CgroupLayout, register: BuildRegister = c
       }
       timer ??= setInterval(poll, POLL_MS)
       poll()
-      const counters = (): Counters => ({ steps, kills, group_kills: group.groupKills(), hits: group.limitHits(), company: all().length > 1 })
+      const counters = (): Counters => ({
+        steps,
+        kills,
+        group_kills: group.groupKills(),
+        hits: group.limitHits(),
+        company: all().length > 1,
+      })
       if (all().length === 1) group.resetPeak()
       return watchBuild({ poll, end: () => end(limits), first: counters(), now: counters })
     },
@@ -80,12 +92,18 @@ export type BuildCap = ReturnType<typeof createBuildCap>
 
 /** What all running builds may use together. */
 function together(all: readonly GroupLimits[]): GroupLimits {
-  return { cpus: all.reduce((sum, { cpus }) => sum + cpus, 0), memory_bytes: all.reduce((sum, { memory_bytes }) => sum + memory_bytes, 0) }
+  return {
+    cpus: all.reduce((sum, { cpus }) => sum + cpus, 0),
+    memory_bytes: all.reduce((sum, { memory_bytes }) => sum + memory_bytes, 0),
+  }
 }
 
 /** Holds a step to the largest share: to which build it belongs cannot be told. */
 function limitStep(group: BuildGroup, step: string, all: readonly GroupLimits[]): void {
-  const share = { cpus: Math.max(...all.map(({ cpus }) => cpus)), memory_bytes: Math.max(...all.map(({ memory_bytes }) => memory_bytes)) }
+  const share = {
+    cpus: Math.max(...all.map(({ cpus }) => cpus)),
+    memory_bytes: Math.max(...all.map(({ memory_bytes }) => memory_bytes)),
+  }
   ignoring(() => group.limitStep(step, share)) // The step may have ended already.
 }
 
@@ -97,10 +115,26 @@ function ignoring(work: () => void): void {
   }
 }
 
-interface Counters { steps: number; kills: number; group_kills: number; hits: number; /** Whether other builds ran. */ company: boolean }
+interface Counters {
+  steps: number
+  kills: number
+  group_kills: number
+  hits: number /** Whether other builds ran. */
+  company: boolean
+}
 
 /** What happened since a build began, from the counters then and now. */
-function watchBuild({ poll, end, first, now }: { poll(): void; end(): void; first: Counters; now(): Counters }): CappedBuild {
+function watchBuild({
+  poll,
+  end,
+  first,
+  now,
+}: {
+  poll(): void
+  end(): void
+  first: Counters
+  now(): Counters
+}): CappedBuild {
   return {
     end,
     seen() {

@@ -15,22 +15,44 @@ const CPU_PERIOD_US = 100_000
 const RED = '\u001b[91m'
 const RESET = /^(?:\u001b\[0m)+/
 
-const BUILDER_WORDS = /^(?: ---> |Removing intermediate container |Successfully (?:built|tagged) |Step \d+\/\d+ : )/
+const BUILDER_WORDS =
+  /^(?: ---> |Removing intermediate container |Successfully (?:built|tagged) |Step \d+\/\d+ : )/
 /** Labels are ours, and each costs this builder a step of its own. */
 const LABEL_STEP = /^Step \d+\/\d+ : LABEL portreeve\./
 
-interface BuildEvent { stream?: string; status?: string; id?: string; aux?: { ID?: string }; error?: string; errorDetail?: { message?: string } }
+interface BuildEvent {
+  stream?: string
+  status?: string
+  id?: string
+  aux?: { ID?: string }
+  error?: string
+  errorDetail?: { message?: string }
+}
 
 /** Builds with the engine's classic builder, which enforces limits by itself; answers the image's id. */
-export async function buildClassic(connection: Connection, scope: LabelScope, spec: BuildSpec, signal: AbortSignal): Promise<string> {
+export async function buildClassic(
+  connection: Connection,
+  scope: LabelScope,
+  spec: BuildSpec,
+  signal: AbortSignal,
+): Promise<string> {
   const dockerfile = withoutCacheMounts(spec)
   const name = `.portreeve-${randomUUID()}.dockerfile`
   const { memory_bytes, cpus } = spec.limits
   const answer = await connection.stream({
-    method: 'POST', path: '/build', signal, deadline_ms: 0, upload: contextTar(spec.context, name, dockerfile),
+    method: 'POST',
+    path: '/build',
+    signal,
+    deadline_ms: 0,
+    upload: contextTar(spec.context, name, dockerfile),
     query: {
-      ...buildQuery(spec, scope), version: '1', dockerfile: name, memory: memory_bytes, memswap: memory_bytes,
-      cpuperiod: CPU_PERIOD_US, cpuquota: Math.round(cpus * CPU_PERIOD_US),
+      ...buildQuery(spec, scope),
+      version: '1',
+      dockerfile: name,
+      memory: memory_bytes,
+      memswap: memory_bytes,
+      cpuperiod: CPU_PERIOD_US,
+      cpuquota: Math.round(cpus * CPU_PERIOD_US),
     },
     headers: spec.registries?.length ? { 'X-Registry-Config': registryConfig(spec.registries) } : {},
   })
@@ -46,38 +68,62 @@ export async function buildClassic(connection: Connection, scope: LabelScope, sp
   log.end()
   if (failure !== undefined || !image_id) {
     throw buildError({
-      message: failure ?? 'the builder ended without an image', step: log.lastStep(), dockerfile: spec.dockerfile, memory_bytes, memory: 'unknown',
+      message: failure ?? 'the builder ended without an image',
+      step: log.lastStep(),
+      dockerfile: spec.dockerfile,
+      memory_bytes,
+      memory: 'unknown',
     })
   }
   return image_id
 }
 
-/** Cache mounts only save time, so the builder that does not know them goes without; a secret mount cannot be left out. */
+/**
+ * Cache mounts only save time, so the builder that does not know them goes without; a secret mount cannot be
+ * left out.
+ */
 function withoutCacheMounts(spec: BuildSpec): string {
   const text = spec.dockerfile.replace(/--mount=type=cache\S*\s*(?:\\\n\s*)?/g, '')
   if (Object.keys(spec.secrets).length > 0 && /--mount=type=secret/.test(text)) {
-    throw new EngineError('build_failed', 'The build uses secrets, which need BuildKit, and BuildKit cannot be used safely on this engine.',
-      'Run Portreeve as root on the machine of the engine, so that it can limit builds.')
+    throw new EngineError(
+      'build_failed',
+      'The build uses secrets, which need BuildKit, and BuildKit cannot be used safely on this engine.',
+      'Run Portreeve as root on the machine of the engine, so that it can limit builds.',
+    )
   }
   return text
 }
 
 function registryConfig(registries: NonNullable<BuildSpec['registries']>): string {
-  const config = Object.fromEntries(registries.map(({ server, username, password }) => [server, { username, password, serveraddress: server }]))
+  const config = Object.fromEntries(
+    registries.map(({ server, username, password }) => [
+      server,
+      { username, password, serveraddress: server },
+    ]),
+  )
   return Buffer.from(JSON.stringify(config)).toString('base64').replaceAll('+', '-').replaceAll('/', '_')
 }
 
 /**
- * The context as a tar stream of constant memory. Our Dockerfile has a name that no repository has, and an ignore file that
+ * The context as a tar stream of constant memory. Our Dockerfile has a name that no repository has, and an
+ * ignore file that
  * names only it and itself makes the builder take both out again before the first COPY.
  */
 function contextTar(context: string, dockerfile_name: string, dockerfile: string): Pack {
   const archive = pack()
-  void fill(archive, context, dockerfile_name, dockerfile).then(() => archive.finalize(), (error: unknown) => archive.destroy(error as Error))
+  void fill(archive, context, dockerfile_name, dockerfile).then(
+    () => archive.finalize(),
+    (error: unknown) => archive.destroy(error as Error),
+  )
   return archive
 }
 
-async function fill(archive: Pack, context: string, dockerfile_name: string, dockerfile: string): Promise<void> {
+async function fill(
+  archive: Pack,
+  context: string,
+  dockerfile_name: string,
+  dockerfile: string,
+): Promise<void> {
   archive.entry({ name: dockerfile_name, mode: 0o644 }, dockerfile)
   archive.entry({ name: '.dockerignore', mode: 0o644 }, `${dockerfile_name}\n.dockerignore\n`)
   for await (const entry of walkContext(context)) {
@@ -85,14 +131,23 @@ async function fill(archive: Pack, context: string, dockerfile_name: string, doc
   }
 }
 
-async function addEntry(archive: Pack, context: string, { path, kind, mode, size, modified_ms, target }: ContextEntry): Promise<void> {
+async function addEntry(
+  archive: Pack,
+  context: string,
+  { path, kind, mode, size, modified_ms, target }: ContextEntry,
+): Promise<void> {
   const header = { name: path, mode, uid: 0, gid: 0, mtime: new Date(modified_ms) }
   if (kind === 'folder') archive.entry({ ...header, type: 'directory' })
   else if (kind === 'link') archive.entry({ ...header, type: 'symlink', linkname: target })
   else await addFile(archive, context, path, { ...header, size })
 }
 
-async function addFile(archive: Pack, context: string, path: string, header: { name: string; mode: number; mtime: Date; size: number }): Promise<void> {
+async function addFile(
+  archive: Pack,
+  context: string,
+  path: string,
+  header: { name: string; mode: number; mtime: Date; size: number },
+): Promise<void> {
   const file = await openContextFile(context, path)
   try {
     const sink = archive.entry(header)
@@ -100,7 +155,12 @@ async function addFile(archive: Pack, context: string, path: string, header: { n
     sink.on('error', (error: Error) => archive.destroy(error))
     // Never more than the announced size, also when the file grows meanwhile.
     if (header.size > 0) {
-      for await (const chunk of file.createReadStream({ start: 0, end: header.size - 1, autoClose: false })) await write(sink, chunk as Buffer)
+      for await (const chunk of file.createReadStream({
+        start: 0,
+        end: header.size - 1,
+        autoClose: false,
+      }))
+        await write(sink, chunk as Buffer)
     }
     sink.end(undefined)
   } finally {
@@ -140,7 +200,8 @@ function createClassicLog(onLog: (line: BuildLogLine) => void) {
     } else if (text.startsWith('[Warning]')) onLog({ stream: 'system', text })
     else onLog({ stream: 'stdout', text: text.replace(RESET, '') })
   })
-  // Each write of a command to its error output comes in red, and may come between two parts of a line of its other output.
+  // Each write of a command to its error output comes in red, and may come between two parts of a line of its
+  // other output.
   const errors = createLineSplitter((text) => {
     const plain = stripColours(text)
     if (plain !== '' || text === '') onLog({ stream: 'stderr', text: plain })

@@ -34,7 +34,8 @@ async function readRules(context: string): Promise<IgnoreRules> {
 }
 
 /**
- * Walks a build context in the order in which it is sent: names of a folder sorted by their bytes, a folder before what is in it.
+ * Walks a build context in the order in which it is sent: names of a folder sorted by their bytes, a folder
+ * before what is in it.
  * `.git` is never sent, at any depth; links are never followed; what `.dockerignore` leaves out is left out.
  */
 export async function* walkContext(context: string): AsyncGenerator<ContextEntry> {
@@ -43,7 +44,9 @@ export async function* walkContext(context: string): AsyncGenerator<ContextEntry
 
   /** `folders` are excluded parents that are sent only if something in them is. */
   async function* walk(folder: string, folders: ContextEntry[]): AsyncGenerator<ContextEntry> {
-    const names = (await readdir(join(context, folder), { encoding: 'buffer' })).sort(Buffer.compare).map((name) => name.toString('utf8'))
+    const names = (await readdir(join(context, folder), { encoding: 'buffer' }))
+      .sort(Buffer.compare)
+      .map((name) => name.toString('utf8'))
     for (const name of names) {
       if (name === '.git') continue
       if (++count > ENTRY_LIMIT) throw new Error(`The build context has more than ${ENTRY_LIMIT} files.`)
@@ -70,10 +73,20 @@ async function describe(context: string, path: string): Promise<ContextEntry | u
   const full = join(context, path)
   const stats = await lstat(full).catch(() => undefined)
   if (!stats) return undefined
-  const kind = stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : undefined
+  const kind = stats.isFile()
+    ? 'file'
+    : stats.isDirectory()
+      ? 'folder'
+      : stats.isSymbolicLink()
+        ? 'link'
+        : undefined
   if (!kind) return undefined
   return {
-    path, kind, mode: stats.mode & 0o7777, size: kind === 'file' ? stats.size : 0, modified_ms: stats.mtimeMs,
+    path,
+    kind,
+    mode: stats.mode & 0o7777,
+    size: kind === 'file' ? stats.size : 0,
+    modified_ms: stats.mtimeMs,
     ...(kind === 'link' ? { target: await readlink(full) } : {}),
   }
 }

@@ -3,7 +3,10 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import type { GroupLimits } from './cgroups.ts'
 
-/** What other processes on this machine build at the moment: the group that caps builds is one for all of them. */
+/**
+ * What other processes on this machine build at the moment: the group that caps builds is one for all of
+ * them.
+ */
 export interface BuildRegister {
   /** Limits of the builds of others that run now. */
   others(): GroupLimits[]
@@ -23,7 +26,8 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * A folder with one file for each build. Entries of processes that died are removed by whoever finds them. Where the folder
+ * A folder with one file for each build. Entries of processes that died are removed by whoever finds them.
+ * Where the folder
  * cannot be used, every process builds as if it were alone.
  */
 export function createBuildRegister(directory = '/run/portreeve/builds'): BuildRegister {
@@ -35,7 +39,8 @@ export function createBuildRegister(directory = '/run/portreeve/builds'): BuildR
         return readdirSync(directory).flatMap((name) => {
           const [, pid, instance] = NAME.exec(name) ?? []
           if (pid === undefined || instance === own) return []
-          if (isAlive(Number(pid))) return [JSON.parse(readFileSync(join(directory, name), 'utf8')) as GroupLimits]
+          if (isAlive(Number(pid)))
+            return [JSON.parse(readFileSync(join(directory, name), 'utf8')) as GroupLimits]
           rmSync(join(directory, name), { force: true })
           return []
         })

@@ -4,7 +4,10 @@ import { clampMessage } from './messages.ts'
 import { type Trace, traceCodec, type Vertex } from './wire.ts'
 
 /** A step that failed, in the builder's words. */
-export interface FailedStep { name: string; error: string }
+export interface FailedStep {
+  name: string
+  error: string
+}
 
 /** Reads BuildKit's trace: log lines out, and what is needed to explain a failure. */
 export interface TraceReader {
@@ -17,14 +20,23 @@ export interface TraceReader {
   runningFor(now_ms: number): number
 }
 
-interface Step { announced: boolean; stdout: LineSplitter; stderr: LineSplitter }
+interface Step {
+  announced: boolean
+  stdout: LineSplitter
+  stderr: LineSplitter
+}
 
 /** Steps of the builder itself and of the export say nothing that a user can act on. */
 const isUserStep = (name: string): boolean => /^\[(?!internal\])/.test(name)
 const isRunStep = (name: string): boolean => /^\[[^\]]*\] RUN /.test(name)
 
-/** Each step has its own line buffers, so that stages built at the same time do not cut each other's lines. */
-export function createTraceReader(onLog: (line: BuildLogLine) => void, now: () => number = () => performance.now()): TraceReader {
+/**
+ * Each step has its own line buffers, so that stages built at the same time do not cut each other's lines.
+ */
+export function createTraceReader(
+  onLog: (line: BuildLogLine) => void,
+  now: () => number = () => performance.now(),
+): TraceReader {
   const steps = new Map<string, Step>()
   const running = new Map<string, number>()
   let failed: FailedStep | undefined
@@ -49,13 +61,15 @@ export function createTraceReader(onLog: (line: BuildLogLine) => void, now: () =
       step.announced = true
       onLog({ stream: 'system', text: `${clampMessage(name)}${vertex.cached ? ' (cached)' : ''}` })
     }
-    if (vertex.started && !vertex.completed && isRunStep(name) && !running.has(vertex.digest)) running.set(vertex.digest, now())
+    if (vertex.started && !vertex.completed && isRunStep(name) && !running.has(vertex.digest))
+      running.set(vertex.digest, now())
     if (!vertex.completed) return
     running.delete(vertex.digest)
     step.stdout.end()
     step.stderr.end()
     // When one step fails, those that wait for it are reported as cancelled: they are not the reason.
-    if (vertex.error && !failed && !/context canceled/i.test(vertex.error)) failed = { name, error: vertex.error }
+    if (vertex.error && !failed && !/context canceled/i.test(vertex.error))
+      failed = { name, error: vertex.error }
   }
 
   return {
@@ -68,7 +82,8 @@ export function createTraceReader(onLog: (line: BuildLogLine) => void, now: () =
       }
       // After the logs of the same message, since they belong to the step that has ended.
       for (const vertex of trace.vertexes ?? []) if (vertex.completed) readVertex(vertex)
-      for (const { short } of trace.warnings ?? []) if (short) onLog({ stream: 'system', text: `Warning: ${clampMessage(short.toString('utf8'))}` })
+      for (const { short } of trace.warnings ?? [])
+        if (short) onLog({ stream: 'system', text: `Warning: ${clampMessage(short.toString('utf8'))}` })
     },
     end() {
       for (const step of steps.values()) {
@@ -76,7 +91,9 @@ export function createTraceReader(onLog: (line: BuildLogLine) => void, now: () =
         step.stderr.end()
       }
     },
-    get failed() { return failed },
+    get failed() {
+      return failed
+    },
     runningFor: (now_ms) => (running.size === 0 ? 0 : now_ms - Math.min(...running.values())),
   }
 }

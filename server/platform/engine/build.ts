@@ -15,14 +15,30 @@ export interface BuildOptions {
   log(message: string): void
   version(): Promise<EngineVersion>
 }
-interface EngineInfo { Name?: string; KernelVersion?: string; CgroupDriver?: string; CgroupVersion?: string }
+interface EngineInfo {
+  Name?: string
+  KernelVersion?: string
+  CgroupDriver?: string
+  CgroupVersion?: string
+}
 
-/** The builders are loaded at the first build: what they speak and pack with would otherwise be half of the memory of an idle server. */
+/**
+ * The builders are loaded at the first build: what they speak and pack with would otherwise be half of the
+ * memory of an idle server.
+ */
 const classic = () => import('./build-classic.ts')
 const buildKit = () => import('./build-buildkit.ts')
 
-/** Builds images, with BuildKit where its steps can be held to limits, else with the classic builder (decision 0003). */
-export function createBuilds(connection: Connection, scope: LabelScope, images: Images, options: BuildOptions) {
+/**
+ * Builds images, with BuildKit where its steps can be held to limits, else with the classic builder (decision
+ * 0003).
+ */
+export function createBuilds(
+  connection: Connection,
+  scope: LabelScope,
+  images: Images,
+  options: BuildOptions,
+) {
   let cap: Promise<BuildCap | undefined> | undefined
 
   /** Groups can be set only on the machine of the engine itself. */
@@ -56,18 +72,32 @@ export function createBuilds(connection: Connection, scope: LabelScope, images: 
 
   return async function buildImage(spec: BuildSpec, signal: AbortSignal): Promise<Image> {
     if (signal.aborted) throw aborted('The build')
-    if (!(await isFolder(spec.context))) throw new EngineError('build_failed', 'The folder to build from does not exist.', 'Check the root directory of the app.')
+    if (!(await isFolder(spec.context)))
+      throw new EngineError(
+        'build_failed',
+        'The folder to build from does not exist.',
+        'Check the root directory of the app.',
+      )
     const beat = heartbeat({ silence_ms: 0, limit_ms: spec.limits.timeout_ms }, signal)
     try {
       const id = await build(spec, beat.signal)
       const image = await images.find(id)
-      if (!image) throw new EngineError('build_failed', 'The built image was removed before it could be used.', 'Deploy again.')
+      if (!image)
+        throw new EngineError(
+          'build_failed',
+          'The built image was removed before it could be used.',
+          'Deploy again.',
+        )
       return image
     } catch (error) {
       if (signal.aborted) throw aborted('The build')
       if (beat.ended()) {
-        throw new EngineError('timeout', `The build took longer than its time limit of ${duration(spec.limits.timeout_ms)}.`,
-          'Raise the time limit for builds, or make the build faster.', { cause: error })
+        throw new EngineError(
+          'timeout',
+          `The build took longer than its time limit of ${duration(spec.limits.timeout_ms)}.`,
+          'Raise the time limit for builds, or make the build faster.',
+          { cause: error },
+        )
       }
       throw refusal(error, spec) ?? toEngineError(error)
     } finally {
@@ -79,8 +109,15 @@ export function createBuilds(connection: Connection, scope: LabelScope, images: 
 /** A Dockerfile that cannot be read is refused before the build begins, by an answer with an error status. */
 function refusal(error: unknown, spec: BuildSpec): EngineError | undefined {
   const answer = error instanceof EngineError ? error.cause : undefined
-  if (!(answer instanceof EngineAnswer) || !/dockerfile|instruction|build stage/i.test(answer.message)) return undefined
-  return buildError({ message: answer.message, dockerfile: spec.dockerfile, memory_bytes: spec.limits.memory_bytes, memory: 'fine' })
+  if (!(answer instanceof EngineAnswer) || !/dockerfile|instruction|build stage/i.test(answer.message))
+    return undefined
+  return buildError({
+    message: answer.message,
+    dockerfile: spec.dockerfile,
+    memory_bytes: spec.limits.memory_bytes,
+    memory: 'fine',
+  })
 }
 
-const duration = (ms: number): string => (ms < 120_000 ? `${Math.round(ms / 1000)} seconds` : `${Math.round(ms / 60_000)} minutes`)
+const duration = (ms: number): string =>
+  ms < 120_000 ? `${Math.round(ms / 1000)} seconds` : `${Math.round(ms / 60_000)} minutes`

@@ -1,10 +1,17 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-export interface GroupLimits { cpus: number; memory_bytes: number }
+export interface GroupLimits {
+  cpus: number
+  memory_bytes: number
+}
 
 /** How the engine groups processes; from its own description. */
-export interface CgroupLayout { driver: 'cgroupfs' | 'systemd'; version: 1 | 2; root?: string }
+export interface CgroupLayout {
+  driver: 'cgroupfs' | 'systemd'
+  version: 1 | 2
+  root?: string
+}
 
 /** The group in which the engine runs BuildKit's steps, whatever the kernel's version calls its files. */
 export interface BuildGroup {
@@ -56,13 +63,18 @@ function readNumber(path: string, key?: string): number | undefined {
 
 function folders(path: string): string[] {
   try {
-    return readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name)
+    return readdirSync(path, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name)
   } catch {
     return []
   }
 }
 
-/** Makes the group's folders below one that exists. Step by step: Node's recursive form can loop for ever in such file systems. */
+/**
+ * Makes the group's folders below one that exists. Step by step: Node's recursive form can loop for ever in
+ * such file systems.
+ */
 function makeGroup(base: string, group: string): void {
   for (const [index] of group.split('/').entries()) {
     try {
@@ -79,26 +91,35 @@ export function buildGroup({ driver, version, root = '/sys/fs/cgroup' }: CgroupL
   return driver === 'systemd' ? systemdGroup(files(root, 'system.slice')) : files(root, CGROUPFS_GROUP)
 }
 
-/** With systemd all steps lie in a slice beside everything else of the system, which is none of our business. */
+/**
+ * With systemd all steps lie in a slice beside everything else of the system, which is none of our business.
+ */
 function systemdGroup(slice: BuildGroup): BuildGroup {
   return {
     ...slice,
     per_step: true,
-    prepare: () => { if (slice.steps().length === 0) throw new Error('there is no such slice') },
+    prepare: () => {
+      if (slice.steps().length === 0) throw new Error('there is no such slice')
+    },
     limitAll: () => {},
     steps: () => slice.steps().filter((name) => SYSTEMD_STEP.test(name)),
-    groupKills: () => 0, limitHits: () => 0, resetPeak: () => {},
+    groupKills: () => 0,
+    limitHits: () => 0,
+    resetPeak: () => {},
   }
 }
 
 /** Version 1: a tree per controller. */
 function versionOne(root: string, group: string): BuildGroup {
   const path = (controller: string, ...rest: string[]) => join(root, controller, group, ...rest)
-  const peaks = ['memory.max_usage_in_bytes', 'memory.memsw.max_usage_in_bytes'].map((file) => path('memory', file))
+  const peaks = ['memory.max_usage_in_bytes', 'memory.memsw.max_usage_in_bytes'].map((file) =>
+    path('memory', file),
+  )
 
   function limit(step: string, limits: GroupLimits | undefined): void {
     const memory = limits ? bytes(limits) : '-1'
-    // The limit with swap may never be the lower of the two, so raising begins with it and lowering ends with it.
+    // The limit with swap may never be the lower of the two, so raising begins with it and lowering ends with
+    // it.
     tryWrite(path('memory', step, 'memory.memsw.limit_in_bytes'), memory)
     writeFileSync(path('memory', step, 'memory.limit_in_bytes'), memory)
     tryWrite(path('memory', step, 'memory.memsw.limit_in_bytes'), memory)
@@ -108,19 +129,24 @@ function versionOne(root: string, group: string): BuildGroup {
   }
   return {
     per_step: false,
-    prepare: () => { for (const controller of ['memory', 'cpu', 'pids']) makeGroup(join(root, controller), group) },
+    prepare: () => {
+      for (const controller of ['memory', 'cpu', 'pids']) makeGroup(join(root, controller), group)
+    },
     limitAll: (limits) => limit('', limits),
     limitStep: limit,
     steps: () => folders(path('memory')),
     stepKills: (step) => readNumber(path('memory', step, 'memory.oom_control'), 'oom_kill'),
-    // Kills are counted in the step's own group, which goes away with the step, and failures not in every kernel: the peak
+    // Kills are counted in the step's own group, which goes away with the step, and failures not in every
+    // kernel: the peak
     // of use tells whether the limit was touched.
     groupKills: () => 0,
     limitHits() {
       const limit_bytes = readNumber(path('memory', 'memory.limit_in_bytes')) ?? Infinity
       return Math.max(...peaks.map((file) => readNumber(file) ?? 0)) >= limit_bytes * 0.99 ? 1 : 0
     },
-    resetPeak: () => { for (const file of peaks) tryWrite(file, '0') },
+    resetPeak: () => {
+      for (const file of peaks) tryWrite(file, '0')
+    },
   }
 }
 
@@ -139,7 +165,8 @@ function versionTwo(root: string, group: string): BuildGroup {
     prepare() {
       makeGroup(root, group)
       const above = group.split('/').slice(0, -1)
-      for (let depth = 0; depth <= above.length; depth++) writeFileSync(join(root, ...above.slice(0, depth), 'cgroup.subtree_control'), '+memory +cpu +pids')
+      for (let depth = 0; depth <= above.length; depth++)
+        writeFileSync(join(root, ...above.slice(0, depth), 'cgroup.subtree_control'), '+memory +cpu +pids')
     },
     limitAll: (limits) => limit('', limits),
     limitStep: limit,

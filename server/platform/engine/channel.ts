@@ -1,5 +1,6 @@
 /**
- * A bounded queue between a producer that cannot wait for its reader and an async iterator. When it is full, the oldest value
+ * A bounded queue between a producer that cannot wait for its reader and an async iterator. When it is full,
+ * the oldest value
  * goes.
  */
 export interface Channel<T> extends AsyncIterable<T> {
@@ -8,7 +9,10 @@ export interface Channel<T> extends AsyncIterable<T> {
   end(error?: unknown): void
 }
 
-/** A channel that holds at most `capacity` values. `onClose` runs once, when the reader leaves or has read all. */
+/**
+ * A channel that holds at most `capacity` values. `onClose` runs once, when the reader leaves or has read
+ * all.
+ */
 export function createChannel<T>(capacity: number, onClose: () => void): Channel<T> {
   const queue: T[] = []
   let ended = false
@@ -20,7 +24,9 @@ export function createChannel<T>(capacity: number, onClose: () => void): Channel
       for (;;) {
         while (queue.length > 0) yield queue.shift() as T
         if (ended) break
-        await new Promise<void>((resolve) => { wake = resolve })
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
       }
       if (failure !== undefined) throw failure
     } finally {

@@ -1,5 +1,12 @@
-/** Runs work on every item, at most `limit` at a time, and waits for all; then throws the first error, if there was one. */
-export async function eachLimited<T, R>(items: readonly T[], limit: number, work: (item: T) => Promise<R>): Promise<R[]> {
+/**
+ * Runs work on every item, at most `limit` at a time, and waits for all; then throws the first error, if
+ * there was one.
+ */
+export async function eachLimited<T, R>(
+  items: readonly T[],
+  limit: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
   const results: R[] = new Array(items.length)
   const errors: unknown[] = []
   let next = 0

@@ -45,10 +45,23 @@ export function createConnection(docker_host: string): Connection {
   const address = parseHost(docker_host)
   const dial = createDial(address)
 
-  async function send({ path, query, method = 'GET', body, headers, upload }: StreamOptions, signal: AbortSignal): Promise<IncomingMessage> {
+  async function send(
+    { path, query, method = 'GET', body, headers, upload }: StreamOptions,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
     assertPath(path)
-    const given = Object.fromEntries(Object.entries(query ?? {}).filter(([, value]) => value !== undefined)) as Record<string, string | number | boolean>
-    const answer = await dial.request({ method, path, query: given, signal, ...(headers ? { headers } : {}), ...(body === undefined ? {} : { body }), ...(upload ? { upload } : {}) })
+    const given = Object.fromEntries(
+      Object.entries(query ?? {}).filter(([, value]) => value !== undefined),
+    ) as Record<string, string | number | boolean>
+    const answer = await dial.request({
+      method,
+      path,
+      query: given,
+      signal,
+      ...(headers ? { headers } : {}),
+      ...(body === undefined ? {} : { body }),
+      ...(upload ? { upload } : {}),
+    })
     answer.on('error', () => {})
     return answer
   }
@@ -67,9 +80,11 @@ export function createConnection(docker_host: string): Connection {
       try {
         return await attempt<T>(options)
       } catch (error) {
-        // A kept connection may have been closed while it was idle, e.g. by a restart of the engine; reading again is harmless.
+        // A kept connection may have been closed while it was idle, e.g. by a restart of the engine; reading
+        // again is harmless.
         const idempotent = (options.method ?? 'GET') === 'GET'
-        if (!idempotent || options.signal?.aborted || !isConnectionLoss((error as EngineError).cause)) throw error
+        if (!idempotent || options.signal?.aborted || !isConnectionLoss((error as EngineError).cause))
+          throw error
         return attempt<T>(options)
       }
     },
@@ -87,7 +102,10 @@ export function createConnection(docker_host: string): Connection {
 
 type Send = (options: StreamOptions, signal: AbortSignal) => Promise<IncomingMessage>
 
-/** Begins an answer that is read as it comes: the deadline is for its beginning, the caller's signal for all of it. */
+/**
+ * Begins an answer that is read as it comes: the deadline is for its beginning, the caller's signal for all
+ * of it.
+ */
 async function openStream(options: StreamOptions, send: Send): Promise<IncomingMessage> {
   if (options.signal?.aborted) throw aborted()
   const life = new AbortController()
@@ -112,7 +130,12 @@ async function openStream(options: StreamOptions, send: Send): Promise<IncomingM
 
 /** A name that is empty or `..` would turn a path into that of another call. */
 function assertPath(path: string): void {
-  if (path.split('/').slice(1).some((part) => part === '' || part === '.' || part === '..')) {
+  if (
+    path
+      .split('/')
+      .slice(1)
+      .some((part) => part === '' || part === '.' || part === '..')
+  ) {
     throw new EngineError('not_found', 'There is nothing of that name.')
   }
 }
@@ -127,7 +150,14 @@ async function within<T>(options: CallOptions, work: (signal: AbortSignal) => Pr
   options.signal?.addEventListener('abort', cancel, { once: true })
   // The work is raced, because not every stage of a request in dockerode settles when its signal aborts.
   const ended = new Promise<never>((_, reject) => {
-    controller.signal.addEventListener('abort', () => reject(options.signal?.aborted ? aborted() : unavailable(new Error(`no answer within ${deadline_ms} ms`))), { once: true })
+    controller.signal.addEventListener(
+      'abort',
+      () =>
+        reject(
+          options.signal?.aborted ? aborted() : unavailable(new Error(`no answer within ${deadline_ms} ms`)),
+        ),
+      { once: true },
+    )
   })
   try {
     const working = work(controller.signal)
@@ -146,7 +176,8 @@ async function readAll(answer: IncomingMessage): Promise<string> {
   let size = 0
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > ANSWER_LIMIT_BYTES) throw new EngineError('failed', 'The container engine sent an answer that is too large.')
+    if (size > ANSWER_LIMIT_BYTES)
+      throw new EngineError('failed', 'The container engine sent an answer that is too large.')
     chunks.push(chunk)
   }
   if (!answer.complete) throw Object.assign(new Error('the answer broke off'), { code: 'ECONNRESET' })
@@ -158,7 +189,10 @@ function parseAnswer<T>(status: number, text: string, accept: number[] = []): T 
   try {
     value = text.trim() === '' ? undefined : JSON.parse(text)
   } catch (error) {
-    if (status < 400) throw new EngineError('failed', 'The container engine sent an answer that cannot be read.', undefined, { cause: error })
+    if (status < 400)
+      throw new EngineError('failed', 'The container engine sent an answer that cannot be read.', undefined, {
+        cause: error,
+      })
   }
   if (status < 400 || accept.includes(status)) return (status < 400 ? value : undefined) as T
   throw statusError(status, (value as { message?: string } | undefined)?.message ?? text)

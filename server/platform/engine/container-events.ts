@@ -14,10 +14,15 @@ interface RawEvent {
 }
 
 /**
- * Lifecycle events of our containers. A stream that ends without the caller's wish means that the engine went away: it throws,
+ * Lifecycle events of our containers. A stream that ends without the caller's wish means that the engine went
+ * away: it throws,
  * so that the caller looks at everything again before it subscribes anew.
  */
-export async function* containerEvents(connection: Connection, scope: LabelScope, signal: AbortSignal): AsyncGenerator<EngineEvent> {
+export async function* containerEvents(
+  connection: Connection,
+  scope: LabelScope,
+  signal: AbortSignal,
+): AsyncGenerator<EngineEvent> {
   if (signal.aborted) return
   const filters = JSON.stringify({ type: ['container'], event: KINDS, label: scope.filter({}) })
   try {
@@ -46,10 +51,16 @@ function toEvent(raw: RawEvent): EngineEvent | undefined {
   const release_id = ownLabel(attributes, 'release')
   // One-off commands carry no index: they belong to a release, but are no instance of it.
   const one_off = release_id !== undefined && attributes?.[INDEX_LABEL] === undefined
-  const exit_code = kind === 'die' && attributes?.exitCode !== undefined ? Number(attributes.exitCode) : undefined
+  const exit_code =
+    kind === 'die' && attributes?.exitCode !== undefined ? Number(attributes.exitCode) : undefined
   const time_ms = raw.timeNano ? raw.timeNano / 1e6 : (raw.time ?? 0) * 1000
   return {
-    kind, instance_id: id, at: new Date(time_ms).toISOString(),
-    ...(app_id ? { app_id } : {}), ...(release_id ? { release_id } : {}), ...(one_off ? { one_off } : {}), ...(exit_code === undefined ? {} : { exit_code }),
+    kind,
+    instance_id: id,
+    at: new Date(time_ms).toISOString(),
+    ...(app_id ? { app_id } : {}),
+    ...(release_id ? { release_id } : {}),
+    ...(one_off ? { one_off } : {}),
+    ...(exit_code === undefined ? {} : { exit_code }),
   }
 }

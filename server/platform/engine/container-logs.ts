@@ -12,9 +12,15 @@ const HEADER_BYTES = 8
 const FRAME_LIMIT_BYTES = 4 * 1024 * 1024
 const TIMESTAMP = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)) ?/
 
-interface Frame { stream: LogLine['stream']; text: Buffer }
+interface Frame {
+  stream: LogLine['stream']
+  text: Buffer
+}
 
-/** Cuts the engine's multiplexed stream into frames: a byte for the stream, three of padding, four of length, the text. */
+/**
+ * Cuts the engine's multiplexed stream into frames: a byte for the stream, three of padding, four of length,
+ * the text.
+ */
 export async function* readFrames(source: AsyncIterable<Buffer>): AsyncGenerator<Frame> {
   let rest: Buffer = Buffer.alloc(0)
   for await (const chunk of source) {
@@ -23,9 +29,13 @@ export async function* readFrames(source: AsyncIterable<Buffer>): AsyncGenerator
     while (rest.length - offset >= HEADER_BYTES) {
       const kind = rest[offset]
       const length = rest.readUInt32BE(offset + 4)
-      if (kind === undefined || kind > 2 || length > FRAME_LIMIT_BYTES) throw new EngineError('failed', 'The log of the container cannot be read.')
+      if (kind === undefined || kind > 2 || length > FRAME_LIMIT_BYTES)
+        throw new EngineError('failed', 'The log of the container cannot be read.')
       if (rest.length - offset < HEADER_BYTES + length) break
-      yield { stream: kind === 2 ? 'stderr' : 'stdout', text: rest.subarray(offset + HEADER_BYTES, offset + HEADER_BYTES + length) }
+      yield {
+        stream: kind === 2 ? 'stderr' : 'stdout',
+        text: rest.subarray(offset + HEADER_BYTES, offset + HEADER_BYTES + length),
+      }
       offset += HEADER_BYTES + length
     }
     rest = rest.subarray(offset)
@@ -33,16 +43,28 @@ export async function* readFrames(source: AsyncIterable<Buffer>): AsyncGenerator
 }
 
 /**
- * Makes lines of frames. Each frame begins with a time; the engine spreads a line of more than 16 KiB over several frames, of
+ * Makes lines of frames. Each frame begins with a time; the engine spreads a line of more than 16 KiB over
+ * several frames, of
  * which only the last ends in a newline.
  */
 export async function* readLines(frames: AsyncIterable<Frame>): AsyncGenerator<LogLine> {
-  const open: Record<LogLine['stream'], { at: string; text: string; bytes: Buffer[]; size: number } | undefined> = { stdout: undefined, stderr: undefined }
+  const open: Record<
+    LogLine['stream'],
+    { at: string; text: string; bytes: Buffer[]; size: number } | undefined
+  > = {
+    stdout: undefined,
+    stderr: undefined,
+  }
   for await (const { stream, text } of frames) {
     const head = text.subarray(0, 64).toString('latin1')
     const time = TIMESTAMP.exec(head)
     const body = text.subarray(time?.[0].length ?? 0)
-    const line = (open[stream] ??= { at: time?.[1] ?? new Date(0).toISOString(), text: '', bytes: [], size: 0 })
+    const line = (open[stream] ??= {
+      at: time?.[1] ?? new Date(0).toISOString(),
+      text: '',
+      bytes: [],
+      size: 0,
+    })
     const complete = body.at(-1) === 0x0a
     if (line.size <= LINE_LIMIT * 4) line.bytes.push(complete ? body.subarray(0, -1) : Buffer.from(body))
     line.size += body.length
@@ -70,7 +92,11 @@ async function* readTerminal(source: AsyncIterable<Buffer>): AsyncGenerator<LogL
   const ready: LogLine[] = []
   const splitter = createLineSplitter((text) => {
     const time = TIMESTAMP.exec(text)
-    ready.push({ at: time?.[1] ?? new Date(0).toISOString(), stream: 'stdout', text: cleanLine(text.slice(time?.[0].length ?? 0)) })
+    ready.push({
+      at: time?.[1] ?? new Date(0).toISOString(),
+      stream: 'stdout',
+      text: cleanLine(text.slice(time?.[0].length ?? 0)),
+    })
   })
   for await (const chunk of source) {
     splitter.write(chunk)
@@ -88,7 +114,9 @@ function createMark() {
   return {
     at: () => at || undefined,
     /** The next pass begins at the mark and shows those lines again. */
-    rewind(): void { skip = count },
+    rewind(): void {
+      skip = count
+    },
     isNew(line: LogLine): boolean {
       if (line.at === at && skip > 0) {
         skip -= 1
@@ -102,13 +130,26 @@ function createMark() {
   }
 }
 
-/** One reading of the log: what is there and, with `follow`, what comes until this life of the container ends. */
-async function* readPass(connection: Connection, info: ContainerInfo, options: LogOptions, signal?: AbortSignal): AsyncGenerator<LogLine> {
+/**
+ * One reading of the log: what is there and, with `follow`, what comes until this life of the container ends.
+ */
+async function* readPass(
+  connection: Connection,
+  info: ContainerInfo,
+  options: LogOptions,
+  signal?: AbortSignal,
+): AsyncGenerator<LogLine> {
   const answer = await connection.stream({
-    path: `/containers/${encodeURIComponent(info.Id)}/logs`, signal,
+    path: `/containers/${encodeURIComponent(info.Id)}/logs`,
+    signal,
     query: {
-      stdout: true, stderr: true, timestamps: true, follow: options.follow ?? false, tail: options.tail ?? 'all',
-      since: seconds(options.since), until: seconds(options.until),
+      stdout: true,
+      stderr: true,
+      timestamps: true,
+      follow: options.follow ?? false,
+      tail: options.tail ?? 'all',
+      since: seconds(options.since),
+      until: seconds(options.until),
     },
   })
   try {
@@ -119,12 +160,19 @@ async function* readPass(connection: Connection, info: ContainerInfo, options: L
 }
 
 /**
- * Reads a container's log. The reader sets the pace: while it does not ask for lines, nothing is read from the engine, so a
- * container that floods its log costs no memory here. The engine's own follower ends with each life of a container and can miss
- * its last words, so following means reading again from the last line, until the container is gone or, on wish, has exited.
+ * Reads a container's log. The reader sets the pace: while it does not ask for lines, nothing is read from
+ * the engine, so a
+ * container that floods its log costs no memory here. The engine's own follower ends with each life of a
+ * container and can miss
+ * its last words, so following means reading again from the last line, until the container is gone or, on
+ * wish, has exited.
  */
 export async function* containerLogs(
-  connection: Connection, containers: Containers, id: string, options: LogOptions & { until_exit?: boolean }, signal?: AbortSignal,
+  connection: Connection,
+  containers: Containers,
+  id: string,
+  options: LogOptions & { until_exit?: boolean },
+  signal?: AbortSignal,
 ): AsyncGenerator<LogLine> {
   const mark = createMark()
   let window: LogOptions = options
@@ -142,7 +190,8 @@ export async function* containerLogs(
     }
   } catch (error) {
     if (signal?.aborted) return
-    // The log of a container that is being removed cannot be read any more; it ends here like that of a removed one.
+    // The log of a container that is being removed cannot be read any more; it ends here like that of a
+    // removed one.
     if (options.follow && error instanceof EngineError && error.code === 'conflict') return
     throw toEngineError(error)
   }

@@ -11,18 +11,29 @@ const SAMPLES_LIMIT = 2_000
 interface RawStats {
   read?: string
   cpu_stats?: { cpu_usage?: { total_usage?: number } }
-  memory_stats?: { usage?: number; stats?: { inactive_file?: number; total_inactive_file?: number } }
+  memory_stats?: {
+    usage?: number
+    stats?: { inactive_file?: number; total_inactive_file?: number }
+  }
   networks?: Record<string, { rx_bytes?: number; tx_bytes?: number }>
 }
-interface Sample { at_ms: number; cpu_ns: number }
+interface Sample {
+  at_ms: number
+  cpu_ns: number
+}
 
-/** Samples resource use. The processor share is measured between two calls, so that a call need not wait for an interval. */
+/**
+ * Samples resource use. The processor share is measured between two calls, so that a call need not wait for
+ * an interval.
+ */
 export function createStats(connection: Connection) {
   const earlier = new Map<string, Sample>()
 
   async function read(id: string): Promise<{ raw: RawStats; sample: Sample } | undefined> {
     const raw = await connection.call<RawStats | undefined>({
-      path: `/containers/${encodeURIComponent(id)}/stats`, query: { stream: false, 'one-shot': true }, accept: [404, 409],
+      path: `/containers/${encodeURIComponent(id)}/stats`,
+      query: { stream: false, 'one-shot': true },
+      accept: [404, 409],
     })
     const cpu_ns = raw?.cpu_stats?.cpu_usage?.total_usage
     // A container that does not run answers with zeros and the year one.
@@ -34,7 +45,9 @@ export function createStats(connection: Connection) {
     let current = await read(id)
     let before = earlier.get(id)
     const usable = (sample: Sample, now: Sample) =>
-      now.at_ms > sample.at_ms && now.at_ms - sample.at_ms < SAMPLE_AGE_LIMIT_MS && now.cpu_ns >= sample.cpu_ns
+      now.at_ms > sample.at_ms &&
+      now.at_ms - sample.at_ms < SAMPLE_AGE_LIMIT_MS &&
+      now.cpu_ns >= sample.cpu_ns
     if (current && !(before && usable(before, current.sample))) {
       before = current.sample
       await wait(FIRST_INTERVAL_MS)
@@ -53,7 +66,8 @@ export function createStats(connection: Connection) {
 function describe(raw: RawStats, now: Sample, before: Sample | undefined): InstanceStats {
   const elapsed_ns = before ? (now.at_ms - before.at_ms) * 1e6 : 0
   const memory = raw.memory_stats
-  // Pages of files that were read once can be dropped at any time; counting them would show every app at its limit.
+  // Pages of files that were read once can be dropped at any time; counting them would show every app at its
+  // limit.
   const reclaimable = memory?.stats?.total_inactive_file ?? memory?.stats?.inactive_file ?? 0
   const networks = Object.values(raw.networks ?? {})
   return {

@@ -10,11 +10,25 @@ export interface ContainerInfo {
   Name: string
   Image: string
   RestartCount: number
-  State: { Status: string; Running: boolean; ExitCode: number; OOMKilled: boolean; StartedAt: string; FinishedAt: string }
+  State: {
+    Status: string
+    Running: boolean
+    ExitCode: number
+    OOMKilled: boolean
+    StartedAt: string
+    FinishedAt: string
+  }
   Config: { Labels: Record<string, string> | null; Tty: boolean }
-  NetworkSettings: { Networks: Record<string, { IPAddress?: string; IPAMConfig?: { IPv4Address?: string } | null }> | null }
+  NetworkSettings: {
+    Networks: Record<string, { IPAddress?: string; IPAMConfig?: { IPv4Address?: string } | null }> | null
+  }
 }
-export interface ListedContainer { Id: string; Labels: Record<string, string> | null; ImageID: string; State: string }
+export interface ListedContainer {
+  Id: string
+  Labels: Record<string, string> | null
+  ImageID: string
+  State: string
+}
 
 /** The engine may be slow to create and start under load, when a deploy must still not be given up. */
 const START_DEADLINE_MS = 60_000
@@ -25,14 +39,23 @@ const NEVER = '0001-01-01T00:00:00Z'
 export function createContainers(connection: Connection, scope: LabelScope) {
   const path = (id: string, verb = '') => `/containers/${encodeURIComponent(id)}${verb}`
 
-  const find = (id: string, signal?: AbortSignal) => connection.call<ContainerInfo | undefined>({ path: path(id, '/json'), accept: [404], signal })
-  const list = (labels: Labels, extra: string[] = []) => connection.call<ListedContainer[]>({
-    path: '/containers/json', query: { all: true, filters: JSON.stringify({ label: [...scope.filter(labels), ...extra] }) },
-  })
+  const find = (id: string, signal?: AbortSignal) =>
+    connection.call<ContainerInfo | undefined>({ path: path(id, '/json'), accept: [404], signal })
+  const list = (labels: Labels, extra: string[] = []) =>
+    connection.call<ListedContainer[]>({
+      path: '/containers/json',
+      query: { all: true, filters: JSON.stringify({ label: [...scope.filter(labels), ...extra] }) },
+    })
 
   async function remove(id: string): Promise<void> {
     try {
-      await connection.call({ method: 'DELETE', path: path(id), query: { force: true, v: true }, accept: [404], deadline_ms: START_DEADLINE_MS })
+      await connection.call({
+        method: 'DELETE',
+        path: path(id),
+        query: { force: true, v: true },
+        accept: [404],
+        deadline_ms: START_DEADLINE_MS,
+      })
     } catch (error) {
       // 409: another caller is removing it already, which is what was wanted.
       if (!(error instanceof EngineError && error.code === 'conflict')) throw error
@@ -40,22 +63,44 @@ export function createContainers(connection: Connection, scope: LabelScope) {
   }
 
   return {
-    find, list, remove, scope,
+    find,
+    list,
+    remove,
+    scope,
     async create(name: string, body: ContainerBody, signal?: AbortSignal): Promise<string> {
       const answer = await connection.call<{ Id: string }>({
-        method: 'POST', path: '/containers/create', query: { name }, body, signal, deadline_ms: START_DEADLINE_MS,
+        method: 'POST',
+        path: '/containers/create',
+        query: { name },
+        body,
+        signal,
+        deadline_ms: START_DEADLINE_MS,
       })
       return answer.Id
     },
     start: (id: string, signal?: AbortSignal) =>
-      connection.call<void>({ method: 'POST', path: path(id, '/start'), signal, deadline_ms: START_DEADLINE_MS }),
+      connection.call<void>({
+        method: 'POST',
+        path: path(id, '/start'),
+        signal,
+        deadline_ms: START_DEADLINE_MS,
+      }),
     /** SIGTERM, then SIGKILL after `grace_s`. */
-    stop: (id: string, grace_s: number) => connection.call<void>({
-      method: 'POST', path: path(id, '/stop'), query: { t: grace_s }, accept: [404], deadline_ms: grace_s * 1000 + START_DEADLINE_MS,
-    }),
-    setRestartPolicy: (id: string, name: 'no' | 'unless-stopped') => connection.call<void>({
-      method: 'POST', path: path(id, '/update'), body: { RestartPolicy: { Name: name } }, accept: [404],
-    }),
+    stop: (id: string, grace_s: number) =>
+      connection.call<void>({
+        method: 'POST',
+        path: path(id, '/stop'),
+        query: { t: grace_s },
+        accept: [404],
+        deadline_ms: grace_s * 1000 + START_DEADLINE_MS,
+      }),
+    setRestartPolicy: (id: string, name: 'no' | 'unless-stopped') =>
+      connection.call<void>({
+        method: 'POST',
+        path: path(id, '/update'),
+        body: { RestartPolicy: { Name: name } },
+        accept: [404],
+      }),
     /** Instances of releases; one-off runs carry no index and are left out. */
     async instances(filter: InstanceFilter): Promise<Instance[]> {
       const labels: Labels = {}
@@ -64,7 +109,8 @@ export function createContainers(connection: Connection, scope: LabelScope) {
       if (filter.project_id) labels.project = filter.project_id
       const listed = await list(labels, [INDEX_LABEL])
       const found = await eachLimited(listed, PARALLEL, ({ Id }) => find(Id))
-      return found.flatMap((info) => (info && scope.owns(info.Config.Labels) ? [toInstance(info)] : []))
+      return found
+        .flatMap((info) => (info && scope.owns(info.Config.Labels) ? [toInstance(info)] : []))
         .sort((a, b) => a.release_id.localeCompare(b.release_id) || a.index - b.index)
     },
     async removeLabelled(labels: Labels): Promise<void> {
@@ -75,7 +121,13 @@ export function createContainers(connection: Connection, scope: LabelScope) {
 export type Containers = ReturnType<typeof createContainers>
 
 const STATES: Record<string, Instance['state']> = {
-  created: 'created', running: 'running', restarting: 'restarting', exited: 'exited', dead: 'dead', paused: 'paused', removing: 'dead',
+  created: 'created',
+  running: 'running',
+  restarting: 'restarting',
+  exited: 'exited',
+  dead: 'dead',
+  paused: 'paused',
+  removing: 'dead',
 }
 
 /** A container of ours in our words. */
@@ -85,10 +137,19 @@ export function toInstance(info: ContainerInfo): Instance {
   const address = endpoint?.IPAddress || endpoint?.IPAMConfig?.IPv4Address
   const state = STATES[info.State.Status] ?? 'dead'
   return {
-    id: info.Id, app_id: label('app'), release_id: label('release'), project_id: label('project'), index: Number(label('index')),
-    image: info.Image, state, oom_killed: info.State.OOMKilled, restart_count: info.RestartCount,
+    id: info.Id,
+    app_id: label('app'),
+    release_id: label('release'),
+    project_id: label('project'),
+    index: Number(label('index')),
+    image: info.Image,
+    state,
+    oom_killed: info.State.OOMKilled,
+    restart_count: info.RestartCount,
     ...(address ? { address } : {}),
-    ...(state === 'exited' || state === 'dead' || state === 'restarting' ? { exit_code: info.State.ExitCode } : {}),
+    ...(state === 'exited' || state === 'dead' || state === 'restarting'
+      ? { exit_code: info.State.ExitCode }
+      : {}),
     ...(info.State.StartedAt === NEVER ? {} : { started_at: info.State.StartedAt }),
     ...(info.State.FinishedAt === NEVER ? {} : { finished_at: info.State.FinishedAt }),
   }

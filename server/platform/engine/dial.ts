@@ -19,7 +19,11 @@ export interface DialOptions {
   /** Bytes that are sent as they come; when they end with an error, so does the request. */
   upload?: Upload
 }
-export interface Upload { pipe: unknown; on: unknown; destroy(error?: Error): unknown }
+export interface Upload {
+  pipe: unknown
+  on: unknown
+  destroy(error?: Error): unknown
+}
 
 /** Bare requests to the engine: every status is an answer, an error is a connection that failed. */
 export interface Dial {
@@ -32,45 +36,84 @@ export interface Dial {
 /** Idle connections that are kept for the next calls; a kept one saves a new engine thread per call. */
 const KEPT_CONNECTIONS = 8
 const KEEP_ALIVE_PROBE_MS = 30_000
-/** All statuses are answers to us; dockerode would otherwise turn them into errors that mix its words with the engine's. */
+/**
+ * All statuses are answers to us; dockerode would otherwise turn them into errors that mix its words with the
+ * engine's.
+ */
 const ALL_STATUSES = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [100 + index, true]))
 
-interface Modem { dial(options: Record<string, unknown>, callback: (error: unknown, answer: unknown) => void): void }
+interface Modem {
+  dial(options: Record<string, unknown>, callback: (error: unknown, answer: unknown) => void): void
+}
 
 /** Where dockerode connects for a DOCKER_HOST; throws for a form that it does not know. */
 export function parseHost(docker_host: string): EngineAddress {
   if (docker_host.startsWith('unix://')) return { socketPath: docker_host.slice('unix://'.length) }
   const url = URL.parse(docker_host)
-  if (url?.protocol === 'tcp:' && url.hostname) return { host: url.hostname, port: Number(url.port || 2375), protocol: 'http' }
-  throw new EngineError('unavailable', 'DOCKER_HOST must look like unix:///var/run/docker.sock or tcp://host:2375.')
+  if (url?.protocol === 'tcp:' && url.hostname)
+    return { host: url.hostname, port: Number(url.port || 2375), protocol: 'http' }
+  throw new EngineError(
+    'unavailable',
+    'DOCKER_HOST must look like unix:///var/run/docker.sock or tcp://host:2375.',
+  )
 }
 
 /**
- * Before each request docker-modem renders all its options to text for its debug output, also while that is off: without this
- * it walks every socket of the agent and every listener of the signal, which takes ten times as long as the request itself.
+ * Before each request docker-modem renders all its options to text for its debug output, also while that is
+ * off: without this
+ * it walks every socket of the agent and every listener of the signal, which takes ten times as long as the
+ * request itself.
  */
 function cheapToInspect<T extends object>(value: T, name: string): T {
   return Object.defineProperty(value, inspect.custom, { configurable: true, value: () => name })
 }
 
-/** Opens no connection yet: each request does, or takes a kept one. dockerode is loaded with the first, since a start does not need it. */
+/**
+ * Opens no connection yet: each request does, or takes a kept one. dockerode is loaded with the first, since
+ * a start does not need it.
+ */
 export function createDial(address: EngineAddress): Dial {
-  const agent = cheapToInspect(new Agent({ keepAlive: true, keepAliveMsecs: KEEP_ALIVE_PROBE_MS, maxFreeSockets: KEPT_CONNECTIONS }), 'agent')
+  const agent = cheapToInspect(
+    new Agent({
+      keepAlive: true,
+      keepAliveMsecs: KEEP_ALIVE_PROBE_MS,
+      maxFreeSockets: KEPT_CONNECTIONS,
+    }),
+    'agent',
+  )
   let loading: Promise<Modem> | undefined
-  const load = () => (loading ??= import('dockerode').then(({ default: Docker }) => new Docker({ ...address, agent } as never).modem as unknown as Modem))
+  const load = () =>
+    (loading ??= import('dockerode').then(
+      ({ default: Docker }) => new Docker({ ...address, agent } as never).modem as unknown as Modem,
+    ))
 
-  async function dial({ path, query, method, body, headers, signal, upload }: DialOptions, more: Record<string, unknown>): Promise<unknown> {
+  async function dial(
+    { path, query, method, body, headers, signal, upload }: DialOptions,
+    more: Record<string, unknown>,
+  ): Promise<unknown> {
     const modem = await load()
     const options = { _query: query ?? {}, _body: body ?? {} }
-    const request = { path: `${path}?`, method, options, headers: { ...headers }, abortSignal: cheapToInspect(signal, 'signal'), ...(upload ? { file: upload } : {}), ...more }
+    const request = {
+      path: `${path}?`,
+      method,
+      options,
+      headers: { ...headers },
+      abortSignal: cheapToInspect(signal, 'signal'),
+      ...(upload ? { file: upload } : {}),
+      ...more,
+    }
     return new Promise((resolve, reject) => {
       modem.dial(request, (error, answer) => (error ? reject(error) : resolve(answer)))
     })
   }
 
   return {
-    request: (options) => dial(options, { isStream: true, statusCodes: ALL_STATUSES }) as Promise<IncomingMessage>,
-    upgrade: (options) => dial(options, { isStream: true, statusCodes: ALL_STATUSES, hijack: true }) as Promise<Socket | IncomingMessage>,
+    request: (options) =>
+      dial(options, { isStream: true, statusCodes: ALL_STATUSES }) as Promise<IncomingMessage>,
+    upgrade: (options) =>
+      dial(options, { isStream: true, statusCodes: ALL_STATUSES, hijack: true }) as Promise<
+        Socket | IncomingMessage
+      >,
     close: () => agent.destroy(),
   }
 }

@@ -19,7 +19,10 @@ export interface DockerEngineOptions {
   docker_host: string
   /** Where notes for the operator go. */
   log?(message: string): void
-  /** Marks what this installation makes, so that several can share an engine; must stay the same over restarts. */
+  /**
+   * Marks what this installation makes, so that several can share an engine; must stay the same over
+   * restarts.
+   */
   installation?: string
   /** `classic` never uses BuildKit. */
   builder?: 'auto' | 'classic'
@@ -40,14 +43,19 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
   const open = new AbortController()
   const whileOpen = (signal?: AbortSignal) => (signal ? AbortSignal.any([signal, open.signal]) : open.signal)
 
-  const logs: Engine['logs'] = (instance_id, log_options, signal) => containerLogs(connection, containers, instance_id, log_options, whileOpen(signal))
+  const logs: Engine['logs'] = (instance_id, log_options, signal) =>
+    containerLogs(connection, containers, instance_id, log_options, whileOpen(signal))
   const releases = createReleases(containers, createAddresses(connection, networks.named))
 
   return {
     version,
     ensureNetwork: networks.ensure,
     removeNetwork: networks.remove,
-    buildImage: createBuilds(connection, scope, images, { builder: options.builder ?? 'auto', log: options.log ?? (() => {}), version }),
+    buildImage: createBuilds(connection, scope, images, {
+      builder: options.builder ?? 'auto',
+      log: options.log ?? (() => {}),
+      version,
+    }),
     pullImage: createPull(connection, images),
     findImage: images.find,
     listImages: images.list,
@@ -72,17 +80,31 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
   }
 }
 
-interface VersionAnswer { Version: string; ApiVersion: string; Os: string; Arch: string; Components?: { Name?: string }[] }
+interface VersionAnswer {
+  Version: string
+  ApiVersion: string
+  Os: string
+  Arch: string
+  Components?: { Name?: string }[]
+}
 
 async function readVersion(connection: Connection, signal?: AbortSignal): Promise<EngineVersion> {
   const [version, info] = await Promise.all([
     connection.call<VersionAnswer>({ path: '/version', signal, deadline_ms: VERSION_DEADLINE_MS }),
-    connection.call<{ NCPU?: number; MemTotal?: number }>({ path: '/info', signal, deadline_ms: VERSION_DEADLINE_MS }),
+    connection.call<{ NCPU?: number; MemTotal?: number }>({
+      path: '/info',
+      signal,
+      deadline_ms: VERSION_DEADLINE_MS,
+    }),
   ])
   const is_docker = !version.Components?.some(({ Name }) => /podman/i.test(Name ?? ''))
   return {
-    version: version.Version, api_version: version.ApiVersion, os: version.Os, arch: version.Arch,
-    cpus: info.NCPU ?? 0, memory_bytes: info.MemTotal ?? 0,
+    version: version.Version,
+    api_version: version.ApiVersion,
+    os: version.Os,
+    arch: version.Arch,
+    cpus: info.NCPU ?? 0,
+    memory_bytes: info.MemTotal ?? 0,
     buildkit: is_docker && version.Os === 'linux' && atLeast(version.ApiVersion, BUILDKIT_API),
   }
 }

@@ -1,6 +1,8 @@
 /**
- * The container engine in Portreeve's own words. Domains know this file only; the engine's own words stay in `docker.ts`
- * and its neighbours. Every request to the engine is built from these typed fields (security.md 2.9): there is no
+ * The container engine in Portreeve's own words. Domains know this file only; the engine's own words stay in
+ * `docker.ts`
+ * and its neighbours. Every request to the engine is built from these typed fields (security.md 2.9): there
+ * is no
  * field through which a privilege, a host path or a host namespace could be asked for.
  */
 export interface Engine {
@@ -12,44 +14,75 @@ export interface Engine {
   /** Removes a network; a missing one is fine. */
   removeNetwork(name: string): Promise<void>
 
-  /** Builds an image from a folder. Rejects with EngineError('build_failed' | 'aborted' | 'out_of_memory' | 'timeout' | …). */
+  /**
+   * Builds an image from a folder. Rejects with EngineError('build_failed' | 'aborted' | 'out_of_memory' |
+   * 'timeout' | …).
+   */
   buildImage(spec: BuildSpec, signal: AbortSignal): Promise<Image>
-  /** Pulls an image and resolves its digest. An image that is here already and pinned by digest is not pulled again. */
+  /**
+   * Pulls an image and resolves its digest. An image that is here already and pinned by digest is not pulled
+   * again.
+   */
   pullImage(reference: string, options: PullOptions, signal: AbortSignal): Promise<Image>
   /** An image that is here, by id or reference; undefined when it is not. */
   findImage(reference: string): Promise<Image | undefined>
   /** Images that carry all of these labels. */
   listImages(labels: Labels): Promise<Image[]>
-  /** Removes an image by id or reference with its tags; a missing one is fine, one in use is left alone (answers false). */
+  /**
+   * Removes an image by id or reference with its tags; a missing one is fine, one in use is left alone
+   * (answers false).
+   */
   removeImage(reference: string): Promise<boolean>
 
   /**
-   * Makes sure that exactly `replicas` containers of an immutable release exist and run; adopts those that a crashed
-   * attempt left (names derive from release id and index). Does not wait for readiness: an instance that was started may
+   * Makes sure that exactly `replicas` containers of an immutable release exist and run; adopts those that a
+   * crashed
+   * attempt left (names derive from release id and index). Does not wait for readiness: an instance that was
+   * started may
    * have exited already. Throws `start_failed` where the engine says that the command cannot be run.
    */
   ensureRelease(spec: ReleaseSpec, signal: AbortSignal): Promise<Instance[]>
-  /** Lets the engine restart a release's containers after a crash or a reboot (on after the soak; off while a rollout watches). */
+  /**
+   * Lets the engine restart a release's containers after a crash or a reboot (on after the soak; off while a
+   * rollout watches).
+   */
   superviseRelease(release_id: string, supervised: boolean): Promise<void>
-  /** Stops (SIGTERM, then SIGKILL after `grace_s`) and removes every container of a release; a missing one is fine. */
+  /**
+   * Stops (SIGTERM, then SIGKILL after `grace_s`) and removes every container of a release; a missing one is
+   * fine.
+   */
   removeRelease(release_id: string, grace_s: number): Promise<void>
   /** Instances by label filter, running or not. */
   instances(filter: InstanceFilter): Promise<Instance[]>
-  /** Runs one command to its end in a fresh container of the release's image and environment, then removes it. */
+  /**
+   * Runs one command to its end in a fresh container of the release's image and environment, then removes it.
+   */
   runOnce(spec: RunOnceSpec, signal: AbortSignal): Promise<RunResult>
 
-  /** Log lines of one instance, oldest first; with `follow` until the signal aborts or the container is removed. */
+  /**
+   * Log lines of one instance, oldest first; with `follow` until the signal aborts or the container is
+   * removed.
+   */
   logs(instance_id: string, options: LogOptions, signal?: AbortSignal): AsyncIterable<LogLine>
   /** One sample of resource use; undefined when the instance is not running. */
   stats(instance_id: string): Promise<InstanceStats | undefined>
-  /** Lifecycle events of Portreeve's own containers, from now until the signal aborts. Ends (throws) when the engine goes away. */
+  /**
+   * Lifecycle events of Portreeve's own containers, from now until the signal aborts. Ends (throws) when the
+   * engine goes away.
+   */
   events(signal: AbortSignal): AsyncIterable<EngineEvent>
-  /** Removes every container, network or dangling leftover that carries these labels (used for orphans and `delete`). */
+  /**
+   * Removes every container, network or dangling leftover that carries these labels (used for orphans and
+   * `delete`).
+   */
   removeLabelled(labels: Labels): Promise<void>
   close(): Promise<void>
 }
 
-/** Labels always live below `portreeve.`: `{ app: 'app_…' }` is stored as `portreeve.app=app_…`; the adapter adds `portreeve.managed=true` and the installation's name. */
+/**
+ * Labels always live below `portreeve.`: `{ app: 'app_…' }` is stored as `portreeve.app=app_…`; the adapter
+ * adds `portreeve.managed=true` and the installation's name.
+ */
 export type Labels = Record<string, string>
 
 export interface EngineVersion {
@@ -85,7 +118,10 @@ export interface BuildSpec {
   tag: string
   labels: Labels
   build_args: Record<string, string>
-  /** Mounted as `/run/secrets/<id>` in steps that ask for it; never part of a layer, of history or of the log. BuildKit only. */
+  /**
+   * Mounted as `/run/secrets/<id>` in steps that ask for it; never part of a layer, of history or of the log.
+   * BuildKit only.
+   */
   secrets: Record<string, string>
   /** Credentials for private base images. */
   registries?: NonNullable<PullOptions['auth']>[]
@@ -94,7 +130,10 @@ export interface BuildSpec {
   limits: { cpus: number; memory_bytes: number; timeout_ms: number }
   onLog(line: BuildLogLine): void
 }
-export interface BuildLogLine { stream: 'stdout' | 'stderr' | 'system'; text: string }
+export interface BuildLogLine {
+  stream: 'stdout' | 'stderr' | 'system'
+  text: string
+}
 
 export interface PullOptions {
   auth?: { username: string; password: string; server: string }
@@ -113,7 +152,9 @@ export interface ContainerSpec {
   shell_command?: string
   env: Record<string, string>
   network: string
-  /** Further DNS names of the containers inside their network, e.g. the app's name. Shared by all replicas. */
+  /**
+   * Further DNS names of the containers inside their network, e.g. the app's name. Shared by all replicas.
+   */
   aliases?: string[]
   limits: { cpus: number; memory_bytes: number; pids: number }
   stop_grace_s: number
@@ -122,14 +163,26 @@ export interface ReleaseSpec extends ContainerSpec {
   replicas: number
 }
 export interface RunOnceSpec extends ContainerSpec {
-  /** Distinguishes runs of one release: the container is `<release>-<purpose>`; a leftover of that name is removed first. */
+  /**
+   * Distinguishes runs of one release: the container is `<release>-<purpose>`; a leftover of that name is
+   * removed first.
+   */
   purpose: string
   timeout_ms: number
   onLog(line: LogLine): void
 }
-export interface RunResult { exit_code: number; oom_killed: boolean; timed_out: boolean; duration_ms: number }
+export interface RunResult {
+  exit_code: number
+  oom_killed: boolean
+  timed_out: boolean
+  duration_ms: number
+}
 
-export interface InstanceFilter { app_id?: string; release_id?: string; project_id?: string }
+export interface InstanceFilter {
+  app_id?: string
+  release_id?: string
+  project_id?: string
+}
 export interface Instance {
   /** Engine id of the container. */
   id: string
@@ -148,9 +201,24 @@ export interface Instance {
   started_at?: string
   finished_at?: string
 }
-export interface LogOptions { tail?: number; since?: string; until?: string; follow?: boolean }
-export interface LogLine { at: string; stream: 'stdout' | 'stderr'; text: string }
-export interface InstanceStats { at: string; cpu_cores: number; memory_bytes: number; network_rx_bytes: number; network_tx_bytes: number }
+export interface LogOptions {
+  tail?: number
+  since?: string
+  until?: string
+  follow?: boolean
+}
+export interface LogLine {
+  at: string
+  stream: 'stdout' | 'stderr'
+  text: string
+}
+export interface InstanceStats {
+  at: string
+  cpu_cores: number
+  memory_bytes: number
+  network_rx_bytes: number
+  network_tx_bytes: number
+}
 export interface EngineEvent {
   kind: 'start' | 'die' | 'oom' | 'stop' | 'destroy'
   instance_id: string
@@ -163,8 +231,18 @@ export interface EngineEvent {
 }
 
 export type EngineErrorCode =
-  | 'unavailable' | 'not_found' | 'conflict' | 'build_failed' | 'out_of_memory' | 'timeout' | 'aborted' | 'disk_full'
-  | 'image_not_found' | 'image_denied' | 'start_failed' | 'failed'
+  | 'unavailable'
+  | 'not_found'
+  | 'conflict'
+  | 'build_failed'
+  | 'out_of_memory'
+  | 'timeout'
+  | 'aborted'
+  | 'disk_full'
+  | 'image_not_found'
+  | 'image_denied'
+  | 'start_failed'
+  | 'failed'
 
 /** What went wrong at the engine. `message` is fit for a user; `hint` says what to do. */
 export class EngineError extends Error {

@@ -22,7 +22,10 @@ export interface FakeBehaviour {
   exposed_ports?: number[]
   /** Answers requests to an instance; the default answers 200 with the instance as JSON. */
   respond?(request: IncomingMessage, response: ServerResponse, instance: Instance): void
-  /** Outcome of one-off commands; the default is exit code 0 without output. `hang` lasts until aborted or timed out. */
+  /**
+   * Outcome of one-off commands; the default is exit code 0 without output. `hang` lasts until aborted or
+   * timed out.
+   */
   run?(spec: RunOnceSpec): Partial<RunResult> & { lines?: string[]; hang?: boolean }
 }
 

@@ -4,7 +4,10 @@ import type { FakeBehaviour } from './fake-behaviour.ts'
 import { createChannel, type Channel } from './channel.ts'
 import type { ContainerSpec, Instance, LogLine } from './engine.ts'
 
-/** A pretended container: its record, its log and, when it listens, a real HTTP server on a loopback address of its own. */
+/**
+ * A pretended container: its record, its log and, when it listens, a real HTTP server on a loopback address
+ * of its own.
+ */
 export interface FakeInstance {
   readonly record: Instance
   readonly spec: ContainerSpec
@@ -18,7 +21,8 @@ export interface FakeInstance {
 let next_address = randomBytes(2).readUInt16BE()
 
 /**
- * The next loopback address. All of 127.0.0.0/8 is local on Linux, so every instance can listen on the port that its app asks
+ * The next loopback address. All of 127.0.0.0/8 is local on Linux, so every instance can listen on the port
+ * that its app asks
  * for, as it would in a network of its own.
  */
 function nextAddress(): string {
@@ -31,10 +35,21 @@ function nextAddress(): string {
 export function createFakeInstance(spec: ContainerSpec, index: number, image_id: string): FakeInstance {
   return {
     record: {
-      id: randomBytes(32).toString('hex'), app_id: spec.app_id, release_id: spec.release_id, project_id: spec.project_id,
-      index, image: image_id, state: 'created', oom_killed: false, restart_count: 0,
+      id: randomBytes(32).toString('hex'),
+      app_id: spec.app_id,
+      release_id: spec.release_id,
+      project_id: spec.project_id,
+      index,
+      image: image_id,
+      state: 'created',
+      oom_killed: false,
+      restart_count: 0,
     },
-    spec, log: [], followers: new Set(), supervised: false, timers: [],
+    spec,
+    log: [],
+    followers: new Set(),
+    supervised: false,
+    timers: [],
   }
 }
 
@@ -52,7 +67,13 @@ export async function openServer(instance: FakeInstance, behaviour: FakeBehaviou
     if (behaviour.respond) return behaviour.respond(request, response, instance.record)
     response.setHeader('content-type', 'application/json')
     response.setHeader('x-release', instance.record.release_id)
-    response.end(JSON.stringify({ release_id: instance.record.release_id, index: instance.record.index, path: request.url }))
+    response.end(
+      JSON.stringify({
+        release_id: instance.record.release_id,
+        index: instance.record.index,
+        path: request.url,
+      }),
+    )
   })
   for (let attempt = 0; ; attempt++) {
     const address = instance.record.address ?? nextAddress()

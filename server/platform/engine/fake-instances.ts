@@ -1,8 +1,24 @@
 import { createChannel, type Channel } from './channel.ts'
-import { EngineError, type EngineEvent, type Instance, type Labels, type ReleaseSpec, type RunOnceSpec, type RunResult } from './engine.ts'
+import {
+  EngineError,
+  type EngineEvent,
+  type Instance,
+  type Labels,
+  type ReleaseSpec,
+  type RunOnceSpec,
+  type RunResult,
+} from './engine.ts'
 import type { FakeBehaviour } from './fake-behaviour.ts'
 import type { FakeImages } from './fake-images.ts'
-import { assignAddress, createFakeInstance, endFollowers, type FakeInstance, openServer, printLine, silence } from './fake-instance.ts'
+import {
+  assignAddress,
+  createFakeInstance,
+  endFollowers,
+  type FakeInstance,
+  openServer,
+  printLine,
+  silence,
+} from './fake-instance.ts'
 
 /** A real engine waits at least this long before it starts a crashed container again. */
 const RESTART_DELAY_MS = 20
@@ -12,7 +28,9 @@ export function createFakeInstances(images: FakeImages, networks: ReadonlyMap<st
   const alive = new Map<string, FakeInstance>()
   const removed = new Map<string, FakeInstance>()
   const listeners = new Set<Channel<EngineEvent>>()
-  const tell = (event: EngineEvent) => { for (const listener of listeners) listener.push(event) }
+  const tell = (event: EngineEvent) => {
+    for (const listener of listeners) listener.push(event)
+  }
   const life = createLife(images, tell)
 
   function destroy(instance: FakeInstance): void {
@@ -26,8 +44,14 @@ export function createFakeInstances(images: FakeImages, networks: ReadonlyMap<st
 
   async function ensure(spec: ReleaseSpec): Promise<Instance[]> {
     const image = images.find(spec.image)
-    if (!image) throw new EngineError('image_not_found', `The image ${spec.image} is not on this machine.`, 'Deploy again to build or pull it.')
-    if (!networks.has(spec.network)) throw new EngineError('not_found', `The network ${spec.network} does not exist.`)
+    if (!image)
+      throw new EngineError(
+        'image_not_found',
+        `The image ${spec.image} is not on this machine.`,
+        'Deploy again to build or pull it.',
+      )
+    if (!networks.has(spec.network))
+      throw new EngineError('not_found', `The network ${spec.network} does not exist.`)
     const own = [...alive.values()].filter((instance) => instance.spec.release_id === spec.release_id)
     for (const extra of own.filter(({ record }) => record.index >= spec.replicas)) destroy(extra)
     const wanted = Array.from({ length: spec.replicas }, (_, index) => {
@@ -43,11 +67,24 @@ export function createFakeInstances(images: FakeImages, networks: ReadonlyMap<st
   }
 
   return {
-    ensure, destroy, die: life.die,
+    ensure,
+    destroy,
+    die: life.die,
     /** Tells of the container of a one-off command, which is no instance. */
     async tellRun(spec: RunOnceSpec, run: () => Promise<RunResult>): Promise<RunResult> {
-      const about = { instance_id: `run-${spec.release_id}-${spec.purpose}`, app_id: spec.app_id, release_id: spec.release_id, one_off: true as const }
-      const event = (kind: EngineEvent['kind'], exit_code?: number) => tell({ kind, ...about, at: new Date().toISOString(), ...(exit_code === undefined ? {} : { exit_code }) })
+      const about = {
+        instance_id: `run-${spec.release_id}-${spec.purpose}`,
+        app_id: spec.app_id,
+        release_id: spec.release_id,
+        one_off: true as const,
+      }
+      const event = (kind: EngineEvent['kind'], exit_code?: number) =>
+        tell({
+          kind,
+          ...about,
+          at: new Date().toISOString(),
+          ...(exit_code === undefined ? {} : { exit_code }),
+        })
       event('start')
       try {
         const result = await run()
@@ -76,7 +113,13 @@ export type FakeInstances = ReturnType<typeof createFakeInstances>
 
 /** Whether an instance has all of these labels. */
 export function carries({ record }: FakeInstance, labels: Labels): boolean {
-  const own: Labels = { app: record.app_id, release: record.release_id, project: record.project_id, index: String(record.index), managed: 'true' }
+  const own: Labels = {
+    app: record.app_id,
+    release: record.release_id,
+    project: record.project_id,
+    index: String(record.index),
+    managed: 'true',
+  }
   return Object.entries(labels).every(([key, value]) => own[key] === value)
 }
 
@@ -96,7 +139,11 @@ function listen(listeners: Set<Channel<EngineEvent>>, signal: AbortSignal): Asyn
 function createLife(images: FakeImages, onEvent: (event: EngineEvent) => void) {
   function emit(kind: EngineEvent['kind'], { record }: FakeInstance): void {
     onEvent({
-      kind, instance_id: record.id, app_id: record.app_id, release_id: record.release_id, at: new Date().toISOString(),
+      kind,
+      instance_id: record.id,
+      app_id: record.app_id,
+      release_id: record.release_id,
+      at: new Date().toISOString(),
       ...(kind === 'die' ? { exit_code: record.exit_code ?? 0 } : {}),
     })
   }
@@ -104,23 +151,38 @@ function createLife(images: FakeImages, onEvent: (event: EngineEvent) => void) {
   function die(instance: FakeInstance, exit_code: number, oom_killed = false): void {
     if (instance.record.state !== 'running') return
     silence(instance)
-    Object.assign(instance.record, { state: 'exited', exit_code, oom_killed, finished_at: new Date().toISOString() })
+    Object.assign(instance.record, {
+      state: 'exited',
+      exit_code,
+      oom_killed,
+      finished_at: new Date().toISOString(),
+    })
     if (oom_killed) emit('oom', instance)
     emit('die', instance)
     if (!instance.supervised) return
     instance.record.state = 'restarting'
-    instance.timers.push(setTimeout(() => {
-      instance.record.restart_count += 1
-      void start(instance)
-    }, RESTART_DELAY_MS))
+    instance.timers.push(
+      setTimeout(() => {
+        instance.record.restart_count += 1
+        void start(instance)
+      }, RESTART_DELAY_MS),
+    )
   }
 
   async function start(instance: FakeInstance): Promise<void> {
     const behaviour = images.behaviourOf(instance.spec.image)
     if (behaviour.start === 'refused') {
-      throw new EngineError('start_failed', 'The start command could not be run: executable file not found.', 'Check the start command of the app.')
+      throw new EngineError(
+        'start_failed',
+        'The start command could not be run: executable file not found.',
+        'Check the start command of the app.',
+      )
     }
-    Object.assign(instance.record, { state: 'running', started_at: new Date().toISOString(), oom_killed: false })
+    Object.assign(instance.record, {
+      state: 'running',
+      started_at: new Date().toISOString(),
+      oom_killed: false,
+    })
     delete instance.record.exit_code
     delete instance.record.finished_at
     emit('start', instance)
@@ -130,7 +192,8 @@ function createLife(images: FakeImages, onEvent: (event: EngineEvent) => void) {
     }
     if (behaviour.start === 'exits') return die(instance, behaviour.exit_code ?? 1)
     await openPort(instance, behaviour)
-    if (behaviour.dies_after_ms !== undefined) instance.timers.push(setTimeout(() => die(instance, behaviour.exit_code ?? 1), behaviour.dies_after_ms))
+    if (behaviour.dies_after_ms !== undefined)
+      instance.timers.push(setTimeout(() => die(instance, behaviour.exit_code ?? 1), behaviour.dies_after_ms))
   }
 
   /** Ends an instance for good. */

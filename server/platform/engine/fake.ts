@@ -10,14 +10,21 @@ import { clampMessage } from './messages.ts'
 export type { FakeBehaviour, FakeMatch, FakeSubject } from './fake-behaviour.ts'
 
 /** One call that was made, in order; signals are left out of `args`. */
-export interface FakeCall { method: keyof Engine; args: unknown[] }
+export interface FakeCall {
+  method: keyof Engine
+  args: unknown[]
+}
 
 /**
- * An engine in memory, **for tests only**: it builds nothing and isolates nothing. Instances are real HTTP servers on loopback
+ * An engine in memory, **for tests only**: it builds nothing and isolates nothing. Instances are real HTTP
+ * servers on loopback
  * addresses of their own (Linux), so that probes and proxies work against them.
  */
 export interface FakeEngine extends Engine {
-  /** Sets how images that match are treated from now on; a later call for the same match replaces the earlier one. */
+  /**
+   * Sets how images that match are treated from now on; a later call for the same match replaces the earlier
+   * one.
+   */
   behave(match: FakeMatch, behaviour: FakeBehaviour): void
   /** Puts an image there, as if it had been pulled before. */
   addImage(reference: string, image?: { exposed_ports?: number[]; labels?: Labels }): void
@@ -52,13 +59,29 @@ export function createFakeEngine(): FakeEngine {
   const behaviours: State['behaviours'] = []
   const images = createFakeImages(behaviours)
   const state: State = {
-    calls: [], networks, behaviours, images, instances: createFakeInstances(images, networks), unavailable: false,
+    calls: [],
+    networks,
+    behaviours,
+    images,
+    instances: createFakeInstances(images, networks),
+    unavailable: false,
     called(method, ...args) {
       state.calls.push({ method, args: args.filter((arg) => !(arg instanceof AbortSignal)) })
-      if (state.unavailable) throw new EngineError('unavailable', 'The container engine does not answer.', 'Start the container engine, then try again.')
+      if (state.unavailable)
+        throw new EngineError(
+          'unavailable',
+          'The container engine does not answer.',
+          'Start the container engine, then try again.',
+        )
     },
   }
-  return { ...controls(state), ...hostCalls(state), ...imageCalls(state), ...releaseCalls(state), ...watchCalls(state) }
+  return {
+    ...controls(state),
+    ...hostCalls(state),
+    ...imageCalls(state),
+    ...releaseCalls(state),
+    ...watchCalls(state),
+  }
 }
 
 /** What a test does to the engine. */
@@ -83,11 +106,23 @@ function controls(state: State): Omit<FakeEngine, keyof Engine> {
   }
 }
 
-function hostCalls({ called, networks, instances }: State): Pick<Engine, 'version' | 'ensureNetwork' | 'removeNetwork' | 'removeLabelled' | 'close'> {
+function hostCalls({
+  called,
+  networks,
+  instances,
+}: State): Pick<Engine, 'version' | 'ensureNetwork' | 'removeNetwork' | 'removeLabelled' | 'close'> {
   return {
     async version() {
       called('version')
-      return { version: 'fake', api_version: '1.41', os: 'linux', arch: 'amd64', cpus: 2, memory_bytes: 4 * 1024 ** 3, buildkit: true }
+      return {
+        version: 'fake',
+        api_version: '1.41',
+        os: 'linux',
+        arch: 'amd64',
+        cpus: 2,
+        memory_bytes: 4 * 1024 ** 3,
+        buildkit: true,
+      }
     },
     async ensureNetwork(name, labels) {
       called('ensureNetwork', name, labels)
@@ -95,13 +130,15 @@ function hostCalls({ called, networks, instances }: State): Pick<Engine, 'versio
     },
     async removeNetwork(name) {
       called('removeNetwork', name)
-      if (instances.all().some(({ spec }) => spec.network === name)) throw new EngineError('conflict', `The network ${clampMessage(name)} is still in use.`)
+      if (instances.all().some(({ spec }) => spec.network === name))
+        throw new EngineError('conflict', `The network ${clampMessage(name)} is still in use.`)
       networks.delete(name)
     },
     async removeLabelled(labels) {
       called('removeLabelled', labels)
       for (const instance of instances.all()) if (carries(instance, labels)) instances.destroy(instance)
-      for (const [name, own] of networks) if (Object.entries(labels).every(([key, value]) => own[key] === value)) networks.delete(name)
+      for (const [name, own] of networks)
+        if (Object.entries(labels).every(([key, value]) => own[key] === value)) networks.delete(name)
     },
     async close() {
       for (const instance of instances.all()) silence(instance)
@@ -110,7 +147,11 @@ function hostCalls({ called, networks, instances }: State): Pick<Engine, 'versio
   }
 }
 
-function imageCalls({ called, images, instances }: State): Pick<Engine, 'buildImage' | 'pullImage' | 'findImage' | 'listImages' | 'removeImage'> {
+function imageCalls({
+  called,
+  images,
+  instances,
+}: State): Pick<Engine, 'buildImage' | 'pullImage' | 'findImage' | 'listImages' | 'removeImage'> {
   return {
     async buildImage(spec, signal) {
       called('buildImage', spec)
@@ -138,8 +179,13 @@ function imageCalls({ called, images, instances }: State): Pick<Engine, 'buildIm
   }
 }
 
-function releaseCalls({ called, images, instances }: State): Pick<Engine, 'ensureRelease' | 'superviseRelease' | 'removeRelease' | 'instances' | 'runOnce'> {
-  const ofRelease = (release_id: string) => instances.all().filter(({ spec }) => spec.release_id === release_id)
+function releaseCalls({
+  called,
+  images,
+  instances,
+}: State): Pick<Engine, 'ensureRelease' | 'superviseRelease' | 'removeRelease' | 'instances' | 'runOnce'> {
+  const ofRelease = (release_id: string) =>
+    instances.all().filter(({ spec }) => spec.release_id === release_id)
   return {
     async ensureRelease(spec, signal) {
       called('ensureRelease', spec)
@@ -157,7 +203,10 @@ function releaseCalls({ called, images, instances }: State): Pick<Engine, 'ensur
     async instances(filter) {
       called('instances', filter)
       const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
-      return instances.all().map(({ record }) => ({ ...record })).filter((record) => wanted.every(([key, value]) => record[key as keyof Instance] === value))
+      return instances
+        .all()
+        .map(({ record }) => ({ ...record }))
+        .filter((record) => wanted.every(([key, value]) => record[key as keyof Instance] === value))
     },
     async runOnce(spec, signal) {
       called('runOnce', spec)
@@ -175,7 +224,10 @@ function watchCalls({ called, instances }: State): Pick<Engine, 'logs' | 'stats'
       const stop = () => follower?.end()
       signal?.addEventListener('abort', stop)
       try {
-        const kept = instance.log.filter((line) => (!options.since || line.at >= options.since) && (!options.until || line.at <= options.until))
+        const kept = instance.log.filter(
+          (line) =>
+            (!options.since || line.at >= options.since) && (!options.until || line.at <= options.until),
+        )
         yield* options.tail === undefined ? kept : kept.slice(Math.max(0, kept.length - options.tail))
         if (follower && !signal?.aborted) yield* follower
       } finally {
@@ -185,7 +237,13 @@ function watchCalls({ called, instances }: State): Pick<Engine, 'logs' | 'stats'
     async stats(instance_id) {
       called('stats', instance_id)
       if (instances.find(instance_id)?.record.state !== 'running') return undefined
-      return { at: new Date().toISOString(), cpu_cores: 0.01, memory_bytes: 20 * 1024 ** 2, network_rx_bytes: 1000, network_tx_bytes: 2000 }
+      return {
+        at: new Date().toISOString(),
+        cpu_cores: 0.01,
+        memory_bytes: 20 * 1024 ** 2,
+        network_rx_bytes: 1000,
+        network_tx_bytes: 2000,
+      }
     },
     events(signal) {
       called('events')

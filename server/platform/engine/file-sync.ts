@@ -55,20 +55,32 @@ export function contextSource(context: string): SyncSource {
 export function textSource(name: string, text: string): SyncSource {
   const content = Buffer.from(text)
   return {
-    async *entries() { yield { path: name, kind: 'file', mode: 0o644, size: content.length, modified_ms: 0 } },
-    async *read() { yield content },
+    async *entries() {
+      yield { path: name, kind: 'file', mode: 0o644, size: content.length, modified_ms: 0 }
+    },
+    async *read() {
+      yield content
+    },
   }
 }
 
 export const emptySource: SyncSource = { async *entries() {}, async *read() {} }
 
 function goMode(entry: ContextEntry): number {
-  const special = (entry.mode & 0o4000 ? GO_SETUID : 0) + (entry.mode & 0o2000 ? GO_SETGID : 0) + (entry.mode & 0o1000 ? GO_STICKY : 0)
-  return (entry.mode & 0o777) + special + (entry.kind === 'folder' ? GO_FOLDER : entry.kind === 'link' ? GO_LINK : 0)
+  const special =
+    (entry.mode & 0o4000 ? GO_SETUID : 0) +
+    (entry.mode & 0o2000 ? GO_SETGID : 0) +
+    (entry.mode & 0o1000 ? GO_STICKY : 0)
+  return (
+    (entry.mode & 0o777) +
+    special +
+    (entry.kind === 'folder' ? GO_FOLDER : entry.kind === 'link' ? GO_LINK : 0)
+  )
 }
 
 /**
- * Sends a folder the way BuildKit asks for it: first what there is, in order; then the bytes of those files that it wants, named
+ * Sends a folder the way BuildKit asks for it: first what there is, in order; then the bytes of those files
+ * that it wants, named
  * by their place in that order. Owners are left out, since those of this machine mean nothing in an image.
  */
 export async function sendFiles(call: SyncCall, source: SyncSource): Promise<void> {
@@ -83,7 +95,12 @@ export async function sendFiles(call: SyncCall, source: SyncSource): Promise<voi
       await send({
         type: STAT,
         stat: {
-          path: entry.path, mode: goMode(entry), uid: 0, gid: 0, size: entry.size, modTime: `${Math.round(entry.modified_ms)}000000`,
+          path: entry.path,
+          mode: goMode(entry),
+          uid: 0,
+          gid: 0,
+          size: entry.size,
+          modTime: `${Math.round(entry.modified_ms)}000000`,
           ...(entry.target === undefined ? {} : { linkname: entry.target }),
         },
       })

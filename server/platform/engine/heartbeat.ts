@@ -10,7 +10,10 @@ export interface Heartbeat {
 }
 
 /** `silence_ms` 0 means that silence is fine. */
-export function heartbeat({ silence_ms, limit_ms }: { silence_ms: number; limit_ms: number }, signal: AbortSignal): Heartbeat {
+export function heartbeat(
+  { silence_ms, limit_ms }: { silence_ms: number; limit_ms: number },
+  signal: AbortSignal,
+): Heartbeat {
   const controller = new AbortController()
   let ended: 'silence' | 'limit' | undefined
   const end = (why: 'silence' | 'limit') => () => {

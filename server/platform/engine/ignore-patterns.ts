@@ -1,5 +1,8 @@
 /** One line of a `.dockerignore`: a pattern, and whether it takes paths back in. */
-interface IgnorePattern { expression: RegExp; again: boolean }
+interface IgnorePattern {
+  expression: RegExp
+  again: boolean
+}
 
 /** Answers which paths of a build context are left out. */
 export interface IgnoreRules {
@@ -20,7 +23,10 @@ function cleanPattern(text: string): string {
   return parts.join('/')
 }
 
-/** `*` and `?` stay within a folder, `**` crosses folders, `[…]` is a character class, `\` takes the next character literally. */
+/**
+ * `*` and `?` stay within a folder, `**` crosses folders, `[…]` is a character class, `\` takes the next
+ * character literally.
+ */
 function toExpression(pattern: string): RegExp {
   let source = ''
   for (let index = 0; index < pattern.length; index++) {

@@ -12,12 +12,22 @@ interface ImageInfo {
   RepoDigests: string[] | null
   Size: number
   Created: string
-  Config: { ExposedPorts?: Record<string, object> | null; Cmd?: string[] | null; Entrypoint?: string[] | null } | null
+  Config: {
+    ExposedPorts?: Record<string, object> | null
+    Cmd?: string[] | null
+    Entrypoint?: string[] | null
+  } | null
 }
 
-/** Image references hold slashes and colons that belong into the path as they are, and nothing else that could leave it. */
+/**
+ * Image references hold slashes and colons that belong into the path as they are, and nothing else that could
+ * leave it.
+ */
 export function imagePath(reference: string, verb = ''): string {
-  return `/images/${reference.split('/').map((part) => encodeURIComponent(part).replaceAll('%3A', ':').replaceAll('%40', '@')).join('/')}${verb}`
+  return `/images/${reference
+    .split('/')
+    .map((part) => encodeURIComponent(part).replaceAll('%3A', ':').replaceAll('%40', '@'))
+    .join('/')}${verb}`
 }
 
 /** The repository of a reference: `docker.io/library/x` and `x` are one. */
@@ -28,7 +38,8 @@ export function repositoryOf(reference: string): string {
 
 /** Images that are on the engine: found, listed and removed. */
 export function createImages(connection: Connection, scope: LabelScope) {
-  const inspect = (reference: string) => connection.call<ImageInfo | undefined>({ path: imagePath(reference, '/json'), accept: [404] })
+  const inspect = (reference: string) =>
+    connection.call<ImageInfo | undefined>({ path: imagePath(reference, '/json'), accept: [404] })
 
   async function find(reference: string): Promise<Image | undefined> {
     const info = await inspect(reference)
@@ -38,7 +49,12 @@ export function createImages(connection: Connection, scope: LabelScope) {
   /** Removes a tag or an id; false when something uses it. */
   async function removeOne(reference: string): Promise<boolean> {
     try {
-      await connection.call({ method: 'DELETE', path: imagePath(reference), accept: [404], deadline_ms: REMOVE_DEADLINE_MS })
+      await connection.call({
+        method: 'DELETE',
+        path: imagePath(reference),
+        accept: [404],
+        deadline_ms: REMOVE_DEADLINE_MS,
+      })
       return true
     } catch (error) {
       if (error instanceof EngineError && error.code === 'conflict') return false
@@ -48,7 +64,8 @@ export function createImages(connection: Connection, scope: LabelScope) {
 
   async function isUsed(id: string): Promise<boolean> {
     const users = await connection.call<{ ImageID: string }[]>({
-      path: '/containers/json', query: { all: true, filters: JSON.stringify({ ancestor: [id] }) },
+      path: '/containers/json',
+      query: { all: true, filters: JSON.stringify({ ancestor: [id] }) },
     })
     return users.some(({ ImageID }) => ImageID === id)
   }
@@ -56,7 +73,10 @@ export function createImages(connection: Connection, scope: LabelScope) {
   return {
     find,
     async list(labels: Labels): Promise<Image[]> {
-      const listed = await connection.call<{ Id: string }[]>({ path: '/images/json', query: { filters: JSON.stringify({ label: scope.filter(labels) }) } })
+      const listed = await connection.call<{ Id: string }[]>({
+        path: '/images/json',
+        query: { filters: JSON.stringify({ label: scope.filter(labels) }) },
+      })
       const found = await eachLimited(listed, PARALLEL, ({ Id }) => find(Id))
       return found.filter((image) => image !== undefined)
     },
@@ -73,7 +93,8 @@ export function createImages(connection: Connection, scope: LabelScope) {
     /** Removes untagged images of ours that carry these labels, where nothing uses them. */
     async removeDangling(labels: Labels): Promise<void> {
       const listed = await connection.call<{ Id: string }[]>({
-        path: '/images/json', query: { filters: JSON.stringify({ label: scope.filter(labels), dangling: ['true'] }) },
+        path: '/images/json',
+        query: { filters: JSON.stringify({ label: scope.filter(labels), dangling: ['true'] }) },
       })
       for (const { Id } of listed) await removeOne(Id)
     },
@@ -82,12 +103,18 @@ export function createImages(connection: Connection, scope: LabelScope) {
 export type Images = ReturnType<typeof createImages>
 
 function toImage(info: ImageInfo, reference: string): Image {
-  const ports = Object.keys(info.Config?.ExposedPorts ?? {}).filter((text) => !text.endsWith('/udp')).map((text) => Number.parseInt(text, 10))
+  const ports = Object.keys(info.Config?.ExposedPorts ?? {})
+    .filter((text) => !text.endsWith('/udp'))
+    .map((text) => Number.parseInt(text, 10))
   const digests = info.RepoDigests ?? []
   const digest = digests.find((text) => repositoryOf(text) === repositoryOf(reference)) ?? digests[0]
   return {
-    id: info.Id, tags: info.RepoTags ?? [], ...(digest ? { digest } : {}), size_bytes: info.Size,
+    id: info.Id,
+    tags: info.RepoTags ?? [],
+    ...(digest ? { digest } : {}),
+    size_bytes: info.Size,
     exposed_ports: [...new Set(ports)].filter((port) => port > 0).sort((a, b) => a - b),
-    command: [...(info.Config?.Entrypoint ?? []), ...(info.Config?.Cmd ?? [])], created_at: new Date(info.Created).toISOString(),
+    command: [...(info.Config?.Entrypoint ?? []), ...(info.Config?.Cmd ?? [])],
+    created_at: new Date(info.Created).toISOString(),
   }
 }

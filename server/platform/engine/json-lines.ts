@@ -10,7 +10,8 @@ export async function* readJsonLines<T>(source: AsyncIterable<Buffer>): AsyncGen
   let rest = ''
   for await (const chunk of source) {
     rest += decoder.write(chunk)
-    if (rest.length > OBJECT_LIMIT) throw new EngineError('failed', 'The container engine sent an answer that is too large.')
+    if (rest.length > OBJECT_LIMIT)
+      throw new EngineError('failed', 'The container engine sent an answer that is too large.')
     const lines = rest.split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) if (line.trim() !== '') yield parse<T>(line)
@@ -22,6 +23,11 @@ function parse<T>(line: string): T {
   try {
     return JSON.parse(line) as T
   } catch (error) {
-    throw new EngineError('unavailable', 'The container engine stopped in the middle of its answer.', 'Check that the engine runs, then try again.', { cause: error })
+    throw new EngineError(
+      'unavailable',
+      'The container engine stopped in the middle of its answer.',
+      'Check that the engine runs, then try again.',
+      { cause: error },
+    )
   }
 }

@@ -15,12 +15,15 @@ export interface LabelScope {
 }
 
 /**
- * Everything that is made carries the installation's name, and only what carries it is ever looked at or removed: two
- * installations on one engine, or a test beside a live server, must not take each other's containers for orphans.
+ * Everything that is made carries the installation's name, and only what carries it is ever looked at or
+ * removed: two
+ * installations on one engine, or a test beside a live server, must not take each other's containers for
+ * orphans.
  */
 export function createLabelScope(installation: string): LabelScope {
   const mark = { [MANAGED]: 'true', [INSTALLATION]: installation }
-  const stored = (labels: Labels) => Object.fromEntries(Object.entries({ ...labels, ...mark }).map(([key, value]) => [PREFIX + key, value]))
+  const stored = (labels: Labels) =>
+    Object.fromEntries(Object.entries({ ...labels, ...mark }).map(([key, value]) => [PREFIX + key, value]))
   return {
     stored,
     filter: (labels) => Object.entries(stored(labels)).map(([key, value]) => `${key}=${value}`),
@@ -29,7 +32,10 @@ export function createLabelScope(installation: string): LabelScope {
 }
 
 /** One label of ours from what the engine stores. */
-export const ownLabel = (stored: Record<string, string> | null | undefined, key: string): string | undefined => stored?.[PREFIX + key]
+export const ownLabel = (
+  stored: Record<string, string> | null | undefined,
+  key: string,
+): string | undefined => stored?.[PREFIX + key]
 
 /** The label that tells instances of releases from one-off runs. */
 export const INDEX_LABEL = `${PREFIX}index`

@@ -1,17 +1,26 @@
 import { StringDecoder } from 'node:string_decoder'
 import { CUT_MARK } from '#server/kernel/redact'
 
-/** The longest line that is kept, in UTF-16 units; programs that print megabytes without a newline must not fill memory or rows. */
+/**
+ * The longest line that is kept, in UTF-16 units; programs that print megabytes without a newline must not
+ * fill memory or rows.
+ */
 export const LINE_LIMIT = 8192
 
-/** Terminal sequences: CSI (colours, cursor), OSC (titles, links, with either terminator) and two-byte escapes. */
-const ESCAPES = /\u001b\[[0-?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|\u001b[PX^_][^\u001b]*(?:\u001b\\)?|\u001b[ -/]*[0-~]|\u001b/g
+/**
+ * Terminal sequences: CSI (colours, cursor), OSC (titles, links, with either terminator) and two-byte
+ * escapes.
+ */
+const ESCAPES =
+  /\u001b\[[0-?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|\u001b[PX^_][^\u001b]*(?:\u001b\\)?|\u001b[ -/]*[0-~]|\u001b/g
 const COLOUR = /^\u001b\[[0-9;:]*m$/
 const CONTROLS = /[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g
 
 /**
- * Makes one line fit for storing and showing: colours stay (the dashboard and terminals draw them), every other terminal
- * sequence and control character goes, because it could move the cursor, set a title or hide a link in a reader's terminal.
+ * Makes one line fit for storing and showing: colours stay (the dashboard and terminals draw them), every
+ * other terminal
+ * sequence and control character goes, because it could move the cursor, set a title or hide a link in a
+ * reader's terminal.
  */
 export function cleanLine(text: string): string {
   if (!/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/.test(text)) return text
@@ -29,7 +38,8 @@ export interface LineSplitter {
 }
 
 /**
- * Splits a byte stream into lines. A UTF-8 character may be spread over chunks; `\r\n` ends a line; a bare `\r` starts the line
+ * Splits a byte stream into lines. A UTF-8 character may be spread over chunks; `\r\n` ends a line; a bare
+ * `\r` starts the line
  * anew, so that a progress bar leaves only its last state; a line beyond the limit is cut there.
  */
 export function createLineSplitter(onLine: (text: string) => void): LineSplitter {

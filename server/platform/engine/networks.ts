@@ -22,13 +22,18 @@ export interface NetworkInfo {
 
 /** Ranges that this host already routes somewhere; empty where it cannot be known. */
 export function hostRanges(): Range[] {
-  const ranges = Object.values(networkInterfaces()).flat().flatMap((entry) => (entry?.family === 'IPv4' && entry.cidr ? [parseRange(entry.cidr)] : []))
+  const ranges = Object.values(networkInterfaces())
+    .flat()
+    .flatMap((entry) => (entry?.family === 'IPv4' && entry.cidr ? [parseRange(entry.cidr)] : []))
   try {
     for (const line of readFileSync('/proc/net/route', 'utf8').split('\n').slice(1)) {
       const [, destination, , , , , , mask] = line.split('\t')
       if (!destination || !mask || /^0+$/.test(mask)) continue
       const first = Buffer.from(destination, 'hex').readUInt32LE()
-      ranges.push({ first, prefix: 32 - Math.log2(2 ** 32 - Buffer.from(mask, 'hex').readUInt32LE()) })
+      ranges.push({
+        first,
+        prefix: 32 - Math.log2(2 ** 32 - Buffer.from(mask, 'hex').readUInt32LE()),
+      })
     }
   } catch {
     // Not Linux: the interfaces alone must do.
@@ -36,11 +41,17 @@ export function hostRanges(): Range[] {
   return ranges
 }
 
-/** Slots to try for a network, starting at one that its name decides, so that a network that is made anew gets the same subnet. */
+/**
+ * Slots to try for a network, starting at one that its name decides, so that a network that is made anew gets
+ * the same subnet.
+ */
 export function* candidateSubnets(name: string, taken: Range[]): Generator<Range> {
   const start = createHash('sha256').update(name).digest().readUInt32BE() % SLOT_COUNT
   for (let step = 0; step < SLOT_COUNT; step++) {
-    const slot: Range = { first: POOL.first + ((start + step) % SLOT_COUNT) * SLOT_SIZE, prefix: SLOT_PREFIX }
+    const slot: Range = {
+      first: POOL.first + ((start + step) % SLOT_COUNT) * SLOT_SIZE,
+      prefix: SLOT_PREFIX,
+    }
     if (!taken.some((range) => overlaps(range, slot))) yield slot
   }
 }
@@ -48,24 +59,43 @@ export function* candidateSubnets(name: string, taken: Range[]): Generator<Range
 /** Creates, finds and removes the bridge networks of projects. */
 export function createNetworks(connection: Connection, scope: LabelScope) {
   const list = (filters: Record<string, string[]> = {}) =>
-    connection.call<NetworkInfo[]>({ path: '/networks', query: { filters: JSON.stringify(filters) } })
+    connection.call<NetworkInfo[]>({
+      path: '/networks',
+      query: { filters: JSON.stringify(filters) },
+    })
   /** All networks of exactly that name, oldest first: engines do not enforce unique names. */
   async function named(name: string): Promise<NetworkInfo[]> {
     const found = (await list({ name: [name] })).filter((network) => network.Name === name)
     return found.sort((a, b) => a.Created.localeCompare(b.Created) || a.Id.localeCompare(b.Id))
   }
-  const remove = (id: string) => connection.call<void>({ method: 'DELETE', path: `/networks/${encodeURIComponent(id)}`, accept: [404] })
+  const remove = (id: string) =>
+    connection.call<void>({
+      method: 'DELETE',
+      path: `/networks/${encodeURIComponent(id)}`,
+      accept: [404],
+    })
 
   async function create(name: string, labels: Labels, slot: Range): Promise<void> {
     const base = slot.first
     await connection.call({
-      method: 'POST', path: '/networks/create',
+      method: 'POST',
+      path: '/networks/create',
       body: {
-        Name: name, CheckDuplicate: true, Driver: 'bridge', Labels: scope.stored(labels),
+        Name: name,
+        CheckDuplicate: true,
+        Driver: 'bridge',
+        Labels: scope.stored(labels),
         IPAM: {
           Driver: 'default',
-          // The lower half is handed out by the engine, the upper half by us: fixed addresses never meet dynamic ones.
-          Config: [{ Subnet: `${formatAddress(base)}/${SLOT_PREFIX}`, IPRange: `${formatAddress(base)}/${SLOT_PREFIX + 1}`, Gateway: formatAddress(base + 1) }],
+          // The lower half is handed out by the engine, the upper half by us: fixed addresses never meet
+          // dynamic ones.
+          Config: [
+            {
+              Subnet: `${formatAddress(base)}/${SLOT_PREFIX}`,
+              IPRange: `${formatAddress(base)}/${SLOT_PREFIX + 1}`,
+              Gateway: formatAddress(base + 1),
+            },
+          ],
         },
       },
     })
@@ -88,23 +118,32 @@ export function createNetworks(connection: Connection, scope: LabelScope) {
       break
     }
     const [kept, ...doubles] = await named(name)
-    if (!kept) throw new EngineError('failed', 'There is no free subnet for another project network.', 'Remove projects or networks that are no longer used.')
+    if (!kept)
+      throw new EngineError(
+        'failed',
+        'There is no free subnet for another project network.',
+        'Remove projects or networks that are no longer used.',
+      )
     // Two callers at once can both have created one; both keep the oldest.
     for (const double of doubles) await remove(double.Id)
   }
 
   return {
-    ensure, named,
+    ensure,
+    named,
     async remove(name: string): Promise<void> {
       for (const network of await named(name)) await remove(network.Id)
     },
     async removeLabelled(labels: Labels): Promise<void> {
-      for (const network of await list({ label: scope.filter(labels) })) if (scope.owns(network.Labels)) await remove(network.Id)
+      for (const network of await list({ label: scope.filter(labels) }))
+        if (scope.owns(network.Labels)) await remove(network.Id)
     },
   }
 }
 export type Networks = ReturnType<typeof createNetworks>
 
 export function subnetsOf(network: NetworkInfo): Range[] {
-  return (network.IPAM.Config ?? []).flatMap(({ Subnet }) => (Subnet?.includes('.') ? [parseRange(Subnet)] : []))
+  return (network.IPAM.Config ?? []).flatMap(({ Subnet }) =>
+    Subnet?.includes('.') ? [parseRange(Subnet)] : [],
+  )
 }

@@ -9,7 +9,10 @@ import { initError, startError } from './start-failure.ts'
 /** After the end of a command, its last lines may take this long to arrive. */
 const LOG_TAIL_MS = 3_000
 
-interface Host { connection: Connection; containers: Containers }
+interface Host {
+  connection: Connection
+  containers: Containers
+}
 
 /** Runs commands to their end in containers of their own. */
 export function createOneOffs(connection: Connection, containers: Containers) {
@@ -20,12 +23,18 @@ export function createOneOffs(connection: Connection, containers: Containers) {
     const started = performance.now()
     await makeRoom(containers, name)
     try {
-      const id = await containers.create(name, containerBody(containers.scope, spec, { labels: { run: spec.purpose } }), signal)
+      const id = await containers.create(
+        name,
+        containerBody(containers.scope, spec, { labels: { run: spec.purpose } }),
+        signal,
+      )
       await containers.start(id, signal)
       const { timed_out } = await watch(host, id, spec, signal)
       const info = timed_out ? undefined : await containers.find(id)
       return {
-        exit_code: info?.State.ExitCode ?? 137, oom_killed: info?.State.OOMKilled ?? false, timed_out,
+        exit_code: info?.State.ExitCode ?? 137,
+        oom_killed: info?.State.OOMKilled ?? false,
+        timed_out,
         duration_ms: Math.round(performance.now() - started),
       }
     } catch (error) {
@@ -41,13 +50,29 @@ export function createOneOffs(connection: Connection, containers: Containers) {
 async function makeRoom(containers: Containers, name: string): Promise<void> {
   const leftover = await containers.find(name)
   if (!leftover) return
-  if (!containers.scope.owns(leftover.Config.Labels)) throw new EngineError('conflict', `A container named ${name} exists that Portreeve did not make.`, 'Remove or rename it.')
+  if (!containers.scope.owns(leftover.Config.Labels))
+    throw new EngineError(
+      'conflict',
+      `A container named ${name} exists that Portreeve did not make.`,
+      'Remove or rename it.',
+    )
   await containers.remove(leftover.Id)
 }
 
 /** Hands on log lines until the container has ended and its log is read. */
-async function follow({ connection, containers }: Host, id: string, spec: RunOnceSpec, signal: AbortSignal): Promise<void> {
-  for await (const line of containerLogs(connection, containers, id, { follow: true, until_exit: true }, signal)) {
+async function follow(
+  { connection, containers }: Host,
+  id: string,
+  spec: RunOnceSpec,
+  signal: AbortSignal,
+): Promise<void> {
+  for await (const line of containerLogs(
+    connection,
+    containers,
+    id,
+    { follow: true, until_exit: true },
+    signal,
+  )) {
     const failure = initError(line.text)
     if (failure) throw failure
     spec.onLog(line)
@@ -55,17 +80,29 @@ async function follow({ connection, containers }: Host, id: string, spec: RunOnc
 }
 
 /** Waits for the end of a started command and of its log, at most until its time limit. */
-async function watch(host: Host, id: string, spec: RunOnceSpec, signal: AbortSignal): Promise<{ timed_out: boolean }> {
+async function watch(
+  host: Host,
+  id: string,
+  spec: RunOnceSpec,
+  signal: AbortSignal,
+): Promise<{ timed_out: boolean }> {
   const stop = new AbortController()
   const abort = () => stop.abort()
   signal.addEventListener('abort', abort, { once: true })
   let timed_out = false
-  const timer = setTimeout(() => { timed_out = true; stop.abort() }, spec.timeout_ms)
+  const timer = setTimeout(() => {
+    timed_out = true
+    stop.abort()
+  }, spec.timeout_ms)
   const following = follow(host, id, spec, stop.signal)
   following.catch(() => {})
   try {
     await host.connection.call({
-      method: 'POST', path: `/containers/${encodeURIComponent(id)}/wait`, query: { condition: 'not-running' }, signal: stop.signal, deadline_ms: 0,
+      method: 'POST',
+      path: `/containers/${encodeURIComponent(id)}/wait`,
+      query: { condition: 'not-running' },
+      signal: stop.signal,
+      deadline_ms: 0,
     })
   } catch (error) {
     if (!timed_out) throw error

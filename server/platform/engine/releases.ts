@@ -13,28 +13,42 @@ const ADDRESS_ATTEMPTS = 8
 const NAME_ATTEMPTS = 50
 const NAME_PAUSE_MS = 100
 
-interface Host { containers: Containers; addresses: Addresses }
+interface Host {
+  containers: Containers
+  addresses: Addresses
+}
 /** A container that is to run: found, or just made. */
-interface Member { id: string; address?: string; running?: ContainerInfo }
+interface Member {
+  id: string
+  address?: string
+  running?: ContainerInfo
+}
 
 /** Groups of replicas: made, adopted, supervised and removed as one. */
 export function createReleases(containers: Containers, addresses: Addresses) {
   const host = { containers, addresses }
-  const members = (release_id: string, labels: string[] = []) => containers.list({ release: release_id }, labels)
+  const members = (release_id: string, labels: string[] = []) =>
+    containers.list({ release: release_id }, labels)
 
   return {
     async ensure(spec: ReleaseSpec, signal: AbortSignal): Promise<Instance[]> {
       if (signal.aborted) throw aborted('Starting the release')
       const listed = await members(spec.release_id, [INDEX_LABEL])
-      const known = (await eachLimited(listed, PARALLEL_STARTS, ({ Id }) => containers.find(Id))).filter((info) => info !== undefined)
+      const known = (await eachLimited(listed, PARALLEL_STARTS, ({ Id }) => containers.find(Id))).filter(
+        (info) => info !== undefined,
+      )
       const extra = known.filter((info) => !(indexOf(info) < spec.replicas))
       await eachLimited(extra, PARALLEL_STARTS, (info) => retire(containers, info.Id, spec.stop_grace_s))
       const indexes = Array.from({ length: spec.replicas }, (_, index) => index)
-      return eachLimited(indexes, PARALLEL_STARTS, (index) => ensureOne(host, { spec, index, known: known.find((info) => indexOf(info) === index) }, signal))
+      return eachLimited(indexes, PARALLEL_STARTS, (index) =>
+        ensureOne(host, { spec, index, known: known.find((info) => indexOf(info) === index) }, signal),
+      )
     },
     async supervise(release_id: string, supervised: boolean): Promise<void> {
       const listed = await members(release_id, [INDEX_LABEL])
-      await eachLimited(listed, PARALLEL_STARTS, ({ Id }) => containers.setRestartPolicy(Id, supervised ? 'unless-stopped' : 'no'))
+      await eachLimited(listed, PARALLEL_STARTS, ({ Id }) =>
+        containers.setRestartPolicy(Id, supervised ? 'unless-stopped' : 'no'),
+      )
     },
     /** All replicas stop at once: the grace is waited for once, not once per replica. */
     async remove(release_id: string, grace_s: number): Promise<void> {
@@ -46,8 +60,17 @@ export function createReleases(containers: Containers, addresses: Addresses) {
 
 const indexOf = (info: ContainerInfo): number => Number(ownLabel(info.Config.Labels, 'index'))
 
-/** Creates the container of one index with a fixed address; removes what a crashed attempt left half-done under its name. */
-async function create({ containers, addresses }: Host, spec: ReleaseSpec, index: number, refused: ReadonlySet<string>, signal: AbortSignal): Promise<Member> {
+/**
+ * Creates the container of one index with a fixed address; removes what a crashed attempt left half-done
+ * under its name.
+ */
+async function create(
+  { containers, addresses }: Host,
+  spec: ReleaseSpec,
+  index: number,
+  refused: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<Member> {
   const name = `${spec.release_id}-${index}`
   const labels = { index: String(index), spec: specFingerprint(containers.scope, spec) }
   const address = await addresses.reserve(spec.network, name, refused)
@@ -62,19 +85,36 @@ async function create({ containers, addresses }: Host, spec: ReleaseSpec, index:
 
 const memberOf = (info: ContainerInfo): Member => {
   const address = Object.values(info.NetworkSettings.Networks ?? {})[0]?.IPAMConfig?.IPv4Address
-  return { id: info.Id, ...(address ? { address } : {}), ...(info.State.Running ? { running: info } : {}) }
+  return {
+    id: info.Id,
+    ...(address ? { address } : {}),
+    ...(info.State.Running ? { running: info } : {}),
+  }
 }
 
-/** Creates a container, or takes the one that has its name already when it is the same; replaces another of ours. */
-async function createOrAdopt(containers: Containers, { name, body, spec }: { name: string; body: ContainerBody; spec: ReleaseSpec }, signal: AbortSignal): Promise<string | ContainerInfo> {
+/**
+ * Creates a container, or takes the one that has its name already when it is the same; replaces another of
+ * ours.
+ */
+async function createOrAdopt(
+  containers: Containers,
+  { name, body, spec }: { name: string; body: ContainerBody; spec: ReleaseSpec },
+  signal: AbortSignal,
+): Promise<string | ContainerInfo> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await containers.create(name, body, signal)
     } catch (error) {
-      if (!(error instanceof EngineError && error.code === 'conflict') || attempt >= NAME_ATTEMPTS) throw startError(error)
+      if (!(error instanceof EngineError && error.code === 'conflict') || attempt >= NAME_ATTEMPTS)
+        throw startError(error)
     }
     const known = await containers.find(name, signal)
-    if (known && !containers.scope.owns(known.Config.Labels)) throw new EngineError('conflict', `A container named ${name} exists that Portreeve did not make.`, 'Remove or rename it.')
+    if (known && !containers.scope.owns(known.Config.Labels))
+      throw new EngineError(
+        'conflict',
+        `A container named ${name} exists that Portreeve did not make.`,
+        'Remove or rename it.',
+      )
     if (known && adoptable(containers, known, spec)) return known
     if (known) await containers.remove(known.Id)
     // The engine takes a name before the container can be seen, and gives it back after it is gone.
@@ -82,8 +122,15 @@ async function createOrAdopt(containers: Containers, { name, body, spec }: { nam
   }
 }
 
-/** Makes one index run: adopts it, starts it again or makes it anew, at another address when somebody else holds the first. */
-async function ensureOne(host: Host, { spec, index, known }: { spec: ReleaseSpec; index: number; known?: ContainerInfo }, signal: AbortSignal): Promise<Instance> {
+/**
+ * Makes one index run: adopts it, starts it again or makes it anew, at another address when somebody else
+ * holds the first.
+ */
+async function ensureOne(
+  host: Host,
+  { spec, index, known }: { spec: ReleaseSpec; index: number; known?: ContainerInfo },
+  signal: AbortSignal,
+): Promise<Instance> {
   const { containers } = host
   if (known && !adoptable(containers, known, spec)) await containers.remove(known.Id)
   let current = known && adoptable(containers, known, spec) ? memberOf(known) : undefined
@@ -111,13 +158,22 @@ async function retire(containers: Containers, id: string, grace_s: number): Prom
 
 async function existing(containers: Containers, id: string): Promise<ContainerInfo> {
   const info = await containers.find(id)
-  if (!info) throw new EngineError('conflict', 'The container was removed while it was being started.', 'Deploy again.')
+  if (!info)
+    throw new EngineError(
+      'conflict',
+      'The container was removed while it was being started.',
+      'Deploy again.',
+    )
   return info
 }
 
 /** Whether a container is exactly what the release asks for. */
 function adoptable(containers: Containers, info: ContainerInfo, spec: ReleaseSpec): boolean {
-  return ownLabel(info.Config.Labels, 'spec') === specFingerprint(containers.scope, spec) && info.State.Status !== 'dead' && info.State.Status !== 'removing'
+  return (
+    ownLabel(info.Config.Labels, 'spec') === specFingerprint(containers.scope, spec) &&
+    info.State.Status !== 'dead' &&
+    info.State.Status !== 'removing'
+  )
 }
 
 function saysAddressTaken(error: unknown): boolean {

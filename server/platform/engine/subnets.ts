@@ -1,12 +1,15 @@
 /** An IPv4 range: its first address as a number, and its prefix length. */
-export interface Range { first: number; prefix: number }
+export interface Range {
+  first: number
+  prefix: number
+}
 
 export function parseAddress(text: string): number {
   return text.split('.').reduce((number, part) => number * 256 + Number(part), 0)
 }
 
 export function formatAddress(address: number): string {
-  return [24, 16, 8, 0].map((shift) => (Math.floor(address / 2 ** shift) % 256)).join('.')
+  return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join('.')
 }
 
 /** `10.1.2.3/24` as the range it lies in. */

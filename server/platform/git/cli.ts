@@ -18,7 +18,10 @@ import { prepareSessions, type Identity } from './work-directory.ts'
 export interface GitOptions {
   policy: OutboundPolicy
   proxy: ConnectProxy
-  /** Folder for what is in the making and for host keys; sessions left by a crash are removed at the first use. */
+  /**
+   * Folder for what is in the making and for host keys; sessions left by a crash are removed at the first
+   * use.
+   */
   work_directory: string
   limits?: Partial<GitLimits>
   /** PEM file of the authorities that https hosts are checked against. Default: the system's. */
@@ -32,12 +35,27 @@ export interface GitOptions {
 }
 
 const NOBODY: Identity = { uid: 65534, gid: 65534 }
-const DEFAULT_LIMITS: GitLimits = { timeout_ms: 600_000, max_bytes: 2 * 1024 ** 3, max_files: 200_000 }
+const DEFAULT_LIMITS: GitLimits = {
+  timeout_ms: 600_000,
+  max_bytes: 2 * 1024 ** 3,
+  max_files: 200_000,
+}
 
-interface Checked { url: GitUrl; branch: string | undefined; commit: string | undefined }
+interface Checked {
+  url: GitUrl
+  branch: string | undefined
+  commit: string | undefined
+}
 
-/** Counts the files of a commit and their sizes before one of them is written: a small pack can hold a tree of billions. */
-async function measure(session: GitSession, revision: string, limits: GitLimits): Promise<{ files: number; size_bytes: number; submodules: number }> {
+/**
+ * Counts the files of a commit and their sizes before one of them is written: a small pack can hold a tree of
+ * billions.
+ */
+async function measure(
+  session: GitSession,
+  revision: string,
+  limits: GitLimits,
+): Promise<{ files: number; size_bytes: number; submodules: number }> {
   const found = { files: 0, size_bytes: 0, submodules: 0 }
   await session.git(['ls-tree', '-r', '--full-tree', '--format=%(objectmode) %(objectsize)', revision], {
     max_output_bytes: 64 * 1024,
@@ -53,17 +71,39 @@ async function measure(session: GitSession, revision: string, limits: GitLimits)
   return found
 }
 
-/** Full id, subject, author and time of a commit. Not by `git show`, which compares the whole tree even when it prints none of it. */
-async function describe(session: GitSession, revision: string): Promise<{ sha: string; message: string; author: string; committed_at: string }> {
-  const { stdout } = await session.git(['rev-list', '--max-count=1', '--no-commit-header', '--format=%H%x00%an%x00%cI%x00%s', revision])
+/**
+ * Full id, subject, author and time of a commit. Not by `git show`, which compares the whole tree even when
+ * it prints none of it.
+ */
+async function describe(
+  session: GitSession,
+  revision: string,
+): Promise<{ sha: string; message: string; author: string; committed_at: string }> {
+  const { stdout } = await session.git([
+    'rev-list',
+    '--max-count=1',
+    '--no-commit-header',
+    '--format=%H%x00%an%x00%cI%x00%s',
+    revision,
+  ])
   const [sha = '', author = '', at = '', message = ''] = stdout.replace(/\n$/, '').split('\0')
-  return { sha, author: quote(author, 200), message: quote(message, 200), committed_at: new Date(at).toISOString() }
+  return {
+    sha,
+    author: quote(author, 200),
+    message: quote(message, 200),
+    committed_at: new Date(at).toISOString(),
+  }
 }
 
-/** True when a host answers git's question with a web page; git itself takes some pages for an empty repository. */
+/**
+ * True when a host answers git's question with a web page; git itself takes some pages for an empty
+ * repository.
+ */
 async function isWebPage(client: GuardedClient, url: GitUrl, signal: AbortSignal): Promise<boolean> {
   if (url.protocol === 'ssh') return false
-  const answer = await client.send(`${url.url}/info/refs?service=git-upload-pack`, { signal, max_redirects: 3 }).catch(() => undefined)
+  const answer = await client
+    .send(`${url.url}/info/refs?service=git-upload-pack`, { signal, max_redirects: 3 })
+    .catch(() => undefined)
   await answer?.discard()
   return answer?.status === 200 && !/^application\/x-git-/.test(answer.headers['content-type'] ?? '')
 }
@@ -84,7 +124,10 @@ async function deliver(from: string, to: string): Promise<void> {
   }
 }
 
-/** Git over the command of that name, which never runs anything of a repository and connects only where the policy allows. */
+/**
+ * Git over the command of that name, which never runs anything of a repository and connects only where the
+ * policy allows.
+ */
 export function createGit(options: GitOptions): Git {
   const limits: GitLimits = { ...DEFAULT_LIMITS, ...options.limits }
   const identity = 'identity' in options ? options.identity : process.getuid?.() === 0 ? NOBODY : undefined
@@ -92,25 +135,47 @@ export function createGit(options: GitOptions): Git {
   const dial = createDial(options.policy)
   let prepared: Promise<string> | undefined
   let client: GuardedClient | undefined
-  const http = (): GuardedClient => (client ??= createGuardedClient(options.policy, options.ca ? { ca: options.ca } : {}))
+  const http = (): GuardedClient =>
+    (client ??= createGuardedClient(options.policy, options.ca ? { ca: options.ca } : {}))
 
   function check(source: GitSource): Checked {
     const url = parseGitUrl(source.url, options.policy)
-    return { url, branch: source.branch === undefined ? undefined : checkRef(source.branch), commit: source.commit === undefined ? undefined : checkCommit(source.commit) }
+    return {
+      url,
+      branch: source.branch === undefined ? undefined : checkRef(source.branch),
+      commit: source.commit === undefined ? undefined : checkCommit(source.commit),
+    }
   }
 
-  async function withSession<T>(url: GitUrl, source: GitSource, signal: AbortSignal, work: (session: GitSession) => Promise<T>): Promise<T> {
+  async function withSession<T>(
+    url: GitUrl,
+    source: GitSource,
+    signal: AbortSignal,
+    work: (session: GitSession) => Promise<T>,
+  ): Promise<T> {
     prepared ??= prepareSessions(options.work_directory, identity)
     const parts: SessionParts = {
-      run: options.run ?? spawnRun, policy: options.policy, proxy: options.proxy, dial, limits, identity, ca_file: options.ca_file,
-      session_prefix: await prepared, pins_directory: join(options.work_directory, 'known_hosts'),
+      run: options.run ?? spawnRun,
+      policy: options.policy,
+      proxy: options.proxy,
+      dial,
+      limits,
+      identity,
+      ca_file: options.ca_file,
+      session_prefix: await prepared,
+      pins_directory: join(options.work_directory, 'known_hosts'),
     }
     const session = await openSession(parts, url, source.credential, signal)
     try {
       return await work(session)
     } catch (error) {
       if (session.signal.aborted) throw session.signal.reason
-      if (error instanceof GitError && error.code === 'empty' && await isWebPage(http(), url, session.signal)) throw repositoryNotFound(url.host)
+      if (
+        error instanceof GitError &&
+        error.code === 'empty' &&
+        (await isWebPage(http(), url, session.signal))
+      )
+        throw repositoryNotFound(url.host)
       throw error
     } finally {
       await session.close()
@@ -118,18 +183,39 @@ export function createGit(options: GitOptions): Git {
   }
 
   /** Fetches what is asked for; returns the branch and a revision that git understands. */
-  async function fetchSource(session: GitSession, { url, branch, commit }: Checked, source: GitSource, onLog: CheckoutOptions['onLog']): Promise<{ branch: string; revision: string }> {
-    const connection = { url: url.url, host: url.host, has_credential: source.credential !== undefined }
+  async function fetchSource(
+    session: GitSession,
+    { url, branch, commit }: Checked,
+    source: GitSource,
+    onLog: CheckoutOptions['onLog'],
+  ): Promise<{ branch: string; revision: string }> {
+    const connection = {
+      url: url.url,
+      host: url.host,
+      has_credential: source.credential !== undefined,
+    }
     if (branch && !commit) {
       const revision = await fetchBranch(session, connection, branch, limits, onLog)
       if (revision) return { branch, revision }
     }
-    const known: Pick<Target, 'branch' | 'ref'> & Partial<Target> = commit && branch ? { branch, ref: `refs/heads/${branch}` } : await findTarget(session, url.url, branch)
-    const revision = await fetchCommit(session, { ...connection, commit: commit ?? known.sha!, ref: known.ref }, limits, onLog)
+    const known: Pick<Target, 'branch' | 'ref'> & Partial<Target> =
+      commit && branch ? { branch, ref: `refs/heads/${branch}` } : await findTarget(session, url.url, branch)
+    const revision = await fetchCommit(
+      session,
+      { ...connection, commit: commit ?? known.sha!, ref: known.ref },
+      limits,
+      onLog,
+    )
     return { branch: known.branch, revision }
   }
 
-  async function read(session: GitSession, checked: Checked, source: GitSource, directory: string, checkout: CheckoutOptions): Promise<Checkout> {
+  async function read(
+    session: GitSession,
+    checked: Checked,
+    source: GitSource,
+    directory: string,
+    checkout: CheckoutOptions,
+  ): Promise<Checkout> {
     const { branch, revision } = await fetchSource(session, checked, source, checkout.onLog)
     const commit = `${revision}^{commit}`
     const describing = describe(session, commit)
@@ -138,11 +224,17 @@ export function createGit(options: GitOptions): Git {
     await session.git(['checkout', '--quiet', '--force', '--detach', commit, '--'])
     const about = await describing
     await sweep(session.repository, owner, checkout.onLog)
-    if (submodules > 0) checkout.onLog(`The repository has ${submodules} submodule${submodules === 1 ? '' : 's'}; submodules are not fetched.`)
+    if (submodules > 0)
+      checkout.onLog(
+        `The repository has ${submodules} submodule${submodules === 1 ? '' : 's'}; submodules are not fetched.`,
+      )
     const large_files = await usesLfs(session.repository)
     if (large_files && checkout.lfs) {
       await fetchLfs(http(), session, checked.url, source.credential, limits, checkout.onLog)
-    } else if (large_files) checkout.onLog('The repository stores large files with Git LFS; turn on LFS for this app to have them instead of their pointers.')
+    } else if (large_files)
+      checkout.onLog(
+        'The repository stores large files with Git LFS; turn on LFS for this app to have them instead of their pointers.',
+      )
     session.signal.throwIfAborted()
     await deliver(session.repository, directory)
     return { branch, ...about, ...size }
@@ -157,9 +249,12 @@ export function createGit(options: GitOptions): Git {
     async checkout(source, directory, checkout, signal) {
       const checked = check(source)
       const existing = await readdir(directory).catch(() => undefined)
-      if (existing && existing.length > 0) throw new GitError('failed', 'The folder for the source is not empty.', 'Start the deployment again.')
+      if (existing && existing.length > 0)
+        throw new GitError('failed', 'The folder for the source is not empty.', 'Start the deployment again.')
       try {
-        return await withSession(checked.url, source, signal, (session) => read(session, checked, source, directory, checkout))
+        return await withSession(checked.url, source, signal, (session) =>
+          read(session, checked, source, directory, checkout),
+        )
       } catch (error) {
         if (existing) await rmdir(directory).catch(() => {})
         throw error

@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, resolve, sep } from 'node:path'
-import { aborted, authenticationNeeded, authenticationRefused, branchNotFound, commitNotFound, emptyRepository, repositoryNotFound } from './errors.ts'
+import {
+  aborted,
+  authenticationNeeded,
+  authenticationRefused,
+  branchNotFound,
+  commitNotFound,
+  emptyRepository,
+  repositoryNotFound,
+} from './errors.ts'
 import type { Checkout, Git, GitCredential, GitError, GitSource } from './git.ts'
 
 /** Files of a commit by their path; `null` removes a file that the branch had before. */
@@ -28,7 +36,13 @@ export interface FakeGit extends Git {
   readonly calls: readonly { method: 'resolve' | 'checkout'; source: GitSource }[]
 }
 
-interface FakeCommit { sha: string; files: Map<string, Uint8Array>; message: string; author: string; committed_at: string }
+interface FakeCommit {
+  sha: string
+  files: Map<string, Uint8Array>
+  message: string
+  author: string
+  committed_at: string
+}
 interface FakeRepository {
   commits: Map<string, FakeCommit>
   branches: Map<string, string>
@@ -38,14 +52,16 @@ interface FakeRepository {
   held?: { promise: Promise<void>; release: () => void }
 }
 
-const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : (url.split(/[@:]/)[1] ?? url))
+const hostOf = (url: string): string =>
+  URL.canParse(url) ? new URL(url).host : (url.split(/[@:]/)[1] ?? url)
 
 function refuseStranger(repository: FakeRepository, { url, credential }: GitSource): void {
   const wanted = repository.credential
   if (!wanted) return
   if (!credential) throw authenticationNeeded(hostOf(url))
   const secret = (value: GitCredential) => (value.kind === 'token' ? value.token : value.private_key)
-  if (credential.kind !== wanted.kind || secret(credential) !== secret(wanted)) throw authenticationRefused(hostOf(url))
+  if (credential.kind !== wanted.kind || secret(credential) !== secret(wanted))
+    throw authenticationRefused(hostOf(url))
 }
 
 /** Waits while the repository is held; an abort ends the waiting. */
@@ -53,9 +69,15 @@ async function waitWhileHeld(repository: FakeRepository | undefined, signal: Abo
   if (signal.aborted) throw aborted()
   if (!repository?.held) return
   const cancelled = new AbortController()
-  await Promise.race([repository.held.promise, new Promise<void>((_, reject) => {
-    signal.addEventListener('abort', () => reject(aborted()), { once: true, signal: cancelled.signal })
-  })]).finally(() => cancelled.abort())
+  await Promise.race([
+    repository.held.promise,
+    new Promise<void>((_, reject) => {
+      signal.addEventListener('abort', () => reject(aborted()), {
+        once: true,
+        signal: cancelled.signal,
+      })
+    }),
+  ]).finally(() => cancelled.abort())
 }
 
 function findCommit(repository: FakeRepository, source: GitSource): { branch: string; commit: FakeCommit } {
@@ -75,7 +97,8 @@ async function writeFiles(directory: string, files: ReadonlyMap<string, Uint8Arr
   await mkdir(directory, { recursive: true })
   for (const [path, content] of files) {
     const target = resolve(directory, path)
-    if (!target.startsWith(resolve(directory) + sep)) throw new Error(`The fake file ${path} is outside of the folder.`)
+    if (!target.startsWith(resolve(directory) + sep))
+      throw new Error(`The fake file ${path} is outside of the folder.`)
     await mkdir(dirname(target), { recursive: true })
     await writeFile(target, content)
   }
@@ -118,14 +141,26 @@ export function createFakeGit(): FakeGit {
         else tree.set(path, typeof content === 'string' ? new TextEncoder().encode(content) : content)
       }
       seconds += 1
-      const sha = createHash('sha1').update([url, branch, parent?.sha, message, author, seconds].join('\n')).digest('hex')
-      repository.commits.set(sha, { sha, files: tree, message, author, committed_at: new Date(seconds * 1000).toISOString() })
+      const sha = createHash('sha1')
+        .update([url, branch, parent?.sha, message, author, seconds].join('\n'))
+        .digest('hex')
+      repository.commits.set(sha, {
+        sha,
+        files: tree,
+        message,
+        author,
+        committed_at: new Date(seconds * 1000).toISOString(),
+      })
       repository.branches.set(branch, sha)
       if (repository.head === '') repository.head = branch
       return sha
     },
-    protect(url, credential) { ensure(url).credential = credential },
-    fail(url, error) { ensure(url).error = error },
+    protect(url, credential) {
+      ensure(url).credential = credential
+    },
+    fail(url, error) {
+      ensure(url).error = error
+    },
     hold(url) {
       const repository = ensure(url)
       const { promise, resolve: release } = Promise.withResolvers<void>()
@@ -144,7 +179,8 @@ export function createFakeGit(): FakeGit {
     },
     async checkout(source, directory, options, signal): Promise<Checkout> {
       options.onLog(`Reading ${source.url}`)
-      if ((await readdir(directory).catch(() => [])).length > 0) throw new Error(`The folder ${directory} is not empty.`)
+      if ((await readdir(directory).catch(() => [])).length > 0)
+        throw new Error(`The folder ${directory} is not empty.`)
       const { branch, commit } = await open('checkout', source, signal)
       await writeFiles(directory, commit.files).catch(async (error: unknown) => {
         await rm(directory, { recursive: true, force: true })
@@ -152,7 +188,15 @@ export function createFakeGit(): FakeGit {
       })
       const size_bytes = [...commit.files.values()].reduce((sum, content) => sum + content.byteLength, 0)
       const message = commit.message.split('\n')[0]!.slice(0, 200)
-      return { branch, sha: commit.sha, message, author: commit.author, committed_at: commit.committed_at, files: commit.files.size, size_bytes }
+      return {
+        branch,
+        sha: commit.sha,
+        message,
+        author: commit.author,
+        committed_at: commit.committed_at,
+        files: commit.files.size,
+        size_bytes,
+      }
     },
   }
 }

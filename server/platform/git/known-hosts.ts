@@ -1,6 +1,8 @@
 /**
- * Host keys that large forges publish (ed25519, all as of 2026): a first connection to them is checked, not trusted. Sources:
- * docs.github.com "GitHub's SSH key fingerprints", docs.gitlab.com "SSH host keys fingerprints", support.atlassian.com "Configure SSH".
+ * Host keys that large forges publish (ed25519, all as of 2026): a first connection to them is checked, not
+ * trusted. Sources:
+ * docs.github.com "GitHub's SSH key fingerprints", docs.gitlab.com "SSH host keys fingerprints",
+ * support.atlassian.com "Configure SSH".
  */
 const PUBLISHED: Record<string, string> = {
   'github.com': 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl',

@@ -10,16 +10,33 @@ import { GitError, type GitCredential } from './git.ts'
 import type { GitUrl } from './parse-url.ts'
 import type { GitSession } from './session.ts'
 
-interface Pointer { oid: string; size: number; paths: string[] }
-interface Endpoint { href: string; headers: Record<string, string> }
-interface Download { href: string; headers: Record<string, string> }
+interface Pointer {
+  oid: string
+  size: number
+  paths: string[]
+}
+interface Endpoint {
+  href: string
+  headers: Record<string, string>
+}
+interface Download {
+  href: string
+  headers: Record<string, string>
+}
 
-const POINTER = /^version https:\/\/git-lfs\.github\.com\/spec\/v1\n(?:[a-z0-9.-]+ .*\n)*?oid sha256:([0-9a-f]{64})\nsize (\d{1,15})\n?/
+const POINTER =
+  /^version https:\/\/git-lfs\.github\.com\/spec\/v1\n(?:[a-z0-9.-]+ .*\n)*?oid sha256:([0-9a-f]{64})\nsize (\d{1,15})\n?/
 const MEDIA_TYPE = 'application/vnd.git-lfs+json'
 const BATCH_SIZE = 100
 const MAX_POINTER_BYTES = 1024
 
-const failed = (message: string, options?: ErrorOptions) => new GitError('failed', message, 'Run git lfs fetch --all and git lfs push --all in your copy of the repository, then try again.', options)
+const failed = (message: string, options?: ErrorOptions) =>
+  new GitError(
+    'failed',
+    message,
+    'Run git lfs fetch --all and git lfs push --all in your copy of the repository, then try again.',
+    options,
+  )
 
 /** Finds the small files that stand for large ones. */
 async function findPointers(root: string): Promise<Map<string, Pointer>> {
@@ -46,48 +63,113 @@ export async function usesLfs(root: string): Promise<boolean> {
   return /filter=lfs\b/.test(await readFile(join(root, '.gitattributes'), 'utf8').catch(() => ''))
 }
 
-/** Where the files are. Over ssh the host is asked, as git-lfs does it; it answers with an address and a short-lived header. */
-async function endpointOf(session: GitSession, url: GitUrl, credential: GitCredential | undefined): Promise<Endpoint> {
+/**
+ * Where the files are. Over ssh the host is asked, as git-lfs does it; it answers with an address and a
+ * short-lived header.
+ */
+async function endpointOf(
+  session: GitSession,
+  url: GitUrl,
+  credential: GitCredential | undefined,
+): Promise<Endpoint> {
   if (url.protocol !== 'ssh') {
     const headers: Record<string, string> = {}
-    if (credential?.kind === 'token') headers.authorization = `Basic ${Buffer.from(`${credential.username || 'x-access-token'}:${credential.token}`).toString('base64')}`
+    if (credential?.kind === 'token')
+      headers.authorization = `Basic ${Buffer.from(`${credential.username || 'x-access-token'}:${credential.token}`).toString('base64')}`
     return { href: `${url.url.replace(/\.git$/, '')}.git/info/lfs`, headers }
   }
-  const { stdout } = await session.ssh(['-p', String(url.port), `${url.user}@${url.host}`, 'git-lfs-authenticate', url.path, 'download'])
+  const { stdout } = await session.ssh([
+    '-p',
+    String(url.port),
+    `${url.user}@${url.host}`,
+    'git-lfs-authenticate',
+    url.path,
+    'download',
+  ])
   try {
-    const { href, header = {} } = JSON.parse(stdout) as { href?: unknown; header?: Record<string, unknown> }
+    const { href, header = {} } = JSON.parse(stdout) as {
+      href?: unknown
+      header?: Record<string, unknown>
+    }
     if (typeof href === 'string') return { href: href.replace(/\/$/, ''), headers: textsOf(header) }
   } catch {
     // Answered below: an old or foreign server prints something else than JSON.
   }
-  throw new GitError('failed', `${quote(url.host)} does not offer Git LFS over ssh.`, 'Use the https address of the repository with an access token.')
+  throw new GitError(
+    'failed',
+    `${quote(url.host)} does not offer Git LFS over ssh.`,
+    'Use the https address of the repository with an access token.',
+  )
 }
 
 const textsOf = (record: Record<string, unknown>): Record<string, string> =>
-  Object.fromEntries(Object.entries(record).filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
+  Object.fromEntries(
+    Object.entries(record).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  )
 
 /** Asks for the download addresses of up to a hundred objects. */
-async function askBatch(client: GuardedClient, endpoint: Endpoint, host: string, wanted: Pointer[], signal: AbortSignal): Promise<Map<string, Download>> {
+async function askBatch(
+  client: GuardedClient,
+  endpoint: Endpoint,
+  host: string,
+  wanted: Pointer[],
+  signal: AbortSignal,
+): Promise<Map<string, Download>> {
   const answer = await client.send(`${endpoint.href}/objects/batch`, {
-    method: 'POST', headers: { ...endpoint.headers, accept: MEDIA_TYPE, 'content-type': MEDIA_TYPE }, signal, timeout_ms: 30_000, max_redirects: 3,
-    body: JSON.stringify({ operation: 'download', transfers: ['basic'], objects: wanted.map(({ oid, size }) => ({ oid, size })) }),
+    method: 'POST',
+    headers: { ...endpoint.headers, accept: MEDIA_TYPE, 'content-type': MEDIA_TYPE },
+    signal,
+    timeout_ms: 30_000,
+    max_redirects: 3,
+    body: JSON.stringify({
+      operation: 'download',
+      transfers: ['basic'],
+      objects: wanted.map(({ oid, size }) => ({ oid, size })),
+    }),
   })
   if (answer.status === 401 || answer.status === 403) throw authenticationRefused(host)
-  if (answer.status !== 200) throw failed(`${quote(host)} did not list the large files of the repository (status ${answer.status}).`)
-  const { objects = [] } = JSON.parse(await answer.text()) as { objects?: { oid?: string; error?: { message?: string }; actions?: { download?: { href?: string; header?: Record<string, unknown> } } }[] }
+  if (answer.status !== 200)
+    throw failed(`${quote(host)} did not list the large files of the repository (status ${answer.status}).`)
+  const { objects = [] } = JSON.parse(await answer.text()) as {
+    objects?: {
+      oid?: string
+      error?: { message?: string }
+      actions?: { download?: { href?: string; header?: Record<string, unknown> } }
+    }[]
+  }
   const downloads = new Map<string, Download>()
   for (const { oid, error, actions } of objects) {
-    if (error) throw failed(`A large file of the repository is missing on ${quote(host)}: ${quote(String(error.message ?? 'no reason given'), 150)}.`)
-    if (oid && actions?.download?.href) downloads.set(oid, { href: actions.download.href, headers: textsOf(actions.download.header ?? {}) })
+    if (error)
+      throw failed(
+        `A large file of the repository is missing on ${quote(host)}: ${quote(String(error.message ?? 'no reason given'), 150)}.`,
+      )
+    if (oid && actions?.download?.href)
+      downloads.set(oid, {
+        href: actions.download.href,
+        headers: textsOf(actions.download.header ?? {}),
+      })
   }
   return downloads
 }
 
 /** Downloads one object beside its pointer, checks its hash, and puts it in the pointer's place. */
-async function replacePointer(client: GuardedClient, pointer: Pointer, download: Download, timeout_ms: number, signal: AbortSignal): Promise<void> {
+async function replacePointer(
+  client: GuardedClient,
+  pointer: Pointer,
+  download: Download,
+  timeout_ms: number,
+  signal: AbortSignal,
+): Promise<void> {
   const [first, ...others] = pointer.paths as [string, ...string[]]
-  const answer = await client.send(download.href, { headers: download.headers, signal, timeout_ms, max_bytes: pointer.size, max_redirects: 3 })
-  if (answer.status !== 200) throw failed(`A large file of the repository could not be downloaded (status ${answer.status}).`)
+  const answer = await client.send(download.href, {
+    headers: download.headers,
+    signal,
+    timeout_ms,
+    max_bytes: pointer.size,
+    max_redirects: 3,
+  })
+  if (answer.status !== 200)
+    throw failed(`A large file of the repository could not be downloaded (status ${answer.status}).`)
   await write(first, answer.body, pointer)
   for (const path of others) await write(path, createReadStream(first), pointer)
 }
@@ -102,7 +184,10 @@ async function write(path: string, content: AsyncIterable<Uint8Array>, { oid }: 
       hash.update(chunk)
       await file.write(chunk)
     }
-    if (hash.digest('hex') !== oid) throw failed('A large file of the repository arrived damaged: its hash is not the one that the repository names.')
+    if (hash.digest('hex') !== oid)
+      throw failed(
+        'A large file of the repository arrived damaged: its hash is not the one that the repository names.',
+      )
     await file.chmod(mode & 0o777)
     await file.close()
     await rename(partial, path)
@@ -114,15 +199,25 @@ async function write(path: string, content: AsyncIterable<Uint8Array>, { oid }: 
 }
 
 /**
- * Replaces LFS pointers by their files. Done here and not by git-lfs, whose downloads would go to any address that a server names; here every
+ * Replaces LFS pointers by their files. Done here and not by git-lfs, whose downloads would go to any address
+ * that a server names; here every
  * address is checked, and nothing needs to be installed.
  */
-export async function fetchLfs(client: GuardedClient, session: GitSession, url: GitUrl, credential: GitCredential | undefined, limits: { max_bytes: number; timeout_ms: number }, onLog: (line: string) => void): Promise<void> {
+export async function fetchLfs(
+  client: GuardedClient,
+  session: GitSession,
+  url: GitUrl,
+  credential: GitCredential | undefined,
+  limits: { max_bytes: number; timeout_ms: number },
+  onLog: (line: string) => void,
+): Promise<void> {
   const pointers = [...(await findPointers(session.repository)).values()]
   if (pointers.length === 0) return
   const total = pointers.reduce((sum, { size, paths }) => sum + size * paths.length, 0)
   if (total > limits.max_bytes) throw tooLarge(limits.max_bytes)
-  onLog(`Downloading ${pointers.length} large file${pointers.length === 1 ? '' : 's'} (${Math.ceil(total / 1024)} KiB) from Git LFS.`)
+  onLog(
+    `Downloading ${pointers.length} large file${pointers.length === 1 ? '' : 's'} (${Math.ceil(total / 1024)} KiB) from Git LFS.`,
+  )
   try {
     const endpoint = await endpointOf(session, url, credential)
     for (let start = 0; start < pointers.length; start += BATCH_SIZE) {
@@ -135,8 +230,10 @@ export async function fetchLfs(client: GuardedClient, session: GitSession, url: 
       }
     }
   } catch (error) {
-    if (error instanceof SyntaxError) throw failed(`${quote(url.host)} does not offer Git LFS at this address.`, { cause: error })
-    if (error instanceof OutboundError && error.code !== 'aborted') throw explainRefusal(error, url.host, limits.max_bytes)
+    if (error instanceof SyntaxError)
+      throw failed(`${quote(url.host)} does not offer Git LFS at this address.`, { cause: error })
+    if (error instanceof OutboundError && error.code !== 'aborted')
+      throw explainRefusal(error, url.host, limits.max_bytes)
     throw error
   }
 }

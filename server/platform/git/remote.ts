@@ -2,9 +2,17 @@ import { branchNotFound, emptyRepository } from './errors.ts'
 import type { GitSession } from './session.ts'
 
 /** What is to be fetched: the commit, the reference that leads to it, and the name that users know it by. */
-export interface Target { branch: string; sha: string; ref: string }
+export interface Target {
+  branch: string
+  sha: string
+  ref: string
+}
 
-interface Refs { head?: string; head_sha?: string; shas: Map<string, string> }
+interface Refs {
+  head?: string
+  head_sha?: string
+  shas: Map<string, string>
+}
 
 const SHA = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/
 
@@ -21,10 +29,17 @@ function parseRefs(text: string): Refs {
 }
 
 const list = async (session: GitSession, url: string, ...patterns: string[]): Promise<Refs> =>
-  parseRefs((await session.git(['ls-remote', '--quiet', '--symref', '--', url, ...patterns], { max_output_bytes: 4 * 1024 ** 2 })).stdout)
+  parseRefs(
+    (
+      await session.git(['ls-remote', '--quiet', '--symref', '--', url, ...patterns], {
+        max_output_bytes: 4 * 1024 ** 2,
+      })
+    ).stdout,
+  )
 
 const BRANCH = 'refs/heads/'
-const branchesOf = (refs: Refs): string[] => [...refs.shas.keys()].filter((name) => name.startsWith(BRANCH)).map((name) => name.slice(BRANCH.length))
+const branchesOf = (refs: Refs): string[] =>
+  [...refs.shas.keys()].filter((name) => name.startsWith(BRANCH)).map((name) => name.slice(BRANCH.length))
 
 /** Says which branches there are instead, the default one first. */
 async function explainMissing(session: GitSession, url: string, branch: string): Promise<Error> {
@@ -32,7 +47,10 @@ async function explainMissing(session: GitSession, url: string, branch: string):
   const names = branchesOf(refs)
   if (names.length === 0) return emptyRepository()
   const head = refs.head?.slice(BRANCH.length)
-  return branchNotFound(branch, names.sort((a, b) => Number(b === head) - Number(a === head)))
+  return branchNotFound(
+    branch,
+    names.sort((a, b) => Number(b === head) - Number(a === head)),
+  )
 }
 
 /** The tip of a branch; a tag of that name serves when there is no such branch. */
@@ -49,7 +67,8 @@ async function findNamed(session: GitSession, url: string, branch: string): Prom
 /** The remote's HEAD; when it points nowhere, the only branch there is. */
 async function findHead(session: GitSession, url: string): Promise<Target> {
   const { head, head_sha } = await list(session, url, 'HEAD')
-  if (head_sha && head?.startsWith(BRANCH)) return { branch: head.slice(BRANCH.length), sha: head_sha, ref: head }
+  if (head_sha && head?.startsWith(BRANCH))
+    return { branch: head.slice(BRANCH.length), sha: head_sha, ref: head }
   const refs = await list(session, url, `${BRANCH}*`)
   const names = branchesOf(refs)
   const same = names.filter((name) => refs.shas.get(BRANCH + name) === head_sha)

@@ -5,23 +5,39 @@ import type { Identity } from './work-directory.ts'
 export type ObjectFormat = 'sha1' | 'sha256'
 
 /** All that `git init` writes and that a fetch and a checkout need. */
-const config = (format: ObjectFormat): string => [
-  '[core]', `\trepositoryformatversion = ${format === 'sha1' ? 0 : 1}`, '\tfilemode = true', '\tbare = false', ...(format === 'sha1' ? [] : ['[extensions]', `\tobjectformat = ${format}`]), '',
-].join('\n')
+const config = (format: ObjectFormat): string =>
+  [
+    '[core]',
+    `\trepositoryformatversion = ${format === 'sha1' ? 0 : 1}`,
+    '\tfilemode = true',
+    '\tbare = false',
+    ...(format === 'sha1' ? [] : ['[extensions]', `\tobjectformat = ${format}`]),
+    '',
+  ].join('\n')
 
 /**
- * Makes an empty repository in a folder, whatever an earlier attempt left there. Written by ourselves: a process for three small
+ * Makes an empty repository in a folder, whatever an earlier attempt left there. Written by ourselves: a
+ * process for three small
  * files would take a tenth of the time of a clone.
  */
-export async function createRepository(directory: string, format: ObjectFormat, identity: Identity | undefined): Promise<void> {
+export async function createRepository(
+  directory: string,
+  format: ObjectFormat,
+  identity: Identity | undefined,
+): Promise<void> {
   const git = join(directory, '.git')
-  const own = async (path: string) => { if (identity) await chown(path, identity.uid, identity.gid) }
+  const own = async (path: string) => {
+    if (identity) await chown(path, identity.uid, identity.gid)
+  }
   await rm(git, { recursive: true, force: true })
   for (const folder of [git, join(git, 'objects'), join(git, 'refs')]) {
     await mkdir(folder)
     await own(folder)
   }
-  for (const [name, content] of Object.entries({ HEAD: 'ref: refs/heads/main\n', config: config(format) })) {
+  for (const [name, content] of Object.entries({
+    HEAD: 'ref: refs/heads/main\n',
+    config: config(format),
+  })) {
     await writeFile(join(git, name), content)
     await own(join(git, name))
   }

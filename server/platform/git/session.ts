@@ -40,17 +40,22 @@ export interface SessionParts {
 
 const SETPRIV = '/usr/bin/setpriv'
 const PRLIMIT = '/usr/bin/prlimit'
-/** Address space of one process of git. A small repository can be made so that walking it fills any memory. */
+/**
+ * Address space of one process of git. A small repository can be made so that walking it fills any memory.
+ */
 const MAX_MEMORY_BYTES = 4 * 1024 ** 3
 
 /**
- * What a command runs under: it dies with the server, gains no privileges, and is held to memory and file sizes by the kernel itself.
+ * What a command runs under: it dies with the server, gains no privileges, and is held to memory and file
+ * sizes by the kernel itself.
  * Where these tools of util-linux are missing, the limits of the session still hold.
  */
 function confined(argv: readonly string[], max_bytes: number): readonly string[] {
   return [
     ...(existsSync(SETPRIV) ? [SETPRIV, '--no-new-privs', '--pdeathsig', 'KILL', '--'] : []),
-    ...(existsSync(PRLIMIT) ? [PRLIMIT, `--as=${MAX_MEMORY_BYTES}`, `--fsize=${max_bytes}`, '--core=0', '--'] : []),
+    ...(existsSync(PRLIMIT)
+      ? [PRLIMIT, `--as=${MAX_MEMORY_BYTES}`, `--fsize=${max_bytes}`, '--core=0', '--']
+      : []),
     ...argv,
   ]
 }
@@ -74,7 +79,11 @@ export interface GitSession {
   stop(error: GitError): void
   close(): Promise<void>
 }
-export interface GitOptions { onLine?: (line: string) => void; may_fail?: boolean; max_output_bytes?: number }
+export interface GitOptions {
+  onLine?: (line: string) => void
+  may_fail?: boolean
+  max_output_bytes?: number
+}
 
 /** The line that git's own credential store reads. */
 function credentialLine(url: GitUrl, credential: GitCredential | undefined): string {
@@ -82,14 +91,24 @@ function credentialLine(url: GitUrl, credential: GitCredential | undefined): str
   // GitHub, GitLab and Gitea take any name with a token; Bitbucket wants this one.
   const username = credential.username || (url.host === 'bitbucket.org' ? 'x-token-auth' : 'x-access-token')
   if (/[\p{Cc}]/u.test(username + credential.token)) {
-    throw new GitError('authentication', 'The token of this repository holds control characters.', 'Copy the token again, without line breaks.')
+    throw new GitError(
+      'authentication',
+      'The token of this repository holds control characters.',
+      'Copy the token again, without line breaks.',
+    )
   }
   const { host } = new URL(url.url)
   return `${url.protocol}://${encodeURIComponent(username)}:${encodeURIComponent(credential.token)}@${host}\n`
 }
 
-async function prepareFiles(parts: SessionParts, directory: string, files: Record<string, string>): Promise<void> {
-  const own = async (path: string) => { if (parts.identity) await chown(path, parts.identity.uid, parts.identity.gid) }
+async function prepareFiles(
+  parts: SessionParts,
+  directory: string,
+  files: Record<string, string>,
+): Promise<void> {
+  const own = async (path: string) => {
+    if (parts.identity) await chown(path, parts.identity.uid, parts.identity.gid)
+  }
   for (const name of ['home', 'repository']) {
     await mkdir(join(directory, name), { mode: 0o755 })
     await own(join(directory, name))
@@ -102,7 +121,11 @@ async function prepareFiles(parts: SessionParts, directory: string, files: Recor
 }
 
 /** Finds the one checked address that ssh will connect to, by connecting to it once. */
-async function checkedAddress({ dial, limits }: SessionParts, url: GitUrl, signal: AbortSignal): Promise<string> {
+async function checkedAddress(
+  { dial, limits }: SessionParts,
+  url: GitUrl,
+  signal: AbortSignal,
+): Promise<string> {
   try {
     const socket = await dial(url.host, url.port, { signal })
     const address = socket.remoteAddress
@@ -110,7 +133,8 @@ async function checkedAddress({ dial, limits }: SessionParts, url: GitUrl, signa
     if (!address) throw new OutboundError('unreachable', 'The connection was closed.')
     return address
   } catch (error) {
-    if (error instanceof OutboundError && error.code !== 'aborted') throw explainRefusal(error, url.host, limits.max_bytes)
+    if (error instanceof OutboundError && error.code !== 'aborted')
+      throw explainRefusal(error, url.host, limits.max_bytes)
     throw error
   }
 }
@@ -132,11 +156,21 @@ function createEnd(url: GitUrl, limits: GitLimits, signal: AbortSignal) {
   }
 }
 
-const notInstalled = (program: string, cause?: unknown) => new GitError('failed', `The program ${program} cannot be started on this server.`,
-  `Install ${program} on the server, then try again.`, { cause })
+const notInstalled = (program: string, cause?: unknown) =>
+  new GitError(
+    'failed',
+    `The program ${program} cannot be started on this server.`,
+    `Install ${program} on the server, then try again.`,
+    { cause },
+  )
 
 /** Opens a session: folder, files, guard and signal. Whatever happens later, `close` removes them all. */
-export async function openSession(parts: SessionParts, url: GitUrl, credential: GitCredential | undefined, caller: AbortSignal): Promise<GitSession> {
+export async function openSession(
+  parts: SessionParts,
+  url: GitUrl,
+  credential: GitCredential | undefined,
+  caller: AbortSignal,
+): Promise<GitSession> {
   const end = createEnd(url, parts.limits, caller)
   let directory: string | undefined
   let guard: ProxySession | undefined
@@ -148,17 +182,41 @@ export async function openSession(parts: SessionParts, url: GitUrl, credential: 
   try {
     end.signal.throwIfAborted()
     if (credential && (credential.kind === 'ssh') !== (url.protocol === 'ssh')) {
-      throw new GitError('authentication', credential.kind === 'ssh' ? 'A deploy key does not fit an https address.' : 'An access token does not fit an ssh address.',
-        credential.kind === 'ssh' ? 'Use the ssh address of the repository, or an access token.' : 'Use the https address of the repository, or a deploy key.')
+      throw new GitError(
+        'authentication',
+        credential.kind === 'ssh'
+          ? 'A deploy key does not fit an https address.'
+          : 'An access token does not fit an ssh address.',
+        credential.kind === 'ssh'
+          ? 'Use the ssh address of the repository, or an access token.'
+          : 'Use the https address of the repository, or a deploy key.',
+      )
     }
     const line = credentialLine(url, credential)
-    const ssh: SshFiles | undefined = url.protocol === 'ssh'
-      ? await prepareSsh(url, await checkedAddress(parts, url, end.signal), credential, parts.pins_directory) : undefined
+    const ssh: SshFiles | undefined =
+      url.protocol === 'ssh'
+        ? await prepareSsh(
+            url,
+            await checkedAddress(parts, url, end.signal),
+            credential,
+            parts.pins_directory,
+          )
+        : undefined
     directory = await mkdtemp(parts.session_prefix)
     await prepareFiles(parts, directory, { credentials: line, ...(ssh?.files ?? {}) })
     guard = url.protocol === 'ssh' ? undefined : parts.proxy.open({ max_bytes: parts.limits.max_bytes })
     const env = gitEnvironment(directory, url, guard?.url, parts.ca_file)
-    return createSession({ parts, url, has_credential: credential !== undefined, directory, guard, env, ssh, end, close })
+    return createSession({
+      parts,
+      url,
+      has_credential: credential !== undefined,
+      directory,
+      guard,
+      env,
+      ssh,
+      end,
+      close,
+    })
   } catch (error) {
     await close()
     throw end.signal.aborted ? end.signal.reason : error
@@ -177,7 +235,17 @@ interface SessionState {
   close(): Promise<void>
 }
 
-function createSession({ parts, url, has_credential, directory, guard, env, ssh, end, close }: SessionState): GitSession {
+function createSession({
+  parts,
+  url,
+  has_credential,
+  directory,
+  guard,
+  env,
+  ssh,
+  end,
+  close,
+}: SessionState): GitSession {
   const repository = join(directory, 'repository')
   const { max_bytes, timeout_ms } = parts.limits
   const running = new Set<Promise<unknown>>()
@@ -185,7 +253,13 @@ function createSession({ parts, url, has_credential, directory, guard, env, ssh,
   /** Runs a command that ends at the latest with the session. */
   function start(argv: readonly string[], { onLine, max_output_bytes }: GitOptions): Promise<RunResult> {
     const work = parts.run(confined(argv, max_bytes), {
-      cwd: repository, env, signal: end.signal, timeout_ms: timeout_ms + 5_000, ...(onLine ? { onLine } : {}), ...(max_output_bytes ? { max_output_bytes } : {}), ...parts.identity,
+      cwd: repository,
+      env,
+      signal: end.signal,
+      timeout_ms: timeout_ms + 5_000,
+      ...(onLine ? { onLine } : {}),
+      ...(max_output_bytes ? { max_output_bytes } : {}),
+      ...parts.identity,
     })
     const settled = work.catch(() => {}).finally(() => running.delete(settled))
     running.add(settled)
@@ -202,22 +276,33 @@ function createSession({ parts, url, has_credential, directory, guard, env, ssh,
     end.signal.throwIfAborted()
     if (guard?.failure?.code === 'too_large') throw tooLarge(max_bytes)
     if (/^(setpriv|prlimit): failed to execute/m.test(result.stderr)) throw notInstalled(argv[0]!)
-    if (result.exit_code !== 0 && !options.may_fail) throw explainFailure({ stderr: result.stderr, host: url.host, has_credential, max_bytes, refusal: guard?.failure })
+    if (result.exit_code !== 0 && !options.may_fail)
+      throw explainFailure({
+        stderr: result.stderr,
+        host: url.host,
+        has_credential,
+        max_bytes,
+        refusal: guard?.failure,
+      })
     return result
   }
 
   return {
-    directory, repository, signal: end.signal, stop: end.stop,
+    directory,
+    repository,
+    signal: end.signal,
+    stop: end.stop,
     async close() {
       // A command that still runs would outlive its folder and the reason for it.
       end.stop(aborted())
       await Promise.all(running)
       await close()
     },
-    get refusal() { return guard?.failure },
+    get refusal() {
+      return guard?.failure
+    },
     createRepository: (format) => createRepository(repository, format, parts.identity),
     git: (args, options = {}) => execute(['git', ...args], options),
     ssh: (args) => execute(['ssh', '-F', '../ssh_config', ...args], {}),
   }
 }
-

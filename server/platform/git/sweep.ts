@@ -4,10 +4,16 @@ import { linkStaysInside } from '#server/platform/archive/inside'
 import { quote } from './errors.ts'
 
 /**
- * Makes a checkout safe and equal for everyone who reads it later: it belongs to the server again, has plain modes whatever the umask was, and
- * no link leads out of it. Links are looked at only after git has ended, so that nothing can change in between.
+ * Makes a checkout safe and equal for everyone who reads it later: it belongs to the server again, has plain
+ * modes whatever the umask was, and
+ * no link leads out of it. Links are looked at only after git has ended, so that nothing can change in
+ * between.
  */
-export async function sweep(root: string, owner: { uid: number; gid: number } | undefined, onLog: (line: string) => void): Promise<void> {
+export async function sweep(
+  root: string,
+  owner: { uid: number; gid: number } | undefined,
+  onLog: (line: string) => void,
+): Promise<void> {
   const visit = async (directory: string): Promise<void> => {
     if (owner) await lchown(directory, owner.uid, owner.gid)
     await chmod(directory, 0o755)

@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 
 /** User that git runs as. */
-export interface Identity { uid: number; gid: number }
+export interface Identity {
+  uid: number
+  gid: number
+}
 
 /** True when another user may pass through every folder above, so that git can run as one. */
 async function isReachable(directory: string): Promise<boolean> {
@@ -14,25 +17,39 @@ async function isReachable(directory: string): Promise<boolean> {
   return true
 }
 
-/** Removes what a crash left: sessions end with their run, so whatever is there at the start belongs to none. */
+/**
+ * Removes what a crash left: sessions end with their run, so whatever is there at the start belongs to none.
+ */
 async function removeSessions(prefix: string): Promise<void> {
   for (const name of await readdir(dirname(prefix))) {
-    if (name.startsWith(basename(prefix))) await rm(join(dirname(prefix), name), { recursive: true, force: true })
+    if (name.startsWith(basename(prefix)))
+      await rm(join(dirname(prefix), name), { recursive: true, force: true })
   }
 }
 
 /**
- * Prepares the place for sessions and returns the path that their folders start with. Git as an unprivileged user cannot work below a private
- * folder; then sessions are made among the system's temporary files, under a name that this installation finds again.
+ * Prepares the place for sessions and returns the path that their folders start with. Git as an unprivileged
+ * user cannot work below a private
+ * folder; then sessions are made among the system's temporary files, under a name that this installation
+ * finds again.
  */
-export async function prepareSessions(work_directory: string, identity: Identity | undefined): Promise<string> {
+export async function prepareSessions(
+  work_directory: string,
+  identity: Identity | undefined,
+): Promise<string> {
   await mkdir(work_directory, { recursive: true, mode: 0o711 })
   const directory = await realpath(work_directory)
   const own = join(directory, 'session-')
   await removeSessions(own)
-  if (!identity || await isReachable(directory)) return own
-  const parent = await stat('/var/tmp').then(() => '/var/tmp', () => tmpdir())
-  const prefix = join(parent, `portreeve-git-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}-`)
+  if (!identity || (await isReachable(directory))) return own
+  const parent = await stat('/var/tmp').then(
+    () => '/var/tmp',
+    () => tmpdir(),
+  )
+  const prefix = join(
+    parent,
+    `portreeve-git-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}-`,
+  )
   await removeSessions(prefix)
   return prefix
 }

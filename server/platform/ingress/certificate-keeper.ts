@@ -1,4 +1,9 @@
-import { certificatePath, checkCertificate, type CertificateRuntime, type StoredCertificate } from './certificates.ts'
+import {
+  certificatePath,
+  checkCertificate,
+  type CertificateRuntime,
+  type StoredCertificate,
+} from './certificates.ts'
 import type { Certificate } from './ingress.ts'
 import type { EdgeStore } from './store.ts'
 
@@ -11,8 +16,15 @@ export interface CertificateKeeper {
 }
 
 export function createCertificateKeeper(runtime: CertificateRuntime): CertificateKeeper {
-  /** Files of new certificates first, then the list, then what runs; files of old ones go last, so that a crash in between leaves all that a list names. */
-  async function change(store: EdgeStore, next: StoredCertificate[], pems: ReadonlyMap<string, string>): Promise<void> {
+  /**
+   * Files of new certificates first, then the list, then what runs; files of old ones go last, so that a
+   * crash in between leaves all that a list names.
+   */
+  async function change(
+    store: EdgeStore,
+    next: StoredCertificate[],
+    pems: ReadonlyMap<string, string>,
+  ): Promise<void> {
     const before = [...store.certificates.values()]
     const sync = () => runtime.sync(store.certificates, (path) => store.readPem(path))
     await store.putCertificates(next, pems)
@@ -24,7 +36,9 @@ export function createCertificateKeeper(runtime: CertificateRuntime): Certificat
       await store.forgetCertificates([...pems.keys()].filter((path) => !store.certificates.has(path)))
       throw error
     }
-    await store.forgetCertificates(before.map(({ path }) => path).filter((path) => !store.certificates.has(path)))
+    await store.forgetCertificates(
+      before.map(({ path }) => path).filter((path) => !store.certificates.has(path)),
+    )
   }
 
   return {
@@ -32,7 +46,11 @@ export function createCertificateKeeper(runtime: CertificateRuntime): Certificat
       checkCertificate(certificate)
       const { id, names, pem } = certificate
       const path = certificatePath(certificate)
-      await change(store, [...[...store.certificates.values()].filter((known) => known.id !== id), { id, names, path }], new Map([[path, pem]]))
+      await change(
+        store,
+        [...[...store.certificates.values()].filter((known) => known.id !== id), { id, names, path }],
+        new Map([[path, pem]]),
+      )
     },
     async remove(store, certificate_id) {
       const rest = [...store.certificates.values()].filter((known) => known.id !== certificate_id)
@@ -40,7 +58,11 @@ export function createCertificateKeeper(runtime: CertificateRuntime): Certificat
     },
     async replace(store, certificates) {
       for (const certificate of certificates) checkCertificate(certificate)
-      const stored = certificates.map((certificate) => ({ id: certificate.id, names: certificate.names, path: certificatePath(certificate) }))
+      const stored = certificates.map((certificate) => ({
+        id: certificate.id,
+        names: certificate.names,
+        path: certificatePath(certificate),
+      }))
       const pems = new Map(certificates.map((certificate) => [certificatePath(certificate), certificate.pem]))
       for (const path of store.certificates.keys()) pems.delete(path)
       await change(store, stored, pems)

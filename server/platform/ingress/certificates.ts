@@ -11,22 +11,40 @@ export const CERTIFICATE_LIST = 'certificates/list.txt'
 const MAX_PEM_BYTES = 15_000
 const LIST = `/edge/${CERTIFICATE_LIST}`
 
-/** A certificate as the edge has it: the names it is shown for, and its file. The file's name says its content, so that what runs is compared by names alone. */
-export interface StoredCertificate { id: string; names: string[]; path: string }
+/**
+ * A certificate as the edge has it: the names it is shown for, and its file. The file's name says its
+ * content, so that what runs is compared by names alone.
+ */
+export interface StoredCertificate {
+  id: string
+  names: string[]
+  path: string
+}
 
 export function certificatePath({ id, names, pem }: Certificate): string {
-  return `certificates/${id}.${createHash('sha256').update(`${names.join(' ')}\n${pem}`).digest('hex').slice(0, 16)}.pem`
+  return `certificates/${id}.${createHash('sha256')
+    .update(`${names.join(' ')}\n${pem}`)
+    .digest('hex')
+    .slice(0, 16)}.pem`
 }
 
 /** Refuses what the edge could not use: a broken PEM, or a key that belongs to another certificate. */
 export function checkCertificate({ id, names, pem }: Certificate): void {
-  const refuse = (reason: string, cause?: unknown): never => { throw new IngressError(`The certificate of ${names[0] ?? 'no name'} cannot be used: ${reason}`, { cause }) }
+  const refuse = (reason: string, cause?: unknown): never => {
+    throw new IngressError(`The certificate of ${names[0] ?? 'no name'} cannot be used: ${reason}`, {
+      cause,
+    })
+  }
   if (!/^[A-Za-z0-9_-]{1,128}$/.test(id)) refuse('its id has characters that the edge does not take.')
-  if (names.length === 0 || !names.every((name) => HOSTNAME.test(name))) refuse('its names are not lower-case DNS names.')
-  if (pem.length > MAX_PEM_BYTES) refuse(`it is longer than ${MAX_PEM_BYTES} bytes; leave out certificates that clients do not need.`)
-  if (!/^(-----BEGIN [A-Z ]+-----\n([A-Za-z0-9+/=]+\n)+-----END [A-Z ]+-----\n)+$/.test(pem)) refuse('it is not a list of PEM blocks.')
+  if (names.length === 0 || !names.every((name) => HOSTNAME.test(name)))
+    refuse('its names are not lower-case DNS names.')
+  if (pem.length > MAX_PEM_BYTES)
+    refuse(`it is longer than ${MAX_PEM_BYTES} bytes; leave out certificates that clients do not need.`)
+  if (!/^(-----BEGIN [A-Z ]+-----\n([A-Za-z0-9+/=]+\n)+-----END [A-Z ]+-----\n)+$/.test(pem))
+    refuse('it is not a list of PEM blocks.')
   try {
-    if (!new X509Certificate(pem).checkPrivateKey(createPrivateKey(pem))) refuse('its key belongs to another certificate.')
+    if (!new X509Certificate(pem).checkPrivateKey(createPrivateKey(pem)))
+      refuse('its key belongs to another certificate.')
   } catch (error) {
     if (error instanceof IngressError) throw error
     refuse('it has no certificate followed by its key that can be read.', error)
@@ -48,17 +66,27 @@ export function parseCertificateList(text: string): StoredCertificate[] {
 /** Changes certificates in the running edge; connections that are open keep theirs. */
 export interface CertificateRuntime {
   /** Makes the running list equal to these; the new ones are there before the old ones go. */
-  sync(wanted: ReadonlyMap<string, StoredCertificate>, readPem: (path: string) => Promise<string>): Promise<void>
+  sync(
+    wanted: ReadonlyMap<string, StoredCertificate>,
+    readPem: (path: string) => Promise<string>,
+  ): Promise<void>
 }
 
 export function createCertificateRuntime(cli: MasterCli): CertificateRuntime {
   async function expectSuccess(command: string, path: string): Promise<void> {
     const output = await cli.run([command])
-    if (!/success|created|new empty|deleted|already exists/i.test(output)) throw new IngressError(`The edge refused the certificate ${path}: ${output.trim().split('\n')[0] ?? ''}`)
+    if (!/success|created|new empty|deleted|already exists/i.test(output))
+      throw new IngressError(
+        `The edge refused the certificate ${path}: ${output.trim().split('\n')[0] ?? ''}`,
+      )
   }
   return {
     async sync(wanted, readPem) {
-      const running = new Set(parseCertificateList(await cli.run([`show ssl crt-list ${LIST}`])).map((certificate) => certificate.path))
+      const running = new Set(
+        parseCertificateList(await cli.run([`show ssl crt-list ${LIST}`])).map(
+          (certificate) => certificate.path,
+        ),
+      )
       for (const { path, names } of wanted.values()) {
         if (running.has(path)) continue
         await expectSuccess(`new ssl cert /edge/${path}`, path)

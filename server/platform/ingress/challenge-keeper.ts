@@ -6,14 +6,18 @@ import { CHALLENGES_MAP } from './maps.ts'
 import { EDGE_ROOT } from './render.ts'
 import type { EdgeStore } from './store.ts'
 
-/** Lets the edge answer challenges of a certificate authority by itself, so that they are answered though the app is down or redirects everything. */
+/**
+ * Lets the edge answer challenges of a certificate authority by itself, so that they are answered though the
+ * app is down or redirects everything.
+ */
 export interface ChallengeKeeper {
   set(store: EdgeStore, challenge: Challenge): Promise<void>
   remove(store: EdgeStore, challenge: Pick<Challenge, 'hostname' | 'token'>): Promise<void>
 }
 
 const MAP = `${EDGE_ROOT}/${CHALLENGES_MAP}`
-const keyOf = ({ hostname, token }: Pick<Challenge, 'hostname' | 'token'>) => `${hostname}/.well-known/acme-challenge/${token}`
+const keyOf = ({ hostname, token }: Pick<Challenge, 'hostname' | 'token'>) =>
+  `${hostname}/.well-known/acme-challenge/${token}`
 
 export function createChallengeKeeper(cli: MasterCli): ChallengeKeeper {
   return {
@@ -22,8 +26,11 @@ export function createChallengeKeeper(cli: MasterCli): ChallengeKeeper {
       const key = keyOf(challenge)
       await store.putChallenge(key, challenge.key_authorization)
       const known = (await cli.run([`get map ${MAP} ${key}`])).includes('found=yes')
-      const output = await cli.run([`${known ? 'set' : 'add'} map ${MAP} ${key} ${challenge.key_authorization}`])
-      if (output.trim() !== '') throw new IngressError(`The edge refused the challenge of ${challenge.hostname}: ${output.trim()}`)
+      const output = await cli.run([
+        `${known ? 'set' : 'add'} map ${MAP} ${key} ${challenge.key_authorization}`,
+      ])
+      if (output.trim() !== '')
+        throw new IngressError(`The edge refused the challenge of ${challenge.hostname}: ${output.trim()}`)
     },
     async remove(store, challenge) {
       checkChallenge({ ...challenge, key_authorization: 'none' })

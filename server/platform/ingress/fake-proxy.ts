@@ -3,7 +3,10 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { EdgeRequest, Route, RouteServer, RouteTraffic } from './ingress.ts'
 import { matchRedirect } from './redirects.ts'
 
-/** A small HTTP proxy behind the fake edge, for tests only: picks a server by `Host`, streams both ways, upgrades WebSockets. */
+/**
+ * A small HTTP proxy behind the fake edge, for tests only: picks a server by `Host`, streams both ways,
+ * upgrades WebSockets.
+ */
 export interface FakeProxy {
   listen(): Promise<{ host: string; port: number }>
   /** Requests in flight and upgraded connections on a server. */
@@ -12,7 +15,10 @@ export interface FakeProxy {
   close(): Promise<void>
 }
 
-export function createFakeProxy(routeOf: (hostname: string, path: string) => Route | undefined, onAnswered: (request: EdgeRequest) => void): FakeProxy {
+export function createFakeProxy(
+  routeOf: (hostname: string, path: string) => Route | undefined,
+  onAnswered: (request: EdgeRequest) => void,
+): FakeProxy {
   const active = new Map<string, number>()
   const counters = new Map<string, RouteTraffic>()
   const turns = new Map<string, number>()
@@ -21,22 +27,39 @@ export function createFakeProxy(routeOf: (hostname: string, path: string) => Rou
   let answers = 0
 
   const countersOf = (route_id: string): RouteTraffic => {
-    const known = counters.get(route_id) ?? { route_id, requests: 0, errors_5xx: 0, bytes_in: 0, bytes_out: 0, sessions: 0 }
+    const known = counters.get(route_id) ?? {
+      route_id,
+      requests: 0,
+      errors_5xx: 0,
+      bytes_in: 0,
+      bytes_out: 0,
+      sessions: 0,
+    }
     counters.set(route_id, known)
     return known
   }
-  const hold = ({ address, port }: RouteServer, change: 1 | -1) => active.set(`${address} ${port}`, (active.get(`${address} ${port}`) ?? 0) + change)
+  const hold = ({ address, port }: RouteServer, change: 1 | -1) =>
+    active.set(`${address} ${port}`, (active.get(`${address} ${port}`) ?? 0) + change)
 
-  const hostnameOf = (incoming: IncomingMessage): string => (incoming.headers.host ?? '').replace(/:\d+$/, '').replace(/\.$/, '').toLowerCase()
+  const hostnameOf = (incoming: IncomingMessage): string =>
+    (incoming.headers.host ?? '').replace(/:\d+$/, '').replace(/\.$/, '').toLowerCase()
 
   /** The route and the server of a request; servers take turns. */
-  function pick(incoming: IncomingMessage): { route?: Route; target?: RouteServer; location?: [status: number, target: string] } {
+  function pick(incoming: IncomingMessage): {
+    route?: Route
+    target?: RouteServer
+    location?: [status: number, target: string]
+  } {
     const hostname = hostnameOf(incoming)
     const [path = '', query] = (incoming.url ?? '').split(/\?(.*)/s)
     const route = routeOf(hostname, path)
     if (!route) return {}
     const alias = Object.hasOwn(route.aliases ?? {}, hostname) ? route.aliases?.[hostname] : undefined
-    if (alias !== undefined) return { route, location: [308, `http://${alias}:${incoming.socket.localPort}${incoming.url}`] }
+    if (alias !== undefined)
+      return {
+        route,
+        location: [308, `http://${alias}:${incoming.socket.localPort}${incoming.url}`],
+      }
     const match = matchRedirect(route.redirects ?? [], path, query)
     if (match) return { route, location: [match.redirect.status, match.location] }
     const turn = turns.get(route.id) ?? 0
@@ -44,49 +67,116 @@ export function createFakeProxy(routeOf: (hostname: string, path: string) => Rou
     return { route, target: route.servers[turn % Math.max(route.servers.length, 1)] }
   }
 
-  function forward(incoming: IncomingMessage, { path: prefix = '/', strip_path }: Route, target: RouteServer) {
-    const path = strip_path && prefix !== '/' ? incoming.url?.slice(prefix.length).replace(/^(?!\/)/, '/') : incoming.url
-    const headers = { ...incoming.headers, 'x-forwarded-for': incoming.socket.remoteAddress ?? '', 'x-forwarded-proto': 'http', 'x-forwarded-host': incoming.headers.host ?? '' }
-    return request({ host: target.address, port: target.port, method: incoming.method, path, headers, agent: false })
+  function forward(
+    incoming: IncomingMessage,
+    { path: prefix = '/', strip_path }: Route,
+    target: RouteServer,
+  ) {
+    const path =
+      strip_path && prefix !== '/' ? incoming.url?.slice(prefix.length).replace(/^(?!\/)/, '/') : incoming.url
+    const headers = {
+      ...incoming.headers,
+      'x-forwarded-for': incoming.socket.remoteAddress ?? '',
+      'x-forwarded-proto': 'http',
+      'x-forwarded-host': incoming.headers.host ?? '',
+    }
+    return request({
+      host: target.address,
+      port: target.port,
+      method: incoming.method,
+      path,
+      headers,
+      agent: false,
+    })
   }
 
   /** Tells of a request once its answer has ended, as the log of the edge does. */
-  function watch(incoming: IncomingMessage, response: ServerResponse, app_id: string, target: RouteServer | undefined): void {
+  function watch(
+    incoming: IncomingMessage,
+    response: ServerResponse,
+    app_id: string,
+    target: RouteServer | undefined,
+  ): void {
     const at_ms = Date.now()
-    response.on('close', () => onAnswered({
-      id: `FAKE-${++answers}`, app_id, at_ms, client: incoming.socket.remoteAddress ?? '', method: incoming.method ?? '', host: hostnameOf(incoming), target: incoming.url ?? '/',
-      version: `HTTP/${incoming.httpVersion}`, secure: false, status: response.statusCode, bytes_in: 0, bytes_out: 0, user_agent: incoming.headers['user-agent'] ?? '',
-      server: target ? `${target.address}:${target.port}` : null, end: '--', receive_ms: 0, queue_ms: 0, connect_ms: 0, response_ms: Date.now() - at_ms, total_ms: Date.now() - at_ms,
-    }))
+    response.on('close', () =>
+      onAnswered({
+        id: `FAKE-${++answers}`,
+        app_id,
+        at_ms,
+        client: incoming.socket.remoteAddress ?? '',
+        method: incoming.method ?? '',
+        host: hostnameOf(incoming),
+        target: incoming.url ?? '/',
+        version: `HTTP/${incoming.httpVersion}`,
+        secure: false,
+        status: response.statusCode,
+        bytes_in: 0,
+        bytes_out: 0,
+        user_agent: incoming.headers['user-agent'] ?? '',
+        server: target ? `${target.address}:${target.port}` : null,
+        end: '--',
+        receive_ms: 0,
+        queue_ms: 0,
+        connect_ms: 0,
+        response_ms: Date.now() - at_ms,
+        total_ms: Date.now() - at_ms,
+      }),
+    )
   }
 
   function start(): Server {
     const created = createServer((incoming, response) => {
       const { route, target, location } = pick(incoming)
       if (route?.app_id !== undefined) watch(incoming, response, route.app_id, target)
-      if (!route) return void response.writeHead(404, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end('<h1>Not found</h1>')
+      if (!route)
+        return void response
+          .writeHead(404, {
+            'content-type': 'text/html; charset=utf-8',
+            'cache-control': 'no-store',
+          })
+          .end('<h1>Not found</h1>')
       const counted = countersOf(route.id)
       counted.requests++
-      if (location) return void response.writeHead(location[0], { location: location[1], 'content-length': 0 }).end()
+      if (location)
+        return void response.writeHead(location[0], { location: location[1], 'content-length': 0 }).end()
       if (!target) {
         counted.errors_5xx++
-        return void response.writeHead(503, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end('<h1>The app is not running</h1>')
+        return void response
+          .writeHead(503, {
+            'content-type': 'text/html; charset=utf-8',
+            'cache-control': 'no-store',
+          })
+          .end('<h1>The app is not running</h1>')
       }
       hold(target, 1)
       counted.sessions++
       const outgoing = forward(incoming, route, target)
-      response.on('close', () => { hold(target, -1); counted.sessions--; outgoing.destroy() })
-      incoming.on('data', (chunk: Buffer) => { counted.bytes_in += chunk.length })
+      response.on('close', () => {
+        hold(target, -1)
+        counted.sessions--
+        outgoing.destroy()
+      })
+      incoming.on('data', (chunk: Buffer) => {
+        counted.bytes_in += chunk.length
+      })
       outgoing.on('response', (answer) => {
         if ((answer.statusCode ?? 0) >= 500) counted.errors_5xx++
         response.writeHead(answer.statusCode ?? 502, answer.headers)
-        answer.on('data', (chunk: Buffer) => { counted.bytes_out += chunk.length })
+        answer.on('data', (chunk: Buffer) => {
+          counted.bytes_out += chunk.length
+        })
         answer.pipe(response)
       })
       outgoing.on('error', () => {
         counted.errors_5xx++
         if (response.headersSent) response.destroy()
-        else response.writeHead(503, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }).end('<h1>The app is not running</h1>')
+        else
+          response
+            .writeHead(503, {
+              'content-type': 'text/html; charset=utf-8',
+              'cache-control': 'no-store',
+            })
+            .end('<h1>The app is not running</h1>')
       })
       incoming.pipe(outgoing)
     })
@@ -96,7 +186,11 @@ export function createFakeProxy(routeOf: (hostname: string, path: string) => Rou
       const outgoing = forward(incoming, route, target)
       hold(target, 1)
       upgraded.add(socket)
-      socket.on('close', () => { hold(target, -1); upgraded.delete(socket); outgoing.destroy() })
+      socket.on('close', () => {
+        hold(target, -1)
+        upgraded.delete(socket)
+        outgoing.destroy()
+      })
       socket.on('error', () => socket.destroy())
       outgoing.on('error', () => socket.destroy())
       outgoing.on('upgrade', (answer, upstream, first) => {
@@ -117,7 +211,9 @@ export function createFakeProxy(routeOf: (hostname: string, path: string) => Rou
     async listen() {
       if (!server) {
         server = start()
-        await new Promise<void>((resolve, reject) => server?.once('error', reject).listen(0, '127.0.0.1', resolve))
+        await new Promise<void>((resolve, reject) =>
+          server?.once('error', reject).listen(0, '127.0.0.1', resolve),
+        )
       }
       return { host: '127.0.0.1', port: (server.address() as AddressInfo).port }
     },

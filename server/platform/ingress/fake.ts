@@ -1,15 +1,27 @@
 import { checkCertificate } from './certificates.ts'
 import { checkChallenge, checkClaims, checkRoute, sortRoutes } from './check.ts'
 import { createFakeProxy } from './fake-proxy.ts'
-import type { Certificate, EdgeRequest, Ingress, IngressState, RefusedRoute, RequestFollowing, Route } from './ingress.ts'
+import type {
+  Certificate,
+  EdgeRequest,
+  Ingress,
+  IngressState,
+  RefusedRoute,
+  RequestFollowing,
+  Route,
+} from './ingress.ts'
 import { IngressError } from './ingress.ts'
 import { placesOf } from './places.ts'
 
 /** One call that changed or asked something, in order. */
-export interface FakeIngressCall { method: keyof Ingress; args: unknown[] }
+export interface FakeIngressCall {
+  method: keyof Ingress
+  args: unknown[]
+}
 
 /**
- * An edge in memory, **for tests only**. It routes and redirects as the real one does, and one contract suite checks both;
+ * An edge in memory, **for tests only**. It routes and redirects as the real one does, and one contract suite
+ * checks both;
  * certificates and the further settings of a route are checked and kept, not acted on.
  */
 export interface FakeIngress extends Ingress {
@@ -22,18 +34,24 @@ export interface FakeIngress extends Ingress {
   readonly calls: readonly FakeIngressCall[]
   /** The next call of this method throws this error and changes nothing. */
   failNext(method: keyof Ingress, message: string): void
-  /** Pretends that a server still holds so many requests; without it, the real requests of the proxy count. */
+  /**
+   * Pretends that a server still holds so many requests; without it, the real requests of the proxy count.
+   */
   hold(address: string, port: number, connections: number): void
   /** Tells those who follow that the edge has answered these requests. */
   answered(requests: EdgeRequest[]): void
-  /** Starts a real HTTP proxy on 127.0.0.1 on the first call, so that a test can fetch apps by their `Host` header. */
+  /**
+   * Starts a real HTTP proxy on 127.0.0.1 on the first call, so that a test can fetch apps by their `Host`
+   * header.
+   */
   listen(): Promise<{ host: string; port: number }>
 }
 
 /** Creates an edge without routes. Call `close()` at the end of a test that called `listen()`. */
 export function createFakeIngress(): FakeIngress {
   let routes = new Map<string, Route>()
-  const routesAt = (hostname: string) => [...routes.values()].filter((route) => placesOf(route).some(([name]) => name === hostname))
+  const routesAt = (hostname: string) =>
+    [...routes.values()].filter((route) => placesOf(route).some(([name]) => name === hostname))
   let refused: RefusedRoute[] = []
   let running = false
   let certificates = new Map<string, Certificate>()
@@ -45,10 +63,13 @@ export function createFakeIngress(): FakeIngress {
   const answered = (requests: EdgeRequest[]) => {
     for (const follower of followers) follower.onRequests(requests, requests.at(-1)?.id ?? '')
   }
-  const proxy = createFakeProxy((hostname, path) => {
-    const own = routesAt(hostname)
-    return longestPath(own.length > 0 ? own : routesAt(hostname.replace(/^[^.]*/, '*')), path)
-  }, (request) => answered([request]))
+  const proxy = createFakeProxy(
+    (hostname, path) => {
+      const own = routesAt(hostname)
+      return longestPath(own.length > 0 ? own : routesAt(hostname.replace(/^[^.]*/, '*')), path)
+    },
+    (request) => answered([request]),
+  )
 
   function called(method: keyof Ingress, ...args: unknown[]): void {
     calls.push({ method, args })
@@ -61,8 +82,12 @@ export function createFakeIngress(): FakeIngress {
   }
 
   return {
-    get routes() { return routes },
-    get certificates() { return certificates },
+    get routes() {
+      return routes
+    },
+    get certificates() {
+      return certificates
+    },
     challenges,
     calls,
     failNext: (method, message) => void failures.set(method, message),
@@ -79,7 +104,8 @@ export function createFakeIngress(): FakeIngress {
       refused = sorted.refused
       replace(sorted.accepted)
       for (const certificate of state.certificates ?? []) checkCertificate(certificate)
-      if (state.certificates) certificates = new Map(state.certificates.map((certificate) => [certificate.id, certificate]))
+      if (state.certificates)
+        certificates = new Map(state.certificates.map((certificate) => [certificate.id, certificate]))
     },
     async setCertificate(certificate) {
       called('setCertificate', certificate)
@@ -102,7 +128,11 @@ export function createFakeIngress(): FakeIngress {
     async setRoute(route) {
       called('setRoute', route)
       checkRoute(route)
-      checkClaims(route, (hostname, path) => routesAt(hostname).find((known) => (known.path ?? '/') === path && known.id !== route.id)?.id)
+      checkClaims(
+        route,
+        (hostname, path) =>
+          routesAt(hostname).find((known) => (known.path ?? '/') === path && known.id !== route.id)?.id,
+      )
       replace([...[...routes.values()].filter((known) => known.id !== route.id), route])
     },
     async removeRoute(route_id) {

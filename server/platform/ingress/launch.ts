@@ -7,22 +7,37 @@ import { findPortOwner } from './port-owner.ts'
 
 /** Brings the edge up and tells what is wrong when it does not come. */
 export interface EdgeLauncher {
-  /** Resolves once the edge carries traffic; true when this call started it, so that it read the files just now. */
+  /**
+   * Resolves once the edge carries traffic; true when this call started it, so that it read the files just
+   * now.
+   */
   ensure(signal?: AbortSignal): Promise<boolean>
   status(): Promise<Omit<IngressStatus, 'refused'>>
 }
 
 const ANSWER_WITHIN_MS = 15_000
-/** How long the engine may take to start again an edge that died just now, e.g. since its former workers still had the ports. */
+/**
+ * How long the engine may take to start again an edge that died just now, e.g. since its former workers still
+ * had the ports.
+ */
 const RESTART_WITHIN_MS = 4_000
 const POLL_MS = 25
 
-export function createEdgeLauncher({ container, cli, ports }: { container: EdgeContainer; cli: MasterCli; ports: Record<string, number> }): EdgeLauncher {
+export function createEdgeLauncher({
+  container,
+  cli,
+  ports,
+}: {
+  container: EdgeContainer
+  cli: MasterCli
+  ports: Record<string, number>
+}): EdgeLauncher {
   /** Throws when another program has one of the ports; the variable that sets the port is named with it. */
   async function refuseTakenPort(): Promise<void> {
     for (const [variable, port] of Object.entries(ports)) {
       const owner = await findPortOwner(port)
-      if (owner !== undefined) throw new IngressError(`Port ${port} is in use by ${owner}; free it or set ${variable}.`)
+      if (owner !== undefined)
+        throw new IngressError(`Port ${port} is in use by ${owner}; free it or set ${variable}.`)
     }
   }
 
@@ -37,10 +52,16 @@ export function createEdgeLauncher({ container, cli, ports }: { container: EdgeC
 
   /** Why the container that should run does not: in words of its user, where its own can be understood. */
   async function explain(): Promise<IngressError> {
-    const taken = await refuseTakenPort().then(() => undefined, (refusal: unknown) => refusal)
+    const taken = await refuseTakenPort().then(
+      () => undefined,
+      (refusal: unknown) => refusal,
+    )
     if (taken instanceof IngressError) return taken
     const words = await container.lastWords()
-    const alert = words.split('\n').findLast((line) => line.includes('[ALERT]'))?.replace(/^\[ALERT\]\s*\(\d+\)\s*:\s*/, '')
+    const alert = words
+      .split('\n')
+      .findLast((line) => line.includes('[ALERT]'))
+      ?.replace(/^\[ALERT\]\s*\(\d+\)\s*:\s*/, '')
     return new IngressError(`The edge does not start${alert ? `: ${alert}` : '; its log says no reason.'}`)
   }
 
@@ -64,9 +85,20 @@ export function createEdgeLauncher({ container, cli, ports }: { container: EdgeC
       throw await explain()
     },
     async status() {
-      if (await answers()) return { running: true, version: /^Version: (\S+)/m.exec(await cli.run(['show info']))?.[1] }
+      if (await answers())
+        return {
+          running: true,
+          version: /^Version: (\S+)/m.exec(await cli.run(['show info']))?.[1],
+        }
       const { exists, running } = await container.state().catch(() => ({ exists: true, running: true }))
-      return { running: false, message: !exists ? 'The edge has no container yet.' : running ? 'The edge does not answer.' : (await explain()).message }
+      return {
+        running: false,
+        message: !exists
+          ? 'The edge has no container yet.'
+          : running
+            ? 'The edge does not answer.'
+            : (await explain()).message,
+      }
     },
   }
 }

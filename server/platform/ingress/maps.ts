@@ -17,10 +17,20 @@ export const ALLOWED_MAP = 'maps/allowed.map'
 export const PARTS_MAP = 'maps/parts.map'
 export const CHALLENGES_MAP = 'maps/challenges.map'
 /**
- * In the order in which entries come into being, so that a name leads to a route only when all its rules are there. They go
+ * In the order in which entries come into being, so that a name leads to a route only when all its rules are
+ * there. They go
  * in the opposite order.
  */
-export const ROUTE_MAPS = [PARTS_MAP, PAGES_MAP, ALLOWED_MAP, ALIASES_MAP, RULES_MAP, PATHS_MAP, WILDCARDS_MAP, HOSTS_MAP] as const
+export const ROUTE_MAPS = [
+  PARTS_MAP,
+  PAGES_MAP,
+  ALLOWED_MAP,
+  ALIASES_MAP,
+  RULES_MAP,
+  PATHS_MAP,
+  WILDCARDS_MAP,
+  HOSTS_MAP,
+] as const
 
 /** Stands in place of a backend for a name whose paths lead to several routes; no backend begins like it. */
 export const BY_PATH = 'paths'
@@ -29,24 +39,36 @@ export const BY_PATH = 'paths'
 export const backendName = (number: number): string => `b${String(number).padStart(5, '0')}`
 
 /** An entry of a map that the edge looks things up in. */
-export interface MapEntry { path: string; key: string; value: string }
+export interface MapEntry {
+  path: string
+  key: string
+  value: string
+}
 
 /** What is looked up by a route's backend. */
 export function ruleEntries(route: Route, number: number): MapEntry[] {
   const backend = backendName(number)
   const rules = renderRules(route)
   const entries: MapEntry[] = rules === undefined ? [] : [{ path: RULES_MAP, key: backend, value: rules }]
-  for (const [alias, target] of Object.entries(route.aliases ?? {})) entries.push({ path: ALIASES_MAP, key: `${backend}/${alias}`, value: target })
-  for (const network of route.allowed_addresses ?? []) for (const key of networkKeys(network)) entries.push({ path: ALLOWED_MAP, key: `${backend}/${key}`, value: 'yes' })
-  for (const parts of [redirectParts(route), headerParts(route)]) parts.forEach((value, index) => entries.push({ path: PARTS_MAP, key: partKey(backend, parts, index), value }))
+  for (const [alias, target] of Object.entries(route.aliases ?? {}))
+    entries.push({ path: ALIASES_MAP, key: `${backend}/${alias}`, value: target })
+  for (const network of route.allowed_addresses ?? [])
+    for (const key of networkKeys(network))
+      entries.push({ path: ALLOWED_MAP, key: `${backend}/${key}`, value: 'yes' })
+  for (const parts of [redirectParts(route), headerParts(route)])
+    parts.forEach((value, index) =>
+      entries.push({ path: PARTS_MAP, key: partKey(backend, parts, index), value }),
+    )
   return [...entries, ...pageEntries(route, backend)]
 }
 
 /**
- * What a name leads to, found by one look-up for each request: the backend, the app for the line of the log, and whether there
+ * What a name leads to, found by one look-up for each request: the backend, the app for the line of the log,
+ * and whether there
  * are rules to look up. The line keeps it, because a backend may serve another app when a long request ends.
  */
-export const routeWord = (route: Route | undefined, number: number): string => `${backendName(number)}|${route?.app_id ?? ''}${route ? ruleFlag(route) : ''}`
+export const routeWord = (route: Route | undefined, number: number): string =>
+  `${backendName(number)}|${route?.app_id ?? ''}${route ? ruleFlag(route) : ''}`
 
 /** What is looked up by a host name. @param places The words of the routes by the paths that they serve. */
 export function hostEntries(hostname: string, places: ReadonlyMap<string, string>): MapEntry[] {
@@ -56,6 +78,10 @@ export function hostEntries(hostname: string, places: ReadonlyMap<string, string
   if (places.size === 1 && whole !== undefined) return [{ path, key, value: whole }]
   return [
     { path, key, value: BY_PATH },
-    ...[...places].map(([place, value]) => ({ path: PATHS_MAP, key: `${hostname}${place === '/' ? '' : place}/`, value })),
+    ...[...places].map(([place, value]) => ({
+      path: PATHS_MAP,
+      key: `${hostname}${place === '/' ? '' : place}/`,
+      value,
+    })),
   ]
 }

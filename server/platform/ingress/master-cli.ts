@@ -1,14 +1,23 @@
 import { IngressError } from './ingress.ts'
 import { connectUnix } from './unix-socket.ts'
 
-/** One process of the edge that carries traffic. After a reload, old ones live on until their last connection ends. */
-export interface EdgeWorker { pid: number; old: boolean }
+/**
+ * One process of the edge that carries traffic. After a reload, old ones live on until their last connection
+ * ends.
+ */
+export interface EdgeWorker {
+  pid: number
+  old: boolean
+}
 
 /** The edge's runtime socket: the master process passes commands on to its workers. */
 export interface MasterCli {
   /** Runs commands in one worker, in order, over one connection; returns everything they print. */
   run(commands: string[], pid?: number): Promise<string>
-  /** Loads the configuration on disk into a new worker without losing a connection. Returns what the edge said when it refuses, nothing otherwise. */
+  /**
+   * Loads the configuration on disk into a new worker without losing a connection. Returns what the edge said
+   * when it refuses, nothing otherwise.
+   */
   reload(): Promise<string | undefined>
   workers(): Promise<EdgeWorker[]>
 }
@@ -18,13 +27,17 @@ const RELOAD_TIMEOUT_MS = 60_000
 /** The edge reads a line of commands into one buffer of 16 KiB. */
 const MAX_LINE_BYTES = 12_000
 
-/** Talks to the master process behind a socket. Every call opens its own connection, so that a restarted edge needs no care. */
+/**
+ * Talks to the master process behind a socket. Every call opens its own connection, so that a restarted edge
+ * needs no care.
+ */
 export function createMasterCli(socket_path: string): MasterCli {
   return {
     async run(commands, pid) {
       const worker = pid === undefined ? '@1' : `@!${pid}`
       let output = ''
-      for (const line of lines(commands.map((command) => `${worker} ${command}`))) output += await exchange(socket_path, line, COMMAND_TIMEOUT_MS)
+      for (const line of lines(commands.map((command) => `${worker} ${command}`)))
+        output += await exchange(socket_path, line, COMMAND_TIMEOUT_MS)
       return output
     },
     async reload() {
@@ -67,7 +80,12 @@ function exchange(socket_path: string, line: string, timeout_ms: number): Promis
     const chunks: Buffer[] = []
     const settle = (error?: Error) => {
       socket.destroy()
-      if (error) reject(new IngressError('The edge does not answer; its container may be stopped.', { cause: error }))
+      if (error)
+        reject(
+          new IngressError('The edge does not answer; its container may be stopped.', {
+            cause: error,
+          }),
+        )
       else resolve(Buffer.concat(chunks).toString('utf8'))
     }
     socket.setTimeout(timeout_ms, () => settle(new Error(`no answer on ${socket_path} in ${timeout_ms} ms`)))

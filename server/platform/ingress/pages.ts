@@ -1,4 +1,6 @@
-/** Looks calm in light and dark and asks nobody for anything: no script, no font, no picture from elsewhere. */
+/**
+ * Looks calm in light and dark and asks nobody for anything: no script, no font, no picture from elsewhere.
+ */
 const STYLE = `:root{color-scheme:light dark;--back:#f6f7f9;--text:#1b1f24;--soft:#57606a;--line:#d8dee4}
 @media(prefers-color-scheme:dark){:root{--back:#0d1117;--text:#e6edf3;--soft:#9aa4af;--line:#30363d}}
 body{margin:0;min-height:100vh;display:grid;place-items:center;background:var(--back);color:var(--text);font:16px/1.6 system-ui,-apple-system,"Segoe UI",sans-serif}
@@ -35,7 +37,11 @@ const LATER = 'Please try again in a moment.'
 
 /** The page for each status that the edge answers by itself, as complete HTTP answers. */
 export const PAGES: Readonly<Record<number, string>> = {
-  400: page('400 Bad Request', 'This request cannot be read', 'Something on the way changed it, or the address is not one.'),
+  400: page(
+    '400 Bad Request',
+    'This request cannot be read',
+    'Something on the way changed it, or the address is not one.',
+  ),
   401: page('401 Unauthorized', 'Please sign in', 'A name and a password are needed to see this.'),
   403: page('403 Forbidden', 'Not allowed', 'You may not see this from here.'),
   404: page('404 Not Found', 'Nothing here', 'No app answers at this address. Is it spelled right?'),

@@ -1,6 +1,9 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
 
-/** Who listens on a TCP port of this machine: a program's name, `another program` when Linux does not tell, nothing when it is free. */
+/**
+ * Who listens on a TCP port of this machine: a program's name, `another program` when Linux does not tell,
+ * nothing when it is free.
+ */
 export async function findPortOwner(port: number): Promise<string | undefined> {
   const inodes = new Set<string>()
   for (const table of ['/proc/net/tcp', '/proc/net/tcp6']) {
@@ -22,8 +25,11 @@ const LISTEN = '0A'
 
 function listeners(table: string, port: number): string[] {
   const wanted = port.toString(16).toUpperCase().padStart(4, '0')
-  return table.split('\n').slice(1).flatMap((line) => {
-    const [, local = '', , state, , , , , , inode] = line.trim().split(/\s+/)
-    return state === LISTEN && local.endsWith(`:${wanted}`) && inode ? [inode] : []
-  })
+  return table
+    .split('\n')
+    .slice(1)
+    .flatMap((line) => {
+      const [, local = '', , state, , , , , , inode] = line.trim().split(/\s+/)
+      return state === LISTEN && local.endsWith(`:${wanted}`) && inode ? [inode] : []
+    })
 }

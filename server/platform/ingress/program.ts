@@ -1,11 +1,14 @@
 import { RULE_FIELDS } from './rules.ts'
 
 /**
- * What the edge's configuration language cannot say: the redirects and the headers of routes, in Lua. Only requests of routes
+ * What the edge's configuration language cannot say: the redirects and the headers of routes, in Lua. Only
+ * requests of routes
  * that have such rules come here. Every thread has a copy of its own, so that no thread waits for another.
  *
- * A list is read from its map once and kept by its name, which says its content. A pattern that somebody typed runs with a
- * limit: one that would take for ever does not match. It stands in a group behind the limit, so that it cannot lift it.
+ * A list is read from its map once and kept by its name, which says its content. A pattern that somebody
+ * typed runs with a
+ * limit: one that would take for ever does not match. It stands in a group behind the limit, so that it
+ * cannot lift it.
  */
 export const PROGRAM_FILE = 'program/edge.lua'
 const PROGRAM = String.raw`
@@ -134,7 +137,13 @@ core.register_action("set_headers", { "http-res" }, function(txn)
 end)
 `.trimStart()
 
-/** How much work one comparison of a pattern may be: enough for every sensible one, a fraction of a millisecond for the worst. */
+/**
+ * How much work one comparison of a pattern may be: enough for every sensible one, a fraction of a
+ * millisecond for the worst.
+ */
 const MATCH_LIMIT = 20_000
 
-export const renderProgram = (): string => PROGRAM.replace('LIMIT_MATCH=LIMIT', `LIMIT_MATCH=${MATCH_LIMIT}`).replace('(txn, REDIRECTS)', `(txn, ${RULE_FIELDS.redirects})`).replace('(txn, HEADERS)', `(txn, ${RULE_FIELDS.headers})`)
+export const renderProgram = (): string =>
+  PROGRAM.replace('LIMIT_MATCH=LIMIT', `LIMIT_MATCH=${MATCH_LIMIT}`)
+    .replace('(txn, REDIRECTS)', `(txn, ${RULE_FIELDS.redirects})`)
+    .replace('(txn, HEADERS)', `(txn, ${RULE_FIELDS.headers})`)

@@ -2,14 +2,21 @@ import type { RouteRedirect } from './ingress.ts'
 import { encodeWord } from './words.ts'
 
 /** Where a request is sent, and by which rule. */
-export interface RedirectMatch { redirect: RouteRedirect; location: string }
+export interface RedirectMatch {
+  redirect: RouteRedirect
+  location: string
+}
 
 /**
  * Says what the edge answers by these rules: the first that matches wins.
  * @param path The path of the request as it was sent, without the query.
  * @param query What stands behind the `?`, if anything.
  */
-export function matchRedirect(redirects: readonly RouteRedirect[], path: string, query?: string): RedirectMatch | undefined {
+export function matchRedirect(
+  redirects: readonly RouteRedirect[],
+  path: string,
+  query?: string,
+): RedirectMatch | undefined {
   for (const redirect of redirects) {
     const groups = groupsOf(redirect, path)
     if (groups) return { redirect, location: locate(redirect, groups, query) }
@@ -25,7 +32,10 @@ function groupsOf({ kind, from }: RouteRedirect, path: string): (string | undefi
   return path.startsWith(from) && (from.endsWith('/') || /^\/|^$/.test(rest)) ? [path, rest] : undefined
 }
 
-/** What a client sent never becomes part of the target's host: behind a bare host it starts the path, and a path begins with one slash. */
+/**
+ * What a client sent never becomes part of the target's host: behind a bare host it starts the path, and a
+ * path begins with one slash.
+ */
 function locate({ to, keep_query }: RouteRedirect, groups: (string | undefined)[], query?: string): string {
   let location = to.replace(/\$([1-9])/g, (_text, number: string, at: number) => {
     const value = groups[Number(number)] ?? ''
@@ -45,12 +55,16 @@ const MAX_PART = 10_000
 
 /** Says why the edge cannot take a redirect; nothing when it can. */
 export function redirectComplaint({ kind, from, to, status }: RouteRedirect): string | undefined {
-  if (!['exact', 'prefix', 'regex'].includes(kind) || ![301, 302, 307, 308].includes(status)) return 'a redirect has a kind or a status that the edge does not know.'
+  if (!['exact', 'prefix', 'regex'].includes(kind) || ![301, 302, 307, 308].includes(status))
+    return 'a redirect has a kind or a status that the edge does not know.'
   if (kind !== 'regex' && !from.startsWith('/')) return 'the path of a redirect does not start with a slash.'
-  if (from === '' || !/^[!-~]*$/.test(from + to)) return 'a redirect has characters that an address cannot have.'
-  if (!/^(\/(?![/\\])|\$[1-9]|https?:\/\/[^/?#$\\@]+(\$[1-9])?([/?#]|$))/i.test(to)) return 'the target of a redirect is neither a path nor an address with a fixed host.'
+  if (from === '' || !/^[!-~]*$/.test(from + to))
+    return 'a redirect has characters that an address cannot have.'
+  if (!/^(\/(?![/\\])|\$[1-9]|https?:\/\/[^/?#$\\@]+(\$[1-9])?([/?#]|$))/i.test(to))
+    return 'the target of a redirect is neither a path nor an address with a fixed host.'
   if (encodeWord(from + to).length > MAX_PART) return 'a redirect is too long.'
-  if (kind === 'regex' && !isPattern(from)) return 'the pattern of a redirect is no regular expression that the edge takes.'
+  if (kind === 'regex' && !isPattern(from))
+    return 'the pattern of a redirect is no regular expression that the edge takes.'
   return undefined
 }
 

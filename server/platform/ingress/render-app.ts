@@ -6,21 +6,33 @@ import { RULE_FIELDS, RULE_FLAGS } from './rules.ts'
 import type { EdgeSettings } from './render.ts'
 
 /**
- * The rules of every route: what its app is told about its client, and when the edge answers by itself. A request of a route
+ * The rules of every route: what its app is told about its client, and when the edge answers by itself. A
+ * request of a route
  * without rules of its own leaves after the first part.
  */
 export function renderApp(settings: EdgeSettings): string[] {
   return [
-    ...APP, ...renderErrorPages(), ...COMPRESSION, ...renderForwarding(settings), ...RULED,
-    ...FLAGS, ...renderNames(settings), ...ANSWERS, ...TO_THE_APP,
+    ...APP,
+    ...renderErrorPages(),
+    ...COMPRESSION,
+    ...renderForwarding(settings),
+    ...RULED,
+    ...FLAGS,
+    ...renderNames(settings),
+    ...ANSWERS,
+    ...TO_THE_APP,
   ]
 }
 
 /**
- * What every backend has in common. A request that surely did not reach the app is sent again. One whose connection broke
- * before any answer came is sent again only when repeating it does no harm, and only where that can happen to an app that is
- * well: the connection idled long enough for the app to close it. That there is another server is no reason, because a request
- * that made one end would make the next one end too. Keeping a copy of a request costs a fifth of the throughput. An app
+ * What every backend has in common. A request that surely did not reach the app is sent again. One whose
+ * connection broke
+ * before any answer came is sent again only when repeating it does no harm, and only where that can happen to
+ * an app that is
+ * well: the connection idled long enough for the app to close it. That there is another server is no reason,
+ * because a request
+ * that made one end would make the next one end too. Keeping a copy of a request costs a fifth of the
+ * throughput. An app
  * must not change to HTTP/2 in clear text, because from then on the edge would see one opaque stream.
  */
 const APP = [
@@ -47,15 +59,22 @@ const FLAGS = Object.entries(RULE_FLAGS).map(([name, flag]) => `  acl ${name} va
 const field = (name: keyof typeof RULE_FIELDS): string => `var(txn.rules),field(${RULE_FIELDS[name]},|)`
 
 /**
- * Another name or HTTPS, by the way the request reached the edge; an alias keeps scheme and port that the client sees. HTTPS of a trusted
+ * Another name or HTTPS, by the way the request reached the edge; an alias keeps scheme and port that the
+ * client sees. HTTPS of a trusted
  * proxy has its usual port: that of the edge is behind it.
  */
 function renderNames(settings: EdgeSettings): string[] {
   const port = settings.https_port === 443 ? '' : `:${settings.https_port}`
   const believed = settings.trusted_proxies.length > 0
-  const [scheme, seen_port] = believed ? ['%[req.hdr(x-forwarded-proto)]', 'req.hdr(x-forwarded-port)'] : ['%f', 'dst_port']
+  const [scheme, seen_port] = believed
+    ? ['%[req.hdr(x-forwarded-proto)]', 'req.hdr(x-forwarded-port)']
+    : ['%f', 'dst_port']
   const secured = (name: string): string[] => [
-    ...(believed && port ? [`  http-request redirect location https://%[var(txn.${name})]%[pathq] code 308 if ${name === 'alias' ? 'alias ' : ''}force_https plain via_trusted`] : []),
+    ...(believed && port
+      ? [
+          `  http-request redirect location https://%[var(txn.${name})]%[pathq] code 308 if ${name === 'alias' ? 'alias ' : ''}force_https plain via_trusted`,
+        ]
+      : []),
     `  http-request redirect location https://%[var(txn.${name})]${port}%[pathq] code 308 if ${name === 'alias' ? 'alias ' : ''}force_https plain`,
   ]
   return [
@@ -88,7 +107,8 @@ const ANSWERS = [
 ]
 
 /**
- * What changes on the way to the app and back. A path whose beginning is written in another way than the route's cannot be shortened, nor
+ * What changes on the way to the app and back. A path whose beginning is written in another way than the
+ * route's cannot be shortened, nor
  * one that goes on without a slash: the app would get another path than the one that was asked for.
  */
 const TO_THE_APP = [

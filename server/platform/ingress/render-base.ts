@@ -9,7 +9,10 @@ import { renderLogSocket, RING } from './render-log.ts'
 
 /** The files that no route changes. */
 export function renderBase(settings: EdgeSettings): Map<string, string> {
-  const files = new Map([['config/00-edge.cfg', renderEdge(settings)], [PROGRAM_FILE, renderProgram()]])
+  const files = new Map([
+    ['config/00-edge.cfg', renderEdge(settings)],
+    [PROGRAM_FILE, renderProgram()],
+  ])
   files.set('pages/maintenance.html', MAINTENANCE_PAGE)
   files.set(DEFAULT_PAGES_MAP, renderDefaultPages())
   for (const [status, page] of Object.entries(PAGES)) files.set(`pages/${status}.http`, page)
@@ -17,11 +20,25 @@ export function renderBase(settings: EdgeSettings): Map<string, string> {
 }
 
 function renderEdge(settings: EdgeSettings): string {
-  return [...GLOBAL, ...renderLogSocket(settings), ...HTTP3_GLOBAL, '', ...RING, '', ...DEFAULTS, '', ...renderFrontends(settings), '', ...renderApp(settings), ''].join('\n')
+  return [
+    ...GLOBAL,
+    ...renderLogSocket(settings),
+    ...HTTP3_GLOBAL,
+    '',
+    ...RING,
+    '',
+    ...DEFAULTS,
+    '',
+    ...renderFrontends(settings),
+    '',
+    ...renderApp(settings),
+    '',
+  ].join('\n')
 }
 
 /**
- * `quiet` still prints what is wrong with a configuration; without it a reload prints four lines per backend. A listening
+ * `quiet` still prints what is wrong with a configuration; without it a reload prints four lines per backend.
+ * A listening
  * port is ours alone (`noreuseport`): otherwise two installations could share one without noticing.
  */
 const GLOBAL = [

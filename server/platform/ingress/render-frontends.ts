@@ -4,22 +4,39 @@ import { renderHttp3 } from './render-http3.ts'
 import { renderLog, UNLOGGED } from './render-log.ts'
 
 /** What listens, how a request finds its route, and how an old process hands requests to the new one. */
-export const renderFrontends = (settings: EdgeSettings): string[] => [...renderHttp(settings), '', ...renderHttps(settings), '', ...HANDOVER]
+export const renderFrontends = (settings: EdgeSettings): string[] => [
+  ...renderHttp(settings),
+  '',
+  ...renderHttps(settings),
+  '',
+  ...HANDOVER,
+]
 
-/** Where an old worker hands requests to the new one: inside the container only, so that nobody else can claim to be a client. */
+/**
+ * Where an old worker hands requests to the new one: inside the container only, so that nobody else can claim
+ * to be a client.
+ */
 const handoverSocket = (proto: 'http' | 'https') => `unix@/run/portreeve/${proto}.sock`
 
 /** Where a request ends that no route wants. */
 const NO_ROUTE = 'nowhere'
 
 /** A socket for each family: on a common one IPv4 clients would look like `::ffff:192.0.2.1`. */
-const renderBinds = ({ ipv6 }: EdgeSettings, port: number, options = ''): string[] => [`  bind :${port}${options}`, ...(ipv6 ? [`  bind :::${port} v6only${options}`] : [])]
+const renderBinds = ({ ipv6 }: EdgeSettings, port: number, options = ''): string[] => [
+  `  bind :${port}${options}`,
+  ...(ipv6 ? [`  bind :::${port} v6only${options}`] : []),
+]
 
 function renderHttp(settings: EdgeSettings): string[] {
   return [
     'frontend http from edge',
     ...renderBinds(settings, settings.http_port),
-    ...renderRouting(settings, 'http', ['  acl challenge path_beg /.well-known/acme-challenge/'], ' !challenge'),
+    ...renderRouting(
+      settings,
+      'http',
+      ['  acl challenge path_beg /.well-known/acme-challenge/'],
+      ' !challenge',
+    ),
     '  http-request set-var-fmt(txn.place) %[var(txn.host)]%[path] if challenge',
     `  http-request set-var(txn.answer) var(txn.place),map(/edge/${CHALLENGES_MAP}) if challenge`,
     '  http-request return status 200 content-type text/plain lf-string %[var(txn.answer)] if { var(txn.answer) -m found }',
@@ -40,11 +57,18 @@ function renderHttps(settings: EdgeSettings): string[] {
 }
 
 /**
- * Finds the route of a request by its host name; most requests write it as it stands in the map and have it with that. Where
- * several routes share a name the path decides. It is compared as an app might understand it: decoded, slashes joined,
+ * Finds the route of a request by its host name; most requests write it as it stands in the map and have it
+ * with that. Where
+ * several routes share a name the path decides. It is compared as an app might understand it: decoded,
+ * slashes joined,
  * parameters left out. One that could climb is refused.
  */
-function renderRouting(settings: EdgeSettings, proto: 'http' | 'https', acls: string[] = [], unless = ''): string[] {
+function renderRouting(
+  settings: EdgeSettings,
+  proto: 'http' | 'https',
+  acls: string[] = [],
+  unless = '',
+): string[] {
   return [
     `  bind ${handoverSocket(proto)} user haproxy accept-proxy`,
     ...renderLog(settings),
@@ -83,7 +107,8 @@ function renderChoice(proto: 'http' | 'https'): string[] {
 }
 
 /**
- * After a reload the old process knows only the servers of that moment. A connection that it still holds may send one more
+ * After a reload the old process knows only the servers of that moment. A connection that it still holds may
+ * send one more
  * request, maybe after its server is gone: that request goes through the new process.
  */
 const HANDOVER = [

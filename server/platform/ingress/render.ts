@@ -1,7 +1,15 @@
 import { renderBase } from './render-base.ts'
 import { CERTIFICATE_LIST, renderCertificateList, type StoredCertificate } from './certificates.ts'
 import type { Route, RouteServer } from './ingress.ts'
-import { backendName, CHALLENGES_MAP, hostEntries, ROUTE_MAPS, routeWord, ruleEntries, type MapEntry } from './maps.ts'
+import {
+  backendName,
+  CHALLENGES_MAP,
+  hostEntries,
+  ROUTE_MAPS,
+  routeWord,
+  ruleEntries,
+  type MapEntry,
+} from './maps.ts'
 import { placesOf } from './places.ts'
 
 /** Everything the edge's files are made of. */
@@ -27,18 +35,24 @@ export interface EdgeSettings {
   owner_uid: number
 }
 
-/** Backends are kept in files of this many, so that a change writes a few kilobytes however many routes there are. */
+/**
+ * Backends are kept in files of this many, so that a change writes a few kilobytes however many routes there
+ * are.
+ */
 export const SHARD_SIZE = 64
 /** Where the edge sees its folder. */
 export const EDGE_ROOT = '/edge'
 
 /** The shard file that a backend is in. */
 export const shardOf = (number: number): number => Math.floor((number - 1) / SHARD_SIZE)
-export const shardPath = (shard: number): string => `config/50-backends-${String(shard + 1).padStart(4, '0')}.cfg`
+export const shardPath = (shard: number): string =>
+  `config/50-backends-${String(shard + 1).padStart(4, '0')}.cfg`
 
 /**
- * A server's name says its address, so that what runs can be compared with what is wanted by names alone. Servers are probed
- * only when a route has several: with one there is nothing to fall back to, and a probe could only make things worse.
+ * A server's name says its address, so that what runs can be compared with what is wanted by names alone.
+ * Servers are probed
+ * only when a route has several: with one there is nothing to fall back to, and a probe could only make
+ * things worse.
  */
 export function serverName(server: RouteServer, probed: boolean): string {
   return `${server.address}_${server.port}${probed ? '_probed' : ''}`
@@ -53,16 +67,23 @@ export function serverArguments(server: RouteServer, probed: boolean): string {
 /** The servers of a route by name. */
 export function serversOf(route: Route | undefined): Map<string, { line: string; probed: boolean }> {
   const probed = (route?.servers.length ?? 0) > 1
-  return new Map((route?.servers ?? []).map((server) => [serverName(server, probed), { line: serverArguments(server, probed), probed }]))
+  return new Map(
+    (route?.servers ?? []).map((server) => [
+      serverName(server, probed),
+      { line: serverArguments(server, probed), probed },
+    ]),
+  )
 }
 
 /**
- * All files of the edge by their path in its folder: a pure function of the state. The route itself stands in a comment, so
+ * All files of the edge by their path in its folder: a pure function of the state. The route itself stands in
+ * a comment, so
  * that Portreeve knows after a restart what the edge serves without asking anybody.
  */
 export function renderIngress(state: EdgeState): Map<string, string> {
   const files = renderBase(state.settings)
-  for (let shard = 0; shard * SHARD_SIZE < state.pool_size; shard++) files.set(shardPath(shard), renderShard(shard, state))
+  for (let shard = 0; shard * SHARD_SIZE < state.pool_size; shard++)
+    files.set(shardPath(shard), renderShard(shard, state))
   for (const [path, entries] of collectEntries(state.routes)) files.set(path, renderMap(entries))
   files.set(CHALLENGES_MAP, renderChallenges(state.challenges ?? new Map()))
   files.set(CERTIFICATE_LIST, renderCertificateList(state.certificates?.values() ?? []))
@@ -114,7 +135,11 @@ export function collectEntries(routes: ReadonlyMap<number, Route>): Map<string, 
   const put = ({ path, key, value }: MapEntry) => maps.get(path)?.set(key, value)
   for (const [number, route] of routes) {
     ruleEntries(route, number).forEach(put)
-    for (const [hostname, place] of placesOf(route)) hosts.set(hostname, (hosts.get(hostname) ?? new Map<string, string>()).set(place, routeWord(route, number)))
+    for (const [hostname, place] of placesOf(route))
+      hosts.set(
+        hostname,
+        (hosts.get(hostname) ?? new Map<string, string>()).set(place, routeWord(route, number)),
+      )
   }
   for (const [hostname, places] of hosts) hostEntries(hostname, places).forEach(put)
   return maps

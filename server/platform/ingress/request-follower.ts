@@ -10,7 +10,8 @@ import { createSkip, type Skip } from './request-skip.ts'
 import { connectUnix } from './unix-socket.ts'
 
 /**
- * Reads what the edge's workers log, each from the memory of the worker itself: the edge waits for nobody, and what came while
+ * Reads what the edge's workers log, each from the memory of the worker itself: the edge waits for nobody,
+ * and what came while
  * nobody read is still there as far as that memory reaches.
  */
 export interface RequestFollower {
@@ -19,8 +20,14 @@ export interface RequestFollower {
   refresh(): void
 }
 
-/** One worker that is read. An old one lives on while it is listened to, so it is let go when it serves nobody any more. */
-interface Attachment { socket: Socket; idle_looks: number }
+/**
+ * One worker that is read. An old one lives on while it is listened to, so it is let go when it serves nobody
+ * any more.
+ */
+interface Attachment {
+  socket: Socket
+  idle_looks: number
+}
 type Emit = (source: string, lines: string[]) => void
 
 const LOOK_MS = 2_000
@@ -30,10 +37,21 @@ const SHORTEST_MS = 100
 const IDLE_LOOKS = 2
 /** Old workers that were there before us cannot be listened to, only asked. */
 const ASK_EVERY_LOOKS = 10
-/** Beyond this, reading pauses until the next second and the edge forgets the oldest lines: a flood costs no more than this. */
+/**
+ * Beyond this, reading pauses until the next second and the edge forgets the oldest lines: a flood costs no
+ * more than this.
+ */
 const MAX_LINES_PER_SECOND = 20_000
 
-export function createRequestFollower({ socket_path, cli, log }: { socket_path: string; cli: MasterCli; log: Log }): RequestFollower {
+export function createRequestFollower({
+  socket_path,
+  cli,
+  log,
+}: {
+  socket_path: string
+  cli: MasterCli
+  log: Log
+}): RequestFollower {
   const attached = new Map<number, Attachment>()
   let wake: (() => void) | undefined
 
@@ -51,9 +69,9 @@ export function createRequestFollower({ socket_path, cli, log }: { socket_path: 
     const settling = setInterval(settle, 1_000).unref()
     const takeHead = (): boolean => {
       const head = readHead(rest)
-      if (!head) return false;
-      ({ pid, source, rest } = head)
-      if (attached.has(pid)) return socket.destroy(), false
+      if (!head) return false
+      ;({ pid, source, rest } = head)
+      if (attached.has(pid)) return (socket.destroy(), false)
       attached.set(pid, { socket, idle_looks: 0 })
       skip = skipOf(source)
       return true
@@ -89,14 +107,19 @@ export function createRequestFollower({ socket_path, cli, log }: { socket_path: 
   const isIdle = async (pid: number): Promise<boolean> =>
     parseStatistics(await cli.run(['show stat -1 1 -1'], pid)).every((row) => Number(row.scur) === 0)
 
-  async function look(turn: number, skipOf: (source: string) => Skip, emit: Emit, signal: AbortSignal): Promise<void> {
+  async function look(
+    turn: number,
+    skipOf: (source: string) => Skip,
+    emit: Emit,
+    signal: AbortSignal,
+  ): Promise<void> {
     const workers = await cli.workers()
     if (signal.aborted) return
     if (workers.some((worker) => !worker.old && !attached.has(worker.pid))) attach(skipOf, emit, signal)
     for (const { pid } of workers.filter((worker) => worker.old)) {
       const known = attached.get(pid)
       if (known) {
-        known.idle_looks = await isIdle(pid) ? known.idle_looks + 1 : 0
+        known.idle_looks = (await isIdle(pid)) ? known.idle_looks + 1 : 0
         if (known.idle_looks >= IDLE_LOOKS) known.socket.destroy()
       } else if (turn % ASK_EVERY_LOOKS === 0) {
         const head = readHead(await cli.run(['show info', `show events ${LOG_RING}`], pid))
@@ -112,7 +135,9 @@ export function createRequestFollower({ socket_path, cli, log }: { socket_path: 
     follow({ cursor, signal, onRequests }) {
       const positions = readCursor(cursor)
       const emit: Emit = (source, lines) => {
-        const requests = lines.map(parseRequestLine).filter((request): request is EdgeRequest => request !== undefined)
+        const requests = lines
+          .map(parseRequestLine)
+          .filter((request): request is EdgeRequest => request !== undefined)
         const last = requests.at(-1)
         if (!last) return
         positions.delete(source)
@@ -123,10 +148,14 @@ export function createRequestFollower({ socket_path, cli, log }: { socket_path: 
       const skipOf = (source: string) => createSkip(positions.get(source))
       void (async () => {
         for (let turn = 0; !signal.aborted; turn++) {
-          await look(turn, skipOf, emit, signal).catch((error: unknown) => log.debug('The workers of the edge cannot be listed at the moment', { error }))
+          await look(turn, skipOf, emit, signal).catch((error: unknown) =>
+            log.debug('The workers of the edge cannot be listed at the moment', { error }),
+          )
           const waiting = new AbortController()
           wake = () => waiting.abort()
-          await delay(LOOK_MS, undefined, { signal: AbortSignal.any([signal, waiting.signal]) }).catch(() => undefined)
+          await delay(LOOK_MS, undefined, {
+            signal: AbortSignal.any([signal, waiting.signal]),
+          }).catch(() => undefined)
           await delay(SHORTEST_MS, undefined, { signal }).catch(() => undefined)
         }
       })()
@@ -138,9 +167,16 @@ export function createRequestFollower({ socket_path, cli, log }: { socket_path: 
 function readHead(text: string): { pid: number; source: string; rest: string } | undefined {
   const end = text.indexOf('\n\n')
   if (end < 0) return undefined
-  const facts = new Map(text.slice(0, end).split('\n').map((line) => line.split(': ') as [string, string]))
+  const facts = new Map(
+    text
+      .slice(0, end)
+      .split('\n')
+      .map((line) => line.split(': ') as [string, string]),
+  )
   const pid = Number(facts.get('Pid'))
-  return pid > 0 ? { pid, source: `${pid}.${facts.get('Start_time_sec') ?? ''}`, rest: text.slice(end + 2) } : undefined
+  return pid > 0
+    ? { pid, source: `${pid}.${facts.get('Start_time_sec') ?? ''}`, rest: text.slice(end + 2) }
+    : undefined
 }
 
 /** Workers whose place is remembered; the edge keeps twenty old ones at most. */

@@ -5,7 +5,10 @@ import { backendName, ROUTE_MAPS } from './maps.ts'
 import { EDGE_ROOT, serversOf } from './render.ts'
 import { parseMap, parseServers, parseStatistics, type RunningServer } from './statistics.ts'
 
-/** What should run: the routes of some backends, and some entries of maps by `<path> <key>`; those without a value should not be there. */
+/**
+ * What should run: the routes of some backends, and some entries of maps by `<path> <key>`; those without a
+ * value should not be there.
+ */
 export interface RuntimeTarget {
   backends: ReadonlyMap<number, Route | undefined>
   entries: ReadonlyMap<string, string | undefined>
@@ -25,19 +28,26 @@ const MANY = 100
 const MANY_ENTRIES = 3_000
 
 export function createEdgeRuntime(cli: MasterCli): EdgeRuntime {
-  /** Where a worker has servers of an address, so that a deployment that waits for one does not make the edge list all again and again. */
+  /**
+   * Where a worker has servers of an address, so that a deployment that waits for one does not make the edge
+   * list all again and again.
+   */
   const places = new Map<string, string[]>()
 
   async function readServers(target: RuntimeTarget): Promise<RunningServer[]> {
     if (target.backends.size === 0) return []
     if (target.backends.size > MANY) return parseServers(await cli.run(['show servers state']))
-    const outputs = await cli.run([...target.backends.keys()].map((number) => `show servers state ${backendName(number)}`))
+    const outputs = await cli.run(
+      [...target.backends.keys()].map((number) => `show servers state ${backendName(number)}`),
+    )
     return parseServers(outputs)
   }
 
   async function readMaps(): Promise<Map<string, string>> {
     const known = new Map<string, string>()
-    for (const path of ROUTE_MAPS) for (const [key, value] of parseMap(await cli.run([`show map ${EDGE_ROOT}/${path}`]))) known.set(`${path} ${key}`, value)
+    for (const path of ROUTE_MAPS)
+      for (const [key, value] of parseMap(await cli.run([`show map ${EDGE_ROOT}/${path}`])))
+        known.set(`${path} ${key}`, value)
     return known
   }
 
@@ -46,8 +56,11 @@ export function createEdgeRuntime(cli: MasterCli): EdgeRuntime {
     const known = new Map<string, string>()
     const wanted = [...target.entries.keys()]
     if (wanted.length === 0) return known
-    const answers = (await cli.run(wanted.map((entry) => `get map ${EDGE_ROOT}/${entry}`))).split('\n').filter((line) => line.startsWith('type='))
-    if (answers.length !== wanted.length) throw new IngressError('The edge gave an answer that cannot be read.')
+    const answers = (await cli.run(wanted.map((entry) => `get map ${EDGE_ROOT}/${entry}`)))
+      .split('\n')
+      .filter((line) => line.startsWith('type='))
+    if (answers.length !== wanted.length)
+      throw new IngressError('The edge gave an answer that cannot be read.')
     for (const [index, entry] of wanted.entries()) {
       const [, key, value] = /found=yes.* key="([^"]*)", value="([^"]*)"/.exec(answers[index] ?? '') ?? []
       if (value !== undefined && entry.endsWith(` ${key}`)) known.set(entry, value)
@@ -58,7 +71,11 @@ export function createEdgeRuntime(cli: MasterCli): EdgeRuntime {
   return {
     async sync(target) {
       const [servers, entries] = [await readServers(target), await readEntries(target)]
-      const commands = [...openServers(target, servers), ...changeEntries(target, entries), ...retireServers(target, servers)]
+      const commands = [
+        ...openServers(target, servers),
+        ...changeEntries(target, entries),
+        ...retireServers(target, servers),
+      ]
       if (commands.length === 0) return
       places.clear()
       const complaint = complaintIn(await cli.run(commands))
@@ -69,27 +86,46 @@ export function createEdgeRuntime(cli: MasterCli): EdgeRuntime {
       let active = 0
       for (const { pid } of await cli.workers()) {
         const key = `${pid} ${address} ${port}`
-        const backends = places.get(key) ?? [...new Set(parseServers(await cli.run(['show servers state'], pid))
-          .filter((server) => server.address === address && server.port === port).map((server) => server.backend))]
+        const backends = places.get(key) ?? [
+          ...new Set(
+            parseServers(await cli.run(['show servers state'], pid))
+              .filter((server) => server.address === address && server.port === port)
+              .map((server) => server.backend),
+          ),
+        ]
         places.set(key, backends)
         if (backends.length === 0) continue
-        const rows = parseStatistics(await cli.run(backends.map((backend) => `show stat ${backend} 4 -1`), pid))
-        for (const row of rows) if (row.svname?.replace(/_probed$/, '') === `${address}_${port}`) active += Number(row.scur)
+        const rows = parseStatistics(
+          await cli.run(
+            backends.map((backend) => `show stat ${backend} 4 -1`),
+            pid,
+          ),
+        )
+        for (const row of rows)
+          if (row.svname?.replace(/_probed$/, '') === `${address}_${port}`) active += Number(row.scur)
       }
       return active
     },
   }
 }
 
-/** New servers come before names point to them and before old ones go, so that there is no moment without one. */
+/**
+ * New servers come before names point to them and before old ones go, so that there is no moment without one.
+ */
 function openServers(target: RuntimeTarget, running: RunningServer[]): string[] {
   const states = new Map(running.map((server) => [`${server.backend}/${server.name}`, server.enabled]))
-  return [...target.backends].flatMap(([number, route]) => [...serversOf(route)].flatMap(([name, { line, probed }]) => {
-    const server = `${backendName(number)}/${name}`
-    const enabled = states.get(server)
-    if (enabled === true) return []
-    return [...(enabled === undefined ? [`add server ${server} ${line}`] : []), ...(probed ? [`enable health ${server}`] : []), `enable server ${server}`]
-  }))
+  return [...target.backends].flatMap(([number, route]) =>
+    [...serversOf(route)].flatMap(([name, { line, probed }]) => {
+      const server = `${backendName(number)}/${name}`
+      const enabled = states.get(server)
+      if (enabled === true) return []
+      return [
+        ...(enabled === undefined ? [`add server ${server} ${line}`] : []),
+        ...(probed ? [`enable health ${server}`] : []),
+        `enable server ${server}`,
+      ]
+    }),
+  )
 }
 
 /** What a name leads to is there before the name leads to it, and goes after it. */
@@ -106,11 +142,14 @@ function changeEntries(target: RuntimeTarget, known: ReadonlyMap<string, string>
 }
 
 /**
- * A server that is no longer wanted gets no new request and keeps the ones it has. One that was retired before is deleted;
+ * A server that is no longer wanted gets no new request and keeps the ones it has. One that was retired
+ * before is deleted;
  * the edge refuses that while it still holds a connection, and then the next change tries again.
  */
 function retireServers(target: RuntimeTarget, running: RunningServer[]): string[] {
-  const wanted = new Map([...target.backends].map(([number, route]) => [backendName(number), serversOf(route)]))
+  const wanted = new Map(
+    [...target.backends].map(([number, route]) => [backendName(number), serversOf(route)]),
+  )
   return running.flatMap(({ backend, name, enabled }) => {
     const servers = wanted.get(backend)
     if (!servers || servers.has(name)) return []
@@ -118,8 +157,16 @@ function retireServers(target: RuntimeTarget, running: RunningServer[]): string[
   })
 }
 
-const EXPECTED = [/^$/, /^New server registered\.$/, /^Server deleted\.$/, /^Server still has connections attached to it, cannot remove it\.$/]
+const EXPECTED = [
+  /^$/,
+  /^New server registered\.$/,
+  /^Server deleted\.$/,
+  /^Server still has connections attached to it, cannot remove it\.$/,
+]
 
 function complaintIn(output: string): string | undefined {
-  return output.split('\n').map((line) => line.trim()).find((line) => !EXPECTED.some((expected) => expected.test(line)))
+  return output
+    .split('\n')
+    .map((line) => line.trim())
+    .find((line) => !EXPECTED.some((expected) => expected.test(line)))
 }

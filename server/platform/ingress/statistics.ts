@@ -7,10 +7,12 @@ export function parseStatistics(csv: string): StatisticsRow[] {
   const header = lines.find((line) => line.startsWith('# '))
   if (!header) return []
   const names = header.slice(2).split(',')
-  return lines.filter((line) => line !== '' && !line.startsWith('#')).map((line) => {
-    const values = line.split(',')
-    return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']))
-  })
+  return lines
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => {
+      const values = line.split(',')
+      return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']))
+    })
 }
 
 /** A server as the running edge knows it. */
@@ -33,14 +35,25 @@ export function parseServers(text: string): RunningServer[] {
   if (!header) return []
   const names = header.slice(2).split(' ')
   const column = (name: string) => names.indexOf(name)
-  const [backend, name, address, port, state] = [column('be_name'), column('srv_name'), column('srv_addr'), column('srv_port'), column('srv_admin_state')]
-  return lines.filter((line) => /^\d+ \S/.test(line)).map((line) => {
-    const values = line.split(' ')
-    return {
-      backend: values[backend] ?? '', name: values[name] ?? '', address: values[address] ?? '', port: Number(values[port]),
-      enabled: (Number(values[state]) & ADMIN_MAINTENANCE) === 0,
-    }
-  })
+  const [backend, name, address, port, state] = [
+    column('be_name'),
+    column('srv_name'),
+    column('srv_addr'),
+    column('srv_port'),
+    column('srv_admin_state'),
+  ]
+  return lines
+    .filter((line) => /^\d+ \S/.test(line))
+    .map((line) => {
+      const values = line.split(' ')
+      return {
+        backend: values[backend] ?? '',
+        name: values[name] ?? '',
+        address: values[address] ?? '',
+        port: Number(values[port]),
+        enabled: (Number(values[state]) & ADMIN_MAINTENANCE) === 0,
+      }
+    })
 }
 
 /** Reads `show map`: key to value. */

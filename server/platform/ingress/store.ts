@@ -1,11 +1,29 @@
 import { blame } from './blame.ts'
-import { CERTIFICATE_LIST, DEFAULT_CERTIFICATE, parseCertificateList, renderCertificateList, type StoredCertificate } from './certificates.ts'
+import {
+  CERTIFICATE_LIST,
+  DEFAULT_CERTIFICATE,
+  parseCertificateList,
+  renderCertificateList,
+  type StoredCertificate,
+} from './certificates.ts'
 import { openEdgeFiles } from './files.ts'
 import type { Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
 import { CHALLENGES_MAP, hostEntries, routeWord, ruleEntries, type MapEntry } from './maps.ts'
 import { placesOf } from './places.ts'
-import { collectEntries, parseShard, renderChallenges, renderIngress, renderMap, renderShard, SHARD_SIZE, shardOf, shardPath, type EdgeSettings, type EdgeState } from './render.ts'
+import {
+  collectEntries,
+  parseShard,
+  renderChallenges,
+  renderIngress,
+  renderMap,
+  renderShard,
+  SHARD_SIZE,
+  shardOf,
+  shardPath,
+  type EdgeSettings,
+  type EdgeState,
+} from './render.ts'
 import type { RuntimeTarget } from './runtime.ts'
 import { createSelfSigned } from './self-signed.ts'
 import { createRouteTable, type RouteTable } from './table.ts'
@@ -18,16 +36,25 @@ export interface EdgeStore {
   /** What differs between these routes and the table, by backend; backends are assigned on the way. */
   differences(routes: Route[], pool_size: number): Map<number, Route | undefined>
   /** What should run after these changes, and what should run without them: as much of it as they touch. */
-  targets(changes: ReadonlyMap<number, Route | undefined>): { after: RuntimeTarget; before: RuntimeTarget }
+  targets(changes: ReadonlyMap<number, Route | undefined>): {
+    after: RuntimeTarget
+    before: RuntimeTarget
+  }
   /** Sets backends in the table and the files. */
   put(changes: ReadonlyMap<number, Route | undefined>, pool_size?: number): Promise<void>
-  /** Asks the edge whether it would load these changes; throws an error that names the route when not. Nothing is changed. */
+  /**
+   * Asks the edge whether it would load these changes; throws an error that names the route when not. Nothing
+   * is changed.
+   */
   rehearse(changes: ReadonlyMap<number, Route | undefined>, pool_size: number): Promise<void>
   /** The whole table as what should run; entries that only the edge knows are to go. */
   everything(running_entries: string[]): RuntimeTarget
   /** By path. */
   readonly certificates: ReadonlyMap<string, StoredCertificate>
-  /** Puts these certificates on disk in place of those known, with the PEMs of the new ones by path. Files of the old ones stay until `forget`. */
+  /**
+   * Puts these certificates on disk in place of those known, with the PEMs of the new ones by path. Files of
+   * the old ones stay until `forget`.
+   */
   putCertificates(certificates: StoredCertificate[], pems: ReadonlyMap<string, string>): Promise<void>
   forgetCertificates(paths: Iterable<string>): Promise<void>
   readPem(path: string): Promise<string>
@@ -42,7 +69,11 @@ const FIRST_POOL_SIZE = 4 * SHARD_SIZE
 const DEFAULT_CERTIFICATE_DAYS = 3_650
 
 /** Reads the folder; on the very first call the files of an edge without routes are put there. */
-export async function openEdgeStore({ directory, settings, check }: {
+export async function openEdgeStore({
+  directory,
+  settings,
+  check,
+}: {
   directory: string
   settings: EdgeSettings
   check: (paths: string[]) => Promise<string | undefined>
@@ -50,19 +81,43 @@ export async function openEdgeStore({ directory, settings, check }: {
   const files = await openEdgeFiles(directory)
   const found = await files.readAll()
   const table = readTable(found)
-  let certificates = new Map(parseCertificateList(found.get(CERTIFICATE_LIST) ?? '').filter(({ path }) => found.has(path)).map((certificate) => [certificate.path, certificate]))
-  const challenges = new Map((found.get(CHALLENGES_MAP) ?? '').split('\n').filter(Boolean).map((line) => line.split(' ') as [string, string]))
-  const state = (): EdgeState => ({ settings, pool_size: table.pool_size, routes: table.routes, certificates, challenges })
+  let certificates = new Map(
+    parseCertificateList(found.get(CERTIFICATE_LIST) ?? '')
+      .filter(({ path }) => found.has(path))
+      .map((certificate) => [certificate.path, certificate]),
+  )
+  const challenges = new Map(
+    (found.get(CHALLENGES_MAP) ?? '')
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => line.split(' ') as [string, string]),
+  )
+  const state = (): EdgeState => ({
+    settings,
+    pool_size: table.pool_size,
+    routes: table.routes,
+    certificates,
+    challenges,
+  })
   const texts = renderIngress(state())
-  if (!found.has(DEFAULT_CERTIFICATE)) texts.set(DEFAULT_CERTIFICATE, createSelfSigned(['portreeve.invalid'], new Date(), DEFAULT_CERTIFICATE_DAYS))
+  if (!found.has(DEFAULT_CERTIFICATE))
+    texts.set(
+      DEFAULT_CERTIFICATE,
+      createSelfSigned(['portreeve.invalid'], new Date(), DEFAULT_CERTIFICATE_DAYS),
+    )
   const changed = new Map([...texts].filter(([path, text]) => found.get(path) !== text))
-  const obsolete = [...found.keys()].filter((path) => !texts.has(path) && path !== DEFAULT_CERTIFICATE && !certificates.has(path))
+  const obsolete = [...found.keys()].filter(
+    (path) => !texts.has(path) && path !== DEFAULT_CERTIFICATE && !certificates.has(path),
+  )
   await files.write(changed)
   await files.remove(obsolete)
   const maps = collectEntries(table.routes)
 
   /** The files of backends that these changes touch, as they will be. */
-  function renderChanges(changes: ReadonlyMap<number, Route | undefined>, pool_size: number): Map<string, string> {
+  function renderChanges(
+    changes: ReadonlyMap<number, Route | undefined>,
+    pool_size: number,
+  ): Map<string, string> {
     const routes = new Map(table.routes)
     for (const [number, route] of changes) {
       if (route) routes.set(number, route)
@@ -98,7 +153,8 @@ export async function openEdgeStore({ directory, settings, check }: {
       const vacant = vacancies(table, pool_size)
       for (const route of routes) {
         const number = table.numberOf(route.id) ?? vacant.next().value
-        if (number !== undefined && JSON.stringify(table.routes.get(number)) !== JSON.stringify(route)) changes.set(number, structuredClone(route))
+        if (number !== undefined && JSON.stringify(table.routes.get(number)) !== JSON.stringify(route))
+          changes.set(number, structuredClone(route))
       }
       return changes
     },
@@ -110,7 +166,10 @@ export async function openEdgeStore({ directory, settings, check }: {
       })
       return {
         after: { backends: changes, entries },
-        before: { backends: new Map([...changes.keys()].map((number) => [number, table.routes.get(number)])), entries: new Map(now) },
+        before: {
+          backends: new Map([...changes.keys()].map((number) => [number, table.routes.get(number)])),
+          entries: new Map(now),
+        },
       }
     },
     async put(changes, pool_size = table.pool_size) {
@@ -122,7 +181,12 @@ export async function openEdgeStore({ directory, settings, check }: {
       for (const [number, route] of changes) table.put(number, route)
     },
     async rehearse(changes, pool_size) {
-      const candidates = new Map([...renderChanges(changes, pool_size)].map(([path, text]) => [path.replace('config/', 'candidate/'), text]))
+      const candidates = new Map(
+        [...renderChanges(changes, pool_size)].map(([path, text]) => [
+          path.replace('config/', 'candidate/'),
+          text,
+        ]),
+      )
       await files.write(candidates)
       const complaint = await check(['config/00-edge.cfg', ...candidates.keys()])
       await files.remove(candidates.keys())
@@ -135,7 +199,9 @@ export async function openEdgeStore({ directory, settings, check }: {
       for (const [path, map] of maps) for (const [key, value] of map) entries.set(`${path} ${key}`, value)
       return { backends, entries }
     },
-    get certificates() { return certificates },
+    get certificates() {
+      return certificates
+    },
     async putCertificates(next, pems) {
       await files.write(pems)
       certificates = new Map(next.map((certificate) => [certificate.path, certificate]))
@@ -159,30 +225,47 @@ function splitEntry(entry: string): [path: string, key: string] {
   return [entry.slice(0, at), entry.slice(at + 1)]
 }
 
-/** Every entry that these changes touch, with its value after them. A name that several routes share is looked at as a whole. */
-function entriesAfter(table: RouteTable, changes: ReadonlyMap<number, Route | undefined>): Map<string, string | undefined> {
+/**
+ * Every entry that these changes touch, with its value after them. A name that several routes share is looked
+ * at as a whole.
+ */
+function entriesAfter(
+  table: RouteTable,
+  changes: ReadonlyMap<number, Route | undefined>,
+): Map<string, string | undefined> {
   const entries = new Map<string, string | undefined>()
   const added = new Map<string, [path: string, number: number][]>()
   for (const [number, route] of changes) {
     const known = table.routes.get(number)
     for (const entry of known ? ruleEntries(known, number) : []) entries.set(entryOf(entry), undefined)
     for (const [hostname] of known ? placesOf(known) : []) added.set(hostname, added.get(hostname) ?? [])
-    for (const [hostname, path] of route ? placesOf(route) : []) added.set(hostname, [...(added.get(hostname) ?? []), [path, number]])
+    for (const [hostname, path] of route ? placesOf(route) : [])
+      added.set(hostname, [...(added.get(hostname) ?? []), [path, number]])
   }
-  for (const [number, route] of changes) for (const entry of route ? ruleEntries(route, number) : []) entries.set(entryOf(entry), entry.value)
-  const words = (places: Iterable<readonly [string, number]>, routes: ReadonlyMap<number, Route | undefined>) =>
-    new Map([...places].map(([place, number]) => [place, routeWord(routes.get(number), number)]))
+  for (const [number, route] of changes)
+    for (const entry of route ? ruleEntries(route, number) : []) entries.set(entryOf(entry), entry.value)
+  const words = (
+    places: Iterable<readonly [string, number]>,
+    routes: ReadonlyMap<number, Route | undefined>,
+  ) => new Map([...places].map(([place, number]) => [place, routeWord(routes.get(number), number)]))
   for (const [hostname, places] of added) {
     const now = [...table.backendsOf(hostname)]
-    for (const entry of hostEntries(hostname, words(now, table.routes))) entries.set(entryOf(entry), undefined)
-    const staying = words(now.filter(([, number]) => !changes.has(number)), table.routes)
-    for (const entry of hostEntries(hostname, new Map([...staying, ...words(places, changes)]))) entries.set(entryOf(entry), entry.value)
+    for (const entry of hostEntries(hostname, words(now, table.routes)))
+      entries.set(entryOf(entry), undefined)
+    const staying = words(
+      now.filter(([, number]) => !changes.has(number)),
+      table.routes,
+    )
+    for (const entry of hostEntries(hostname, new Map([...staying, ...words(places, changes)])))
+      entries.set(entryOf(entry), entry.value)
   }
   return entries
 }
 
 function refusal(complaint: string, files: ReadonlyMap<string, string>): IngressError {
-  return new IngressError(`The edge refused the new configuration and keeps the old one; ${blame(complaint, files)}`)
+  return new IngressError(
+    `The edge refused the new configuration and keeps the old one; ${blame(complaint, files)}`,
+  )
 }
 
 function* vacancies(table: RouteTable, pool_size: number): Generator<number, undefined> {

@@ -13,7 +13,10 @@ export interface RouteTable {
   backendsOf(hostname: string): ReadonlyMap<string, number>
   /** Sets what a backend serves; nothing frees it. */
   put(number: number, route: Route | undefined): void
-  /** A backend that serves nothing, the one that has been free for longest first: the last requests of its former route are then gone. */
+  /**
+   * A backend that serves nothing, the one that has been free for longest first: the last requests of its
+   * former route are then gone.
+   */
   takeFree(): number | undefined
   free(): number
 }
@@ -21,7 +24,10 @@ export interface RouteTable {
 /** Free backends that there should always be, so that a new app need not wait until room is made. */
 export const MIN_FREE_BACKENDS = 16
 
-/** How many backends to have when so many are needed: whole shards, with an eighth to spare, since each step is a reload. */
+/**
+ * How many backends to have when so many are needed: whole shards, with an eighth to spare, since each step
+ * is a reload.
+ */
 export function poolSizeFor(needed: number, current: number): number {
   if (needed + MIN_FREE_BACKENDS <= current) return current
   return Math.ceil((needed + Math.max(SHARD_SIZE, needed / 8)) / SHARD_SIZE) * SHARD_SIZE
@@ -36,7 +42,9 @@ export function createRouteTable(initial: ReadonlyMap<number, Route>, pool_size:
 
   const table: RouteTable = {
     routes,
-    get pool_size() { return size },
+    get pool_size() {
+      return size
+    },
     set pool_size(wanted) {
       for (let number = size + 1; number <= wanted; number++) free.add(number)
       for (let number = wanted + 1; number <= size; number++) free.delete(number)
@@ -63,7 +71,8 @@ export function createRouteTable(initial: ReadonlyMap<number, Route>, pool_size:
       free.delete(number)
       routes.set(number, route)
       numbers.set(route.id, number)
-      for (const [hostname, path] of placesOf(route)) hosts.set(hostname, (hosts.get(hostname) ?? new Map<string, number>()).set(path, number))
+      for (const [hostname, path] of placesOf(route))
+        hosts.set(hostname, (hosts.get(hostname) ?? new Map<string, number>()).set(path, number))
     },
     takeFree: () => free.values().next().value,
     free: () => free.size,

@@ -1,20 +1,27 @@
 import { createHash } from 'node:crypto'
 
 /**
- * A text that somebody typed, as one word of a map: nothing in it can end a line, a field or a command. The edge's program
+ * A text that somebody typed, as one word of a map: nothing in it can end a line, a field or a command. The
+ * edge's program
  * reads it back, character by character, as it was.
  */
 export function encodeWord(text: string): string {
-  return [...Buffer.from(text, 'utf8')].map((byte) => {
-    const character = String.fromCharCode(byte)
-    return /[A-Za-z0-9._~/:=&-]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
-  }).join('')
+  return [...Buffer.from(text, 'utf8')]
+    .map((byte) => {
+      const character = String.fromCharCode(byte)
+      return /[A-Za-z0-9._~/:=&-]/.test(character)
+        ? character
+        : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
+    })
+    .join('')
 }
 
 /** A command of the edge has room for more, but a single word may be longer than this. */
 const PACK = 8_000
 
-/** Words of one list, as few entries of a map: each is a command when the list changes. No word has a comma. */
+/**
+ * Words of one list, as few entries of a map: each is a command when the list changes. No word has a comma.
+ */
 export function packWords(words: string[]): string[] {
   const packs: string[] = []
   for (const word of words) {
@@ -25,8 +32,13 @@ export function packWords(words: string[]): string[] {
   return packs
 }
 
-/** A list as its rules name it: by its content and length, so that a new list never mixes with the one it replaces. */
-export const listName = (texts: string[]): string => `${createHash('sha256').update(texts.join('\n')).digest('hex').slice(0, 16)}.${texts.length}`
+/**
+ * A list as its rules name it: by its content and length, so that a new list never mixes with the one it
+ * replaces.
+ */
+export const listName = (texts: string[]): string =>
+  `${createHash('sha256').update(texts.join('\n')).digest('hex').slice(0, 16)}.${texts.length}`
 
 /** Where an item of a list of a backend is found. */
-export const partKey = (backend: string, texts: string[], index: number): string => `${backend}/${listName(texts)}/${index + 1}`
+export const partKey = (backend: string, texts: string[], index: number): string =>
+  `${backend}/${listName(texts)}/${index + 1}`

@@ -11,11 +11,17 @@ export interface FakeMail extends Mail {
 /** An outbox in memory, for tests of everything above it. Off at first, as in a fresh installation. */
 export function createFakeMail(mode: FakeMail['mode'] = 'off'): FakeMail {
   const mail: FakeMail = {
-    sent: [], mode,
+    sent: [],
+    mode,
     isConfigured: () => mail.mode !== 'off',
     async send(message) {
-      if (mail.mode === 'off') throw new MailError('not_configured', 'No mail server is configured. Set one with PUT /api/settings/smtp.')
-      if (mail.mode === 'fails') throw new MailError('refused', 'The mail server did not take the message (554).')
+      if (mail.mode === 'off')
+        throw new MailError(
+          'not_configured',
+          'No mail server is configured. Set one with PUT /api/settings/smtp.',
+        )
+      if (mail.mode === 'fails')
+        throw new MailError('refused', 'The mail server did not take the message (554).')
       mail.sent.push(message)
     },
     close: async () => undefined,

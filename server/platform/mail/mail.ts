@@ -39,6 +39,9 @@ export class MailError extends Error {
 /** No mail server: what an installation has until one is configured. */
 export const NO_MAIL: Mail = {
   isConfigured: () => false,
-  send: () => Promise.reject(new MailError('not_configured', 'No mail server is configured. Set one with PUT /api/settings/smtp.')),
+  send: () =>
+    Promise.reject(
+      new MailError('not_configured', 'No mail server is configured. Set one with PUT /api/settings/smtp.'),
+    ),
   close: () => Promise.resolve(),
 }

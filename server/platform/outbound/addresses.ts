@@ -7,7 +7,9 @@ const NAT64 = ipaddr.parseCIDR('64:ff9b::/96')
 /** Fixed address of a cloud's metadata service outside of the link-local range. */
 const METADATA = new Set(['168.63.129.16', '100.100.100.200', '192.0.0.192', 'fd00:ec2::254'])
 
-/** What kind of network an address belongs to. Only `public` may be connected to without the operator's word. */
+/**
+ * What kind of network an address belongs to. Only `public` may be connected to without the operator's word.
+ */
 export type AddressClass = 'public' | 'private' | 'unusual'
 
 function classOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
@@ -17,7 +19,8 @@ function classOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
     if (address.isIPv4MappedAddress()) return classOf(address.toIPv4Address())
     // A host with IPv6 only reaches IPv4 through this prefix: what counts is the address inside.
     if (address.match(NAT64)) return classOf(ipaddr.fromByteArray(address.toByteArray().slice(12)))
-    // Whatever is not global unicast is refused, known by name or not (site-local, IPv4-compatible, local NAT64, …).
+    // Whatever is not global unicast is refused, known by name or not (site-local, IPv4-compatible, local
+    // NAT64, …).
     if (range === 'unicast' && address.match(PUBLIC_V6)) return 'public'
     return range === 'uniqueLocal' || range === 'loopback' ? 'private' : 'unusual'
   }
@@ -32,13 +35,21 @@ export function classifyAddress(text: string): AddressClass {
   return address ? classOf(address) : 'unusual'
 }
 
-/** True when the address is reachable for everybody on the internet, so that connecting to it reveals nothing of this network. */
+/**
+ * True when the address is reachable for everybody on the internet, so that connecting to it reveals nothing
+ * of this network.
+ */
 export const isPublicAddress = (text: string): boolean => classifyAddress(text) === 'public'
 
-/** Reads an address in its usual form: four decimal parts, or IPv6 without a zone. No octal, hexadecimal or short forms. */
+/**
+ * Reads an address in its usual form: four decimal parts, or IPv6 without a zone. No octal, hexadecimal or
+ * short forms.
+ */
 export function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text)
-  return text.includes(':') && !text.includes('%') && ipaddr.IPv6.isValid(text) ? ipaddr.IPv6.parse(text) : undefined
+  return text.includes(':') && !text.includes('%') && ipaddr.IPv6.isValid(text)
+    ? ipaddr.IPv6.parse(text)
+    : undefined
 }
 
 /** The address with mapped IPv4 written as IPv4, so that one rule matches both spellings. */

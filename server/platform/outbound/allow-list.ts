@@ -9,8 +9,15 @@ export interface AllowList {
   hasAddress(address: string, port: number): boolean
 }
 
-interface NameRule { name: string; wildcard: boolean; port?: number }
-interface NetworkRule { network: [ipaddr.IPv4 | ipaddr.IPv6, number]; port?: number }
+interface NameRule {
+  name: string
+  wildcard: boolean
+  port?: number
+}
+interface NetworkRule {
+  network: [ipaddr.IPv4 | ipaddr.IPv6, number]
+  port?: number
+}
 
 /** Splits `host:port`; an IPv6 address needs brackets to carry a port. */
 function splitPort(item: string): { host: string; port?: number } {
@@ -28,7 +35,10 @@ function networkOf(host: string): [ipaddr.IPv4 | ipaddr.IPv6, number] | undefine
   return [plain, plain.kind() === 'ipv4' ? 32 : 128]
 }
 
-/** Compiles `host`, `host:port`, `*.suffix`, an address or a network such as `10.0.0.0/8` (both with an optional port). */
+/**
+ * Compiles `host`, `host:port`, `*.suffix`, an address or a network such as `10.0.0.0/8` (both with an
+ * optional port).
+ */
 export function compileAllowList(items: readonly string[]): AllowList {
   const names: NameRule[] = []
   const networks: NetworkRule[] = []
@@ -37,11 +47,21 @@ export function compileAllowList(items: readonly string[]): AllowList {
     const network = networkOf(host)
     const of_port = port === undefined ? {} : { port }
     if (network) networks.push({ network, ...of_port })
-    else names.push({ name: host.replace(/^\*\./, '').replace(/\.$/, ''), wildcard: host.startsWith('*.'), ...of_port })
+    else
+      names.push({
+        name: host.replace(/^\*\./, '').replace(/\.$/, ''),
+        wildcard: host.startsWith('*.'),
+        ...of_port,
+      })
   }
   const portFits = (rule: { port?: number }, port: number) => rule.port === undefined || rule.port === port
   return {
-    hasName: (host, port) => names.some((rule) => portFits(rule, port) && (rule.wildcard ? host.endsWith(`.${rule.name}`) : host === rule.name)),
-    hasAddress: (address, port) => networks.some((rule) => portFits(rule, port) && isInside(address, rule.network)),
+    hasName: (host, port) =>
+      names.some(
+        (rule) =>
+          portFits(rule, port) && (rule.wildcard ? host.endsWith(`.${rule.name}`) : host === rule.name),
+      ),
+    hasAddress: (address, port) =>
+      networks.some((rule) => portFits(rule, port) && isInside(address, rule.network)),
   }
 }

@@ -14,7 +14,10 @@ export interface SendOptions {
   timeout_ms?: number
   /** Bytes of the answer's body after which it is an error. Default 1 MiB. */
   max_bytes?: number
-  /** Redirects that are followed, each checked like the first address; credentials do not cross origins. Default 0: they are returned. */
+  /**
+   * Redirects that are followed, each checked like the first address; credentials do not cross origins.
+   * Default 0: they are returned.
+   */
   max_redirects?: number
   /** Default: `https`, and `http` for hosts that the operator listed. */
   protocols?: readonly string[]
@@ -47,7 +50,8 @@ export interface GuardedClientOptions {
   dial?: Dial
 }
 
-const TLS_CODE = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|EPROTO|HOSTNAME_MISMATCH|INVALID_CA)/
+const TLS_CODE =
+  /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|EPROTO|HOSTNAME_MISMATCH|INVALID_CA)/
 /** Headers that must not reach another origin by way of a redirect. */
 const CREDENTIAL_HEADERS = /^(authorization|cookie|proxy-authorization|x-.*(token|key|secret|signature).*)$/i
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
@@ -58,32 +62,62 @@ function explain(error: unknown, host: string, signal: AbortSignal | undefined):
   if (signal?.aborted) return new OutboundError('aborted', 'The request was cancelled.')
   const { name, code = '', cause } = error as NodeJS.ErrnoException & { cause?: unknown }
   if (cause instanceof OutboundError) return cause
-  if (name === 'TimeoutError' || code.startsWith('UND_ERR_') && code.endsWith('_TIMEOUT')) return new OutboundError('timeout', `${host} did not answer in time.`, { cause: error })
-  if (TLS_CODE.test(code)) return new OutboundError('tls', `${host} did not prove its identity: its TLS certificate is not valid for this server (${code}).`, { cause: error })
-  return new OutboundError('failed', `The connection to ${host} broke before the answer was complete.`, { cause: error })
+  if (name === 'TimeoutError' || (code.startsWith('UND_ERR_') && code.endsWith('_TIMEOUT')))
+    return new OutboundError('timeout', `${host} did not answer in time.`, { cause: error })
+  if (TLS_CODE.test(code))
+    return new OutboundError(
+      'tls',
+      `${host} did not prove its identity: its TLS certificate is not valid for this server (${code}).`,
+      { cause: error },
+    )
+  return new OutboundError('failed', `The connection to ${host} broke before the answer was complete.`, {
+    cause: error,
+  })
 }
 
-/** The HTTP client, loaded at the first request: it takes 13 MB of memory, and many installations never send one. */
+/**
+ * The HTTP client, loaded at the first request: it takes 13 MB of memory, and many installations never send
+ * one.
+ */
 const loadUndici = () => import('undici')
 type Undici = Awaited<ReturnType<typeof loadUndici>>
 
 /** A connector that dials checked addresses only, and speaks TLS over the connection it was given. */
-function createConnector(undici: Undici, dial: Dial, options: GuardedClientOptions): buildConnector.connector {
+function createConnector(
+  undici: Undici,
+  dial: Dial,
+  options: GuardedClientOptions,
+): buildConnector.connector {
   const timeout_ms = options.connect_timeout_ms ?? 10_000
-  const startTls = undici.buildConnector({ timeout: timeout_ms, allowH2: false, ...(options.ca ? { ca: [...options.ca] } : {}) })
+  const startTls = undici.buildConnector({
+    timeout: timeout_ms,
+    allowH2: false,
+    ...(options.ca ? { ca: [...options.ca] } : {}),
+  })
   return (target, callback) => {
     const host = bareHost(target.hostname)
     const port = Number(target.port || (target.protocol === 'https:' ? 443 : 80))
-    dial(host, port, { timeout_ms }).then((socket: Socket) => {
-      if (target.protocol !== 'https:') return callback(null, socket.setNoDelay(true))
-      const servername = isIP(host) ? undefined : host
-      startTls({ ...target, hostname: host, ...(servername ? { servername } : {}), httpSocket: socket }, callback)
-    }, (error: Error) => callback(error, null))
+    dial(host, port, { timeout_ms }).then(
+      (socket: Socket) => {
+        if (target.protocol !== 'https:') return callback(null, socket.setNoDelay(true))
+        const servername = isIP(host) ? undefined : host
+        startTls(
+          { ...target, hostname: host, ...(servername ? { servername } : {}), httpSocket: socket },
+          callback,
+        )
+      },
+      (error: Error) => callback(error, null),
+    )
   }
 }
 
 /** Reads a body up to its limit; more than that ends the connection. */
-async function* limited(body: Dispatcher.ResponseData['body'], max_bytes: number, host: string, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+async function* limited(
+  body: Dispatcher.ResponseData['body'],
+  max_bytes: number,
+  host: string,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
   let size = 0
   try {
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
@@ -98,8 +132,18 @@ async function* limited(body: Dispatcher.ResponseData['body'], max_bytes: number
   }
 }
 
-function toAnswer(response: Dispatcher.ResponseData, url: URL, max_bytes: number, signal: AbortSignal | undefined): Answer {
-  const headers = Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]))
+function toAnswer(
+  response: Dispatcher.ResponseData,
+  url: URL,
+  max_bytes: number,
+  signal: AbortSignal | undefined,
+): Answer {
+  const headers = Object.fromEntries(
+    Object.entries(response.headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : (value ?? ''),
+    ]),
+  )
   response.body.on('error', () => {})
   const body = limited(response.body, max_bytes, url.host, signal)
   const bytes = async () => {
@@ -108,40 +152,90 @@ function toAnswer(response: Dispatcher.ResponseData, url: URL, max_bytes: number
     return new Uint8Array(Buffer.concat(chunks))
   }
   return {
-    status: response.statusCode, headers, url: url.href, body, bytes,
+    status: response.statusCode,
+    headers,
+    url: url.href,
+    body,
+    bytes,
     text: async () => new TextDecoder().decode(await bytes()),
-    async discard() { response.body.destroy() },
+    async discard() {
+      response.body.destroy()
+    },
   }
 }
 
-/** What a redirect asks for next: its method changes as browsers do it, and credentials stay with their origin. */
-function follow(from: URL, location: string, status: number, options: SendOptions): { url: string; options: SendOptions } {
-  if (!URL.canParse(location, from.href)) throw new OutboundError('redirect', `${from.host} redirected to an address that is not valid.`)
+/**
+ * What a redirect asks for next: its method changes as browsers do it, and credentials stay with their
+ * origin.
+ */
+function follow(
+  from: URL,
+  location: string,
+  status: number,
+  options: SendOptions,
+): { url: string; options: SendOptions } {
+  if (!URL.canParse(location, from.href))
+    throw new OutboundError('redirect', `${from.host} redirected to an address that is not valid.`)
   const to = new URL(location, from)
   const { body, ...rest } = options
   const as_get = status === 303 || (status < 303 && options.method === 'POST')
-  const headers = Object.fromEntries(Object.entries(options.headers ?? {}).filter(([name]) => to.origin === from.origin || !CREDENTIAL_HEADERS.test(name)))
-  return { url: to.href, options: as_get ? { ...rest, method: 'GET', headers } : { ...rest, ...(body === undefined ? {} : { body }), headers } }
+  const headers = Object.fromEntries(
+    Object.entries(options.headers ?? {}).filter(
+      ([name]) => to.origin === from.origin || !CREDENTIAL_HEADERS.test(name),
+    ),
+  )
+  return {
+    url: to.href,
+    options: as_get
+      ? { ...rest, method: 'GET', headers }
+      : { ...rest, ...(body === undefined ? {} : { body }), headers },
+  }
 }
 
 /** A client that connects where the policy allows, and nowhere else, whatever DNS and redirects say. */
-export function createGuardedClient(policy: OutboundPolicy, options: GuardedClientOptions = {}): GuardedClient {
+export function createGuardedClient(
+  policy: OutboundPolicy,
+  options: GuardedClientOptions = {},
+): GuardedClient {
   let opening: Promise<{ undici: Undici; dispatcher: Agent }> | undefined
-  const open = () => (opening ??= loadUndici().then((undici) => {
-    const connect = createConnector(undici, options.dial ?? createDial(policy), options)
-    return { undici, dispatcher: new undici.Agent({ connect, keepAliveTimeout: 5_000, maxRedirections: 0 } as Agent.Options) }
-  }))
+  const open = () =>
+    (opening ??= loadUndici().then((undici) => {
+      const connect = createConnector(undici, options.dial ?? createDial(policy), options)
+      return {
+        undici,
+        dispatcher: new undici.Agent({
+          connect,
+          keepAliveTimeout: 5_000,
+          maxRedirections: 0,
+        } as Agent.Options),
+      }
+    }))
 
-  async function attempt(address: string, send: SendOptions, limit: AbortSignal, redirects: number): Promise<Answer> {
+  async function attempt(
+    address: string,
+    send: SendOptions,
+    limit: AbortSignal,
+    redirects: number,
+  ): Promise<Answer> {
     const url = policy.checkUrl(address, send.protocols ? { protocols: send.protocols } : {})
     const { undici, dispatcher } = await open()
-    const response = await undici.request(url, {
-      dispatcher, method: send.method ?? 'GET', headers: { 'user-agent': 'Portreeve', ...send.headers }, signal: limit, body: send.body ?? null,
-    }).catch((error: unknown) => { throw explain(error, url.host, send.signal) })
+    const response = await undici
+      .request(url, {
+        dispatcher,
+        method: send.method ?? 'GET',
+        headers: { 'user-agent': 'Portreeve', ...send.headers },
+        signal: limit,
+        body: send.body ?? null,
+      })
+      .catch((error: unknown) => {
+        throw explain(error, url.host, send.signal)
+      })
     const location = response.headers.location
-    if (!REDIRECTS.has(response.statusCode) || typeof location !== 'string' || !send.max_redirects) return toAnswer(response, url, send.max_bytes ?? 1024 ** 2, send.signal)
+    if (!REDIRECTS.has(response.statusCode) || typeof location !== 'string' || !send.max_redirects)
+      return toAnswer(response, url, send.max_bytes ?? 1024 ** 2, send.signal)
     response.body.on('error', () => {}).destroy()
-    if (redirects >= send.max_redirects) throw new OutboundError('redirect', `${url.host} redirected more than ${send.max_redirects} times.`)
+    if (redirects >= send.max_redirects)
+      throw new OutboundError('redirect', `${url.host} redirected more than ${send.max_redirects} times.`)
     const next = follow(url, location, response.statusCode, send)
     return attempt(next.url, next.options, limit, redirects + 1)
   }

@@ -5,7 +5,10 @@ import type { Duplex } from 'node:stream'
 import { createDial } from './dial.ts'
 import { OutboundError, type Dial, type OutboundPolicy } from './outbound.ts'
 
-/** A local HTTP proxy for programs that make their own connections, such as git: it dials by the policy and counts bytes. */
+/**
+ * A local HTTP proxy for programs that make their own connections, such as git: it dials by the policy and
+ * counts bytes.
+ */
 export interface ConnectProxy {
   /** A credential for one run of one program. */
   open(limits?: { max_bytes?: number }): ProxySession
@@ -24,9 +27,19 @@ export interface ProxySession {
   close(): void
 }
 
-interface SessionState { password: Buffer; max_bytes: number; received_bytes: number; failure?: OutboundError; sockets: Set<Duplex> }
+interface SessionState {
+  password: Buffer
+  max_bytes: number
+  received_bytes: number
+  failure?: OutboundError
+  sockets: Set<Duplex>
+}
 
-const STATUS: Partial<Record<OutboundError['code'], [number, string]>> = { forbidden: [403, 'Forbidden'], invalid: [403, 'Forbidden'], timeout: [504, 'Gateway Timeout'] }
+const STATUS: Partial<Record<OutboundError['code'], [number, string]>> = {
+  forbidden: [403, 'Forbidden'],
+  invalid: [403, 'Forbidden'],
+  timeout: [504, 'Gateway Timeout'],
+}
 
 /** Reads `Basic user:password` of the proxy's own header. */
 function readCredential(request: IncomingMessage): [user: string, password: string] | undefined {
@@ -37,7 +50,9 @@ function readCredential(request: IncomingMessage): [user: string, password: stri
 }
 
 function toOutboundError(error: unknown): OutboundError {
-  return error instanceof OutboundError ? error : new OutboundError('failed', 'The connection could not be made.', { cause: error })
+  return error instanceof OutboundError
+    ? error
+    : new OutboundError('failed', 'The connection could not be made.', { cause: error })
 }
 
 /** Splits `host:port` of a CONNECT line; IPv6 has brackets. */
@@ -60,7 +75,12 @@ function meter(session: SessionState, socket: Socket): void {
 }
 
 /** Hands a plain http request on over a checked connection. */
-function forward(session: SessionState, dial: Dial, request: IncomingMessage, response: ServerResponse): void {
+function forward(
+  session: SessionState,
+  dial: Dial,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
   let left = false
   const refuse = (error: unknown): void => {
     // When the program itself hangs up, what breaks after that is no failure of the network.
@@ -71,49 +91,77 @@ function forward(session: SessionState, dial: Dial, request: IncomingMessage, re
     else response.writeHead(status, text, { connection: 'close' }).end()
   }
   const url = request.url && URL.canParse(request.url) ? new URL(request.url) : undefined
-  if (url?.protocol !== 'http:' || url.username) return refuse(new OutboundError('invalid', 'The proxy was asked for an address that it cannot read.'))
-  dial(url.hostname, Number(url.port || 80)).then((socket) => {
-    meter(session, socket)
-    const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !name.startsWith('proxy-') && name !== 'connection'))
-    const upstream = httpRequest({ method: request.method, path: url.pathname + url.search, headers: { ...headers, connection: 'close' }, createConnection: () => socket })
-    upstream.on('error', refuse)
-    upstream.on('response', (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.headers)
-      answer.on('error', refuse)
-      answer.pipe(response)
+  if (url?.protocol !== 'http:' || url.username)
+    return refuse(new OutboundError('invalid', 'The proxy was asked for an address that it cannot read.'))
+  dial(url.hostname, Number(url.port || 80))
+    .then((socket) => {
+      meter(session, socket)
+      const headers = Object.fromEntries(
+        Object.entries(request.headers).filter(
+          ([name]) => !name.startsWith('proxy-') && name !== 'connection',
+        ),
+      )
+      const upstream = httpRequest({
+        method: request.method,
+        path: url.pathname + url.search,
+        headers: { ...headers, connection: 'close' },
+        createConnection: () => socket,
+      })
+      upstream.on('error', refuse)
+      upstream.on('response', (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.headers)
+        answer.on('error', refuse)
+        answer.pipe(response)
+      })
+      response.on('close', () => {
+        left = true
+        upstream.destroy()
+      })
+      request.pipe(upstream)
     })
-    response.on('close', () => {
-      left = true
-      upstream.destroy()
-    })
-    request.pipe(upstream)
-  }).catch(refuse)
+    .catch(refuse)
 }
 
 /** Joins the program and the checked connection until one side ends. */
-function tunnel(session: SessionState, dial: Dial, request: IncomingMessage, client: Duplex, head: Buffer): void {
+function tunnel(
+  session: SessionState,
+  dial: Dial,
+  request: IncomingMessage,
+  client: Duplex,
+  head: Buffer,
+): void {
   client.on('error', () => client.destroy())
   session.sockets.add(client)
   client.once('close', () => session.sockets.delete(client))
-  Promise.resolve().then(() => readAuthority(request.url ?? '')).then(({ host, port }) => dial(host, port)).then((socket) => {
-    if (client.destroyed) return void socket.destroy()
-    client.write('HTTP/1.1 200 Connection established\r\n\r\n')
-    if (head.length > 0) socket.write(head)
-    meter(session, socket)
-    socket.on('error', () => client.destroy())
-    socket.once('close', () => client.destroy())
-    client.once('close', () => socket.destroy())
-    socket.pipe(client)
-    client.pipe(socket)
-  }).catch((error: unknown) => {
-    session.failure = toOutboundError(error)
-    const [status, text] = STATUS[session.failure.code] ?? [502, 'Bad Gateway']
-    client.end(`HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
-  })
+  Promise.resolve()
+    .then(() => readAuthority(request.url ?? ''))
+    .then(({ host, port }) => dial(host, port))
+    .then((socket) => {
+      if (client.destroyed) return void socket.destroy()
+      client.write('HTTP/1.1 200 Connection established\r\n\r\n')
+      if (head.length > 0) socket.write(head)
+      meter(session, socket)
+      socket.on('error', () => client.destroy())
+      socket.once('close', () => client.destroy())
+      client.once('close', () => socket.destroy())
+      socket.pipe(client)
+      client.pipe(socket)
+    })
+    .catch((error: unknown) => {
+      session.failure = toOutboundError(error)
+      const [status, text] = STATUS[session.failure.code] ?? [502, 'Bad Gateway']
+      client.end(`HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+    })
 }
 
-/** Starts the proxy on a free loopback port. Without a session's credential it answers 407 and connects nowhere. */
-export async function createConnectProxy(policy: OutboundPolicy, options: { dial?: Dial } = {}): Promise<ConnectProxy> {
+/**
+ * Starts the proxy on a free loopback port. Without a session's credential it answers 407 and connects
+ * nowhere.
+ */
+export async function createConnectProxy(
+  policy: OutboundPolicy,
+  options: { dial?: Dial } = {},
+): Promise<ConnectProxy> {
   const dial = options.dial ?? createDial(policy)
   const sessions = new Map<string, SessionState>()
 
@@ -121,18 +169,23 @@ export async function createConnectProxy(policy: OutboundPolicy, options: { dial
     const [user, password] = readCredential(request) ?? []
     const session = user === undefined ? undefined : sessions.get(user)
     const given = Buffer.from(password ?? '')
-    return session && given.length === session.password.length && timingSafeEqual(given, session.password) ? session : undefined
+    return session && given.length === session.password.length && timingSafeEqual(given, session.password)
+      ? session
+      : undefined
   }
   const server = createServer((request, response) => {
     const session = find(request)
     if (session) forward(session, dial, request, response)
-    else response.writeHead(407, { 'proxy-authenticate': 'Basic realm="portreeve"', connection: 'close' }).end()
+    else
+      response.writeHead(407, { 'proxy-authenticate': 'Basic realm="portreeve"', connection: 'close' }).end()
   })
   server.on('connect', (request: IncomingMessage, client: Duplex, head: Buffer) => {
     const session = find(request)
     if (session) return tunnel(session, dial, request, client, head)
     client.on('error', () => {})
-    client.end('HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="portreeve"\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+    client.end(
+      'HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="portreeve"\r\nConnection: close\r\nContent-Length: 0\r\n\r\n',
+    )
   })
   server.on('clientError', (_error, socket) => socket.destroy())
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
@@ -143,12 +196,21 @@ export async function createConnectProxy(policy: OutboundPolicy, options: { dial
     port,
     open({ max_bytes = Number.POSITIVE_INFINITY } = {}) {
       const [user, password] = [randomBytes(12).toString('hex'), randomBytes(24).toString('hex')]
-      const state: SessionState = { password: Buffer.from(password), max_bytes, received_bytes: 0, sockets: new Set() }
+      const state: SessionState = {
+        password: Buffer.from(password),
+        max_bytes,
+        received_bytes: 0,
+        sockets: new Set(),
+      }
       sessions.set(user, state)
       return {
         url: `http://${user}:${password}@127.0.0.1:${port}`,
-        get received_bytes() { return state.received_bytes },
-        get failure() { return state.failure },
+        get received_bytes() {
+          return state.received_bytes
+        },
+        get failure() {
+          return state.failure
+        },
         close() {
           sessions.delete(user)
           for (const socket of state.sockets) socket.destroy()

@@ -9,7 +9,13 @@ const REASONS: Record<string, [code: 'refused' | 'unreachable', text: string]> =
 }
 
 /** Opens one connection to an address literal; no name is resolved on the way. */
-function open({ address, family }: CheckedAddress, port: number, host: string, timeout_ms: number, signal?: AbortSignal): Promise<Socket> {
+function open(
+  { address, family }: CheckedAddress,
+  port: number,
+  host: string,
+  timeout_ms: number,
+  signal?: AbortSignal,
+): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: address, port, family })
     const fail = (error: Error): void => {
@@ -17,7 +23,11 @@ function open({ address, family }: CheckedAddress, port: number, host: string, t
       socket.destroy()
       reject(error)
     }
-    const timer = setTimeout(() => fail(new OutboundError('timeout', `${host} did not accept a connection on port ${port} in time.`)), timeout_ms)
+    const timer = setTimeout(
+      () =>
+        fail(new OutboundError('timeout', `${host} did not accept a connection on port ${port} in time.`)),
+      timeout_ms,
+    )
     const onAbort = (): void => fail(new OutboundError('aborted', 'The request was cancelled.'))
     const release = (): void => {
       clearTimeout(timer)
@@ -39,7 +49,10 @@ function open({ address, family }: CheckedAddress, port: number, host: string, t
   })
 }
 
-/** Connects to the first address that answers; all of them passed the policy, and the name is resolved exactly once. */
+/**
+ * Connects to the first address that answers; all of them passed the policy, and the name is resolved exactly
+ * once.
+ */
 export function createDial(policy: OutboundPolicy): Dial {
   return async (host, port, { timeout_ms = 10_000, signal } = {}) => {
     const addresses = await policy.resolve(host, port, signal)

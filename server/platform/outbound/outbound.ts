@@ -6,11 +6,15 @@ import type { Socket } from 'node:net'
  */
 export interface OutboundPolicy {
   /**
-   * Checks an address as far as it can be without DNS: the scheme (`https`, and `http` for listed hosts, unless `protocols` says
+   * Checks an address as far as it can be without DNS: the scheme (`https`, and `http` for listed hosts,
+   * unless `protocols` says
    * otherwise), no credential, no forbidden host. Returns it parsed; throws OutboundError.
    */
   checkUrl(url: string, options?: { protocols?: readonly string[] }): URL
-  /** Checks a host name or address literal without DNS, so that a form can be refused at once. Throws OutboundError. */
+  /**
+   * Checks a host name or address literal without DNS, so that a form can be refused at once. Throws
+   * OutboundError.
+   */
   checkHost(host: string, port: number): void
   /** True when the operator listed this very host (not merely an address that it resolves to). */
   isListed(host: string, port: number): boolean
@@ -18,14 +22,34 @@ export interface OutboundPolicy {
   resolve(host: string, port: number, signal?: AbortSignal): Promise<CheckedAddress[]>
 }
 
-/** An address that passed the policy. Connect to it, never to the name again: the name may resolve differently a moment later. */
-export interface CheckedAddress { address: string; family: 4 | 6 }
+/**
+ * An address that passed the policy. Connect to it, never to the name again: the name may resolve differently
+ * a moment later.
+ */
+export interface CheckedAddress {
+  address: string
+  family: 4 | 6
+}
 
 /** Opens a TCP connection to a checked address of `host`. */
-export type Dial = (host: string, port: number, options?: { timeout_ms?: number; signal?: AbortSignal }) => Promise<Socket>
+export type Dial = (
+  host: string,
+  port: number,
+  options?: { timeout_ms?: number; signal?: AbortSignal },
+) => Promise<Socket>
 
 export type OutboundErrorCode =
-  | 'invalid' | 'forbidden' | 'unknown_host' | 'refused' | 'unreachable' | 'timeout' | 'tls' | 'too_large' | 'redirect' | 'aborted' | 'failed'
+  | 'invalid'
+  | 'forbidden'
+  | 'unknown_host'
+  | 'refused'
+  | 'unreachable'
+  | 'timeout'
+  | 'tls'
+  | 'too_large'
+  | 'redirect'
+  | 'aborted'
+  | 'failed'
 
 /** `message` says in one sentence what happened, without the address's path or a credential. */
 export class OutboundError extends Error {

@@ -7,7 +7,10 @@ async function why(portreeve: Portreeve, app: { latest_deployment: { id: string 
   return JSON.stringify({ error: body.data?.error, log: log.body.data?.slice(-20) }, null, 1)
 }
 
-/** Creates an app, waits until its first deployment has ended, and expects it to run; else the failure tells the log. */
+/**
+ * Creates an app, waits until its first deployment has ended, and expects it to run; else the failure tells
+ * the log.
+ */
 export async function deployed(portreeve: Portreeve, body: { name: string } & Record<string, unknown>) {
   const created = await portreeve.call('POST', '/api/apps', { soak_seconds: 0, ...body })
   expect(created.status, JSON.stringify(created.body)).toBe(201)

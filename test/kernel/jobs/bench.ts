@@ -1,9 +1,18 @@
 import { afterEach, beforeEach, expect, vi } from 'vitest'
-import { defineJob, Fatal, type JobDefinition, type Outcome, type Step, type StepStatus } from '#server/kernel/jobs/definition'
+import {
+  defineJob,
+  Fatal,
+  type JobDefinition,
+  type Outcome,
+  type Step,
+  type StepStatus,
+} from '#server/kernel/jobs/definition'
 import { createJobs, type Jobs, type JobsOptions } from '#server/kernel/jobs/jobs'
 import { createTestKernel, type TestKernel } from '#test/support/kernel'
 
-export interface BenchState { done: string[] }
+export interface BenchState {
+  done: string[]
+}
 type BenchStep = Partial<Step<unknown, BenchState>> & { name: string }
 
 /** A kernel with one kind of job whose steps a test writes, and a diary of everything that happened. */
@@ -38,17 +47,26 @@ function createBench(): Bench {
       context.state.done.push(step.name)
       await step.run?.(context)
     },
-    ...(step.undo === undefined ? {} : { async undo(context) {
-      diary.push(`undo ${step.name}`)
-      await step.undo!(context)
-    } }),
+    ...(step.undo === undefined
+      ? {}
+      : {
+          async undo(context) {
+            diary.push(`undo ${step.name}`)
+            await step.undo!(context)
+          },
+        }),
   })
   return {
-    kernel, diary, pauses,
+    kernel,
+    diary,
+    pauses,
     ran: () => diary.filter((line) => /^(run|undo) /.test(line)),
     boot(steps, { options, ...more } = {}) {
       const jobs = createJobs({
-        db: kernel.db, clock: kernel.clock, log: kernel.log, pools: { build: 1 },
+        db: kernel.db,
+        clock: kernel.clock,
+        log: kernel.log,
+        pools: { build: 1 },
         // Time passes for the clock but not for the test.
         pause: async (duration_ms) => {
           pauses.push(duration_ms)
@@ -57,26 +75,46 @@ function createBench(): Bench {
         },
         ...options,
       })
-      jobs.define(defineJob<unknown, BenchState>({
-        kind: 'bench', steps: steps.map(fill), initial: () => ({ done: [] }),
-        classify: (error) => ({ kind: (error as { kind?: 'system' }).kind ?? 'system', code: 'broken', message: (error as Error).message, hint: null, log: [] }),
-        onStep: (_job, step, status: StepStatus) => diary.push(`${step} ${status}`),
-        onEnd: (_job, outcome: Outcome) => diary.push(`end ${outcome.status}`),
-        ...more,
-      }))
+      jobs.define(
+        defineJob<unknown, BenchState>({
+          kind: 'bench',
+          steps: steps.map(fill),
+          initial: () => ({ done: [] }),
+          classify: (error) => ({
+            kind: (error as { kind?: 'system' }).kind ?? 'system',
+            code: 'broken',
+            message: (error as Error).message,
+            hint: null,
+            log: [],
+          }),
+          onStep: (_job, step, status: StepStatus) => diary.push(`${step} ${status}`),
+          onEnd: (_job, outcome: Outcome) => diary.push(`end ${outcome.status}`),
+          ...more,
+        }),
+      )
       return jobs
     },
   }
 }
 
 /** Waits until something has come true that a runner makes true. */
-export const until = (condition: () => boolean) => vi.waitFor(() => expect(condition()).toBe(true), { interval: 5 })
+export const until = (condition: () => boolean) =>
+  vi.waitFor(() => expect(condition()).toBe(true), { interval: 5 })
 export const nothing = async () => undefined
 /** A step that hangs as if its process were killed in it: it hears no signal. */
 export const hang = () => new Promise<void>(() => undefined)
 /** A step that waits until it is told to stop. */
-export const untilStopped = ({ signal }: { signal: AbortSignal }) => new Promise<void>((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
+export const untilStopped = ({ signal }: { signal: AbortSignal }) =>
+  new Promise<void>((_resolve, reject) =>
+    signal.addEventListener('abort', () => reject(signal.reason as Error)),
+  )
 export const refuse = async () => {
   throw new Fatal('user_fault', 'The repository is empty.', 'Push a commit.')
 }
-export const job = (lane = 'app:1', subject = 'dep_1') => ({ kind: 'bench', payload: { subject }, lane, subject, project_id: null })
+export const job = (lane = 'app:1', subject = 'dep_1') => ({
+  kind: 'bench',
+  payload: { subject },
+  lane,
+  subject,
+  project_id: null,
+})

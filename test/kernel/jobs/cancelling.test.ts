@@ -21,11 +21,19 @@ describe('cancelling', () => {
     })
     jobs.start()
     await jobs.idle()
-    expect([...older, newest].map((id) => jobs.find(id)!.status)).toEqual(['cancelled', 'cancelled', 'succeeded'])
+    expect([...older, newest].map((id) => jobs.find(id)!.status)).toEqual([
+      'cancelled',
+      'cancelled',
+      'succeeded',
+    ])
     expect(bench.ran()).toEqual(['run a'])
   })
   it('a running job reaches the step through its signal and undoes it', async () => {
-    const jobs = bench.boot([{ name: 'a', undo: nothing }, { name: 'b', run: untilStopped, undo: nothing }, { name: 'c' }])
+    const jobs = bench.boot([
+      { name: 'a', undo: nothing },
+      { name: 'b', run: untilStopped, undo: nothing },
+      { name: 'c' },
+    ])
     jobs.start()
     const id = jobs.enqueue(job())
     await until(() => bench.diary.includes('run b'))
@@ -37,7 +45,13 @@ describe('cancelling', () => {
   })
   it('is heard while a step waits for its turn in a pool', async () => {
     let release: () => void = () => undefined
-    const jobs = bench.boot([{ name: 'build', pool: 'build', run: () => new Promise<void>((resolve) => (release = resolve)) }])
+    const jobs = bench.boot([
+      {
+        name: 'build',
+        pool: 'build',
+        run: () => new Promise<void>((resolve) => (release = resolve)),
+      },
+    ])
     jobs.start()
     const first = jobs.enqueue(job('app:1', 'first'))
     const second = jobs.enqueue(job('app:2', 'second'))
@@ -50,19 +64,38 @@ describe('cancelling', () => {
     expect(bench.ran()).toEqual(['run build'])
   })
   it('is heard while a failed step waits for its next attempt', async () => {
-    const jobs = bench.boot([{ name: 'a', attempts: 3, run: async () => {
-      throw new Error('connection reset')
-    } }], { options: { pause: (_ms, signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())) } })
+    const jobs = bench.boot(
+      [
+        {
+          name: 'a',
+          attempts: 3,
+          run: async () => {
+            throw new Error('connection reset')
+          },
+        },
+      ],
+      {
+        options: {
+          pause: (_ms, signal) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
+        },
+      },
+    )
     jobs.start()
     const id = jobs.enqueue(job())
-    await until(() => bench.ran().length === 1 && bench.kernel.lines.some((line) => line.message === 'A step is tried again'))
+    await until(
+      () =>
+        bench.ran().length === 1 &&
+        bench.kernel.lines.some((line) => line.message === 'A step is tried again'),
+    )
     jobs.cancel(id)
     await jobs.idle()
     expect(jobs.find(id)!.status).toBe('cancelled')
     expect(bench.ran()).toEqual(['run a'])
   })
   it('counts even when the step ends well in the same moment', async () => {
-    const jobs = bench.boot([{ name: 'a', run: async ({ job_id }) => void jobs.cancel(job_id), undo: nothing }])
+    const jobs = bench.boot([
+      { name: 'a', run: async ({ job_id }) => void jobs.cancel(job_id), undo: nothing },
+    ])
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
@@ -71,13 +104,26 @@ describe('cancelling', () => {
   })
   it('is refused past the point of no return, and while undoing', async () => {
     const answers: boolean[] = []
-    const jobs = bench.boot([{ name: 'a', undo: nothing }, { name: 'b', irrevocable: true, run: async ({ job_id }) => void answers.push(jobs.cancel(job_id)) }])
+    const jobs = bench.boot([
+      { name: 'a', undo: nothing },
+      {
+        name: 'b',
+        irrevocable: true,
+        run: async ({ job_id }) => void answers.push(jobs.cancel(job_id)),
+      },
+    ])
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
     expect([answers, jobs.find(id)!.status]).toEqual([[false], 'succeeded'])
 
-    const other = bench.boot([{ name: 'a', run: refuse, undo: async ({ job_id }) => void answers.push(other.cancel(job_id)) }])
+    const other = bench.boot([
+      {
+        name: 'a',
+        run: refuse,
+        undo: async ({ job_id }) => void answers.push(other.cancel(job_id)),
+      },
+    ])
     other.start()
     const failed = other.enqueue(job())
     await other.idle()

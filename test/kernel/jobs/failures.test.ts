@@ -7,21 +7,38 @@ const bench = useBench()
 
 describe('a failure', () => {
   it("that is the user's stops at once, undoes in reverse what began, and says what to do", async () => {
-    const jobs = bench.boot([{ name: 'a', undo: nothing }, { name: 'b' }, { name: 'c', run: refuse, undo: nothing }, { name: 'd', undo: nothing }])
+    const jobs = bench.boot([
+      { name: 'a', undo: nothing },
+      { name: 'b' },
+      { name: 'c', run: refuse, undo: nothing },
+      { name: 'd', undo: nothing },
+    ])
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
     expect(bench.ran()).toEqual(['run a', 'run b', 'run c', 'undo c', 'undo a'])
     expect(bench.diary.at(-1)).toBe('end failed')
-    expect(JSON.parse(jobs.find(id)!.failure!)).toEqual({ code: 'user_fault', message: 'The repository is empty.', hint: 'Push a commit.', step: 'c', log: [] })
+    expect(JSON.parse(jobs.find(id)!.failure!)).toEqual({
+      code: 'user_fault',
+      message: 'The repository is empty.',
+      hint: 'Push a commit.',
+      step: 'c',
+      log: [],
+    })
     expect(jobs.steps(id).map((step) => step.status)).toEqual(['succeeded', 'succeeded', 'failed', 'pending'])
     expect(bench.pauses).toEqual([])
   })
   it("that is the system's is tried again with a growing back-off, and succeeds when it passes", async () => {
     let left = 2
-    const jobs = bench.boot([{ name: 'a', attempts: 3, run: async () => {
-      if (left-- > 0) throw new Error('connection reset')
-    } }])
+    const jobs = bench.boot([
+      {
+        name: 'a',
+        attempts: 3,
+        run: async () => {
+          if (left-- > 0) throw new Error('connection reset')
+        },
+      },
+    ])
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
@@ -29,9 +46,15 @@ describe('a failure', () => {
     expect(jobs.steps(id)[0]).toMatchObject({ status: 'succeeded', attempts: 3, duration_ms: 1500 })
   })
   it("that is the system's ends the job when the attempts are used up", async () => {
-    const jobs = bench.boot([{ name: 'a', attempts: 2, run: async () => {
-      throw new Error('connection reset')
-    } }])
+    const jobs = bench.boot([
+      {
+        name: 'a',
+        attempts: 2,
+        run: async () => {
+          throw new Error('connection reset')
+        },
+      },
+    ])
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
@@ -40,10 +63,16 @@ describe('a failure', () => {
   })
   it('of something outside that is down is waited for, five minutes at most', async () => {
     let calls = 0
-    const jobs = bench.boot([{ name: 'a', attempts: 1, run: async () => {
-      calls += 1
-      throw Object.assign(new Error('the engine is down'), { kind: 'wait' })
-    } }])
+    const jobs = bench.boot([
+      {
+        name: 'a',
+        attempts: 1,
+        run: async () => {
+          calls += 1
+          throw Object.assign(new Error('the engine is down'), { kind: 'wait' })
+        },
+      },
+    ])
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
@@ -55,10 +84,17 @@ describe('a failure', () => {
   })
   it('of an undo is tried again, and does not keep the other steps from being undone', async () => {
     let calls = 0
-    const jobs = bench.boot([{ name: 'a', undo: nothing }, { name: 'b', run: refuse, undo: async () => {
-      calls += 1
-      throw new Error('still in use')
-    } }])
+    const jobs = bench.boot([
+      { name: 'a', undo: nothing },
+      {
+        name: 'b',
+        run: refuse,
+        undo: async () => {
+          calls += 1
+          throw new Error('still in use')
+        },
+      },
+    ])
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
@@ -67,7 +103,11 @@ describe('a failure', () => {
     expect(jobs.find(id)!.status).toBe('failed')
   })
   it('of a step past the point of no return is recorded, and the job succeeds', async () => {
-    const jobs = bench.boot([{ name: 'switch', undo: nothing }, { name: 'retire', irrevocable: true, run: refuse }, { name: 'tidy', irrevocable: true }])
+    const jobs = bench.boot([
+      { name: 'switch', undo: nothing },
+      { name: 'retire', irrevocable: true, run: refuse },
+      { name: 'tidy', irrevocable: true },
+    ])
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
@@ -83,13 +123,22 @@ describe('a time limit', () => {
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
-    expect(JSON.parse(jobs.find(id)!.failure!)).toMatchObject({ code: 'timeout', step: 'a', message: 'The step «a» took longer than 0 seconds and was stopped.' })
+    expect(JSON.parse(jobs.find(id)!.failure!)).toMatchObject({
+      code: 'timeout',
+      step: 'a',
+      message: 'The step «a» took longer than 0 seconds and was stopped.',
+    })
     expect(bench.ran()).toEqual(['run a', 'undo a'])
   })
   it('does not count the time that a step waits for its turn', async () => {
     vi.useFakeTimers()
     try {
-      const limits = { name: 'build', timeout_ms: 1000, pool: createPool(1), stop: new AbortController().signal }
+      const limits = {
+        name: 'build',
+        timeout_ms: 1000,
+        pool: createPool(1),
+        stop: new AbortController().signal,
+      }
       const end_of_another = await limits.pool.acquire(limits.stop)
       const waiting = attempt(async (signal) => signal.throwIfAborted(), limits)
       await vi.advanceTimersByTimeAsync(60_000)
@@ -102,7 +151,14 @@ describe('a time limit', () => {
   it('leaves a step behind that does not listen, so that the lane goes on', async () => {
     vi.useFakeTimers()
     try {
-      const jobs = bench.boot([{ name: 'a', timeout_ms: 1000, run: ({ payload }) => ((payload as { subject: string }).subject === 'deaf' ? hang() : Promise.resolve()) }])
+      const jobs = bench.boot([
+        {
+          name: 'a',
+          timeout_ms: 1000,
+          run: ({ payload }) =>
+            (payload as { subject: string }).subject === 'deaf' ? hang() : Promise.resolve(),
+        },
+      ])
       jobs.start()
       const deaf = jobs.enqueue(job('app:1', 'deaf'))
       const next = jobs.enqueue(job('app:1', 'next'))

@@ -10,19 +10,42 @@ describe('a job', () => {
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
-    expect(bench.diary).toEqual(['a running', 'run a', 'a succeeded', 'b running', 'run b', 'b succeeded', 'end succeeded'])
-    expect(jobs.find(id)).toMatchObject({ status: 'succeeded', started_at: '2026-01-31T12:00:00.000Z', finished_at: '2026-01-31T12:00:01.500Z', state: '{"done":["a","b"]}' })
-    expect(jobs.steps(id).map(({ name, status, duration_ms, attempts }) => ({ name, status, duration_ms, attempts }))).toEqual([
-      { name: 'a', status: 'succeeded', duration_ms: 1500, attempts: 1 }, { name: 'b', status: 'succeeded', duration_ms: 0, attempts: 1 },
+    expect(bench.diary).toEqual([
+      'a running',
+      'run a',
+      'a succeeded',
+      'b running',
+      'run b',
+      'b succeeded',
+      'end succeeded',
+    ])
+    expect(jobs.find(id)).toMatchObject({
+      status: 'succeeded',
+      started_at: '2026-01-31T12:00:00.000Z',
+      finished_at: '2026-01-31T12:00:01.500Z',
+      state: '{"done":["a","b"]}',
+    })
+    expect(
+      jobs.steps(id).map(({ name, status, duration_ms, attempts }) => ({
+        name,
+        status,
+        duration_ms,
+        attempts,
+      })),
+    ).toEqual([
+      { name: 'a', status: 'succeeded', duration_ms: 1500, attempts: 1 },
+      { name: 'b', status: 'succeeded', duration_ms: 0, attempts: 1 },
     ])
   })
   it('does not begin before the transaction that queued it has committed, and never after a rollback', async () => {
     const jobs = bench.boot([{ name: 'a' }])
     jobs.start()
-    expect(() => bench.kernel.db.tx(() => {
-      jobs.enqueue(job())
-      throw new Error('no')
-    })).toThrow('no')
+    expect(() =>
+      bench.kernel.db.tx(() => {
+        jobs.enqueue(job())
+        throw new Error('no')
+      }),
+    ).toThrow('no')
     bench.kernel.db.tx(() => {
       jobs.enqueue(job())
       expect(bench.diary).toEqual([])
@@ -39,13 +62,15 @@ describe('a job', () => {
   })
   it('ends together with what the domain writes about its end, or not at all', async () => {
     let fail = true
-    const jobs = bench.boot([{ name: 'a' }], { onEnd: () => {
-      bench.kernel.db.sql(`INSERT INTO meta (key, value) VALUES ('ended', ?)`).run(String(fail))
-      if (fail) {
-        fail = false
-        throw new Error('the disk is full')
-      }
-    } })
+    const jobs = bench.boot([{ name: 'a' }], {
+      onEnd: () => {
+        bench.kernel.db.sql(`INSERT INTO meta (key, value) VALUES ('ended', ?)`).run(String(fail))
+        if (fail) {
+          fail = false
+          throw new Error('the disk is full')
+        }
+      },
+    })
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
@@ -54,9 +79,11 @@ describe('a job', () => {
     expect(bench.ran()).toEqual(['run a'])
   })
   it('frees its lane even when the end of the domain fails for ever', async () => {
-    const jobs = bench.boot([{ name: 'a', undo: nothing }], { onEnd: () => {
-      throw new Error('a bug')
-    } })
+    const jobs = bench.boot([{ name: 'a', undo: nothing }], {
+      onEnd: () => {
+        throw new Error('a bug')
+      },
+    })
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
@@ -66,10 +93,12 @@ describe('a job', () => {
   })
   it('runs work after its end that may fail without harm', async () => {
     const seen: string[] = []
-    const jobs = bench.boot([{ name: 'a' }], { afterEnd: (row, outcome) => {
-      seen.push(`${row.status} ${outcome.status}`)
-      throw new Error('mail server is down')
-    } })
+    const jobs = bench.boot([{ name: 'a' }], {
+      afterEnd: (row, outcome) => {
+        seen.push(`${row.status} ${outcome.status}`)
+        throw new Error('mail server is down')
+      },
+    })
     jobs.start()
     jobs.enqueue(job())
     await jobs.idle()
@@ -84,15 +113,20 @@ describe('lanes and pools', () => {
   it('run the jobs of one app one after the other, oldest first, and those of different apps side by side', async () => {
     const at_work = new Set<string>()
     let most = 0
-    const jobs = bench.boot([{ name: 'a', run: async ({ payload }) => {
-      const { subject } = payload as { subject: string }
-      expect([...at_work].some((other) => other[0] === subject[0])).toBe(false)
-      at_work.add(subject)
-      most = Math.max(most, at_work.size)
-      await new Promise((resolve) => setTimeout(resolve, 2))
-      at_work.delete(subject)
-      bench.diary.push(subject)
-    } }])
+    const jobs = bench.boot([
+      {
+        name: 'a',
+        run: async ({ payload }) => {
+          const { subject } = payload as { subject: string }
+          expect([...at_work].some((other) => other[0] === subject[0])).toBe(false)
+          at_work.add(subject)
+          most = Math.max(most, at_work.size)
+          await new Promise((resolve) => setTimeout(resolve, 2))
+          at_work.delete(subject)
+          bench.diary.push(subject)
+        },
+      },
+    ])
     jobs.start()
     for (const subject of ['x1', 'x2', 'y1', 'x3', 'y2']) jobs.enqueue(job(`app:${subject[0]}`, subject))
     await jobs.idle()
@@ -103,9 +137,15 @@ describe('lanes and pools', () => {
   })
   it('keep a lane closed while its job is being undone', async () => {
     let release: () => void = () => undefined
-    const jobs = bench.boot([{ name: 'a', run: async ({ payload }) => {
-      if ((payload as { subject: string }).subject === 'first') throw new Fatal('x', 'x')
-    }, undo: () => new Promise<void>((resolve) => (release = resolve)) }])
+    const jobs = bench.boot([
+      {
+        name: 'a',
+        run: async ({ payload }) => {
+          if ((payload as { subject: string }).subject === 'first') throw new Fatal('x', 'x')
+        },
+        undo: () => new Promise<void>((resolve) => (release = resolve)),
+      },
+    ])
     jobs.start()
     jobs.enqueue(job('app:1', 'first'))
     const second = jobs.enqueue(job('app:1', 'second'))
@@ -117,7 +157,14 @@ describe('lanes and pools', () => {
   })
   it('take a new size of a pool at once: more enter, and fewer enter once enough of those that run have ended', async () => {
     const open = new Map<string, () => void>()
-    const jobs = bench.boot([{ name: 'build', pool: 'build', run: ({ payload }) => new Promise<void>((resolve) => open.set((payload as { subject: string }).subject, resolve)) }])
+    const jobs = bench.boot([
+      {
+        name: 'build',
+        pool: 'build',
+        run: ({ payload }) =>
+          new Promise<void>((resolve) => open.set((payload as { subject: string }).subject, resolve)),
+      },
+    ])
     jobs.start()
     const names = ['1', '2', '3', '4', '5']
     for (const name of names) jobs.enqueue(job(`app:${name}`, name))
@@ -139,11 +186,17 @@ describe('lanes and pools', () => {
   it('limit how many steps of a kind run at once on the installation', async () => {
     let at_work = 0
     const most: number[] = []
-    const jobs = bench.boot([{ name: 'build', pool: 'build', run: async () => {
-      most.push(++at_work)
-      await new Promise((resolve) => setTimeout(resolve, 1))
-      at_work -= 1
-    } }])
+    const jobs = bench.boot([
+      {
+        name: 'build',
+        pool: 'build',
+        run: async () => {
+          most.push(++at_work)
+          await new Promise((resolve) => setTimeout(resolve, 1))
+          at_work -= 1
+        },
+      },
+    ])
     jobs.start()
     for (let n = 0; n < 6; n += 1) jobs.enqueue(job(`app:${n}`))
     await jobs.idle()
@@ -152,11 +205,19 @@ describe('lanes and pools', () => {
   it('limit how many jobs run at once', async () => {
     let at_work = 0
     let most = 0
-    const jobs = bench.boot([{ name: 'a', run: async () => {
-      most = Math.max(most, ++at_work)
-      await new Promise((resolve) => setTimeout(resolve, 1))
-      at_work -= 1
-    } }], { options: { max_running: 2 } })
+    const jobs = bench.boot(
+      [
+        {
+          name: 'a',
+          run: async () => {
+            most = Math.max(most, ++at_work)
+            await new Promise((resolve) => setTimeout(resolve, 1))
+            at_work -= 1
+          },
+        },
+      ],
+      { options: { max_running: 2 } },
+    )
     jobs.start()
     for (let n = 0; n < 7; n += 1) jobs.enqueue(job(`app:${n}`))
     await jobs.idle()

@@ -17,12 +17,17 @@ describe('after a crash', () => {
     expect(after.find(id)).toMatchObject({ status: 'succeeded', state: '{"done":["a","b","c"]}' })
   })
   it('what a step saved in its middle is there', async () => {
-    const before = bench.boot([{ name: 'a', run: (context) => {
-      context.state.done.push('half')
-      context.save()
-      context.state.done.push('lost')
-      return hang()
-    } }])
+    const before = bench.boot([
+      {
+        name: 'a',
+        run: (context) => {
+          context.state.done.push('half')
+          context.save()
+          context.state.done.push('lost')
+          return hang()
+        },
+      },
+    ])
     before.start()
     const id = before.enqueue(job())
     await until(() => bench.diary.includes('run a'))
@@ -35,18 +40,29 @@ describe('after a crash', () => {
     const before = bench.boot([{ name: 'a' }])
     for (const subject of ['1', '2', '3']) before.enqueue(job('app:1', subject))
     const order: string[] = []
-    const after = bench.boot([{ name: 'a', run: async ({ payload }) => void order.push((payload as { subject: string }).subject) }])
+    const after = bench.boot([
+      {
+        name: 'a',
+        run: async ({ payload }) => void order.push((payload as { subject: string }).subject),
+      },
+    ])
     after.start()
     await after.idle()
     expect(order).toEqual(['1', '2', '3'])
   })
   it('undoing goes on, and the job ends with the failure that began it', async () => {
-    const before = bench.boot([{ name: 'a', undo: nothing }, { name: 'b', run: refuse, undo: hang }])
+    const before = bench.boot([
+      { name: 'a', undo: nothing },
+      { name: 'b', run: refuse, undo: hang },
+    ])
     before.start()
     const id = before.enqueue(job())
     await until(() => bench.diary.includes('undo b'))
     bench.diary.length = 0
-    const after = bench.boot([{ name: 'a', undo: nothing }, { name: 'b', undo: nothing }])
+    const after = bench.boot([
+      { name: 'a', undo: nothing },
+      { name: 'b', undo: nothing },
+    ])
     after.start()
     await after.idle()
     expect(bench.ran()).toEqual(['undo b', 'undo a'])
@@ -54,9 +70,12 @@ describe('after a crash', () => {
     expect(after.find(id)!.status).toBe('failed')
   })
   it('between the last step and the end, the job ends without running anything again', async () => {
-    const before = bench.boot([{ name: 'a' }], { onEnd: () => {
-      throw new Error('killed here')
-    }, options: { pause: () => new Promise(() => undefined) } })
+    const before = bench.boot([{ name: 'a' }], {
+      onEnd: () => {
+        throw new Error('killed here')
+      },
+      options: { pause: () => new Promise(() => undefined) },
+    })
     before.start()
     const id = before.enqueue(job())
     await until(() => bench.diary.includes('a succeeded'))
@@ -67,12 +86,18 @@ describe('after a crash', () => {
     expect(bench.ran()).toEqual(['run a'])
   })
   it('a step past the point of no return that failed is not run again', async () => {
-    const before = bench.boot([{ name: 'retire', irrevocable: true, run: refuse }, { name: 'tidy', irrevocable: true, run: hang }])
+    const before = bench.boot([
+      { name: 'retire', irrevocable: true, run: refuse },
+      { name: 'tidy', irrevocable: true, run: hang },
+    ])
     before.start()
     before.enqueue(job())
     await until(() => bench.diary.includes('run tidy'))
     bench.diary.length = 0
-    const after = bench.boot([{ name: 'retire', irrevocable: true }, { name: 'tidy', irrevocable: true }])
+    const after = bench.boot([
+      { name: 'retire', irrevocable: true },
+      { name: 'tidy', irrevocable: true },
+    ])
     after.start()
     await after.idle()
     expect(bench.ran()).toEqual(['run tidy'])
@@ -87,7 +112,12 @@ describe('after a crash', () => {
     after.start()
     await after.idle()
     expect(bench.ran()).toEqual(['run detect', 'run build', 'run launch'])
-    expect(after.steps(id).map((step) => `${step.name} ${step.status}`)).toEqual(['clone succeeded', 'detect succeeded', 'build succeeded', 'launch succeeded'])
+    expect(after.steps(id).map((step) => `${step.name} ${step.status}`)).toEqual([
+      'clone succeeded',
+      'detect succeeded',
+      'build succeeded',
+      'launch succeeded',
+    ])
   })
   it('a job of a kind that an upgrade dropped ends as failed and does not keep the others waiting', async () => {
     const before = bench.boot([{ name: 'a' }])
@@ -106,7 +136,10 @@ describe('a step that takes the process down each time', () => {
     let starts = 0
     let id = ''
     for (; starts < 20; starts += 1) {
-      const jobs = bench.boot([{ name: 'a', undo: nothing }, { name: 'oom', run: hang, undo: nothing }])
+      const jobs = bench.boot([
+        { name: 'a', undo: nothing },
+        { name: 'oom', run: hang, undo: nothing },
+      ])
       if (starts === 0) id = jobs.enqueue(job())
       const began = bench.diary.length
       jobs.start()
@@ -117,7 +150,11 @@ describe('a step that takes the process down each time', () => {
     expect(bench.ran().filter((line) => line === 'run a')).toHaveLength(1)
     expect(bench.ran().slice(-2)).toEqual(['undo oom', 'undo a'])
     const jobs = bench.boot([])
-    expect(JSON.parse(jobs.find(id)!.failure!)).toMatchObject({ code: 'interrupted', step: 'oom', message: expect.stringContaining('ended 6 times') })
+    expect(JSON.parse(jobs.find(id)!.failure!)).toMatchObject({
+      code: 'interrupted',
+      step: 'oom',
+      message: expect.stringContaining('ended 6 times'),
+    })
   })
   it('while undoing is left to the reconciler after a few starts', async () => {
     let id = ''
@@ -181,7 +218,10 @@ describe('stopping in good order', () => {
   })
   it('keeps a step that succeeded in that moment', async () => {
     let finish: () => void = () => undefined
-    const jobs = bench.boot([{ name: 'a', run: () => new Promise<void>((resolve) => (finish = resolve)) }, { name: 'b' }])
+    const jobs = bench.boot([
+      { name: 'a', run: () => new Promise<void>((resolve) => (finish = resolve)) },
+      { name: 'b' },
+    ])
     jobs.start()
     const id = jobs.enqueue(job())
     await until(() => bench.diary.includes('run a'))
@@ -226,7 +266,10 @@ describe('a database that cannot be written for a while', () => {
     const fill = async () => {
       if (filled) return
       filled = true
-      for (const table of ['jobs', 'job_steps']) db.raw.exec(`CREATE TRIGGER full_${table} BEFORE UPDATE ON ${table} BEGIN SELECT raise(ABORT, 'database or disk is full'); END`)
+      for (const table of ['jobs', 'job_steps'])
+        db.raw.exec(
+          `CREATE TRIGGER full_${table} BEFORE UPDATE ON ${table} BEGIN SELECT raise(ABORT, 'database or disk is full'); END`,
+        )
     }
     const jobs = bench.boot([{ name: 'a', run: fill }, { name: 'b' }])
     jobs.start()
@@ -242,7 +285,9 @@ describe('a database that cannot be written for a while', () => {
     const jobs = bench.boot([{ name: 'a' }])
     const { db } = bench.kernel
     jobs.start()
-    db.raw.exec(`CREATE TRIGGER full BEFORE UPDATE ON jobs BEGIN SELECT raise(ABORT, 'database or disk is full'); END`)
+    db.raw.exec(
+      `CREATE TRIGGER full BEFORE UPDATE ON jobs BEGIN SELECT raise(ABORT, 'database or disk is full'); END`,
+    )
     const id = jobs.enqueue(job())
     expect(jobs.find(id)!.status).toBe('queued')
     db.raw.exec('DROP TRIGGER full')

@@ -7,22 +7,38 @@ import { createGuardedClient } from '#server/platform/outbound/client'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 
 const closing: (() => unknown)[] = []
-afterEach(async () => { for (const close of closing.splice(0).reverse()) await close() })
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
 
-/** An authority of which every answer but the directory and the nonce is made by `answer`; counts requests. */
+/**
+ * An authority of which every answer but the directory and the nonce is made by `answer`; counts requests.
+ */
 async function startStandIn(answer: (request: IncomingMessage, response: ServerResponse) => void) {
   const seen: string[] = []
   const server = createServer((request, response) => {
     seen.push(`${request.method} ${request.url}`)
     const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     response.setHeader('replay-nonce', 'nonce')
-    if (request.url === '/dir') return response.end(JSON.stringify({ newNonce: `${base}/nonce`, newAccount: `${base}/account`, newOrder: `${base}/order`, keyChange: `${base}/key`, revokeCert: `${base}/revoke` }))
+    if (request.url === '/dir')
+      return response.end(
+        JSON.stringify({
+          newNonce: `${base}/nonce`,
+          newAccount: `${base}/account`,
+          newOrder: `${base}/order`,
+          keyChange: `${base}/key`,
+          revokeCert: `${base}/revoke`,
+        }),
+      )
     if (request.url === '/nonce') return response.end()
     return answer(request, response)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-  closing.push(() => { server.closeAllConnections(); return new Promise((resolve) => server.close(resolve)) })
+  closing.push(() => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  })
   return { host, seen, url: `http://${host}` }
 }
 function register(directory_url: string, listed: string[]) {
@@ -34,39 +50,92 @@ function register(directory_url: string, listed: string[]) {
 
 describe('an authority that', () => {
   test('limits the rate is asked once, and its time is passed on', async () => {
-    const ca = await startStandIn((_request, response) => response.writeHead(429, { 'retry-after': '7200', 'content-type': 'application/problem+json' }).end(JSON.stringify({ type: 'urn:ietf:params:acme:error:rateLimited', detail: 'too many new orders recently' })))
-    await expect(register(`${ca.url}/dir`, [ca.host])).rejects.toMatchObject({ name: 'AcmeError', code: 'rate_limited', retry_after_s: 7200, message: expect.stringMatching(/too many new orders recently/) })
+    const ca = await startStandIn((_request, response) =>
+      response.writeHead(429, { 'retry-after': '7200', 'content-type': 'application/problem+json' }).end(
+        JSON.stringify({
+          type: 'urn:ietf:params:acme:error:rateLimited',
+          detail: 'too many new orders recently',
+        }),
+      ),
+    )
+    await expect(register(`${ca.url}/dir`, [ca.host])).rejects.toMatchObject({
+      name: 'AcmeError',
+      code: 'rate_limited',
+      retry_after_s: 7200,
+      message: expect.stringMatching(/too many new orders recently/),
+    })
     expect(ca.seen.filter((line) => line.startsWith('POST'))).toEqual(['POST /account'])
   })
   test.each([
     ['has a fault', 500, 'oops', 'unreachable'],
-    ['is overloaded', 503, '{"type":"urn:ietf:params:acme:error:serverInternal","detail":"busy"}', 'unreachable'],
-    ['refuses', 403, '{"type":"urn:ietf:params:acme:error:unauthorized","detail":"no\\u0000 way\\n at all"}', 'refused'],
+    [
+      'is overloaded',
+      503,
+      '{"type":"urn:ietf:params:acme:error:serverInternal","detail":"busy"}',
+      'unreachable',
+    ],
+    [
+      'refuses',
+      403,
+      '{"type":"urn:ietf:params:acme:error:unauthorized","detail":"no\\u0000 way\\n at all"}',
+      'refused',
+    ],
     ['answers with a page', 400, '<html></html>', 'unreachable'],
   ])('%s is asked once', async (_what, status, body, code) => {
     const ca = await startStandIn((_request, response) => response.writeHead(status).end(body))
-    await expect(register(`${ca.url}/dir`, [ca.host])).rejects.toMatchObject({ code, message: expect.not.stringMatching(/[\n\0]/) })
+    await expect(register(`${ca.url}/dir`, [ca.host])).rejects.toMatchObject({
+      code,
+      message: expect.not.stringMatching(/[\n\0]/),
+    })
     expect(ca.seen.filter((line) => line.startsWith('POST'))).toHaveLength(1)
   })
   test('refuses every nonce is given up after six tries', async () => {
-    const ca = await startStandIn((_request, response) => response.writeHead(400, { 'content-type': 'application/problem+json' }).end('{"type":"urn:ietf:params:acme:error:badNonce","detail":"bad nonce"}'))
-    await expect(register(`${ca.url}/dir`, [ca.host])).rejects.toMatchObject({ code: 'unreachable' })
+    const ca = await startStandIn((_request, response) =>
+      response
+        .writeHead(400, { 'content-type': 'application/problem+json' })
+        .end('{"type":"urn:ietf:params:acme:error:badNonce","detail":"bad nonce"}'),
+    )
+    await expect(register(`${ca.url}/dir`, [ca.host])).rejects.toMatchObject({
+      code: 'unreachable',
+    })
     expect(ca.seen.filter((line) => line.startsWith('POST'))).toHaveLength(6)
   })
   test('redirects is not followed', async () => {
     const bait = await startStandIn((_request, response) => response.end())
-    const ca = await startStandIn((_request, response) => response.writeHead(302, { location: `${bait.url}/dir` }).end())
-    await expect(register(`${ca.url}/other`, [ca.host, bait.host])).rejects.toMatchObject({ code: 'unreachable', message: expect.stringMatching(/redirected/) })
+    const ca = await startStandIn((_request, response) =>
+      response.writeHead(302, { location: `${bait.url}/dir` }).end(),
+    )
+    await expect(register(`${ca.url}/other`, [ca.host, bait.host])).rejects.toMatchObject({
+      code: 'unreachable',
+      message: expect.stringMatching(/redirected/),
+    })
     expect(bait.seen).toEqual([])
   })
-  test.each(['file:///etc/passwd', 'https://user:password@example.com/dir', 'nonsense'])('is at %s is never asked', async (directory_url) => {
-    await expect(register(directory_url, [])).rejects.toMatchObject({ name: 'AcmeError', code: 'unreachable' })
-  })
+  test.each(['file:///etc/passwd', 'https://user:password@example.com/dir', 'nonsense'])(
+    'is at %s is never asked',
+    async (directory_url) => {
+      await expect(register(directory_url, [])).rejects.toMatchObject({
+        name: 'AcmeError',
+        code: 'unreachable',
+      })
+    },
+  )
 })
 
 test('Retry-After is read as seconds and as a date', () => {
-  expect([retryAfter('120'), retryAfter('Sat, 31 Jan 2026 12:00:30 GMT', Date.parse('2026-01-31T12:00:00Z')), retryAfter('soon'), retryAfter(undefined)]).toEqual([120, 30, undefined, undefined])
+  expect([
+    retryAfter('120'),
+    retryAfter('Sat, 31 Jan 2026 12:00:30 GMT', Date.parse('2026-01-31T12:00:00Z')),
+    retryAfter('soon'),
+    retryAfter(undefined),
+  ]).toEqual([120, 30, undefined, undefined])
 })
 test('a problem is one sentence with the reasons of single names', () => {
-  expect(problemText({ type: 'urn:ietf:params:acme:error:caa', detail: 'CAA forbids', subproblems: [{ detail: 'not us', identifier: { type: 'dns', value: 'a.test' } }] })).toEqual({ type: 'caa', text: 'CAA forbids; a.test: not us' })
+  expect(
+    problemText({
+      type: 'urn:ietf:params:acme:error:caa',
+      detail: 'CAA forbids',
+      subproblems: [{ detail: 'not us', identifier: { type: 'dns', value: 'a.test' } }],
+    }),
+  ).toEqual({ type: 'caa', text: 'CAA forbids; a.test: not us' })
 })

@@ -24,7 +24,11 @@ export function describeDnsProvider(title: string, open: () => Promise<ProviderW
   describe(`the DNS provider ${title}`, () => {
     let world: ProviderWorld
     let client: GuardedClient
-    const create = (config: Record<string, unknown>): DnsProvider => world.descriptor.create(v.parse(world.descriptor.config, config), { client, policy: world.policy })
+    const create = (config: Record<string, unknown>): DnsProvider =>
+      world.descriptor.create(v.parse(world.descriptor.config, config), {
+        client,
+        policy: world.policy,
+      })
     let provider: DnsProvider
     beforeAll(async () => {
       world = await open()
@@ -54,28 +58,47 @@ export function describeDnsProvider(title: string, open: () => Promise<ProviderW
     test('says in one sentence that a wrong credential was refused, without the credential', async () => {
       const wrong = create(world.wrong)
       for (const attempt of [() => wrong.check(), () => wrong.addTxt(NAME, 'value')]) {
-        const error = await attempt().then(() => undefined, (caught: unknown) => caught as Error)
-        expect(error).toMatchObject({ name: 'DnsProviderError', message: expect.stringMatching(/refused/) })
-        for (const secret of world.descriptor.secrets) expect(error!.message).not.toContain(String(world.wrong[secret]))
+        const error = await attempt().then(
+          () => undefined,
+          (caught: unknown) => caught as Error,
+        )
+        expect(error).toMatchObject({
+          name: 'DnsProviderError',
+          message: expect.stringMatching(/refused/),
+        })
+        for (const secret of world.descriptor.secrets)
+          expect(error!.message).not.toContain(String(world.wrong[secret]))
       }
       expect(await world.read(NAME)).toEqual([])
     })
     test.each([
-      ['a name outside of the zone', '_acme-challenge.example.com', 'value'], ['a name that only ends alike', '_acme-challenge.notexample.test', 'value'],
-      ['a name with a line break', `x\nupdate delete ${ZONE}`, 'value'], ['a name with a blank', `a b.${ZONE}`, 'value'], ['a value with a quote', NAME, 'a" 60 A 1.2.3.4'], ['a value with a line break', NAME, 'a\nsend'],
+      ['a name outside of the zone', '_acme-challenge.example.com', 'value'],
+      ['a name that only ends alike', '_acme-challenge.notexample.test', 'value'],
+      ['a name with a line break', `x\nupdate delete ${ZONE}`, 'value'],
+      ['a name with a blank', `a b.${ZONE}`, 'value'],
+      ['a value with a quote', NAME, 'a" 60 A 1.2.3.4'],
+      ['a value with a line break', NAME, 'a\nsend'],
     ])('refuses %s before anything is sent', async (_what, name, value) => {
       await expect(provider.addTxt(name, value)).rejects.toMatchObject({ name: 'DnsProviderError' })
-      await expect(provider.removeTxt(name, value)).rejects.toMatchObject({ name: 'DnsProviderError' })
+      await expect(provider.removeTxt(name, value)).rejects.toMatchObject({
+        name: 'DnsProviderError',
+      })
       expect(await world.read(NAME)).toEqual([])
     })
     test('stops when the caller does', async () => {
-      await expect(provider.addTxt(NAME, 'value', AbortSignal.abort())).rejects.toMatchObject({ name: 'DnsProviderError' })
+      await expect(provider.addTxt(NAME, 'value', AbortSignal.abort())).rejects.toMatchObject({
+        name: 'DnsProviderError',
+      })
       expect(await world.read(NAME)).toEqual([])
     })
     test('has a form: every field has a title and a description, and its secrets are fields', () => {
-      const entries = (world.descriptor.config as unknown as { entries: Record<string, v.GenericSchema> }).entries
+      const entries = (world.descriptor.config as unknown as { entries: Record<string, v.GenericSchema> })
+        .entries
       expect(Object.keys(entries)).toEqual(expect.arrayContaining([...world.descriptor.secrets]))
-      if (title !== 'fake') expect(Object.values(entries).filter((entry) => !v.getTitle(entry) || !v.getDescription(entry))).toEqual([])
+      if (title !== 'fake')
+        expect(
+          Object.values(entries).filter((entry) => !v.getTitle(entry) || !v.getDescription(entry)),
+        ).toEqual([])
     })
   })
 }

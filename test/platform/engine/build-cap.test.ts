@@ -36,7 +36,10 @@ describe('the cap of BuildKit builds, in a folder of files like those of the ker
 
   test('two builds share the sum, and each step of theirs is held to one share', () => {
     const cap = createBuildCap({ driver: 'cgroupfs', version: 1, root })
-    const [one, two] = [cap.begin({ cpus: 1, memory_bytes: GIB })!, cap.begin({ cpus: 1, memory_bytes: GIB })!]
+    const [one, two] = [
+      cap.begin({ cpus: 1, memory_bytes: GIB })!,
+      cap.begin({ cpus: 1, memory_bytes: GIB })!,
+    ]
     expect(read('memory/docker/buildkit/memory.limit_in_bytes')).toBe(String(2 * GIB))
     mkdirSync(join(root, 'memory/docker/buildkit/step'))
     for (const controller of ['cpu', 'pids']) mkdirSync(join(root, controller, 'docker/buildkit/step'))
@@ -49,7 +52,10 @@ describe('the cap of BuildKit builds, in a folder of files like those of the ker
   })
 
   test('builds of another process on the same engine share the sum, and the end of one leaves the limit of the other', () => {
-    const [here, there] = [createBuildCap({ driver: 'cgroupfs', version: 1, root }), createBuildCap({ driver: 'cgroupfs', version: 1, root })]
+    const [here, there] = [
+      createBuildCap({ driver: 'cgroupfs', version: 1, root }),
+      createBuildCap({ driver: 'cgroupfs', version: 1, root }),
+    ]
     const one = here.begin({ cpus: 1, memory_bytes: GIB })!
     expect(one.memory()).toBe('fine')
     const two = there.begin({ cpus: 1, memory_bytes: 2 * GIB })!
@@ -62,8 +68,14 @@ describe('the cap of BuildKit builds, in a folder of files like those of the ker
   })
 
   test('a process that died without a word does not count any more', () => {
-    write(JSON.stringify({ cpus: 1, memory_bytes: 9 * GIB }), `register/4194999.${'0'.repeat(8)}-0000-0000-0000-${'0'.repeat(12)}.1`)
-    const build = createBuildCap({ driver: 'cgroupfs', version: 1, root }).begin({ cpus: 1, memory_bytes: GIB })!
+    write(
+      JSON.stringify({ cpus: 1, memory_bytes: 9 * GIB }),
+      `register/4194999.${'0'.repeat(8)}-0000-0000-0000-${'0'.repeat(12)}.1`,
+    )
+    const build = createBuildCap({ driver: 'cgroupfs', version: 1, root }).begin({
+      cpus: 1,
+      memory_bytes: GIB,
+    })!
     expect(read('memory/docker/buildkit/memory.limit_in_bytes')).toBe(String(GIB))
     build.end()
   })
@@ -100,7 +112,17 @@ describe('the cap of BuildKit builds, in a folder of files like those of the ker
   })
 
   test('is not there where the groups cannot be written', () => {
-    expect(createBuildCap({ driver: 'cgroupfs', version: 1, root: '/proc/nonexistent' }).begin({ cpus: 1, memory_bytes: GIB })).toBeUndefined()
-    expect(createBuildCap({ driver: 'systemd', version: 2, root: '/proc/nonexistent' }).begin({ cpus: 1, memory_bytes: GIB })).toBeUndefined()
+    expect(
+      createBuildCap({ driver: 'cgroupfs', version: 1, root: '/proc/nonexistent' }).begin({
+        cpus: 1,
+        memory_bytes: GIB,
+      }),
+    ).toBeUndefined()
+    expect(
+      createBuildCap({ driver: 'systemd', version: 2, root: '/proc/nonexistent' }).begin({
+        cpus: 1,
+        memory_bytes: GIB,
+      }),
+    ).toBeUndefined()
   })
 })

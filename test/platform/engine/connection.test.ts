@@ -5,7 +5,9 @@ import type { Engine } from '#server/platform/engine/engine'
 import { createEngineStandIn, json, type StandInAnswer } from '#test/support/engine-stand-in'
 
 const closing: (() => unknown)[] = []
-afterEach(async () => { for (const close of closing.splice(0)) await close() })
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
 
 async function standIn(answer: StandInAnswer) {
   const server = await createEngineStandIn(answer)
@@ -17,17 +19,26 @@ async function standIn(answer: StandInAnswer) {
 describe('a call', () => {
   test('that is not answered ends at its deadline as unavailable', async () => {
     const { connection } = await standIn(() => {})
-    await expect(connection.call({ path: '/x', deadline_ms: 100 })).rejects.toMatchObject({ code: 'unavailable', message: 'The container engine does not answer.' })
+    await expect(connection.call({ path: '/x', deadline_ms: 100 })).rejects.toMatchObject({
+      code: 'unavailable',
+      message: 'The container engine does not answer.',
+    })
   })
 
   test('whose answer stops half-way ends at its deadline, too', async () => {
-    const { connection } = await standIn((_, response) => { response.writeHead(200).write('{"half":') })
-    await expect(connection.call({ path: '/x', deadline_ms: 100 })).rejects.toMatchObject({ code: 'unavailable' })
+    const { connection } = await standIn((_, response) => {
+      response.writeHead(200).write('{"half":')
+    })
+    await expect(connection.call({ path: '/x', deadline_ms: 100 })).rejects.toMatchObject({
+      code: 'unavailable',
+    })
   })
 
   test('ends as aborted when its caller leaves, before and after it was sent', async () => {
     const { connection, seen } = await standIn(() => {})
-    await expect(connection.call({ path: '/x', signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'aborted' })
+    await expect(connection.call({ path: '/x', signal: AbortSignal.abort() })).rejects.toMatchObject({
+      code: 'aborted',
+    })
     expect(seen).toEqual([])
     const stop = new AbortController()
     const calling = connection.call({ path: '/x', signal: stop.signal })
@@ -37,25 +48,40 @@ describe('a call', () => {
 
   test('to an engine that is not there is unavailable and says what to do', async () => {
     for (const host of ['unix:///nonexistent/docker.sock', 'tcp://127.0.0.1:1']) {
-      await expect(createConnection(host).call({ path: '/x' })).rejects.toMatchObject({ code: 'unavailable', hint: expect.stringContaining('DOCKER_HOST') })
+      await expect(createConnection(host).call({ path: '/x' })).rejects.toMatchObject({
+        code: 'unavailable',
+        hint: expect.stringContaining('DOCKER_HOST'),
+      })
     }
   })
 
   test('with an address that cannot be understood is refused in words', () => {
-    for (const host of ['ssh://x', 'nonsense', 'tcp://']) expect(() => createConnection(host)).toThrow('DOCKER_HOST must look like')
+    for (const host of ['ssh://x', 'nonsense', 'tcp://'])
+      expect(() => createConnection(host)).toThrow('DOCKER_HOST must look like')
   })
 
   test.each([
-    [404, 'nothing here', 'not_found'], [409, 'in use', 'conflict'], [500, 'boom', 'failed'], [503, 'swarm', 'failed'], [400, 'bad parameter', 'failed'],
+    [404, 'nothing here', 'not_found'],
+    [409, 'in use', 'conflict'],
+    [500, 'boom', 'failed'],
+    [503, 'swarm', 'failed'],
+    [400, 'bad parameter', 'failed'],
     [500, 'write /var/lib/docker/overlay2/x/y: no space left on device', 'disk_full'],
   ])('with status %i and "%s" becomes %s', async (status, message, code) => {
     const { connection } = await standIn((_, response) => json(response, { message }, status))
-    await expect(connection.call({ path: '/x' })).rejects.toMatchObject({ name: 'EngineError', code })
+    await expect(connection.call({ path: '/x' })).rejects.toMatchObject({
+      name: 'EngineError',
+      code,
+    })
   })
 
   test('does not show paths of the engine, line breaks or terminal sequences of its words', async () => {
-    const { connection } = await standIn((_, response) => json(response, { message: 'bad /var/lib/docker/overlay2/abc\n\u001b[31mred' }, 500))
-    await expect(connection.call({ path: '/x' })).rejects.toMatchObject({ message: 'The container engine could not do this: bad … [31mred' })
+    const { connection } = await standIn((_, response) =>
+      json(response, { message: 'bad /var/lib/docker/overlay2/abc\n\u001b[31mred' }, 500),
+    )
+    await expect(connection.call({ path: '/x' })).rejects.toMatchObject({
+      message: 'The container engine could not do this: bad … [31mred',
+    })
   })
 
   test('that only reads is tried again when the connection breaks; one that changes something is not', async () => {
@@ -66,7 +92,9 @@ describe('a call', () => {
     })
     expect(await connection.call({ path: '/x' })).toEqual({ ok: true })
     expect(seen).toHaveLength(2)
-    await expect(connection.call({ method: 'POST', path: '/x', body: { a: 1 } })).rejects.toMatchObject({ code: 'unavailable' })
+    await expect(connection.call({ method: 'POST', path: '/x', body: { a: 1 } })).rejects.toMatchObject({
+      code: 'unavailable',
+    })
     expect(seen).toHaveLength(3)
   })
 
@@ -76,13 +104,23 @@ describe('a call', () => {
       response.destroy()
     })
     await expect(cut.connection.call({ path: '/x' })).rejects.toMatchObject({ code: 'unavailable' })
-    const garbage = await standIn((_, response) => { response.end('<html>') })
-    await expect(garbage.connection.call({ path: '/x' })).rejects.toMatchObject({ code: 'failed', message: 'The container engine sent an answer that cannot be read.' })
+    const garbage = await standIn((_, response) => {
+      response.end('<html>')
+    })
+    await expect(garbage.connection.call({ path: '/x' })).rejects.toMatchObject({
+      code: 'failed',
+      message: 'The container engine sent an answer that cannot be read.',
+    })
   })
 
   test('sends its body as a body only, since addresses are logged', async () => {
     const { connection, seen } = await standIn((_, response) => json(response, {}))
-    await connection.call({ method: 'POST', path: '/x', query: { name: 'a&b' }, body: { Env: ['SECRET=1'] } })
+    await connection.call({
+      method: 'POST',
+      path: '/x',
+      query: { name: 'a&b' },
+      body: { Env: ['SECRET=1'] },
+    })
     expect([...seen[0]!.query]).toEqual([['name', 'a&b']])
     expect(JSON.parse(seen[0]!.body)).toEqual({ Env: ['SECRET=1'] })
   })
@@ -93,10 +131,21 @@ const METHODS: Record<string, (engine: Engine) => Promise<unknown>> = {
   version: (engine) => engine.version(),
   ensureNetwork: (engine) => engine.ensureNetwork('n', {}),
   removeNetwork: (engine) => engine.removeNetwork('n'),
-  buildImage: (engine) => engine.buildImage({
-    context: import.meta.dirname, dockerfile: 'FROM x', tag: 't', labels: {}, build_args: {}, secrets: {}, no_cache: false,
-    limits: { cpus: 1, memory_bytes: 1e8, timeout_ms: 9_000 }, onLog: () => {},
-  }, new AbortController().signal),
+  buildImage: (engine) =>
+    engine.buildImage(
+      {
+        context: import.meta.dirname,
+        dockerfile: 'FROM x',
+        tag: 't',
+        labels: {},
+        build_args: {},
+        secrets: {},
+        no_cache: false,
+        limits: { cpus: 1, memory_bytes: 1e8, timeout_ms: 9_000 },
+        onLog: () => {},
+      },
+      new AbortController().signal,
+    ),
   pullImage: (engine) => engine.pullImage('x:1', { onLog: () => {} }, new AbortController().signal),
   findImage: (engine) => engine.findImage('x:1'),
   listImages: (engine) => engine.listImages({}),
@@ -105,14 +154,25 @@ const METHODS: Record<string, (engine: Engine) => Promise<unknown>> = {
   superviseRelease: (engine) => engine.superviseRelease('rel_x', true),
   removeRelease: (engine) => engine.removeRelease('rel_x', 1),
   instances: (engine) => engine.instances({}),
-  runOnce: (engine) => engine.runOnce({ ...SPEC, purpose: 'task', timeout_ms: 5_000, onLog: () => {} }, new AbortController().signal),
+  runOnce: (engine) =>
+    engine.runOnce(
+      { ...SPEC, purpose: 'task', timeout_ms: 5_000, onLog: () => {} },
+      new AbortController().signal,
+    ),
   logs: (engine) => engine.logs('c', {})[Symbol.asyncIterator]().next(),
   stats: (engine) => engine.stats('c'),
   events: (engine) => engine.events(new AbortController().signal)[Symbol.asyncIterator]().next(),
   removeLabelled: (engine) => engine.removeLabelled({ app: 'x' }),
 }
 const SPEC = {
-  app_id: 'app_x', project_id: 'prj_x', release_id: 'rel_x', image: 'x:1', env: {}, network: 'n', limits: { cpus: 1, memory_bytes: 1e8, pids: 10 }, stop_grace_s: 1,
+  app_id: 'app_x',
+  project_id: 'prj_x',
+  release_id: 'rel_x',
+  image: 'x:1',
+  env: {},
+  network: 'n',
+  limits: { cpus: 1, memory_bytes: 1e8, pids: 10 },
+  stop_grace_s: 1,
 }
 const FAULTS: Record<string, StandInAnswer> = {
   'status 500': (_, response) => json(response, { message: 'boom' }, 500),
@@ -121,7 +181,9 @@ const FAULTS: Record<string, StandInAnswer> = {
     response.writeHead(200, { 'content-length': 1000 }).write('[{"Id":')
     response.destroy()
   },
-  'something else than JSON': (_, response) => { response.end('<html>proxy error</html>') },
+  'something else than JSON': (_, response) => {
+    response.end('<html>proxy error</html>')
+  },
 }
 
 describe.each(Object.entries(FAULTS))('when the engine answers with %s', (_, fault) => {
@@ -129,7 +191,10 @@ describe.each(Object.entries(FAULTS))('when the engine answers with %s', (_, fau
     const server = await createEngineStandIn(fault)
     const engine = createDockerEngine({ docker_host: server.docker_host, builder: 'classic' })
     closing.push(engine.close, server.close)
-    await expect(call(engine)).rejects.toMatchObject({ name: 'EngineError', code: expect.stringMatching(/^(unavailable|failed)$/) })
+    await expect(call(engine)).rejects.toMatchObject({
+      name: 'EngineError',
+      code: expect.stringMatching(/^(unavailable|failed)$/),
+    })
   })
 })
 
@@ -141,15 +206,34 @@ describe('streams', () => {
     closing.push(engine.close, server.close)
     return engine
   }
-  const lines = (...events: unknown[]): StandInAnswer => (_, response) => { response.end(events.map((event) => `${JSON.stringify(event)}\n`).join('')) }
+  const lines =
+    (...events: unknown[]): StandInAnswer =>
+    (_, response) => {
+      response.end(events.map((event) => `${JSON.stringify(event)}\n`).join(''))
+    }
 
   test('a build that ends without an image id has failed, also without an error event', async () => {
-    await expect(build(await engineWith(lines({ stream: 'Step 1/1 : FROM x\n' })))).rejects.toMatchObject({ code: 'build_failed' })
+    await expect(build(await engineWith(lines({ stream: 'Step 1/1 : FROM x\n' })))).rejects.toMatchObject({
+      code: 'build_failed',
+    })
   })
 
   test('a build with an error event has failed, also with an image id before it', async () => {
-    await expect(build(await engineWith(lines({ aux: { ID: 'sha256:1' } }, { errorDetail: { message: "The command '/bin/sh -c x' returned a non-zero code: 2" }, error: 'x' })))).rejects.toMatchObject({
-      code: 'build_failed', message: 'The command `x` failed with exit code 2.',
+    await expect(
+      build(
+        await engineWith(
+          lines(
+            { aux: { ID: 'sha256:1' } },
+            {
+              errorDetail: { message: "The command '/bin/sh -c x' returned a non-zero code: 2" },
+              error: 'x',
+            },
+          ),
+        ),
+      ),
+    ).rejects.toMatchObject({
+      code: 'build_failed',
+      message: 'The command `x` failed with exit code 2.',
     })
   })
 
@@ -162,30 +246,68 @@ describe('streams', () => {
   })
 
   test('the events tell a one-off command from an instance', async () => {
-    const event = (label: Record<string, string>) => ({ Action: 'die', Actor: { ID: 'a', Attributes: { 'portreeve.app': 'app_x', 'portreeve.release': 'rel_x', ...label } }, time: 1 })
-    const engine = await engineWith(lines(event({ 'portreeve.run': 'exec-1' }), event({ 'portreeve.index': '0' })))
+    const event = (label: Record<string, string>) => ({
+      Action: 'die',
+      Actor: {
+        ID: 'a',
+        Attributes: { 'portreeve.app': 'app_x', 'portreeve.release': 'rel_x', ...label },
+      },
+      time: 1,
+    })
+    const engine = await engineWith(
+      lines(event({ 'portreeve.run': 'exec-1' }), event({ 'portreeve.index': '0' })),
+    )
     const seen: unknown[] = []
-    await expect((async () => { for await (const one of engine.events(new AbortController().signal)) seen.push(one) })()).rejects.toMatchObject({ code: 'unavailable' })
+    await expect(
+      (async () => {
+        for await (const one of engine.events(new AbortController().signal)) seen.push(one)
+      })(),
+    ).rejects.toMatchObject({ code: 'unavailable' })
     expect(seen).toMatchObject([{ release_id: 'rel_x', one_off: true }, { release_id: 'rel_x' }])
     expect(seen[1]).not.toHaveProperty('one_off')
   })
 
   test('the events end with an error when the engine goes away, and quietly when the reader leaves', async () => {
-    const event = { Type: 'container', Action: 'die', Actor: { ID: 'c1', Attributes: { 'portreeve.app': 'app_x', exitCode: '3' } }, timeNano: 1_700_000_000_123_000_000 }
+    const event = {
+      Type: 'container',
+      Action: 'die',
+      Actor: { ID: 'c1', Attributes: { 'portreeve.app': 'app_x', exitCode: '3' } },
+      timeNano: 1_700_000_000_123_000_000,
+    }
     const away = await engineWith(lines(event))
     const seen: unknown[] = []
-    await expect((async () => { for await (const one of away.events(new AbortController().signal)) seen.push(one) })()).rejects.toMatchObject({ code: 'unavailable' })
-    expect(seen).toEqual([{ kind: 'die', instance_id: 'c1', app_id: 'app_x', exit_code: 3, at: '2023-11-14T22:13:20.123Z' }])
+    await expect(
+      (async () => {
+        for await (const one of away.events(new AbortController().signal)) seen.push(one)
+      })(),
+    ).rejects.toMatchObject({ code: 'unavailable' })
+    expect(seen).toEqual([
+      {
+        kind: 'die',
+        instance_id: 'c1',
+        app_id: 'app_x',
+        exit_code: 3,
+        at: '2023-11-14T22:13:20.123Z',
+      },
+    ])
     const stop = new AbortController()
-    const open = await engineWith((_, response) => { response.write(`${JSON.stringify(event)}\n`) })
+    const open = await engineWith((_, response) => {
+      response.write(`${JSON.stringify(event)}\n`)
+    })
     for await (const _ of open.events(stop.signal)) stop.abort()
   })
 
   test.each([
-    ['pull access denied for x, repository does not exist or may require \'docker login\'', 'image_not_found'], ['manifest for x:1 not found: manifest unknown', 'image_not_found'],
-    ['unauthorized: authentication required', 'image_denied'], ['Get "https://r/v2/": dial tcp: lookup r: no such host', 'image_not_found'],
+    ["pull access denied for x, repository does not exist or may require 'docker login'", 'image_not_found'],
+    ['manifest for x:1 not found: manifest unknown', 'image_not_found'],
+    ['unauthorized: authentication required', 'image_denied'],
+    ['Get "https://r/v2/": dial tcp: lookup r: no such host', 'image_not_found'],
     ['write /x: no space left on device', 'disk_full'],
   ])('a pull that reports "%s" fails as %s', async (message, code) => {
-    await expect(METHODS.pullImage!(await engineWith(lines({ status: 'Pulling' }, { errorDetail: { message }, error: message })))).rejects.toMatchObject({ code })
+    await expect(
+      METHODS.pullImage!(
+        await engineWith(lines({ status: 'Pulling' }, { errorDetail: { message }, error: message })),
+      ),
+    ).rejects.toMatchObject({ code })
   })
 })

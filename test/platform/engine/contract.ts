@@ -3,7 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '#server/kernel/ids'
-import type { BuildSpec, Engine, EngineEvent, LogLine, ReleaseSpec, RunOnceSpec } from '#server/platform/engine/engine'
+import type {
+  BuildSpec,
+  Engine,
+  EngineEvent,
+  LogLine,
+  ReleaseSpec,
+  RunOnceSpec,
+} from '#server/platform/engine/engine'
 import { poll } from '#test/support/poll'
 
 /** What the contract needs to know about the engine under test. */
@@ -13,11 +20,16 @@ export interface ContractSubject {
   image: string
   /** Lets an instance's process exit with code 3, by itself as the engine sees it. */
   crash(instance_id: string): Promise<void>
-  /** Text of a Dockerfile that builds, one that fails with exit code 7, one whose step never ends, one without a base. */
+  /**
+   * Text of a Dockerfile that builds, one that fails with exit code 7, one whose step never ends, one without
+   * a base.
+   */
   dockerfiles: { good: string; failing: string; endless: string; baseless: string }
 }
 
-/** The guarantees that every engine adapter gives. Runs against the fake in memory and against a real engine. */
+/**
+ * The guarantees that every engine adapter gives. Runs against the fake in memory and against a real engine.
+ */
 export function engineContract(title: string, open: () => Promise<ContractSubject>): void {
   describe(title, () => {
     let subject: ContractSubject
@@ -29,16 +41,32 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
     let context = ''
 
     const release = (more: Partial<ReleaseSpec> = {}): ReleaseSpec => ({
-      ...ids, release_id, image: subject.image, shell_command: 'echo ready; echo warned >&2; trap "exit 3" USR1; sleep 600 & wait $!', env: { PORT: '8080' }, network, replicas: 1,
-      limits: { cpus: 1, memory_bytes: 64 * 1024 ** 2, pids: 64 }, stop_grace_s: 1, ...more,
+      ...ids,
+      release_id,
+      image: subject.image,
+      shell_command: 'echo ready; echo warned >&2; trap "exit 3" USR1; sleep 600 & wait $!',
+      env: { PORT: '8080' },
+      network,
+      replicas: 1,
+      limits: { cpus: 1, memory_bytes: 64 * 1024 ** 2, pids: 64 },
+      stop_grace_s: 1,
+      ...more,
     })
     const run = (more: Partial<RunOnceSpec> = {}): RunOnceSpec => {
       const { replicas: _, ...spec } = release()
       return { ...spec, purpose: 'task', timeout_ms: 30_000, onLog: () => {}, ...more }
     }
     const build = (dockerfile: string, more: Partial<BuildSpec> = {}): BuildSpec => ({
-      context, dockerfile, tag: `portreeve-test/${ids.app_id}:${release_id}`, labels: { app: ids.app_id, project: ids.project_id }, build_args: {}, secrets: {}, no_cache: true,
-      limits: { cpus: 1, memory_bytes: 256 * 1024 ** 2, timeout_ms: 60_000 }, onLog: () => {}, ...more,
+      context,
+      dockerfile,
+      tag: `portreeve-test/${ids.app_id}:${release_id}`,
+      labels: { app: ids.app_id, project: ids.project_id },
+      build_args: {},
+      secrets: {},
+      no_cache: true,
+      limits: { cpus: 1, memory_bytes: 256 * 1024 ** 2, timeout_ms: 60_000 },
+      onLog: () => {},
+      ...more,
     })
     async function lines(log: AsyncIterable<LogLine>): Promise<string[]> {
       const read: string[] = []
@@ -53,23 +81,33 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
       writeFileSync(join(context, 'hello.txt'), 'hello')
       await engine.ensureNetwork(network, { project: ids.project_id })
     })
-    beforeEach(() => { release_id = newId('rel') })
+    beforeEach(() => {
+      release_id = newId('rel')
+    })
     afterEach(() => engine.removeRelease(release_id, 0))
     afterAll(async () => {
       await engine.removeLabelled({ project: ids.project_id })
-      for (const image of await engine.listImages({ project: ids.project_id })) await engine.removeImage(image.id)
+      for (const image of await engine.listImages({ project: ids.project_id }))
+        await engine.removeImage(image.id)
       await engine.removeNetwork(network)
       await engine.close()
       rmSync(context, { recursive: true })
     })
 
     test('tells its version', async () => {
-      expect(await engine.version()).toMatchObject({ version: expect.any(String), os: 'linux', cpus: expect.any(Number) })
+      expect(await engine.version()).toMatchObject({
+        version: expect.any(String),
+        os: 'linux',
+        cpus: expect.any(Number),
+      })
     })
 
     test('a network is made once, also by two callers at once, and removing a missing one is fine', async () => {
       const name = `test-${newId('prj')}`
-      await Promise.all([engine.ensureNetwork(name, { project: ids.project_id }), engine.ensureNetwork(name, { project: ids.project_id })])
+      await Promise.all([
+        engine.ensureNetwork(name, { project: ids.project_id }),
+        engine.ensureNetwork(name, { project: ids.project_id }),
+      ])
       await engine.ensureNetwork(name, { project: ids.project_id })
       await engine.removeNetwork(name)
       await engine.removeNetwork(name)
@@ -78,11 +116,21 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
     describe('builds', () => {
       test('answer an image that can be found by its id and tag, and print their steps', async () => {
         const log: string[] = []
-        const image = await engine.buildImage(build(subject.dockerfiles.good, { onLog: ({ text }) => log.push(text) }), calm)
-        expect(image).toMatchObject({ id: expect.stringMatching(/^sha256:[0-9a-f]{64}$/), exposed_ports: [8080] })
+        const image = await engine.buildImage(
+          build(subject.dockerfiles.good, { onLog: ({ text }) => log.push(text) }),
+          calm,
+        )
+        expect(image).toMatchObject({
+          id: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+          exposed_ports: [8080],
+        })
         expect(await engine.findImage(image.id)).toMatchObject({ id: image.id })
-        expect(await engine.findImage(`portreeve-test/${ids.app_id}:${release_id}`)).toMatchObject({ id: image.id })
-        expect(await engine.listImages({ app: ids.app_id })).toContainEqual(expect.objectContaining({ id: image.id }))
+        expect(await engine.findImage(`portreeve-test/${ids.app_id}:${release_id}`)).toMatchObject({
+          id: image.id,
+        })
+        expect(await engine.listImages({ app: ids.app_id })).toContainEqual(
+          expect.objectContaining({ id: image.id }),
+        )
         expect(log.some((line) => line.includes('FROM'))).toBe(true)
         expect(await engine.removeImage(image.id)).toBe(true)
         expect(await engine.findImage(image.id)).toBeUndefined()
@@ -90,24 +138,38 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
 
       test('say which command failed and how', async () => {
         await expect(engine.buildImage(build(subject.dockerfiles.failing), calm)).rejects.toMatchObject({
-          code: 'build_failed', message: expect.stringMatching(/^The command `.+` failed with exit code \d+\.$/),
+          code: 'build_failed',
+          message: expect.stringMatching(/^The command `.+` failed with exit code \d+\.$/),
         })
       })
 
       test('reject as aborted when they are cancelled, not as a success', async () => {
         const stop = new AbortController()
-        const building = engine.buildImage(build(subject.dockerfiles.endless, { onLog: ({ text }) => { if (/sleep/.test(text)) stop.abort() } }), stop.signal)
+        const building = engine.buildImage(
+          build(subject.dockerfiles.endless, {
+            onLog: ({ text }) => {
+              if (/sleep/.test(text)) stop.abort()
+            },
+          }),
+          stop.signal,
+        )
         await expect(building).rejects.toMatchObject({ code: 'aborted' })
       })
 
       test('end at their time limit', async () => {
         const limits = { cpus: 1, memory_bytes: 256 * 1024 ** 2, timeout_ms: 1_500 }
-        await expect(engine.buildImage(build(subject.dockerfiles.endless, { limits }), calm)).rejects.toMatchObject({ code: 'timeout' })
+        await expect(
+          engine.buildImage(build(subject.dockerfiles.endless, { limits }), calm),
+        ).rejects.toMatchObject({
+          code: 'timeout',
+        })
       })
 
       test('name a base image that is missing', async () => {
         await expect(engine.buildImage(build(subject.dockerfiles.baseless), calm)).rejects.toMatchObject({
-          code: 'image_not_found', message: expect.stringContaining('nosuch:1'), hint: expect.stringContaining('npm run images'),
+          code: 'image_not_found',
+          message: expect.stringContaining('nosuch:1'),
+          hint: expect.stringContaining('npm run images'),
         })
       })
     })
@@ -115,7 +177,9 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
     describe('releases', () => {
       test('start as many instances as asked, each with an address of its own', async () => {
         const started = await engine.ensureRelease(release({ replicas: 3 }), calm)
-        expect(started.map(({ index, state }) => ({ index, state }))).toEqual([0, 1, 2].map((index) => ({ index, state: 'running' })))
+        expect(started.map(({ index, state }) => ({ index, state }))).toEqual(
+          [0, 1, 2].map((index) => ({ index, state: 'running' })),
+        )
         expect(new Set(started.map(({ address }) => address)).size).toBe(3)
         expect(await engine.instances({ release_id })).toEqual(started)
         expect(await engine.instances({ app_id: newId('app') })).toEqual([])
@@ -134,7 +198,9 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
 
       test('adopt what runs already, and follow the number of replicas up and down', async () => {
         const first = await engine.ensureRelease(release({ replicas: 2 }), calm)
-        expect((await engine.ensureRelease(release({ replicas: 2 }), calm)).map(({ id }) => id)).toEqual(first.map(({ id }) => id))
+        expect((await engine.ensureRelease(release({ replicas: 2 }), calm)).map(({ id }) => id)).toEqual(
+          first.map(({ id }) => id),
+        )
         const more = await engine.ensureRelease(release({ replicas: 3 }), calm)
         expect(more.slice(0, 2).map(({ id }) => id)).toEqual(first.map(({ id }) => id))
         await engine.ensureRelease(release({ replicas: 1 }), calm)
@@ -153,8 +219,15 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
         const [instance] = await engine.ensureRelease(release(), calm)
         await engine.superviseRelease(release_id, true)
         await subject.crash(instance!.id)
-        await poll(async () => (await engine.instances({ release_id })).some(({ restart_count, state }) => restart_count > 0 && state === 'running'))
-        expect((await engine.instances({ release_id }))[0]).toMatchObject({ id: instance!.id, address: instance!.address })
+        await poll(async () =>
+          (await engine.instances({ release_id })).some(
+            ({ restart_count, state }) => restart_count > 0 && state === 'running',
+          ),
+        )
+        expect((await engine.instances({ release_id }))[0]).toMatchObject({
+          id: instance!.id,
+          address: instance!.address,
+        })
       })
 
       test('vanish with all their instances, and removing them twice is fine', async () => {
@@ -165,7 +238,11 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
       })
 
       test('of an image that is gone are refused', async () => {
-        await expect(engine.ensureRelease(release({ image: `sha256:${'1'.repeat(64)}` }), calm)).rejects.toMatchObject({ code: 'image_not_found' })
+        await expect(
+          engine.ensureRelease(release({ image: `sha256:${'1'.repeat(64)}` }), calm),
+        ).rejects.toMatchObject({
+          code: 'image_not_found',
+        })
       })
 
       test('protect their image from being removed', async () => {
@@ -177,12 +254,21 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
 
     describe('one-off commands', () => {
       test('tell their exit code and leave nothing behind', async () => {
-        expect(await engine.runOnce(run({ shell_command: 'exit 0' }), calm)).toMatchObject({ exit_code: 0, oom_killed: false, timed_out: false })
+        expect(await engine.runOnce(run({ shell_command: 'exit 0' }), calm)).toMatchObject({
+          exit_code: 0,
+          oom_killed: false,
+          timed_out: false,
+        })
         expect(await engine.instances({ release_id })).toEqual([])
       })
 
       test('end at their time limit', async () => {
-        expect(await engine.runOnce(run({ shell_command: 'sleep 600', timeout_ms: 1_000 }), calm)).toMatchObject({ timed_out: true, exit_code: 137 })
+        expect(
+          await engine.runOnce(run({ shell_command: 'sleep 600', timeout_ms: 1_000 }), calm),
+        ).toMatchObject({
+          timed_out: true,
+          exit_code: 137,
+        })
       })
 
       test('are aborted by their signal', async () => {
@@ -196,7 +282,10 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
     test('logs are read from both streams, by their end, and followed until the reader leaves', async () => {
       const [instance] = await engine.ensureRelease(release(), calm)
       await poll(async () => (await lines(engine.logs(instance!.id, {}))).length >= 2)
-      expect((await lines(engine.logs(instance!.id, {}))).toSorted()).toEqual(['stderr warned', 'stdout ready'])
+      expect((await lines(engine.logs(instance!.id, {}))).toSorted()).toEqual([
+        'stderr warned',
+        'stdout ready',
+      ])
       expect(await lines(engine.logs(instance!.id, { tail: 1 }))).toHaveLength(1)
       const stop = new AbortController()
       const seen: string[] = []
@@ -225,7 +314,10 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
 
     test('stats are there for a running instance only', async () => {
       const [instance] = await engine.ensureRelease(release(), calm)
-      expect(await engine.stats(instance!.id)).toMatchObject({ cpu_cores: expect.any(Number), memory_bytes: expect.any(Number) })
+      expect(await engine.stats(instance!.id)).toMatchObject({
+        cpu_cores: expect.any(Number),
+        memory_bytes: expect.any(Number),
+      })
       await subject.crash(instance!.id)
       await poll(async () => (await engine.stats(instance!.id)) === undefined)
     })
@@ -234,7 +326,8 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
       const stop = new AbortController()
       const seen: EngineEvent[] = []
       const watching = (async () => {
-        for await (const event of engine.events(stop.signal)) if (event.release_id === release_id) seen.push(event)
+        for await (const event of engine.events(stop.signal))
+          if (event.release_id === release_id) seen.push(event)
       })()
       const [instance] = await engine.ensureRelease(release(), calm)
       await subject.crash(instance!.id)
@@ -243,8 +336,16 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
       await poll(async () => seen.some(({ kind }) => kind === 'destroy'))
       stop.abort()
       await watching
-      expect(seen.map(({ kind }) => kind).filter((kind) => kind !== 'stop')).toEqual(['start', 'die', 'destroy'])
-      expect(seen.find(({ kind }) => kind === 'die')).toMatchObject({ instance_id: instance!.id, app_id: ids.app_id, exit_code: 3 })
+      expect(seen.map(({ kind }) => kind).filter((kind) => kind !== 'stop')).toEqual([
+        'start',
+        'die',
+        'destroy',
+      ])
+      expect(seen.find(({ kind }) => kind === 'die')).toMatchObject({
+        instance_id: instance!.id,
+        app_id: ids.app_id,
+        exit_code: 3,
+      })
     })
 
     test('everything with a label goes at once', async () => {

@@ -13,10 +13,14 @@ engineContract('the fake engine keeps the contract', async () => {
   engine.behave(({ dockerfile }) => dockerfile.includes('sleep'), { build: 'hang' })
   engine.behave(({ dockerfile }) => dockerfile.includes('nosuch'), { build: 'missing_base' })
   return {
-    engine, image,
+    engine,
+    image,
     crash: async (id) => engine.crash(id, 3),
     dockerfiles: {
-      good: 'FROM busybox:1\nCOPY hello.txt /\nEXPOSE 8080', failing: 'FROM busybox:1\nRUN exit 7', endless: 'FROM busybox:1\nRUN sleep 600', baseless: 'FROM nosuch:1\nRUN true',
+      good: 'FROM busybox:1\nCOPY hello.txt /\nEXPOSE 8080',
+      failing: 'FROM busybox:1\nRUN exit 7',
+      endless: 'FROM busybox:1\nRUN sleep 600',
+      baseless: 'FROM nosuch:1\nRUN true',
     },
   }
 })

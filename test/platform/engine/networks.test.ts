@@ -17,8 +17,14 @@ describe('subnets of project networks', () => {
   test('leave out what networks and the host use already, also when it is larger or smaller', () => {
     const [first] = candidateSubnets('prj_a', [])
     expect([...candidateSubnets('prj_a', [first!])]).toHaveLength(511)
-    expect([...candidateSubnets('prj_a', [parseRange(`${formatAddress(first!.first + 5)}/32`)])]).toHaveLength(511)
-    expect([...candidateSubnets('prj_a', [parseRange('10.200.0.0/14')])].every((slot) => slot.first >= parseAddress('10.204.0.0'))).toBe(true)
+    expect([
+      ...candidateSubnets('prj_a', [parseRange(`${formatAddress(first!.first + 5)}/32`)]),
+    ]).toHaveLength(511)
+    expect(
+      [...candidateSubnets('prj_a', [parseRange('10.200.0.0/14')])].every(
+        (slot) => slot.first >= parseAddress('10.204.0.0'),
+      ),
+    ).toBe(true)
     expect([...candidateSubnets('prj_a', [parseRange('10.0.0.0/8')])]).toEqual([])
   })
 

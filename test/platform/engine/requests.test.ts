@@ -3,22 +3,86 @@ import { createDockerEngine } from '#server/platform/engine/docker'
 import type { ContainerSpec } from '#server/platform/engine/engine'
 import { createEngineStandIn, json, type SeenRequest } from '#test/support/engine-stand-in'
 
-/** Every key that may occur in a body, by its path; `*` stands for any key. The list of security.md 2.9 and nothing more. */
+/**
+ * Every key that may occur in a body, by its path; `*` stands for any key. The list of security.md 2.9 and
+ * nothing more.
+ */
 const ALLOWED = new Set([
-  'Image', 'Cmd', 'Entrypoint', 'Env', 'Labels', 'Labels.*', 'StopTimeout', 'HostConfig', 'HostConfig.Memory', 'HostConfig.MemorySwap', 'HostConfig.NanoCpus', 'HostConfig.PidsLimit',
-  'HostConfig.RestartPolicy', 'HostConfig.RestartPolicy.Name', 'HostConfig.LogConfig', 'HostConfig.LogConfig.Type', 'HostConfig.LogConfig.Config', 'HostConfig.LogConfig.Config.max-size',
-  'HostConfig.LogConfig.Config.max-file', 'HostConfig.CapDrop', 'HostConfig.CapAdd', 'HostConfig.SecurityOpt', 'HostConfig.Init', 'HostConfig.NetworkMode', 'NetworkingConfig',
-  'NetworkingConfig.EndpointsConfig', 'NetworkingConfig.EndpointsConfig.*', 'NetworkingConfig.EndpointsConfig.*.Aliases', 'NetworkingConfig.EndpointsConfig.*.IPAMConfig',
-  'NetworkingConfig.EndpointsConfig.*.IPAMConfig.IPv4Address', 'RestartPolicy', 'RestartPolicy.Name',
-  'Name', 'CheckDuplicate', 'Driver', 'IPAM', 'IPAM.Driver', 'IPAM.Config', 'IPAM.Config.Subnet', 'IPAM.Config.IPRange', 'IPAM.Config.Gateway',
+  'Image',
+  'Cmd',
+  'Entrypoint',
+  'Env',
+  'Labels',
+  'Labels.*',
+  'StopTimeout',
+  'HostConfig',
+  'HostConfig.Memory',
+  'HostConfig.MemorySwap',
+  'HostConfig.NanoCpus',
+  'HostConfig.PidsLimit',
+  'HostConfig.RestartPolicy',
+  'HostConfig.RestartPolicy.Name',
+  'HostConfig.LogConfig',
+  'HostConfig.LogConfig.Type',
+  'HostConfig.LogConfig.Config',
+  'HostConfig.LogConfig.Config.max-size',
+  'HostConfig.LogConfig.Config.max-file',
+  'HostConfig.CapDrop',
+  'HostConfig.CapAdd',
+  'HostConfig.SecurityOpt',
+  'HostConfig.Init',
+  'HostConfig.NetworkMode',
+  'NetworkingConfig',
+  'NetworkingConfig.EndpointsConfig',
+  'NetworkingConfig.EndpointsConfig.*',
+  'NetworkingConfig.EndpointsConfig.*.Aliases',
+  'NetworkingConfig.EndpointsConfig.*.IPAMConfig',
+  'NetworkingConfig.EndpointsConfig.*.IPAMConfig.IPv4Address',
+  'RestartPolicy',
+  'RestartPolicy.Name',
+  'Name',
+  'CheckDuplicate',
+  'Driver',
+  'IPAM',
+  'IPAM.Driver',
+  'IPAM.Config',
+  'IPAM.Config.Subnet',
+  'IPAM.Config.IPRange',
+  'IPAM.Config.Gateway',
 ])
 const FREE = new Set(['Labels', 'NetworkingConfig.EndpointsConfig'])
 const PATHS = [
-  /^POST \/containers\/create$/, /^POST \/containers\/[^/]+\/(start|stop|wait|update)$/, /^DELETE \/containers\/(c1|c2|rel_[a-z]*-(0|1|task))$/, /^POST \/networks\/create$/, /^DELETE \/networks\/[^/]+$/,
-  /^POST \/build$/, /^POST \/build\/cancel$/, /^POST \/images\/create$/, /^DELETE \/images\/[^?]+$/, /^POST \/session$/,
+  /^POST \/containers\/create$/,
+  /^POST \/containers\/[^/]+\/(start|stop|wait|update)$/,
+  /^DELETE \/containers\/(c1|c2|rel_[a-z]*-(0|1|task))$/,
+  /^POST \/networks\/create$/,
+  /^DELETE \/networks\/[^/]+$/,
+  /^POST \/build$/,
+  /^POST \/build\/cancel$/,
+  /^POST \/images\/create$/,
+  /^DELETE \/images\/[^?]+$/,
+  /^POST \/session$/,
   /^GET \/(version|info|events|networks|containers\/json|containers\/[^/]+\/(json|logs|stats)|images\/json|images\/.+\/json)$/,
 ]
-const BUILD_PARAMETERS = ['t', 'target', 'nocache', 'rm', 'forcerm', 'pull', 'labels', 'buildargs', 'version', 'dockerfile', 'memory', 'memswap', 'cpuperiod', 'cpuquota', 'remote', 'session', 'buildid']
+const BUILD_PARAMETERS = [
+  't',
+  'target',
+  'nocache',
+  'rm',
+  'forcerm',
+  'pull',
+  'labels',
+  'buildargs',
+  'version',
+  'dockerfile',
+  'memory',
+  'memswap',
+  'cpuperiod',
+  'cpuquota',
+  'remote',
+  'session',
+  'buildid',
+]
 
 /** Paths of all keys in a body, arrays seen through, keys of free maps as `*`. */
 function keysOf(value: unknown, path = ''): string[] {
@@ -30,27 +94,69 @@ function keysOf(value: unknown, path = ''): string[] {
   })
 }
 
-const HOSTILE = ['..', '.', '../../containers/c9', '../containers/c9/start', '"; touch /x', '$(id)', '../../containers/create', '{"Privileged":true}', 'a\nb', 'HostConfig', '__proto__', '-v /:/host', '%2e%2e/', '?x=1&HostConfig=1', '']
+const HOSTILE = [
+  '..',
+  '.',
+  '../../containers/c9',
+  '../containers/c9/start',
+  '"; touch /x',
+  '$(id)',
+  '../../containers/create',
+  '{"Privileged":true}',
+  'a\nb',
+  'HostConfig',
+  '__proto__',
+  '-v /:/host',
+  '%2e%2e/',
+  '?x=1&HostConfig=1',
+  '',
+]
 
-/** A spec of hostile values with hostile fields that no type allows: the caller may be wrong, the request may not. */
+/**
+ * A spec of hostile values with hostile fields that no type allows: the caller may be wrong, the request may
+ * not.
+ */
 function hostileSpec(text: string): ContainerSpec {
   const beyond = {
-    Privileged: true, hostconfig: { privileged: true, pidmode: 'host' }, HostConfig: { Binds: ['/:/host'] }, Binds: ['/:/host'], mounts: [{ Type: 'bind' }], devices: ['/dev/sda'], user: 'root',
-    cap_add: ['SYS_ADMIN'], Sysctls: { x: '1' }, Runtime: 'x', CgroupParent: '/', ExtraHosts: ['a:host-gateway'],
+    Privileged: true,
+    hostconfig: { privileged: true, pidmode: 'host' },
+    HostConfig: { Binds: ['/:/host'] },
+    Binds: ['/:/host'],
+    mounts: [{ Type: 'bind' }],
+    devices: ['/dev/sda'],
+    user: 'root',
+    cap_add: ['SYS_ADMIN'],
+    Sysctls: { x: '1' },
+    Runtime: 'x',
+    CgroupParent: '/',
+    ExtraHosts: ['a:host-gateway'],
   }
   return {
-    ...beyond, app_id: text, project_id: text, release_id: `rel_${text.replace(/[^a-z]/g, '')}`, image: text || 'x', env: { [text || 'E']: text }, network: 'net', aliases: [text],
-    limits: { cpus: 1, memory_bytes: 1e8, pids: 10, ...{ Memory: 0, OomKillDisable: true } }, stop_grace_s: 1,
+    ...beyond,
+    app_id: text,
+    project_id: text,
+    release_id: `rel_${text.replace(/[^a-z]/g, '')}`,
+    image: text || 'x',
+    env: { [text || 'E']: text },
+    network: 'net',
+    aliases: [text],
+    limits: { cpus: 1, memory_bytes: 1e8, pids: 10, ...{ Memory: 0, OomKillDisable: true } },
+    stop_grace_s: 1,
   } as ContainerSpec
 }
 
 const server = await createEngineStandIn(({ method, path }, response) => {
-  if (path === '/containers/json' || path === '/images/json') return json(response, method === 'GET' && path.startsWith('/containers') ? [{ Id: 'c1', Labels: {}, ImageID: 'i' }] : [])
+  if (path === '/containers/json' || path === '/images/json')
+    return json(
+      response,
+      method === 'GET' && path.startsWith('/containers') ? [{ Id: 'c1', Labels: {}, ImageID: 'i' }] : [],
+    )
   if (path === '/networks') return json(response, [])
   if (path.endsWith('/logs')) return void response.end()
   if (path === '/build') return void response.end('{"aux":{"ID":"sha256:1"}}\n')
   if (path === '/images/create') return void response.end('{"status":"ok"}\n')
-  if (path.startsWith('/containers/') && path.endsWith('/json') && method === 'GET') return json(response, { message: 'no such container' }, 404)
+  if (path.startsWith('/containers/') && path.endsWith('/json') && method === 'GET')
+    return json(response, { message: 'no such container' }, 404)
   if (path === '/containers/create') return json(response, { Id: 'c2' }, 201)
   json(response, { Id: 'x', RepoTags: ['t:1'] })
 })
@@ -61,16 +167,41 @@ async function driveEverything(): Promise<void> {
   for (const text of HOSTILE) {
     const spec = hostileSpec(text)
     const tries = [
-      () => engine.ensureNetwork(text || 'n', { [text]: text }), () => engine.ensureRelease({ ...spec, replicas: 2, command: [text] }, calm),
+      () => engine.ensureNetwork(text || 'n', { [text]: text }),
+      () => engine.ensureRelease({ ...spec, replicas: 2, command: [text] }, calm),
       () => engine.ensureRelease({ ...spec, replicas: 1, shell_command: text }, calm),
       () => engine.runOnce({ ...spec, purpose: 'task', timeout_ms: 1_000, onLog: () => {} }, calm),
-      () => engine.buildImage({
-        context: import.meta.dirname, dockerfile: text, tag: text, labels: { [text]: text }, build_args: { [text]: text }, secrets: {}, no_cache: false, target: text,
-        limits: { cpus: 1, memory_bytes: 1e8, timeout_ms: 5_000 }, onLog: () => {}, ...{ networkmode: 'host', extrahosts: 'x', cgroupparent: '/' },
-      }, calm),
-      () => engine.pullImage(text || 'x', { onLog: () => {}, auth: { username: text, password: text, server: text } }, calm), () => engine.removeImage(text || 'x'),
-      () => engine.findImage(text), () => engine.logs(text, {})[Symbol.asyncIterator]().next(), () => engine.removeNetwork(text),
-      () => engine.superviseRelease(text, true), () => engine.removeRelease(text, 1), () => engine.removeLabelled({ [text]: text }), () => engine.stats(text || 'x'),
+      () =>
+        engine.buildImage(
+          {
+            context: import.meta.dirname,
+            dockerfile: text,
+            tag: text,
+            labels: { [text]: text },
+            build_args: { [text]: text },
+            secrets: {},
+            no_cache: false,
+            target: text,
+            limits: { cpus: 1, memory_bytes: 1e8, timeout_ms: 5_000 },
+            onLog: () => {},
+            ...{ networkmode: 'host', extrahosts: 'x', cgroupparent: '/' },
+          },
+          calm,
+        ),
+      () =>
+        engine.pullImage(
+          text || 'x',
+          { onLog: () => {}, auth: { username: text, password: text, server: text } },
+          calm,
+        ),
+      () => engine.removeImage(text || 'x'),
+      () => engine.findImage(text),
+      () => engine.logs(text, {})[Symbol.asyncIterator]().next(),
+      () => engine.removeNetwork(text),
+      () => engine.superviseRelease(text, true),
+      () => engine.removeRelease(text, 1),
+      () => engine.removeLabelled({ [text]: text }),
+      () => engine.stats(text || 'x'),
     ]
     for (const attempt of tries) await attempt().catch(() => {})
   }
@@ -82,25 +213,40 @@ afterAll(async () => {
 })
 
 describe('whatever callers pass, the requests to the engine', () => {
-  const bodies = (): [SeenRequest, unknown][] => server.seen.filter(({ body }) => body !== '').map((request) => [request, JSON.parse(request.body)])
+  const bodies = (): [SeenRequest, unknown][] =>
+    server.seen.filter(({ body }) => body !== '').map((request) => [request, JSON.parse(request.body)])
 
   test('have bodies of allowed keys only, in any spelling and at any depth', () => {
     expect(bodies().length).toBeGreaterThan(50)
-    const unknown = bodies().flatMap(([, body]) => keysOf(body)).filter((key) => !ALLOWED.has(key))
+    const unknown = bodies()
+      .flatMap(([, body]) => keysOf(body))
+      .filter((key) => !ALLOWED.has(key))
     expect([...new Set(unknown)]).toEqual([])
   })
 
   test('go to known paths only: a value never becomes a part of the path', () => {
-    const unknown = server.seen.map(({ method, path }) => `${method} ${path}`).filter((line) => !PATHS.some((path) => path.test(line)))
+    const unknown = server.seen
+      .map(({ method, path }) => `${method} ${path}`)
+      .filter((line) => !PATHS.some((path) => path.test(line)))
     expect([...new Set(unknown)]).toEqual([])
   })
 
   test('create containers that are held to the fixed values', () => {
-    const creates = bodies().filter(([{ path }]) => path === '/containers/create').map(([, body]) => body as { HostConfig: Record<string, unknown> })
+    const creates = bodies()
+      .filter(([{ path }]) => path === '/containers/create')
+      .map(([, body]) => body as { HostConfig: Record<string, unknown> })
     expect(creates.length).toBeGreaterThan(20)
     for (const { HostConfig } of creates) {
       expect(HostConfig).toMatchObject({
-        CapDrop: ['ALL'], SecurityOpt: ['no-new-privileges'], Init: true, Memory: 1e8, MemorySwap: 1e8, NanoCpus: 1e9, PidsLimit: 10, NetworkMode: 'net', RestartPolicy: { Name: 'no' },
+        CapDrop: ['ALL'],
+        SecurityOpt: ['no-new-privileges'],
+        Init: true,
+        Memory: 1e8,
+        MemorySwap: 1e8,
+        NanoCpus: 1e9,
+        PidsLimit: 10,
+        NetworkMode: 'net',
+        RestartPolicy: { Name: 'no' },
         LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } },
       })
     }
@@ -109,7 +255,9 @@ describe('whatever callers pass, the requests to the engine', () => {
   test('build with known parameters only', () => {
     const builds = server.seen.filter(({ path }) => path === '/build')
     expect(builds.length).toBeGreaterThan(5)
-    expect(builds.flatMap(({ query }) => [...query.keys()]).filter((key) => !BUILD_PARAMETERS.includes(key))).toEqual([])
+    expect(
+      builds.flatMap(({ query }) => [...query.keys()]).filter((key) => !BUILD_PARAMETERS.includes(key)),
+    ).toEqual([])
     for (const { query } of builds) expect(query.get('memory')).toBe(query.get('memswap'))
   })
 

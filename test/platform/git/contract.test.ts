@@ -12,11 +12,16 @@ gitContract('the fake', async () => {
   const git = createFakeGit()
   const url = (name: string) => `https://git.example.com/${name}.git`
   return {
-    git, absent_url: url('absent'), async close() {},
+    git,
+    absent_url: url('absent'),
+    async close() {},
     create(name, token) {
       git.createRepository(url(name))
       if (token) git.protect(url(name), { kind: 'token', username: 'robot', token })
-      return { url: url(name), commit: (files, message, branch = 'main') => git.commit(url(name), branch, files, message) }
+      return {
+        url: url(name),
+        commit: (files, message, branch = 'main') => git.commit(url(name), branch, files, message),
+      }
     },
   }
 })
@@ -29,11 +34,22 @@ async function realForge(options: GitServerOptions): Promise<Forge> {
   const policy = createOutboundPolicy({ allowed_private_hosts: [server.host] })
   const proxy = await createConnectProxy(policy)
   return {
-    git: createGit({ policy, proxy, work_directory, ...(server.ca_file ? { ca_file: server.ca_file } : {}) }),
+    git: createGit({
+      policy,
+      proxy,
+      work_directory,
+      ...(server.ca_file ? { ca_file: server.ca_file } : {}),
+    }),
     absent_url: `${server.url}/absent.git`,
     create(name, token) {
-      const repository = server.repository(name, token ? { credential: { username: 'robot', password: token } } : {})
-      return { url: repository.url, commit: (files, message, branch = 'main') => repository.commit(files, message, { branch }) }
+      const repository = server.repository(
+        name,
+        token ? { credential: { username: 'robot', password: token } } : {},
+      )
+      return {
+        url: repository.url,
+        commit: (files, message, branch = 'main') => repository.commit(files, message, { branch }),
+      }
     },
     async close() {
       await proxy.close()

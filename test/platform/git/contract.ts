@@ -26,9 +26,12 @@ export function gitContract(name: string, open: () => Promise<Forge>): void {
     let directory: string
     let count = 0
     const never = new AbortController().signal
-    const create = (token?: string) => forge.create(`owner/repository-${count += 1}`, token)
-    const checkout = (source: GitSource, into = directory, signal = never) => forge.git.checkout(source, into, { lfs: false, onLog() {} }, signal)
-    beforeAll(async () => { forge = await open() })
+    const create = (token?: string) => forge.create(`owner/repository-${(count += 1)}`, token)
+    const checkout = (source: GitSource, into = directory, signal = never) =>
+      forge.git.checkout(source, into, { lfs: false, onLog() {} }, signal)
+    beforeAll(async () => {
+      forge = await open()
+    })
     afterAll(() => forge.close())
     beforeEach(() => {
       base = mkdtempSync(join(tmpdir(), 'portreeve-git-contract-'))
@@ -40,18 +43,38 @@ export function gitContract(name: string, open: () => Promise<Forge>): void {
       const repository = create()
       const main = repository.commit({ a: '1' })
       const other = repository.commit({ a: '2' }, 'Other', 'feature/fix#1+x')
-      expect(await forge.git.resolve({ url: repository.url }, never)).toEqual({ branch: 'main', sha: main })
-      expect(await forge.git.resolve({ url: repository.url, branch: 'main' }, never)).toEqual({ branch: 'main', sha: main })
-      expect(await forge.git.resolve({ url: repository.url, branch: 'feature/fix#1+x' }, never)).toEqual({ branch: 'feature/fix#1+x', sha: other })
+      expect(await forge.git.resolve({ url: repository.url }, never)).toEqual({
+        branch: 'main',
+        sha: main,
+      })
+      expect(await forge.git.resolve({ url: repository.url, branch: 'main' }, never)).toEqual({
+        branch: 'main',
+        sha: main,
+      })
+      expect(await forge.git.resolve({ url: repository.url, branch: 'feature/fix#1+x' }, never)).toEqual({
+        branch: 'feature/fix#1+x',
+        sha: other,
+      })
     })
 
     it('checks out the tip and tells whose work it is', async () => {
       const repository = create()
       repository.commit({ 'a.txt': 'old', 'gone.txt': 'x' })
-      const sha = repository.commit({ 'a.txt': 'new', 'sub/b.txt': 'bb', 'gone.txt': null }, 'Add b\n\nA long explanation.')
+      const sha = repository.commit(
+        { 'a.txt': 'new', 'sub/b.txt': 'bb', 'gone.txt': null },
+        'Add b\n\nA long explanation.',
+      )
       for (const source of [{ url: repository.url }, { url: repository.url, branch: 'main' }]) {
         const into = join(base, source.branch ?? 'head')
-        expect(await checkout(source, into)).toEqual({ branch: 'main', sha, message: 'Add b', author: 'Ada Lovelace', committed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/), files: 2, size_bytes: 5 })
+        expect(await checkout(source, into)).toEqual({
+          branch: 'main',
+          sha,
+          message: 'Add b',
+          author: 'Ada Lovelace',
+          committed_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+          files: 2,
+          size_bytes: 5,
+        })
         expect(readdirSync(into).sort()).toEqual(['a.txt', 'sub'])
         expect(readFileSync(join(into, 'a.txt'), 'utf8')).toBe('new')
       }
@@ -61,9 +84,17 @@ export function gitContract(name: string, open: () => Promise<Forge>): void {
       const repository = create()
       const first = repository.commit({ a: 'first' })
       repository.commit({ a: 'second' })
-      for (const source of [{ commit: first }, { commit: first, branch: 'main' }, { commit: first.slice(0, 8) }, { commit: first.slice(0, 10).toUpperCase(), branch: 'main' }]) {
+      for (const source of [
+        { commit: first },
+        { commit: first, branch: 'main' },
+        { commit: first.slice(0, 8) },
+        { commit: first.slice(0, 10).toUpperCase(), branch: 'main' },
+      ]) {
         const into = join(base, source.commit + (source.branch ?? ''))
-        expect(await checkout({ url: repository.url, ...source }, into)).toMatchObject({ branch: 'main', sha: first })
+        expect(await checkout({ url: repository.url, ...source }, into)).toMatchObject({
+          branch: 'main',
+          sha: first,
+        })
         expect(readFileSync(join(into, 'a'), 'utf8')).toBe('first')
       }
     })
@@ -90,31 +121,59 @@ export function gitContract(name: string, open: () => Promise<Forge>): void {
     it('opens a private repository with its token only', async () => {
       const repository = create('right-token')
       const sha = repository.commit({ a: '1' })
-      const as = (token: string): GitSource => ({ url: repository.url, branch: 'main', credential: { kind: 'token', username: 'robot', token } })
+      const as = (token: string): GitSource => ({
+        url: repository.url,
+        branch: 'main',
+        credential: { kind: 'token', username: 'robot', token },
+      })
       expect(await forge.git.resolve(as('right-token'), never)).toEqual({ branch: 'main', sha })
       expect(await checkout(as('right-token'))).toMatchObject({ sha })
-      await expect(checkout({ url: repository.url, branch: 'main' }, join(base, 'x'))).rejects.toMatchObject({ code: 'authentication', hint: expect.stringContaining('token') })
-      await expect(checkout(as('wrong-token'), join(base, 'x'))).rejects.toMatchObject({ code: 'authentication', message: expect.not.stringContaining('wrong-token') })
-      await expect(forge.git.resolve(as('wrong-token'), never)).rejects.toMatchObject({ code: 'authentication' })
+      await expect(checkout({ url: repository.url, branch: 'main' }, join(base, 'x'))).rejects.toMatchObject({
+        code: 'authentication',
+        hint: expect.stringContaining('token'),
+      })
+      await expect(checkout(as('wrong-token'), join(base, 'x'))).rejects.toMatchObject({
+        code: 'authentication',
+        message: expect.not.stringContaining('wrong-token'),
+      })
+      await expect(forge.git.resolve(as('wrong-token'), never)).rejects.toMatchObject({
+        code: 'authentication',
+      })
     })
 
     it.each<[string, string, (repository: ForgeRepository) => GitSource]>([
       ['a branch that does not exist', 'branch_not_found', ({ url }) => ({ url, branch: 'absent' })],
       ['a commit that does not exist', 'commit_not_found', ({ url }) => ({ url, commit: 'a'.repeat(40) })],
-      ['an abbreviation of no commit', 'commit_not_found', ({ url }) => ({ url, branch: 'main', commit: 'abcdef01' })],
+      [
+        'an abbreviation of no commit',
+        'commit_not_found',
+        ({ url }) => ({ url, branch: 'main', commit: 'abcdef01' }),
+      ],
       ['a repository that does not exist', 'not_found', () => ({ url: forge.absent_url })],
     ])('refuses %s with a sentence and a hint, and leaves no folder', async (_name, code, source) => {
       const repository = create()
       repository.commit({ a: '1' })
-      await expect(checkout(source(repository))).rejects.toMatchObject({ name: 'GitError', code, message: expect.stringMatching(/^[A-Z].*\.$/), hint: expect.stringMatching(/^[A-Z].*\.$/) })
+      await expect(checkout(source(repository))).rejects.toMatchObject({
+        name: 'GitError',
+        code,
+        message: expect.stringMatching(/^[A-Z].*\.$/),
+        hint: expect.stringMatching(/^[A-Z].*\.$/),
+      })
       expect(existsSync(directory)).toBe(false)
     })
 
     it('names at most five branches that there are, when one is missing', async () => {
       const repository = create()
-      for (const branch of ['main', 'one', 'two', 'three', 'four', 'five', 'six']) repository.commit({ a: branch }, 'x', branch)
-      const error = await forge.git.resolve({ url: repository.url, branch: 'absent' }, never).catch((reason: unknown) => reason)
-      expect(error).toMatchObject({ code: 'branch_not_found', message: expect.stringContaining('"absent"'), hint: expect.stringMatching(/and 2 more\.$/) })
+      for (const branch of ['main', 'one', 'two', 'three', 'four', 'five', 'six'])
+        repository.commit({ a: branch }, 'x', branch)
+      const error = await forge.git
+        .resolve({ url: repository.url, branch: 'absent' }, never)
+        .catch((reason: unknown) => reason)
+      expect(error).toMatchObject({
+        code: 'branch_not_found',
+        message: expect.stringContaining('"absent"'),
+        hint: expect.stringMatching(/and 2 more\.$/),
+      })
     })
 
     it('says that a repository is empty', async () => {
@@ -126,7 +185,9 @@ export function gitContract(name: string, open: () => Promise<Forge>): void {
     it('does nothing when cancelled before the start', async () => {
       const repository = create()
       repository.commit({ a: '1' })
-      await expect(checkout({ url: repository.url }, directory, AbortSignal.abort())).rejects.toMatchObject({ code: 'aborted' })
+      await expect(checkout({ url: repository.url }, directory, AbortSignal.abort())).rejects.toMatchObject({
+        code: 'aborted',
+      })
       expect(existsSync(directory)).toBe(false)
     })
   })

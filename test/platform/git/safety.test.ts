@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -10,15 +19,19 @@ import { createBench, createTrap, type Bench } from './setup.ts'
 let server: GitServer
 let bench: Bench
 let count = 0
-beforeAll(async () => { server = await startGitServer() })
+beforeAll(async () => {
+  server = await startGitServer()
+})
 afterAll(() => server.close())
-beforeEach(async () => { bench = await createBench({ allowed: [server.host] }) })
+beforeEach(async () => {
+  bench = await createBench({ allowed: [server.host] })
+})
 afterEach(async () => {
   server.intercept = undefined
   bench.expectClean()
   await bench.close()
 })
-const repository = () => server.repository(`safety/r${count += 1}`)
+const repository = () => server.repository(`safety/r${(count += 1)}`)
 const root = process.getuid?.() === 0
 
 describe('nothing of a repository is run', () => {
@@ -28,9 +41,13 @@ describe('nothing of a repository is run', () => {
     const sub_sha = sub.commit({ 'sub.txt': 'x' })
     const target = repository()
     target.commit({
-      '.gitattributes': '* filter=evil diff=evil merge=evil\n*.txt text eol=lf\n', '.gitconfig': `[filter "evil"]\n\tsmudge = touch ${marker}\n[core]\n\tfsmonitor = touch ${marker}\n`,
-      '.lfsconfig': `[lfs]\n\turl = http://127.0.0.1:1/\n`, 'hooks/post-checkout': { mode: '100755', content: `#!/bin/sh\ntouch ${marker}\n` }, 'a.txt': 'a',
-      '.gitmodules': `[submodule "sub"]\n\tpath = sub\n\turl = ${sub.url}\n\tupdate = none\n`, sub: { mode: '160000', content: sub_sha },
+      '.gitattributes': '* filter=evil diff=evil merge=evil\n*.txt text eol=lf\n',
+      '.gitconfig': `[filter "evil"]\n\tsmudge = touch ${marker}\n[core]\n\tfsmonitor = touch ${marker}\n`,
+      '.lfsconfig': `[lfs]\n\turl = http://127.0.0.1:1/\n`,
+      'hooks/post-checkout': { mode: '100755', content: `#!/bin/sh\ntouch ${marker}\n` },
+      'a.txt': 'a',
+      '.gitmodules': `[submodule "sub"]\n\tpath = sub\n\turl = ${sub.url}\n\tupdate = none\n`,
+      sub: { mode: '160000', content: sub_sha },
     })
     const directory = await bench.checkout({ url: target.url })
     expect(existsSync(marker)).toBe(false)
@@ -42,22 +59,47 @@ describe('nothing of a repository is run', () => {
   it('objects that are made to attack git are refused', async () => {
     const target = repository()
     target.commit({ '.gitmodules': '[submodule "x"]\n\tpath = x\n\turl = -u./payload\n', a: 'a' })
-    await expect(bench.checkout({ url: target.url })).rejects.toMatchObject({ code: 'failed', message: expect.stringContaining('unsafe') })
+    await expect(bench.checkout({ url: target.url })).rejects.toMatchObject({
+      code: 'failed',
+      message: expect.stringContaining('unsafe'),
+    })
     for (const name of ['.git', '.GIT', 'git~1', '..']) {
       const evil = repository()
       evil.commit({ a: 'a' })
       const blob = evil.git('rev-parse', 'HEAD:a')
-      const tree = execFileSync('git', ['-C', evil.directory, 'hash-object', '-t', 'tree', '-w', '--literally', '--stdin'],
-        { input: Buffer.concat([Buffer.from(`100644 ${name}\0`), Buffer.from(blob, 'hex')]), encoding: 'utf8' }).trim()
-      evil.ref('refs/heads/main', evil.git('-c', 'user.name=x', '-c', 'user.email=x@example.com', 'commit-tree', '-m', 'x', tree))
-      await expect(bench.checkout({ url: evil.url }), name).rejects.toMatchObject({ code: 'failed', message: expect.stringContaining('unsafe') })
+      const tree = execFileSync(
+        'git',
+        ['-C', evil.directory, 'hash-object', '-t', 'tree', '-w', '--literally', '--stdin'],
+        {
+          input: Buffer.concat([Buffer.from(`100644 ${name}\0`), Buffer.from(blob, 'hex')]),
+          encoding: 'utf8',
+        },
+      ).trim()
+      evil.ref(
+        'refs/heads/main',
+        evil.git('-c', 'user.name=x', '-c', 'user.email=x@example.com', 'commit-tree', '-m', 'x', tree),
+      )
+      await expect(bench.checkout({ url: evil.url }), name).rejects.toMatchObject({
+        code: 'failed',
+        message: expect.stringContaining('unsafe'),
+      })
     }
   })
 
   it('links that lead out of the repository are left out, others stay', async () => {
     const target = repository()
     const link = (content: string) => ({ mode: '120000' as const, content })
-    target.commit({ 'a/b.txt': 'b', inner: link('a/b.txt'), later: link('a/../dist/out'), absolute: link('/etc/passwd'), up: link('../x'), 'a/deep': link('../../../etc'), jump: link('a'), over: link('jump/../../x'), self: link('self') })
+    target.commit({
+      'a/b.txt': 'b',
+      inner: link('a/b.txt'),
+      later: link('a/../dist/out'),
+      absolute: link('/etc/passwd'),
+      up: link('../x'),
+      'a/deep': link('../../../etc'),
+      jump: link('a'),
+      over: link('jump/../../x'),
+      self: link('self'),
+    })
     const directory = await bench.checkout({ url: target.url })
     expect(readdirSync(directory).sort()).toEqual(['a', 'inner', 'jump', 'later'])
     expect(readdirSync(join(directory, 'a'))).toEqual(['b.txt'])
@@ -76,7 +118,12 @@ describe('nothing of a repository is run', () => {
   it('names in commits cannot forge log lines', async () => {
     const target = repository()
     target.commit({ a: 'a' }, 'Fix \u001b[31mred\u202e\u0007', { author: 'Eve\u001b[2J' })
-    const { message, author } = await bench.git.checkout({ url: target.url }, join(bench.base, 'checkout-x'), { lfs: false, onLog() {} }, new AbortController().signal)
+    const { message, author } = await bench.git.checkout(
+      { url: target.url },
+      join(bench.base, 'checkout-x'),
+      { lfs: false, onLog() {} },
+      new AbortController().signal,
+    )
     expect([message, author]).toEqual(['Fix ?[31mred??', 'Eve?[2J'])
   })
 })
@@ -87,12 +134,30 @@ describe('limits hold', () => {
     target.commit({ a: 'a' })
     let entry = `100644 blob ${target.git('rev-parse', 'HEAD:a')}`
     for (let level = 0; level < 10; level += 1) {
-      const tree = execFileSync('git', ['-C', target.directory, 'mktree'], { input: Array.from({ length: 10 }, (_, index) => `${entry}\tn${index}`).join('\n'), encoding: 'utf8' }).trim()
+      const tree = execFileSync('git', ['-C', target.directory, 'mktree'], {
+        input: Array.from({ length: 10 }, (_, index) => `${entry}\tn${index}`).join('\n'),
+        encoding: 'utf8',
+      }).trim()
       entry = `040000 tree ${tree}`
     }
-    target.ref('refs/heads/main', target.git('-c', 'user.name=x', '-c', 'user.email=x@example.com', 'commit-tree', '-m', 'bomb', entry.split(' ')[2]!))
+    target.ref(
+      'refs/heads/main',
+      target.git(
+        '-c',
+        'user.name=x',
+        '-c',
+        'user.email=x@example.com',
+        'commit-tree',
+        '-m',
+        'bomb',
+        entry.split(' ')[2]!,
+      ),
+    )
     const small = await createBench({ allowed: [server.host], limits: { max_files: 1000 } })
-    await expect(small.checkout({ url: target.url })).rejects.toMatchObject({ code: 'too_many_files', message: 'The repository has more than 1000 files.' })
+    await expect(small.checkout({ url: target.url })).rejects.toMatchObject({
+      code: 'too_many_files',
+      message: 'The repository has more than 1000 files.',
+    })
     small.expectClean()
     await small.close()
   })
@@ -101,9 +166,17 @@ describe('limits hold', () => {
     const zeros = repository()
     zeros.commit({ zeros: Buffer.alloc(3 * 1024 ** 2) })
     const noise = repository()
-    noise.commit({ noise: execFileSync('head', ['-c', String(3 * 1024 ** 2), '/dev/urandom'], { maxBuffer: 4 * 1024 ** 2 }) })
+    noise.commit({
+      noise: execFileSync('head', ['-c', String(3 * 1024 ** 2), '/dev/urandom'], {
+        maxBuffer: 4 * 1024 ** 2,
+      }),
+    })
     const small = await createBench({ allowed: [server.host], limits: { max_bytes: 1024 ** 2 } })
-    for (const { url } of [zeros, noise]) await expect(small.checkout({ url })).rejects.toMatchObject({ code: 'too_large', message: 'The repository is larger than 1 MiB.' })
+    for (const { url } of [zeros, noise])
+      await expect(small.checkout({ url })).rejects.toMatchObject({
+        code: 'too_large',
+        message: 'The repository is larger than 1 MiB.',
+      })
     small.expectClean()
     await small.close()
   })
@@ -112,7 +185,10 @@ describe('limits hold', () => {
     const target = repository()
     target.commit({ a: 'a' })
     let asked = 0
-    server.intercept = () => { asked += 1; return true }
+    server.intercept = () => {
+      asked += 1
+      return true
+    }
     const quick = await createBench({ allowed: [server.host], limits: { timeout_ms: 500 } })
     await expect(quick.checkout({ url: target.url })).rejects.toMatchObject({ code: 'timeout' })
     quick.expectClean()
@@ -142,13 +218,20 @@ describe('a token', () => {
   const encoded = Buffer.from(`robot:${token}`).toString('base64')
 
   it('is in no argument list, environment, log line or message', async () => {
-    const target = server.repository('safety/private', { credential: { username: 'robot', password: token } })
+    const target = server.repository('safety/private', {
+      credential: { username: 'robot', password: token },
+    })
     target.commit({ a: 'a' })
-    const source = { url: target.url, credential: { kind: 'token' as const, username: 'robot', token } }
+    const source = {
+      url: target.url,
+      credential: { kind: 'token' as const, username: 'robot', token },
+    }
     const seen: string[] = []
     server.intercept = (request) => {
       // While git waits for this answer, everything about its processes can be read.
-      for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name) && name !== String(process.pid))) {
+      for (const pid of readdirSync('/proc').filter(
+        (name) => /^\d+$/.test(name) && name !== String(process.pid),
+      )) {
         for (const file of ['cmdline', 'environ']) {
           try {
             const text = readFileSync(`/proc/${pid}/${file}`, 'utf8')
@@ -165,24 +248,40 @@ describe('a token', () => {
     expect(seen.some((text) => text.includes('remote-http') || text.includes('fetch'))).toBe(true)
     server.repository('safety/private', { credential: { username: 'robot', password: 'changed' } })
     const error = await bench.checkout(source).catch((reason: unknown) => reason as Error)
-    const said = JSON.stringify([seen, bench.lines, bench.commands.map(({ argv, options: { env } }) => [argv, env]), error, String((error as Error).message), (error as Error).stack])
+    const said = JSON.stringify([
+      seen,
+      bench.lines,
+      bench.commands.map(({ argv, options: { env } }) => [argv, env]),
+      error,
+      String((error as Error).message),
+      (error as Error).stack,
+    ])
     for (const secret of [token, encoded, encodeURIComponent(token)]) expect(said).not.toContain(secret)
   })
 
   it('stays with its host when the host redirects to another', async () => {
     const other = await startGitServer()
-    const target = server.repository('safety/moved', { credential: { username: 'robot', password: token } })
-    const moved = other.repository('safety/moved', { credential: { username: 'robot', password: token } })
+    const target = server.repository('safety/moved', {
+      credential: { username: 'robot', password: token },
+    })
+    const moved = other.repository('safety/moved', {
+      credential: { username: 'robot', password: token },
+    })
     moved.commit({ a: 'a' })
     const headers: (string | undefined)[] = []
-    other.intercept = (request) => { headers.push(request.headers.authorization); return false }
+    other.intercept = (request) => {
+      headers.push(request.headers.authorization)
+      return false
+    }
     server.intercept = (request, response) => {
       if (!request.url!.includes('/info/refs')) return false
       response.writeHead(302, { location: `${other.url}${request.url}` }).end()
       return true
     }
     const both = await createBench({ allowed: [server.host, other.host] })
-    await expect(both.checkout({ url: target.url, credential: { kind: 'token', username: 'robot', token } })).rejects.toMatchObject({ code: 'authentication' })
+    await expect(
+      both.checkout({ url: target.url, credential: { kind: 'token', username: 'robot', token } }),
+    ).rejects.toMatchObject({ code: 'authentication' })
     expect(headers.length).toBeGreaterThan(0)
     expect(headers.filter(Boolean)).toEqual([])
     await both.close()
@@ -190,41 +289,61 @@ describe('a token', () => {
   })
 })
 
-it.runIf(root)('git runs as an unprivileged user, even when the folder of the server is private', async () => {
-  const target = repository()
-  target.commit({ a: 'a' })
-  const users: string[] = []
-  server.intercept = () => {
-    for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-      try {
-        if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`${target.url}`)) users.push(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!)
-      } catch {
-        // The process has ended.
+it.runIf(root)(
+  'git runs as an unprivileged user, even when the folder of the server is private',
+  async () => {
+    const target = repository()
+    target.commit({ a: 'a' })
+    const users: string[] = []
+    server.intercept = () => {
+      for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+        try {
+          if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`${target.url}`))
+            users.push(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!)
+        } catch {
+          // The process has ended.
+        }
       }
+      return false
     }
-    return false
-  }
-  const private_folder = mkdtempSync(join(tmpdir(), 'portreeve-private-'))
-  const hidden = await createBench({ allowed: [server.host], work_directory: join(private_folder, 'git') })
-  expect(readFileSync(join(await hidden.checkout({ url: target.url }), 'a'), 'utf8')).toBe('a')
-  expect(users.length).toBeGreaterThan(0)
-  expect(new Set(users)).toEqual(new Set(['65534']))
-  expect(hidden.commands.every(({ options }) => options.cwd.startsWith('/var/tmp/portreeve-git-') && !existsSync(options.cwd))).toBe(true)
-  await hidden.close()
-  rmSync(private_folder, { recursive: true, force: true })
-})
+    const private_folder = mkdtempSync(join(tmpdir(), 'portreeve-private-'))
+    const hidden = await createBench({
+      allowed: [server.host],
+      work_directory: join(private_folder, 'git'),
+    })
+    expect(readFileSync(join(await hidden.checkout({ url: target.url }), 'a'), 'utf8')).toBe('a')
+    expect(users.length).toBeGreaterThan(0)
+    expect(new Set(users)).toEqual(new Set(['65534']))
+    expect(
+      hidden.commands.every(
+        ({ options }) => options.cwd.startsWith('/var/tmp/portreeve-git-') && !existsSync(options.cwd),
+      ),
+    ).toBe(true)
+    await hidden.close()
+    rmSync(private_folder, { recursive: true, force: true })
+  },
+)
 
 describe('git connects nowhere else', () => {
   const FORMS = [...INSIDE_HOSTS, 'rebound.example.com']
 
   it('however a private address is written, over https, http, ssh and scp', async () => {
     const trap = await createTrap()
-    const guarded = await createBench({ resolver: async () => [{ address: '127.0.0.1', family: 4 }] })
+    const guarded = await createBench({
+      resolver: async () => [{ address: '127.0.0.1', family: 4 }],
+    })
     let forms = 0
     for (const host of FORMS) {
-      for (const url of [`https://${host}:${trap.port}/a/b.git`, `http://${host}:${trap.port}/a/b.git`, `ssh://git@${host}:${trap.port}/a/b.git`, `git@${host}:a/b.git`]) {
+      for (const url of [
+        `https://${host}:${trap.port}/a/b.git`,
+        `http://${host}:${trap.port}/a/b.git`,
+        `ssh://git@${host}:${trap.port}/a/b.git`,
+        `git@${host}:a/b.git`,
+      ]) {
         forms += 1
-        await expect(guarded.checkout({ url }), url).rejects.toMatchObject({ code: expect.stringMatching(/^(invalid_url|forbidden_host)$/) })
+        await expect(guarded.checkout({ url }), url).rejects.toMatchObject({
+          code: expect.stringMatching(/^(invalid_url|forbidden_host)$/),
+        })
       }
     }
     expect(forms).toBeGreaterThanOrEqual(40)
@@ -238,10 +357,22 @@ describe('git connects nowhere else', () => {
     const trap = await createTrap()
     const target = repository()
     target.commit({ a: 'a' })
-    for (const location of [`http://127.0.0.1:${trap.port}/x.git/info/refs?service=git-upload-pack`, `http://[::1]:${trap.port}/x.git/info/refs?service=git-upload-pack`, `http://2130706433:${trap.port}/x.git/info/refs?service=git-upload-pack`,
-      'http://169.254.169.254/latest/info/refs?service=git-upload-pack', `https://127.0.0.1:${trap.port}/x.git/info/refs?service=git-upload-pack`, 'file:///etc/info/refs', `ftp://127.0.0.1:${trap.port}/info/refs`]) {
-      server.intercept = (_request, response) => { response.writeHead(302, { location }).end(); return true }
-      await expect(bench.checkout({ url: target.url, branch: 'main' }), location).rejects.toMatchObject({ code: 'forbidden_host' })
+    for (const location of [
+      `http://127.0.0.1:${trap.port}/x.git/info/refs?service=git-upload-pack`,
+      `http://[::1]:${trap.port}/x.git/info/refs?service=git-upload-pack`,
+      `http://2130706433:${trap.port}/x.git/info/refs?service=git-upload-pack`,
+      'http://169.254.169.254/latest/info/refs?service=git-upload-pack',
+      `https://127.0.0.1:${trap.port}/x.git/info/refs?service=git-upload-pack`,
+      'file:///etc/info/refs',
+      `ftp://127.0.0.1:${trap.port}/info/refs`,
+    ]) {
+      server.intercept = (_request, response) => {
+        response.writeHead(302, { location }).end()
+        return true
+      }
+      await expect(bench.checkout({ url: target.url, branch: 'main' }), location).rejects.toMatchObject({
+        code: 'forbidden_host',
+      })
     }
     expect(trap.connections()).toBe(0)
     await trap.close()
@@ -252,9 +383,14 @@ describe('git connects nowhere else', () => {
     const target = repository()
     target.commit({ a: 'a' })
     let asked = 0
-    const rebinding = await createBench({ allowed: [`127.0.0.1:${port}`, `forge.example.com:${port}`], resolver: async () => [{ address: ++asked === 1 ? '127.0.0.1' : '169.254.169.254', family: 4 }] })
+    const rebinding = await createBench({
+      allowed: [`127.0.0.1:${port}`, `forge.example.com:${port}`],
+      resolver: async () => [{ address: ++asked === 1 ? '127.0.0.1' : '169.254.169.254', family: 4 }],
+    })
     const url = target.url.replace('127.0.0.1', 'forge.example.com')
-    await expect(rebinding.git.resolve({ url }, new AbortController().signal)).rejects.toMatchObject({ code: 'forbidden_host' })
+    await expect(rebinding.git.resolve({ url }, new AbortController().signal)).rejects.toMatchObject({
+      code: 'forbidden_host',
+    })
     // The first connection went to the address that was checked; the second answer was checked too.
     expect(server.requests.filter((line) => line.includes(new URL(target.url).pathname))).toHaveLength(1)
     expect(asked).toBe(2)
@@ -269,6 +405,9 @@ describe('git connects nowhere else', () => {
       response.writeHead(301, { location: `${target.url}/info/refs?service=git-upload-pack` }).end()
       return true
     }
-    expect(await bench.git.resolve({ url: `${server.url}/old/name` }, new AbortController().signal)).toEqual({ branch: 'main', sha })
+    expect(await bench.git.resolve({ url: `${server.url}/old/name` }, new AbortController().signal)).toEqual({
+      branch: 'main',
+      sha,
+    })
   })
 })

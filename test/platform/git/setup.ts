@@ -24,10 +24,15 @@ export interface Bench {
   close(): Promise<void>
 }
 
-export async function createBench(options: { allowed?: string[]; resolver?: Resolver } & Partial<GitOptions> = {}): Promise<Bench> {
+export async function createBench(
+  options: { allowed?: string[]; resolver?: Resolver } & Partial<GitOptions> = {},
+): Promise<Bench> {
   const base = mkdtempSync(join(tmpdir(), 'portreeve-git-bench-'))
   const { allowed = [], resolver, ...rest } = options
-  const policy = createOutboundPolicy({ allowed_private_hosts: allowed, ...(resolver ? { resolver } : {}) })
+  const policy = createOutboundPolicy({
+    allowed_private_hosts: allowed,
+    ...(resolver ? { resolver } : {}),
+  })
   const proxy = await createConnectProxy(policy)
   const commands: Bench['commands'] = []
   const lines: string[] = []
@@ -36,18 +41,27 @@ export async function createBench(options: { allowed?: string[]; resolver?: Reso
   // Folders of mkdtemp are private; git as another user must be able to pass.
   if (!rest.work_directory) chmodSync(work_directory, 0o711)
   const git = createGit({
-    policy, proxy, work_directory, ...rest,
+    policy,
+    proxy,
+    work_directory,
+    ...rest,
     run: (argv, run_options) => {
       commands.push({ argv, options: run_options })
       running += 1
-      return (rest.run ?? run)(argv, run_options).finally(() => { running -= 1 })
+      return (rest.run ?? run)(argv, run_options).finally(() => {
+        running -= 1
+      })
     },
   })
   let count = 0
   return {
-    git, base, work_directory, commands, lines,
+    git,
+    base,
+    work_directory,
+    commands,
+    lines,
     async checkout(source, { lfs = false, signal = new AbortController().signal } = {}) {
-      const directory = join(base, `checkout-${count += 1}`)
+      const directory = join(base, `checkout-${(count += 1)}`)
       const how: CheckoutOptions = { lfs, onLog: (line) => lines.push(line) }
       await git.checkout(source, directory, how, signal)
       return directory
@@ -66,12 +80,20 @@ export async function createBench(options: { allowed?: string[]; resolver?: Reso
 }
 
 /** A listener on all addresses of this machine that must never be connected to. */
-export async function createTrap(): Promise<{ port: number; connections(): number; close(): Promise<void> }> {
+export async function createTrap(): Promise<{
+  port: number
+  connections(): number
+  close(): Promise<void>
+}> {
   let connections = 0
   const server = createServer((socket) => {
     connections += 1
     socket.on('error', () => {}).destroy()
   })
   await new Promise<void>((resolve) => server.listen(0, '::', resolve))
-  return { port: (server.address() as AddressInfo).port, connections: () => connections, close: () => new Promise((resolve) => server.close(() => resolve())) }
+  return {
+    port: (server.address() as AddressInfo).port,
+    connections: () => connections,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  }
 }

@@ -4,10 +4,18 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { RouteServer } from '#server/platform/ingress/ingress'
 
 /** What an app saw of a request; it answers with it. */
-export interface Seen { app: string; method: string; url: string; headers: IncomingHttpHeaders; raw: string[]; body_bytes: number }
+export interface Seen {
+  app: string
+  method: string
+  url: string
+  headers: IncomingHttpHeaders
+  raw: string[]
+  body_bytes: number
+}
 
 /**
- * A small real app to route to. `/hold` answers after `release()`, `/stream` sends one line at once and the rest then; `/broken`
+ * A small real app to route to. `/hold` answers after `release()`, `/stream` sends one line at once and the
+ * rest then; `/broken`
  * breaks its connection, `/deadly` the whole app; upgrades echo.
  */
 export interface TestApp {
@@ -33,9 +41,18 @@ export async function startApp(name: string, port = 0): Promise<TestApp> {
   const server = createServer((request, response) => {
     arrivals.push(request.url)
     let body_bytes = 0
-    request.on('data', (chunk: Buffer) => { body_bytes += chunk.length })
+    request.on('data', (chunk: Buffer) => {
+      body_bytes += chunk.length
+    })
     request.on('end', () => {
-      const seen: Seen = { app: name, method: request.method ?? '', url: request.url ?? '', headers: request.headers, raw: request.rawHeaders, body_bytes }
+      const seen: Seen = {
+        app: name,
+        method: request.method ?? '',
+        url: request.url ?? '',
+        headers: request.headers,
+        raw: request.rawHeaders,
+        body_bytes,
+      }
       if (request.url === '/stream') response.write('first\n')
       if (request.url === '/hold' || request.url === '/stream') {
         held.add(response)
@@ -55,18 +72,26 @@ export async function startApp(name: string, port = 0): Promise<TestApp> {
     socket.on('close', () => sockets.delete(socket))
   })
   server.on('upgrade', (request, socket) => {
-    const accept = createHash('sha1').update(`${request.headers['sec-websocket-key'] ?? ''}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
-    socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`)
+    const accept = createHash('sha1')
+      .update(`${request.headers['sec-websocket-key'] ?? ''}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+      .digest('base64')
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+    )
     socket.on('error', () => socket.destroy())
     socket.on('data', (chunk: Buffer) => socket.write(`${name}:${chunk.toString()}`))
     socket.on('end', () => socket.end())
   })
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve))
+  await new Promise<void>((resolve, reject) =>
+    server.once('error', reject).listen(port, '127.0.0.1', resolve),
+  )
   return {
     server: { address: '127.0.0.1', port: (server.address() as AddressInfo).port },
     arrived: (url) => arrivals.filter((one) => one === url).length,
     held: () => held.size,
-    release() { for (const response of held) response.end(`${name} done\n`) },
+    release() {
+      for (const response of held) response.end(`${name} done\n`)
+    },
     kill,
   }
 }

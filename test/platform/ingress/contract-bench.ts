@@ -4,11 +4,23 @@ import { startApp, type TestApp } from './app.ts'
 import type { Address } from './client.ts'
 
 /** Opens the edge that a contract is tried on; the address is where it answers. */
-export type OpenEdge = () => Promise<{ ingress: Ingress; edge: Address; close: () => Promise<void> }>
+export type OpenEdge = () => Promise<{
+  ingress: Ingress
+  edge: Address
+  close: () => Promise<void>
+}>
 /** The edge of a contract, empty before each test, and apps that end with the test. */
-export interface ContractBench { ingress: Ingress; edge: Address; app(name: string): Promise<TestApp> }
+export interface ContractBench {
+  ingress: Ingress
+  edge: Address
+  app(name: string): Promise<TestApp>
+}
 
-export const route = (id: string, hostnames: string[], ...servers: RouteServer[]): Route => ({ id, hostnames, servers })
+export const route = (id: string, hostnames: string[], ...servers: RouteServer[]): Route => ({
+  id,
+  hostnames,
+  servers,
+})
 
 /** Opens the edge for the tests of the `describe` that it is called in. */
 export function useEdge(open: OpenEdge): ContractBench {

@@ -7,7 +7,13 @@ import { type ContractBench, route } from './contract-bench.ts'
 /** What every edge promises of several routes under one name, and of aliases. */
 export function pathContract(bench: ContractBench): void {
   describe('several routes under one name', () => {
-    const at = (id: string, path: string | undefined, app_of: TestApp, more: Partial<Route> = {}): Route => ({ id, hostnames: ['paths.test'], path, servers: [app_of.server], ...more })
+    const at = (id: string, path: string | undefined, app_of: TestApp, more: Partial<Route> = {}): Route => ({
+      id,
+      hostnames: ['paths.test'],
+      path,
+      servers: [app_of.server],
+      ...more,
+    })
     const served = async (path: string, hostname = 'paths.test') => {
       const answer = await ask(bench.edge, hostname, { path })
       return answer.status === 200 ? `${answer.seen.app} ${answer.seen.url}` : answer.status
@@ -18,9 +24,23 @@ export function pathContract(bench: ContractBench): void {
       await bench.ingress.setRoute(at('r_root', undefined, root))
       await bench.ingress.setRoute(at('r_api', '/api', api))
       await bench.ingress.setRoute(at('r_deep', '/api/v2/x', deep))
-      expect([await served('/'), await served('/apix'), await served('/a/api'), await served('/?/api')]).toEqual(['root /', 'root /apix', 'root /a/api', 'root /?/api'])
-      expect([await served('/api'), await served('/api/'), await served('/api?a=b'), await served('/api/v2'), await served('/api/v2/xy')]).toEqual(['api /api', 'api /api/', 'api /api?a=b', 'api /api/v2', 'api /api/v2/xy'])
-      expect([await served('/api/v2/x'), await served('/api/v2/x/y?z')]).toEqual(['deep /api/v2/x', 'deep /api/v2/x/y?z'])
+      expect([
+        await served('/'),
+        await served('/apix'),
+        await served('/a/api'),
+        await served('/?/api'),
+      ]).toEqual(['root /', 'root /apix', 'root /a/api', 'root /?/api'])
+      expect([
+        await served('/api'),
+        await served('/api/'),
+        await served('/api?a=b'),
+        await served('/api/v2'),
+        await served('/api/v2/xy'),
+      ]).toEqual(['api /api', 'api /api/', 'api /api?a=b', 'api /api/v2', 'api /api/v2/xy'])
+      expect([await served('/api/v2/x'), await served('/api/v2/x/y?z')]).toEqual([
+        'deep /api/v2/x',
+        'deep /api/v2/x/y?z',
+      ])
     })
 
     test('a path that no route serves answers 404, and wildcards have paths too', async () => {
@@ -28,7 +48,11 @@ export function pathContract(bench: ContractBench): void {
       await bench.ingress.setRoute(at('r_1', '/one', one))
       await bench.ingress.setRoute({ ...at('r_2', '/two', two), hostnames: ['*.paths.test'] })
       expect([await served('/one'), await served('/two'), await served('/')]).toEqual(['one /one', 404, 404])
-      expect([await served('/two/x', 'any.paths.test'), await served('/one', 'any.paths.test'), await served('/two', 'a.b.paths.test')]).toEqual(['two /two/x', 404, 404])
+      expect([
+        await served('/two/x', 'any.paths.test'),
+        await served('/one', 'any.paths.test'),
+        await served('/two', 'a.b.paths.test'),
+      ]).toEqual(['two /two/x', 404, 404])
     })
 
     test('a path comes and goes without touching its neighbour; the last one left serves as if it had always been alone', async () => {
@@ -49,7 +73,12 @@ export function pathContract(bench: ContractBench): void {
       const [root, api] = [await bench.app('root'), await bench.app('api')]
       await bench.ingress.setRoute(at('r_root', '/', root, { strip_path: true }))
       await bench.ingress.setRoute(at('r_api', '/api', api, { strip_path: true }))
-      expect([await served('/api'), await served('/api/'), await served('/api/x//y?q=/api'), await served('/api?q')]).toEqual(['api /', 'api /', 'api /x//y?q=/api', 'api /?q'])
+      expect([
+        await served('/api'),
+        await served('/api/'),
+        await served('/api/x//y?q=/api'),
+        await served('/api?q'),
+      ]).toEqual(['api /', 'api /', 'api /x//y?q=/api', 'api /?q'])
       expect(await served('/other')).toBe('root /other')
       await bench.ingress.setRoute(at('r_api', '/api', api))
       expect(await served('/api/x')).toBe('api /api/x')
@@ -58,31 +87,62 @@ export function pathContract(bench: ContractBench): void {
     test('the same name and path twice is refused, and the first stays', async () => {
       const [one, two] = [await bench.app('one'), await bench.app('two')]
       await bench.ingress.setRoute(at('r_1', '/api', one))
-      await expect(bench.ingress.setRoute(at('r_2', '/api', two))).rejects.toThrow('paths.test/api already belongs to r_1')
-      await bench.ingress.apply({ routes: [at('r_1', '/api', one), at('r_2', '/api', two), at('r_3', '/', two)] })
+      await expect(bench.ingress.setRoute(at('r_2', '/api', two))).rejects.toThrow(
+        'paths.test/api already belongs to r_1',
+      )
+      await bench.ingress.apply({
+        routes: [at('r_1', '/api', one), at('r_2', '/api', two), at('r_3', '/', two)],
+      })
       expect((await bench.ingress.status()).refused).toMatchObject([{ route_id: 'r_2' }])
       expect([await served('/api'), await served('/')]).toEqual(['one /api', 'two /'])
     })
 
-    test.each(['api', '/api/', '//api', '/a b', '/../x', '/a/./b', '/a\nb', '/a%20b', '/a;b', '/a|b', '/a!h', `/${'a'.repeat(500)}`, ''])('the path %j is refused', async (path) => {
-      await expect(bench.ingress.setRoute({ ...route('r_1', ['a.test']), path })).rejects.toThrow('The route of r_1 cannot be set: its path')
+    test.each([
+      'api',
+      '/api/',
+      '//api',
+      '/a b',
+      '/../x',
+      '/a/./b',
+      '/a\nb',
+      '/a%20b',
+      '/a;b',
+      '/a|b',
+      '/a!h',
+      `/${'a'.repeat(500)}`,
+      '',
+    ])('the path %j is refused', async (path) => {
+      await expect(bench.ingress.setRoute({ ...route('r_1', ['a.test']), path })).rejects.toThrow(
+        'The route of r_1 cannot be set: its path',
+      )
     })
   })
 
   describe('aliases', () => {
     test('a request for an alias is sent to the same address at the name that is served', async () => {
       const one = await bench.app('one')
-      await bench.ingress.setRoute({ ...route('r_1', ['example.test'], one.server), aliases: { 'www.example.test': 'example.test' } })
+      await bench.ingress.setRoute({
+        ...route('r_1', ['example.test'], one.server),
+        aliases: { 'www.example.test': 'example.test' },
+      })
       for (const path of ['/', '/a//b/%2e%2e?c=d&e=/', '//evil.test/']) {
-        expect(await ask(bench.edge, `WWW.example.test:${bench.edge.port}`, { path })).toMatchObject({ status: 308, headers: { location: `http://example.test:${bench.edge.port}${path}` } })
+        expect(await ask(bench.edge, `WWW.example.test:${bench.edge.port}`, { path })).toMatchObject({
+          status: 308,
+          headers: { location: `http://example.test:${bench.edge.port}${path}` },
+        })
       }
       expect((await ask(bench.edge, 'example.test')).seen.app).toBe('one')
     })
 
     test('an alias ends with the route that has it, and cannot be the name of another route', async () => {
       const [one, two] = [await bench.app('one'), await bench.app('two')]
-      await bench.ingress.setRoute({ ...route('r_1', ['example.test'], one.server), aliases: { 'www.example.test': 'example.test' } })
-      await expect(bench.ingress.setRoute(route('r_2', ['www.example.test'], two.server))).rejects.toThrow('www.example.test already belongs to r_1')
+      await bench.ingress.setRoute({
+        ...route('r_1', ['example.test'], one.server),
+        aliases: { 'www.example.test': 'example.test' },
+      })
+      await expect(bench.ingress.setRoute(route('r_2', ['www.example.test'], two.server))).rejects.toThrow(
+        'www.example.test already belongs to r_1',
+      )
       await bench.ingress.setRoute(route('r_1', ['example.test'], one.server))
       expect((await ask(bench.edge, 'www.example.test')).status).toBe(404)
       await bench.ingress.setRoute(route('r_2', ['www.example.test'], two.server))
@@ -90,9 +150,14 @@ export function pathContract(bench: ContractBench): void {
     })
 
     test.each<[string, Record<string, string>]>([
-      ['a line break', { 'www.a.test': 'a.test\nx' }], ['a wildcard', { '*.a.test': 'a.test' }], ['the name itself', { 'a.test': 'b.test' }], ['a circle', { 'b.test': 'c.test', 'c.test': 'b.test' }],
+      ['a line break', { 'www.a.test': 'a.test\nx' }],
+      ['a wildcard', { '*.a.test': 'a.test' }],
+      ['the name itself', { 'a.test': 'b.test' }],
+      ['a circle', { 'b.test': 'c.test', 'c.test': 'b.test' }],
     ])('an alias with %s is refused', async (_what, aliases) => {
-      await expect(bench.ingress.setRoute({ ...route('r_1', ['a.test']), aliases })).rejects.toThrow(/^The route of r_1 cannot be set/)
+      await expect(bench.ingress.setRoute({ ...route('r_1', ['a.test']), aliases })).rejects.toThrow(
+        /^The route of r_1 cannot be set/,
+      )
     })
   })
 }

@@ -12,7 +12,7 @@ export function ingressContract(name: string, open: OpenEdge): void {
     let ingress: Ingress
     let edge: Address
     beforeAll(() => {
-      ({ ingress, edge } = bench)
+      ;({ ingress, edge } = bench)
     })
     const { app } = bench
 
@@ -20,7 +20,8 @@ export function ingressContract(name: string, open: OpenEdge): void {
       const [one, two] = [await app('one'), await app('two')]
       await ingress.setRoute(route('app_1', ['one.test', 'www.one.test'], one.server))
       await ingress.setRoute(route('app_2', ['two.test'], two.server))
-      for (const hostname of ['one.test', 'ONE.test', 'one.test:8080', 'one.test.', 'www.one.test']) expect((await ask(edge, hostname)).seen.app).toBe('one')
+      for (const hostname of ['one.test', 'ONE.test', 'one.test:8080', 'one.test.', 'www.one.test'])
+        expect((await ask(edge, hostname)).seen.app).toBe('one')
       expect((await ask(edge, 'two.test')).seen.app).toBe('two')
     })
 
@@ -30,21 +31,42 @@ export function ingressContract(name: string, open: OpenEdge): void {
       await ingress.setRoute(route('app_own', ['own.wild.test'], own.server))
       expect((await ask(edge, 'some.wild.test')).seen.app).toBe('any')
       expect((await ask(edge, 'own.wild.test')).seen.app).toBe('own')
-      for (const hostname of ['wild.test', 'a.b.wild.test']) expect((await ask(edge, hostname)).status).toBe(404)
+      for (const hostname of ['wild.test', 'a.b.wild.test'])
+        expect((await ask(edge, hostname)).status).toBe(404)
     })
 
     test('every request of an app is told once with what it was, those for nobody are not', async () => {
       const heard: EdgeRequest[] = []
       const ended = new AbortController()
-      ingress.followRequests({ signal: ended.signal, onRequests: (requests) => void heard.push(...requests) })
-      await ingress.setRoute({ ...route('dom_1', ['told.test'], (await app('told')).server), app_id: 'app_told' })
-      await ask(edge, 'told.test', { path: '/some/path?x=1', headers: { 'user-agent': 'tester/1' } })
+      ingress.followRequests({
+        signal: ended.signal,
+        onRequests: (requests) => void heard.push(...requests),
+      })
+      await ingress.setRoute({
+        ...route('dom_1', ['told.test'], (await app('told')).server),
+        app_id: 'app_told',
+      })
+      await ask(edge, 'told.test', {
+        path: '/some/path?x=1',
+        headers: { 'user-agent': 'tester/1' },
+      })
       await ask(edge, 'nobody.test')
       await ask(edge, 'TOLD.test:80', { method: 'POST', body: Buffer.from('hello') })
       await until('both are told', () => heard.length >= 2)
       ended.abort()
       expect(heard).toMatchObject([
-        { app_id: 'app_told', host: 'told.test', method: 'GET', target: '/some/path?x=1', version: 'HTTP/1.1', status: 200, secure: false, user_agent: 'tester/1', server: expect.stringMatching(/^127\.0\.0\.1:\d+$/), end: '--' },
+        {
+          app_id: 'app_told',
+          host: 'told.test',
+          method: 'GET',
+          target: '/some/path?x=1',
+          version: 'HTTP/1.1',
+          status: 200,
+          secure: false,
+          user_agent: 'tester/1',
+          server: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
+          end: '--',
+        },
         { app_id: 'app_told', host: 'told.test', method: 'POST', target: '/', status: 200 },
       ])
       expect(new Set(heard.map((request) => request.id)).size).toBe(2)
@@ -55,14 +77,20 @@ export function ingressContract(name: string, open: OpenEdge): void {
       await ingress.setRoute(route('app_secret', ['secret-name.test'], (await app('secret')).server))
       const answer = await ask(edge, 'other.test')
       expect(answer.status).toBe(404)
-      expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', 'content-type': 'text/html; charset=utf-8' })
+      expect(answer.headers).toMatchObject({
+        'cache-control': 'no-store',
+        'content-type': 'text/html; charset=utf-8',
+      })
       expect(answer.text + JSON.stringify(answer.headers)).not.toMatch(/secret|haproxy/i)
     })
 
     test('an app without a server gets a page that says so, and serves as soon as it has one', async () => {
       await ingress.setRoute(route('app_1', ['idle.test']))
       const answer = await ask(edge, 'idle.test')
-      expect(answer).toMatchObject({ status: 503, headers: { 'cache-control': 'no-store', 'content-type': 'text/html; charset=utf-8' } })
+      expect(answer).toMatchObject({
+        status: 503,
+        headers: { 'cache-control': 'no-store', 'content-type': 'text/html; charset=utf-8' },
+      })
       expect(answer.text).toContain('The app is not running')
       await ingress.setRoute(route('app_1', ['idle.test'], (await app('awake')).server))
       expect((await ask(edge, 'idle.test')).seen.app).toBe('awake')
@@ -78,7 +106,10 @@ export function ingressContract(name: string, open: OpenEdge): void {
       expect(await ingress.activeConnections(old.server.address, old.server.port)).toBe(1)
       old.release()
       expect((await in_flight).text).toBe('old done\n')
-      await until('the old server holds nothing', async () => (await ingress.activeConnections(old.server.address, old.server.port)) === 0)
+      await until(
+        'the old server holds nothing',
+        async () => (await ingress.activeConnections(old.server.address, old.server.port)) === 0,
+      )
     })
 
     test('a WebSocket stays on the old server and is counted until it ends', async () => {
@@ -92,7 +123,10 @@ export function ingressContract(name: string, open: OpenEdge): void {
       expect(await second.say('hello')).toBe('fresh:hello')
       second.close()
       socket.close()
-      await until('the old server holds nothing', async () => (await ingress.activeConnections(old.server.address, old.server.port)) === 0)
+      await until(
+        'the old server holds nothing',
+        async () => (await ingress.activeConnections(old.server.address, old.server.port)) === 0,
+      )
     })
 
     test('an answer streams: its first part arrives while the app still works on the rest', async () => {
@@ -109,7 +143,11 @@ export function ingressContract(name: string, open: OpenEdge): void {
       await ingress.setRoute(route('app_1', ['upload.test'], (await app('upload')).server))
       const body = Buffer.alloc(5_000_000, 'x')
       expect((await ask(edge, 'upload.test', { method: 'POST', body })).seen.body_bytes).toBe(body.length)
-      const chunked = await ask(edge, 'upload.test', { method: 'POST', body, headers: { 'transfer-encoding': 'chunked' } })
+      const chunked = await ask(edge, 'upload.test', {
+        method: 'POST',
+        body,
+        headers: { 'transfer-encoding': 'chunked' },
+      })
       expect(chunked.seen.body_bytes).toBe(body.length)
     })
 
@@ -143,7 +181,9 @@ export function ingressContract(name: string, open: OpenEdge): void {
       const [one, two] = [await app('one'), await app('two')]
       await ingress.setRoute(route('app_1', ['mine.test'], one.server))
       await ingress.setRoute(route('app_2', ['two.test'], two.server))
-      await expect(ingress.setRoute(route('app_2', ['two.test', 'mine.test'], two.server))).rejects.toThrow('mine.test already belongs to app_1')
+      await expect(ingress.setRoute(route('app_2', ['two.test', 'mine.test'], two.server))).rejects.toThrow(
+        'mine.test already belongs to app_1',
+      )
       expect((await ask(edge, 'mine.test')).seen.app).toBe('one')
       expect((await ask(edge, 'two.test')).seen.app).toBe('two')
     })
@@ -161,7 +201,9 @@ export function ingressContract(name: string, open: OpenEdge): void {
       ['an id with a space', { id: 'app 1' }],
     ])('%s is refused and changes nothing', async (_what, wrong) => {
       await ingress.setRoute(route('app_1', ['a.test'], (await app('one')).server))
-      await expect(ingress.setRoute({ ...route('app_1', ['other.test']), ...wrong })).rejects.toThrow(/^The route of /)
+      await expect(ingress.setRoute({ ...route('app_1', ['other.test']), ...wrong })).rejects.toThrow(
+        /^The route of /,
+      )
       expect((await ask(edge, 'a.test')).seen.app).toBe('one')
     })
 
@@ -171,12 +213,14 @@ export function ingressContract(name: string, open: OpenEdge): void {
     test('apply replaces everything, leaves out what is wrong and says why', async () => {
       const [one, two] = [await app('one'), await app('two')]
       await ingress.setRoute(route('app_old', ['old.test'], one.server))
-      await ingress.apply({ routes: [
-        route('app_1', ['one.test'], one.server),
-        route('app_2', ['two.test', 'one.test'], two.server),
-        route('app_3', ['bad name'], two.server),
-        route('app_4', ['four.test'], two.server),
-      ] })
+      await ingress.apply({
+        routes: [
+          route('app_1', ['one.test'], one.server),
+          route('app_2', ['two.test', 'one.test'], two.server),
+          route('app_3', ['bad name'], two.server),
+          route('app_4', ['four.test'], two.server),
+        ],
+      })
       expect((await ask(edge, 'old.test')).status).toBe(404)
       expect((await ask(edge, 'one.test')).seen.app).toBe('one')
       expect((await ask(edge, 'two.test')).status).toBe(404)

@@ -29,14 +29,28 @@ export interface TestEdge {
 export { freePorts } from '#test/support/portreeve'
 
 /** Prepares an edge without starting it. */
-export async function openTestEdge({ folder = '', ...options }: Partial<HaproxyIngressOptions> & { folder?: string } = {}): Promise<TestEdge> {
+export async function openTestEdge({
+  folder = '',
+  ...options
+}: Partial<HaproxyIngressOptions> & { folder?: string } = {}): Promise<TestEdge> {
   const root = await mkdtemp(join(tmpdir(), 'portreeve-edge-'))
   const directory = join(root, folder, 'ingress')
   const [http_port = 0, https_port = 0] = await freePorts(2)
   const base: HaproxyIngressOptions = {
-    engine, data_directory: directory, http_port, https_port, trusted_proxies: [], log: createLog('text', 'error'), ...options,
+    engine,
+    data_directory: directory,
+    http_port,
+    https_port,
+    trusted_proxies: [],
+    log: createLog('text', 'error'),
+    ...options,
   }
-  const container = createEdgeContainer({ engine, directory, image: EDGE_IMAGE, owner_uid: process.getuid?.() ?? 0 })
+  const container = createEdgeContainer({
+    engine,
+    directory,
+    image: EDGE_IMAGE,
+    owner_uid: process.getuid?.() ?? 0,
+  })
   return {
     ingress: createHaproxyIngress(base),
     edge: { host: '127.0.0.1', port: base.http_port },

@@ -10,7 +10,9 @@ ingressContract('the edge in memory', async () => {
 test('a test can make the next call fail, and it changes nothing', async () => {
   const ingress = createFakeIngress()
   ingress.failNext('setRoute', 'The edge does not answer.')
-  await expect(ingress.setRoute({ id: 'a', hostnames: ['a.test'], servers: [] })).rejects.toThrow('The edge does not answer.')
+  await expect(ingress.setRoute({ id: 'a', hostnames: ['a.test'], servers: [] })).rejects.toThrow(
+    'The edge does not answer.',
+  )
   expect(ingress.routes.size).toBe(0)
   await ingress.setRoute({ id: 'a', hostnames: ['a.test'], servers: [] })
   expect([...ingress.routes.keys()]).toEqual(['a'])

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
 import { MAINTENANCE_PAGE, PAGES } from '#server/platform/ingress/pages'
 
-const pages = [...Object.values(PAGES).map((answer) => answer.slice(answer.indexOf('\r\n\r\n') + 4)), MAINTENANCE_PAGE]
+const pages = [
+  ...Object.values(PAGES).map((answer) => answer.slice(answer.indexOf('\r\n\r\n') + 4)),
+  MAINTENANCE_PAGE,
+]
 
 test('a page needs nothing from elsewhere, runs nothing and names no product', () => {
   for (const page of pages) {

@@ -7,11 +7,21 @@ const route = (id: string, ...hostnames: string[]): Route => ({ id, hostnames, s
 
 test('names and routes are found, and are gone with the route', () => {
   const table = createRouteTable(new Map([[3, route('app', 'a.test', 'b.test')]]), 4)
-  expect([table.numberOf('app'), table.ownerOf('b.test', '/'), table.ownerOf('b.test', '/other'), table.backendsOf('a.test').get('/'), table.free()]).toEqual([3, 'app', undefined, 3, 3])
+  expect([
+    table.numberOf('app'),
+    table.ownerOf('b.test', '/'),
+    table.ownerOf('b.test', '/other'),
+    table.backendsOf('a.test').get('/'),
+    table.free(),
+  ]).toEqual([3, 'app', undefined, 3, 3])
   table.put(3, route('app', 'a.test'))
   expect([table.ownerOf('b.test', '/'), table.free()]).toEqual([undefined, 3])
   table.put(3, undefined)
-  expect([table.numberOf('app'), table.ownerOf('a.test', '/'), table.free()]).toEqual([undefined, undefined, 4])
+  expect([table.numberOf('app'), table.ownerOf('a.test', '/'), table.free()]).toEqual([
+    undefined,
+    undefined,
+    4,
+  ])
 })
 
 test('a freed backend is used again last, so that its former requests are gone by then', () => {
@@ -44,12 +54,13 @@ test('room is made in steps that grow with the number of apps, and never taken a
 test('changes are made one after another in the order of the calls, also after one that failed', async () => {
   const exclusively = createQueue()
   const order: number[] = []
-  const task = (number: number, fails = false) => exclusively(async () => {
-    await Promise.resolve()
-    order.push(number)
-    if (fails) throw new Error('no')
-    return number
-  })
+  const task = (number: number, fails = false) =>
+    exclusively(async () => {
+      await Promise.resolve()
+      order.push(number)
+      if (fails) throw new Error('no')
+      return number
+    })
   const results = await Promise.allSettled([task(1), task(2, true), task(3)])
   expect(order).toEqual([1, 2, 3])
   expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])

@@ -2,19 +2,28 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer } from 'node:net'
 import { readFileSync } from 'node:fs'
 import { afterEach, describe, expect, it } from 'vitest'
-import { createGuardedClient, type GuardedClient, type GuardedClientOptions } from '#server/platform/outbound/client'
+import {
+  createGuardedClient,
+  type GuardedClient,
+  type GuardedClientOptions,
+} from '#server/platform/outbound/client'
 import { createOutboundPolicy, type Resolver } from '#server/platform/outbound/policy'
 import { startGitServer } from '#test/support/git-server'
 
 const closing: (() => unknown)[] = []
-afterEach(async () => { for (const close of closing.splice(0).reverse()) await close() })
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
 
 async function listen(server: Server | TcpServer, host = '127.0.0.1'): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, host, resolve))
-  closing.push(() => new Promise((resolve) => {
-    if ('closeAllConnections' in server) server.closeAllConnections()
-    server.close(resolve)
-  }))
+  closing.push(
+    () =>
+      new Promise((resolve) => {
+        if ('closeAllConnections' in server) server.closeAllConnections()
+        server.close(resolve)
+      }),
+  )
   return (server.address() as AddressInfo).port
 }
 const serve = (listener: RequestListener) => listen(createServer(listener))
@@ -22,35 +31,81 @@ const serve = (listener: RequestListener) => listen(createServer(listener))
 /** A listener on this machine that must never see a connection. */
 async function trap(): Promise<{ port: number; connections: () => number }> {
   let connections = 0
-  const port = await listen(createTcpServer((socket) => {
-    connections += 1
-    socket.on('error', () => {}).end('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret')
-  }), '0.0.0.0')
+  const port = await listen(
+    createTcpServer((socket) => {
+      connections += 1
+      socket.on('error', () => {}).end('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret')
+    }),
+    '0.0.0.0',
+  )
   return { port, connections: () => connections }
 }
 
-function clientFor(allowed_private_hosts: string[], resolver?: Resolver, options?: GuardedClientOptions): GuardedClient {
-  const client = createGuardedClient(createOutboundPolicy({ allowed_private_hosts, ...(resolver ? { resolver } : {}) }), options)
+function clientFor(
+  allowed_private_hosts: string[],
+  resolver?: Resolver,
+  options?: GuardedClientOptions,
+): GuardedClient {
+  const client = createGuardedClient(
+    createOutboundPolicy({ allowed_private_hosts, ...(resolver ? { resolver } : {}) }),
+    options,
+  )
   closing.push(() => client.close())
   return client
 }
-const names = (table: Record<string, string[]>): Resolver => async (host) => (table[host] ?? []).map((address) => ({ address, family: 4 }))
+const names =
+  (table: Record<string, string[]>): Resolver =>
+  async (host) =>
+    (table[host] ?? []).map((address) => ({ address, family: 4 }))
 
 describe('the guarded client', () => {
   it('reaches a listed host and returns status, headers and body', async () => {
-    const port = await serve((request, response) => { response.setHeader('x-method', request.method!).writeHead(201).end('hello') })
-    const answer = await clientFor([`forge.internal:${port}`], names({ 'forge.internal': ['127.0.0.1'] })).send(`http://forge.internal:${port}/x`, { method: 'POST', body: 'b' })
-    expect(answer).toMatchObject({ status: 201, url: `http://forge.internal:${port}/x`, headers: { 'x-method': 'POST' } })
+    const port = await serve((request, response) => {
+      response.setHeader('x-method', request.method!).writeHead(201).end('hello')
+    })
+    const answer = await clientFor(
+      [`forge.internal:${port}`],
+      names({ 'forge.internal': ['127.0.0.1'] }),
+    ).send(`http://forge.internal:${port}/x`, { method: 'POST', body: 'b' })
+    expect(answer).toMatchObject({
+      status: 201,
+      url: `http://forge.internal:${port}/x`,
+      headers: { 'x-method': 'POST' },
+    })
     expect(await answer.text()).toBe('hello')
   })
 
   it('opens no connection to this machine, however the address is written', async () => {
     const { port, connections } = await trap()
     const client = clientFor([], async () => [{ address: '127.0.0.1', family: 4 }])
-    const hosts = ['127.0.0.1', '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '0', '[::1]', '[::ffff:127.0.0.1]', 'localhost', 'rebound.example.com', '１２７.0.0.1', '169.254.169.254', '[64:ff9b::7f00:1]']
-    for (const host of hosts) for (const scheme of ['http', 'https']) {
-      await expect(client.send(`${scheme}://${host}:${port}/`, { protocols: ['http:', 'https:'], timeout_ms: 2000 }), `${scheme}://${host}`).rejects.toMatchObject({ name: 'OutboundError', code: expect.stringMatching(/forbidden|invalid/) })
-    }
+    const hosts = [
+      '127.0.0.1',
+      '127.1',
+      '2130706433',
+      '0x7f000001',
+      '0177.0.0.1',
+      '0',
+      '[::1]',
+      '[::ffff:127.0.0.1]',
+      'localhost',
+      'rebound.example.com',
+      '１２７.0.0.1',
+      '169.254.169.254',
+      '[64:ff9b::7f00:1]',
+    ]
+    for (const host of hosts)
+      for (const scheme of ['http', 'https']) {
+        await expect(
+          client.send(`${scheme}://${host}:${port}/`, {
+            protocols: ['http:', 'https:'],
+            timeout_ms: 2000,
+          }),
+          `${scheme}://${host}`,
+        ).rejects.toMatchObject({
+          name: 'OutboundError',
+          code: expect.stringMatching(/forbidden|invalid/),
+        })
+      }
     expect(connections()).toBe(0)
   })
 
@@ -58,24 +113,49 @@ describe('the guarded client', () => {
     const bait = await trap()
     let asked = 0
     const port = await serve((_request, response) => response.end('ok'))
-    const client = clientFor([`127.0.0.1:${port}`], async () => [{ address: ++asked === 1 ? '127.0.0.1' : '169.254.169.254', family: 4 }])
-    const answer = await client.send(`http://rebinding.example.com:${port}/`, { protocols: ['http:'] })
+    const client = clientFor([`127.0.0.1:${port}`], async () => [
+      { address: ++asked === 1 ? '127.0.0.1' : '169.254.169.254', family: 4 },
+    ])
+    const answer = await client.send(`http://rebinding.example.com:${port}/`, {
+      protocols: ['http:'],
+    })
     expect([answer.status, await answer.text(), asked]).toEqual([200, 'ok', 1])
-    await expect(clientFor([], async () => [{ address: '127.0.0.1', family: 4 }]).send(`http://rebinding.example.com:${bait.port}/`, { protocols: ['http:'] })).rejects.toMatchObject({ code: 'forbidden' })
+    await expect(
+      clientFor([], async () => [{ address: '127.0.0.1', family: 4 }]).send(
+        `http://rebinding.example.com:${bait.port}/`,
+        { protocols: ['http:'] },
+      ),
+    ).rejects.toMatchObject({ code: 'forbidden' })
     expect(bait.connections()).toBe(0)
   })
 
   it('returns a redirect by default, and checks each hop when it follows', async () => {
     const { port: bait, connections } = await trap()
     const seen: (string | undefined)[] = []
-    const target = await serve((request, response) => { seen.push(request.headers.authorization); response.end('target') })
+    const target = await serve((request, response) => {
+      seen.push(request.headers.authorization)
+      response.end('target')
+    })
     const port = await serve((request, response) => {
-      const to: Record<string, string> = { '/private': `http://127.0.0.1:${bait}/`, '/file': 'file:///etc/passwd', '/loop': '/loop', '/same': '/end', '/other': `http://forge.internal:${target}/` }
+      const to: Record<string, string> = {
+        '/private': `http://127.0.0.1:${bait}/`,
+        '/file': 'file:///etc/passwd',
+        '/loop': '/loop',
+        '/same': '/end',
+        '/other': `http://forge.internal:${target}/`,
+      }
       if (request.url === '/end') return response.end(`end ${request.headers.authorization}`)
       response.writeHead(302, { location: to[request.url!] }).end()
     })
-    const client = clientFor([`forge.internal:${port}`, `forge.internal:${target}`], names({ 'forge.internal': ['127.0.0.1'] }))
-    const send = (path: string, max_redirects?: number) => client.send(`http://forge.internal:${port}${path}`, { headers: { authorization: 'Bearer x' }, ...(max_redirects ? { max_redirects } : {}) })
+    const client = clientFor(
+      [`forge.internal:${port}`, `forge.internal:${target}`],
+      names({ 'forge.internal': ['127.0.0.1'] }),
+    )
+    const send = (path: string, max_redirects?: number) =>
+      client.send(`http://forge.internal:${port}${path}`, {
+        headers: { authorization: 'Bearer x' },
+        ...(max_redirects ? { max_redirects } : {}),
+      })
     expect((await send('/private')).status).toBe(302)
     await expect(send('/private', 3)).rejects.toMatchObject({ code: 'forbidden' })
     await expect(send('/file', 3)).rejects.toMatchObject({ code: 'invalid' })
@@ -94,9 +174,15 @@ describe('the guarded client', () => {
       } else if (request.url === '/drip') response.write('x')
     })
     const client = clientFor([`127.0.0.1:${port}`])
-    await expect((await client.send(`http://127.0.0.1:${port}/endless`, { max_bytes: 100_000 })).bytes()).rejects.toMatchObject({ code: 'too_large' })
-    await expect(client.send(`http://127.0.0.1:${port}/silent`, { timeout_ms: 100 })).rejects.toMatchObject({ code: 'timeout' })
-    await expect(client.send(`http://127.0.0.1:${port}/drip`, { timeout_ms: 300 }).then((answer) => answer.text())).rejects.toMatchObject({ code: 'timeout' })
+    await expect(
+      (await client.send(`http://127.0.0.1:${port}/endless`, { max_bytes: 100_000 })).bytes(),
+    ).rejects.toMatchObject({ code: 'too_large' })
+    await expect(client.send(`http://127.0.0.1:${port}/silent`, { timeout_ms: 100 })).rejects.toMatchObject({
+      code: 'timeout',
+    })
+    await expect(
+      client.send(`http://127.0.0.1:${port}/drip`, { timeout_ms: 300 }).then((answer) => answer.text()),
+    ).rejects.toMatchObject({ code: 'timeout' })
     const controller = new AbortController()
     const waiting = client.send(`http://127.0.0.1:${port}/silent`, { signal: controller.signal })
     controller.abort()
@@ -111,10 +197,16 @@ describe('the guarded client', () => {
     await expect(clientFor([server.host]).send(server.url)).rejects.toMatchObject({ code: 'tls' })
     expect(await (await clientFor([server.host], undefined, { ca }).send(server.url)).text()).toBe('secure')
     const other = server.url.replace('localhost', 'forge.internal')
-    await expect(clientFor(['forge.internal'], names({ 'forge.internal': ['127.0.0.1'] }), { ca }).send(other)).rejects.toMatchObject({ code: 'tls' })
+    await expect(
+      clientFor(['forge.internal'], names({ 'forge.internal': ['127.0.0.1'] }), { ca }).send(other),
+    ).rejects.toMatchObject({ code: 'tls' })
     await server.close()
     closing.pop()
-    await expect(clientFor([server.host]).send(server.url)).rejects.toMatchObject({ code: 'refused' })
-    await expect(clientFor([], names({})).send('https://absent.example.com/')).rejects.toMatchObject({ code: 'unknown_host' })
+    await expect(clientFor([server.host]).send(server.url)).rejects.toMatchObject({
+      code: 'refused',
+    })
+    await expect(clientFor([], names({})).send('https://absent.example.com/')).rejects.toMatchObject({
+      code: 'unknown_host',
+    })
   })
 })

@@ -1,7 +1,17 @@
 import { createServer, request as httpRequest } from 'node:http'
-import { createServer as createTcpServer, connect, type AddressInfo, type Server, type Socket } from 'node:net'
+import {
+  createServer as createTcpServer,
+  connect,
+  type AddressInfo,
+  type Server,
+  type Socket,
+} from 'node:net'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createConnectProxy, type ConnectProxy, type ProxySession } from '#server/platform/outbound/connect-proxy'
+import {
+  createConnectProxy,
+  type ConnectProxy,
+  type ProxySession,
+} from '#server/platform/outbound/connect-proxy'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 
 const servers: Server[] = []
@@ -17,15 +27,19 @@ async function listen(server: Server): Promise<number> {
 }
 beforeEach(async () => {
   connections = 0
-  echo_port = await listen(createTcpServer((socket) => {
-    connections += 1
-    sockets.push(socket.on('error', () => {}))
-    socket.pipe(socket)
-  }))
-  proxy = await createConnectProxy(createOutboundPolicy({
-    allowed_private_hosts: ['forge.internal'],
-    resolver: async (host) => (host === 'absent.example.com' ? [] : [{ address: '127.0.0.1', family: 4 }]),
-  }))
+  echo_port = await listen(
+    createTcpServer((socket) => {
+      connections += 1
+      sockets.push(socket.on('error', () => {}))
+      socket.pipe(socket)
+    }),
+  )
+  proxy = await createConnectProxy(
+    createOutboundPolicy({
+      allowed_private_hosts: ['forge.internal'],
+      resolver: async (host) => (host === 'absent.example.com' ? [] : [{ address: '127.0.0.1', family: 4 }]),
+    }),
+  )
 })
 afterEach(async () => {
   await proxy.close()
@@ -44,7 +58,9 @@ function tunnel(target: string, credential?: string): Promise<{ status: number; 
     const socket = connect(proxy.port, '127.0.0.1')
     sockets.push(socket)
     socket.on('error', reject)
-    socket.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n${credential ? `Proxy-Authorization: ${credential}\r\n` : ''}\r\n`)
+    socket.write(
+      `CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n${credential ? `Proxy-Authorization: ${credential}\r\n` : ''}\r\n`,
+    )
     socket.once('data', (head: Buffer) => resolve({ status: Number(head.toString().split(' ')[1]), socket }))
   })
 }
@@ -55,7 +71,9 @@ describe('the local proxy', () => {
     const { status, socket } = await tunnel(`forge.internal:${echo_port}`, authorization(session))
     expect(status).toBe(200)
     socket.write('ping')
-    expect(await new Promise((resolve) => socket.once('data', (chunk: Buffer) => resolve(chunk.toString())))).toBe('ping')
+    expect(
+      await new Promise((resolve) => socket.once('data', (chunk: Buffer) => resolve(chunk.toString()))),
+    ).toBe('ping')
     expect(session.received_bytes).toBe(4)
   })
 
@@ -63,15 +81,21 @@ describe('the local proxy', () => {
     const session = proxy.open()
     const valid = authorization(session)
     const wrong = `Basic ${Buffer.from(`${new URL(session.url).username}:${'0'.repeat(48)}`).toString('base64')}`
-    for (const credential of [undefined, wrong, 'Basic', 'Bearer x', 'Basic !!!']) expect((await tunnel(`forge.internal:${echo_port}`, credential)).status).toBe(407)
+    for (const credential of [undefined, wrong, 'Basic', 'Bearer x', 'Basic !!!'])
+      expect((await tunnel(`forge.internal:${echo_port}`, credential)).status).toBe(407)
     session.close()
     expect((await tunnel(`forge.internal:${echo_port}`, valid)).status).toBe(407)
     expect(connections).toBe(0)
   })
 
   it.each([
-    ['127.0.0.1', 403, 'forbidden'], ['localhost', 403, 'forbidden'], ['rebound.example.com', 403, 'forbidden'], ['[::1]', 403, 'forbidden'], ['2130706433', 403, 'invalid'],
-    ['169.254.169.254', 403, 'forbidden'], ['absent.example.com', 502, 'unknown_host'],
+    ['127.0.0.1', 403, 'forbidden'],
+    ['localhost', 403, 'forbidden'],
+    ['rebound.example.com', 403, 'forbidden'],
+    ['[::1]', 403, 'forbidden'],
+    ['2130706433', 403, 'invalid'],
+    ['169.254.169.254', 403, 'forbidden'],
+    ['absent.example.com', 502, 'unknown_host'],
   ])('refuses %s with %i and remembers why', async (host, status, code) => {
     const session = proxy.open()
     expect((await tunnel(`${host}:${echo_port}`, authorization(session))).status).toBe(status)
@@ -92,18 +116,40 @@ describe('the local proxy', () => {
     const { socket } = await tunnel(`forge.internal:${echo_port}`, authorization(session))
     session.close()
     await new Promise((resolve) => socket.once('close', resolve))
-    await vi.waitFor(() => expect(sockets.filter((open) => open.localPort === echo_port && !open.destroyed)).toEqual([]))
+    await vi.waitFor(() =>
+      expect(sockets.filter((open) => open.localPort === echo_port && !open.destroyed)).toEqual([]),
+    )
   })
 
   it('hands on plain http under the same rule, without its own credential', async () => {
     let seen: NodeJS.Dict<string | string[]> = {}
-    const port = await listen(createServer((request, response) => { seen = request.headers; response.end('plain') }))
-    const get = (host: string, session: ProxySession) => new Promise<[number, string]>((resolve, reject) => httpRequest({
-      host: '127.0.0.1', port: proxy.port, path: `http://${host}:${port}/x?y`, headers: { host: `${host}:${port}`, 'proxy-authorization': authorization(session) },
-    }, (answer) => {
-      let text = ''
-      answer.on('data', (chunk: Buffer) => { text += chunk.toString() }).on('end', () => resolve([answer.statusCode!, text]))
-    }).on('error', reject).end())
+    const port = await listen(
+      createServer((request, response) => {
+        seen = request.headers
+        response.end('plain')
+      }),
+    )
+    const get = (host: string, session: ProxySession) =>
+      new Promise<[number, string]>((resolve, reject) =>
+        httpRequest(
+          {
+            host: '127.0.0.1',
+            port: proxy.port,
+            path: `http://${host}:${port}/x?y`,
+            headers: { host: `${host}:${port}`, 'proxy-authorization': authorization(session) },
+          },
+          (answer) => {
+            let text = ''
+            answer
+              .on('data', (chunk: Buffer) => {
+                text += chunk.toString()
+              })
+              .on('end', () => resolve([answer.statusCode!, text]))
+          },
+        )
+          .on('error', reject)
+          .end(),
+      )
     expect(await get('forge.internal', proxy.open())).toEqual([200, 'plain'])
     expect(Object.keys(seen)).not.toContain('proxy-authorization')
     expect(seen.host).toBe(`forge.internal:${port}`)

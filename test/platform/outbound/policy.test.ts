@@ -20,7 +20,10 @@ const policy = createOutboundPolicy({
     if (!found) throw Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' })
     return found.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
   },
-  interfaces: () => [{ name: 'eth0', address: '198.51.101.7', cidr: '198.51.101.7/24' }, { name: 'br-1234', address: '9.9.9.1', cidr: '9.9.9.1/24' }],
+  interfaces: () => [
+    { name: 'eth0', address: '198.51.101.7', cidr: '198.51.101.7/24' },
+    { name: 'br-1234', address: '9.9.9.1', cidr: '9.9.9.1/24' },
+  ],
   dns_timeout_ms: 50,
 })
 const codeOf = async (work: () => unknown): Promise<string> => {
@@ -33,17 +36,46 @@ const codeOf = async (work: () => unknown): Promise<string> => {
 }
 
 /** Ways to write an address of this machine or its network, and what is public but of this machine. */
-const FORMS = [...INSIDE_HOSTS.map((host) => `https://${host}/`), 'http://127.0.0.1/', 'https://198.51.101.7:9000/', 'https://9.9.9.9/']
+const FORMS = [
+  ...INSIDE_HOSTS.map((host) => `https://${host}/`),
+  'http://127.0.0.1/',
+  'https://198.51.101.7:9000/',
+  'https://9.9.9.9/',
+]
 
 describe('before DNS', () => {
   it('has at least 40 forms to refuse', () => expect(FORMS.length).toBeGreaterThanOrEqual(40))
-  it.each(FORMS)('refuses %s', async (url) => expect(await codeOf(() => policy.checkUrl(url))).toMatch(/^(forbidden|invalid)$/))
-  it.each(['ftp://example.com/', 'file:///etc/passwd', 'gopher://example.com/', 'javascript:alert(1)', 'https://', 'x', '', 'https://user:pw@example.com/', 'https://user@example.com/', `https://example.com/${'a'.repeat(3000)}`, 'http://example.com/', 'https://example.com:0/', 'https://a_b..c/'])(
-    'refuses %s', async (url) => expect(await codeOf(() => policy.checkUrl(url))).toBe('invalid'))
-  it.each(['https://example.com/hook?x=1', 'https://198.51.101.7/', 'https://[2606:4700:4700::1111]/', 'http://git.corp.example.com:8080/', 'http://10.9.1.1/', 'http://localhost:3000/', 'https://bücher.example.com/'])(
-    'accepts %s', (url) => expect(policy.checkUrl(url)).toBeInstanceOf(URL))
+  it.each(FORMS)('refuses %s', async (url) =>
+    expect(await codeOf(() => policy.checkUrl(url))).toMatch(/^(forbidden|invalid)$/),
+  )
+  it.each([
+    'ftp://example.com/',
+    'file:///etc/passwd',
+    'gopher://example.com/',
+    'javascript:alert(1)',
+    'https://',
+    'x',
+    '',
+    'https://user:pw@example.com/',
+    'https://user@example.com/',
+    `https://example.com/${'a'.repeat(3000)}`,
+    'http://example.com/',
+    'https://example.com:0/',
+    'https://a_b..c/',
+  ])('refuses %s', async (url) => expect(await codeOf(() => policy.checkUrl(url))).toBe('invalid'))
+  it.each([
+    'https://example.com/hook?x=1',
+    'https://198.51.101.7/',
+    'https://[2606:4700:4700::1111]/',
+    'http://git.corp.example.com:8080/',
+    'http://10.9.1.1/',
+    'http://localhost:3000/',
+    'https://bücher.example.com/',
+  ])('accepts %s', (url) => expect(policy.checkUrl(url)).toBeInstanceOf(URL))
   it('never repeats a credential or a path in its message', async () => {
-    await expect(async () => policy.checkUrl('https://user:canary@10.0.0.1/canary')).rejects.not.toThrow(/canary/)
+    await expect(async () => policy.checkUrl('https://user:canary@10.0.0.1/canary')).rejects.not.toThrow(
+      /canary/,
+    )
     await expect(async () => policy.checkUrl('https://10.0.0.1/canary')).rejects.not.toThrow(/canary/)
   })
 })
@@ -62,15 +94,25 @@ describe('with DNS', () => {
     ['absent.example.com', 443, 'unknown_host'],
     ['slow.example.com', 443, 'timeout'],
     ['localhost', 3001, 'forbidden'],
-  ])('%s port %i: %s', async (host, port, expected) => expect(await codeOf(() => policy.resolve(host, port))).toBe(expected))
+  ])('%s port %i: %s', async (host, port, expected) =>
+    expect(await codeOf(() => policy.resolve(host, port))).toBe(expected),
+  )
 
   it('gives the addresses to connect to, so that the name is not resolved again', async () => {
-    expect(await policy.resolve('Public.example.com.', 443)).toEqual([{ address: '93.184.216.34', family: 4 }, { address: '2606:2800:220:1::1', family: 6 }])
-    expect(await policy.resolve('[2606:4700::1111]', 443)).toEqual([{ address: '2606:4700::1111', family: 6 }])
+    expect(await policy.resolve('Public.example.com.', 443)).toEqual([
+      { address: '93.184.216.34', family: 4 },
+      { address: '2606:2800:220:1::1', family: 6 },
+    ])
+    expect(await policy.resolve('[2606:4700::1111]', 443)).toEqual([
+      { address: '2606:4700::1111', family: 6 },
+    ])
   })
 
   it('stops waiting when cancelled', async () => {
-    const patient = createOutboundPolicy({ allowed_private_hosts: [], resolver: () => new Promise(() => {}) })
+    const patient = createOutboundPolicy({
+      allowed_private_hosts: [],
+      resolver: () => new Promise(() => {}),
+    })
     const controller = new AbortController()
     const waiting = codeOf(() => patient.resolve('slow.example.com', 443, controller.signal))
     controller.abort()

@@ -11,7 +11,11 @@ export default endpoint({
   query: PagingQuery,
   response: list(AppEvent),
   handler({ params, query, services }) {
-    const { rows, total } = services.events.page({ app_id: params.id }, query.per_page, (query.page - 1) * query.per_page)
+    const { rows, total } = services.events.page(
+      { app_id: params.id },
+      query.per_page,
+      (query.page - 1) * query.per_page,
+    )
     return paged({ total, rows: rows.map((event) => ({ ...event, id: event.seq })) }, query)
   },
 })

@@ -5,7 +5,8 @@ import { data, IdParam } from '#server/http/schemas'
 /** Runs beside the app, never in a serving container, so that it cannot disturb requests. */
 export default endpoint({
   summary: 'Run a one-off command in the image and environment of an app',
-  description: 'Starts a fresh container of the live release, runs the command to its end and returns its output and exit code. The container is removed afterwards.',
+  description:
+    'Starts a fresh container of the live release, runs the command to its end and returns its output and exit code. The container is removed afterwards.',
   access: 'developer',
   scope: { noun: 'app' },
   params: IdParam,
@@ -14,7 +15,20 @@ export default endpoint({
   response: data(ExecResult),
   errors: ['CONFLICT', 'ENGINE_UNAVAILABLE'],
   async handler({ actor, params, body, services }) {
-    services.audit.record(actor, { action: 'app.exec', resource_type: 'app', resource_id: params.id, project_id: services.apps.projectOf(params.id) ?? null, after: { command: body.command } })
-    return { data: await services.runtime.exec(params.id, body.command, body.timeout_s, AbortSignal.timeout((body.timeout_s + 60) * 1000)) }
+    services.audit.record(actor, {
+      action: 'app.exec',
+      resource_type: 'app',
+      resource_id: params.id,
+      project_id: services.apps.projectOf(params.id) ?? null,
+      after: { command: body.command },
+    })
+    return {
+      data: await services.runtime.exec(
+        params.id,
+        body.command,
+        body.timeout_s,
+        AbortSignal.timeout((body.timeout_s + 60) * 1000),
+      ),
+    }
   },
 })

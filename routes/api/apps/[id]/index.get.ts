@@ -4,7 +4,8 @@ import { data, IdParam } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'Get an app',
-  description: 'The whole configuration and state of one app. `needs_redeploy` tells whether something has changed since its live release was made.',
+  description:
+    'The whole configuration and state of one app. `needs_redeploy` tells whether something has changed since its live release was made.',
   access: 'viewer',
   scope: { noun: 'app' },
   params: IdParam,

@@ -5,7 +5,8 @@ import { data, IdParam } from '#server/http/schemas'
 /** What runs stays as it is until the next deployment; of the edge only the automatic name follows. */
 export default endpoint({
   summary: 'Update the configuration of an app',
-  description: 'Only the fields that are given change. The live release stays as it is; deploy to use the new configuration. A new name moves the automatic domain: the answer comes once the edge obeys, after two seconds at most.',
+  description:
+    'Only the fields that are given change. The live release stays as it is; deploy to use the new configuration. A new name moves the automatic domain: the answer comes once the edge obeys, after two seconds at most.',
   access: 'developer',
   scope: { noun: 'app' },
   params: IdParam,

@@ -5,7 +5,8 @@ import * as v from 'valibot'
 
 export default endpoint({
   summary: 'List the instances of an app',
-  description: 'What runs now, as the engine says it: state, health, image and uptime of every container, those of a release that is being started included.',
+  description:
+    'What runs now, as the engine says it: state, health, image and uptime of every container, those of a release that is being started included.',
   access: 'viewer',
   scope: { noun: 'app' },
   params: IdParam,

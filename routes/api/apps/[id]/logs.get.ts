@@ -5,7 +5,8 @@ import * as v from 'valibot'
 
 export default endpoint({
   summary: 'Read logs of an app',
-  description: '`type=runtime` (default): what the instances print. `type=build`: the log of the latest deployment. `type=access`: requests at the edge. Newest `tail` lines, oldest first. The channels `apps/:id/logs` and `apps/:id/logs/access` of the WebSocket follow.',
+  description:
+    '`type=runtime` (default): what the instances print. `type=build`: the log of the latest deployment. `type=access`: requests at the edge. Newest `tail` lines, oldest first. The channels `apps/:id/logs` and `apps/:id/logs/access` of the WebSocket follow.',
   access: 'viewer',
   scope: { noun: 'app' },
   params: IdParam,
@@ -14,6 +15,11 @@ export default endpoint({
   errors: ['ENGINE_UNAVAILABLE'],
   async handler({ params, query, services }) {
     if (query.type === 'runtime') return { data: await services.runtime.logs(params.id, query) }
-    return { data: query.type === 'build' ? services.runtime.buildLogs(params.id, query) : services.traffic.lines(params.id, query) }
+    return {
+      data:
+        query.type === 'build'
+          ? services.runtime.buildLogs(params.id, query)
+          : services.traffic.lines(params.id, query),
+    }
   },
 })

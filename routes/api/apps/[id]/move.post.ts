@@ -4,7 +4,8 @@ import { data, IdParam } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'Move an app to another project',
-  description: 'The caller must be owner of both projects. A running app gets new instances of the release that is live in the network of the new project, without a build. 409 while the app is deployed, started or stopped.',
+  description:
+    'The caller must be owner of both projects. A running app gets new instances of the release that is live in the network of the new project, without a build. 409 while the app is deployed, started or stopped.',
   access: 'owner',
   scope: { noun: 'app' },
   params: IdParam,
@@ -12,5 +13,7 @@ export default endpoint({
   example: { project_id: 'prj_0123456789abcdefghjk' },
   response: data(App),
   errors: ['CONFLICT'],
-  handler: ({ actor, params, body, services }) => ({ data: services.apps.move(actor, params.id, body.project_id) }),
+  handler: ({ actor, params, body, services }) => ({
+    data: services.apps.move(actor, params.id, body.project_id),
+  }),
 })

@@ -2,10 +2,14 @@ import { Deployment, RollbackRequest } from '#server/deployments/schema'
 import { endpoint } from '#server/endpoint'
 import { data, IdParam } from '#server/http/schemas'
 
-/** Starts a new deployment of an earlier release. Nothing is rebuilt, so a rollback works even when the repository is gone. */
+/**
+ * Starts a new deployment of an earlier release. Nothing is rebuilt, so a rollback works even when the
+ * repository is gone.
+ */
 export default endpoint({
   summary: 'Roll an app back to an earlier deployment',
-  description: 'Brings back the image, configuration and environment of that deployment, probed like any other. Default: the one before the live one. Turns `auto_deploy` off when it goes live, so that the next push does not undo it, and on again when it does not last. Until it is live it gives way to a deployment or rollback that a user asks for; restarts and deployments by pushes, hooks and API keys answer 409.',
+  description:
+    'Brings back the image, configuration and environment of that deployment, probed like any other. Default: the one before the live one. Turns `auto_deploy` off when it goes live, so that the next push does not undo it, and on again when it does not last. Until it is live it gives way to a deployment or rollback that a user asks for; restarts and deployments by pushes, hooks and API keys answer 409.',
   access: 'developer',
   scope: { noun: 'app' },
   effect: 'deploy',
@@ -15,5 +19,7 @@ export default endpoint({
   status: 201,
   response: data(Deployment),
   errors: ['CONFLICT', 'ENGINE_UNAVAILABLE'],
-  handler: ({ actor, params, body, services }) => ({ data: services.deployments.rollback(actor, params.id, body.deployment_id) }),
+  handler: ({ actor, params, body, services }) => ({
+    data: services.deployments.rollback(actor, params.id, body.deployment_id),
+  }),
 })

@@ -4,7 +4,8 @@ import { data, IdParam } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'Stop an app and keep its configuration',
-  description: 'Ends the traffic, lets requests in flight finish and removes the containers. The release and its image stay for `start`. A release that is live but still watched is not watched any further; one that has no traffic yet answers 409: wait for it or cancel it.',
+  description:
+    'Ends the traffic, lets requests in flight finish and removes the containers. The release and its image stay for `start`. A release that is live but still watched is not watched any further; one that has no traffic yet answers 409: wait for it or cancel it.',
   access: 'developer',
   scope: { noun: 'app' },
   params: IdParam,

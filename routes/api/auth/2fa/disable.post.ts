@@ -5,7 +5,8 @@ import { Confirmation, TwoFactorState } from '#server/identity/schema'
 /** Turns two-factor authentication off. */
 export default endpoint({
   summary: 'Turn two-factor authentication off',
-  description: 'Needs password and code, or a recovery code. Ends the other sessions, forgets the seed and the recovery codes.',
+  description:
+    'Needs password and code, or a recovery code. Ends the other sessions, forgets the seed and the recovery codes.',
   access: 'self',
   body: Confirmation,
   example: { password: 'correct horse battery staple', totp_code: '123456' },

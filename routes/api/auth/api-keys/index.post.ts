@@ -14,5 +14,7 @@ export default endpoint({
   status: 201,
   response: data(CreatedApiKey),
   errors: ['INVALID_CREDENTIALS', 'TOTP_REQUIRED', 'FORBIDDEN', 'CONFLICT', 'RATE_LIMITED'],
-  handler: async ({ actor, body, services }) => ({ data: await services.identity.api_keys.create(actor, body) }),
+  handler: async ({ actor, body, services }) => ({
+    data: await services.identity.api_keys.create(actor, body),
+  }),
 })

@@ -5,7 +5,8 @@ import { Session } from '#server/identity/schema'
 /** The caller's open sessions, newest first. */
 export default endpoint({
   summary: 'List own sessions',
-  description: 'With device, address and last use (kept to the minute), so that a session that is not yours stands out.',
+  description:
+    'With device, address and last use (kept to the minute), so that a session that is not yours stands out.',
   access: 'self',
   query: PagingQuery,
   response: list(Session),

@@ -4,7 +4,8 @@ import { data, IdParam } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'Get a deployment with its steps and their times',
-  description: 'While it is under way every read shows the step that runs now; the channel `deployments/:id` of the WebSocket tells each change.',
+  description:
+    'While it is under way every read shows the step that runs now; the channel `deployments/:id` of the WebSocket tells each change.',
   access: 'viewer',
   scope: { noun: 'deployment' },
   params: IdParam,

@@ -5,7 +5,8 @@ import * as v from 'valibot'
 
 export default endpoint({
   summary: 'Build and release log of a deployment',
-  description: 'Every line with its step. Poll with `after` set to the last `seq`, or subscribe to `deployments/:id` on the WebSocket.',
+  description:
+    'Every line with its step. Poll with `after` set to the last `seq`, or subscribe to `deployments/:id` on the WebSocket.',
   access: 'viewer',
   scope: { noun: 'deployment' },
   params: IdParam,

@@ -5,7 +5,8 @@ import { data, IdParam } from '#server/http/schemas'
 /** Changes the rules at the edge; the app itself is not touched. */
 export default endpoint({
   summary: 'Update path, port, www handling, headers and access rules of a domain',
-  description: 'Only the fields that are given change, and they hold without a restart of anything. The answer comes once the edge obeys, after two seconds at most; an edge that is away then follows as soon as it can be reached. Turning a www rule on looks both names up first.',
+  description:
+    'Only the fields that are given change, and they hold without a restart of anything. The answer comes once the edge obeys, after two seconds at most; an edge that is away then follows as soon as it can be reached. Turning a www rule on looks both names up first.',
   access: 'developer',
   scope: { noun: 'domain' },
   params: IdParam,

@@ -6,7 +6,8 @@ import { IdParam } from '#server/http/schemas'
 /** The audit log of one project, newest first. */
 export default endpoint({
   summary: 'Read the audit log of a project',
-  description: 'Lines about the project and what lives in it. `format=csv` and `format=ndjson` export every line that matches.',
+  description:
+    'Lines about the project and what lives in it. `format=csv` and `format=ndjson` export every line that matches.',
   access: 'owner',
   scope: { noun: 'project' },
   params: IdParam,
@@ -14,5 +15,6 @@ export default endpoint({
   response: AuditList,
   media_types: AUDIT_MEDIA_TYPES,
   errors: ['NOT_FOUND'],
-  handler: ({ params, query, services, response }) => answerAuditLog(services.audit, query, params.id, response.header),
+  handler: ({ params, query, services, response }) =>
+    answerAuditLog(services.audit, query, params.id, response.header),
 })

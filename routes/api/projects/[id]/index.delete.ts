@@ -4,7 +4,8 @@ import { data, Deleted, deleted, IdParam } from '#server/http/schemas'
 /** Deletes a project in which nothing is left. */
 export default endpoint({
   summary: 'Delete an empty project',
-  description: 'A project that still holds something answers 409 with what it is. The default project cannot be deleted.',
+  description:
+    'A project that still holds something answers 409 with what it is. The default project cannot be deleted.',
   access: 'owner',
   scope: { noun: 'project' },
   params: IdParam,

@@ -5,7 +5,8 @@ import { ProjectChange, ProjectWithCounts } from '#server/projects/schema'
 /** Renames or describes a project; administrators also limit it. */
 export default endpoint({
   summary: 'Change a project',
-  description: 'Only fields that are sent change. `quotas` replaces the limits, and only administrators may send it.',
+  description:
+    'Only fields that are sent change. `quotas` replaces the limits, and only administrators may send it.',
   access: 'owner',
   scope: { noun: 'project' },
   params: IdParam,
@@ -13,5 +14,7 @@ export default endpoint({
   example: { name: 'web shop' },
   response: data(ProjectWithCounts),
   errors: ['NOT_FOUND', 'CONFLICT'],
-  handler: ({ actor, params, body, services }) => ({ data: services.projects.change(actor, params.id, body) }),
+  handler: ({ actor, params, body, services }) => ({
+    data: services.projects.change(actor, params.id, body),
+  }),
 })

@@ -3,7 +3,8 @@ import { data, Deleted, deleted, IdParam } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'Delete a redirect rule',
-  description: 'Requests that it answered go to the app again. The answer comes once the edge obeys, after two seconds at most; an edge that is away then follows as soon as it can be reached.',
+  description:
+    'Requests that it answered go to the app again. The answer comes once the edge obeys, after two seconds at most; an edge that is away then follows as soon as it can be reached.',
   access: 'developer',
   scope: { noun: 'redirect' },
   params: IdParam,

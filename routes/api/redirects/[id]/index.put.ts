@@ -4,7 +4,8 @@ import { Redirect, RedirectChange } from '#server/redirects/schema'
 
 export default endpoint({
   summary: 'Edit a redirect rule',
-  description: 'Only the fields that are given change. One that would then stand at the same place as another of its kind is refused with 409. The answer comes once the edge obeys, after two seconds at most; an edge that is away then follows as soon as it can be reached.',
+  description:
+    'Only the fields that are given change. One that would then stand at the same place as another of its kind is refused with 409. The answer comes once the edge obeys, after two seconds at most; an edge that is away then follows as soon as it can be reached.',
   access: 'developer',
   scope: { noun: 'redirect' },
   params: IdParam,

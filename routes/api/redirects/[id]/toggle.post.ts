@@ -4,7 +4,8 @@ import { Redirect, RedirectToggle } from '#server/redirects/schema'
 
 export default endpoint({
   summary: 'Enable or disable a redirect rule',
-  description: 'Turns an enabled rule off and a disabled one on, or makes it what `enabled` says; one that would now make a circle stays off with 422. The answer comes once the edge obeys, after two seconds at most; an edge that is away then follows as soon as it can be reached.',
+  description:
+    'Turns an enabled rule off and a disabled one on, or makes it what `enabled` says; one that would now make a circle stays off with 422. The answer comes once the edge obeys, after two seconds at most; an edge that is away then follows as soon as it can be reached.',
   access: 'developer',
   scope: { noun: 'redirect' },
   params: IdParam,

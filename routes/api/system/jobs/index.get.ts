@@ -4,7 +4,8 @@ import { Job, JobQuery } from '#server/system/schema'
 
 export default endpoint({
   summary: 'List background jobs with state and progress',
-  description: 'Jobs of the projects that the caller can see, newest first; administrators also see those of the installation.',
+  description:
+    'Jobs of the projects that the caller can see, newest first; administrators also see those of the installation.',
   access: 'viewer',
   query: JobQuery,
   response: list(Job),

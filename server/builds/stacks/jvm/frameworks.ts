@@ -25,8 +25,11 @@ export function jvmFramework(text: string): string | null {
 export function portSettings(framework: string | null, port: number): Record<string, string> {
   const text = String(port)
   const settings: Record<string, Record<string, string>> = {
-    'spring-boot': { SERVER_PORT: text }, jhipster: { SERVER_PORT: text }, grails: { SERVER_PORT: text },
-    quarkus: { QUARKUS_HTTP_PORT: text, QUARKUS_HTTP_HOST: '0.0.0.0' }, micronaut: { MICRONAUT_SERVER_PORT: text, MICRONAUT_SERVER_HOST: '0.0.0.0' },
+    'spring-boot': { SERVER_PORT: text },
+    jhipster: { SERVER_PORT: text },
+    grails: { SERVER_PORT: text },
+    quarkus: { QUARKUS_HTTP_PORT: text, QUARKUS_HTTP_HOST: '0.0.0.0' },
+    micronaut: { MICRONAUT_SERVER_PORT: text, MICRONAUT_SERVER_HOST: '0.0.0.0' },
     helidon: { SERVER_PORT: text, SERVER_HOST: '0.0.0.0' },
   }
   return settings[framework ?? ''] ?? {}

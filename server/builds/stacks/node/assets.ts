@@ -8,7 +8,9 @@ import { choosePackageManager, installFiles, scriptLine } from './package-manage
 export function nodeAssets(tree: SourceTree, needed = false): NodeAssets | undefined {
   const manifest = readManifest(tree)
   if (manifest === undefined) return undefined
-  const script = ['build', 'production', 'prod', 'build:prod', 'deploy'].find((name) => manifest.scripts.has(name))
+  const script = ['build', 'production', 'prod', 'build:prod', 'deploy'].find((name) =>
+    manifest.scripts.has(name),
+  )
   if (script === undefined && !needed) return undefined
   const manager = choosePackageManager(tree, manifest)
   return {

@@ -16,7 +16,16 @@ export interface ChosenApp {
 }
 
 const EMPTY: Manifest = {
-  folder: '', file: 'package.json', name: undefined, main: undefined, module: false, scripts: new Map(), dependencies: new Map(), production_dependencies: new Set(), workspaces: [], fields: {},
+  folder: '',
+  file: 'package.json',
+  name: undefined,
+  main: undefined,
+  module: false,
+  scripts: new Map(),
+  dependencies: new Map(),
+  production_dependencies: new Set(),
+  workspaces: [],
+  fields: {},
 }
 
 /** Reads the manifests and, in a monorepo whose root is no app, picks the package to deploy. */
@@ -32,28 +41,48 @@ export function chooseApp(tree: SourceTree): ChosenApp {
     script: (name) => scriptLine(manager, name),
   })
   const root_app = appOf(root)
-  const target = packages.length === 0 || rootIsApp(root_app) ? root : (chooseWorkspace(root, packages, (candidate) => canRun(appOf(candidate))) ?? root)
+  const target =
+    packages.length === 0 || rootIsApp(root_app)
+      ? root
+      : (chooseWorkspace(root, packages, (candidate) => canRun(appOf(candidate))) ?? root)
   const app = appOf(target)
   return { root, packages, manager, app, framework: frameworkOf(app) }
 }
 
-const ORCHESTRATES = /\b(?:turbo|nx|lerna|concurrently|npm-run-all|run-p|rush|wsrun|moon)\b|--workspace|--filter|\bworkspaces?\b|\s-F\s|\s-w\s|--prefix|--cwd/
+const ORCHESTRATES =
+  /\b(?:turbo|nx|lerna|concurrently|npm-run-all|run-p|rush|wsrun|moon)\b|--workspace|--filter|\bworkspaces?\b|\s-F\s|\s-w\s|--prefix|--cwd/
 
-/** A root with a program of its own is the app, even in a monorepo; one whose scripts only call the packages is not. */
+/**
+ * A root with a program of its own is the app, even in a monorepo; one whose scripts only call the packages
+ * is not.
+ */
 function rootIsApp(app: NodeApp): boolean {
   const start = app.manifest.scripts.get('start')
   if (start !== undefined) return !ORCHESTRATES.test(start)
   const build = app.manifest.scripts.get('build') ?? ''
-  return frameworkOf(app) !== undefined && !ORCHESTRATES.test(build) && app.manifest.production_dependencies.size > 0
+  return (
+    frameworkOf(app) !== undefined &&
+    !ORCHESTRATES.test(build) &&
+    app.manifest.production_dependencies.size > 0
+  )
 }
 
 function canRun(app: NodeApp): boolean {
   const framework = frameworkOf(app)
   if (framework !== undefined) return !isLibrary(app, framework.name)
-  return app.manifest.scripts.has('start') || (entryFile(app.tree) !== undefined && app.manifest.name !== undefined && /^(?:apps|services)\//.test(app.manifest.folder))
+  return (
+    app.manifest.scripts.has('start') ||
+    (entryFile(app.tree) !== undefined &&
+      app.manifest.name !== undefined &&
+      /^(?:apps|services)\//.test(app.manifest.folder))
+  )
 }
 
 /** A component library has Vite or Storybook without a page of its own. */
 function isLibrary(app: NodeApp, framework: string): boolean {
-  return ['vite', 'storybook', 'rsbuild', 'parcel'].includes(framework) && !app.tree.has('index.html') && !app.tree.has('src/index.html')
+  return (
+    ['vite', 'storybook', 'rsbuild', 'parcel'].includes(framework) &&
+    !app.tree.has('index.html') &&
+    !app.tree.has('src/index.html')
+  )
 }

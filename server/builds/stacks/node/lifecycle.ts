@@ -5,10 +5,12 @@ import type { Manifest } from './manifest.ts'
 
 const SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare', 'prepublish']
 /** Programs that do their work, or nothing, with the manifests alone. */
-const HARMLESS = /^(?:(?:npx|pnpm|yarn|bunx)\s+)?(?:husky(?:\s+install)?|simple-git-hooks|lefthook\s+install|is-ci|only-allow\s+\w+|nuxt\s+prepare|nuxi\s+prepare|npx\s+nuxi\s+prepare|svelte-kit\s+sync|fumadocs-mdx|patch-package|prisma\s+generate|ngcc|echo\b.*|true|exit\s+0|''|""|electron-builder\s+install-app-deps|ts-patch\s+install(?:\s+-s)?)$/
+const HARMLESS =
+  /^(?:(?:npx|pnpm|yarn|bunx)\s+)?(?:husky(?:\s+install)?|simple-git-hooks|lefthook\s+install|is-ci|only-allow\s+\w+|nuxt\s+prepare|nuxi\s+prepare|npx\s+nuxi\s+prepare|svelte-kit\s+sync|fumadocs-mdx|patch-package|prisma\s+generate|ngcc|echo\b.*|true|exit\s+0|''|""|electron-builder\s+install-app-deps|ts-patch\s+install(?:\s+-s)?)$/
 
 /**
- * Files that install scripts read besides the manifests, or undefined when a script may read anything, in which case the
+ * Files that install scripts read besides the manifests, or undefined when a script may read anything, in
+ * which case the
  * whole source must be there before the install.
  */
 export function lifecycleFiles(tree: SourceTree, manifests: readonly Manifest[]): string[] | undefined {
@@ -23,11 +25,17 @@ export function lifecycleFiles(tree: SourceTree, manifests: readonly Manifest[])
         const file = /^node\s+(\.?[A-Za-z0-9._/-]+)$/.exec(command)?.[1]
         const path = file === undefined ? undefined : joinPath(manifest.folder, file)
         // A script of one file that imports its neighbours is as likely as one that does not.
-        if (path === undefined || !tree.has(path) || /\bfrom\s+['"]\.|require\(['"]\./.test(tree.read(path) ?? '')) return undefined
+        if (
+          path === undefined ||
+          !tree.has(path) ||
+          /\bfrom\s+['"]\.|require\(['"]\./.test(tree.read(path) ?? '')
+        )
+          return undefined
         files.push(path)
       }
     }
-    if (manifest.dependencies.has('prisma') || manifest.dependencies.has('@prisma/client')) files.push(...prismaFiles(tree, manifest.folder))
+    if (manifest.dependencies.has('prisma') || manifest.dependencies.has('@prisma/client'))
+      files.push(...prismaFiles(tree, manifest.folder))
     files.push(...tree.files().filter((path) => path.startsWith(joinPath(manifest.folder, 'patches/'))))
   }
   return files
@@ -37,7 +45,14 @@ export function lifecycleFiles(tree: SourceTree, manifests: readonly Manifest[])
 export function programFiles(tree: SourceTree, manifest: Manifest): string[] {
   const bin = at(manifest.fields, 'bin')
   const paths = typeof bin === 'string' ? [bin] : Object.values(asFields(bin) ?? {})
-  return paths.flatMap((path) => typeof path === 'string' && !path.includes('..') ? joinPath(manifest.folder, path.replace(/^\.\//, '')) : []).filter((path) => tree.has(path)).slice(0, 20)
+  return paths
+    .flatMap((path) =>
+      typeof path === 'string' && !path.includes('..')
+        ? joinPath(manifest.folder, path.replace(/^\.\//, ''))
+        : [],
+    )
+    .filter((path) => tree.has(path))
+    .slice(0, 20)
 }
 
 /** The schema and its parts; the client's own install script generates code from them. */

@@ -30,26 +30,64 @@ const LOCKFILES: readonly (readonly [string, PackageManagerName])[] = [
   ['npm-shrinkwrap.json', 'npm'],
 ]
 
-/** Which package manager: the `packageManager` field, then `devEngines`, then the lockfile, then files only one of them has, then `engines`. */
+/**
+ * Which package manager: the `packageManager` field, then `devEngines`, then the lockfile, then files only
+ * one of them has, then `engines`.
+ */
 export function choosePackageManager(tree: SourceTree, manifest: Manifest): PackageManager {
   const { name, version, source } = declaredManager(tree, manifest)
   const lockfile = LOCKFILES.find(([file, owner]) => owner === name && tree.has(file))?.[0]
   const berry = name === 'yarn' && isBerry(tree, version)
   const known = version ?? impliedVersion(tree, name, berry)
-  return { name, version: known, berry, source, lockfile, setup: setupLines(tree, name, known, berry), install: installLine(name, berry, lockfile) }
+  return {
+    name,
+    version: known,
+    berry,
+    source,
+    lockfile,
+    setup: setupLines(tree, name, known, berry),
+    install: installLine(name, berry, lockfile),
+  }
 }
 
-function declaredManager(tree: SourceTree, manifest: Manifest): { name: PackageManagerName; version: string | undefined; source: string } {
-  const field = /^(npm|pnpm|yarn|bun)@(\d+(?:\.\d+){0,2})(?![\d.])/.exec(textAt(manifest.fields, 'packageManager') ?? '')
-  if (field !== null) return { name: field[1] as PackageManagerName, version: field[2], source: 'packageManager in package.json' }
-  const number = (...keys: string[]) => /^[\^~>=v ]*(\d+(?:\.\d+){0,2})/.exec(textAt(manifest.fields, ...keys) ?? '')?.[1]
-  const developed_with = (['npm', 'pnpm', 'yarn', 'bun'] as const).find((name) => name === textAt(manifest.fields, 'devEngines', 'packageManager', 'name'))
-  if (developed_with !== undefined) return { name: developed_with, version: number('devEngines', 'packageManager', 'version'), source: 'devEngines in package.json' }
+function declaredManager(
+  tree: SourceTree,
+  manifest: Manifest,
+): { name: PackageManagerName; version: string | undefined; source: string } {
+  const field = /^(npm|pnpm|yarn|bun)@(\d+(?:\.\d+){0,2})(?![\d.])/.exec(
+    textAt(manifest.fields, 'packageManager') ?? '',
+  )
+  if (field !== null)
+    return {
+      name: field[1] as PackageManagerName,
+      version: field[2],
+      source: 'packageManager in package.json',
+    }
+  const number = (...keys: string[]) =>
+    /^[\^~>=v ]*(\d+(?:\.\d+){0,2})/.exec(textAt(manifest.fields, ...keys) ?? '')?.[1]
+  const developed_with = (['npm', 'pnpm', 'yarn', 'bun'] as const).find(
+    (name) => name === textAt(manifest.fields, 'devEngines', 'packageManager', 'name'),
+  )
+  if (developed_with !== undefined)
+    return {
+      name: developed_with,
+      version: number('devEngines', 'packageManager', 'version'),
+      source: 'devEngines in package.json',
+    }
   const engine = (name: string) => number('engines', name)
   const lock = LOCKFILES.find(([file]) => tree.has(file))
-  if (lock !== undefined) return { name: lock[1], version: lock[1] === 'npm' ? undefined : (engine(lock[1]) ?? pinned(tree, lock[1])), source: lock[0] }
+  if (lock !== undefined)
+    return {
+      name: lock[1],
+      version: lock[1] === 'npm' ? undefined : (engine(lock[1]) ?? pinned(tree, lock[1])),
+      source: lock[0],
+    }
   const hints: readonly (readonly [string, PackageManagerName])[] = [
-    ['pnpm-workspace.yaml', 'pnpm'], ['.pnpmfile.cjs', 'pnpm'], ['.yarnrc.yml', 'yarn'], ['.yarnrc', 'yarn'], ['bunfig.toml', 'bun'],
+    ['pnpm-workspace.yaml', 'pnpm'],
+    ['.pnpmfile.cjs', 'pnpm'],
+    ['.yarnrc.yml', 'yarn'],
+    ['.yarnrc', 'yarn'],
+    ['bunfig.toml', 'bun'],
   ]
   const hint = hints.find(([file]) => tree.has(file))
   if (hint !== undefined) return { name: hint[1], version: engine(hint[1]), source: hint[0] }
@@ -60,7 +98,8 @@ function declaredManager(tree: SourceTree, manifest: Manifest): { name: PackageM
 }
 
 function pinned(tree: SourceTree, name: PackageManagerName): string | undefined {
-  const wanted = (name === 'bun' ? firstLine(tree, '.bun-version') : undefined) ?? toolVersion(tree, name)?.wanted
+  const wanted =
+    (name === 'bun' ? firstLine(tree, '.bun-version') : undefined) ?? toolVersion(tree, name)?.wanted
   return /^v?(\d+(?:\.\d+){0,2})$/.exec(wanted ?? '')?.[1]
 }
 
@@ -72,19 +111,29 @@ function isBerry(tree: SourceTree, version: string | undefined): boolean {
 /** Lockfiles say which generation wrote them; a newer program would refuse or rewrite them. */
 function impliedVersion(tree: SourceTree, name: PackageManagerName, berry: boolean): string | undefined {
   if (name === 'pnpm') {
-    const format = /^lockfileVersion:[ ]*['"]?(\d+)\.(\d+)/m.exec((tree.read('pnpm-lock.yaml') ?? '').slice(0, 2000))
+    const format = /^lockfileVersion:[ ]*['"]?(\d+)\.(\d+)/m.exec(
+      (tree.read('pnpm-lock.yaml') ?? '').slice(0, 2000),
+    )
     if (format === null) return tree.has('pnpm-lock.yaml') ? '9' : '10'
     return { '5': format[2] === '4' ? '7' : '6', '6': '8' }[format[1]!] ?? '9'
   }
   if (berry) {
-    const format = Number(/^[ ]*version:[ ]*(\d+)/m.exec((tree.read('yarn.lock') ?? '').slice(0, 4000))?.[1] ?? 8)
+    const format = Number(
+      /^[ ]*version:[ ]*(\d+)/m.exec((tree.read('yarn.lock') ?? '').slice(0, 4000))?.[1] ?? 8,
+    )
     return format >= 8 ? '4' : format >= 6 ? '3' : '2'
   }
   return undefined
 }
 
-function setupLines(tree: SourceTree, name: PackageManagerName, version: string | undefined, berry: boolean): string[] {
-  // All of them come from npm's registry, so that a closed network needs one mirror; corepack is no longer part of Node.
+function setupLines(
+  tree: SourceTree,
+  name: PackageManagerName,
+  version: string | undefined,
+  berry: boolean,
+): string[] {
+  // All of them come from npm's registry, so that a closed network needs one mirror; corepack is no longer
+  // part of Node.
   if (name === 'npm') return version === undefined ? [] : [`npm install --global npm@${version}`]
   if (name === 'pnpm') return [`npm install --global pnpm@${version ?? '9'}`]
   if (name === 'bun') return [`npm install --global bun@${version ?? '1'}`]
@@ -110,10 +159,23 @@ function installLine(name: PackageManagerName, berry: boolean, lockfile: string 
 /** Files besides package.json that decide what gets installed. */
 export function installFiles(tree: SourceTree, folder = ''): string[] {
   const names = [
-    'package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', '.pnpmfile.cjs', 'yarn.lock', '.yarnrc', '.yarnrc.yml', 'bun.lock',
-    'bun.lockb', 'bunfig.toml', '.npmrc', 'lerna.json',
+    'package-lock.json',
+    'npm-shrinkwrap.json',
+    'pnpm-lock.yaml',
+    'pnpm-workspace.yaml',
+    '.pnpmfile.cjs',
+    'yarn.lock',
+    '.yarnrc',
+    '.yarnrc.yml',
+    'bun.lock',
+    'bun.lockb',
+    'bunfig.toml',
+    '.npmrc',
+    'lerna.json',
   ]
-  const carried = tree.files().filter((path) => /^(?:\.yarn\/(?:releases|plugins|patches)|patches)\//.test(path))
+  const carried = tree
+    .files()
+    .filter((path) => /^(?:\.yarn\/(?:releases|plugins|patches)|patches)\//.test(path))
   return [...names.map((name) => joinPath(folder, name)).filter((path) => tree.has(path)), ...carried]
 }
 
@@ -127,13 +189,16 @@ export function scriptLine(manager: PackageManager, name: string): string {
   return `${{ npm: 'npm run', pnpm: 'pnpm run', yarn: 'yarn run', bun: 'bun run' }[manager.name]} ${name}`
 }
 
-/** Whether packages live in Yarn's archive instead of `node_modules`, so that Node needs Yarn to find them. */
+/**
+ * Whether packages live in Yarn's archive instead of `node_modules`, so that Node needs Yarn to find them.
+ */
 export function isPlugAndPlay(tree: SourceTree, manager: PackageManager): boolean {
   return manager.berry && !/^nodeLinker:[ ]*['"]?(?:node-modules|pnpm)/m.test(tree.read('.yarnrc.yml') ?? '')
 }
 
 /** Version of Bun that a file asks for, for apps that run on it. */
 export function bunVersion(tree: SourceTree, manager: PackageManager): string {
-  const wanted = manager.name === 'bun' ? manager.version : textAt(at(readToml(tree, 'mise.toml'), 'tools'), 'bun')
+  const wanted =
+    manager.name === 'bun' ? manager.version : textAt(at(readToml(tree, 'mise.toml'), 'tools'), 'bun')
   return /^\d+(?:\.\d+){0,2}$/.test(wanted ?? '') ? wanted! : '1'
 }

@@ -1,16 +1,37 @@
 import { packageLine } from '../../base-images.ts'
 
 /** Debian packages that compile one extension, and those that stay to run it. */
-interface Extension { build?: readonly string[]; runtime?: readonly string[]; configure?: string; pecl?: boolean }
+interface Extension {
+  build?: readonly string[]
+  runtime?: readonly string[]
+  configure?: string
+  pecl?: boolean
+}
 
 /** Extensions that the official image can add. What PHP has built in needs no row. */
 const EXTENSIONS: Readonly<Record<string, Extension>> = {
-  bcmath: {}, calendar: {}, exif: {}, ftp: {}, gettext: {}, mysqli: {}, opcache: {}, pcntl: {}, pdo_mysql: {}, shmop: {}, sockets: {}, sysvmsg: {}, sysvsem: {}, sysvshm: {},
+  bcmath: {},
+  calendar: {},
+  exif: {},
+  ftp: {},
+  gettext: {},
+  mysqli: {},
+  opcache: {},
+  pcntl: {},
+  pdo_mysql: {},
+  shmop: {},
+  sockets: {},
+  sysvmsg: {},
+  sysvsem: {},
+  sysvshm: {},
   pdo_pgsql: { build: ['libpq-dev'], runtime: ['libpq5'] },
   pgsql: { build: ['libpq-dev'], runtime: ['libpq5'] },
   intl: { build: ['libicu-dev'] },
   zip: { build: ['libzip-dev'] },
-  gd: { build: ['libpng-dev', 'libjpeg-dev', 'libwebp-dev', 'libfreetype-dev'], configure: '--with-jpeg --with-webp --with-freetype' },
+  gd: {
+    build: ['libpng-dev', 'libjpeg-dev', 'libwebp-dev', 'libfreetype-dev'],
+    configure: '--with-jpeg --with-webp --with-freetype',
+  },
   gmp: { build: ['libgmp-dev'] },
   soap: { build: ['libxml2-dev'] },
   xsl: { build: ['libxslt1-dev'] },
@@ -24,38 +45,67 @@ const EXTENSIONS: Readonly<Record<string, Extension>> = {
 }
 
 /**
- * Lines that add the wanted extensions and skip those that the image has. Development packages stay: the shared libraries that
+ * Lines that add the wanted extensions and skip those that the image has. Development packages stay: the
+ * shared libraries that
  * extensions load carry other names on every release of Debian.
  */
 export function extensionLines(image: string, wanted: readonly string[]): string[] {
-  const names = [...new Set(wanted.map((name) => name.toLowerCase().replace(/-/g, '_')))].filter((name) => Object.hasOwn(EXTENSIONS, name)).sort()
+  const names = [...new Set(wanted.map((name) => name.toLowerCase().replace(/-/g, '_')))]
+    .filter((name) => Object.hasOwn(EXTENSIONS, name))
+    .sort()
   if (names.length === 0) return []
   const facts = names.map((name) => ({ name, ...EXTENSIONS[name]! }))
-  const packages = [...new Set(facts.flatMap(({ build, runtime }) => [...(build ?? []), ...(runtime ?? [])]))].sort()
+  const packages = [
+    ...new Set(facts.flatMap(({ build, runtime }) => [...(build ?? []), ...(runtime ?? [])])),
+  ].sort()
   const lines = packages.length === 0 ? [] : [packageLine(image, packages)]
   // `php -m` writes OPcache with its maker's name in front.
   const present = (name: string) => `php -m | grep -Eqix "(zend )?${name}"`
   const bundled = facts.filter(({ pecl }) => pecl !== true)
   const configured = bundled.filter(({ configure }) => configure !== undefined)
-  lines.push(...configured.map(({ name, configure }) => `${present(name)} || docker-php-ext-configure ${name} ${configure}`))
+  lines.push(
+    ...configured.map(
+      ({ name, configure }) => `${present(name)} || docker-php-ext-configure ${name} ${configure}`,
+    ),
+  )
   if (bundled.length > 0) {
     const loop = `for name in ${bundled.map(({ name }) => name).join(' ')}; do ${present('$name')} || missing="$missing $name"; done`
     lines.push(`missing=''; ${loop}; [ -z "$missing" ] || docker-php-ext-install -j2 $missing`)
   }
-  lines.push(...facts.filter(({ pecl }) => pecl === true).map(({ name }) => `${present(name)} || (pecl install ${name} && docker-php-ext-enable ${name})`))
+  lines.push(
+    ...facts
+      .filter(({ pecl }) => pecl === true)
+      .map(({ name }) => `${present(name)} || (pecl install ${name} && docker-php-ext-enable ${name})`),
+  )
   return lines
 }
 
-/** Lines that make Apache serve one folder on `$PORT` as a user that is not root. With a front controller, it answers every path that is no file. */
+/**
+ * Lines that make Apache serve one folder on `$PORT` as a user that is not root. With a front controller, it
+ * answers every path that is no file.
+ */
 export function apacheSetup(root: string, front_controller: boolean): string[] {
   const folder = root === '' ? '/app' : `/app/${root}`
   const site = [
-    '<VirtualHost *:${PORT}>', `  DocumentRoot ${folder}`, '  DirectoryIndex index.php index.html',
-    `  <Directory ${folder}>`, '    Options FollowSymLinks', '    AllowOverride All', '    Require all granted', ...(front_controller ? ['    FallbackResource /index.php'] : []), '  </Directory>',
+    '<VirtualHost *:${PORT}>',
+    `  DocumentRoot ${folder}`,
+    '  DirectoryIndex index.php index.html',
+    `  <Directory ${folder}>`,
+    '    Options FollowSymLinks',
+    '    AllowOverride All',
+    '    Require all granted',
+    ...(front_controller ? ['    FallbackResource /index.php'] : []),
+    '  </Directory>',
     // What belongs to the project and not to its visitors, when the root itself is served.
-    '  <FilesMatch "^(\\.|composer\\.(json|lock)$|package(-lock)?\\.json$|Procfile$|portreeve\\.json$)">', '    Require all denied', '  </FilesMatch>',
-    '  <LocationMatch "/\\.(?!well-known/)">', '    Require all denied', '  </LocationMatch>',
-    '  ErrorLog /dev/stderr', '  CustomLog /dev/stdout combined', '</VirtualHost>',
+    '  <FilesMatch "^(\\.|composer\\.(json|lock)$|package(-lock)?\\.json$|Procfile$|portreeve\\.json$)">',
+    '    Require all denied',
+    '  </FilesMatch>',
+    '  <LocationMatch "/\\.(?!well-known/)">',
+    '    Require all denied',
+    '  </LocationMatch>',
+    '  ErrorLog /dev/stderr',
+    '  CustomLog /dev/stdout combined',
+    '</VirtualHost>',
   ]
   const quoted = site.map((line) => `'${line}'`).join(' ')
   return [

@@ -19,7 +19,13 @@ const CONDA_FILES = ['environment.yml', 'environment.yaml']
 
 /** Whether conda's file is the only one that says what the project needs. */
 export function needsConda(tree: SourceTree, project: PythonProject): boolean {
-  return CONDA_FILES.some((path) => tree.has(path)) && project.requirements === undefined && project.pyproject === undefined && !tree.has('Pipfile') && !tree.has('setup.py')
+  return (
+    CONDA_FILES.some((path) => tree.has(path)) &&
+    project.requirements === undefined &&
+    project.pyproject === undefined &&
+    !tree.has('Pipfile') &&
+    !tree.has('setup.py')
+  )
 }
 
 /** Chooses by lockfile first: it says which program wrote it. */
@@ -28,42 +34,116 @@ export function chooseInstaller(tree: SourceTree, project: PythonProject): Pytho
   const tool = (name: string) => at(project.pyproject, 'tool', name) !== undefined
   if (tree.has('uv.lock')) {
     const members = filesWithSuffix(tree, ['pyproject.toml'], 3)
-    return { name: 'uv', source: 'uv.lock', setup: ['pip install --no-cache-dir uv'], install: `uv sync --frozen --no-dev --no-install-workspace${members.length > 1 ? ' --all-packages' : ''}`, manifests: [...has('uv.lock', 'README.md', '.python-version'), ...members] }
+    return {
+      name: 'uv',
+      source: 'uv.lock',
+      setup: ['pip install --no-cache-dir uv'],
+      install: `uv sync --frozen --no-dev --no-install-workspace${members.length > 1 ? ' --all-packages' : ''}`,
+      manifests: [...has('uv.lock', 'README.md', '.python-version'), ...members],
+    }
   }
   if (tree.has('poetry.lock') || (tool('poetry') && project.requirements === undefined)) {
     const source = tree.has('poetry.lock') ? 'poetry.lock' : 'tool.poetry in pyproject.toml'
-    return { name: 'poetry', source, setup: ['pip install --no-cache-dir poetry'], install: 'poetry install --only main --no-root --no-interaction', manifests: has('pyproject.toml', 'poetry.lock', 'poetry.toml') }
+    return {
+      name: 'poetry',
+      source,
+      setup: ['pip install --no-cache-dir poetry'],
+      install: 'poetry install --only main --no-root --no-interaction',
+      manifests: has('pyproject.toml', 'poetry.lock', 'poetry.toml'),
+    }
   }
-  if (tree.has('pdm.lock') || (tool('pdm') && project.requirements === undefined && textAt(project.pyproject, 'project', 'name') !== undefined)) {
-    return { name: 'pdm', source: tree.has('pdm.lock') ? 'pdm.lock' : 'tool.pdm in pyproject.toml', setup: ['pip install --no-cache-dir pdm'], install: 'pdm install --prod --no-self', manifests: has('pyproject.toml', 'pdm.lock', 'README.md') }
+  if (
+    tree.has('pdm.lock') ||
+    (tool('pdm') &&
+      project.requirements === undefined &&
+      textAt(project.pyproject, 'project', 'name') !== undefined)
+  ) {
+    return {
+      name: 'pdm',
+      source: tree.has('pdm.lock') ? 'pdm.lock' : 'tool.pdm in pyproject.toml',
+      setup: ['pip install --no-cache-dir pdm'],
+      install: 'pdm install --prod --no-self',
+      manifests: has('pyproject.toml', 'pdm.lock', 'README.md'),
+    }
   }
   if (tree.has('Pipfile') && (tree.has('Pipfile.lock') || project.requirements === undefined)) {
-    const install = tree.has('Pipfile.lock') ? 'pipenv requirements > /tmp/requirements.txt && pip install --no-cache-dir -r /tmp/requirements.txt' : 'pipenv install --skip-lock'
-    return { name: 'pipenv', source: 'Pipfile', setup: ['pip install --no-cache-dir pipenv'], install, manifests: has('Pipfile', 'Pipfile.lock') }
+    const install = tree.has('Pipfile.lock')
+      ? 'pipenv requirements > /tmp/requirements.txt && pip install --no-cache-dir -r /tmp/requirements.txt'
+      : 'pipenv install --skip-lock'
+    return {
+      name: 'pipenv',
+      source: 'Pipfile',
+      setup: ['pip install --no-cache-dir pipenv'],
+      install,
+      manifests: has('Pipfile', 'Pipfile.lock'),
+    }
   }
   if (needsConda(tree, project)) {
     const file = CONDA_FILES.find((path) => tree.has(path))!
-    return { name: 'conda', source: file, setup: [], install: `conda env create --yes --quiet --prefix /opt/venv --file ${file} && conda clean --all --yes`, manifests: [file] }
+    return {
+      name: 'conda',
+      source: file,
+      setup: [],
+      install: `conda env create --yes --quiet --prefix /opt/venv --file ${file} && conda clean --all --yes`,
+      manifests: [file],
+    }
   }
   if (project.requirements !== undefined) return fromRequirements(tree, project.requirements)
   return fromMetadata(tree, project, tool('uv'))
 }
 
 function fromRequirements(tree: SourceTree, requirements: string): PythonInstaller {
-  const files = tree.files().filter((path) => /^(?:requirements?(?:[.-][A-Za-z0-9_.-]*)?|constraints?[A-Za-z0-9_.-]*|requirements\/[A-Za-z0-9_.-]+)\.(?:txt|in)$/.test(path))
+  const files = tree
+    .files()
+    .filter((path) =>
+      /^(?:requirements?(?:[.-][A-Za-z0-9_.-]*)?|constraints?[A-Za-z0-9_.-]*|requirements\/[A-Za-z0-9_.-]+)\.(?:txt|in)$/.test(
+        path,
+      ),
+    )
   // A line that installs the project itself, or a file of it, needs the source first.
-  const local = files.some((path) => /^[ \t]*(?:-e[ \t]|--editable|\.{1,2}(?:\/|\[|[ \t]*$)|file:)/m.test(tree.read(path) ?? ''))
-  return { name: 'pip', source: requirements, setup: [], install: `pip install --no-cache-dir -r ${requirements}`, manifests: local ? [] : files }
+  const local = files.some((path) =>
+    /^[ \t]*(?:-e[ \t]|--editable|\.{1,2}(?:\/|\[|[ \t]*$)|file:)/m.test(tree.read(path) ?? ''),
+  )
+  return {
+    name: 'pip',
+    source: requirements,
+    setup: [],
+    install: `pip install --no-cache-dir -r ${requirements}`,
+    manifests: local ? [] : files,
+  }
 }
 
 function fromMetadata(tree: SourceTree, project: PythonProject, uv: boolean): PythonInstaller {
   if (project.pyproject !== undefined && at(project.pyproject, 'project') !== undefined) {
     const name = uv ? 'uv' : 'pip'
-    // A project with scripts of its own must be installed; otherwise its dependencies are enough and its layout does not matter.
-    const packaged = at(project.pyproject, 'build-system') !== undefined && at(project.pyproject, 'project', 'scripts') !== undefined
-    if (packaged) return { name, source: 'pyproject.toml', setup: [], install: 'pip install --no-cache-dir .', manifests: [] }
-    return { name, source: 'pyproject.toml', setup: ['pip install --no-cache-dir uv'], install: 'uv pip install -r pyproject.toml', manifests: ['pyproject.toml'] }
+    // A project with scripts of its own must be installed; otherwise its dependencies are enough and its
+    // layout does not matter.
+    const packaged =
+      at(project.pyproject, 'build-system') !== undefined &&
+      at(project.pyproject, 'project', 'scripts') !== undefined
+    if (packaged)
+      return {
+        name,
+        source: 'pyproject.toml',
+        setup: [],
+        install: 'pip install --no-cache-dir .',
+        manifests: [],
+      }
+    return {
+      name,
+      source: 'pyproject.toml',
+      setup: ['pip install --no-cache-dir uv'],
+      install: 'uv pip install -r pyproject.toml',
+      manifests: ['pyproject.toml'],
+    }
   }
-  if (tree.has('setup.py')) return { name: 'pip', source: 'setup.py', setup: [], install: 'pip install --no-cache-dir .', manifests: [] }
+  if (tree.has('setup.py'))
+    return {
+      name: 'pip',
+      source: 'setup.py',
+      setup: [],
+      install: 'pip install --no-cache-dir .',
+      manifests: [],
+    }
   return { name: 'pip', source: 'no manifest', setup: [], install: null, manifests: [] }
 }

@@ -11,7 +11,16 @@ export interface PythonProject {
   requirements: string | undefined
 }
 
-const REQUIREMENTS = ['requirements.txt', 'requirements/production.txt', 'requirements/prod.txt', 'requirements/base.txt', 'requirements/requirements.txt', 'requirement.txt', 'requirements-prod.txt', 'requirements.prod.txt']
+const REQUIREMENTS = [
+  'requirements.txt',
+  'requirements/production.txt',
+  'requirements/prod.txt',
+  'requirements/base.txt',
+  'requirements/requirements.txt',
+  'requirement.txt',
+  'requirements-prod.txt',
+  'requirements.prod.txt',
+]
 
 /** Reads every manifest that a Python project may have; together they say what it depends on. */
 export function readPythonProject(tree: SourceTree): PythonProject {
@@ -20,20 +29,29 @@ export function readPythonProject(tree: SourceTree): PythonProject {
   const requirements = REQUIREMENTS.find((path) => tree.has(path))
   const names = new Set<string>()
   const add = (requirement: string) => addRequirement(names, requirement)
-  for (const path of tree.files().filter((file) => /^(?:requirements?(?:\/|[.-])?[A-Za-z0-9_.-]*\.(?:txt|in))$/.test(file))) {
-    for (const line of (tree.read(path) ?? '').split('\n').slice(0, 2000)) if (!/^\s*[-#]/.test(line)) add(line)
+  for (const path of tree
+    .files()
+    .filter((file) => /^(?:requirements?(?:\/|[.-])?[A-Za-z0-9_.-]*\.(?:txt|in))$/.test(file))) {
+    for (const line of (tree.read(path) ?? '').split('\n').slice(0, 2000))
+      if (!/^\s*[-#]/.test(line)) add(line)
   }
   listAt(pyproject, 'project', 'dependencies').forEach(add)
-  for (const key of keysAt(pyproject, 'project', 'optional-dependencies')) listAt(pyproject, 'project', 'optional-dependencies', key).forEach(add)
-  for (const key of keysAt(pyproject, 'dependency-groups')) listAt(pyproject, 'dependency-groups', key).forEach(add)
+  for (const key of keysAt(pyproject, 'project', 'optional-dependencies'))
+    listAt(pyproject, 'project', 'optional-dependencies', key).forEach(add)
+  for (const key of keysAt(pyproject, 'dependency-groups'))
+    listAt(pyproject, 'dependency-groups', key).forEach(add)
   addTable(names, at(pyproject, 'tool', 'poetry', 'dependencies'))
-  for (const group of keysAt(pyproject, 'tool', 'poetry', 'group')) addTable(names, at(pyproject, 'tool', 'poetry', 'group', group, 'dependencies'))
+  for (const group of keysAt(pyproject, 'tool', 'poetry', 'group'))
+    addTable(names, at(pyproject, 'tool', 'poetry', 'group', group, 'dependencies'))
   addTable(names, at(pipfile, 'packages'))
   addConda(names, readYaml(tree, 'environment.yml') ?? readYaml(tree, 'environment.yaml'))
   const setup = `${tree.read('setup.py') ?? ''}\n${tree.read('setup.cfg') ?? ''}`.slice(0, 50_000)
   const required = /install_requires\s{0,9}=\s{0,9}\[([^\]]{0,5000})\]/.exec(setup)?.[1] ?? ''
   for (const quoted of required.matchAll(/['"]([A-Za-z][\w.-]{1,60}(?:\[[a-z,]+\])?)/g)) add(quoted[1]!)
-  for (const quoted of setup.matchAll(/^[ \t]*['"]?([A-Za-z][A-Za-z0-9._-]{1,60})(?:\[[a-z,]+\])?[ ]*(?:[<>=~!][^'"\n]{0,60})?['"]?,?[ \t]*$/gm)) add(quoted[1]!)
+  for (const quoted of setup.matchAll(
+    /^[ \t]*['"]?([A-Za-z][A-Za-z0-9._-]{1,60})(?:\[[a-z,]+\])?[ ]*(?:[<>=~!][^'"\n]{0,60})?['"]?,?[ \t]*$/gm,
+  ))
+    add(quoted[1]!)
   return { dependencies: names, pyproject, requirements }
 }
 
@@ -54,11 +72,14 @@ function addTable(names: Set<string>, table: unknown): void {
 }
 
 function addRequirement(names: Set<string>, requirement: string): void {
-  const match = /^\s{0,20}([A-Za-z0-9][A-Za-z0-9._-]{0,80})\s{0,5}(\[[A-Za-z0-9_,\s-]{1,80}\])?/.exec(requirement)
+  const match = /^\s{0,20}([A-Za-z0-9][A-Za-z0-9._-]{0,80})\s{0,5}(\[[A-Za-z0-9_,\s-]{1,80}\])?/.exec(
+    requirement,
+  )
   if (match === null) return
   const name = normalised(match[1]!)
   names.add(name)
-  for (const extra of (match[2] ?? '').replace(/[[\]\s]/g, '').split(',')) if (extra !== '') names.add(`${name}[${extra}]`)
+  for (const extra of (match[2] ?? '').replace(/[[\]\s]/g, '').split(','))
+    if (extra !== '') names.add(`${name}[${extra}]`)
 }
 
 function normalised(name: string): string {
@@ -73,21 +94,52 @@ export function requires(project: PythonProject, ...names: string[]): boolean {
 /** The version of Python that pyproject.toml asks for. */
 export function pyprojectVersion(project: PythonProject): string | undefined {
   const poetry = at(project.pyproject, 'tool', 'poetry', 'dependencies', 'python')
-  return textAt(project.pyproject, 'project', 'requires-python') ?? (typeof poetry === 'string' ? poetry : textAt(poetry, 'version'))
+  return (
+    textAt(project.pyproject, 'project', 'requires-python') ??
+    (typeof poetry === 'string' ? poetry : textAt(poetry, 'version'))
+  )
 }
 
-/** Python files in the places where an app starts: the root, `src`, `app`, `backend`, and the packages of the root. */
+/**
+ * Python files in the places where an app starts: the root, `src`, `app`, `backend`, and the packages of the
+ * root.
+ */
 export function sourceFiles(tree: SourceTree): string[] {
-  const packages = tree.files().filter((path) => /^(?:src\/)?[A-Za-z_][A-Za-z0-9_]*\/__init__\.py$/.test(path)).map((path) => path.slice(0, path.lastIndexOf('/')))
+  const packages = tree
+    .files()
+    .filter((path) => /^(?:src\/)?[A-Za-z_][A-Za-z0-9_]*\/__init__\.py$/.test(path))
+    .map((path) => path.slice(0, path.lastIndexOf('/')))
   const folders = ['', 'src', 'app', 'api', 'backend', 'server', 'src/app', 'src/api', ...packages]
-  const files = [...new Set(folders)].flatMap((folder) => filesIn(tree, folder).filter((path) => path.endsWith('.py')))
-  const order = ['main.py', 'app.py', 'server.py', 'wsgi.py', 'asgi.py', 'api.py', 'application.py', 'run.py', 'index.py', '__init__.py']
-  const rank = (path: string) => { const place = order.indexOf(path.slice(path.lastIndexOf('/') + 1)); return place < 0 ? order.length : place }
+  const files = [...new Set(folders)].flatMap((folder) =>
+    filesIn(tree, folder).filter((path) => path.endsWith('.py')),
+  )
+  const order = [
+    'main.py',
+    'app.py',
+    'server.py',
+    'wsgi.py',
+    'asgi.py',
+    'api.py',
+    'application.py',
+    'run.py',
+    'index.py',
+    '__init__.py',
+  ]
+  const rank = (path: string) => {
+    const place = order.indexOf(path.slice(path.lastIndexOf('/') + 1))
+    return place < 0 ? order.length : place
+  }
   const depth = (path: string) => path.split('/').length
-  return [...new Set(files)].filter((path) => !/(?:^|\/)(?:tests?|conftest|setup|migrations|docs|examples?)(?:\/|\.py$)/.test(path)).sort((a, b) => depth(a) - depth(b) || rank(a) - rank(b)).slice(0, 150)
+  return [...new Set(files)]
+    .filter((path) => !/(?:^|\/)(?:tests?|conftest|setup|migrations|docs|examples?)(?:\/|\.py$)/.test(path))
+    .sort((a, b) => depth(a) - depth(b) || rank(a) - rank(b))
+    .slice(0, 150)
 }
 
 /** `app/main.py` as `app.main`. A `src` folder that is no package stays a path, see `moduleFolder`. */
 export function moduleName(path: string): string {
-  return joinPath(path).replace(/\.py$/, '').replace(/\/__init__$/, '').replaceAll('/', '.')
+  return joinPath(path)
+    .replace(/\.py$/, '')
+    .replace(/\/__init__$/, '')
+    .replaceAll('/', '.')
 }

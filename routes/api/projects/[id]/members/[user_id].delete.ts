@@ -5,7 +5,8 @@ import { MemberParams } from '#server/projects/schema'
 /** Takes a member out of the project. */
 export default endpoint({
   summary: 'Remove a member from a project',
-  description: 'The project does not exist for them from their next request on. The last owner who can act cannot be removed.',
+  description:
+    'The project does not exist for them from their next request on. The last owner who can act cannot be removed.',
   access: 'owner',
   scope: { noun: 'project' },
   params: MemberParams,

@@ -5,7 +5,8 @@ import { ProjectMember } from '#server/projects/schema'
 /** Who may do what in a project. */
 export default endpoint({
   summary: 'List the members of a project',
-  description: 'Users who have a role in the project, newest first. Administrators of the installation are not listed unless they are members.',
+  description:
+    'Users who have a role in the project, newest first. Administrators of the installation are not listed unless they are members.',
   access: 'viewer',
   scope: { noun: 'project' },
   params: IdParam,

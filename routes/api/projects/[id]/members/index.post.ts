@@ -5,7 +5,8 @@ import { NewProjectMember, ProjectMember } from '#server/projects/schema'
 /** Makes a user of the installation a member of the project. */
 export default endpoint({
   summary: 'Add a member to a project',
-  description: 'Names a user of the installation by `user_id` or `email`. Where the settings let owners invite, an unknown `email` gets an invitation by mail.',
+  description:
+    'Names a user of the installation by `user_id` or `email`. Where the settings let owners invite, an unknown `email` gets an invitation by mail.',
   access: 'owner',
   scope: { noun: 'project' },
   params: IdParam,
@@ -14,5 +15,7 @@ export default endpoint({
   status: 201,
   response: data(ProjectMember),
   errors: ['NOT_FOUND', 'CONFLICT'],
-  handler: async ({ actor, params, body, services }) => ({ data: await services.projects.members.add(actor, params.id, body) }),
+  handler: async ({ actor, params, body, services }) => ({
+    data: await services.projects.members.add(actor, params.id, body),
+  }),
 })

@@ -7,12 +7,23 @@ export const astro: NodeFramework = {
   detect: (app) => uses(app, 'astro'),
   plan(app) {
     const config = configText(app.tree, 'astro.config')
-    const output = /outDir['"]?\s{0,9}:\s{0,9}['"]([A-Za-z0-9._/-]{1,80})['"]/.exec(config)?.[1]?.replace(/^\.\/|\/$/g, '') ?? 'dist'
+    const output =
+      /outDir['"]?\s{0,9}:\s{0,9}['"]([A-Za-z0-9._/-]{1,80})['"]/
+        .exec(config)?.[1]
+        ?.replace(/^\.\/|\/$/g, '') ?? 'dist'
     const build_env = { ASTRO_TELEMETRY_DISABLED: '1' }
     if (/@astrojs\/node/.test(config)) {
       // In middleware mode the app brings its own server, which its start script knows.
       const own_start = !/middleware/.test(config)
-      return { kind: 'server', build: 'astro build', start: `node ./${output}/server/entry.mjs`, own_start, port: 4321, ready_path: '/', build_env }
+      return {
+        kind: 'server',
+        build: 'astro build',
+        start: `node ./${output}/server/entry.mjs`,
+        own_start,
+        port: 4321,
+        ready_path: '/',
+        build_env,
+      }
     }
     return { kind: 'static', build: 'astro build', output, fallback: 'pages', build_env }
   },

@@ -11,13 +11,18 @@ export interface FrameworkPlan {
   /** Debian packages and lines of ours that the build needs before anything of the repository is there. */
   build_packages?: readonly string[]
   build_setup?: readonly string[]
-  /** Programs from npm that the start line needs and the project does not bring; installed into the finished image. */
+  /**
+   * Programs from npm that the start line needs and the project does not bring; installed into the finished
+   * image.
+   */
   programs?: readonly string[]
   /** The build line is better than the package's script. */
   own_build?: boolean
   /** Start line when the package has no usable start script. */
   start?: string
-  /** The start line is better than the package's script, e.g. because the script starts a development server. */
+  /**
+   * The start line is better than the package's script, e.g. because the script starts a development server.
+   */
   own_start?: boolean
   /** Static: the folder that the build fills. */
   output?: string

@@ -16,12 +16,26 @@ import { sveltekit } from './sveltekit.ts'
 
 /** Frameworks that own the whole app: their plan holds whatever else the package depends on. */
 const META: readonly NodeFramework[] = [
-  meteor, hydrogen, tanstackStart, solidStart, analog, remix, reactRouter, sveltekit, qwik, astro, nextjs, nuxt, angular,
+  meteor,
+  hydrogen,
+  tanstackStart,
+  solidStart,
+  analog,
+  remix,
+  reactRouter,
+  sveltekit,
+  qwik,
+  astro,
+  nextjs,
+  nuxt,
+  angular,
 ]
 
 /**
- * The order, and why: meta-frameworks first, since each brings Vite, webpack or Express along; then API servers, when the
- * package starts one; then generators of files, whose development server is no server to deploy; then servers again, for
+ * The order, and why: meta-frameworks first, since each brings Vite, webpack or Express along; then API
+ * servers, when the
+ * package starts one; then generators of files, whose development server is no server to deploy; then servers
+ * again, for
  * packages that have one without a start script.
  */
 export function frameworkOf(app: NodeApp): NodeFramework | undefined {
@@ -29,11 +43,32 @@ export function frameworkOf(app: NodeApp): NodeFramework | undefined {
   if (meta !== undefined) return meta
   const server = [nestjs, functionsFramework, ...servers, nitro].find((framework) => framework.detect(app))
   const site = staticSites.find((framework) => framework.detect(app))
-  if (site !== undefined && !startsServer(app, site.name)) return server !== undefined && ownsTheApp(server.name) ? server : site
+  if (site !== undefined && !startsServer(app, site.name))
+    return server !== undefined && ownsTheApp(server.name) ? server : site
   return server ?? (site === undefined || startsServer(app, site.name) ? undefined : site)
 }
 
 /** Servers that bring a bundler for their own admin pages. */
 function ownsTheApp(name: string): boolean {
-  return ['adonis', 'strapi', 'keystone', 'directus', 'medusa', 'redwood', 'waku', 'blitz', 'nestjs', 'nitro', 'feathers', 'sails', 'loopback', 'mastra', 'modernjs', 'marko-run', 'one', 'sapper', 'functions-framework'].includes(name)
+  return [
+    'adonis',
+    'strapi',
+    'keystone',
+    'directus',
+    'medusa',
+    'redwood',
+    'waku',
+    'blitz',
+    'nestjs',
+    'nitro',
+    'feathers',
+    'sails',
+    'loopback',
+    'mastra',
+    'modernjs',
+    'marko-run',
+    'one',
+    'sapper',
+    'functions-framework',
+  ].includes(name)
 }

@@ -5,17 +5,20 @@ import type { NodeFramework } from './framework.ts'
 const NODE: Readonly<Record<string, string>> = { 1: '12', 2: '14', 3: '22' }
 
 /**
- * Meteor: its own program, which its makers' script installs, makes a bundle that plain Node runs. The database is another app,
+ * Meteor: its own program, which its makers' script installs, makes a bundle that plain Node runs. The
+ * database is another app,
  * named by `MONGO_URL`; `ROOT_URL` is the address that pages are written for.
  */
 export const meteor: NodeFramework = {
   name: 'meteor',
   detect: (app) => app.tree.has('.meteor/release'),
   plan(app) {
-    const release = /METEOR@(\d+(?:\.\d+){1,3})/.exec(firstLine(app.tree, '.meteor/release') ?? '')?.[1] ?? '3.1'
+    const release =
+      /METEOR@(\d+(?:\.\d+){1,3})/.exec(firstLine(app.tree, '.meteor/release') ?? '')?.[1] ?? '3.1'
     return {
       kind: 'server',
-      build_line: 'meteor build --server-only --directory /tmp/meteor && mv /tmp/meteor/bundle .bundle && cd .bundle/programs/server && npm install --omit=dev',
+      build_line:
+        'meteor build --server-only --directory /tmp/meteor && mv /tmp/meteor/bundle .bundle && cd .bundle/programs/server && npm install --omit=dev',
       start: 'node .bundle/main.js',
       own_start: true,
       port: 3000,

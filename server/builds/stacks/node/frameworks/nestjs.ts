@@ -10,8 +10,15 @@ export const nestjs: NodeFramework = {
     const cli = readJson(app.tree, 'nest-cli.json')
     const monorepo = at(cli, 'monorepo') === true
     const root = textAt(cli, 'root')
-    const main = monorepo && root !== undefined && /^[A-Za-z0-9._/-]+$/.test(root) ? `dist/${root}/main` : 'dist/main'
+    const main =
+      monorepo && root !== undefined && /^[A-Za-z0-9._/-]+$/.test(root) ? `dist/${root}/main` : 'dist/main'
     const production = app.manifest.scripts.get('start:prod')
-    return { kind: 'server', build: 'nest build', start: production ?? `node ${main}`, own_start: true, port: 3000 }
+    return {
+      kind: 'server',
+      build: 'nest build',
+      start: production ?? `node ${main}`,
+      own_start: true,
+      port: 3000,
+    }
   },
 }

@@ -2,7 +2,10 @@ import { configText, majorOf, uses, type NodeApp } from '../manifest.ts'
 import { shellWord } from '../../../commands.ts'
 import type { NodeFramework } from './framework.ts'
 
-/** Next.js: a server by default, its own small bundle with `output: 'standalone'`, files with `output: 'export'`. */
+/**
+ * Next.js: a server by default, its own small bundle with `output: 'standalone'`, files with `output:
+ * 'export'`.
+ */
 export const nextjs: NodeFramework = {
   name: 'nextjs',
   detect: (app) => uses(app, 'next'),
@@ -13,12 +16,29 @@ export const nextjs: NodeFramework = {
     const build_env = { NEXT_TELEMETRY_DISABLED: '1' }
     const build_script = app.manifest.scripts.get('build') ?? ''
     if (mode === 'export' || build_script.includes('next export')) {
-      return { kind: 'static', build: 'next build', output: outputFolder(config, 'out'), fallback: 'pages', build_env, node }
+      return {
+        kind: 'static',
+        build: 'next build',
+        output: outputFolder(config, 'out'),
+        fallback: 'pages',
+        build_env,
+        node,
+      }
     }
     const env = { ...build_env, HOSTNAME: '0.0.0.0' }
     const ready_path = hasHomePage(app) && !/basePath|i18n/.test(config) ? '/' : undefined
-    if (mode === 'standalone' && !customServer(app)) return { ...standalone(app, config), build_env, env, ready_path, node }
-    return { kind: 'server', build: 'next build', start: 'next start', port: 3000, env, build_env, ready_path, node }
+    if (mode === 'standalone' && !customServer(app))
+      return { ...standalone(app, config), build_env, env, ready_path, node }
+    return {
+      kind: 'server',
+      build: 'next build',
+      start: 'next start',
+      port: 3000,
+      env,
+      build_env,
+      ready_path,
+      node,
+    }
   },
 }
 
@@ -27,21 +47,39 @@ function standalone(app: NodeApp, config: string) {
   const output = outputFolder(config, '.next')
   const bundle = `${output}/standalone`
   const inside = app.manifest.folder === '' ? bundle : `${bundle}/${app.manifest.folder}`
-  const copies = [`mkdir -p ${shellWord(`${inside}/${output}`)} && cp -R ${shellWord(`${output}/static`)} ${shellWord(`${inside}/${output}/`)}`]
-  if (app.tree.files().some((path) => path.startsWith('public/'))) copies.push(`cp -R public ${shellWord(`${inside}/`)}`)
+  const copies = [
+    `mkdir -p ${shellWord(`${inside}/${output}`)} && cp -R ${shellWord(`${output}/static`)} ${shellWord(`${inside}/${output}/`)}`,
+  ]
+  if (app.tree.files().some((path) => path.startsWith('public/')))
+    copies.push(`cp -R public ${shellWord(`${inside}/`)}`)
   const server = app.manifest.folder === '' ? 'server.js' : `${app.manifest.folder}/server.js`
-  return { kind: 'server' as const, build: 'next build', start: `node ${shellWord(server)}`, own_start: true, port: 3000, bundle, after_build: copies }
+  return {
+    kind: 'server' as const,
+    build: 'next build',
+    start: `node ${shellWord(server)}`,
+    own_start: true,
+    port: 3000,
+    bundle,
+    after_build: copies,
+  }
 }
 
 function outputFolder(config: string, otherwise: string): string {
-  return /distDir['"]?\s{0,9}:\s{0,9}['"`]([A-Za-z0-9._/-]{1,80})['"`]/.exec(config)?.[1]?.replace(/^\.\//, '') ?? otherwise
+  return (
+    /distDir['"]?\s{0,9}:\s{0,9}['"`]([A-Za-z0-9._/-]{1,80})['"`]/.exec(config)?.[1]?.replace(/^\.\//, '') ??
+    otherwise
+  )
 }
 
 function customServer(app: NodeApp): boolean {
   const start = app.manifest.scripts.get('start') ?? ''
-  return /\b(?:node|tsx|ts-node|bun)\s/.test(start) && !start.includes('standalone') && !start.includes('next')
+  return (
+    /\b(?:node|tsx|ts-node|bun)\s/.test(start) && !start.includes('standalone') && !start.includes('next')
+  )
 }
 
 function hasHomePage(app: NodeApp): boolean {
-  return app.tree.files().some((path) => /^(?:src\/)?(?:pages\/index|app\/(?:\([^/)]+\)\/)*page)\.(?:jsx?|tsx?|mdx?)$/.test(path))
+  return app.tree
+    .files()
+    .some((path) => /^(?:src\/)?(?:pages\/index|app\/(?:\([^/)]+\)\/)*page)\.(?:jsx?|tsx?|mdx?)$/.test(path))
 }

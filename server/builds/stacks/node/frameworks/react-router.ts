@@ -4,12 +4,21 @@ import type { FrameworkPlan, NodeFramework } from './framework.ts'
 /** Remix 1 and 2. */
 export const remix: NodeFramework = {
   name: 'remix',
-  detect: (app) => uses(app, '@remix-run/react', '@remix-run/dev', '@remix-run/serve', '@remix-run/node') && !uses(app, '@shopify/hydrogen'),
+  detect: (app) =>
+    uses(app, '@remix-run/react', '@remix-run/dev', '@remix-run/serve', '@remix-run/node') &&
+    !uses(app, '@shopify/hydrogen'),
   plan(app) {
     const vite = /@remix-run\/dev/.test(configText(app.tree, 'vite.config'))
-    if (vite && /ssr['"]?\s{0,9}:\s{0,9}false/.test(configText(app.tree, 'vite.config'))) return spa('remix vite:build')
+    if (vite && /ssr['"]?\s{0,9}:\s{0,9}false/.test(configText(app.tree, 'vite.config')))
+      return spa('remix vite:build')
     const server = vite ? './build/server/index.js' : './build/index.js'
-    return { kind: 'server', build: vite ? 'remix vite:build' : 'remix build', start: `remix-serve ${server}`, port: 3000, ready_path: '/' }
+    return {
+      kind: 'server',
+      build: vite ? 'remix vite:build' : 'remix build',
+      start: `remix-serve ${server}`,
+      port: 3000,
+      ready_path: '/',
+    }
   },
 }
 
@@ -19,7 +28,13 @@ export const reactRouter: NodeFramework = {
   detect: (app) => uses(app, '@react-router/dev'),
   plan(app) {
     if (isSpa(app)) return spa('react-router build')
-    return { kind: 'server', build: 'react-router build', start: 'react-router-serve ./build/server/index.js', port: 3000, ready_path: '/' }
+    return {
+      kind: 'server',
+      build: 'react-router build',
+      start: 'react-router-serve ./build/server/index.js',
+      port: 3000,
+      ready_path: '/',
+    }
   },
 }
 

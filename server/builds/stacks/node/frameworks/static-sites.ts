@@ -14,45 +14,278 @@ interface Generator {
   modern_since?: number
 }
 
-/** Generators and bundlers that leave files. Those that bring another one along (Gatsby has webpack, VitePress has Vite) stand first. */
+/**
+ * Generators and bundlers that leave files. Those that bring another one along (Gatsby has webpack, VitePress
+ * has Vite) stand first.
+ */
 const GENERATORS: readonly Generator[] = [
-  { name: 'gatsby', packages: ['gatsby'], build: 'gatsby build', output: 'public', fallback: 'pages', modern_since: 4 },
-  { name: 'react-static', packages: ['react-static'], build: 'react-static build', output: 'dist', fallback: 'pages', modern_since: 99 },
-  { name: 'docusaurus', packages: ['@docusaurus/core'], build: 'docusaurus build', output: 'build', fallback: 'pages', modern_since: 2 },
-  { name: 'eleventy', packages: ['@11ty/eleventy'], build: 'eleventy', output: eleventyOutput, fallback: 'pages' },
-  { name: 'vitepress', packages: ['vitepress'], build: 'vitepress build', output: (app) => besideConfig(app, '.vitepress', 'dist'), fallback: 'pages' },
-  { name: 'vuepress', packages: ['vuepress'], build: 'vuepress build', output: (app) => besideConfig(app, '.vuepress', 'dist'), fallback: 'pages', modern_since: 2 },
-  { name: 'rspress', packages: ['rspress', '@rspress/core'], build: 'rspress build', output: 'doc_build', fallback: 'pages' },
-  { name: 'honkit', packages: ['honkit'], build: 'honkit build', output: '_book', fallback: 'pages' },
-  { name: 'antora', packages: ['antora', '@antora/cli'], build: 'antora antora-playbook.yml', output: antoraOutput, fallback: 'pages' },
-  { name: 'elm-land', packages: ['elm-land'], build: 'elm-land build', output: 'dist', fallback: 'spa' },
-  { name: 'saber', packages: ['saber'], build: 'saber build', output: 'public', fallback: 'pages', modern_since: 99 },
+  {
+    name: 'gatsby',
+    packages: ['gatsby'],
+    build: 'gatsby build',
+    output: 'public',
+    fallback: 'pages',
+    modern_since: 4,
+  },
+  {
+    name: 'react-static',
+    packages: ['react-static'],
+    build: 'react-static build',
+    output: 'dist',
+    fallback: 'pages',
+    modern_since: 99,
+  },
+  {
+    name: 'docusaurus',
+    packages: ['@docusaurus/core'],
+    build: 'docusaurus build',
+    output: 'build',
+    fallback: 'pages',
+    modern_since: 2,
+  },
+  {
+    name: 'eleventy',
+    packages: ['@11ty/eleventy'],
+    build: 'eleventy',
+    output: eleventyOutput,
+    fallback: 'pages',
+  },
+  {
+    name: 'vitepress',
+    packages: ['vitepress'],
+    build: 'vitepress build',
+    output: (app) => besideConfig(app, '.vitepress', 'dist'),
+    fallback: 'pages',
+  },
+  {
+    name: 'vuepress',
+    packages: ['vuepress'],
+    build: 'vuepress build',
+    output: (app) => besideConfig(app, '.vuepress', 'dist'),
+    fallback: 'pages',
+    modern_since: 2,
+  },
+  {
+    name: 'rspress',
+    packages: ['rspress', '@rspress/core'],
+    build: 'rspress build',
+    output: 'doc_build',
+    fallback: 'pages',
+  },
+  {
+    name: 'honkit',
+    packages: ['honkit'],
+    build: 'honkit build',
+    output: '_book',
+    fallback: 'pages',
+  },
+  {
+    name: 'antora',
+    packages: ['antora', '@antora/cli'],
+    build: 'antora antora-playbook.yml',
+    output: antoraOutput,
+    fallback: 'pages',
+  },
+  {
+    name: 'elm-land',
+    packages: ['elm-land'],
+    build: 'elm-land build',
+    output: 'dist',
+    fallback: 'spa',
+  },
+  {
+    name: 'saber',
+    packages: ['saber'],
+    build: 'saber build',
+    output: 'public',
+    fallback: 'pages',
+    modern_since: 99,
+  },
   { name: 'hexo', packages: ['hexo'], build: 'hexo generate', output: 'public', fallback: 'pages' },
-  { name: 'gridsome', packages: ['gridsome'], build: 'gridsome build', output: 'dist', fallback: 'pages', modern_since: 99 },
-  { name: 'observable', packages: ['@observablehq/framework'], build: 'observable build', output: 'dist', fallback: 'pages' },
-  { name: 'metalsmith', packages: ['metalsmith'], build: 'node metalsmith.js', output: 'build', fallback: 'pages' },
-  { name: 'create-react-app', packages: ['react-scripts', 'react-scripts-ts', 'react-app-rewired', '@craco/craco'], build: 'react-scripts build', output: 'build', fallback: 'spa', modern_since: 5 },
-  { name: 'vue-cli', packages: ['@vue/cli-service'], build: 'vue-cli-service build', output: vueOutput, fallback: 'spa', modern_since: 5 },
-  { name: 'quasar', packages: ['@quasar/app-vite', '@quasar/app-webpack', '@quasar/app'], build: 'quasar build', output: 'dist/spa', fallback: 'spa' },
-  { name: 'ember', packages: ['ember-cli'], build: 'ember build --environment=production', output: 'dist', fallback: 'spa', modern_since: 4 },
-  { name: 'preact', packages: ['preact-cli'], build: 'preact build', output: 'build', fallback: 'spa', modern_since: 4 },
-  { name: 'stencil', packages: ['@stencil/core'], build: 'stencil build', output: 'www', fallback: 'spa' },
-  { name: 'umi', packages: ['umi', '@umijs/max'], build: 'umi build', output: 'dist', fallback: 'spa' },
-  { name: 'polymer', packages: ['polymer-cli'], build: 'polymer build', output: polymerOutput, fallback: 'spa', modern_since: 99 },
-  { name: 'wmr', packages: ['wmr'], build: 'wmr build', output: 'dist', fallback: 'spa', modern_since: 99 },
-  { name: 'dojo', packages: ['@dojo/cli'], build: 'dojo build --mode dist', output: 'output/dist', fallback: 'spa', modern_since: 99 },
-  { name: 'sanity', packages: ['sanity', '@sanity/cli', '@sanity/base'], build: 'sanity build', output: 'dist', fallback: 'spa' },
-  { name: 'expo', packages: ['expo'], build: 'expo export --platform web', output: 'dist', fallback: 'spa' },
-  { name: 'slidev', packages: ['@slidev/cli'], build: 'slidev build', output: 'dist', fallback: 'spa' },
-  { name: 'rsbuild', packages: ['@rsbuild/core'], build: 'rsbuild build', output: 'dist', fallback: 'spa' },
-  { name: 'rspack', packages: ['@rspack/cli'], build: 'rspack build', output: 'dist', fallback: 'spa' },
-  { name: 'farm', packages: ['@farmfe/core'], build: 'farm build', output: 'dist', fallback: 'spa' },
-  { name: 'parcel', packages: ['parcel', 'parcel-bundler'], build: 'parcel build', output: parcelOutput, fallback: 'spa', modern_since: 2 },
-  { name: 'snowpack', packages: ['snowpack'], build: 'snowpack build', output: 'build', fallback: 'spa' },
-  { name: 'vike', packages: ['vike', 'vite-plugin-ssr'], build: 'vike build', output: 'dist/client', fallback: 'pages' },
-  { name: 'vite', packages: ['vite', 'rolldown-vite', 'vite-plus'], build: 'vite build', output: viteOutput, fallback: 'spa' },
-  { name: 'brunch', packages: ['brunch'], build: 'brunch build --production', output: 'public', fallback: 'spa' },
-  { name: 'storybook', packages: ['storybook'], build: 'storybook build', output: 'storybook-static', fallback: 'pages' },
+  {
+    name: 'gridsome',
+    packages: ['gridsome'],
+    build: 'gridsome build',
+    output: 'dist',
+    fallback: 'pages',
+    modern_since: 99,
+  },
+  {
+    name: 'observable',
+    packages: ['@observablehq/framework'],
+    build: 'observable build',
+    output: 'dist',
+    fallback: 'pages',
+  },
+  {
+    name: 'metalsmith',
+    packages: ['metalsmith'],
+    build: 'node metalsmith.js',
+    output: 'build',
+    fallback: 'pages',
+  },
+  {
+    name: 'create-react-app',
+    packages: ['react-scripts', 'react-scripts-ts', 'react-app-rewired', '@craco/craco'],
+    build: 'react-scripts build',
+    output: 'build',
+    fallback: 'spa',
+    modern_since: 5,
+  },
+  {
+    name: 'vue-cli',
+    packages: ['@vue/cli-service'],
+    build: 'vue-cli-service build',
+    output: vueOutput,
+    fallback: 'spa',
+    modern_since: 5,
+  },
+  {
+    name: 'quasar',
+    packages: ['@quasar/app-vite', '@quasar/app-webpack', '@quasar/app'],
+    build: 'quasar build',
+    output: 'dist/spa',
+    fallback: 'spa',
+  },
+  {
+    name: 'ember',
+    packages: ['ember-cli'],
+    build: 'ember build --environment=production',
+    output: 'dist',
+    fallback: 'spa',
+    modern_since: 4,
+  },
+  {
+    name: 'preact',
+    packages: ['preact-cli'],
+    build: 'preact build',
+    output: 'build',
+    fallback: 'spa',
+    modern_since: 4,
+  },
+  {
+    name: 'stencil',
+    packages: ['@stencil/core'],
+    build: 'stencil build',
+    output: 'www',
+    fallback: 'spa',
+  },
+  {
+    name: 'umi',
+    packages: ['umi', '@umijs/max'],
+    build: 'umi build',
+    output: 'dist',
+    fallback: 'spa',
+  },
+  {
+    name: 'polymer',
+    packages: ['polymer-cli'],
+    build: 'polymer build',
+    output: polymerOutput,
+    fallback: 'spa',
+    modern_since: 99,
+  },
+  {
+    name: 'wmr',
+    packages: ['wmr'],
+    build: 'wmr build',
+    output: 'dist',
+    fallback: 'spa',
+    modern_since: 99,
+  },
+  {
+    name: 'dojo',
+    packages: ['@dojo/cli'],
+    build: 'dojo build --mode dist',
+    output: 'output/dist',
+    fallback: 'spa',
+    modern_since: 99,
+  },
+  {
+    name: 'sanity',
+    packages: ['sanity', '@sanity/cli', '@sanity/base'],
+    build: 'sanity build',
+    output: 'dist',
+    fallback: 'spa',
+  },
+  {
+    name: 'expo',
+    packages: ['expo'],
+    build: 'expo export --platform web',
+    output: 'dist',
+    fallback: 'spa',
+  },
+  {
+    name: 'slidev',
+    packages: ['@slidev/cli'],
+    build: 'slidev build',
+    output: 'dist',
+    fallback: 'spa',
+  },
+  {
+    name: 'rsbuild',
+    packages: ['@rsbuild/core'],
+    build: 'rsbuild build',
+    output: 'dist',
+    fallback: 'spa',
+  },
+  {
+    name: 'rspack',
+    packages: ['@rspack/cli'],
+    build: 'rspack build',
+    output: 'dist',
+    fallback: 'spa',
+  },
+  {
+    name: 'farm',
+    packages: ['@farmfe/core'],
+    build: 'farm build',
+    output: 'dist',
+    fallback: 'spa',
+  },
+  {
+    name: 'parcel',
+    packages: ['parcel', 'parcel-bundler'],
+    build: 'parcel build',
+    output: parcelOutput,
+    fallback: 'spa',
+    modern_since: 2,
+  },
+  {
+    name: 'snowpack',
+    packages: ['snowpack'],
+    build: 'snowpack build',
+    output: 'build',
+    fallback: 'spa',
+  },
+  {
+    name: 'vike',
+    packages: ['vike', 'vite-plugin-ssr'],
+    build: 'vike build',
+    output: 'dist/client',
+    fallback: 'pages',
+  },
+  {
+    name: 'vite',
+    packages: ['vite', 'rolldown-vite', 'vite-plus'],
+    build: 'vite build',
+    output: viteOutput,
+    fallback: 'spa',
+  },
+  {
+    name: 'brunch',
+    packages: ['brunch'],
+    build: 'brunch build --production',
+    output: 'public',
+    fallback: 'spa',
+  },
+  {
+    name: 'storybook',
+    packages: ['storybook'],
+    build: 'storybook build',
+    output: 'storybook-static',
+    fallback: 'pages',
+  },
 ]
 
 /** The table as frameworks. */
@@ -76,11 +309,15 @@ function isOld(app: NodeApp, { packages, modern_since }: Generator): boolean {
 const FOLDER = '([A-Za-z0-9._/-]{1,80})'
 
 function setting(text: string, key: string): string | undefined {
-  return new RegExp(`\\b${key}['"]?\\s{0,9}:\\s{0,9}['"\`]${FOLDER}['"\`]`).exec(text)?.[1]?.replace(/^\.\/|\/$/g, '')
+  return new RegExp(`\\b${key}['"]?\\s{0,9}:\\s{0,9}['"\`]${FOLDER}['"\`]`)
+    .exec(text)?.[1]
+    ?.replace(/^\.\/|\/$/g, '')
 }
 
 function option(script: string | undefined, ...names: string[]): string | undefined {
-  return new RegExp(`(?:^|\\s)(?:${names.join('|')})[ =]['"]?${FOLDER}`).exec(script ?? '')?.[1]?.replace(/^\.\/|\/$/g, '')
+  return new RegExp(`(?:^|\\s)(?:${names.join('|')})[ =]['"]?${FOLDER}`)
+    .exec(script ?? '')?.[1]
+    ?.replace(/^\.\/|\/$/g, '')
 }
 
 function viteOutput(app: NodeApp): string {
@@ -88,17 +325,26 @@ function viteOutput(app: NodeApp): string {
   const written = option(app.manifest.scripts.get('build'), '--outDir') ?? setting(config, 'outDir')
   const root = setting(config, 'root')
   if (written === undefined) return root === undefined ? 'dist' : `${root}/dist`
-  if (root === undefined || !written.startsWith('..')) return root === undefined ? written : `${root}/${written}`
+  if (root === undefined || !written.startsWith('..'))
+    return root === undefined ? written : `${root}/${written}`
   return written.replace(/^(\.\.\/)+/, '')
 }
 
 function eleventyOutput(app: NodeApp): string {
   const text = ['eleventy.config', '.eleventy'].map((name) => configText(app.tree, name)).join('\n')
-  return option(app.manifest.scripts.get('build'), '--output') ?? /dir['"]?\s{0,9}:\s{0,9}\{[^}]{0,400}?output['"]?\s{0,9}:\s{0,9}['"]([A-Za-z0-9._/-]{1,80})/.exec(text)?.[1]?.replace(/^\.\//, '') ?? '_site'
+  return (
+    option(app.manifest.scripts.get('build'), '--output') ??
+    /dir['"]?\s{0,9}:\s{0,9}\{[^}]{0,400}?output['"]?\s{0,9}:\s{0,9}['"]([A-Za-z0-9._/-]{1,80})/
+      .exec(text)?.[1]
+      ?.replace(/^\.\//, '') ??
+    '_site'
+  )
 }
 
 function antoraOutput(app: NodeApp): string {
-  return textAt(readYaml(app.tree, 'antora-playbook.yml'), 'output', 'dir')?.replace(/^\.\//, '') ?? 'build/site'
+  return (
+    textAt(readYaml(app.tree, 'antora-playbook.yml'), 'output', 'dir')?.replace(/^\.\//, '') ?? 'build/site'
+  )
 }
 
 /** Each named build has a folder of its own. */
@@ -119,7 +365,9 @@ function vueOutput(app: NodeApp): string {
 
 /** VitePress and VuePress build next to their configuration, wherever the documents are. */
 function besideConfig(app: NodeApp, folder: string, output: string): string {
-  const config = app.tree.files().find((path) => path.startsWith(`${folder}/`) || path.includes(`/${folder}/`))
+  const config = app.tree
+    .files()
+    .find((path) => path.startsWith(`${folder}/`) || path.includes(`/${folder}/`))
   if (config === undefined) return `${folder}/${output}`
   const parts = folderOf(config).split('/')
   const path = [...parts.slice(0, parts.indexOf(folder) + 1), output].join('/')

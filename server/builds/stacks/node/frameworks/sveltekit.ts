@@ -1,7 +1,10 @@
 import { configText, uses } from '../manifest.ts'
 import type { NodeFramework } from './framework.ts'
 
-/** SvelteKit: its adapter decides. `adapter-auto` makes a Node server when it finds the mark of a container builder. */
+/**
+ * SvelteKit: its adapter decides. `adapter-auto` makes a Node server when it finds the mark of a container
+ * builder.
+ */
 export const sveltekit: NodeFramework = {
   name: 'sveltekit',
   detect: (app) => uses(app, '@sveltejs/kit'),
@@ -10,12 +13,28 @@ export const sveltekit: NodeFramework = {
     if (/adapter-static/.test(config)) {
       const output = /pages['"]?\s{0,9}:\s{0,9}['"]([A-Za-z0-9._/-]{1,80})['"]/.exec(config)?.[1] ?? 'build'
       const spa = /fallback['"]?\s{0,9}:\s{0,9}['"](?:index|200)\.html/.test(config)
-      const after_build = /200\.html/.test(config) ? [`cp ${output}/200.html ${output}/index.html`] : undefined
-      return { kind: 'static', build: 'vite build', output, fallback: spa ? 'spa' : 'pages', after_build }
+      const after_build = /200\.html/.test(config)
+        ? [`cp ${output}/200.html ${output}/index.html`]
+        : undefined
+      return {
+        kind: 'static',
+        build: 'vite build',
+        output,
+        fallback: spa ? 'spa' : 'pages',
+        after_build,
+      }
     }
     const output = /\bout['"]?\s{0,9}:\s{0,9}['"]([A-Za-z0-9._/-]{1,80})['"]/.exec(config)?.[1] ?? 'build'
     const build_env = /adapter-node/.test(config) ? undefined : { GCP_BUILDPACKS: 'true' }
     const own_start = !/\bnode\b/.test(app.manifest.scripts.get('start') ?? '')
-    return { kind: 'server', build: 'vite build', start: `node ${output}`, own_start, port: 3000, ready_path: '/', build_env }
+    return {
+      kind: 'server',
+      build: 'vite build',
+      start: `node ${output}`,
+      own_start,
+      port: 3000,
+      ready_path: '/',
+      build_env,
+    }
   },
 }
