@@ -1,9 +1,7 @@
 /**
  * What proving and authorising a caller costs per request: `npx node bench/authorization.ts`. First the
- * functions alone, in microseconds
- * for each way to authenticate; then requests per second of a list over HTTP, against the same list that asks
- * nobody who they are.
- * Fails above the bound of 200 microseconds.
+ * functions alone, in microseconds for each way to authenticate; then requests per second of a list over
+ * HTTP, against the same list that asks nobody who they are. Fails above the bound of 200 microseconds.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'

@@ -1,8 +1,6 @@
 /**
  * Many at once: 50 parallel deployments of one app with cancels at random, 200 parallel creations of one
- * name, and how long a
- * creation takes.
- * `npx node bench/concurrency.ts [--deploys=50] [--creates=200]`
+ * name, and how long a creation takes. `npx node bench/concurrency.ts [--deploys=50] [--creates=200]`
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { docker, eventually, nodeApp } from '#test/support/portreeve'

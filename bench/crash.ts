@@ -1,8 +1,7 @@
 /**
  * Portreeve is killed with -9 before and after every step of a deployment, of a rollback and of the app's
- * lifecycle, and at
- * random times, while an app is probed 20 times a second.
- * `npx node bench/crash.ts [--random=10] [--sweep=1]`
+ * lifecycle, and at random times, while an app is probed 20 times a second. `npx node bench/crash.ts
+ * [--random=10] [--sweep=1]`
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually, nodeApp, type Portreeve } from '#test/support/portreeve'

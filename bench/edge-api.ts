@@ -39,10 +39,8 @@ interface Scene {
 
 /**
  * From sending a request to the API of the built server until the real edge answers by the new rule. A
- * running app has as many domains as
- * one may have; the rest belongs to stopped apps of full projects. One connection of another app stays open
- * all the while: a
- * change that cuts it ends the benchmark.
+ * running app has as many domains as one may have; the rest belongs to stopped apps of full projects. One
+ * connection of another app stays open all the while: a change that cuts it ends the benchmark.
  */
 export async function apiReport(report: Report): Promise<void> {
   const dns = await startDnsServer()

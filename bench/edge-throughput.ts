@@ -28,13 +28,10 @@ type Scheme = 'http' | 'https'
 
 /**
  * The edge against HAProxy by hand in front of the same origin: `equal` does the same for each request,
- * `minimal` forwards and
- * does nothing else. They take turns, each alone with client and origin. A ratio is that of the medians of
- * all rounds; behind
- * it stands where it lies in 95 of 100 draws of rounds. A limit is missed when all of that is below it: on a
- * shared machine two
- * proxies that are the same (`equal` and its `twin`, the control) differ by more than a twentieth. Nobody
- * reads a log meanwhile.
+ * `minimal` forwards and does nothing else. They take turns, each alone with client and origin. A ratio is
+ * that of the medians of all rounds; behind it stands where it lies in 95 of 100 draws of rounds. A limit is
+ * missed when all of that is below it: on a shared machine two proxies that are the same (`equal` and its
+ * `twin`, the control) differ by more than a twentieth. Nobody reads a log meanwhile.
  */
 export async function throughputReport(report: Report): Promise<void> {
   const schemes: Scheme[] = (await hasWrk()) ? ['http', 'https'] : ['http']

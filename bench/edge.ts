@@ -1,11 +1,9 @@
 /**
  * Measures the edge: `npx node bench/edge.ts [switches] [changes] [latency] [api] [throughput]` (all without
- * a name). Needs the container engine and
- * the edge's image, `api` the built server as well. Prints what was sent and lost during switches, and during
- * 200 changes of other things, how long a
- * change takes with 10 and 10,000 routes, at the edge alone and through the API, and throughput and latency
- * as ratios to HAProxy with a
- * configuration by hand.
+ * a name). Needs the container engine and the edge's image, `api` the built server as well. Prints what was
+ * sent and lost during switches, and during 200 changes of other things, how long a change takes with 10 and
+ * 10,000 routes, at the edge alone and through the API, and throughput and latency as ratios to HAProxy with
+ * a configuration by hand.
  */
 import { apiReport } from './edge-api.ts'
 import { changeReport } from './edge-changes.ts'

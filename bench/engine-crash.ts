@@ -1,10 +1,7 @@
 /**
  * The container engine is killed with -9 while Portreeve builds and while it starts a release, on an engine
- * of the experiment's own
- * (root, `dockerd` with live-restore). Reads answer on, what needs the engine says so at once, apps serve
- * throughout, and
- * everything recovers by itself.
- * `npx node bench/engine-crash.ts`
+ * of the experiment's own (root, `dockerd` with live-restore). Reads answer on, what needs the engine says so
+ * at once, apps serve throughout, and everything recovers by itself. `npx node bench/engine-crash.ts`
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually, nodeApp, type Portreeve } from '#test/support/portreeve'

@@ -1,14 +1,11 @@
 /**
  * Whether logins tell which addresses have an account: `npx node bench/enumeration.ts [--logins=300]`. The
- * built server with passwords at
- * their full cost; logins of known and unknown addresses take turns in random order, with half as many of
- * disabled accounts and of
- * accounts with a second factor among them. Each login comes from a client address of its own, because one
- * address has five a minute.
- * In the end the one answer without an account that a token could be guessed at: accepting an invitation.
- * Chance alone finds a difference in one comparison of a hundred, so the whole is done again when one is
- * found, once: a difference that
- * is there is found both times.
+ * built server with passwords at their full cost; logins of known and unknown addresses take turns in random
+ * order, with half as many of disabled accounts and of accounts with a second factor among them. Each login
+ * comes from a client address of its own, because one address has five a minute. In the end the one answer
+ * without an account that a token could be guessed at: accepting an invitation. Chance alone finds a
+ * difference in one comparison of a hundred, so the whole is done again when one is found, once: a difference
+ * that is there is found both times.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'

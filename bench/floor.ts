@@ -1,9 +1,7 @@
 /**
  * Wall time from the request to the first answer of the new version at the edge, divided by the same steps
- * scripted by hand with
- * git and the engine's CLI: the same Dockerfile, builder and machine, the two taking turns. The soak comes
- * after and is not in it.
- * `npx node bench/floor.ts [--rounds=7]`
+ * scripted by hand with git and the engine's CLI: the same Dockerfile, builder and machine, the two taking
+ * turns. The soak comes after and is not in it. `npx node bench/floor.ts [--rounds=7]`
  */
 import { randomBytes } from 'node:crypto'
 import { get } from 'node:http'

@@ -1,10 +1,8 @@
 /**
  * Lists of apps and deployments at 100, 10,000 and 100,000 rows: below 3 ms and flat. Measured is the whole
- * round trip on one
- * kept-alive connection, which is more than the time at the server. The lowest tenth of the times is taken:
- * what is above it on a
- * shared machine is others' work.
- * `npx node bench/lists.ts [--requests=100]`
+ * round trip on one kept-alive connection, which is more than the time at the server. The lowest tenth of the
+ * times is taken: what is above it on a shared machine is others' work. `npx node bench/lists.ts
+ * [--requests=100]`
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

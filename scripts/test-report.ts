@@ -26,8 +26,8 @@ interface Report {
 
 /**
  * Counts one JSON report of vitest. A file that could not even be loaded has no tests in the report, so it
- * counts as one failure; so does
- * a run that says it failed without naming a test, for example after an unhandled rejection.
+ * counts as one failure; so does a run that says it failed without naming a test, for example after an
+ * unhandled rejection.
  */
 export function tallyReport(text: string, name: string): Tally {
   const report = JSON.parse(text) as Report

@@ -5,10 +5,9 @@ const MOST_MS = 2_000
 
 /**
  * Makes the wait of answers that promise that the edge obeys: it resolves once everything that was asked for
- * before has been
- * tried there, or after this time. Never rejects, and holds nothing up. `deliveries` are asked one after
- * another, because what
- * one of them brings to the edge may call for the next: routes insist on HTTPS once there is a certificate.
+ * before has been tried there, or after this time. Never rejects, and holds nothing up. `deliveries` are
+ * asked one after another, because what one of them brings to the edge may call for the next: routes insist
+ * on HTTPS once there is a certificate.
  */
 export const createEdgeWait =
   (deliveries: readonly (() => Promise<void>)[], most_ms = MOST_MS) =>

@@ -31,10 +31,9 @@ export interface BootOptions {
 
 /**
  * Starts everything behind the HTTP server. What can only be mended by the operator is found out first and at
- * once: settings, a port
- * that is taken, a folder that cannot be written, a second process, a database that does not fit. Only then
- * is the rest of the product loaded, while the server answers that it is
- * alive and starting. Throws StartError with a sentence for what the operator has to mend.
+ * once: settings, a port that is taken, a folder that cannot be written, a second process, a database that
+ * does not fit. Only then is the rest of the product loaded, while the server answers that it is alive and
+ * starting. Throws StartError with a sentence for what the operator has to mend.
  */
 export async function boot(options: BootOptions): Promise<Booted> {
   checkNode()

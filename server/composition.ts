@@ -64,8 +64,7 @@ const refusedDockerfile = (message: string, hint: string) => new Fatal('dockerfi
 
 /**
  * Throws Fatal when a Dockerfile would make the engine fetch from where this server may not connect to: the
- * engine does so from
- * this machine's own network.
+ * engine does so from this machine's own network.
  */
 export async function checkDockerfile(
   dockerfile: string,

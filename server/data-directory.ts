@@ -82,8 +82,7 @@ function prepare(path: string): void {
 
 /**
  * Makes the data directory when it is missing, and closes it and the database to other users of the machine.
- * Throws StartError with
- * what the operator has to mend when it cannot be made or written.
+ * Throws StartError with what the operator has to mend when it cannot be made or written.
  */
 export function prepareDataDirectory(path: string): void {
   try {

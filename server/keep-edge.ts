@@ -14,10 +14,8 @@ const EVERY_MS = 2_000
 
 /**
  * Brings the edge up, trying until it works, and from then on looks whether it still runs: the engine starts
- * it again after a
- * crash, but not after somebody stopped or removed it. Apps serve on meanwhile from what the edge knows.
- * Resolves once the edge
- * serves for the first time.
+ * it again after a crash, but not after somebody stopped or removed it. Apps serve on meanwhile from what the
+ * edge knows. Resolves once the edge serves for the first time.
  */
 export function keepEdge({
   ingress,

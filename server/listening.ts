@@ -18,10 +18,9 @@ function sentenceOf(error: NodeJS.ErrnoException, { port, host = '0.0.0.0', path
 
 /**
  * Resolves once the next server of this process listens; rejects with a StartError when it cannot. Nitro
- * makes its server itself and
- * hands it to nobody, and without a listener of ours its failure would be one line among others while the
- * product starts; Node tells of
- * a server just before it listens. To be called before Nitro does.
+ * makes its server itself and hands it to nobody, and without a listener of ours its failure would be one
+ * line among others while the product starts; Node tells of a server just before it listens. To be called
+ * before Nitro does.
  */
 export function untilListening(): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -34,9 +34,8 @@ export const minimal = ({ port, tls_port, origin_port }: ByHand): string =>
 
 /**
  * What somebody writes who wants of a proxy what the edge does for every request: names lead to apps, a log
- * with the browser,
- * a request id, what a client says about itself taken away, what the app is told about it, text compressed,
- * and HTTP/3 announced.
+ * with the browser, a request id, what a client says about itself taken away, what the app is told about it,
+ * text compressed, and HTTP/3 announced.
  */
 export function equal({ port, tls_port, origin_port, count }: ByHand): string {
   const told = [

@@ -10,8 +10,7 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 
 /**
  * Reads exactly one answer. More bytes than the answer says is `malformed`: nobody asked for them, so that a
- * proxy which
- * mixes up answers is caught.
+ * proxy which mixes up answers is caught.
  */
 export function readResponse(bytes: Buffer): HttpResponse | 'incomplete' | 'malformed' {
   const head_end = bytes.indexOf(HEAD_END)

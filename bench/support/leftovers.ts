@@ -9,8 +9,7 @@ const RELEASES_KEPT = 5
 
 /**
  * What must not be after a deployment has ended, as sentences; none when all is as it should be: exactly one
- * release runs, every
- * image belongs to a deployment that was live, and no work folder is left.
+ * release runs, every image belongs to a deployment that was live, and no work folder is left.
  */
 export async function leftovers(portreeve: Portreeve, app_id: string): Promise<string[]> {
   const found: string[] = []

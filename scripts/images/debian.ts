@@ -28,8 +28,8 @@ export function parseRepositories(text: string): AptRepository[] {
 
 /**
  * The repositories of this machine that could carry `suite` as well: the one with its release, the one with
- * the release's updates and
- * the one with its security fixes. The mirror is the machine's own, so a closed network needs no setting.
+ * the release's updates and the one with its security fixes. The mirror is the machine's own, so a closed
+ * network needs no setting.
  */
 export function candidateSources(
   repositories: readonly AptRepository[],

@@ -28,8 +28,7 @@ const isStandIn = (image: StoredImage): boolean => image.labels[STAND_IN_LABEL] 
 
 /**
  * Makes every wanted image exist: keeps what is there, pulls while a registry answers, makes stand-ins of the
- * rest. One failure does not
- * stop the others, so that a second call has less left to do.
+ * rest. One failure does not stop the others, so that a second call has less left to do.
  */
 export async function provide(wanted: readonly Wanted[], provision: Provision): Promise<Outcome[]> {
   const outcomes = new Map<string, Outcome>()

@@ -1,8 +1,7 @@
 /**
  * Every image that a generated Dockerfile can name. `npm run images` makes stand-ins from the same table for
- * closed
- * networks, so families are few, tags follow one pattern each, and nothing else in `builds` spells an image
- * name.
+ * closed networks, so families are few, tags follow one pattern each, and nothing else in `builds` spells an
+ * image name.
  */
 export interface ImageFamily {
   /** Image reference; `{version}` is replaced by one of `versions`. */

@@ -26,8 +26,7 @@ const SHELL_KEYWORDS = new Set([
 
 /**
  * The argument array that runs a start command. A plain line runs without a shell; any other runs in a shell
- * that is replaced
- * by the command, so that the container's stop signal reaches the app.
+ * that is replaced by the command, so that the container's stop signal reaches the app.
  */
 export function commandArguments(line: string): string[] {
   const command = line.trim()

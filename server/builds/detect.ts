@@ -24,8 +24,7 @@ export interface DetectOptions extends BuildOverrides {
 
 /**
  * Works out how a folder is built and run. Looks at files only and runs nothing. For an app in a sub-folder
- * hand in
- * `tree.sub(folder)`. Throws a DetectionError, and nothing else, when the folder is not understood.
+ * hand in `tree.sub(folder)`. Throws a DetectionError, and nothing else, when the folder is not understood.
  */
 export function detect(tree: SourceTree, overrides: DetectOptions = {}): BuildPlan {
   try {

@@ -23,9 +23,8 @@ const MAX_CHARACTERS = 4_000_000
 
 /**
  * The instruction that would begin at a line, with what continues it. Every line is tried, also those inside
- * of another
- * instruction or of a heredoc: reading too much refuses too much, reading differently than the engine would
- * let something pass.
+ * of another instruction or of a heredoc: reading too much refuses too much, reading differently than the
+ * engine would let something pass.
  */
 function instructionAt(lines: readonly string[], from: number, escape: string): string {
   let text = ''

@@ -30,8 +30,8 @@ const PLAIN_LINE = /^[A-Za-z][A-Za-z0-9 ._/:@=,&+-]*[A-Za-z0-9._/:@=]$/
 
 /**
  * The text of a Dockerfile that the classic builder and BuildKit read alike. Everything that is not plain is
- * written as JSON,
- * in which a line break is two characters: no command, path or value can start an instruction of its own.
+ * written as JSON, in which a line break is two characters: no command, path or value can start an
+ * instruction of its own.
  */
 export function renderDockerfile(stages: readonly Stage[]): string {
   const parts = stages.map((stage) =>

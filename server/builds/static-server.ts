@@ -39,8 +39,7 @@ export function staticServerSteps(
 
 /**
  * Takes out of the web root, before it is copied, what could have been committed by mistake: hidden files,
- * keys, and links,
- * which could point at a file of the server image.
+ * keys, and links, which could point at a file of the server image.
  */
 export function cleanSite(site: StaticSite): Instruction {
   const names = ["'*.pem'", "'*.key'", "'*.p12'", "'*.pfx'", "'id_rsa*'", "'id_ed25519*'"]

@@ -73,11 +73,9 @@ const MANY_DASHES = /^ {0,200}(?:- ){17}/m
 
 /**
  * The parser takes minutes for some kilobytes of open brackets, quotes, dashes or question marks in a row,
- * and its time grows with the
- * square of the lines. Real settings have few and short lines and few levels, so that one pass over the
- * characters tells them from
- * an attack. Brackets inside of strings count too, which is harmless.
- * For the same reason keys are not compared with each other: that is quadratic.
+ * and its time grows with the square of the lines. Real settings have few and short lines and few levels, so
+ * that one pass over the characters tells them from an attack. Brackets inside of strings count too, which is
+ * harmless. For the same reason keys are not compared with each other: that is quadratic.
  */
 function isModestYaml(text: string): boolean {
   if (

@@ -49,9 +49,8 @@ export function toolVersion(tree: SourceTree, ...tools: string[]): VersionReques
 
 /**
  * Turns the first request that names a known version into one of the family's versions. A range takes the
- * default when the
- * default satisfies it, else the newest that does; a version nobody offers takes the nearest one, and the
- * source says so.
+ * default when the default satisfies it, else the newest that does; a version nobody offers takes the nearest
+ * one, and the source says so.
  */
 export function chooseVersion(
   name: ImageFamilyName,

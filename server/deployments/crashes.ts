@@ -25,8 +25,7 @@ export type Verdict =
 
 /**
  * Tells apps that are crashed from those of which an instance ended: counts how often each instance was
- * started again lately,
- * since the engine's own count is that of the container's whole life.
+ * started again lately, since the engine's own count is that of the container's whole life.
  */
 export function createCrashes(now: () => number) {
   const known = new Map<string, { restart_count: number; restarts: number[] }>()

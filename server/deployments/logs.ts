@@ -21,8 +21,7 @@ export type LogListener = (line: DeploymentLogLine) => void
 
 /**
  * Build and release logs: one file of JSON lines per deployment, written as they come. Known secrets are
- * taken out before a line
- * is stored or streamed.
+ * taken out before a line is stored or streamed.
  * @param secretsOf Values that must never show up in the log of a deployment.
  */
 export function createDeploymentLogs(

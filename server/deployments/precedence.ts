@@ -7,8 +7,7 @@ const YIELDS: ReadonlySet<Trigger> = new Set(['push', 'hook', 'scale', 'config',
 
 /**
  * Which deployment gives way to which: a newer one replaces what is queued, but only a person's own decision
- * replaces a rollback,
- * and a restart, which brings no version of its own, replaces other restarts only.
+ * replaces a rollback, and a restart, which brings no version of its own, replaces other restarts only.
  */
 export const createPrecedence = (repository: DeploymentRepository) => ({
   /**

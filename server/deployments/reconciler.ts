@@ -29,9 +29,8 @@ export interface ReconcilerPorts {
 
 /**
  * Compares what should run with what runs, on every event of the engine and every 30 s, and restores what is
- * missing: instances
- * that vanished or are in the network of another project, addresses that changed, containers and images that
- * nobody owns.
+ * missing: instances that vanished or are in the network of another project, addresses that changed,
+ * containers and images that nobody owns.
  */
 export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
   const { engine, routing, releases, log } = shop

@@ -29,10 +29,9 @@ export interface RoutingOptions {
 
 /**
  * Which instances the edge sends each app's domains to. Switches of releases and changes of domains meet
- * here, one after
- * another: a domain that is added during a deployment goes to whatever serves at that moment, and never back
- * to what a switch
- * has just left. What could not be set is remembered and tried again by the reconciler.
+ * here, one after another: a domain that is added during a deployment goes to whatever serves at that moment,
+ * and never back to what a switch has just left. What could not be set is remembered and tried again by the
+ * reconciler.
  */
 export function createRouting({
   ingress,

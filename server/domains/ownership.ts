@@ -63,8 +63,8 @@ export function createOwnership(repository: DomainRepository, clock: Clock) {
     },
     /**
      * Whether another project wants the name too, or one above or below it, and could still prove it.
-     * Addresses that lead here
-     * then do not tell whose it is: only the text does, which is different for every claim.
+     * Addresses that lead here then do not tell whose it is: only the text does, which is different for every
+     * claim.
      */
     isContested: (claim: Claim): boolean =>
       namesOf(claim).some((name) =>

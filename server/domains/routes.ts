@@ -56,8 +56,7 @@ export const plannedRoutes = (domains: readonly DomainRow[], parts: RouteParts):
 
 /**
  * The routes of an app: one for each of its domains, all to the same instances; a domain may name another
- * port of them. A
- * domain that nobody has proven to own is no route. Pure.
+ * port of them. A domain that nobody has proven to own is no route. Pure.
  */
 export const routesOf = (domains: readonly DomainRow[], parts: RouteParts): Route[] =>
   domains

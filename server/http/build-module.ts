@@ -8,9 +8,8 @@ const EXCEPTIONS = ['ws.ts']
 
 /**
  * The build-time part of endpoints: lists them for the OpenAPI document, gives every GET its HEAD, and stops
- * the build on what
- * Nitro would serve wrongly without a word: two files for one route, a name without a method, a test among
- * the routes.
+ * the build on what Nitro would serve wrongly without a word: two files for one route, a name without a
+ * method, a test among the routes.
  */
 export default function endpoints(nitro: Nitro): void {
   const routes = () =>

@@ -3,8 +3,7 @@ import { Server } from 'node:http'
 
 /**
  * What a connection may take its time for. The whole request has an hour, since an upload of gigabytes may
- * need it; its body has
- * shorter limits of its own while it is read.
+ * need it; its body has shorter limits of its own while it is read.
  */
 const LIMITS = {
   headersTimeout: 15_000,
@@ -14,9 +13,8 @@ const LIMITS = {
 
 /**
  * Ends connections that send their headers too slowly, or nothing at all, for every HTTP server of this
- * process that listens from now
- * on. Nitro makes its server itself and hands it to nobody; Node tells of it just before it listens, when all
- * limits can still be set.
+ * process that listens from now on. Nitro makes its server itself and hands it to nobody; Node tells of it
+ * just before it listens, when all limits can still be set.
  */
 export function limitConnections(): void {
   subscribe('tracing:net.server.listen:asyncStart', (message) => {

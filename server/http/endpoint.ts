@@ -7,10 +7,8 @@ import { serve } from './pipeline.ts'
 
 /**
  * Where the project of a request comes from: a resource named in the path (`{ noun: 'app' }` reads `id`) or
- * in the body
- * (`{ noun: 'app', field: 'app_id' }`), the body's `project_id`, or nothing, for endpoints of the
- * installation and lists that
- * filter by what the caller may see.
+ * in the body (`{ noun: 'app', field: 'app_id' }`), the body's `project_id`, or nothing, for endpoints of the
+ * installation and lists that filter by what the caller may see.
  */
 export type Scope =
   | { noun: string; param?: string; field?: undefined }

@@ -14,8 +14,7 @@ const MAX_URL_BYTES = 8192
 
 /**
  * What happens to every request before its route: the headers of every response are set, and what no route
- * could answer rightly
- * is refused, with the envelope of every other error.
+ * could answer rightly is refused, with the envelope of every other error.
  */
 export function createEntrance(routes: readonly ServedRoute[]): (event: H3Event) => void {
   const table = createRouteTable([...routes, ...BESIDES])

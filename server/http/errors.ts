@@ -49,8 +49,7 @@ function isWrapped(thrown: unknown): thrown is { cause: unknown } {
 
 /**
  * The one mapper of everything that can be thrown: our errors, 4xx of the HTTP library, faults of the host,
- * and the unknown,
- * which is logged with the request id and says nothing else.
+ * and the unknown, which is logged with the request id and says nothing else.
  */
 export function toErrorAnswer(thrown: unknown, request_id: string, log: Log): ErrorAnswer {
   const error = isWrapped(thrown) ? thrown.cause : thrown

@@ -122,8 +122,7 @@ function tidy(value: any): any {
 
 /**
  * A schema has two sides when defaults or transformations make what is sent differ from what is received.
- * Where they are equal,
- * one component serves both; else the side that clients send is called `<Name>Input`.
+ * Where they are equal, one component serves both; else the side that clients send is called `<Name>Input`.
  */
 export function createSchemaConverter(roots: Iterable<v.GenericSchema>): SchemaConverter {
   const named = collectNamed(roots)

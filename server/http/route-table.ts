@@ -22,8 +22,7 @@ export const segmentsOf = (path: string): string[] => path.replace(/\/$/, '').sp
 
 /**
  * The routes as a tree. The HTTP library cannot say which methods a path has, and a page that catches every
- * path would turn an
- * unknown path of the API into a wrong method.
+ * path would turn an unknown path of the API into a wrong method.
  */
 export function createRouteTable(routes: readonly ServedRoute[]): RouteTable {
   const root = node()

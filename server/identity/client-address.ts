@@ -35,11 +35,9 @@ function isProof(given: string | undefined, expected: string): boolean {
 
 /**
  * Address and scheme of the client. The installation's own edge is believed because it knows the secret, not
- * because it is on
- * this machine: others are, too. It has judged the proxies in front of it already. Forwarding headers count
- * only when the peer is a trusted proxy; the list is read from its
- * end, past trusted proxies, to the first address that none of them vouches for: everything before it may be
- * invented.
+ * because it is on this machine: others are, too. It has judged the proxies in front of it already.
+ * Forwarding headers count only when the peer is a trusted proxy; the list is read from its end, past trusted
+ * proxies, to the first address that none of them vouches for: everything before it may be invented.
  */
 export function createClientAddress(
   trusted_proxies: readonly string[],

@@ -1,7 +1,7 @@
 /**
  * Passwords of at least ten characters among the 49,000 most frequent ones of public breaches, most frequent
- * first; shorter ones
- * are refused for their length. A fact sheet, taken from the frequency list of the zxcvbn-ts project (MIT).
+ * first; shorter ones are refused for their length. A fact sheet, taken from the frequency list of the
+ * zxcvbn-ts project (MIT).
  */
 const LIST = `
 qwertyuiop 1234567890 q1w2e3r4t5 1q2w3e4r5t 4815162342 123456789a 12345qwert 1234554321 usuckballz1 password123 123456789q basketball 1029384756

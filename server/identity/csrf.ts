@@ -29,8 +29,8 @@ const refused = (message: string) => new ApiError('CSRF_INVALID', message)
 
 /**
  * Protection of cookie sessions against requests that another site makes a browser send. Pages come from the
- * public address, or
- * from whatever name or address the browser used for this request: a wrong public address locks nobody out.
+ * public address, or from whatever name or address the browser used for this request: a wrong public address
+ * locks nobody out.
  */
 export function createCsrf(key: Buffer, public_url: () => string | undefined): Csrf {
   const remembered = new Map<string, string>()

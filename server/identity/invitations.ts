@@ -147,8 +147,8 @@ export function createInvitations(parts: InvitationParts) {
     },
     /**
      * An invitation to the installation and to one project, by an owner of it. Throws 409 when nobody but the
-     * person invited may
-     * see the link, because mail does not work, and when somebody invited this address already.
+     * person invited may see the link, because mail does not work, and when somebody invited this address
+     * already.
      */
     async createByOwner(actor: Actor, email: string, grant: ProjectGrant): Promise<Invitation> {
       if (!mail.isConfigured())

@@ -4,8 +4,7 @@ import type { Mail } from '#server/platform/mail/mail'
 
 /**
  * Tells people by mail about changes of their account, after the commit. A notice that cannot be sent is
- * logged and lost: the
- * change has happened and is in the audit trail.
+ * logged and lost: the change has happened and is in the audit trail.
  */
 export function createNotices({ db, mail, log }: { db: Db; mail: Mail; log: Log }) {
   return (to: string, subject: string, text: string): void => {

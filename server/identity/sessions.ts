@@ -105,10 +105,8 @@ export function createSessions({
     },
     /**
      * A new token for the session, valid for another full lifetime. The old token counts for another minute,
-     * so that requests
-     * under way do not fail; refreshing again in that minute answers the version that is already new, so that
-     * two refreshes
-     * at once do not end each other.
+     * so that requests under way do not fail; refreshing again in that minute answers the version that is
+     * already new, so that two refreshes at once do not end each other.
      */
     async refresh(actor: Actor): Promise<{ token: string; expires_at: string }> {
       const session = own(actor)

@@ -37,9 +37,8 @@ const jose = () => import('jose')
 
 /**
  * Tokens signed with HS256. A verified one is remembered, because WebCrypto shares its threads with password
- * hashing: a burst
- * of logins would make every request wait. Remembering is safe: only signature, audience and type are, never
- * the right.
+ * hashing: a burst of logins would make every request wait. Remembering is safe: only signature, audience and
+ * type are, never the right.
  */
 export function createTokens(key: Buffer, clock: Clock): Tokens {
   const remembered = new Map<string, TokenClaims>()

@@ -9,8 +9,7 @@ export interface Db {
   sql(text: string): Database.Statement<unknown[], any>
   /**
    * Runs `fn` in one immediate transaction; nested calls join the outer one. Synchronous by type: an
-   * asynchronous
-   * transaction on the one connection would swallow the writes of other requests.
+   * asynchronous transaction on the one connection would swallow the writes of other requests.
    */
   tx<T>(fn: () => T extends PromiseLike<unknown> ? never : T): T
   /** Runs `fn` once the current transaction has committed (at once outside of one); dropped on rollback. */

@@ -42,8 +42,7 @@ const LENGTH = 20
 
 /**
  * A new id, `<prefix>_<20 characters>`: 100 random bits. Lower case only, because ids become part of image
- * and
- * container names, which the engine does not accept in upper case.
+ * and container names, which the engine does not accept in upper case.
  */
 export function newId(prefix: IdPrefix): string {
   let text = ''

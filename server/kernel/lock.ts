@@ -12,8 +12,7 @@ const held = new Set<Database.Database>()
 
 /**
  * Takes the data directory for this process, until it ends however it ends. An exclusive SQLite transaction
- * is a file lock
- * of the operating system: unlike a pid file it cannot be left behind by kill -9 or a reboot.
+ * is a file lock of the operating system: unlike a pid file it cannot be left behind by kill -9 or a reboot.
  * @returns a function that gives the directory back.
  */
 export function lockDirectory(directory: string): () => void {

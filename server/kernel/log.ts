@@ -121,8 +121,7 @@ export function redacting(log: Log, redact: (text: string) => string): Log {
 
 /**
  * Lets the process outlive whoever reads its output: a supervisor that died or a closed pipe makes each write
- * an error, which
- * would otherwise be printed, fail again, and go on so until the memory is full.
+ * an error, which would otherwise be printed, fail again, and go on so until the memory is full.
  */
 export function outliveReaders(
   streams: readonly NodeJS.WritableStream[] = [process.stdout, process.stderr],

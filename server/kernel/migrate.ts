@@ -28,9 +28,8 @@ function backUp(db: Db, directory: string, version: number): string {
 
 /**
  * Brings the schema up to date. Each migration runs in one transaction together with its version number, so
- * that a crash
- * leaves it done or not done; a copy of the database is taken before each, unless it is new. Refuses a
- * database that is newer than this build.
+ * that a crash leaves it done or not done; a copy of the database is taken before each, unless it is new.
+ * Refuses a database that is newer than this build.
  * @param backup_directory where the copies go; undefined for a database that holds nothing yet.
  * @returns names of the migrations that ran.
  */

@@ -24,8 +24,7 @@ const MAX_MERGED = 100
 
 /**
  * Newest first, by insertion. Without filters the total comes from the counters that triggers keep, so that a
- * list costs the
- * same at any size. Table and column names come from the code, never from a request.
+ * list costs the same at any size. Table and column names come from the code, never from a request.
  */
 export function selectPage<T>(db: Db, query: PageQuery): Page<T> {
   const filters = Object.entries(query.equals).filter(([, value]) => value !== undefined)

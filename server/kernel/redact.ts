@@ -9,10 +9,9 @@ export const CUT_MARK = ' … [line truncated]'
 
 /**
  * A secret in base64, also as the end or the middle of a longer text such as `user:secret`, whatever comes
- * before it: base64 writes
- * three bytes at a time, so a value has one form for each place in such a group. Characters that it shares
- * with its neighbours are
- * left out, but for those at the end, which are its own when nothing follows.
+ * before it: base64 writes three bytes at a time, so a value has one form for each place in such a group.
+ * Characters that it shares with its neighbours are left out, but for those at the end, which are its own
+ * when nothing follows.
  */
 function encoded(secret: string, encoding: 'base64' | 'base64url'): string[] {
   return [0, 1, 2].flatMap((before) => {
@@ -28,8 +27,7 @@ function encoded(secret: string, encoding: 'base64' | 'base64url'): string[] {
 
 /**
  * Takes known secret values out of a text, also in their base64 (with any user name before them) and
- * URL-encoded forms, and what is
- * left of one where the text ends with `CUT_MARK`. Source: security.md 2.7.
+ * URL-encoded forms, and what is left of one where the text ends with `CUT_MARK`. Source: security.md 2.7.
  */
 export function redactor(secrets: readonly string[]): (text: string) => string {
   const forms = new Set<string>()

@@ -25,8 +25,8 @@ export interface Feed {
 
 /**
  * Delivers a source from a position on: first what is kept, then what is new, without a gap and without a
- * duplicate. When the
- * connection is full it stops delivering, and later reads what it missed from what is kept.
+ * duplicate. When the connection is full it stops delivering, and later reads what it missed from what is
+ * kept.
  * @param deliver sends one entry; answers false when the connection is full, so that the entry is not counted
  * as sent.
  */

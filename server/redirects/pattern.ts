@@ -42,9 +42,8 @@ export const unanchored = (text: string): string => text.replace(/^\^/, '').repl
 
 /**
  * Reads a regular expression in the part of the language that means the same to the edge and to JavaScript:
- * characters, `.`, classes,
- * `\d` and `\w`, groups, alternatives, `? * + {n,m}`, and `^` and `$` at the ends. It is compared with the
- * whole path.
+ * characters, `.`, classes, `\d` and `\w`, groups, alternatives, `? * + {n,m}`, and `^` and `$` at the ends.
+ * It is compared with the whole path.
  */
 export function readPattern(text: string): Pattern {
   if (!/^[!-~]*$/.test(text)) throw new PatternError('has characters that an address cannot have.')

@@ -45,8 +45,7 @@ async function firstAnswer(client: GuardedClient, host: string) {
 
 /**
  * Logs in as the engine would at a pull, and throws a 422 that says what is wrong. The password goes to the
- * registry, and to the
- * token service that it names over the same scheme, and nowhere else.
+ * registry, and to the token service that it names over the same scheme, and nowhere else.
  */
 export async function checkRegistryLogin(client: GuardedClient, login: RegistryLogin): Promise<void> {
   try {

@@ -15,9 +15,8 @@ import { readRoutes } from './routes.ts'
 
 /**
  * Callers that every test api knows. `owner`, `developer` and `viewer` are members of the default project;
- * `outsider` is in no
- * project; `reader` is a platform viewer whose project role is owner; `read_key` and `deploy_key` are
- * narrowed keys of the owner.
+ * `outsider` is in no project; `reader` is a platform viewer whose project role is owner; `read_key` and
+ * `deploy_key` are narrowed keys of the owner.
  */
 export const CALLERS = {
   admin: ['admin', undefined, 'full'],

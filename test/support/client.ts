@@ -17,8 +17,7 @@ export interface CompiledClient<M> {
 
 /**
  * Generates the TypeScript types of an OpenAPI document with `openapi-typescript` and compiles a program that
- * uses them through
- * `openapi-fetch`, strictly.
+ * uses them through `openapi-fetch`, strictly.
  * @param program a file that imports the types as `./schema.ts`.
  */
 export async function compileClient<M>(document: unknown, program: string): Promise<CompiledClient<M>> {

@@ -19,8 +19,7 @@ const DEFAULT_PORT = 3000
 
 /**
  * The repository's own Dockerfile, unless another stack was declared: its authors know better than a
- * detector. Only the names
- * of the root are taken without being asked; see `otherDockerfile` for the rest.
+ * detector. Only the names of the root are taken without being asked; see `otherDockerfile` for the rest.
  */
 export function findDockerfile(tree: SourceTree, declared: DeclaredSettings): string | undefined {
   if (declared.dockerfile_path !== undefined) {

@@ -18,8 +18,8 @@ export interface Failure {
 
 /**
  * How a job takes an error of one of its steps: `user`: stop at once, undo, tell; `system`: try again with
- * back-off until the
- * step's attempts are used up; `wait`: something outside is down, try again until `WAIT_LIMIT_MS` is over.
+ * back-off until the step's attempts are used up; `wait`: something outside is down, try again until
+ * `WAIT_LIMIT_MS` is over.
  */
 export interface Verdict extends Omit<Failure, 'step'> {
   kind: 'user' | 'system' | 'wait'
@@ -69,8 +69,7 @@ export interface Step<P, S> {
   pool?: string
   /**
    * Past the point of no return: from this step on the job cannot be cancelled and undoes nothing; a failure
-   * here is recorded
-   * with the step and left to the reconciler, and the job succeeds.
+   * here is recorded with the step and left to the reconciler, and the job succeeds.
    */
   irrevocable?: boolean
   /** Must be idempotent: after a crash it runs again. */

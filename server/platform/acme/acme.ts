@@ -1,8 +1,7 @@
 /**
  * A certificate authority that speaks ACME (RFC 8555). Every request passes the outbound policy. Nothing here
- * waits longer than
- * its bounds, and nothing tries again by itself except a refused nonce: when to try again is the caller's
- * decision.
+ * waits longer than its bounds, and nothing tries again by itself except a refused nonce: when to try again
+ * is the caller's decision.
  */
 export interface Acme {
   /**
@@ -82,9 +81,8 @@ export interface AcmeChallenge {
 
 /**
  * `unreachable`: no usable answer, try later; `rate_limited`: try after `retry_after_s`; `account`: the
- * authority no longer knows or takes
- * the account; `pending`: it did not decide in time; `refused`: it said no, for a reason that somebody has to
- * mend.
+ * authority no longer knows or takes the account; `pending`: it did not decide in time; `refused`: it said
+ * no, for a reason that somebody has to mend.
  */
 export type AcmeErrorCode = 'unreachable' | 'rate_limited' | 'account' | 'pending' | 'refused'
 

@@ -203,10 +203,9 @@ function explain(error: unknown, signal: AbortSignal | undefined): unknown {
 
 /**
  * Unpacks a gzipped tar file into `directory` (absent or empty before; on any failure nothing is left of it).
- * When all entries share one
- * top folder, that folder is left out; a `.git` folder and macOS's `._` files are, too. Symbolic links may
- * stay inside; hard links,
- * devices, absolute paths and paths with `..` make the whole archive be refused.
+ * When all entries share one top folder, that folder is left out; a `.git` folder and macOS's `._` files are,
+ * too. Symbolic links may stay inside; hard links, devices, absolute paths and paths with `..` make the whole
+ * archive be refused.
  */
 export async function extractTarGz(
   archive: string | AsyncIterable<Uint8Array>,

@@ -5,8 +5,8 @@ const MAX_LINKS = 40
 
 /**
  * True when following the symbolic link at `path` (inside of `root`, and itself of real folders) can never
- * lead out of `root`, step by step
- * as the kernel would walk. A link to something that is not there yet may stay when all its steps are inside.
+ * lead out of `root`, step by step as the kernel would walk. A link to something that is not there yet may
+ * stay when all its steps are inside.
  */
 export async function linkStaysInside(root: string, path: string): Promise<boolean> {
   let links = 0

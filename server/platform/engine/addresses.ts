@@ -11,8 +11,7 @@ interface ListedContainer {
 
 /**
  * Hands out fixed addresses from the upper half of a network's subnet. A fixed address is what lets the edge
- * keep its routes
- * when a container, the engine or the host starts again.
+ * keep its routes when a container, the engine or the host starts again.
  */
 export function createAddresses(
   connection: Connection,
@@ -38,8 +37,7 @@ export function createAddresses(
   return {
     /**
      * Reserves an address for a container name until `release` is called; undefined in a network without an
-     * upper half of its
-     * own (not made by us). `refused` holds addresses that the engine did not accept.
+     * upper half of its own (not made by us). `refused` holds addresses that the engine did not accept.
      */
     async reserve(
       network: string,

@@ -48,9 +48,8 @@ export const buildQuery = (spec: BuildSpec, scope: LabelScope) => ({
 
 /**
  * Builds with BuildKit through the engine's API and answers the image's id. The answer counts as a success
- * only with an id in
- * it: errors come as events of a successful response, and an answer that was cut off looks like one that
- * ended.
+ * only with an id in it: errors come as events of a successful response, and an answer that was cut off looks
+ * like one that ended.
  */
 export async function buildWithBuildKit(
   { connection, scope, cap }: BuildKitHost,

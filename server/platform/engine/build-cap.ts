@@ -17,11 +17,9 @@ const POLL_MS = 50
 
 /**
  * Caps BuildKit through the group in which the engine runs its build steps, since the engine ignores limits
- * and group names
- * that are sent with such a build. All builds share the group: it may use the sum of what the running builds
- * may use, and when
- * several run, each step is held to one build's share. Builds of other processes on this engine count as
- * well. Answers nothing where the groups cannot be set from here.
+ * and group names that are sent with such a build. All builds share the group: it may use the sum of what the
+ * running builds may use, and when several run, each step is held to one build's share. Builds of other
+ * processes on this engine count as well. Answers nothing where the groups cannot be set from here.
  */
 export function createBuildCap(layout: CgroupLayout, register: BuildRegister = createBuildRegister()) {
   const group = buildGroup(layout)

@@ -106,8 +106,7 @@ function registryConfig(registries: NonNullable<BuildSpec['registries']>): strin
 
 /**
  * The context as a tar stream of constant memory. Our Dockerfile has a name that no repository has, and an
- * ignore file that
- * names only it and itself makes the builder take both out again before the first COPY.
+ * ignore file that names only it and itself makes the builder take both out again before the first COPY.
  */
 function contextTar(context: string, dockerfile_name: string, dockerfile: string): Pack {
   const archive = pack()

@@ -27,8 +27,7 @@ function isAlive(pid: number): boolean {
 
 /**
  * A folder with one file for each build. Entries of processes that died are removed by whoever finds them.
- * Where the folder
- * cannot be used, every process builds as if it were alone.
+ * Where the folder cannot be used, every process builds as if it were alone.
  */
 export function createBuildRegister(directory = '/run/portreeve/builds'): BuildRegister {
   const own = randomUUID()

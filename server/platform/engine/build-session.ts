@@ -73,10 +73,9 @@ export interface BuildSession {
 
 /**
  * Opens the channel over which BuildKit fetches the context, the Dockerfile, secrets and registry
- * credentials. The Dockerfile
- * travels beside the context, so that `COPY . .` never puts ours into an image. Every session has its own
- * sharing key: with a
- * common one the builder would take a file of another build for the same when its size and time are equal.
+ * credentials. The Dockerfile travels beside the context, so that `COPY . .` never puts ours into an image.
+ * Every session has its own sharing key: with a common one the builder would take a file of another build for
+ * the same when its size and time are equal.
  */
 export async function openBuildSession(
   connection: Connection,

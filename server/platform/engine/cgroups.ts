@@ -137,8 +137,7 @@ function versionOne(root: string, group: string): BuildGroup {
     steps: () => folders(path('memory')),
     stepKills: (step) => readNumber(path('memory', step, 'memory.oom_control'), 'oom_kill'),
     // Kills are counted in the step's own group, which goes away with the step, and failures not in every
-    // kernel: the peak
-    // of use tells whether the limit was touched.
+    // kernel: the peak of use tells whether the limit was touched.
     groupKills: () => 0,
     limitHits() {
       const limit_bytes = readNumber(path('memory', 'memory.limit_in_bytes')) ?? Infinity

@@ -1,7 +1,6 @@
 /**
  * A bounded queue between a producer that cannot wait for its reader and an async iterator. When it is full,
- * the oldest value
- * goes.
+ * the oldest value goes.
  */
 export interface Channel<T> extends AsyncIterable<T> {
   push(value: T): void

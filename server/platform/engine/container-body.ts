@@ -4,10 +4,8 @@ import type { LabelScope } from './labels.ts'
 
 /**
  * What a container may do beyond an ordinary process, after everything was dropped: what the entrypoints of
- * common images need
- * to give files to a user and become that user, and to listen below 1024. Left out of the engine's own
- * default: raw sockets,
- * device nodes, chroot, file capabilities, audit records.
+ * common images need to give files to a user and become that user, and to listen below 1024. Left out of the
+ * engine's own default: raw sockets, device nodes, chroot, file capabilities, audit records.
  */
 export const CAPABILITIES = [
   'CHOWN',

@@ -15,8 +15,7 @@ interface RawEvent {
 
 /**
  * Lifecycle events of our containers. A stream that ends without the caller's wish means that the engine went
- * away: it throws,
- * so that the caller looks at everything again before it subscribes anew.
+ * away: it throws, so that the caller looks at everything again before it subscribes anew.
  */
 export async function* containerEvents(
   connection: Connection,

@@ -44,8 +44,7 @@ export async function* readFrames(source: AsyncIterable<Buffer>): AsyncGenerator
 
 /**
  * Makes lines of frames. Each frame begins with a time; the engine spreads a line of more than 16 KiB over
- * several frames, of
- * which only the last ends in a newline.
+ * several frames, of which only the last ends in a newline.
  */
 export async function* readLines(frames: AsyncIterable<Frame>): AsyncGenerator<LogLine> {
   const open: Record<
@@ -161,11 +160,9 @@ async function* readPass(
 
 /**
  * Reads a container's log. The reader sets the pace: while it does not ask for lines, nothing is read from
- * the engine, so a
- * container that floods its log costs no memory here. The engine's own follower ends with each life of a
- * container and can miss
- * its last words, so following means reading again from the last line, until the container is gone or, on
- * wish, has exited.
+ * the engine, so a container that floods its log costs no memory here. The engine's own follower ends with
+ * each life of a container and can miss its last words, so following means reading again from the last line,
+ * until the container is gone or, on wish, has exited.
  */
 export async function* containerLogs(
   connection: Connection,

@@ -60,9 +60,8 @@ export function parseHost(docker_host: string): EngineAddress {
 
 /**
  * Before each request docker-modem renders all its options to text for its debug output, also while that is
- * off: without this
- * it walks every socket of the agent and every listener of the signal, which takes ten times as long as the
- * request itself.
+ * off: without this it walks every socket of the agent and every listener of the signal, which takes ten
+ * times as long as the request itself.
  */
 function cheapToInspect<T extends object>(value: T, name: string): T {
   return Object.defineProperty(value, inspect.custom, { configurable: true, value: () => name })

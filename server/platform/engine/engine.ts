@@ -1,9 +1,7 @@
 /**
  * The container engine in Portreeve's own words. Domains know this file only; the engine's own words stay in
- * `docker.ts`
- * and its neighbours. Every request to the engine is built from these typed fields (security.md 2.9): there
- * is no
- * field through which a privilege, a host path or a host namespace could be asked for.
+ * `docker.ts` and its neighbours. Every request to the engine is built from these typed fields (security.md
+ * 2.9): there is no field through which a privilege, a host path or a host namespace could be asked for.
  */
 export interface Engine {
   /** Facts about the engine; throws EngineError('unavailable') when it does not answer within 5 s. */
@@ -36,10 +34,9 @@ export interface Engine {
 
   /**
    * Makes sure that exactly `replicas` containers of an immutable release exist and run; adopts those that a
-   * crashed
-   * attempt left (names derive from release id and index). Does not wait for readiness: an instance that was
-   * started may
-   * have exited already. Throws `start_failed` where the engine says that the command cannot be run.
+   * crashed attempt left (names derive from release id and index). Does not wait for readiness: an instance
+   * that was started may have exited already. Throws `start_failed` where the engine says that the command
+   * cannot be run.
    */
   ensureRelease(spec: ReleaseSpec, signal: AbortSignal): Promise<Instance[]>
   /**

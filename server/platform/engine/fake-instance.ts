@@ -22,8 +22,7 @@ let next_address = randomBytes(2).readUInt16BE()
 
 /**
  * The next loopback address. All of 127.0.0.0/8 is local on Linux, so every instance can listen on the port
- * that its app asks
- * for, as it would in a network of its own.
+ * that its app asks for, as it would in a network of its own.
  */
 function nextAddress(): string {
   next_address = (next_address + 1) % 0xfffff

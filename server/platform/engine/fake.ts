@@ -17,8 +17,7 @@ export interface FakeCall {
 
 /**
  * An engine in memory, **for tests only**: it builds nothing and isolates nothing. Instances are real HTTP
- * servers on loopback
- * addresses of their own (Linux), so that probes and proxies work against them.
+ * servers on loopback addresses of their own (Linux), so that probes and proxies work against them.
  */
 export interface FakeEngine extends Engine {
   /**

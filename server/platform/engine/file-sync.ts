@@ -80,8 +80,8 @@ function goMode(entry: ContextEntry): number {
 
 /**
  * Sends a folder the way BuildKit asks for it: first what there is, in order; then the bytes of those files
- * that it wants, named
- * by their place in that order. Owners are left out, since those of this machine mean nothing in an image.
+ * that it wants, named by their place in that order. Owners are left out, since those of this machine mean
+ * nothing in an image.
  */
 export async function sendFiles(call: SyncCall, source: SyncSource): Promise<void> {
   const paths: string[] = []

@@ -16,9 +16,8 @@ export interface LabelScope {
 
 /**
  * Everything that is made carries the installation's name, and only what carries it is ever looked at or
- * removed: two
- * installations on one engine, or a test beside a live server, must not take each other's containers for
- * orphans.
+ * removed: two installations on one engine, or a test beside a live server, must not take each other's
+ * containers for orphans.
  */
 export function createLabelScope(installation: string): LabelScope {
   const mark = { [MANAGED]: 'true', [INSTALLATION]: installation }

@@ -18,9 +18,8 @@ const CONTROLS = /[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g
 
 /**
  * Makes one line fit for storing and showing: colours stay (the dashboard and terminals draw them), every
- * other terminal
- * sequence and control character goes, because it could move the cursor, set a title or hide a link in a
- * reader's terminal.
+ * other terminal sequence and control character goes, because it could move the cursor, set a title or hide a
+ * link in a reader's terminal.
  */
 export function cleanLine(text: string): string {
   if (!/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/.test(text)) return text
@@ -39,8 +38,8 @@ export interface LineSplitter {
 
 /**
  * Splits a byte stream into lines. A UTF-8 character may be spread over chunks; `\r\n` ends a line; a bare
- * `\r` starts the line
- * anew, so that a progress bar leaves only its last state; a line beyond the limit is cut there.
+ * `\r` starts the line anew, so that a progress bar leaves only its last state; a line beyond the limit is
+ * cut there.
  */
 export function createLineSplitter(onLine: (text: string) => void): LineSplitter {
   const decoder = new StringDecoder('utf8')

@@ -3,8 +3,7 @@ const EXCERPT_LENGTH = 300
 
 /**
  * Makes a text of the engine, a registry or a user fit for a sentence of ours: one line, no control
- * characters (which could
- * forge log lines or drive a terminal), bounded.
+ * characters (which could forge log lines or drive a terminal), bounded.
  */
 export function clampMessage(text: string, length = EXCERPT_LENGTH): string {
   const flat = text

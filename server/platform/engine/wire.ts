@@ -2,9 +2,8 @@ import protobuf from 'protobufjs/light.js'
 
 /**
  * The messages of BuildKit that we speak, as descriptors in code: the server is bundled, and a path to a
- * .proto file inside a
- * package would not survive that. Fields that we never read are left out; protobuf skips what it does not
- * know.
+ * .proto file inside a package would not survive that. Fields that we never read are left out; protobuf skips
+ * what it does not know.
  */
 const root = protobuf.Root.fromJSON({
   nested: {

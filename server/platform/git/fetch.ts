@@ -125,8 +125,7 @@ export async function fetchBranch(
 
 /**
  * Brings one commit, without its history, into the session's repository and returns its full id. Old servers
- * hand out tips of
- * branches only: then the branch's history is fetched, within the same limits.
+ * hand out tips of branches only: then the branch's history is fetched, within the same limits.
  */
 export async function fetchCommit(
   session: GitSession,

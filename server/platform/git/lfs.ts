@@ -200,8 +200,7 @@ async function write(path: string, content: AsyncIterable<Uint8Array>, { oid }: 
 
 /**
  * Replaces LFS pointers by their files. Done here and not by git-lfs, whose downloads would go to any address
- * that a server names; here every
- * address is checked, and nothing needs to be installed.
+ * that a server names; here every address is checked, and nothing needs to be installed.
  */
 export async function fetchLfs(
   client: GuardedClient,

@@ -147,10 +147,9 @@ function parseWithScheme(scheme: string, rest: string, policy: OutboundPolicy): 
 
 /**
  * Reads an `https://…`, `ssh://…` or `user@host:path` address. Throws GitError `invalid_url` or
- * `forbidden_host`, whose sentence and hint
- * are meant for the user and never repeat the address. A credential inside of the address is refused, not
- * split off: it would
- * have been in browser histories and logs before it got here, and the user should know where it belongs.
+ * `forbidden_host`, whose sentence and hint are meant for the user and never repeat the address. A credential
+ * inside of the address is refused, not split off: it would have been in browser histories and logs before it
+ * got here, and the user should know where it belongs.
  */
 export function parseGitUrl(text: string, policy: OutboundPolicy): GitUrl {
   if (typeof text !== 'string' || text === '') throw bad('The address of the repository is empty.')

@@ -10,8 +10,8 @@ const encoder = new TextEncoder()
 
 /**
  * Checks the name of a branch or tag by git's own rules and a few stricter ones: nothing that a shell, a log
- * or a command line could
- * read as something else. Throws GitError with a sentence for the user; returns the name.
+ * or a command line could read as something else. Throws GitError with a sentence for the user; returns the
+ * name.
  */
 export function checkRef(name: string): string {
   if (typeof name !== 'string' || name === '') throw refuse('The name of the branch is empty.')

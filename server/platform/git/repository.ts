@@ -17,8 +17,7 @@ const config = (format: ObjectFormat): string =>
 
 /**
  * Makes an empty repository in a folder, whatever an earlier attempt left there. Written by ourselves: a
- * process for three small
- * files would take a tenth of the time of a clone.
+ * process for three small files would take a tenth of the time of a clone.
  */
 export async function createRepository(
   directory: string,

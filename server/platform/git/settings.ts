@@ -2,8 +2,8 @@ import type { GitUrl } from './parse-url.ts'
 
 /**
  * Every setting that git gets. No file of the system, of a user or of the repository can change them, and no
- * content of a repository is
- * ever run: no hooks, no filters (none are defined), no submodules, no external protocols.
+ * content of a repository is ever run: no hooks, no filters (none are defined), no submodules, no external
+ * protocols.
  */
 function settings(url: GitUrl, proxy_url: string | undefined): [key: string, value: string][] {
   return [

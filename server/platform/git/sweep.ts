@@ -5,9 +5,8 @@ import { quote } from './errors.ts'
 
 /**
  * Makes a checkout safe and equal for everyone who reads it later: it belongs to the server again, has plain
- * modes whatever the umask was, and
- * no link leads out of it. Links are looked at only after git has ended, so that nothing can change in
- * between.
+ * modes whatever the umask was, and no link leads out of it. Links are looked at only after git has ended, so
+ * that nothing can change in between.
  */
 export async function sweep(
   root: string,

@@ -29,9 +29,8 @@ async function removeSessions(prefix: string): Promise<void> {
 
 /**
  * Prepares the place for sessions and returns the path that their folders start with. Git as an unprivileged
- * user cannot work below a private
- * folder; then sessions are made among the system's temporary files, under a name that this installation
- * finds again.
+ * user cannot work below a private folder; then sessions are made among the system's temporary files, under a
+ * name that this installation finds again.
  */
 export async function prepareSessions(
   work_directory: string,

@@ -20,8 +20,7 @@ function refuse(route: Route, message: string): never {
 
 /**
  * Refuses a route whose fields could mean something else in a configuration file than they say. The edge
- * writes only what
- * passed here, so that no name or address can ever become a directive.
+ * writes only what passed here, so that no name or address can ever become a directive.
  */
 export function checkRoute(route: Route): void {
   if (!ROUTE_ID.test(route.id)) refuse(route, 'its id has characters that the edge does not take.')

@@ -169,8 +169,8 @@ export function createEdgeContainer({
 
 /**
  * Fixed fields only. Root is needed to listen on port 80 and to hand its workers to an unprivileged user; of
- * root's powers
- * it keeps those six. The engine starts it again after a crash or a reboot, with or without Portreeve.
+ * root's powers it keeps those six. The engine starts it again after a crash or a reboot, with or without
+ * Portreeve.
  */
 function describeContainer(name: string, hash: string, directory: string, image: string, owner_uid: number) {
   const owner = owner_uid === 0 ? ',mode,600' : `,uid,${owner_uid}`

@@ -44,9 +44,8 @@ const MAX_RUNTIME_CHANGES = 500
 
 /**
  * The edge on HAProxy. Files first, then the running process: whatever dies in between, a restart of either
- * side ends with
- * what was asked for. Changes are made one after another; each compares with what really runs, never with a
- * memory of it.
+ * side ends with what was asked for. Changes are made one after another; each compares with what really runs,
+ * never with a memory of it.
  */
 export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
   const directory = resolve(options.data_directory)

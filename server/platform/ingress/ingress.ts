@@ -1,7 +1,6 @@
 /**
  * The edge: what answers on ports 80 and 443. The data plane outlives the control plane: it serves on while
- * Portreeve
- * restarts, upgrades or is down, from the configuration on disk, which always equals what runs.
+ * Portreeve restarts, upgrades or is down, from the configuration on disk, which always equals what runs.
  */
 export interface Ingress {
   /**
@@ -11,9 +10,8 @@ export interface Ingress {
   ensure(signal?: AbortSignal): Promise<void>
   /**
    * Replaces the whole desired state: computes the difference and touches only what changed. Used at boot. A
-   * route that the
-   * edge cannot take is left out and named by `status().refused`, so that one broken app never takes the
-   * others down.
+   * route that the edge cannot take is left out and named by `status().refused`, so that one broken app never
+   * takes the others down.
    */
   apply(state: IngressState): Promise<void>
   /** Sets one route (creates or replaces it); resolves once requests go to the new servers. */

@@ -18,8 +18,7 @@ export const PARTS_MAP = 'maps/parts.map'
 export const CHALLENGES_MAP = 'maps/challenges.map'
 /**
  * In the order in which entries come into being, so that a name leads to a route only when all its rules are
- * there. They go
- * in the opposite order.
+ * there. They go in the opposite order.
  */
 export const ROUTE_MAPS = [
   PARTS_MAP,
@@ -64,8 +63,8 @@ export function ruleEntries(route: Route, number: number): MapEntry[] {
 
 /**
  * What a name leads to, found by one look-up for each request: the backend, the app for the line of the log,
- * and whether there
- * are rules to look up. The line keeps it, because a backend may serve another app when a long request ends.
+ * and whether there are rules to look up. The line keeps it, because a backend may serve another app when a
+ * long request ends.
  */
 export const routeWord = (route: Route | undefined, number: number): string =>
   `${backendName(number)}|${route?.app_id ?? ''}${route ? ruleFlag(route) : ''}`

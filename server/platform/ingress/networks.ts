@@ -2,10 +2,8 @@ import { isIPv4 } from 'node:net'
 
 /**
  * A network as beginnings of addresses in hexadecimal, so that one look-up of the longest beginning tells
- * whether an address
- * is in it. A digit stands for four bits; a network that ends within a digit has up to eight beginnings. `4`
- * or `6` in
- * front keeps the families apart.
+ * whether an address is in it. A digit stands for four bits; a network that ends within a digit has up to
+ * eight beginnings. `4` or `6` in front keeps the families apart.
  */
 export function networkKeys(network: string): string[] {
   const [address = '', bits_text] = network.split('/')

@@ -2,13 +2,12 @@ import { RULE_FIELDS } from './rules.ts'
 
 /**
  * What the edge's configuration language cannot say: the redirects and the headers of routes, in Lua. Only
- * requests of routes
- * that have such rules come here. Every thread has a copy of its own, so that no thread waits for another.
+ * requests of routes that have such rules come here. Every thread has a copy of its own, so that no thread
+ * waits for another.
  *
  * A list is read from its map once and kept by its name, which says its content. A pattern that somebody
- * typed runs with a
- * limit: one that would take for ever does not match. It stands in a group behind the limit, so that it
- * cannot lift it.
+ * typed runs with a limit: one that would take for ever does not match. It stands in a group behind the
+ * limit, so that it cannot lift it.
  */
 export const PROGRAM_FILE = 'program/edge.lua'
 const PROGRAM = String.raw`

@@ -7,8 +7,7 @@ import type { EdgeSettings } from './render.ts'
 
 /**
  * The rules of every route: what its app is told about its client, and when the edge answers by itself. A
- * request of a route
- * without rules of its own leaves after the first part.
+ * request of a route without rules of its own leaves after the first part.
  */
 export function renderApp(settings: EdgeSettings): string[] {
   return [
@@ -26,14 +25,11 @@ export function renderApp(settings: EdgeSettings): string[] {
 
 /**
  * What every backend has in common. A request that surely did not reach the app is sent again. One whose
- * connection broke
- * before any answer came is sent again only when repeating it does no harm, and only where that can happen to
- * an app that is
- * well: the connection idled long enough for the app to close it. That there is another server is no reason,
- * because a request
- * that made one end would make the next one end too. Keeping a copy of a request costs a fifth of the
- * throughput. An app
- * must not change to HTTP/2 in clear text, because from then on the edge would see one opaque stream.
+ * connection broke before any answer came is sent again only when repeating it does no harm, and only where
+ * that can happen to an app that is well: the connection idled long enough for the app to close it. That
+ * there is another server is no reason, because a request that made one end would make the next one end too.
+ * Keeping a copy of a request costs a fifth of the throughput. An app must not change to HTTP/2 in clear
+ * text, because from then on the edge would see one opaque stream.
  */
 const APP = [
   'defaults app from edge',
@@ -60,8 +56,7 @@ const field = (name: keyof typeof RULE_FIELDS): string => `var(txn.rules),field(
 
 /**
  * Another name or HTTPS, by the way the request reached the edge; an alias keeps scheme and port that the
- * client sees. HTTPS of a trusted
- * proxy has its usual port: that of the edge is behind it.
+ * client sees. HTTPS of a trusted proxy has its usual port: that of the edge is behind it.
  */
 function renderNames(settings: EdgeSettings): string[] {
   const port = settings.https_port === 443 ? '' : `:${settings.https_port}`
@@ -108,8 +103,8 @@ const ANSWERS = [
 
 /**
  * What changes on the way to the app and back. A path whose beginning is written in another way than the
- * route's cannot be shortened, nor
- * one that goes on without a slash: the app would get another path than the one that was asked for.
+ * route's cannot be shortened, nor one that goes on without a slash: the app would get another path than the
+ * one that was asked for.
  */
 const TO_THE_APP = [
   `  http-request set-header X-Portreeve-Edge %[${field('proof')}] if proof`,

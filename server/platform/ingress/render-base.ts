@@ -38,8 +38,8 @@ function renderEdge(settings: EdgeSettings): string {
 
 /**
  * `quiet` still prints what is wrong with a configuration; without it a reload prints four lines per backend.
- * A listening
- * port is ours alone (`noreuseport`): otherwise two installations could share one without noticing.
+ * A listening port is ours alone (`noreuseport`): otherwise two installations could share one without
+ * noticing.
  */
 const GLOBAL = [
   'global',

@@ -23,8 +23,8 @@ const TYPES = [
 
 /**
  * Answers of apps that did not compress themselves are compressed for clients that take gzip. Only whole
- * answers with status
- * 200 to 203 are; a stream of events, a part of a file and what says `no-transform` pass as they are.
+ * answers with status 200 to 203 are; a stream of events, a part of a file and what says `no-transform` pass
+ * as they are.
  */
 export const COMPRESSION = [
   '  compression direction response',

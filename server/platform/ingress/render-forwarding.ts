@@ -20,17 +20,15 @@ const taking = (names: string[]): string => `  http-request del-header ^(${names
 
 /**
  * What the app is told, in one rule, because each costs; a line break in what is set begins the next header.
- * Nothing
- * in it is free text: the host of a request that was read has no line break, and what a variable has would be
- * encoded.
+ * Nothing in it is free text: the host of a request that was read has no line break, and what a variable has
+ * would be encoded.
  */
 const TELLING =
   'x-forwarded-for "%[var(sess.client)]\\r\\nx-real-ip: %[var(sess.client)]\\r\\nx-forwarded-proto: %f\\r\\nx-forwarded-port: %fp\\r\\nx-forwarded-host: %[req.hdr(host)]'
 
 /**
  * Whether the client came without HTTPS. A proxy that is trusted knows; one that says nothing is not asked
- * for HTTPS, since it could not
- * change anything and its client would go in a circle.
+ * for HTTPS, since it could not change anything and its client would go in a circle.
  */
 const PLAIN = [
   '  acl plain var(txn.plain) -m bool',
@@ -40,9 +38,8 @@ const PLAIN = [
 
 /**
  * What a client of a trusted proxy sees is the proxy: that it speaks HTTPS there, for headers that are sent
- * over HTTPS only, and the port, which
- * is that of the scheme unless the proxy says another. Apps build addresses from it, so the port of the edge
- * behind the proxy would be wrong.
+ * over HTTPS only, and the port, which is that of the scheme unless the proxy says another. Apps build
+ * addresses from it, so the port of the edge behind the proxy would be wrong.
  */
 const SEEN = [
   '  acl told_https var(txn.told_https) -m bool',

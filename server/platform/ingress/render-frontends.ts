@@ -58,10 +58,8 @@ function renderHttps(settings: EdgeSettings): string[] {
 
 /**
  * Finds the route of a request by its host name; most requests write it as it stands in the map and have it
- * with that. Where
- * several routes share a name the path decides. It is compared as an app might understand it: decoded,
- * slashes joined,
- * parameters left out. One that could climb is refused.
+ * with that. Where several routes share a name the path decides. It is compared as an app might understand
+ * it: decoded, slashes joined, parameters left out. One that could climb is refused.
  */
 function renderRouting(
   settings: EdgeSettings,
@@ -108,8 +106,7 @@ function renderChoice(proto: 'http' | 'https'): string[] {
 
 /**
  * After a reload the old process knows only the servers of that moment. A connection that it still holds may
- * send one more
- * request, maybe after its server is gone: that request goes through the new process.
+ * send one more request, maybe after its server is gone: that request goes through the new process.
  */
 const HANDOVER = [
   ...(['http', 'https'] as const).flatMap((proto) => [

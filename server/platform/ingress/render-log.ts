@@ -57,12 +57,10 @@ export const lineBeginning = (id: string): string => `["${id}",`
 
 /**
  * What every frontend logs: a line stands for one request and is one JSON list, so that nothing in it can
- * look like another
- * line. It is spelled out, because the edge's own way to write JSON takes nearly twice the time, and has no
- * names, because each
- * character of a format is paid for in each request. So is turning an address into text: where no proxy
- * speaks for others, that
- * is done once for a connection, and also serves what the app is told.
+ * look like another line. It is spelled out, because the edge's own way to write JSON takes nearly twice the
+ * time, and has no names, because each character of a format is paid for in each request. So is turning an
+ * address into text: where no proxy speaks for others, that is done once for a connection, and also serves
+ * what the app is told.
  */
 export function renderLog({ trusted_proxies }: Pick<EdgeSettings, 'trusted_proxies'>): string[] {
   const believed = trusted_proxies.length > 0

@@ -50,9 +50,8 @@ export const shardPath = (shard: number): string =>
 
 /**
  * A server's name says its address, so that what runs can be compared with what is wanted by names alone.
- * Servers are probed
- * only when a route has several: with one there is nothing to fall back to, and a probe could only make
- * things worse.
+ * Servers are probed only when a route has several: with one there is nothing to fall back to, and a probe
+ * could only make things worse.
  */
 export function serverName(server: RouteServer, probed: boolean): string {
   return `${server.address}_${server.port}${probed ? '_probed' : ''}`
@@ -77,8 +76,7 @@ export function serversOf(route: Route | undefined): Map<string, { line: string;
 
 /**
  * All files of the edge by their path in its folder: a pure function of the state. The route itself stands in
- * a comment, so
- * that Portreeve knows after a restart what the edge serves without asking anybody.
+ * a comment, so that Portreeve knows after a restart what the edge serves without asking anybody.
  */
 export function renderIngress(state: EdgeState): Map<string, string> {
   const files = renderBase(state.settings)

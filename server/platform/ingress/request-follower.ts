@@ -11,8 +11,7 @@ import { connectUnix } from './unix-socket.ts'
 
 /**
  * Reads what the edge's workers log, each from the memory of the worker itself: the edge waits for nobody,
- * and what came while
- * nobody read is still there as far as that memory reaches.
+ * and what came while nobody read is still there as far as that memory reaches.
  */
 export interface RequestFollower {
   follow(options: RequestFollowing): void

@@ -22,8 +22,7 @@ const DAY_MS = 86_400_000
 
 /**
  * A certificate that vouches for itself, with its key, as one PEM. The edge shows one to clients that ask for
- * a name which
- * has no certificate, so that no app's name is given away.
+ * a name which has no certificate, so that no app's name is given away.
  * @param key ECDSA or RSA, in PEM; a new one when absent.
  */
 export function createSelfSigned(

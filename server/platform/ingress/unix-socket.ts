@@ -8,8 +8,7 @@ const MAX_SOCKET_PATH_BYTES = 107
 
 /**
  * Connects to a Unix socket. A path too long for a socket address is reached through the open folder in
- * /proc, which needs no
- * link in a public place that somebody else could have put there first.
+ * /proc, which needs no link in a public place that somebody else could have put there first.
  */
 export function connectUnix(socket_path: string): Socket {
   if (Buffer.byteLength(socket_path) <= MAX_SOCKET_PATH_BYTES) return connect(socket_path)

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 
 /**
  * A text that somebody typed, as one word of a map: nothing in it can end a line, a field or a command. The
- * edge's program
- * reads it back, character by character, as it was.
+ * edge's program reads it back, character by character, as it was.
  */
 export function encodeWord(text: string): string {
   return [...Buffer.from(text, 'utf8')]

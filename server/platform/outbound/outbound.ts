@@ -7,8 +7,8 @@ import type { Socket } from 'node:net'
 export interface OutboundPolicy {
   /**
    * Checks an address as far as it can be without DNS: the scheme (`https`, and `http` for listed hosts,
-   * unless `protocols` says
-   * otherwise), no credential, no forbidden host. Returns it parsed; throws OutboundError.
+   * unless `protocols` says otherwise), no credential, no forbidden host. Returns it parsed; throws
+   * OutboundError.
    */
   checkUrl(url: string, options?: { protocols?: readonly string[] }): URL
   /**

@@ -15,8 +15,7 @@ export interface Seen {
 
 /**
  * A small real app to route to. `/hold` answers after `release()`, `/stream` sends one line at once and the
- * rest then; `/broken`
- * breaks its connection, `/deadly` the whole app; upgrades echo.
+ * rest then; `/broken` breaks its connection, `/deadly` the whole app; upgrades echo.
  */
 export interface TestApp {
   server: RouteServer

@@ -10,8 +10,7 @@ const HARMLESS =
 
 /**
  * Files that install scripts read besides the manifests, or undefined when a script may read anything, in
- * which case the
- * whole source must be there before the install.
+ * which case the whole source must be there before the install.
  */
 export function lifecycleFiles(tree: SourceTree, manifests: readonly Manifest[]): string[] | undefined {
   const files: string[] = []

@@ -15,8 +15,8 @@ const FRONT_END = /^(?:web|www|site|frontend|front|client|app|shop|dashboard)$/
 
 /**
  * A monorepo whose apps are described by `project.json` alone, with one package.json for all: the app is
- * built by its name, and
- * started from where Nx leaves it. The root's own scripts start the development server.
+ * built by its name, and started from where Nx leaves it. The root's own scripts start the development
+ * server.
  */
 export function nxPlan(app: NodeApp): FrameworkPlan | undefined {
   const start = app.manifest.scripts.get('start')

@@ -78,8 +78,7 @@ const LIKELY_FOLDERS = [
 
 /**
  * The package to deploy. A package that the root's start script names wins; else one that can run, apps
- * before libraries,
- * and among several the one whose folder has the most usual name.
+ * before libraries, and among several the one whose folder has the most usual name.
  */
 export function chooseWorkspace(
   root: Manifest,

@@ -3,8 +3,7 @@ import type { NodeFramework } from './framework.ts'
 
 /**
  * Hydrogen: a worker for the maker's own host. A server of the project's own is started as it is; without one
- * the command line
- * tool runs the built worker, which it can do on any machine.
+ * the command line tool runs the built worker, which it can do on any machine.
  */
 export const hydrogen: NodeFramework = {
   name: 'hydrogen',

@@ -33,10 +33,8 @@ const META: readonly NodeFramework[] = [
 
 /**
  * The order, and why: meta-frameworks first, since each brings Vite, webpack or Express along; then API
- * servers, when the
- * package starts one; then generators of files, whose development server is no server to deploy; then servers
- * again, for
- * packages that have one without a start script.
+ * servers, when the package starts one; then generators of files, whose development server is no server to
+ * deploy; then servers again, for packages that have one without a start script.
  */
 export function frameworkOf(app: NodeApp): NodeFramework | undefined {
   const meta = META.find((framework) => framework.detect(app))

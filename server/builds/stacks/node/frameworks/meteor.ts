@@ -6,8 +6,7 @@ const NODE: Readonly<Record<string, string>> = { 1: '12', 2: '14', 3: '22' }
 
 /**
  * Meteor: its own program, which its makers' script installs, makes a bundle that plain Node runs. The
- * database is another app,
- * named by `MONGO_URL`; `ROOT_URL` is the address that pages are written for.
+ * database is another app, named by `MONGO_URL`; `ROOT_URL` is the address that pages are written for.
  */
 export const meteor: NodeFramework = {
   name: 'meteor',
