@@ -1,6 +1,6 @@
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseLines } from '#server/kernel/ndjson'
+import { lastLines, linesAfter } from '#server/kernel/ndjson'
 import type { Clock } from '#server/kernel/clock'
 import { redactor } from '#server/kernel/redact'
 import type { DeploymentLogLine } from './schema.ts'
@@ -35,34 +35,18 @@ export function createDeploymentLogs(
   let timer: NodeJS.Timeout | undefined
   const path = (deployment_id: string) => join(directory, `${deployment_id}.ndjson`)
 
-  /**
-   * The log read last: a client that reads it page by page, or reconnects, does not parse the file anew each
-   * time.
-   */
-  let recent: { deployment_id: string; size: number; lines: DeploymentLogLine[] } | undefined
-
-  const read = (deployment_id: string): DeploymentLogLine[] => {
-    flush()
-    const size = statSync(path(deployment_id), { throwIfNoEntry: false })?.size
-    if (size === undefined) return []
-    if (recent?.deployment_id === deployment_id && recent.size === size) return recent.lines
-    const lines = parseLines<DeploymentLogLine>(readFileSync(path(deployment_id), 'utf8'))
-    recent = { deployment_id, size, lines }
-    return lines
-  }
-
   const opened = (deployment_id: string): OpenLog => {
     const known = open.get(deployment_id)
     if (known) return known
-    const lines = read(deployment_id)
+    const bytes = statSync(path(deployment_id), { throwIfNoEntry: false })?.size ?? 0
     const created: OpenLog = {
-      seq: lines.at(-1)?.seq ?? 0,
-      bytes: JSON.stringify(lines).length,
+      seq: lastLines<DeploymentLogLine>(path(deployment_id), 1)[0]?.seq ?? 0,
+      bytes,
       pending: [],
       cut: false,
       redact: redactor(secretsOf(deployment_id)),
     }
-    if (lines.length > 0) created.pending.push('\n')
+    if (bytes > 0) created.pending.push('\n')
     open.set(deployment_id, created)
     return created
   }
@@ -125,11 +109,14 @@ export function createDeploymentLogs(
       flush()
       open.delete(deployment_id)
     },
-    after: (deployment_id: string, seq: number, limit: number): DeploymentLogLine[] =>
-      read(deployment_id)
-        .filter((line) => line.seq > seq)
-        .slice(0, limit),
-    tail: (deployment_id: string, count: number): DeploymentLogLine[] => read(deployment_id).slice(-count),
+    after(deployment_id: string, seq: number, limit: number): DeploymentLogLine[] {
+      flush()
+      return linesAfter<DeploymentLogLine>(path(deployment_id), seq, limit)
+    },
+    tail(deployment_id: string, count: number): DeploymentLogLine[] {
+      flush()
+      return lastLines<DeploymentLogLine>(path(deployment_id), count)
+    },
     subscribe(deployment_id: string, listener: LogListener): () => void {
       const set = listeners.get(deployment_id) ?? new Set()
       listeners.set(deployment_id, set.add(listener))
@@ -140,7 +127,6 @@ export function createDeploymentLogs(
     },
     remove(deployment_id: string) {
       open.delete(deployment_id)
-      if (recent?.deployment_id === deployment_id) recent = undefined
       rmSync(path(deployment_id), { force: true })
     },
     /** Removes logs that nothing was added to since `before` (ms); returns how many. */

@@ -1,3 +1,5 @@
+import type { Progress } from './turns.ts'
+
 /** One entry of a feed: its place in the order, and what is sent. */
 export interface Entry {
   position: number
@@ -9,8 +11,6 @@ export interface Entry {
  * Something ordered that is kept and can be read from any position, and that also tells what is new at once.
  */
 export interface Source {
-  /** How many entries are read at once; more where a read costs the same whatever it answers. */
-  page_size: number
   /** Entries after a position, oldest first; fewer than `limit` means that there are no more. */
   after(position: number, limit: number): Entry[]
   subscribe(listener: (entry: Entry) => void): () => void
@@ -18,22 +18,27 @@ export interface Source {
 
 export interface Feed {
   readonly position: number
-  /** Sends what is due as far as the connection takes it. */
-  pump(): void
+  /** Sends the next page of what is due, as far as the connection takes it. */
+  step(): Progress
   stop(): void
 }
 
+/** Entries that are read at once: a few milliseconds of work. */
+export const PAGE_SIZE = 100
+
 /**
- * Delivers a source from a position on: first what is kept, then what is new, without a gap and without a
- * duplicate. When the connection is full it stops delivering, and later reads what it missed from what is
- * kept.
+ * Delivers a source from a position on: first what is kept, page by page, then what is new, without a gap and
+ * without a duplicate. When the connection is full it stops delivering, and later reads what it missed from
+ * what is kept.
  * @param deliver sends one entry; answers false when the connection is full, so that the entry is not counted
  * as sent.
+ * @param behind hears that there is something to read again: call `step` until it is done.
  */
 export function createFeed(
   source: Source,
   position: number,
   deliver: (entry: Entry, position: number) => boolean,
+  behind: () => void,
 ): Feed {
   let at = position
   let live = false
@@ -44,18 +49,20 @@ export function createFeed(
   }
   const unsubscribe = source.subscribe((entry) => {
     // While behind, the entry is read later from what is kept.
-    if (live && entry.position > at && !send(entry)) live = false
+    if (!live || entry.position <= at || send(entry)) return
+    live = false
+    behind()
   })
   return {
     get position() {
       return at
     },
-    pump() {
-      while (!live) {
-        const page = source.after(at, source.page_size)
-        for (const entry of page) if (!send(entry)) return
-        live = page.length < source.page_size
-      }
+    step() {
+      if (live) return 'done'
+      const page = source.after(at, PAGE_SIZE)
+      for (const entry of page) if (!send(entry)) return 'blocked'
+      live = page.length < PAGE_SIZE
+      return live ? 'done' : 'more'
     },
     stop: unsubscribe,
   }

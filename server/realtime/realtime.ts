@@ -1,10 +1,36 @@
-import * as v from 'valibot'
 import type { Actor } from '#server/kernel/access'
 import { ApiError } from '#server/kernel/errors'
-import { authorizeChannel, parseChannel } from './channels.ts'
+import { authorizeChannel, type Channel, parseChannel } from './channels.ts'
+import { type Incoming, readIncoming } from './incoming.ts'
+import {
+  CHECKS_AT_ONCE,
+  CHECK_MS,
+  CLOSE,
+  COUNT_MS,
+  CROWDED_BYTES,
+  FAREWELL_MS,
+  FULL_BYTES,
+  FULL_BYTES_CROWDED,
+  FULL_FOR_MS,
+  LOGS,
+  MAX_CONNECTIONS,
+  MAX_LOG_SUBSCRIPTIONS,
+  MAX_MESSAGES_PER_WINDOW,
+  MAX_MESSAGE_BYTES,
+  MAX_PER_USER,
+  MAX_SUBSCRIPTIONS,
+  MAX_USER_LOGS,
+  MAX_USER_SUBSCRIPTIONS,
+  PING_MS,
+  SILENT_MS,
+  WINDOW_MS,
+} from './limits.ts'
 import type { Outgoing, Peer, RealtimePorts, Revoked } from './ports.ts'
-import { createSubscription, isCursor, type Subscription } from './subscription.ts'
+import { createShares, type Share, type User } from './shares.ts'
+import { createSubscription, isCursor, type Outlet, type Subscription } from './subscription.ts'
+import { createTurns, type TurnsOptions } from './turns.ts'
 
+export { CLOSE, MAX_MESSAGE_BYTES } from './limits.ts'
 export type { Peer } from './ports.ts'
 
 /** Every open WebSocket and what it listens to. */
@@ -27,7 +53,11 @@ export interface Realtime {
 interface Connection {
   peer: Peer
   actor: Actor
+  user: User
+  share: Share
   subscriptions: Map<string, Subscription>
+  /** Subscriptions that are logs of apps. */
+  logs: number
   /** Start of the current ten seconds, and messages in it. */
   window: { since_ms: number; messages: number }
   heard_ms: number
@@ -35,85 +65,111 @@ interface Connection {
   checked_ms: number
   /** Since when the client has not taken what was sent. */
   full_since_ms: number | undefined
+  /** Since when it has been told to go. It holds its place until it has gone. */
+  ended_ms: number | undefined
 }
 
-/** Source: security.md 2.16. */
-export const MAX_MESSAGE_BYTES = 64 * 1024
-const MAX_SUBSCRIPTIONS = 100
-const MAX_LOG_SUBSCRIPTIONS = 10
-const LOGS = new Set<string>(['runtime_log', 'access_log'])
-const MAX_PER_USER = 50
-const MAX_CONNECTIONS = 2000
-const WINDOW_MS = 10_000
-const MAX_MESSAGES_PER_WINDOW = 300
-/** A connection that holds more than this is full: nothing more is put into it. */
-const FULL_BYTES = 1024 * 1024
-const FULL_FOR_MS = 60_000
-const PING_MS = 30_000
-const SILENT_MS = 75_000
-const CHECK_MS = 60_000
-
-/** Codes of a closing connection; 44xx follow the HTTP status of the same meaning. */
-export const CLOSE = {
-  going_away: 1001,
-  policy: 1008,
-  too_large: 1009,
-  unauthorized: 4401,
-  too_slow: 4408,
-} as const
-
-const Incoming = v.variant('type', [
-  v.strictObject({
-    type: v.literal('subscribe'),
-    channel: v.pipe(v.string(), v.maxLength(200)),
-    after: v.optional(
-      v.union([v.pipe(v.string(), v.maxLength(64)), v.pipe(v.number(), v.integer(), v.minValue(0))]),
-    ),
-  }),
-  v.strictObject({ type: v.literal('unsubscribe'), channel: v.pipe(v.string(), v.maxLength(200)) }),
-  v.strictObject({ type: v.literal('ping') }),
-])
-type Incoming = v.InferOutput<typeof Incoming>
-
-function read(text: string): Incoming | undefined {
-  try {
-    const parsed = v.safeParse(Incoming, JSON.parse(text))
-    return parsed.success ? parsed.output : undefined
-  } catch {
-    return undefined
-  }
-}
+const TOO_SLOW = 'The connection is too slow. Connect again and go on from the last cursor.'
 
 /** Creates the hub. It knows connections as `Peer`s, so that tests need no socket. */
-export function createRealtime(ports: RealtimePorts): Realtime {
+export function createRealtime(
+  ports: RealtimePorts,
+  options: TurnsOptions = { now: () => performance.now() },
+): Realtime {
   const { clock } = ports
   const connections = new Map<Peer, Connection>()
+  const shares = createShares(clock)
+  const turns = createTurns(options)
+  const held = { bytes: 0, at_ms: -COUNT_MS }
 
-  const tell = ({ peer }: Connection, message: Outgoing) => peer.send(JSON.stringify(message))
+  /** Bytes that a connection may hold before it is full. */
+  const fullAt = (): number => {
+    if (clock.monotonic_ms() - held.at_ms >= COUNT_MS) {
+      held.at_ms = clock.monotonic_ms()
+      held.bytes = 0
+      for (const peer of connections.keys()) held.bytes += peer.bufferedBytes()
+    }
+    return held.bytes > CROWDED_BYTES ? FULL_BYTES_CROWDED : FULL_BYTES
+  }
+  /** Sends an answer to what the client said; one who asks and asks and takes no answer is cut off. */
+  const tell = (connection: Connection, message: Outgoing) => {
+    if (connection.peer.bufferedBytes() > 2 * FULL_BYTES) return end(connection, CLOSE.too_slow, TOO_SLOW)
+    connection.peer.send(JSON.stringify(message))
+  }
   const refuse = (connection: Connection, channel: string | null, code: string, message: string) =>
     tell(connection, { type: 'error', channel, cursor: null, data: { code, message } })
   const drop = (connection: Connection, name: string) => {
-    connection.subscriptions.get(name)?.stop()
+    const subscription = connection.subscriptions.get(name)
+    if (!subscription) return
+    subscription.stop()
+    turns.remove(connection.user.id, subscription)
     connection.subscriptions.delete(name)
+    const logs = LOGS.has(subscription.channel.kind) ? 1 : 0
+    connection.logs -= logs
+    connection.user.logs -= logs
+    connection.user.subscriptions -= 1
+  }
+  const quiet = (connection: Connection) => {
+    for (const name of [...connection.subscriptions.keys()]) drop(connection, name)
   }
   const forget = (connection: Connection) => {
-    for (const name of [...connection.subscriptions.keys()]) drop(connection, name)
-    connections.delete(connection.peer)
+    quiet(connection)
+    if (connections.delete(connection.peer)) connection.user.connections -= 1
   }
-  const end = (connection: Connection, code: number, reason: string) => {
-    forget(connection)
+  function end(connection: Connection, code: number, reason: string): void {
+    if (connection.ended_ms !== undefined) return
+    quiet(connection)
+    connection.ended_ms = clock.monotonic_ms()
     connection.peer.close(code, reason)
   }
-  /** Puts a message into the connection unless it is full. */
-  const offer = (connection: Connection, message: Outgoing): boolean => {
-    if (connection.peer.bufferedBytes() > FULL_BYTES) {
+  /** Puts a message into the connection unless it is full or has had enough for now. */
+  const offer = (connection: Connection, message: Outgoing, is_paid: boolean): boolean => {
+    if (connection.ended_ms !== undefined) return false
+    if (connection.peer.bufferedBytes() > fullAt()) {
       connection.full_since_ms ??= clock.monotonic_ms()
       return false
     }
-    tell(connection, message)
+    if (!is_paid && !connection.share.isLeft()) return false
+    const text = JSON.stringify(message)
+    connection.share.spend(is_paid ? 0 : 1, text.length)
+    connection.peer.send(text)
     return true
   }
 
+  /** Why a connection may not have one more channel of this kind. */
+  const excess = ({ subscriptions, logs, user }: Connection, channel: Channel): string | undefined => {
+    const is_log = LOGS.has(channel.kind)
+    if (subscriptions.size >= MAX_SUBSCRIPTIONS || (is_log && logs >= MAX_LOG_SUBSCRIPTIONS))
+      return `A connection may have ${MAX_SUBSCRIPTIONS} channels, ${MAX_LOG_SUBSCRIPTIONS} of them logs of apps. Unsubscribe from one first.`
+    if (user.subscriptions >= MAX_USER_SUBSCRIPTIONS || (is_log && user.logs >= MAX_USER_LOGS))
+      return `A user may have ${MAX_USER_SUBSCRIPTIONS} channels over all connections, ${MAX_USER_LOGS} of them logs of apps. Unsubscribe from one first.`
+    if (!user.starts.isLeft()) return 'Too many channels in a short time. Wait a few seconds, then try again.'
+    return undefined
+  }
+  const outletOf = (connection: Connection, name: string): Outlet => {
+    let paid = 0
+    return {
+      send(message) {
+        if (message.type === 'subscribed') {
+          tell(connection, { ...message, channel: name })
+          return true
+        }
+        const sent = offer(connection, { ...message, channel: name }, paid > 0)
+        if (sent && paid > 0) paid -= 1
+        return sent
+      },
+      due() {
+        const subscription = connection.subscriptions.get(name)
+        if (subscription) turns.add(connection.user.id, subscription)
+      },
+      reserve(rows) {
+        if (rows > 0 && !connection.share.isLeft()) return false
+        connection.share.spend(rows, 0)
+        paid = rows
+        return true
+      },
+    }
+  }
   const subscribe = (connection: Connection, name: string, after: string | number | undefined) => {
     const channel = parseChannel(name)
     if (!channel) return refuse(connection, name, 'NOT_FOUND', 'There is no such channel.')
@@ -123,19 +179,11 @@ export function createRealtime(ports: RealtimePorts): Realtime {
       if (error instanceof ApiError) return refuse(connection, name, error.code, error.message)
       throw error
     }
-    drop(connection, name)
-    const logs = [...connection.subscriptions.values()].filter((one) => LOGS.has(one.channel.kind)).length
-    if (
-      connection.subscriptions.size >= MAX_SUBSCRIPTIONS ||
-      (LOGS.has(channel.kind) && logs >= MAX_LOG_SUBSCRIPTIONS)
-    ) {
-      return refuse(
-        connection,
-        name,
-        'RATE_LIMITED',
-        `A connection may have ${MAX_SUBSCRIPTIONS} channels, ${MAX_LOG_SUBSCRIPTIONS} of them logs of apps. Unsubscribe from one first.`,
-      )
-    }
+    const open = connection.subscriptions.get(name)
+    // Asked for again it goes on where it is: what was sent is not sent a second time.
+    if (open) return tell(connection, { type: 'subscribed', channel: name, cursor: open.cursor(), data: {} })
+    const too_many = excess(connection, channel)
+    if (too_many) return refuse(connection, name, 'RATE_LIMITED', too_many)
     if (after !== undefined && !isCursor(channel, String(after)))
       return refuse(
         connection,
@@ -143,14 +191,17 @@ export function createRealtime(ports: RealtimePorts): Realtime {
         'BAD_REQUEST',
         'after: must be the cursor of an earlier message of this channel.',
       )
-    const subscription = createSubscription(
-      ports,
-      channel,
-      after === undefined ? undefined : String(after),
-      (message) => offer(connection, { ...message, channel: name }),
-    )
+    connection.user.starts.spend(1)
+    const outlet = outletOf(connection, name)
+    const from = after === undefined ? undefined : String(after)
+    const subscription = createSubscription(ports, channel, from, outlet)
+    if (connection.ended_ms !== undefined) return subscription.stop()
     connection.subscriptions.set(name, subscription)
-    subscription.pump()
+    const logs = LOGS.has(channel.kind) ? 1 : 0
+    connection.logs += logs
+    connection.user.logs += logs
+    connection.user.subscriptions += 1
+    outlet.due()
   }
 
   const act = (connection: Connection, message: Incoming) => {
@@ -193,59 +244,58 @@ export function createRealtime(ports: RealtimePorts): Realtime {
 
   const keepUp = (connection: Connection, now: number) => {
     const { peer } = connection
-    if (now - connection.heard_ms > SILENT_MS) {
+    const has_to_go = connection.ended_ms !== undefined && now - connection.ended_ms > FAREWELL_MS
+    if (has_to_go || now - connection.heard_ms > SILENT_MS) {
       forget(connection)
       return peer.terminate()
     }
+    if (connection.ended_ms !== undefined) return
     if (now - connection.pinged_ms >= PING_MS) {
       connection.pinged_ms = now
       peer.ping()
     }
-    if (now - connection.checked_ms >= CHECK_MS) check(connection)
     if (connection.full_since_ms === undefined) return
-    if (peer.bufferedBytes() <= FULL_BYTES) {
-      connection.full_since_ms = undefined
-      for (const subscription of connection.subscriptions.values()) subscription.pump()
-    } else if (now - connection.full_since_ms > FULL_FOR_MS)
-      end(
-        connection,
-        CLOSE.too_slow,
-        'The connection is too slow. Connect again and go on from the last cursor.',
-      )
+    if (peer.bufferedBytes() <= fullAt()) connection.full_since_ms = undefined
+    else if (now - connection.full_since_ms > FULL_FOR_MS) end(connection, CLOSE.too_slow, TOO_SLOW)
   }
 
   return {
     get size() {
       return connections.size
     },
-    admits: (user_id) =>
-      connections.size < MAX_CONNECTIONS &&
-      [...connections.values()].filter((one) => one.actor.user_id === user_id).length < MAX_PER_USER,
+    admits: (user_id) => connections.size < MAX_CONNECTIONS && shares.connectionsOf(user_id) < MAX_PER_USER,
     open(peer, actor) {
       const now = clock.monotonic_ms()
+      const user = shares.userOf(actor.user_id)
+      user.connections += 1
       connections.set(peer, {
         peer,
         actor,
+        user,
+        share: shares.open(user),
         subscriptions: new Map(),
+        logs: 0,
         window: { since_ms: now, messages: 0 },
         heard_ms: now,
         pinged_ms: now,
         checked_ms: now,
         full_since_ms: undefined,
+        ended_ms: undefined,
       })
     },
     message(peer, text) {
       const connection = connections.get(peer)
-      if (!connection) return
+      if (!connection || connection.ended_ms !== undefined) return
       const now = clock.monotonic_ms()
       connection.heard_ms = now
       if (now - connection.window.since_ms >= WINDOW_MS) connection.window = { since_ms: now, messages: 0 }
       connection.window.messages += 1
-      if (connection.window.messages > MAX_MESSAGES_PER_WINDOW)
+      connection.user.messages.spend(1)
+      if (connection.window.messages > MAX_MESSAGES_PER_WINDOW || !connection.user.messages.isLeft())
         return end(connection, CLOSE.policy, 'Too many messages.')
       if (Buffer.byteLength(text) > MAX_MESSAGE_BYTES)
         return end(connection, CLOSE.too_large, 'The message is too large.')
-      const message = read(text)
+      const message = readIncoming(text)
       if (!message)
         return refuse(
           connection,
@@ -271,9 +321,15 @@ export function createRealtime(ports: RealtimePorts): Realtime {
     tick() {
       const now = clock.monotonic_ms()
       for (const connection of [...connections.values()]) keepUp(connection, now)
+      const due = [...connections.values()].filter(
+        ({ checked_ms, ended_ms }) => ended_ms === undefined && now - checked_ms >= CHECK_MS,
+      )
+      for (const connection of due.slice(0, CHECKS_AT_ONCE)) check(connection)
+      shares.prune()
     },
     stop() {
       stopHearing()
+      turns.stop()
       for (const connection of [...connections.values()])
         end(
           connection,

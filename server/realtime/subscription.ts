@@ -1,17 +1,25 @@
 import { inMilliseconds } from '#server/kernel/clock'
 import type { PlatformEvent } from '#server/kernel/events'
 import type { Channel } from './channels.ts'
-import { createFeed, type Entry, type Source } from './feed.ts'
-import type { Outgoing, RealtimePorts } from './ports.ts'
+import { createFeed, type Entry, type Feed, type Source } from './feed.ts'
+import type { Outgoing, RealtimePorts, RuntimeLine } from './ports.ts'
+import type { Progress, Task } from './turns.ts'
 
-export interface Subscription {
+export interface Subscription extends Task {
   readonly channel: Channel
-  /** Sends what is due; called once after the start, and while the connection was full. */
-  pump(): void
+  /** Cursor of what was sent last. */
+  cursor(): string | null
   stop(): void
 }
-/** Sends a message of the channel; false when the connection is full. */
-export type Send = (message: Omit<Outgoing, 'channel'>) => boolean
+/** The connection of a subscription. */
+export interface Outlet {
+  /** Sends a message of the channel; false when the connection is full or has had enough for now. */
+  send(message: Omit<Outgoing, 'channel'>): boolean
+  /** There is something to do again: steps are due. */
+  due(): void
+  /** Whether so many rows may be asked of somebody who sends them in one piece; counts them as used. */
+  reserve(rows: number): boolean
+}
 
 /** Lines of an app's log that are looked through for what came after a cursor. */
 const RESUME_LINES = 5000
@@ -49,7 +57,6 @@ function eventSource(
   channel: Exclude<Channel, { kind: 'runtime_log' | 'access_log' }>,
 ): Source {
   return {
-    page_size: 200,
     after: (position, limit) => ports.events.after(position, channel.filter, limit).map(entryOf),
     subscribe: (listener) =>
       ports.events.subscribe((event) => {
@@ -60,7 +67,6 @@ function eventSource(
 
 function lineSource(ports: RealtimePorts, deployment_id: string): Source {
   return {
-    page_size: 5000,
     after: (position, limit) =>
       ports.deploymentLogs
         .after(deployment_id, position, limit)
@@ -74,7 +80,6 @@ function lineSource(ports: RealtimePorts, deployment_id: string): Source {
 
 function accessSource(ports: RealtimePorts, app_id: string): Source {
   return {
-    page_size: 1000,
     after: (position, limit) =>
       ports.accessLogs
         .after(app_id, position, limit)
@@ -89,47 +94,58 @@ export function createSubscription(
   ports: RealtimePorts,
   channel: Channel,
   after: string | undefined,
-  send: Send,
+  outlet: Outlet,
 ): Subscription {
-  if (channel.kind === 'runtime_log') return followRuntimeLog(ports, channel, after, send)
+  if (channel.kind === 'runtime_log') return followRuntimeLog(ports, channel, after, outlet)
   if (channel.kind === 'access_log')
     return followOne(
       channel,
       accessSource(ports, channel.id),
       after === undefined ? ports.accessLogs.latest(channel.id) : Number(after),
-      send,
+      outlet,
     )
   const [event_position, line_position] = positionsOf(after)
   const events_from = event_position ?? ports.events.latest()
-  if (channel.kind !== 'deployment') return followOne(channel, eventSource(ports, channel), events_from, send)
+  if (channel.kind !== 'deployment')
+    return followOne(channel, eventSource(ports, channel), events_from, outlet)
   const lines_from = line_position ?? ports.deploymentLogs.tail(channel.id, 1)[0]?.seq ?? 0
   const at = { events: events_from, lines: lines_from }
   const cursor = () => `${at.events}.${at.lines}`
   const deliver = (part: keyof typeof at) => (entry: Entry, position: number) => {
     const before = at[part]
     at[part] = position
-    const sent = send({ type: entry.type, cursor: cursor(), data: entry.data })
+    const sent = outlet.send({ type: entry.type, cursor: cursor(), data: entry.data })
     if (!sent) at[part] = before
     return sent
   }
   const feeds = [
-    createFeed(eventSource(ports, channel), events_from, deliver('events')),
-    createFeed(lineSource(ports, channel.id), lines_from, deliver('lines')),
+    createFeed(eventSource(ports, channel), events_from, deliver('events'), outlet.due),
+    createFeed(lineSource(ports, channel.id), lines_from, deliver('lines'), outlet.due),
   ]
-  send({ type: 'subscribed', cursor: cursor(), data: {} })
-  return {
-    channel,
-    pump: () => feeds.forEach((feed) => feed.pump()),
-    stop: () => feeds.forEach((feed) => feed.stop()),
-  }
+  return begin(channel, feeds, cursor, outlet)
 }
 
-function followOne(channel: Channel, source: Source, from: number, send: Send): Subscription {
-  const feed = createFeed(source, from, (entry, position) =>
-    send({ type: entry.type, cursor: String(position), data: entry.data }),
-  )
-  send({ type: 'subscribed', cursor: String(from), data: {} })
-  return { channel, pump: feed.pump, stop: feed.stop }
+function followOne(channel: Channel, source: Source, from: number, outlet: Outlet): Subscription {
+  const deliver = (entry: Entry, position: number) =>
+    outlet.send({ type: entry.type, cursor: String(position), data: entry.data })
+  const feed = createFeed(source, from, deliver, outlet.due)
+  return begin(channel, [feed], () => String(feed.position), outlet)
+}
+
+function begin(channel: Channel, feeds: Feed[], cursor: () => string, outlet: Outlet): Subscription {
+  outlet.send({ type: 'subscribed', cursor: cursor(), data: {} })
+  return {
+    channel,
+    cursor,
+    step() {
+      for (const feed of feeds) {
+        const progress = feed.step()
+        if (progress !== 'done') return progress
+      }
+      return 'done'
+    },
+    stop: () => feeds.forEach((feed) => feed.stop()),
+  }
 }
 
 /**
@@ -140,38 +156,50 @@ function followRuntimeLog(
   ports: RealtimePorts,
   channel: Extract<Channel, { kind: 'runtime_log' }>,
   after: string | undefined,
-  send: Send,
+  outlet: Outlet,
 ): Subscription {
   const stop = new AbortController()
+  const tail = after === undefined ? 0 : RESUME_LINES
   let cursor = after ?? null
   let dropped = 0
-  const tell = (): boolean => {
-    if (dropped > 0 && send({ type: 'gap', cursor, data: { dropped } })) dropped = 0
+  let started = false
+  const tellGap = (): boolean => {
+    if (dropped > 0 && outlet.send({ type: 'gap', cursor, data: { dropped } })) dropped = 0
     return dropped === 0
   }
-  send({ type: 'subscribed', cursor, data: {} })
-  ports.runtimeLogs
-    .follow(channel.id, after === undefined ? 0 : RESUME_LINES, stop.signal, (instance_id, line) => {
-      if (stop.signal.aborted || (after !== undefined && line.at <= after)) return
-      if (
-        tell() &&
-        send({
-          type: 'log',
-          cursor: line.at,
-          data: { instance_id, ...line, at: inMilliseconds(line.at) },
-        })
-      )
-        cursor = line.at
-      else dropped += 1
-    })
-    .catch((error: unknown) => {
+  const onLine = (instance_id: string, line: RuntimeLine) => {
+    if (stop.signal.aborted || (after !== undefined && line.at <= after)) return
+    const data = { instance_id, ...line, at: inMilliseconds(line.at) }
+    if (tellGap() && outlet.send({ type: 'log', cursor: line.at, data })) {
+      cursor = line.at
+      return
+    }
+    dropped += 1
+    outlet.due()
+  }
+  const follow = () => {
+    started = true
+    ports.runtimeLogs.follow(channel.id, tail, stop.signal, onLine).catch((error: unknown) => {
       if (stop.signal.aborted) return
       ports.log.debug('Following a log ended', { app: channel.id, error })
-      send({
+      outlet.send({
         type: 'gap',
         cursor,
         data: { dropped: null, reason: 'The container engine does not answer; subscribe again.' },
       })
     })
-  return { channel, pump: () => void tell(), stop: () => stop.abort() }
+  }
+  outlet.send({ type: 'subscribed', cursor, data: {} })
+  return {
+    channel,
+    cursor: () => cursor,
+    step(): Progress {
+      if (!started) {
+        if (!outlet.reserve(tail)) return 'blocked'
+        follow()
+      }
+      return tellGap() ? 'done' : 'blocked'
+    },
+    stop: () => stop.abort(),
+  }
 }

@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseLines } from '#server/kernel/ndjson'
+import { lastLines, linesAfter, parseLines } from '#server/kernel/ndjson'
 import type { AccessLine } from './schema.ts'
 
 /**
@@ -76,7 +76,7 @@ export function createAccessFiles(directory: string): AccessFiles {
     const known = open.get(app_id)
     if (known) return known
     const last = segments(app_id).at(-1)
-    const seq = last ? (read(last.path).at(-1)?.seq ?? last.first_seq - 1) : 0
+    const seq = last ? (lastLines<AccessLine>(last.path, 1)[0]?.seq ?? last.first_seq - 1) : 0
     // A file that ends in half a line is left as it is, and a new one begun.
     const created = { seq, path: '', bytes: 0 }
     if (last && sizeOf(last.path) > 0 && readFileSync(last.path).at(-1) === 0x0a)
@@ -116,7 +116,7 @@ export function createAccessFiles(directory: string): AccessFiles {
         all.findLastIndex(({ first_seq }) => first_seq <= seq + 1),
       )
       for (const { path } of all.slice(start)) {
-        for (const line of read(path)) if (line.seq > seq && found.length < limit) found.push(line)
+        found.push(...linesAfter<AccessLine>(path, seq, limit - found.length))
         if (found.length >= limit) break
       }
       return found

@@ -87,9 +87,23 @@ export function createRealtimeBench() {
         }),
     },
   }
-  const realtime = createRealtime(ports)
+  const realtime = createRealtime(ports, {
+    now: kernel.clock.monotonic_ms,
+    defer: (fn, delay_ms) => void deferred.push({ fn, at_ms: kernel.clock.monotonic_ms() + delay_ms }),
+  })
+  let deferred: { fn: () => void; at_ms: number }[] = []
+  /** Does what is due by now, as the event loop would. */
+  const settle = () => {
+    for (;;) {
+      const due = deferred.filter(({ at_ms }) => at_ms <= kernel.clock.monotonic_ms())
+      if (due.length === 0) return
+      deferred = deferred.filter((one) => !due.includes(one))
+      for (const { fn } of due) fn()
+    }
+  }
   return {
     kernel,
+    settle,
     events,
     logs,
     runtime,
@@ -101,8 +115,10 @@ export function createRealtimeBench() {
     connect(who: Actor) {
       const peer = createTestPeer()
       realtime.open(peer, who)
-      const say = (message: unknown) =>
+      const say = (message: unknown) => {
         realtime.message(peer, typeof message === 'string' ? message : JSON.stringify(message))
+        settle()
+      }
       return {
         peer,
         say,
@@ -122,6 +138,7 @@ export function createRealtimeBench() {
       for (let left = duration_ms; left > 0; left -= 1000) {
         kernel.clock.advance(Math.min(left, 1000))
         realtime.tick()
+        settle()
       }
     },
     dispose() {

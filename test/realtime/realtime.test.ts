@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Outgoing } from '#server/realtime/ports'
+import { createTurns } from '#server/realtime/turns'
 import { createRealtimeBench, type RealtimeBench, type TestPeer } from './bench.ts'
 
 let bench: RealtimeBench
@@ -102,12 +103,18 @@ describe('a subscription', () => {
     bench.event('app.created', { app_id: 'app_2', project_id: 'prj_2' })
     expect(types(peer)).toEqual(['subscribed', 'app.created'])
   })
-  it('asked for twice is one, from the newer cursor', () => {
+  it('asked for twice is one, and goes on where it is', () => {
+    bench.event('app.created')
     const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
-    subscribe('apps/app_1')
-    subscribe('apps/app_1')
+    subscribe('apps/app_1', 0)
+    subscribe('apps/app_1', 0)
     bench.event('app.updated')
-    expect(types(peer)).toEqual(['subscribed', 'subscribed', 'app.updated'])
+    expect(peer.received.map(({ type, cursor }) => [type, cursor])).toEqual([
+      ['subscribed', '0'],
+      ['app.created', '1'],
+      ['subscribed', '1'],
+      ['app.updated', '2'],
+    ])
   })
   it('ends with unsubscribe and with the connection', () => {
     const { peer, subscribe, say } = bench.connect(bench.actor('ada', 'viewer'))
@@ -291,6 +298,114 @@ describe('what a client may send', () => {
   })
 })
 
+describe('what one user may use', () => {
+  const events = (count: number) =>
+    bench.kernel.db.tx(() => {
+      for (let n = 0; n < count; n += 1) bench.event('app.updated')
+    })
+  const heard = (peer: TestPeer) => types(peer).filter((type) => type === 'app.updated').length
+
+  it('a replay that is longer than its share comes as fast as the share grows, and completely', () => {
+    events(16_000)
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('apps/app_1', 0)
+    expect(heard(peer)).toBe(10_000)
+    bench.pass(1000)
+    expect(heard(peer)).toBeGreaterThan(12_000)
+    expect(heard(peer)).toBeLessThan(13_000)
+    bench.pass(3000)
+    expect(heard(peer)).toBe(16_000)
+    expect(peer.received.at(-1)!.cursor).toBe('16000')
+  })
+  it('all connections of a user have one share, and nobody else waits for it', () => {
+    events(10_000)
+    const who = bench.actor('eve', 'viewer')
+    const hostile = Array.from({ length: 50 }, () => bench.connect(who))
+    for (const { subscribe } of hostile) subscribe('apps/app_1', 0)
+    const sent = () => hostile.reduce((sum, { peer }) => sum + heard(peer), 0)
+    expect(sent()).toBeLessThan(20_100)
+    const other = bench.connect(bench.actor('ada', 'viewer'))
+    other.subscribe('apps/app_1', 0)
+    expect(heard(other.peer)).toBe(10_000)
+    bench.pass(1000)
+    expect(sent()).toBeLessThan(26_000)
+  })
+  it('coming back does not renew the share', () => {
+    events(10_000)
+    const who = bench.actor('eve', 'viewer')
+    for (let n = 0; n < 2; n += 1) bench.connect(who).subscribe('apps/app_1', 0)
+    const again = bench.connect(who)
+    again.subscribe('apps/app_1', 0)
+    expect(types(again.peer)).toEqual(['subscribed'])
+  })
+  it('channels are limited over all connections: 500, 30 of them logs of apps', () => {
+    const who = bench.actor('eve', 'viewer')
+    for (let socket = 0; socket < 5; socket += 1) {
+      const { subscribe } = bench.connect(who)
+      for (let n = 0; n < 6; n += 1) subscribe(`apps/app_many${n}/logs`)
+      for (let n = 0; n < 94; n += 1) subscribe(`apps/app_many${n}`)
+    }
+    const { peer, subscribe, say } = bench.connect(who)
+    bench.pass(10_000)
+    subscribe('apps/app_1')
+    expect(errorOf(peer)).toMatchObject({ code: 'RATE_LIMITED', message: expect.stringMatching(/500.*30/) })
+    say({ type: 'unsubscribe', channel: 'apps/app_1' })
+    expect(bench.runtime.filter(({ signal }) => !signal.aborted)).toHaveLength(30)
+  })
+  it('channels that are opened and closed over and over are refused for a while', () => {
+    const who = bench.actor('eve', 'viewer')
+    const sockets = Array.from({ length: 5 }, () => bench.connect(who))
+    for (const { say } of sockets)
+      for (let n = 0; n < 140; n += 1) {
+        say({ type: 'subscribe', channel: 'apps/app_1' })
+        say({ type: 'unsubscribe', channel: 'apps/app_1' })
+      }
+    expect(errorOf(sockets[0]!.peer)).toBeUndefined()
+    expect(errorOf(sockets[4]!.peer)?.code).toBe('RATE_LIMITED')
+    bench.pass(10_000)
+    sockets[4]!.peer.received.length = 0
+    sockets[4]!.subscribe('apps/app_1')
+    expect(types(sockets[4]!.peer)).toEqual(['subscribed'])
+  })
+  it('messages are limited over all connections', () => {
+    const who = bench.actor('eve', 'viewer')
+    const sockets = Array.from({ length: 10 }, () => bench.connect(who))
+    for (const { say } of sockets) for (let n = 0; n < 290; n += 1) say({ type: 'ping' })
+    expect(sockets.map(({ peer }) => peer.closed === undefined)).toEqual([
+      ...Array.from({ length: 6 }, () => true),
+      ...Array.from({ length: 4 }, () => false),
+    ])
+    const other = bench.connect(bench.actor('ada', 'viewer'))
+    other.say({ type: 'ping' })
+    expect(types(other.peer)).toEqual(['pong'])
+  })
+  it('a slice of work is followed by a rest, in which others are served', () => {
+    events(10_000)
+    let time_ms = 0
+    const deferred: { fn: () => void; delay_ms: number }[] = []
+    const turns = createTurns({
+      now: () => time_ms,
+      defer: (fn, delay_ms) => void deferred.push({ fn, delay_ms }),
+    })
+    const order: string[] = []
+    const task = (name: string, steps: number) => ({
+      step(): 'more' | 'done' {
+        order.push(name)
+        time_ms += 2
+        steps -= 1
+        return steps > 0 ? 'more' : 'done'
+      },
+    })
+    for (let n = 0; n < 10; n += 1) turns.add('eve', task('eve', 5))
+    turns.add('ada', task('ada', 2))
+    deferred.shift()!.fn()
+    expect(order).toEqual(['eve', 'ada', 'eve'])
+    expect(deferred.map(({ delay_ms }) => delay_ms)).toEqual([6])
+    deferred.shift()!.fn()
+    expect(order.filter((name) => name === 'ada')).toHaveLength(2)
+  })
+})
+
 describe('a slow client', () => {
   it('is sent nothing while it is full, and everything it missed afterwards', () => {
     const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
@@ -336,16 +451,23 @@ describe('a slow client', () => {
       ['log', '2026-01-31T12:00:05.000Z', undefined],
     ])
   })
-  it('that takes nothing for a minute is let go', () => {
+  it('that takes nothing for half a minute is let go, and broken off when it does not go', () => {
     const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
     subscribe('apps/app_1')
     peer.buffered = 2_000_000
     bench.event('app.updated')
-    for (let n = 0; n < 62; n += 1) {
-      bench.realtime.alive(peer)
-      bench.pass(1000)
-    }
+    bench.pass(29_000)
+    expect(peer.closed).toBeUndefined()
+    bench.pass(2000)
     expect(peer.closed).toMatchObject({ code: 4408 })
+    bench.pass(3000)
+    expect([peer.closed, bench.realtime.size]).toEqual(['terminated', 0])
+  })
+  it('that asks and asks and takes no answer is let go at once', () => {
+    const { peer, say } = bench.connect(bench.actor('ada', 'viewer'))
+    peer.buffered = 2_000_000
+    say({ type: 'ping' })
+    expect([peer.received, peer.closed]).toEqual([[], expect.objectContaining({ code: 4408 })])
   })
 })
 

@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { CAST_ENVIRONMENT, joinAll, type Part, type Person } from '#test/support/cast'
+import { type Portreeve, startPortreeve } from '#test/support/portreeve'
+import { listen } from '#test/support/socket'
+import { percentile } from '#test/support/statistics'
+
+/** Source: security.md T28. */
+const SOCKETS = 50
+const MESSAGES = 290
+const EVENTS = 20_000
+const P99_MS = 200
+const MEMORY_BYTES = 150 * 1024 * 1024
+const ATTACK_MS = 4_000
+
+let portreeve: Portreeve
+let port: number
+let cast: Record<Part, Person>
+let app: { id: string; project_id: string }
+beforeAll(async () => {
+  portreeve = await startPortreeve({ env: CAST_ENVIRONMENT })
+  port = Number(new URL(portreeve.url).port)
+  cast = await joinAll(portreeve)
+  app = (await portreeve.call('POST', '/api/apps', { name: 'shop', source: 'upload' })).body.data
+  const db = new Database(join(portreeve.data_directory, 'portreeve.db'))
+  const insert = db.prepare(
+    `INSERT INTO events (type, project_id, app_id, payload, created_at) VALUES ('app.updated', ?, ?, ?, ?)`,
+  )
+  const payload = JSON.stringify({ text: 'x'.repeat(300) })
+  db.transaction(() => {
+    for (let n = 0; n < EVENTS; n += 1) insert.run(app.project_id, app.id, payload, new Date().toISOString())
+  })()
+  db.close()
+})
+afterAll(() => portreeve?.dispose())
+
+/** A text frame of a client, as the protocol wants it. */
+function frame(message: unknown): Buffer {
+  const text = Buffer.from(JSON.stringify(message))
+  return Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), text])
+}
+/** Opens a WebSocket that says all of this at once and then takes nothing. */
+const flood = (person: Person, messages: readonly unknown[]) =>
+  new Promise<Socket>((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () =>
+      socket.write(
+        `GET /api/ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: ${person.bearer.authorization}\r\n\r\n`,
+      ),
+    )
+    socket.once('error', reject)
+    socket.once('data', (answer: Buffer) => {
+      if (!answer.toString('latin1').startsWith('HTTP/1.1 101')) return reject(new Error(answer.toString()))
+      socket.pause()
+      socket.write(Buffer.concat(messages.map(frame)))
+      resolve(socket)
+      return undefined
+    })
+  })
+const rss = () =>
+  Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${portreeve.pid()}/status`, 'utf8'))![1]) * 1024
+
+/** Asks for /healthz again and again; the times it took and the most memory that was seen. */
+async function watch(duration_ms: number): Promise<{ times: number[]; memory: number }> {
+  const times: number[] = []
+  let memory = 0
+  const end = performance.now() + duration_ms
+  while (performance.now() < end) {
+    const began = performance.now()
+    expect((await fetch(`${portreeve.url}/healthz`)).status).toBe(200)
+    times.push(performance.now() - began)
+    memory = Math.max(memory, rss())
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  return { times, memory }
+}
+
+describe('T28: one viewer who floods the WebSocket of the built server', () => {
+  const channels = () => [`apps/${app.id}`, `projects/${app.project_id}`, `apps/${app.id}/logs/access`]
+  it.each([
+    [
+      'subscribes to everything from the beginning',
+      () => Array.from({ length: MESSAGES }, (_, n) => ({ type: 'subscribe', channel: channels()[n % 3], after: 0 })),
+    ],
+    [
+      'leaves and comes back',
+      () =>
+        Array.from({ length: MESSAGES }, (_, n) =>
+          n % 2 === 0
+            ? { type: 'subscribe', channel: channels()[0], after: 0 }
+            : { type: 'unsubscribe', channel: channels()[0] },
+        ),
+    ],
+  ])('%s: others are answered, and memory stays bounded', async (_what, messages) => {
+    const watching = watch(ATTACK_MS)
+    const sockets = await Promise.all(Array.from({ length: SOCKETS }, () => flood(cast.viewer, messages())))
+    const { times, memory } = await watching
+    const other = await listen(portreeve.url, cast.owner.bearer)
+    other.say({ type: 'subscribe', channel: `apps/${app.id}` })
+    await other.until(({ type }) => type === 'subscribed', 2000)
+    other.socket.close()
+    for (const socket of sockets) socket.destroy()
+    const after = await watch(1000)
+    expect(percentile(times, 99)).toBeLessThan(P99_MS)
+    expect(percentile(after.times, 99)).toBeLessThan(P99_MS)
+    expect(memory).toBeLessThan(MEMORY_BYTES)
+  })
+})

@@ -1,0 +1,50 @@
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { lastLines, linesAfter } from '#server/kernel/ndjson'
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'ndjson-'))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+interface Line {
+  seq: number
+  text: string
+}
+/** Lines of very different lengths, so that they lie across the windows that are read. */
+const lineOf = (seq: number): Line => ({ seq, text: 'x€'.repeat((seq * 7919) % (seq % 97 === 0 ? 8000 : 60)) })
+function fileOf(name: string, count: number, torn = false): string {
+  const path = join(folder, name)
+  const lines = Array.from({ length: count }, (_, index) => `${JSON.stringify(lineOf(index + 1))}\n`)
+  if (torn) lines.splice(Math.floor(count / 2), 0, '{"seq":12,"te\n', '\n')
+  writeFileSync(path, lines.join(''))
+  return path
+}
+
+describe('a long log', () => {
+  it.each([false, true])('is read from any line on, as from the beginning (torn line: %s)', (torn) => {
+    const path = fileOf(`long-${torn}`, 20_000, torn)
+    for (const seq of [0, 1, 96, 97, 4_999, 9_999, 10_000, 10_001, 19_000, 19_999, 20_000, 50_000]) {
+      const found = linesAfter<Line>(path, seq, 300)
+      const expected = Array.from({ length: Math.max(0, Math.min(300, 20_000 - seq)) }, (_, n) => lineOf(seq + 1 + n))
+      expect(found).toEqual(expected)
+    }
+  })
+  it('gives its last lines', () => {
+    const path = fileOf('tail', 5_000)
+    for (const count of [1, 2, 500, 5_000, 9_000])
+      expect(lastLines<Line>(path, count)).toEqual(
+        Array.from({ length: Math.min(count, 5_000) }, (_, n) => lineOf(5_001 - Math.min(count, 5_000) + n)),
+      )
+    appendFileSync(path, '{"seq":5001,"te')
+    expect(lastLines<Line>(path, 1)).toEqual([lineOf(5_000)])
+  })
+  it('is empty when there is none', () => {
+    expect([linesAfter(join(folder, 'none'), 0, 10), lastLines(join(folder, 'none'), 10)]).toEqual([[], []])
+    writeFileSync(join(folder, 'empty'), '')
+    expect([linesAfter(join(folder, 'empty'), 0, 10), lastLines(join(folder, 'empty'), 10)]).toEqual([[], []])
+  })
+})
