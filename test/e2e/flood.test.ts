@@ -82,7 +82,12 @@ describe('T28: one viewer who floods the WebSocket of the built server', () => {
   it.each([
     [
       'subscribes to everything from the beginning',
-      () => Array.from({ length: MESSAGES }, (_, n) => ({ type: 'subscribe', channel: channels()[n % 3], after: 0 })),
+      () =>
+        Array.from({ length: MESSAGES }, (_, n) => ({
+          type: 'subscribe',
+          channel: channels()[n % 3],
+          after: 0,
+        })),
     ],
     [
       'leaves and comes back',

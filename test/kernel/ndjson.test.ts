@@ -15,7 +15,10 @@ interface Line {
   text: string
 }
 /** Lines of very different lengths, so that they lie across the windows that are read. */
-const lineOf = (seq: number): Line => ({ seq, text: 'x€'.repeat((seq * 7919) % (seq % 97 === 0 ? 8000 : 60)) })
+const lineOf = (seq: number): Line => ({
+  seq,
+  text: 'x€'.repeat((seq * 7919) % (seq % 97 === 0 ? 8000 : 60)),
+})
 function fileOf(name: string, count: number, torn = false): string {
   const path = join(folder, name)
   const lines = Array.from({ length: count }, (_, index) => `${JSON.stringify(lineOf(index + 1))}\n`)
@@ -29,7 +32,9 @@ describe('a long log', () => {
     const path = fileOf(`long-${torn}`, 20_000, torn)
     for (const seq of [0, 1, 96, 97, 4_999, 9_999, 10_000, 10_001, 19_000, 19_999, 20_000, 50_000]) {
       const found = linesAfter<Line>(path, seq, 300)
-      const expected = Array.from({ length: Math.max(0, Math.min(300, 20_000 - seq)) }, (_, n) => lineOf(seq + 1 + n))
+      const expected = Array.from({ length: Math.max(0, Math.min(300, 20_000 - seq)) }, (_, n) =>
+        lineOf(seq + 1 + n),
+      )
       expect(found).toEqual(expected)
     }
   })

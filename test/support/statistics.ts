@@ -4,7 +4,9 @@ export const median = (values: readonly number[]): number =>
 
 /** The value below which so many percent of the numbers lie. */
 export const percentile = (values: readonly number[], percent: number): number =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.ceil((values.length * percent) / 100) - 1)]!
+  values.toSorted((a, b) => a - b)[
+    Math.min(values.length - 1, Math.ceil((values.length * percent) / 100) - 1)
+  ]!
 
 /**
  * Two-sided p of the Mann-Whitney test that both samples come from one distribution, by the normal
