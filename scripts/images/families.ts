@@ -1,4 +1,5 @@
 import { BASE_IMAGES, baseImage, type ImageFamilyName } from '#server/builds/base-images'
+import { type EngineName, ENGINES } from '#server/databases/engines'
 import { EDGE_IMAGE } from '#server/platform/ingress/image'
 import { nearestVersion, type Compatibility, type Recipe, type Suite, type Wanted } from './recipe.ts'
 import {
@@ -7,11 +8,14 @@ import {
   golang,
   haproxy,
   java,
+  mariadb,
   nginx,
   node,
   packaged,
   php,
+  postgres,
   python,
+  redis,
   ruby,
   rust,
 } from './recipes.ts'
@@ -133,6 +137,24 @@ const FAMILIES: Partial<Record<ImageFamilyName, Family>> = {
   static: { choose: always(nginx), usual: ['stable'] },
 }
 
+/** Databases whose servers Debian packages; the others need a registry. The tests need the usual lines. */
+const DATABASES: Partial<Record<EngineName, { recipes: Record<string, Recipe>; usual: readonly string[] }>> =
+  {
+    postgres: {
+      recipes: { 15: postgres('15', 'bookworm'), 17: postgres('17', 'trixie') },
+      usual: ['17', '15'],
+    },
+    mariadb: {
+      recipes: { '10.11': mariadb('10.11', 'bookworm'), '11.8': mariadb('11.8', 'trixie') },
+      usual: ['11.8'],
+    },
+    redis: {
+      recipes: { 7: redis('redis', '7', 'bookworm'), 8: redis('redis', '8', 'trixie') },
+      usual: ['8'],
+    },
+    valkey: { recipes: { 8: redis('valkey', '8', 'trixie') }, usual: ['8'] },
+  }
+
 /**
  * Every image that Portreeve itself asks an engine for: the edge's, then the table of the generated
  * Dockerfiles.
@@ -158,6 +180,18 @@ export function wantedImages(): Wanted[] {
           recipe: FAMILIES[name]?.choose(version),
           usual: FAMILIES[name]?.usual.includes(version) ?? false,
           family_default: version === BASE_IMAGES[name].default_version,
+        }),
+      ),
+    ),
+    ...ENGINES.flatMap(({ name, image, lines }) =>
+      lines.map(
+        (line): Wanted => ({
+          image: `${image}:${line}`,
+          family: name,
+          version: line,
+          recipe: DATABASES[name]?.recipes[line],
+          usual: DATABASES[name]?.usual.includes(line) ?? false,
+          family_default: line === lines[0],
         }),
       ),
     ),

@@ -142,3 +142,28 @@ export const packaged = (
   build_args: { PACKAGES: packages.join(' ') },
   version: told(...command),
 })
+
+/** Databases: Debian has one version of each in a release. */
+export const postgres = (version: string, base: Suite): Recipe => ({
+  name: `postgres-${version}`,
+  base,
+  context: 'postgres',
+  build_args: { PG_VERSION: version },
+  version: told('postgres', '--version'),
+})
+
+export const mariadb = (version: string, base: Suite): Recipe => ({
+  name: `mariadb-${version}`,
+  base,
+  context: 'mariadb',
+  version: { command: ['mariadbd', '--version'], pattern: /Ver (\d+\.\d+\.\d+)/ },
+})
+
+/** Redis and Valkey are one program under two names. */
+export const redis = (server: 'redis' | 'valkey', version: string, base: Suite): Recipe => ({
+  name: `${server}-${version}`,
+  base,
+  context: 'redis',
+  build_args: { SERVER: server },
+  version: { command: [`${server}-server`, '--version'], pattern: /v=(\d+\.\d+\.\d+)/ },
+})

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { allBaseImages } from '#server/builds/base-images'
+import { ENGINES } from '#server/databases/engines'
 import { EDGE_IMAGE } from '#server/platform/ingress/image'
 import { candidateSources, parseRepositories } from '../../scripts/images/debian.ts'
 import { judgePull, type Docker, type PullOutcome, type StoredImage } from '../../scripts/images/docker.ts'
@@ -15,8 +16,11 @@ const root = join(import.meta.dirname, '..', '..')
 
 describe('which images there are', () => {
   const wanted = wantedImages()
-  test('every image that a generated Dockerfile can name is known, and the edge', () => {
-    expect(wanted.map((one) => one.image).sort()).toEqual([EDGE_IMAGE, ...allBaseImages()].sort())
+  const databases = ENGINES.flatMap(({ image, lines }) => lines.map((line) => `${image}:${line}`))
+  test('every image that a generated Dockerfile can name is known, the edge and the databases', () => {
+    expect(wanted.map((one) => one.image).sort()).toEqual(
+      [EDGE_IMAGE, ...allBaseImages(), ...databases].sort(),
+    )
   })
   test('every recipe has its Dockerfile, or the script that makes the system itself', () => {
     for (const { recipe } of wanted) {

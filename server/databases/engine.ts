@@ -1,0 +1,132 @@
+/**
+ * What Portreeve knows of one database engine: facts and pure functions, no effects. Adding an engine is one
+ * file in `engines/` and one line in `engines.ts`.
+ */
+export interface DatabaseEngine {
+  /** Stable name in the API, e.g. `postgres`. */
+  name: string
+  /** As people write it. */
+  label: string
+  /** Image without its tag. */
+  image: string
+  /** Release lines that can be asked for, newest first; the first is the default. A change of line goes by dump. */
+  lines: readonly [string, ...string[]]
+  port: number
+  /** Where the volume is mounted in the container. */
+  volume_path: string
+  /** Memory below which the server does not start or is killed under its first load. */
+  least_memory_bytes: number
+  /** Variables of the container: what the image needs to make its first administrator. */
+  environment(credentials: Credentials): Record<string, string>
+  /** Arguments for the image's entrypoint; absent keeps the image's own. */
+  command?(tls: boolean): readonly string[]
+  /** Name that clients log in with; those whose logins alternate have another one after each rotation. */
+  username(generation: number): string
+  /** Ends with 0 once the server takes connections from outside its container. */
+  probe(credentials: Credentials): ContainerCommand
+  /** Ends with 0 when these credentials open the database. */
+  login(credentials: Credentials): ContainerCommand
+  /**
+   * Makes the database and the login, or sets the login's password; what was valid before stays valid. The
+   * administrator's word, idempotent. `previous` is what linked apps still use.
+   */
+  set_password(credentials: Credentials, previous?: Credentials): ContainerCommand
+  /** Ends what was valid before: from now on only `credentials` open the database. Idempotent. */
+  revoke(credentials: Credentials, previous: Credentials): ContainerCommand
+  /** The address that the engine's usual client libraries take as it is. */
+  url(credentials: Credentials, address: DatabaseAddress): string
+  /** How the server speaks TLS; absent where it cannot be had from files beside the data. */
+  tls?: DatabaseTls
+  /** Writes a whole, consistent copy of the database to its standard output while clients go on writing. */
+  dump: Dump
+  /** How a dump becomes a database again, always in an instance on a new and empty volume. */
+  restore: Restore
+  /** Counts what is in the database, object by object, to compare a copy with its original. */
+  count: Count
+}
+
+/** Secrets of one database, in clear. They reach a container as variables or standard input, never as arguments. */
+export interface Credentials {
+  /** Login that apps use; it owns the database and is no administrator of the server. */
+  username: string
+  password: string
+  /** Name of the database inside the server. */
+  database: string
+  /** Password of the server's own administrator, which only Portreeve uses. */
+  admin_password: string
+}
+/** A command for the inside of a database's container. */
+export interface ContainerCommand {
+  argv: readonly string[]
+  env: Record<string, string>
+  /** What it reads; without, its standard input is empty. */
+  stdin?: string
+}
+export interface DatabaseAddress {
+  host: string
+  port: number
+  /** Whether the client must encrypt: set for the address from outside of engines that speak TLS. */
+  tls: boolean
+}
+export interface DatabaseTls {
+  /** Port that is published for outside clients: the plain one where both are spoken on it. */
+  port: number
+  /** What is put beside the data before the server starts with TLS; absent where it makes its own certificate. */
+  files?: {
+    /** User of the container who must own the key. */
+    owner: string
+    /** Folder on the volume for `server.crt`, `server.key` and `server.pem` (both in one). */
+    directory: string
+  }
+}
+
+export interface Dump {
+  command(credentials: Credentials): ContainerCommand
+  /** Ending of the file's name, without a dot. */
+  extension: string
+}
+export type Restore = StreamRestore | FileRestore
+/** The dump is the standard input of a command that logs in as the app does, never as an administrator. */
+export interface StreamRestore {
+  kind: 'stream'
+  command(credentials: Credentials): ContainerCommand
+}
+/** The dump is a file of the server, put in place before the server starts on the new volume. */
+export interface FileRestore {
+  kind: 'file'
+  /** Runs in the place of the server; the dump is its standard input. Ends with 0 when the file is whole. */
+  write(): ContainerCommand
+  /** Arguments of the entrypoint that make the server read the file. */
+  load: readonly string[]
+  /** What makes the data last, once the server that loaded it answers the probe. */
+  adopt(credentials: Credentials): ContainerCommand
+  /** Ends with 0 once that is done. */
+  adopted(credentials: Credentials): ContainerCommand
+}
+export interface Count {
+  command(credentials: Credentials): ContainerCommand
+  /** Reads what the command printed: name of each table, collection or keyspace, and how much is in it. */
+  read(output: string): Record<string, number>
+}
+
+/** Reads lines of a name, a tab and a number. */
+export const readCounts = (output: string): Record<string, number> =>
+  Object.fromEntries(
+    output
+      .split('\n')
+      .map((line) => line.split('\t'))
+      .filter((parts) => parts.length === 2)
+      .map(([name, count]) => [name!, Number(count)]),
+  )
+
+/** The address of a database as a URL, with every part encoded. */
+export function databaseUrl(
+  scheme: string,
+  { username, password, database }: Pick<Credentials, 'username' | 'password' | 'database'>,
+  { host, port }: Pick<DatabaseAddress, 'host' | 'port'>,
+  parameters: Record<string, string> = {},
+): string {
+  const query = new URLSearchParams(parameters).toString()
+  const login = `${encodeURIComponent(username)}:${encodeURIComponent(password)}`
+  return `${scheme}://${login}@${host}:${port}/${encodeURIComponent(database)}${query ? `?${query}` : ''}`
+}

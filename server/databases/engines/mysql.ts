@@ -1,0 +1,45 @@
+import { type DatabaseEngine, databaseUrl, readCounts } from '../engine.ts'
+import { asApp, asRoot, countTables, dumpArguments, ownDatabase } from './mysql-family.ts'
+
+/** The login has one name for good, because routines and views name their definer; it may have two passwords. */
+export const mysql = {
+  name: 'mysql',
+  label: 'MySQL',
+  image: 'mysql',
+  lines: ['8.4', '9', '8.0'],
+  port: 3306,
+  volume_path: '/var/lib/mysql',
+  least_memory_bytes: 512 * 1024 ** 2,
+  environment: ({ admin_password }) => ({
+    MYSQL_ROOT_PASSWORD: admin_password,
+    MYSQL_ROOT_HOST: '127.0.0.1',
+  }),
+  // Without replicas nobody reads the binary log; with it, only administrators may restore triggers.
+  command: () => ['mysqld', '--skip-log-bin', '--skip-name-resolve'],
+  username: () => 'app',
+  probe: () => ({ argv: ['mysqladmin', 'ping', '--host=127.0.0.1', '--protocol=tcp', '--silent'], env: {} }),
+  login: (credentials) => asApp('mysql', credentials, '--execute=SELECT 1'),
+  set_password: (credentials, previous) =>
+    asRoot('mysql', credentials, [
+      `CREATE USER IF NOT EXISTS '${credentials.username}'@'%' IDENTIFIED BY '${(previous ?? credentials).password}';`,
+      ...ownDatabase(credentials),
+      previous
+        ? `ALTER USER '${credentials.username}'@'%' IDENTIFIED BY '${credentials.password}' RETAIN CURRENT PASSWORD;`
+        : `ALTER USER '${credentials.username}'@'%' IDENTIFIED BY '${credentials.password}';`,
+    ]),
+  revoke: (credentials) =>
+    asRoot('mysql', credentials, [`ALTER USER '${credentials.username}'@'%' DISCARD OLD PASSWORD;`]),
+  url: (credentials, address) =>
+    databaseUrl('mysql', credentials, address, address.tls ? { ssl: '{"rejectUnauthorized":false}' } : {}),
+  // The server makes its own certificate beside its data.
+  tls: { port: 3306 },
+  dump: {
+    extension: 'sql',
+    command: (credentials) => ({
+      argv: ['mysqldump', '--set-gtid-purged=OFF', ...dumpArguments(credentials)],
+      env: { MYSQL_PWD: credentials.admin_password },
+    }),
+  },
+  restore: { kind: 'stream', command: (credentials) => asApp('mysql', credentials) },
+  count: { read: readCounts, command: (credentials) => countTables('mysql', credentials) },
+} satisfies DatabaseEngine

@@ -1,0 +1,105 @@
+import {
+  type ContainerCommand,
+  type Credentials,
+  type DatabaseEngine,
+  databaseUrl,
+  readCounts,
+} from '../engine.ts'
+
+const at = (user: string, password: string, database: string) => ({
+  PGHOST: '127.0.0.1',
+  PGUSER: user,
+  PGPASSWORD: password,
+  PGDATABASE: database,
+})
+const asAdmin = ({ admin_password }: Credentials, database = 'postgres') =>
+  at('postgres', admin_password, database)
+const asApp = ({ username, password, database }: Credentials) => at(username, password, database)
+const PSQL = ['psql', '--no-psqlrc', '--quiet', '--set=ON_ERROR_STOP=1'] as const
+const script = (credentials: Credentials, lines: string[]): ContainerCommand => ({
+  argv: PSQL,
+  env: asAdmin(credentials),
+  stdin: lines.join('\n'),
+})
+const COUNT = `SELECT format('%I.%I', schemaname, tablename), (xpath('/row/c/text()', query_to_xml(
+  format('SELECT count(*) AS c FROM %I.%I', schemaname, tablename), false, true, '')))[1]::text
+  FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1`
+
+/** Every login is a member of the role `app`, which owns all objects: a login that is rotated away owns nothing. */
+export const postgres = {
+  name: 'postgres',
+  label: 'PostgreSQL',
+  image: 'postgres',
+  lines: ['17', '18', '16', '15', '14'],
+  port: 5432,
+  volume_path: '/var/lib/postgresql/data',
+  least_memory_bytes: 128 * 1024 ** 2,
+  environment: ({ admin_password }) => ({
+    POSTGRES_PASSWORD: admin_password,
+    // Passwords count inside the container too: it is from there that they are tried.
+    POSTGRES_INITDB_ARGS: '--data-checksums --encoding=UTF8 --auth-host=scram-sha-256',
+    PGDATA: '/var/lib/postgresql/data/pgdata',
+  }),
+  username: (generation) => `app_${generation}`,
+  probe: (credentials) => ({ argv: ['pg_isready', '--quiet'], env: asAdmin(credentials) }),
+  login: (credentials) => ({ argv: [...PSQL, '--command=SELECT 1'], env: asApp(credentials) }),
+  set_password: (credentials) =>
+    script(credentials, [
+      `SELECT 'CREATE ROLE app' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'app') \\gexec`,
+      `SELECT 'CREATE ROLE ${credentials.username}' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${credentials.username}') \\gexec`,
+      `ALTER ROLE ${credentials.username} LOGIN PASSWORD '${credentials.password}';`,
+      `GRANT app TO ${credentials.username};`,
+      `ALTER ROLE ${credentials.username} SET role = 'app';`,
+      `SELECT 'CREATE DATABASE "${credentials.database}" OWNER app' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '${credentials.database}') \\gexec`,
+      `REVOKE ALL ON DATABASE "${credentials.database}" FROM PUBLIC;`,
+    ]),
+  revoke: (credentials, { username, database }) =>
+    script(credentials, [
+      `SELECT 'ALTER ROLE ${username} NOLOGIN PASSWORD NULL' FROM pg_roles WHERE rolname = '${username}' \\gexec`,
+      `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = '${username}' \\g /dev/null`,
+      `\\connect "${database}"`,
+      `SELECT 'REASSIGN OWNED BY ${username} TO app; DROP OWNED BY ${username}; DROP ROLE ${username}' FROM pg_roles WHERE rolname = '${username}' \\gexec`,
+    ]),
+  url: (credentials, address) =>
+    databaseUrl('postgres', credentials, address, address.tls ? { sslmode: 'no-verify' } : {}),
+  tls: { port: 5432, files: { owner: 'postgres', directory: '/var/lib/postgresql/data/tls' } },
+  command: (tls) => [
+    'postgres',
+    ...(tls
+      ? [
+          'ssl=on',
+          'ssl_cert_file=/var/lib/postgresql/data/tls/server.crt',
+          'ssl_key_file=/var/lib/postgresql/data/tls/server.key',
+        ].flatMap((setting) => ['-c', setting])
+      : []),
+  ],
+  dump: {
+    extension: 'dump',
+    command: (credentials) => ({
+      // Compressed once, behind it: its own compression would cost the server's CPU and gain nothing.
+      argv: ['pg_dump', '--format=custom', '--compress=0'],
+      env: asAdmin(credentials, credentials.database),
+    }),
+  },
+  restore: {
+    kind: 'stream',
+    command: (credentials) => ({
+      argv: [
+        'pg_restore',
+        '--no-owner',
+        '--no-privileges',
+        '--exit-on-error',
+        '--single-transaction',
+        `--dbname=${credentials.database}`,
+      ],
+      env: asApp(credentials),
+    }),
+  },
+  count: {
+    read: readCounts,
+    command: (credentials) => ({
+      argv: [...PSQL, '--tuples-only', '--no-align', '--field-separator=\t', `--command=${COUNT}`],
+      env: asAdmin(credentials, credentials.database),
+    }),
+  },
+} satisfies DatabaseEngine
