@@ -52,7 +52,11 @@ export interface Spares {
    * Puts a dump into a spare on a new volume, in the way of its engine, and answers once the result runs and
    * answers. What an earlier attempt left is removed first. Throws when the dump is refused or breaks off.
    */
-  load(spec: SpareSpec, dump: () => Readable | Promise<Readable>, signal: AbortSignal): Promise<DatabaseInstance>
+  load(
+    spec: SpareSpec,
+    dump: () => Readable | Promise<Readable>,
+    signal: AbortSignal,
+  ): Promise<DatabaseInstance>
   /** Ends a spare; its volume stays, unless `volume` is set. A missing one is fine. */
   remove(spec: Pick<SpareSpec, 'volume_id'>, what: { volume: boolean }): Promise<void>
 }
