@@ -1,4 +1,4 @@
-import { type Actor, visibleProjects } from '#server/kernel/access'
+import { type Actor, isAdministrator, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
@@ -201,7 +201,7 @@ export function createCertificates(options: CertificateOptions) {
     remove: (actor: Actor, id: string, revoke: boolean): void =>
       db.tx(() => {
         const row = get(id)
-        if (row.domain_id !== null && actor.role !== 'admin' && ports.domain(row.domain_id)?.of_installation)
+        if (row.domain_id !== null && !isAdministrator(actor) && ports.domain(row.domain_id)?.of_installation)
           throw conflict(
             'This is the certificate of the dashboard. It goes when an administrator changes the dashboard domain.',
           )

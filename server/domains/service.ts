@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Actor, visibleProjects } from '#server/kernel/access'
+import { type Actor, isAdministrator, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
@@ -252,7 +252,7 @@ export function createDomains(options: DomainOptions) {
         }
         requireUnreserved(row)
         checkRules(row)
-        if (end_cool_down && actor.role !== 'admin')
+        if (end_cool_down && !isAdministrator(actor))
           throw forbidden('Only an administrator may end the time that a removed name is kept for.')
         if (end_cool_down) ownership.endCoolDowns(row)
         ownership.require(row)

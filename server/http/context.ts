@@ -23,10 +23,11 @@ export interface StoredAnswer {
 export interface Idempotency {
   /**
    * The earlier answer, or undefined when the caller is the first and must `finish` or `abandon`. Throws 409
-   * for another body, or while the first is still at work.
+   * for another body, while the first is still at work, or when its answer was not kept.
    */
   begin(scope: string, key: string, body_hash: string): StoredAnswer | undefined
-  finish(scope: string, key: string, answer: StoredAnswer): void
+  /** Without a body the answer is not kept: it holds what is shown only once. */
+  finish(scope: string, key: string, answer: { status: number; body: string | undefined }): void
   abandon(scope: string, key: string): void
 }
 

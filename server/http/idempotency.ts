@@ -6,9 +6,7 @@ import type { Idempotency } from './context.ts'
 
 const KEPT_MS = 86_400_000
 
-/**
- * Answers by scope and key for 24 hours, sealed, since an answer may hold a value that is shown only once.
- */
+/** Answers by scope and key for 24 hours, sealed. One that holds a secret is not kept at all. */
 export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idempotency & { prune(): void } {
   const context = (scope: string, key: string) => `idempotency/answer/${scope}/${key}`
   const remove = (scope: string, key: string) =>
@@ -20,7 +18,7 @@ export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idemp
     begin(scope, key, body_hash) {
       return db.tx(() => {
         const row = db.sql('SELECT * FROM idempotency WHERE scope = ? AND key = ?').get(scope, key) as
-          | { body_hash: string; status: number | null; answer: string; created_at: string }
+          | { body_hash: string; status: number | null; answer: string | null; created_at: string }
           | undefined
         if (row && row.created_at >= before()) {
           if (row.body_hash !== body_hash)
@@ -30,6 +28,10 @@ export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idemp
           if (row.status === null)
             throw conflict(
               'The first request with this Idempotency-Key is still at work. Try again in a moment.',
+            )
+          if (row.answer === null)
+            throw conflict(
+              'The first request with this Idempotency-Key was carried out. Its answer held a secret that is shown only once; where it was lost, delete what was made and make it anew with a new key.',
             )
           return { status: row.status, body: secrets.open(row.answer, context(scope, key)) }
         }
@@ -46,7 +48,7 @@ export function createIdempotency(db: Db, clock: Clock, secrets: Secrets): Idemp
     finish: (scope, key, answer) => {
       db.sql('UPDATE idempotency SET status = ?, answer = ? WHERE scope = ? AND key = ?').run(
         answer.status,
-        secrets.seal(answer.body, context(scope, key)),
+        answer.body === undefined ? null : secrets.seal(answer.body, context(scope, key)),
         scope,
         key,
       )

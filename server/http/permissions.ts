@@ -22,7 +22,7 @@ export type Verdict = 'yes' | 401 | 403 | 404
 /** The kinds of callers that the matrix tells apart. */
 export const PERMISSION_CALLERS: Record<
   string,
-  { role: PlatformRole; project?: ProjectRole; scope?: Actor['scope'] }
+  { role: PlatformRole; project?: ProjectRole; scope?: Actor['scope']; limited?: boolean }
 > = {
   admin: { role: 'admin' },
   owner: { role: 'member', project: 'owner' },
@@ -32,11 +32,12 @@ export const PERMISSION_CALLERS: Record<
   'platform viewer': { role: 'viewer', project: 'owner' },
   'read key': { role: 'member', project: 'owner', scope: 'read' },
   'deploy key': { role: 'member', project: 'owner', scope: 'deploy' },
+  'project key': { role: 'admin', limited: true },
 }
 
 const PROJECT = 'prj_of_the_matrix'
 
-function actorOf({ role, project, scope }: (typeof PERMISSION_CALLERS)[string]): Actor {
+function actorOf({ role, project, scope, limited }: (typeof PERMISSION_CALLERS)[string]): Actor {
   return {
     user_id: 'usr',
     email: '',
@@ -48,6 +49,7 @@ function actorOf({ role, project, scope }: (typeof PERMISSION_CALLERS)[string]):
     address: '',
     request_id: '',
     projects: new Map(project ? [[PROJECT, project]] : []),
+    ...(limited ? { only_projects: new Set([PROJECT]) } : {}),
   }
 }
 
@@ -104,7 +106,7 @@ export function renderPermissions(rows: readonly PermissionRow[]): string {
     'Written by `npm run permissions` from the definitions of the endpoints; a test compares this page with them and calls each endpoint as each caller.',
     '',
     "- **admin** is an administrator of the installation. **owner**, **developer** and **viewer** are members of the resource's project; **outsider** is a member of another one.",
-    '- **platform viewer** may only read, although they are an owner in the project. **read key** and **deploy key** are narrowed API keys of an owner.',
+    '- **platform viewer** may only read, although they are an owner in the project. **read key** and **deploy key** are narrowed API keys of an owner, **project key** is one of an administrator that is limited to the project.',
     '- `404` answers the same bytes as an unknown id. Bearer token, API key and cookie with CSRF token have the same rights; a cookie without the token gets `403` for whatever changes something.',
     "- An API key that is limited to projects is an outsider elsewhere, and nobody's administrator.",
     '',

@@ -19,6 +19,7 @@ import {
   searchOf,
 } from './input.ts'
 import { credentialsOf, factsOf } from './request.ts'
+import { holdsSecret } from './secret-answers.ts'
 import { parseBody, parseQuery } from './validation.ts'
 
 /** The caller of `public` endpoints: may do nothing. */
@@ -218,7 +219,8 @@ async function idempotent(
     throw new ApiError('BAD_REQUEST', 'Idempotency-Key must have 1 to 255 printable characters.')
   const { event, facts, actor, definition } = call
   const { idempotency } = call.services.http
-  const scope = `${actor.user_id} ${facts.method} ${facts.path}`
+  // Another session or key of the same user may have other rights: it is another caller.
+  const scope = `${actor.user_id} ${actor.credential_id} ${facts.method} ${facts.path}`
   const hash = createHash('sha256').update(searchOf(event)).update('\n').update(bytes).digest('hex')
   const stored = idempotency.begin(scope, key, hash)
   if (stored) {
@@ -229,7 +231,8 @@ async function idempotent(
   const status = definition.status ?? 200
   try {
     const result = await run()
-    idempotency.finish(scope, key, { status, body: JSON.stringify(result) })
+    const is_kept = !holdsSecret(definition.response, result)
+    idempotency.finish(scope, key, { status, body: is_kept ? JSON.stringify(result) : undefined })
     setResponseStatus(event, status)
     return result
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { Actor } from '#server/kernel/access'
+import { type Actor, isAdministrator, mayOnlyRead } from '#server/kernel/access'
 
 const ADMINISTRATOR = [
   'team.manage',
@@ -16,9 +16,9 @@ const ADMINISTRATOR = [
  */
 export function permissionsOf(actor: Actor): string[] {
   const may: string[] = ['account.read']
-  if (actor.scope === 'full') may.push('account.manage')
-  if (actor.role !== 'viewer' && actor.scope === 'full' && !actor.only_projects) may.push('project.create')
-  if (actor.role !== 'viewer' && actor.scope !== 'read') may.push('app.deploy')
-  if (actor.role === 'admin' && !actor.only_projects && actor.scope === 'full') may.push(...ADMINISTRATOR)
+  if (actor.scope === 'full' && !actor.only_projects) may.push('account.manage')
+  if (!mayOnlyRead(actor) && actor.scope === 'full' && !actor.only_projects) may.push('project.create')
+  if (!mayOnlyRead(actor) && actor.scope !== 'read') may.push('app.deploy')
+  if (isAdministrator(actor) && actor.scope === 'full') may.push(...ADMINISTRATOR)
   return may
 }

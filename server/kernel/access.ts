@@ -65,6 +65,15 @@ const REQUIRED: Record<'viewer' | 'developer' | 'owner', number> = {
   owner: 3,
 }
 
+/**
+ * Whether the caller may act for the whole installation. Nothing else tells: a key that is limited to some
+ * projects is no administrator, whoever made it.
+ */
+export const isAdministrator = (actor: Actor): boolean => actor.role === 'admin' && !actor.only_projects
+
+/** Whether the caller's account may only read, whatever its project roles say. */
+export const mayOnlyRead = (actor: Actor): boolean => actor.role === 'viewer'
+
 /** The caller's role in a project; undefined when the project must not exist for them. */
 export function projectRole(actor: Actor, project_id: string): ProjectRole | undefined {
   if (actor.only_projects && !actor.only_projects.has(project_id)) return undefined
@@ -74,7 +83,7 @@ export function projectRole(actor: Actor, project_id: string): ProjectRole | und
 
 /** Projects whose resources the caller may see; undefined means all. */
 export function visibleProjects(actor: Actor): readonly string[] | undefined {
-  if (actor.role === 'admin' && !actor.only_projects) return undefined
+  if (isAdministrator(actor)) return undefined
   if (actor.role === 'admin') return [...actor.only_projects!]
   return [...actor.projects.keys()].filter((id) => !actor.only_projects || actor.only_projects.has(id))
 }
@@ -109,13 +118,15 @@ export function authorize(
   if (actor.scope === 'read' && effect !== 'read') throw forbidden('This API key may only read.')
   if (actor.scope === 'deploy' && effect === 'write')
     throw forbidden('This API key may only read and deploy.')
+  if (action === 'self' && effect !== 'read' && actor.only_projects)
+    throw forbidden('This API key is limited to projects and may not change the account.')
   if (action === 'public' || action === 'self') return
   if (action === 'admin') {
-    if (actor.role !== 'admin' || actor.only_projects) throw forbidden('Only an administrator may do this.')
+    if (!isAdministrator(actor)) throw forbidden('Only an administrator may do this.')
     return
   }
   if (action === 'viewer' && !target) return
-  if (actor.role === 'viewer' && action !== 'viewer') throw forbidden('Your account may only read.')
+  if (mayOnlyRead(actor) && action !== 'viewer') throw forbidden('Your account may only read.')
   if (action === 'member' || !target) return
   const role = projectRole(actor, target.project_id)!
   if (RANK[role] < REQUIRED[action])

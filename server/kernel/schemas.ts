@@ -13,6 +13,9 @@ export const Timestamp = v.pipe(
  */
 export const SECRET = v.metadata<string, { readonly format: 'password' }>({ format: 'password' })
 
+/** What answers show instead of a secret that is set. */
+export const MASK = '********'
+
 /** `page` and `per_page` of every list. Source: spec.md section 4 "Pagination". */
 export const pagingEntries = {
   page: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Page, starting at 1.')), 1),

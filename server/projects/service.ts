@@ -1,4 +1,11 @@
-import { type Actor, type ProjectRole, projectRole, visibleProjects } from '#server/kernel/access'
+import {
+  type Actor,
+  isAdministrator,
+  mayOnlyRead,
+  type ProjectRole,
+  projectRole,
+  visibleProjects,
+} from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
@@ -50,7 +57,7 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
   })
   /** What this caller may see in overviews of the project. */
   const sourcesFor = (actor: Actor, project_id: string) => {
-    const role = actor.role === 'viewer' ? 'viewer' : (projectRole(actor, project_id) ?? 'viewer')
+    const role = mayOnlyRead(actor) ? 'viewer' : (projectRole(actor, project_id) ?? 'viewer')
     return resources().filter(({ access }) => RANK[role] >= RANK[access])
   }
   const full = (actor: Actor, row: ProjectRow): ProjectWithCounts => ({
@@ -148,7 +155,7 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
     change: (actor: Actor, id: string, change: ProjectChange): ProjectWithCounts =>
       db.tx(() => {
         const before = get(id)
-        if (change.quotas && actor.role !== 'admin') throw forbidden('Only an administrator may set quotas.')
+        if (change.quotas && !isAdministrator(actor)) throw forbidden('Only an administrator may set quotas.')
         const row: ProjectRow = {
           ...before,
           name: change.name ?? before.name,

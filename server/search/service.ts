@@ -1,4 +1,4 @@
-import { type Actor, visibleProjects, developerProjects } from '#server/kernel/access'
+import { type Actor, developerProjects, mayOnlyRead, visibleProjects } from '#server/kernel/access'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Resource } from '#server/projects/schema'
 import type { Match, ResourceSource } from '#server/projects/resources'
@@ -23,7 +23,7 @@ export function createSearch(options: { sources: () => readonly ResourceSource[]
     find(actor: Actor, text: string, paging: Paging) {
       const [limit, offset] = limits(paging)
       const found = options.sources().flatMap((source) => {
-        if (source.access === 'developer' && actor.role === 'viewer') return []
+        if (source.access === 'developer' && mayOnlyRead(actor)) return []
         return [
           source.search(
             source.access === 'developer' ? developerProjects(actor) : visibleProjects(actor),

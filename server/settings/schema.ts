@@ -1,11 +1,9 @@
 import { isIP } from 'node:net'
 import * as v from 'valibot'
-import { SECRET, Timestamp } from '#server/kernel/schemas'
+import { MASK, SECRET, Timestamp } from '#server/kernel/schemas'
 import { parseAddress } from '#server/platform/outbound/addresses'
 import { hostNameFault, readHostName } from './host-name.ts'
 
-/** Stands in answers for a secret that is set; sent back, it means that the secret stays as it is. */
-export const MASK = '********'
 const KEPT = `Answers show \`${MASK}\` when one is set. Sent back as \`${MASK}\`, or left out, the stored one is kept as long as it goes to the same place; null removes it.`
 
 const hasControl = (text: string) => /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)

@@ -1,11 +1,11 @@
 import { invalid } from '#server/kernel/errors'
+import { MASK } from '#server/kernel/schemas'
 import {
   type AcmeSettings,
   DEFAULT_DIRECTORY,
   type DnsProviderSettings,
   type DnsSettings,
   type DomainSettings,
-  MASK,
   type ServerSettings,
   type SmtpSection,
 } from './schema.ts'

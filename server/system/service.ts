@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Actor, projectRole, visibleProjects } from '#server/kernel/access'
+import { type Actor, isAdministrator, projectRole, visibleProjects } from '#server/kernel/access'
 import type { Clock } from '#server/kernel/clock'
 import type { Config } from '#server/kernel/config'
 import type { Db } from '#server/kernel/db'
@@ -137,7 +137,7 @@ export function createSystem({
     job(actor: Actor, id: string) {
       const row = jobs.find(id)
       const visible =
-        row && (row.project_id ? projectRole(actor, row.project_id) !== undefined : actor.role === 'admin')
+        row && (row.project_id ? projectRole(actor, row.project_id) !== undefined : isAdministrator(actor))
       if (!row || !visible) throw notFound('job')
       return viewOf(row)
     },

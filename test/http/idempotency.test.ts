@@ -83,9 +83,35 @@ describe('an Idempotency-Key', () => {
       expect(answer.status).toBe(400)
     },
   )
+  it('of another credential of the same caller is another key', async () => {
+    const first = await post({ name: 'a' })
+    const second = await post({ name: 'a' }, {}, 'developer/another')
+    expect([second.status, second.headers.get('idempotency-replayed')]).toEqual([201, null])
+    expect(second.text).not.toBe(first.text)
+    expect(api.services.handled).toHaveLength(2)
+  })
+  it('does not keep an answer that holds a secret, and says so instead of doing the work twice', async () => {
+    const secret = () =>
+      api.send('POST', '/api/secrets', { headers: by('developer', { 'idempotency-key': 'secret' }) })
+    expect((await secret()).body).toEqual({ data: { name: 'one', key: 'shown once' } })
+    const second = await secret()
+    expect([second.status, second.body.error.message]).toEqual([
+      409,
+      expect.stringMatching(
+        /^The first request with this Idempotency-Key was carried out. Its answer held a secret/,
+      ),
+    ])
+    expect(api.services.handled).toHaveLength(1)
+    expect(api.kernel.db.sql(`SELECT answer FROM idempotency WHERE key = 'secret'`).pluck().all()).toEqual([
+      null,
+    ])
+  })
   it('keeps no answer in the clear, because it may hold a value that is shown once', async () => {
     await post({ name: 'a' })
-    const rows = api.kernel.db.sql('SELECT answer FROM idempotency').pluck().all() as string[]
+    const rows = api.kernel.db
+      .sql('SELECT answer FROM idempotency WHERE answer IS NOT NULL')
+      .pluck()
+      .all() as string[]
     for (const row of rows) expect(row).not.toContain('thing')
   })
   it('means nothing where nothing changes', async () => {

@@ -5,6 +5,7 @@ import { createIdempotency } from '#server/http/idempotency'
 import { endpointsOf } from '#server/http/endpoint'
 import type { HttpPorts, RequestFacts } from '#server/http/context'
 import { data, IdParam, pagingEntries } from '#server/http/schemas'
+import { SECRET } from '#server/kernel/schemas'
 import { createTestKernel } from '#test/support/kernel'
 import { type MountedRoute, startTestServer } from '#test/support/http-server'
 
@@ -150,6 +151,21 @@ const routes: MountedRoute[] = [
     ),
   },
   {
+    path: '/api/secrets',
+    method: 'post',
+    load: module(
+      endpoint({
+        summary: 'Make a secret',
+        access: 'self',
+        response: data(v.object({ name: v.string(), key: v.nullable(v.pipe(v.string(), SECRET)) })),
+        handler({ services }) {
+          services.handled.push('secret')
+          return { data: { name: 'one', key: 'shown once' } }
+        },
+      }),
+    ),
+  },
+  {
     path: '/api/slow',
     method: 'post',
     load: module(
@@ -216,7 +232,7 @@ function actorOf(name: string, facts: RequestFacts): Actor {
 
 /**
  * A small API with every kind of endpoint, served by the real pipeline; callers name themselves as `Bearer
- * <name>`.
+ * <name>`, or `Bearer <name>/<credential>`.
  */
 export async function startTinyApi() {
   const kernel = createTestKernel()
@@ -229,9 +245,10 @@ export async function startTinyApi() {
     http: {
       log: kernel.log,
       authenticate(credentials, facts) {
-        const name = /^Bearer (\w+)$/.exec(credentials.authorization ?? '')?.[1]
+        const [, name, credential_id = ''] =
+          /^Bearer (\w+)(?:\/(\w+))?$/.exec(credentials.authorization ?? '') ?? []
         if (!name) throw new ApiError('UNAUTHORIZED', 'Log in, or send a valid token or API key.')
-        return actorOf(name, facts)
+        return { ...actorOf(name, facts), credential_id }
       },
       locate: (noun, id) =>
         (noun === 'thing' && id === 'thing_1') || (noun === 'project' && id === 'prj_1')

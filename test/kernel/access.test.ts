@@ -49,9 +49,9 @@ describe('who may do what in a project', () => {
       [404, 404, 404, 404, 404, 404],
     ],
     [
-      "an administrator's key narrowed to this project",
+      "an administrator's key narrowed to this project, which changes no account",
       actor({ role: 'admin', only_projects: new Set(['prj_1']) }),
-      [200, 200, 200, 200, 200, 403],
+      [403, 200, 200, 200, 200, 403],
     ],
   ])('%s', (_who, who, expected) => {
     expect(levels.map((level) => answer(who, level))).toEqual(expected)

@@ -101,6 +101,15 @@ describe('programs on the host', () => {
   })
 })
 
+describe('the role of a caller', () => {
+  it('is read in one place only, which knows how API keys are narrowed', () => {
+    const readers = server.filter(({ text }) =>
+      /\bactor\b[!?]?\.\s*role\b|\{[^{}]*\brole\b[^{}]*\} = actor\b/.test(text),
+    )
+    expect(readers.map(({ path }) => path)).toEqual(['server/kernel/access.ts'])
+  })
+})
+
 describe('the database', () => {
   it('is asked with bound values: no value is written into a statement', () => {
     // Names of tables and columns may be composed; they come from the code. Values are ?, @name or

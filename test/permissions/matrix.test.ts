@@ -30,6 +30,7 @@ const AS: Record<string, Caller> = {
   'platform viewer': 'reader',
   'read key': 'read_key',
   'deploy key': 'deploy_key',
+  'project key': 'admin',
 }
 const endpoints: { method: string; path: string; definition: EndpointHandler['definition'] }[] = []
 for (const { method, path, load } of readEndpoints())
@@ -76,6 +77,7 @@ beforeAll(async () => {
     const { key } = await identity.api_keys.create(actor, {
       name,
       scope: PERMISSION_CALLERS[name]!.scope ?? 'full',
+      ...(PERMISSION_CALLERS[name]!.limited ? { project_ids: [existing.project!] } : {}),
     })
     proofs.set(`${name} bearer`, { authorization: `Bearer ${token}` })
     proofs.set(`${name} cookie`, {

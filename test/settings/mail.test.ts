@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createSelfSigned } from '#server/platform/ingress/self-signed'
-import { MASK } from '#server/settings/schema'
+import { MASK } from '#server/kernel/schemas'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { startSmtpServer, type TestSmtpServer } from '#test/support/smtp-server'
 

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net'
 import * as v from 'valibot'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createFakeDns } from '#server/platform/dns-providers/fake'
-import { DEFAULT_DIRECTORY, MASK } from '#server/settings/schema'
+import { DEFAULT_DIRECTORY } from '#server/settings/schema'
+import { MASK } from '#server/kernel/schemas'
 import { createTestApi, type TestApi } from '#test/support/api'
 
 const SECTIONS = {
