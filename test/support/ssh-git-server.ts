@@ -41,7 +41,7 @@ export interface SshGitServer {
   close(): Promise<void>
 }
 
-const freePort = (): Promise<number> =>
+export const freePort = (): Promise<number> =>
   new Promise((resolve) => {
     const probe = createServer().listen(0, '127.0.0.1', () => {
       const { port } = probe.address() as AddressInfo
@@ -50,7 +50,7 @@ const freePort = (): Promise<number> =>
   })
 
 /** Waits until the server greets. */
-async function ready(port: number): Promise<void> {
+export async function sshReady(port: number): Promise<void> {
   for (let attempt = 0; attempt < 200; attempt += 1) {
     const greeted = await new Promise<boolean>((resolve) => {
       const socket = connect(port, '127.0.0.1')
@@ -106,7 +106,7 @@ export async function startSshGitServer(): Promise<SshGitServer> {
   const start = async (name: string) => {
     configuration(name)
     const child = spawn(SSHD, ['-D', '-e', '-f', at('config')], { stdio: 'ignore' })
-    await ready(port)
+    await sshReady(port)
     return child
   }
   let host_key = 'host'

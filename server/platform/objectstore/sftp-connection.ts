@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto'
+import type { Client, SFTPWrapper } from 'ssh2'
+import type { Dial } from '#server/platform/outbound/outbound'
+import { OutboundError } from '#server/platform/outbound/outbound'
+import { missing, ObjectStoreError } from './objectstore.ts'
+
+export interface SftpConfig {
+  host: string
+  port: number
+  username: string
+  password?: string
+  private_key?: string
+  /** Fingerprint of the server's key, as `ssh-keygen -lf` prints it. */
+  host_key?: string
+  path: string
+}
+export interface SftpConnection {
+  sftp: SFTPWrapper
+  client: Client
+}
+
+const CONNECT_MS = 15_000
+/** Status codes of the protocol. */
+const NO_SUCH_FILE = 2
+const PERMISSION_DENIED = 3
+
+const fingerprint = (key: Buffer) =>
+  `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`
+
+/** What the server answered, in words. */
+export function explainSftp(error: unknown, host: string): ObjectStoreError {
+  if (error instanceof ObjectStoreError) return error
+  const { code, message = '', level } = error as { code?: unknown; message?: string; level?: string }
+  if (code === NO_SUCH_FILE) return missing()
+  if (code === PERMISSION_DENIED)
+    return new ObjectStoreError('denied', `${host} does not let this user write there.`)
+  if (/no space|quota|disk full/i.test(message))
+    return new ObjectStoreError('full', `${host} has no space left. Free space, then try again.`)
+  if (level === 'client-authentication')
+    return new ObjectStoreError('denied', `${host} refused the login. Check user name, password or key.`)
+  if (typeof code === 'number')
+    return new ObjectStoreError(
+      'failed',
+      `${host} refused to write or read (status ${code}). Check the folder and the space on its disk.`,
+    )
+  return new ObjectStoreError('unreachable', `The connection to ${host} broke.`, { cause: error })
+}
+
+/** Logs in over a connection to a checked address; the server must show the key that was approved. */
+export async function connectSftp(dial: Dial, config: SftpConfig): Promise<SftpConnection> {
+  const { Client: SshClient, utils } = (await import('ssh2')).default
+  if (config.private_key !== undefined) {
+    const parsed = utils.parseKey(config.private_key)
+    if (parsed instanceof Error)
+      throw new ObjectStoreError('denied', 'The private key cannot be read. It must have no passphrase.')
+  }
+  const socket = await dial(config.host, config.port, { timeout_ms: CONNECT_MS }).catch((error: unknown) => {
+    const message = error instanceof OutboundError ? error.message : `${config.host} cannot be reached.`
+    throw new ObjectStoreError('unreachable', message, { cause: error })
+  })
+  // Small requests and their answers would wait for each other otherwise.
+  socket.setNoDelay(true)
+  const client = new SshClient()
+  let shown = ''
+  return new Promise<SftpConnection>((resolve, reject) => {
+    const fail = (error: unknown) => {
+      client.end()
+      socket.destroy()
+      if (shown !== '' && shown !== config.host_key)
+        reject(
+          new ObjectStoreError(
+            'host_key',
+            config.host_key === undefined
+              ? `${config.host} shows the key ${shown}. Compare it with the server's own, then send it as host_key.`
+              : `${config.host} shows the key ${shown}, not the approved one. Nothing was sent to it.`,
+          ),
+        )
+      else reject(explainSftp(error, config.host))
+    }
+    client
+      .once('ready', () => client.sftp((error, sftp) => (error ? fail(error) : resolve({ client, sftp }))))
+      .on('error', fail)
+      .connect({
+        sock: socket,
+        username: config.username,
+        ...(config.password === undefined ? {} : { password: config.password }),
+        ...(config.private_key === undefined ? {} : { privateKey: config.private_key }),
+        readyTimeout: CONNECT_MS,
+        keepaliveInterval: 10_000,
+        hostVerifier: (key: Buffer) => {
+          shown = fingerprint(key)
+          return shown === config.host_key
+        },
+      })
+  })
+}

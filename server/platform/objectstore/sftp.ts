@@ -1,0 +1,249 @@
+import type { FileEntryWithStats, SFTPWrapper, Stats } from 'ssh2'
+import * as v from 'valibot'
+import { SECRET } from '#server/kernel/schemas'
+import type { Dial } from '#server/platform/outbound/outbound'
+import {
+  checkKey,
+  type ObjectStore,
+  type ObjectStoreDescriptor,
+  ObjectStoreError,
+  type PutOptions,
+  type StoredObject,
+  throwIfAborted,
+} from './objectstore.ts'
+import { connectSftp, explainSftp, type SftpConfig, type SftpConnection } from './sftp-connection.ts'
+
+const Config = v.pipe(
+  v.strictObject({
+    host: v.pipe(
+      v.string(),
+      v.minLength(1),
+      v.maxLength(253),
+      v.regex(/^[A-Za-z0-9.:-]+$/, 'must be a host name or an address.'),
+    ),
+    port: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65535)), 22),
+    username: v.pipe(v.string(), v.minLength(1), v.maxLength(100)),
+    password: v.optional(
+      v.pipe(v.string(), v.minLength(1), v.maxLength(1000), v.description('Never shown.'), SECRET),
+    ),
+    private_key: v.optional(
+      v.pipe(
+        v.string(),
+        v.minLength(1),
+        v.maxLength(16_384),
+        v.description('Private key without a passphrase, as OpenSSH writes it. Never shown.'),
+        SECRET,
+      ),
+    ),
+    host_key: v.optional(
+      v.pipe(
+        v.string(),
+        v.regex(/^SHA256:[A-Za-z0-9+/]{43}$/, 'must be a fingerprint such as SHA256:…'),
+        v.description(
+          "Fingerprint of the server's key. Without it nothing is sent, and the error names the key that the server shows.",
+        ),
+      ),
+    ),
+    path: v.optional(
+      v.pipe(
+        v.string(),
+        v.maxLength(500),
+        v.check((text) => !/[\0\r\n]/.test(text) && !text.split('/').includes('..'), 'must be a path.'),
+        v.description('Folder on the server; relative ones begin at the home of the user.'),
+      ),
+      'portreeve-backups',
+    ),
+  }),
+  v.check(
+    ({ password, private_key }) => password !== undefined || private_key !== undefined,
+    'needs a password or a private_key.',
+  ),
+)
+
+const PARTIAL = '.partial'
+/** The protocol's usual piece; so many travel at once that a long way to the server costs little. */
+const PIECE_BYTES = 32_768
+const IN_FLIGHT = 32
+
+type Callback<T> = (error: Error | undefined | null, value: T) => void
+const call = <T = void>(start: (done: Callback<T>) => void): Promise<T> =>
+  new Promise((resolve, reject) => start((error, value) => (error ? reject(error) : resolve(value))))
+
+/** Makes a folder and those above it; existing ones are fine. */
+async function ensureFolder(sftp: SFTPWrapper, path: string): Promise<void> {
+  const parts = path.split('/')
+  for (let length = 1; length <= parts.length; length += 1) {
+    const folder = parts.slice(0, length).join('/')
+    if (folder === '') continue
+    const exists = await call<Stats>((done) => sftp.stat(folder, done)).then(
+      () => true,
+      () => false,
+    )
+    if (!exists) await call((done) => sftp.mkdir(folder, { mode: 0o700 }, done as never))
+  }
+}
+
+/** Writes a stream with many pieces under way at once. */
+async function write(
+  sftp: SFTPWrapper,
+  handle: Buffer,
+  source: AsyncIterable<Uint8Array>,
+  { signal, onProgress }: PutOptions,
+): Promise<number> {
+  const under_way = new Set<Promise<void>>()
+  let failure: { error: unknown } | undefined
+  let position = 0
+  for await (const chunk of source) {
+    for (let from = 0; from < chunk.byteLength; from += PIECE_BYTES) {
+      throwIfAborted(signal)
+      if (failure) throw failure.error
+      const piece = Buffer.from(chunk.subarray(from, from + PIECE_BYTES))
+      const at = position
+      position += piece.length
+      const one = call((done) => sftp.write(handle, piece, 0, piece.length, at, done as never)).catch(
+        (error: unknown) => {
+          failure ??= { error }
+        },
+      )
+      under_way.add(one)
+      void one.finally(() => under_way.delete(one))
+      if (under_way.size >= IN_FLIGHT) await Promise.race(under_way)
+    }
+    onProgress?.(position)
+  }
+  await Promise.all(under_way)
+  if (failure) throw failure.error
+  return position
+}
+
+export function createSftpStore(config: SftpConfig, dial: Dial): ObjectStore {
+  let opening: Promise<SftpConnection> | undefined
+  const connection = (): Promise<SftpConnection> => {
+    opening ??= connectSftp(dial, config).then((made) => {
+      // A broken connection is made anew by the next call.
+      made.client.on('close', () => (opening = undefined)).on('error', () => (opening = undefined))
+      return made
+    })
+    opening.catch(() => (opening = undefined))
+    return opening
+  }
+  const pathOf = (key: string) => {
+    checkKey(key)
+    return config.path === '' ? key : `${config.path.replace(/\/+$/, '')}/${key}`
+  }
+  async function using<T>(work: (sftp: SFTPWrapper) => Promise<T>): Promise<T> {
+    try {
+      return await work((await connection()).sftp)
+    } catch (error) {
+      throw explainSftp(error, config.host)
+    }
+  }
+  const stat = (sftp: SFTPWrapper, path: string) =>
+    call<Stats>((done) => sftp.stat(path, done)).catch((error: { code?: unknown }) => {
+      if (error.code === 2) return undefined
+      throw error
+    })
+  async function* walk(sftp: SFTPWrapper, folder: string, prefix: string): AsyncGenerator<StoredObject> {
+    const entries = await call<FileEntryWithStats[]>((done) => sftp.readdir(folder || '.', done)).catch(
+      (error: { code?: unknown }) => {
+        if (error.code === 2) return []
+        throw error
+      },
+    )
+    for (const { filename, attrs } of entries) {
+      if (filename === '.' || filename === '..') continue
+      const path = folder === '' ? filename : `${folder}/${filename}`
+      if (attrs.isDirectory()) yield* walk(sftp, path, `${prefix}${filename}/`)
+      else if (attrs.isFile() && !filename.endsWith(PARTIAL))
+        yield { key: `${prefix}${filename}`, size_bytes: attrs.size }
+    }
+  }
+  return {
+    async put(key, source, options = {}) {
+      const path = pathOf(key)
+      // What the source throws is its own error, not one of the server.
+      let fault: { error: unknown } | undefined
+      const watched = async function* () {
+        try {
+          yield* source
+        } catch (error) {
+          fault = { error }
+          throw error
+        }
+      }
+      return using(async (sftp) => {
+        await ensureFolder(sftp, path.slice(0, Math.max(0, path.lastIndexOf('/'))))
+        const partial = `${path}${PARTIAL}`
+        const handle = await call<Buffer>((done) => sftp.open(partial, 'w', { mode: 0o600 }, done))
+        try {
+          const size_bytes = await write(sftp, handle, watched(), options)
+          await call((done) => sftp.close(handle, done as never))
+          await call((done) => sftp.ext_openssh_rename(partial, path, done as never)).catch(async () => {
+            // A server without that extension does not replace: the old object goes first.
+            await call((done) => sftp.unlink(path, done as never)).catch(() => {})
+            await call((done) => sftp.rename(partial, path, done as never))
+          })
+          return { size_bytes }
+        } catch (error) {
+          await call((done) => sftp.close(handle, done as never)).catch(() => {})
+          await call((done) => sftp.unlink(partial, done as never)).catch(() => {})
+          throw error
+        }
+      }).catch((error: unknown) => {
+        throw fault ? fault.error : error
+      })
+    },
+    async *get(key, range, signal) {
+      const path = pathOf(key)
+      throwIfAborted(signal)
+      const { sftp } = await using(async (made) => ({ sftp: made }))
+      const stream = sftp.createReadStream(path, {
+        ...(range ? { start: range.start } : {}),
+        ...(range?.end === undefined ? {} : { end: range.end }),
+        highWaterMark: 256 * 1024,
+      })
+      const stop = () => stream.destroy(new ObjectStoreError('aborted', 'The work was cancelled.'))
+      signal?.addEventListener('abort', stop, { once: true })
+      try {
+        yield* stream as AsyncIterable<Uint8Array>
+      } catch (error) {
+        throw explainSftp(error, config.host)
+      } finally {
+        signal?.removeEventListener('abort', stop)
+      }
+    },
+    stat: (key) =>
+      using(async (sftp) => {
+        const found = await stat(sftp, pathOf(key))
+        return found?.isFile() ? { key, size_bytes: found.size } : undefined
+      }),
+    async *list(prefix) {
+      const { sftp } = await using(async (made) => ({ sftp: made }))
+      for await (const found of walk(sftp, config.path.replace(/\/+$/, ''), ''))
+        if (found.key.startsWith(prefix)) yield found
+    },
+    delete: (key) =>
+      using(async (sftp) => {
+        await call((done) => sftp.unlink(pathOf(key), done as never)).catch((error: { code?: unknown }) => {
+          if (error.code !== 2) throw error
+        })
+      }),
+    async close() {
+      const made = await opening?.catch(() => undefined)
+      opening = undefined
+      made?.client.end()
+    },
+  }
+}
+
+export const sftp: ObjectStoreDescriptor = {
+  kind: 'sftp',
+  title: 'SFTP server',
+  config: Config,
+  secrets: ['password', 'private_key'],
+  location: (config) => {
+    const { username, host, port, path } = config as unknown as SftpConfig
+    return `${username}@${host}:${port}/${path}`
+  },
+  create: (config, { dial }) => createSftpStore(config as unknown as SftpConfig, dial),
+}

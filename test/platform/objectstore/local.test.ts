@@ -1,0 +1,32 @@
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { createLocalStore } from '#server/platform/objectstore/local'
+import { breaking, bytesOf, storeContract } from './contract.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'portreeve-store-'))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+describe('a folder of this server', () => {
+  storeContract(async () => createLocalStore(join(root, 'made', 'when-needed')))
+  it('leaves no partial file', async () => {
+    const folder = join(root, 'partial')
+    await expect(createLocalStore(folder).put('x', breaking(5_000_000))).rejects.toThrow()
+    expect(readdirSync(folder)).toEqual([])
+  })
+  it('says that the disk is full, and leaves no partial file', async () => {
+    // The kernel's own full device stands in for a full disk.
+    const folder = join(root, 'full')
+    const store = createLocalStore(folder)
+    await store.put('first', bytesOf(Buffer.from('kept')))
+    const { symlinkSync } = await import('node:fs')
+    symlinkSync('/dev/full', join(folder, 'second.partial'))
+    await expect(store.put('second', bytesOf(Buffer.alloc(100_000)))).rejects.toMatchObject({
+      code: 'full',
+      message: expect.stringContaining('full'),
+    })
+    expect([existsSync(join(folder, 'second.partial')), readdirSync(folder)]).toEqual([false, ['first']])
+    chmodSync(folder, 0o700)
+  })
+})

@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { s3 } from '#server/platform/objectstore/s3'
+import { createGuardedClient, type GuardedClient } from '#server/platform/outbound/client'
+import { createDial } from '#server/platform/outbound/dial'
+import { createOutboundPolicy } from '#server/platform/outbound/policy'
+import { type S3Server, startS3Server } from '#test/support/s3-server'
+import { bytesOf, MIB, read, storeContract } from './contract.ts'
+
+let server: S3Server
+let client: GuardedClient
+beforeAll(async () => {
+  server = await startS3Server()
+  client = createGuardedClient(createOutboundPolicy({ allowed_private_hosts: ['127.0.0.1'] }))
+})
+afterAll(async () => {
+  await client.close()
+  await server.close()
+})
+const open = (changes: object = {}, allowed = true) => {
+  const policy = createOutboundPolicy({ allowed_private_hosts: allowed ? ['127.0.0.1'] : [] })
+  const { endpoint, bucket, access_key_id, secret_access_key } = server
+  return s3.create(
+    {
+      endpoint,
+      bucket,
+      access_key_id,
+      secret_access_key,
+      region: 'us-east-1',
+      prefix: 'team/a',
+      path_style: true,
+      ...changes,
+    },
+    { client: allowed ? client : createGuardedClient(policy), dial: createDial(policy), local_directory: '' },
+  )
+}
+
+describe('a bucket of an S3 server', () => {
+  storeContract(async () => open())
+
+  it('gets a part again whose connection broke, and loses none', async () => {
+    const body = randomBytes(40 * MIB)
+    server.breakNext((method, url) => method === 'PUT' && url.includes('partNumber=2'), 2)
+    await open().put('broken/upload', bytesOf(body))
+    expect((await read(open().get('broken/upload'))).equals(body)).toBe(true)
+  })
+  it('is read on where the connection broke', async () => {
+    const body = randomBytes(8 * MIB)
+    await open().put('broken/download', bytesOf(body))
+    const before = server.requests.length
+    server.breakNext((method, url) => method === 'GET' && url.includes('broken/download'), 2)
+    expect((await read(open().get('broken/download'))).equals(body)).toBe(true)
+    expect(server.requests.length - before).toBe(3)
+  })
+  it('is not used with a wrong secret: the sentence says what to check, and not the secret', async () => {
+    const store = open({ secret_access_key: 'not-the-right-one' })
+    await expect(store.put('x', bytesOf(Buffer.from('x')))).rejects.toMatchObject({
+      code: 'denied',
+      message: expect.stringMatching(/^127\.0\.0\.1:\d+ refused the access key \(SignatureDoesNotMatch\)/),
+    })
+  })
+  it('that is full says so, and no part of the upload stays', async () => {
+    server.failNext(
+      (method, url) => method === 'PUT' && url.includes('partNumber=2'),
+      507,
+      'XMinioStorageFull',
+    )
+    await expect(open().put('full/one', bytesOf(randomBytes(40 * MIB)))).rejects.toMatchObject({
+      code: 'full',
+      message: expect.stringContaining('no space left'),
+    })
+    expect(server.requests.at(-1)).toMatch(/^DELETE .*full\/one\?uploadId=/)
+  })
+  it('that does not exist is named as such', async () => {
+    await expect(open({ bucket: 'nobodys' }).put('x', bytesOf(Buffer.from('x')))).rejects.toMatchObject({
+      code: 'denied',
+      message: expect.stringContaining('no such bucket'),
+    })
+  })
+  it('on a private address that the operator did not list is not connected to', async () => {
+    const before = server.requests.length
+    await expect(open({}, false).put('x', bytesOf(Buffer.from('x')))).rejects.toMatchObject({
+      code: 'unreachable',
+    })
+    expect(server.requests.length).toBe(before)
+  })
+})
