@@ -7,7 +7,7 @@ import { askOf } from './repository.ts'
 import { NOTHING } from './routing.ts'
 import { drain, routeTo } from './steps/switch.ts'
 import { verify } from './steps/run.ts'
-import { containerSpec, networkOf, type Workshop } from './work.ts'
+import { networkOf, type Workshop, workloadOf } from './work.ts'
 
 export interface LifecyclePayload {
   app_id: string
@@ -75,10 +75,7 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
             project: payload.project_id,
           })
           await shop.engine.ensureRelease(
-            {
-              ...containerSpec(release, payload.project_id, shop.releases.environment(release.id)),
-              replicas: release.settings.replicas,
-            },
+            workloadOf(release, payload.project_id, shop.releases.environment(release.id)),
             signal,
           )
         },

@@ -54,7 +54,7 @@ export function createRuntime(shop: Workshop) {
     instances: (app_id: string) =>
       asking(async () => {
         const { live_release_id } = app(app_id)
-        const found = await engine.instances({ app_id })
+        const found = await engine.instances({ owner: { kind: 'app', id: app_id } })
         return found.map((instance) => ({
           id: instance.id,
           index: instance.index,
@@ -79,7 +79,7 @@ export function createRuntime(shop: Workshop) {
         const redact = redactor(secretsOf(app_id))
         const wanted = query.q?.toLowerCase()
         const lines: RuntimeLogLine[] = []
-        for (const instance of await engine.instances({ app_id })) {
+        for (const instance of await engine.instances({ owner: { kind: 'app', id: app_id } })) {
           for await (const line of engine.logs(instance.id, {
             tail: wanted ? 5000 : query.tail,
             since: query.since,
@@ -128,7 +128,7 @@ export function createRuntime(shop: Workshop) {
           onLine(instance.id, { ...line, text: redact(line.text) })
       }
       const look = async (lines: number) => {
-        for (const instance of await engine.instances({ app_id })) {
+        for (const instance of await engine.instances({ owner: { kind: 'app', id: app_id } })) {
           if (followed.has(instance.id)) continue
           followed.add(instance.id)
           void follow(instance, lines)
@@ -140,7 +140,7 @@ export function createRuntime(shop: Workshop) {
       }
       await look(tail)
       for await (const event of engine.events(signal))
-        if (event.kind === 'start' && event.app_id === app_id) await look(10_000)
+        if (event.kind === 'start' && event.owner?.id === app_id) await look(10_000)
     },
     /** Runs one command in a fresh container of the live release and waits for its end. */
     exec: (app_id: string, command: string | string[], timeout_s: number, signal: AbortSignal) =>

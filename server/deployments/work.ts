@@ -4,7 +4,13 @@ import type { BuildPlan, BuildOverrides } from '#server/builds/plan'
 import type { Clock } from '#server/kernel/clock'
 import type { StepContext } from '#server/kernel/jobs/definition'
 import type { Log } from '#server/kernel/log'
-import type { ContainerSpec, Engine, PullOptions } from '#server/platform/engine/engine'
+import type { Engine, PullOptions } from '#server/platform/engine/engine'
+import {
+  type ContainerSpec,
+  MAIN_PROCESS,
+  type Workload,
+  type WorkloadProbe,
+} from '#server/platform/engine/workload'
 import type { Git, GitCredential } from '#server/platform/git/git'
 import type { Certificate, Ingress, Route } from '#server/platform/ingress/ingress'
 import type { DeploymentLogs } from './logs.ts'
@@ -138,11 +144,11 @@ export function containerSpec(
 ): ContainerSpec {
   const { settings } = release
   return {
-    app_id: release.app_id,
+    owner: { kind: 'app', id: release.app_id },
     project_id,
     release_id: release.id,
     image: release.image_id,
-    env: environment,
+    environment,
     network: networkOf(project_id),
     limits: settings.limits,
     stop_grace_s: settings.stop_grace_s,
@@ -150,11 +156,34 @@ export function containerSpec(
   }
 }
 
-/** Where requests for the app go: its instances that run. */
+/** A release as a workload. */
+export function workloadOf(
+  release: Release,
+  project_id: string,
+  environment: Record<string, string>,
+): Workload {
+  const { settings } = release
+  return {
+    ...containerSpec(release, project_id, environment),
+    probe: probeOf(settings),
+    placement: { node: 'local' },
+    replicas: settings.replicas,
+    update: 'start_first',
+  }
+}
+
+function probeOf({ port, health_check }: ReleaseSettings): WorkloadProbe {
+  const { type, path, grace_s } = health_check
+  return type === 'http' ? { type, port, path, grace_s } : { type, port, grace_s }
+}
+
+/** Where requests for the app go: the instances of its main process that run. */
 export const targetOf = (
-  instances: readonly { address?: string; state: string }[],
+  instances: readonly { address?: string; state: string; process: string }[],
   settings: ReleaseSettings,
 ): Target => ({
   port: settings.port,
-  addresses: instances.flatMap(({ address, state }) => (address && state === 'running' ? [address] : [])),
+  addresses: instances.flatMap(({ address, state, process }) =>
+    address && state === 'running' && process === MAIN_PROCESS ? [address] : [],
+  ),
 })

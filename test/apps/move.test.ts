@@ -28,7 +28,10 @@ const deployments = async () => (await api.as('admin').get(`/api/apps/${app_id}/
 const move = () => post('move', { project_id: target })
 const calls = (method: string) => api.fakes.engine.calls.filter((call) => call.method === method)
 /** Projects whose networks the instances of the app are in. */
-const places = async () => (await api.fakes.engine.instances({ app_id })).map(({ project_id }) => project_id)
+const places = async () =>
+  (await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })).map(
+    ({ project_id }) => project_id,
+  )
 const servers = () =>
   [...api.fakes.ingress.routes.values()]
     .filter((route) => route.app_id === app_id)
@@ -90,7 +93,7 @@ describe('an app that is moved to another project', () => {
 
   it("leaves the old project's network with the next look at what runs when the restart failed: those that serve do so until others are ready", async () => {
     await running('v1')
-    const [before] = await api.fakes.engine.instances({ app_id })
+    const [before] = await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
     behave({ start: 'exits' })
     await move()
     expect((await deployments())[0]).toMatchObject({
@@ -106,7 +109,7 @@ describe('an app that is moved to another project', () => {
       [before!.address],
       200,
     ])
-    const made = (await api.fakes.engine.instances({ app_id })).find(
+    const made = (await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })).find(
       ({ project_id }) => project_id === target,
     )
     api.fakes.engine.crash(made!.id)
@@ -121,7 +124,7 @@ describe('an app that is moved to another project', () => {
     behave({})
     await api.services.reconciler.reconcile()
     await api.services.jobs.idle()
-    const [instance, ...others] = await api.fakes.engine.instances({ app_id })
+    const [instance, ...others] = await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
     expect((await deployments())[0]).toMatchObject({
       trigger: 'restart',
       status: 'live',
@@ -151,7 +154,7 @@ describe('an app that is moved to another project', () => {
     expect(await places()).toEqual([home])
     behave({})
     await api.services.reconciler.reconcile()
-    const [instance] = await api.fakes.engine.instances({ app_id })
+    const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
     expect([await places(), networks().at(-1), (await app()).status, servers()]).toEqual([
       [target],
       networkOf(target),

@@ -12,9 +12,10 @@ beforeEach(() => {
 
 const instance = (index: number, change: Partial<Instance> = {}): Instance => ({
   id: `instance-${index}`,
-  app_id: 'app',
+  owner: { kind: 'app', id: 'app' },
   release_id: 'rel',
   project_id: 'prj',
+  process: 'web',
   index,
   image: 'sha256:1',
   state: 'running',

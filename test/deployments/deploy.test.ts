@@ -215,7 +215,7 @@ describe('a deployment', () => {
     await api.services.jobs.idle()
     expect((await deployments(id))[0]).toMatchObject({ status: 'cancelled', error: null })
     expect(await app(id)).toMatchObject({ status: 'stopped' })
-    expect(await api.fakes.engine.instances({ app_id: id })).toEqual([])
+    expect(await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).toEqual([])
     expect((await api.as('developer').post(`/api/deployments/${deployment}/cancel`)).status).toBe(409)
   })
 
@@ -241,7 +241,7 @@ describe('a deployment', () => {
       all.every((one: { status: string }) => ['live', 'superseded', 'cancelled'].includes(one.status)),
     ).toBe(true)
     expect(now.live_deployment_id).toBe(all.find((one: { status: string }) => one.status === 'live').id)
-    expect(await api.fakes.engine.instances({ app_id: id })).toHaveLength(1)
+    expect(await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).toHaveLength(1)
   })
 
   it('lets exactly one of 200 parallel creates of a name win', async () => {
@@ -260,12 +260,12 @@ describe('the life of an app', () => {
     expect((await api.as('developer').post(`/api/apps/${id}/stop`)).status).toBe(200)
     await api.services.jobs.idle()
     expect(await app(id)).toMatchObject({ status: 'stopped' })
-    expect(await api.fakes.engine.instances({ app_id: id })).toEqual([])
+    expect(await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).toEqual([])
     expect((await api.as('developer').post(`/api/apps/${id}/stop`)).status).toBe(409)
     await api.as('developer').post(`/api/apps/${id}/start`)
     await api.services.jobs.idle()
     expect(await app(id)).toMatchObject({ status: 'running' })
-    expect(await api.fakes.engine.instances({ app_id: id })).toHaveLength(1)
+    expect(await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).toHaveLength(1)
   })
 
   it('can be stopped while its release is still watched: the watch ends, and the app with it, once however often it was asked', async () => {
@@ -289,7 +289,7 @@ describe('the life of an app', () => {
     await api.services.jobs.idle()
     expect(api.services.jobs.repository.page(undefined, { kind: 'app.stop' }, 10, 0).total).toBe(1)
     expect(await app(id)).toMatchObject({ status: 'stopped', live_deployment_id: second })
-    expect(await api.fakes.engine.instances({ app_id: id })).toEqual([])
+    expect(await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).toEqual([])
     await api.as('developer').post(`/api/apps/${id}/start`)
     await api.services.jobs.idle()
     expect(await app(id)).toMatchObject({ status: 'running', live_deployment_id: second })
@@ -314,12 +314,12 @@ describe('the life of an app', () => {
     api.fakes.git.commit(URL, 'main', SERVER)
     const { id } = (await create()).body.data
     await api.services.jobs.idle()
-    const [before] = await api.fakes.engine.instances({ app_id: id })
+    const [before] = await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })
     expect((await api.as('developer').post(`/api/apps/${id}/restart`)).body.data).toMatchObject({
       trigger: 'restart',
     })
     await api.services.jobs.idle()
-    const after = await api.fakes.engine.instances({ app_id: id })
+    const after = await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })
     expect(after).toHaveLength(1)
     expect(after[0]!.id).not.toBe(before!.id)
   })
@@ -334,7 +334,7 @@ describe('the life of an app', () => {
     })
     await api.services.jobs.idle()
     expect((await api.as('owner').get(`/api/apps/${id}`)).status).toBe(404)
-    expect(await api.fakes.engine.instances({ app_id: id })).toEqual([])
+    expect(await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).toEqual([])
     expect(await api.fakes.engine.listImages({ app: id })).toEqual([])
     expect((await create()).status).toBe(201)
   })

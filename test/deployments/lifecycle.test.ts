@@ -23,7 +23,7 @@ const done = async (what: 'start' | 'stop') => {
   await api.services.jobs.idle()
 }
 const app = async () => (await api.as('viewer').get(`/api/apps/${app_id}`)).body.data
-const instances = () => api.fakes.engine.instances({ app_id })
+const instances = () => api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
 const servers = () =>
   [...api.fakes.ingress.routes.values()]
     .filter((route) => route.app_id === app_id)

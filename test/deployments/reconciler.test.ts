@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { testWorkload } from '#test/support/workload'
 
 const URL = 'https://git.example.com/team/shop.git'
 
@@ -25,7 +26,7 @@ it('the end of a command beside an app is not told as the end of one of its inst
   await api.services.reconciler.start()
   await expect.poll(() => api.fakes.engine.calls.some(({ method }) => method === 'events')).toBe(true)
   expect((await api.as('developer').post(`/api/apps/${id}/exec`, { command: 'true' })).status).toBe(200)
-  const [instance] = await api.fakes.engine.instances({ app_id: id })
+  const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })
   api.fakes.engine.crash(instance!.id, 3)
   const exits = () =>
     api
@@ -52,7 +53,7 @@ it('a deployment does not make the whole server be looked at: instances that a j
     await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })
   ).body.data
   await api.services.jobs.idle()
-  expect(await api.fakes.engine.instances({ app_id: id })).toHaveLength(1)
+  expect(await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).toHaveLength(1)
   expect(whole()).toBe(before)
 })
 
@@ -60,17 +61,13 @@ const PACKAGE = {
   'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}',
   'server.js': '//',
 }
-const NOBODY = {
+const NOBODY = testWorkload({
   image: 'redis:7',
-  app_id: 'app_gone',
+  owner: { kind: 'app', id: 'app_gone' },
   project_id: 'prj_gone',
   release_id: 'rel_gone',
-  env: {},
   network: 'left-over',
-  limits: { cpus: 1, memory_bytes: 64 * 1024 ** 2, pids: 64 },
-  stop_grace_s: 1,
-  replicas: 1,
-}
+})
 /** A running app. */
 async function running(body: Record<string, unknown> = {}): Promise<string> {
   api.fakes.git.commit(URL, 'main', PACKAGE)
@@ -85,7 +82,9 @@ const told = (type: string) => api.events().filter((event) => event.type === typ
 /** Ends an instance and waits until the engine has started it again. */
 async function endOnce(app_id: string, index = 0): Promise<void> {
   const find = async () =>
-    (await api.fakes.engine.instances({ app_id })).find((instance) => instance.index === index)!
+    (await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })).find(
+      (instance) => instance.index === index,
+    )!
   const before = await find()
   api.fakes.engine.crash(before.id, 3)
   await expect.poll(async () => (await find()).restart_count).toBe(before.restart_count + 1)
@@ -132,10 +131,10 @@ describe('how an app is called', () => {
 describe('a look at what runs', () => {
   it('brings a vanished instance back, sends the traffic to it, and tells so', async () => {
     const id = await running()
-    const [before] = await api.fakes.engine.instances({ app_id: id })
+    const [before] = await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })
     api.fakes.engine.vanish(before!.id)
     await api.services.reconciler.reconcile()
-    const after = await api.fakes.engine.instances({ app_id: id })
+    const after = await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })
     expect(after.map(({ state, release_id }) => [state, release_id])).toEqual([
       ['running', before!.release_id],
     ])
@@ -143,7 +142,9 @@ describe('a look at what runs', () => {
     expect(told('app.restored').map(({ payload }) => payload)).toMatchObject([{ found: 0, wanted: 1 }])
     api.fakes.engine.crash(after[0]!.id)
     await expect
-      .poll(async () => (await api.fakes.engine.instances({ app_id: id }))[0]!.restart_count)
+      .poll(
+        async () => (await api.fakes.engine.instances({ owner: { kind: 'app', id: id } }))[0]!.restart_count,
+      )
       .toBe(1)
   })
 
@@ -151,12 +152,12 @@ describe('a look at what runs', () => {
     const id = await running()
     const release = api.fakes.git.hold(URL)
     await api.as('developer').post(`/api/apps/${id}/deploy`, { no_cache: true })
-    const [instance] = await api.fakes.engine.instances({ app_id: id })
+    const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })
     api.fakes.engine.vanish(instance!.id)
     const before = servers(id)
     await api.services.reconciler.reconcile()
     expect([
-      await api.fakes.engine.instances({ app_id: id }),
+      await api.fakes.engine.instances({ owner: { kind: 'app', id: id } }),
       servers(id),
       told('app.restored').length,
     ]).toEqual([[], before, 0])
@@ -179,7 +180,7 @@ describe('a look at what runs', () => {
   it('keeps the release that a deployment has started and the one it may go back to, and the folder that it works in', async () => {
     const id = await running()
     await api.as('developer').put(`/api/apps/${id}`, { soak_seconds: 300 })
-    const [old] = await api.fakes.engine.instances({ app_id: id })
+    const [old] = await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })
     const deployment = (await api.as('developer').post(`/api/apps/${id}/deploy`, { no_cache: true })).body
       .data.id
     const step = async () =>
@@ -188,9 +189,13 @@ describe('a look at what runs', () => {
       )?.name
     await expect.poll(step).toBe('soak')
     const folders = readdirSync(api.services.deployments.shop.work_directory)
-    const both = (await api.fakes.engine.instances({ app_id: id })).map((instance) => instance.id)
+    const both = (await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).map(
+      (instance) => instance.id,
+    )
     await api.services.reconciler.reconcile()
-    expect((await api.fakes.engine.instances({ app_id: id })).map((instance) => instance.id)).toEqual(both)
+    expect(
+      (await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).map((instance) => instance.id),
+    ).toEqual(both)
     expect([both.length, both.includes(old!.id), folders.length]).toEqual([2, true, 1])
     expect(readdirSync(api.services.deployments.shop.work_directory)).toEqual(folders)
     await api.as('developer').post(`/api/deployments/${deployment}/cancel`)
@@ -202,9 +207,11 @@ describe('a look at what runs', () => {
     api.fakes.engine.behave(`app=${id}`, { start: 'never_listens' })
     const deployment = (await api.as('developer').post(`/api/apps/${id}/deploy`, { no_cache: true })).body
       .data.id
-    await expect.poll(async () => (await api.fakes.engine.instances({ app_id: id })).length).toBe(2)
+    await expect
+      .poll(async () => (await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).length)
+      .toBe(2)
     await api.services.reconciler.reconcile()
-    expect(await api.fakes.engine.instances({ app_id: id })).toHaveLength(2)
+    expect(await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).toHaveLength(2)
     await api.as('developer').post(`/api/deployments/${deployment}/cancel`)
     await api.services.jobs.idle()
   })

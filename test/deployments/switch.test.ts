@@ -26,7 +26,7 @@ const running = async (body: Record<string, unknown> = {}) => {
   ).body.data.id
   await api.services.jobs.idle()
 }
-const instances = () => api.fakes.engine.instances({ app_id })
+const instances = () => api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
 /** Where the edge sends requests for the app, as it is now. */
 const servers = () =>
   [...api.fakes.ingress.routes.values()]

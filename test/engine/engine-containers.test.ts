@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '#server/kernel/ids'
 import { CAPABILITIES } from '#server/platform/engine/container-body'
-import type { Engine, LogLine, ReleaseSpec, RunOnceSpec } from '#server/platform/engine/engine'
+import type { Engine, LogLine, RunOnceSpec } from '#server/platform/engine/engine'
+import type { Workload } from '#server/platform/engine/workload'
 import { unstartable } from '#server/platform/engine/start-failure'
 import {
   BUSYBOX_IMAGE,
@@ -11,6 +12,7 @@ import {
   testEngine,
 } from '#test/support/engine-images'
 import { poll } from '#test/support/poll'
+import { testWorkload } from '#test/support/workload'
 
 const docker = testDocker()
 const ids = { app_id: newId('app'), project_id: newId('prj') }
@@ -19,18 +21,18 @@ const calm = new AbortController().signal
 let engine: Engine
 let release_id: string
 
-const release = (more: Partial<ReleaseSpec> = {}): ReleaseSpec => ({
-  ...ids,
-  release_id,
-  image: BUSYBOX_IMAGE,
-  shell_command: 'exec sleep 600',
-  env: {},
-  network,
-  replicas: 1,
-  limits: { cpus: 0.5, memory_bytes: 32 * 1024 ** 2, pids: 40 },
-  stop_grace_s: 2,
-  ...more,
-})
+const release = (more: Partial<Workload> = {}): Workload =>
+  testWorkload({
+    owner: { kind: 'app', id: ids.app_id },
+    project_id: ids.project_id,
+    release_id,
+    image: BUSYBOX_IMAGE,
+    shell_command: 'exec sleep 600',
+    network,
+    limits: { cpus: 0.5, memory_bytes: 32 * 1024 ** 2, pids: 40 },
+    stop_grace_s: 2,
+    ...more,
+  })
 const run = async (shell_command: string, more: Partial<RunOnceSpec> = {}) => {
   const lines: LogLine[] = []
   const { replicas: _, ...spec } = release()
@@ -118,7 +120,7 @@ describe('a container', () => {
       __proto__x: 'y',
     }
     const { texts } = await run('env | grep -c touch; echo "$QUOTE"; test -e /x || echo absent', {
-      env,
+      environment: env,
     })
     expect(texts).toEqual(['1', env.QUOTE, 'absent'])
   })

@@ -7,6 +7,7 @@ import type { Engine } from '#server/platform/engine/engine'
 import { BUSYBOX_IMAGE, ensureBusyboxImage, testEngine } from '#test/support/engine-images'
 import { canStartEngine, startOwnEngine } from '#test/support/own-engine'
 import { poll } from '#test/support/poll'
+import { testWorkload } from '#test/support/workload'
 
 describe.skipIf(!canStartEngine)('an engine of our own, whose groups have another name', () => {
   const calm = new AbortController().signal
@@ -52,20 +53,18 @@ describe.skipIf(!canStartEngine)('an engine of our own, whose groups have anothe
   })
 
   test('starts supervised instances again at their addresses after a restart, ends event streams, and answers as before', async () => {
-    const ids = { app_id: newId('app'), project_id: newId('prj'), release_id: newId('rel') }
+    const ids = { project_id: newId('prj'), release_id: newId('rel') }
     const network = `test-${ids.project_id}`
     await engine.ensureNetwork(network, { project: ids.project_id })
     const before = await engine.ensureRelease(
-      {
-        ...ids,
+      testWorkload({
+        project_id: ids.project_id,
+        release_id: ids.release_id,
         image: BUSYBOX_IMAGE,
         shell_command: 'exec sleep 600',
-        env: {},
         network,
         replicas: 3,
-        limits: { cpus: 1, memory_bytes: 32 * 1024 ** 2, pids: 20 },
-        stop_grace_s: 1,
-      },
+      }),
       calm,
     )
     await engine.superviseRelease(ids.release_id, true)

@@ -9,6 +9,7 @@ import { newId } from '#server/kernel/ids'
 import type { Engine, LogLine } from '#server/platform/engine/engine'
 import { testDocker, testEngine } from '#test/support/engine-images'
 import { poll } from '#test/support/poll'
+import { testWorkload } from '#test/support/workload'
 
 const ids = { app_id: newId('app'), project_id: newId('prj') }
 const network = `test-${ids.project_id}`
@@ -311,16 +312,15 @@ describe('a generated Dockerfile builds, and its image serves without being root
       const image = await buildImage(context, plan.dockerfile, log)
       const release_id = newId('rel')
       const [instance] = await engine.ensureRelease(
-        {
-          ...ids,
+        testWorkload({
+          project_id: ids.project_id,
           release_id,
           image,
-          env: { PORT: String(plan.port) },
+          environment: { PORT: String(plan.port) },
           network,
-          replicas: 1,
           limits: { cpus: 1, memory_bytes: 256 * 1024 ** 2, pids: 200 },
           stop_grace_s: 5,
-        },
+        }),
         calm,
       )
       try {
@@ -361,16 +361,12 @@ describe('a generated Dockerfile builds, and its image serves without being root
 
 /** Whether a path exists in an image. */
 async function imageHas(image: string, path: string): Promise<boolean> {
-  const spec = {
-    ...ids,
-    release_id: newId('rel'),
+  const spec = testWorkload({
+    project_id: ids.project_id,
     image,
     shell_command: `test -e ${path}`,
-    env: {},
     network,
-    limits: { cpus: 1, memory_bytes: 64 * 1024 ** 2, pids: 50 },
-    stop_grace_s: 1,
-  }
+  })
   const { exit_code } = await engine.runOnce(
     { ...spec, purpose: 'task', timeout_ms: 20_000, onLog: () => {} },
     calm,

@@ -3,7 +3,7 @@ import type { Instance } from '#server/platform/engine/engine'
 import { unstartable } from '#server/platform/engine/start-failure'
 import { findOpenPort, waitUntilReady } from '../probe.ts'
 import type { Release } from '../releases.ts'
-import { containerSpec, type DeployContext, networkOf, type Workshop } from '../work.ts'
+import { containerSpec, type DeployContext, networkOf, type Workshop, workloadOf } from '../work.ts'
 
 const RELEASE_TIMEOUT_MS = 900_000
 const TAIL = 30
@@ -117,10 +117,7 @@ export async function startStep(shop: Workshop, context: DeployContext): Promise
   const { project_id } = context.payload
   const release = releaseOf(shop, context)
   await shop.engine.ensureRelease(
-    {
-      ...containerSpec(release, project_id, shop.releases.environment(release.id)),
-      replicas: release.settings.replicas,
-    },
+    workloadOf(release, project_id, shop.releases.environment(release.id)),
     context.signal,
   )
 }

@@ -10,7 +10,7 @@ export const DEFAULT_DEADLINE_MS = 10_000
 const ANSWER_LIMIT_BYTES = 64 * 1024 * 1024
 
 export interface CallOptions {
-  method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
   /** Path without a query; its parts must be encoded already. */
   path: string
   query?: Record<string, string | number | boolean | undefined>
@@ -34,7 +34,12 @@ export interface Connection {
   /** One request whose answer is read as it comes. Destroying the answer ends the request. */
   stream(options: StreamOptions): Promise<IncomingMessage>
   /** A request that turns its connection into a two-way byte stream. */
-  hijack(path: string, headers: Record<string, string | string[]>, signal: AbortSignal): Promise<Socket>
+  hijack(
+    path: string,
+    headers: Record<string, string | string[]>,
+    signal: AbortSignal,
+    body?: object,
+  ): Promise<Socket>
   /** Whether the engine is reached over a socket of this machine. */
   readonly local: boolean
   close(): void
@@ -89,9 +94,15 @@ export function createConnection(docker_host: string): Connection {
       }
     },
     stream: (options) => openStream(options, send),
-    hijack(path, headers, signal) {
+    hijack(path, headers, signal, body) {
       return within({ path, signal, deadline_ms: DEFAULT_DEADLINE_MS }, async (inner) => {
-        const answer = await dial.upgrade({ method: 'POST', path, headers, signal: inner })
+        const answer = await dial.upgrade({
+          method: 'POST',
+          path,
+          headers,
+          signal: inner,
+          ...(body ? { body } : {}),
+        })
         if (!(answer instanceof IncomingMessage)) return answer
         throw statusError(answer.statusCode ?? 0, await readAll(answer))
       })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { ContainerSpec } from './engine.ts'
 import type { LabelScope } from './labels.ts'
+import type { ContainerSpec, Mount, PublishedPort } from './workload.ts'
 
 /**
  * What a container may do beyond an ordinary process, after everything was dropped: what the entrypoints of
@@ -31,6 +31,7 @@ export interface ContainerBody {
   Env: string[]
   Labels: Record<string, string>
   StopTimeout: number
+  ExposedPorts?: Record<string, object>
   HostConfig: {
     Memory: number
     MemorySwap: number
@@ -43,10 +44,20 @@ export interface ContainerBody {
     SecurityOpt: ['no-new-privileges']
     Init: true
     NetworkMode: string
+    Mounts?: VolumeMount[]
+    PortBindings?: Record<string, { HostPort: string }[]>
   }
   NetworkingConfig: {
     EndpointsConfig: Record<string, { IPAMConfig?: { IPv4Address: string }; Aliases: string[] }>
   }
+}
+
+/** A volume by its name: no driver, no driver options, no path of the host. */
+interface VolumeMount {
+  Type: 'volume'
+  Source: string
+  Target: string
+  ReadOnly: boolean
 }
 
 /** Labels and address that tell one container of a release from another. */
@@ -59,7 +70,13 @@ export interface ContainerPlace {
  * Builds a create request from typed fields only. A place without an address gets one from the network's
  * dynamic half.
  */
-export function containerBody(scope: LabelScope, spec: ContainerSpec, place: ContainerPlace): ContainerBody {
+export function containerBody(
+  scope: LabelScope,
+  spec: ContainerSpec & { ports?: readonly PublishedPort[] },
+  place: ContainerPlace,
+): ContainerBody {
+  const volumes = (spec.mounts ?? []).flatMap(volumeMount)
+  const ports = spec.ports ?? []
   const endpoint = {
     Aliases: [...(spec.aliases ?? [])],
     ...(place.address ? { IPAMConfig: { IPv4Address: place.address } } : {}),
@@ -67,14 +84,18 @@ export function containerBody(scope: LabelScope, spec: ContainerSpec, place: Con
   return {
     Image: spec.image,
     ...commandOf(spec),
-    Env: Object.entries(spec.env).map(([name, value]) => `${name}=${value}`),
+    Env: Object.entries(spec.environment).map(([name, value]) => `${name}=${value}`),
     Labels: scope.stored({
-      app: spec.app_id,
+      [spec.owner.kind]: spec.owner.id,
       project: spec.project_id,
       release: spec.release_id,
+      ...(spec.process ? { process: spec.process } : {}),
       ...place.labels,
     }),
     StopTimeout: spec.stop_grace_s,
+    ...(ports.length > 0
+      ? { ExposedPorts: Object.fromEntries(ports.map((port) => [portKey(port), {}])) }
+      : {}),
     HostConfig: {
       Memory: spec.limits.memory_bytes,
       MemorySwap: spec.limits.memory_bytes,
@@ -90,10 +111,22 @@ export function containerBody(scope: LabelScope, spec: ContainerSpec, place: Con
       SecurityOpt: ['no-new-privileges'],
       Init: true,
       NetworkMode: spec.network,
+      ...(volumes.length > 0 ? { Mounts: volumes } : {}),
+      ...(ports.length > 0 ? { PortBindings: portBindings(ports) } : {}),
     },
     NetworkingConfig: { EndpointsConfig: { [spec.network]: endpoint } },
   }
 }
+
+const portKey = ({ container_port, protocol }: PublishedPort) => `${container_port}/${protocol}`
+
+const portBindings = (ports: readonly PublishedPort[]) =>
+  Object.fromEntries(ports.map((port) => [portKey(port), [{ HostPort: String(port.host_port) }]]))
+
+const volumeMount = (mount: Mount): VolumeMount[] =>
+  mount.kind === 'volume'
+    ? [{ Type: 'volume', Source: mount.volume_id, Target: mount.path, ReadOnly: mount.read_only }]
+    : []
 
 /**
  * An own command replaces the image's; a line of shell replaces its entrypoint too, since it names the whole
@@ -106,11 +139,12 @@ function commandOf(spec: ContainerSpec): { Cmd?: string[]; Entrypoint?: string[]
 
 /**
  * A fingerprint of everything that was asked for, the address aside; tells a container to adopt from one to
- * replace.
+ * replace. It is kept in labels of running containers: what a workload does not use must leave no trace in it,
+ * or an upgrade would restart every app.
  */
 export function specFingerprint(scope: LabelScope, spec: ContainerSpec): string {
-  return createHash('sha256')
-    .update(JSON.stringify(containerBody(scope, spec, { labels: {} })))
-    .digest('hex')
-    .slice(0, 32)
+  const hash = createHash('sha256').update(JSON.stringify(containerBody(scope, spec, { labels: {} })))
+  const files = (spec.mounts ?? []).filter((mount) => mount.kind === 'file')
+  if (files.length > 0) hash.update(JSON.stringify(files))
+  return hash.digest('hex').slice(0, 32)
 }

@@ -1,7 +1,7 @@
 import type { Connection } from './connection.ts'
 import type { EngineEvent } from './engine.ts'
 import { toEngineError, unavailable } from './failures.ts'
-import { INDEX_LABEL, type LabelScope, ownLabel } from './labels.ts'
+import { INDEX_LABEL, type LabelScope, ownerOf, ownLabel } from './labels.ts'
 import { readJsonLines } from './json-lines.ts'
 
 const KINDS = ['start', 'die', 'oom', 'stop', 'destroy'] as const
@@ -46,7 +46,7 @@ function toEvent(raw: RawEvent): EngineEvent | undefined {
   const id = raw.Actor?.ID
   if (!kind || !id) return undefined
   const attributes = raw.Actor?.Attributes
-  const app_id = ownLabel(attributes, 'app')
+  const owner = ownerOf(attributes)
   const release_id = ownLabel(attributes, 'release')
   // One-off commands carry no index: they belong to a release, but are no instance of it.
   const one_off = release_id !== undefined && attributes?.[INDEX_LABEL] === undefined
@@ -57,7 +57,7 @@ function toEvent(raw: RawEvent): EngineEvent | undefined {
     kind,
     instance_id: id,
     at: new Date(time_ms).toISOString(),
-    ...(app_id ? { app_id } : {}),
+    ...(owner ? { owner } : {}),
     ...(release_id ? { release_id } : {}),
     ...(one_off ? { one_off } : {}),
     ...(exit_code === undefined ? {} : { exit_code }),

@@ -2,7 +2,8 @@ import { eachLimited } from './concurrency.ts'
 import type { Connection } from './connection.ts'
 import type { ContainerBody } from './container-body.ts'
 import { EngineError, type Instance, type InstanceFilter, type Labels } from './engine.ts'
-import { INDEX_LABEL, type LabelScope, ownLabel } from './labels.ts'
+import { INDEX_LABEL, type LabelScope, ownerOf, ownLabel } from './labels.ts'
+import { MAIN_PROCESS } from './workload.ts'
 
 /** What we read of an inspected container. */
 export interface ContainerInfo {
@@ -18,7 +19,7 @@ export interface ContainerInfo {
     StartedAt: string
     FinishedAt: string
   }
-  Config: { Labels: Record<string, string> | null; Tty: boolean }
+  Config: { Labels: Record<string, string> | null; Tty: boolean; User?: string }
   NetworkSettings: {
     Networks: Record<string, { IPAddress?: string; IPAMConfig?: { IPv4Address?: string } | null }> | null
   }
@@ -104,14 +105,14 @@ export function createContainers(connection: Connection, scope: LabelScope) {
     /** Instances of releases; one-off runs carry no index and are left out. */
     async instances(filter: InstanceFilter): Promise<Instance[]> {
       const labels: Labels = {}
-      if (filter.app_id) labels.app = filter.app_id
+      if (filter.owner) labels[filter.owner.kind] = filter.owner.id
       if (filter.release_id) labels.release = filter.release_id
       if (filter.project_id) labels.project = filter.project_id
       const listed = await list(labels, [INDEX_LABEL])
       const found = await eachLimited(listed, PARALLEL, ({ Id }) => find(Id))
       return found
         .flatMap((info) => (info && scope.owns(info.Config.Labels) ? [toInstance(info)] : []))
-        .sort((a, b) => a.release_id.localeCompare(b.release_id) || a.index - b.index)
+        .sort((a, b) => inOrder(a, b))
     },
     async removeLabelled(labels: Labels): Promise<void> {
       await eachLimited(await list(labels), PARALLEL, ({ Id }) => remove(Id))
@@ -119,6 +120,13 @@ export function createContainers(connection: Connection, scope: LabelScope) {
   }
 }
 export type Containers = ReturnType<typeof createContainers>
+
+/** By release, then the main process before the others, then by index. */
+const inOrder = (a: Instance, b: Instance): number =>
+  a.release_id.localeCompare(b.release_id) ||
+  Number(b.process === MAIN_PROCESS) - Number(a.process === MAIN_PROCESS) ||
+  a.process.localeCompare(b.process) ||
+  a.index - b.index
 
 const STATES: Record<string, Instance['state']> = {
   created: 'created',
@@ -138,9 +146,10 @@ export function toInstance(info: ContainerInfo): Instance {
   const state = STATES[info.State.Status] ?? 'dead'
   return {
     id: info.Id,
-    app_id: label('app'),
+    owner: ownerOf(info.Config.Labels) ?? { kind: 'task', id: '' },
     release_id: label('release'),
     project_id: label('project'),
+    process: label('process') || MAIN_PROCESS,
     index: Number(label('index')),
     image: info.Image,
     state,

@@ -7,12 +7,15 @@ import { createStats } from './container-stats.ts'
 import { createContainers } from './containers.ts'
 import type { Connection } from './connection.ts'
 import type { Engine, EngineVersion } from './engine.ts'
+import { createExec } from './exec.ts'
 import { createImages } from './images.ts'
 import { createLabelScope } from './labels.ts'
 import { createNetworks } from './networks.ts'
 import { createOneOffs } from './one-off.ts'
 import { createPull } from './pull.ts'
+import { DEFAULT_PUBLISHED_PORTS, type PortRange } from './published-ports.ts'
 import { createReleases } from './releases.ts'
+import { createVolumes } from './volumes.ts'
 
 export interface DockerEngineOptions {
   /** `unix:///path` or `tcp://host:port`. */
@@ -24,6 +27,8 @@ export interface DockerEngineOptions {
    * restarts.
    */
   installation?: string
+  /** Ports of the host that workloads may publish. */
+  published_ports?: PortRange
   /** `classic` never uses BuildKit. */
   builder?: 'auto' | 'classic'
 }
@@ -45,7 +50,14 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
 
   const logs: Engine['logs'] = (instance_id, log_options, signal) =>
     containerLogs(connection, containers, instance_id, log_options, whileOpen(signal))
-  const releases = createReleases(containers, createAddresses(connection, networks.named))
+  const volumes = createVolumes(connection, scope)
+  const releases = createReleases({
+    connection,
+    containers,
+    addresses: createAddresses(connection, networks.named),
+    volumes,
+    published: options.published_ports ?? DEFAULT_PUBLISHED_PORTS,
+  })
 
   return {
     version,
@@ -64,7 +76,12 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     superviseRelease: releases.supervise,
     removeRelease: releases.remove,
     instances: containers.instances,
-    runOnce: createOneOffs(connection, containers),
+    runOnce: createOneOffs(connection, containers, volumes),
+    exec: createExec(connection),
+    ensureVolume: volumes.ensure,
+    findVolume: volumes.find,
+    removeVolume: volumes.remove,
+    volumeUsage: volumes.usage,
     logs,
     stats: createStats(connection),
     events: (signal) => containerEvents(connection, scope, whileOpen(signal)),

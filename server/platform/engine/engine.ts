@@ -1,3 +1,13 @@
+import type {
+  ContainerSpec,
+  ExecProcess,
+  ExecSpec,
+  Owner,
+  VolumeInfo,
+  VolumeUsage,
+  Workload,
+} from './workload.ts'
+
 /**
  * The container engine in Portreeve's own words. Domains know this file only; the engine's own words stay in
  * `docker.ts` and its neighbours. Every request to the engine is built from these typed fields (security.md
@@ -32,29 +42,44 @@ export interface Engine {
    */
   removeImage(reference: string): Promise<boolean>
 
+  /** Makes sure that a volume of that id exists. Idempotent; never touches what is in it. */
+  ensureVolume(volume_id: string, labels: Labels): Promise<void>
+  /** A volume of ours; undefined when it is gone, or when what has its name was not made by us. */
+  findVolume(volume_id: string): Promise<VolumeInfo | undefined>
+  /** Removes a volume with what is in it; a missing one is fine, one in use throws `conflict`. */
+  removeVolume(volume_id: string): Promise<void>
+  /** What each volume of this installation takes on the disk, by id. Walks the files: seconds for many. */
+  volumeUsage(signal?: AbortSignal): Promise<ReadonlyMap<string, VolumeUsage>>
+
   /**
-   * Makes sure that exactly `replicas` containers of an immutable release exist and run; adopts those that a
-   * crashed attempt left (names derive from release id and index). Does not wait for readiness: an instance
-   * that was started may have exited already. Throws `start_failed` where the engine says that the command
-   * cannot be run.
+   * Makes sure that exactly `replicas` containers of a process of an immutable release exist and run; adopts
+   * those that a crashed attempt left (names derive from release, process and index). Does not wait for
+   * readiness: an instance that was started may have exited already. Throws `start_failed` where the engine
+   * says that the command cannot be run, and `volume_missing` for a volume that is not there: an empty one is
+   * never made in its place.
    */
-  ensureRelease(spec: ReleaseSpec, signal: AbortSignal): Promise<Instance[]>
+  ensureRelease(workload: Workload, signal: AbortSignal): Promise<Instance[]>
   /**
-   * Lets the engine restart a release's containers after a crash or a reboot (on after the soak; off while a
+   * Lets the engine restart the containers of all processes of a release after a crash or a reboot (on after the soak; off while a
    * rollout watches).
    */
   superviseRelease(release_id: string, supervised: boolean): Promise<void>
   /**
-   * Stops (SIGTERM, then SIGKILL after `grace_s`) and removes every container of a release; a missing one is
-   * fine.
+   * Stops (SIGTERM, then SIGKILL after `grace_s`) and removes every container of a release, or of one of its
+   * processes; a missing one is fine.
    */
-  removeRelease(release_id: string, grace_s: number): Promise<void>
+  removeRelease(release_id: string, grace_s: number, process?: string): Promise<void>
   /** Instances by label filter, running or not. */
   instances(filter: InstanceFilter): Promise<Instance[]>
   /**
    * Runs one command to its end in a fresh container of the release's image and environment, then removes it.
    */
   runOnce(spec: RunOnceSpec, signal: AbortSignal): Promise<RunResult>
+  /**
+   * Starts a command inside a running instance. The signal ends its streams and, where the engine runs on this
+   * machine, the command.
+   */
+  exec(instance_id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecProcess>
 
   /**
    * Log lines of one instance, oldest first; with `follow` until the signal aborts or the container is
@@ -137,33 +162,8 @@ export interface PullOptions {
   onLog(line: BuildLogLine): void
 }
 
-/** A container's shape, closed: security.md 2.9 says what may be in it. */
-export interface ContainerSpec {
-  app_id: string
-  project_id: string
-  release_id: string
-  image: string
-  /** Replaces the image's command; an argument array. Undefined keeps the image's own. */
-  command?: string[]
-  /** Runs `command` below `/bin/sh -c` *inside the container* when the user gave one line of shell. */
-  shell_command?: string
-  env: Record<string, string>
-  network: string
-  /**
-   * Further DNS names of the containers inside their network, e.g. the app's name. Shared by all replicas.
-   */
-  aliases?: string[]
-  limits: { cpus: number; memory_bytes: number; pids: number }
-  stop_grace_s: number
-}
-export interface ReleaseSpec extends ContainerSpec {
-  replicas: number
-}
 export interface RunOnceSpec extends ContainerSpec {
-  /**
-   * Distinguishes runs of one release: the container is `<release>-<purpose>`; a leftover of that name is
-   * removed first.
-   */
+  /** Distinguishes runs of one release: the container is `<release>-<purpose>`; a leftover is removed first. */
   purpose: string
   timeout_ms: number
   onLog(line: LogLine): void
@@ -176,16 +176,18 @@ export interface RunResult {
 }
 
 export interface InstanceFilter {
-  app_id?: string
+  owner?: Owner
   release_id?: string
   project_id?: string
 }
 export interface Instance {
   /** Engine id of the container. */
   id: string
-  app_id: string
+  owner: Owner
   release_id: string
   project_id: string
+  /** Process of the release: `web`, or the name of another one. */
+  process: string
   index: number
   /** Image id. */
   image: string
@@ -219,7 +221,7 @@ export interface InstanceStats {
 export interface EngineEvent {
   kind: 'start' | 'die' | 'oom' | 'stop' | 'destroy'
   instance_id: string
-  app_id?: string
+  owner?: Owner
   release_id?: string
   /** Set for a command of `runOnce`, which is no instance of its release. */
   one_off?: true
@@ -239,6 +241,9 @@ export type EngineErrorCode =
   | 'image_not_found'
   | 'image_denied'
   | 'start_failed'
+  | 'volume_missing'
+  | 'port_refused'
+  | 'port_taken'
   | 'failed'
 
 /** What went wrong at the engine. `message` is fit for a user; `hint` says what to do. */

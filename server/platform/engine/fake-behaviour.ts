@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Instance, LogLine, RunOnceSpec, RunResult } from './engine.ts'
+import type { ExecSpec } from './workload.ts'
 
 /** How the fake engine treats an image: whatever is left out goes well. */
 export interface FakeBehaviour {
@@ -27,6 +28,19 @@ export interface FakeBehaviour {
    * timed out.
    */
   run?(spec: RunOnceSpec): Partial<RunResult> & { lines?: string[]; hang?: boolean }
+  /**
+   * What a command inside an instance prints and how it ends, once its input has ended; the default echoes the
+   * input and succeeds. `hang` lasts until it is aborted.
+   */
+  exec?(spec: ExecSpec, input: Buffer): FakeExecOutcome
+}
+
+export interface FakeExecOutcome {
+  exit_code?: number
+  stdout?: string | Buffer
+  stderr?: string
+  /** Goes on after its input has ended. */
+  hang?: boolean
 }
 
 /** What a behaviour is matched against. */

@@ -2,7 +2,8 @@ import { createServer, type Server } from 'node:http'
 import { randomBytes } from 'node:crypto'
 import type { FakeBehaviour } from './fake-behaviour.ts'
 import { createChannel, type Channel } from './channel.ts'
-import type { ContainerSpec, Instance, LogLine } from './engine.ts'
+import type { Instance, LogLine } from './engine.ts'
+import { type ContainerSpec, MAIN_PROCESS } from './workload.ts'
 
 /**
  * A pretended container: its record, its log and, when it listens, a real HTTP server on a loopback address
@@ -35,9 +36,10 @@ export function createFakeInstance(spec: ContainerSpec, index: number, image_id:
   return {
     record: {
       id: randomBytes(32).toString('hex'),
-      app_id: spec.app_id,
+      owner: spec.owner,
       release_id: spec.release_id,
       project_id: spec.project_id,
+      process: spec.process ?? MAIN_PROCESS,
       index,
       image: image_id,
       state: 'created',
@@ -61,7 +63,7 @@ export function printLine(instance: FakeInstance, text: string, stream: LogLine[
 
 /** Opens the instance's HTTP server on the port in `PORT`, the image's first exposed port or 3000. */
 export async function openServer(instance: FakeInstance, behaviour: FakeBehaviour): Promise<void> {
-  const port = Number(instance.spec.env.PORT ?? behaviour.exposed_ports?.[0] ?? 3000)
+  const port = Number(instance.spec.environment.PORT ?? behaviour.exposed_ports?.[0] ?? 3000)
   const server = createServer((request, response) => {
     if (behaviour.respond) return behaviour.respond(request, response, instance.record)
     response.setHeader('content-type', 'application/json')

@@ -4,7 +4,6 @@ import {
   type EngineEvent,
   type Instance,
   type Labels,
-  type ReleaseSpec,
   type RunOnceSpec,
   type RunResult,
 } from './engine.ts'
@@ -19,12 +18,19 @@ import {
   printLine,
   silence,
 } from './fake-instance.ts'
+import type { FakeVolumes } from './fake-volumes.ts'
+import { DEFAULT_PUBLISHED_PORTS, requirePublishable } from './published-ports.ts'
+import { MAIN_PROCESS, type Workload } from './workload.ts'
 
 /** A real engine waits at least this long before it starts a crashed container again. */
 const RESTART_DELAY_MS = 20
 
 /** The pretended containers: which there are, and who hears of what happens to them. */
-export function createFakeInstances(images: FakeImages, networks: ReadonlyMap<string, Labels>) {
+export function createFakeInstances(
+  images: FakeImages,
+  networks: ReadonlyMap<string, Labels>,
+  volumes: FakeVolumes,
+) {
   const alive = new Map<string, FakeInstance>()
   const removed = new Map<string, FakeInstance>()
   const listeners = new Set<Channel<EngineEvent>>()
@@ -42,7 +48,9 @@ export function createFakeInstances(images: FakeImages, networks: ReadonlyMap<st
     endFollowers(instance)
   }
 
-  async function ensure(spec: ReleaseSpec): Promise<Instance[]> {
+  async function ensure(spec: Workload): Promise<Instance[]> {
+    requirePublishable(spec, DEFAULT_PUBLISHED_PORTS)
+    volumes.require(spec)
     const image = images.find(spec.image)
     if (!image)
       throw new EngineError(
@@ -52,7 +60,10 @@ export function createFakeInstances(images: FakeImages, networks: ReadonlyMap<st
       )
     if (!networks.has(spec.network))
       throw new EngineError('not_found', `The network ${spec.network} does not exist.`)
-    const own = [...alive.values()].filter((instance) => instance.spec.release_id === spec.release_id)
+    const own = [...alive.values()].filter(
+      ({ record }) =>
+        record.release_id === spec.release_id && record.process === (spec.process ?? MAIN_PROCESS),
+    )
     for (const extra of own.filter(({ record }) => record.index >= spec.replicas)) destroy(extra)
     const wanted = Array.from({ length: spec.replicas }, (_, index) => {
       const known = own.find(({ record }) => record.index === index)
@@ -74,7 +85,7 @@ export function createFakeInstances(images: FakeImages, networks: ReadonlyMap<st
     async tellRun(spec: RunOnceSpec, run: () => Promise<RunResult>): Promise<RunResult> {
       const about = {
         instance_id: `run-${spec.release_id}-${spec.purpose}`,
-        app_id: spec.app_id,
+        owner: spec.owner,
         release_id: spec.release_id,
         one_off: true as const,
       }
@@ -114,7 +125,7 @@ export type FakeInstances = ReturnType<typeof createFakeInstances>
 /** Whether an instance has all of these labels. */
 export function carries({ record }: FakeInstance, labels: Labels): boolean {
   const own: Labels = {
-    app: record.app_id,
+    [record.owner.kind]: record.owner.id,
     release: record.release_id,
     project: record.project_id,
     index: String(record.index),
@@ -141,7 +152,7 @@ function createLife(images: FakeImages, onEvent: (event: EngineEvent) => void) {
     onEvent({
       kind,
       instance_id: record.id,
-      app_id: record.app_id,
+      owner: record.owner,
       release_id: record.release_id,
       at: new Date().toISOString(),
       ...(kind === 'die' ? { exit_code: record.exit_code ?? 0 } : {}),

@@ -1,10 +1,12 @@
-import type { Engine, Instance, Labels } from './engine.ts'
+import type { Engine, Labels } from './engine.ts'
 import { EngineError } from './engine.ts'
 import type { FakeBehaviour, FakeMatch } from './fake-behaviour.ts'
 import { createFakeImages, type FakeImages } from './fake-images.ts'
 import { followLog, printLine, silence } from './fake-instance.ts'
 import { carries, createFakeInstances, type FakeInstances } from './fake-instances.ts'
+import { execFake } from './fake-exec.ts'
 import { runFake } from './fake-run.ts'
+import { createFakeVolumes, type FakeVolumes } from './fake-volumes.ts'
 import { clampMessage } from './messages.ts'
 
 export type { FakeBehaviour, FakeMatch, FakeSubject } from './fake-behaviour.ts'
@@ -37,6 +39,10 @@ export interface FakeEngine extends Engine {
   setUnavailable(unavailable: boolean): void
   /** Every call so far. */
   readonly calls: readonly FakeCall[]
+  /** Removes a volume behind Portreeve's back. */
+  loseVolume(volume_id: string): void
+  /** Ids of the volumes that exist. */
+  volumes(): string[]
   /** Names of the networks that exist. */
   networks(): string[]
 }
@@ -46,6 +52,7 @@ interface State {
   networks: Map<string, Labels>
   behaviours: { match: FakeMatch; behaviour: FakeBehaviour }[]
   images: FakeImages
+  volumes: FakeVolumes
   instances: FakeInstances
   unavailable: boolean
   /** Records the call and refuses it while the engine is meant to be away. */
@@ -57,12 +64,14 @@ export function createFakeEngine(): FakeEngine {
   const networks = new Map<string, Labels>()
   const behaviours: State['behaviours'] = []
   const images = createFakeImages(behaviours)
+  const volumes = createFakeVolumes()
   const state: State = {
     calls: [],
     networks,
     behaviours,
     images,
-    instances: createFakeInstances(images, networks),
+    volumes,
+    instances: createFakeInstances(images, networks, volumes),
     unavailable: false,
     called(method, ...args) {
       state.calls.push({ method, args: args.filter((arg) => !(arg instanceof AbortSignal)) })
@@ -79,6 +88,7 @@ export function createFakeEngine(): FakeEngine {
     ...hostCalls(state),
     ...imageCalls(state),
     ...releaseCalls(state),
+    ...volumeCalls(state),
     ...watchCalls(state),
   }
 }
@@ -98,6 +108,8 @@ function controls(state: State): Omit<FakeEngine, keyof Engine> {
     vanish: (id) => instances.destroy(instances.get(id)),
     print: (id, text, stream) => printLine(instances.get(id), text, stream),
     networks: () => [...networks.keys()],
+    loseVolume: (id) => state.volumes.lose(id),
+    volumes: () => state.volumes.ids(),
     setUnavailable(value) {
       state.unavailable = value
       if (value) instances.endEvents(new EngineError('unavailable', 'The container engine went away.'))
@@ -182,7 +194,11 @@ function releaseCalls({
   called,
   images,
   instances,
-}: State): Pick<Engine, 'ensureRelease' | 'superviseRelease' | 'removeRelease' | 'instances' | 'runOnce'> {
+  volumes,
+}: State): Pick<
+  Engine,
+  'ensureRelease' | 'superviseRelease' | 'removeRelease' | 'instances' | 'runOnce' | 'exec'
+> {
   const ofRelease = (release_id: string) =>
     instances.all().filter(({ spec }) => spec.release_id === release_id)
   return {
@@ -195,21 +211,66 @@ function releaseCalls({
       called('superviseRelease', release_id, supervised)
       for (const instance of ofRelease(release_id)) instance.supervised = supervised
     },
-    async removeRelease(release_id, grace_s) {
+    async removeRelease(release_id, grace_s, process) {
       called('removeRelease', release_id, grace_s)
-      for (const instance of ofRelease(release_id)) instances.destroy(instance)
+      for (const instance of ofRelease(release_id))
+        if (!process || instance.record.process === process) instances.destroy(instance)
     },
     async instances(filter) {
       called('instances', filter)
-      const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
+      const { owner, release_id, project_id } = filter
       return instances
         .all()
         .map(({ record }) => ({ ...record }))
-        .filter((record) => wanted.every(([key, value]) => record[key as keyof Instance] === value))
+        .filter(
+          (record) =>
+            (!owner || (record.owner.kind === owner.kind && record.owner.id === owner.id)) &&
+            (!release_id || record.release_id === release_id) &&
+            (!project_id || record.project_id === project_id),
+        )
     },
     async runOnce(spec, signal) {
       called('runOnce', spec)
+      volumes.require(spec)
       return instances.tellRun(spec, () => runFake(images.behaviourOf(spec.image), spec, signal))
+    },
+    async exec(instance_id, spec, signal) {
+      called('exec', instance_id, spec)
+      const instance = instances.get(instance_id)
+      if (instance.record.state !== 'running')
+        throw new EngineError('conflict', 'The container does not run.')
+      return execFake(images.behaviourOf(instance.spec.image), spec, signal)
+    },
+  }
+}
+
+function volumeCalls({
+  called,
+  volumes,
+  instances,
+}: State): Pick<Engine, 'ensureVolume' | 'findVolume' | 'removeVolume' | 'volumeUsage'> {
+  const holders = (id: string) =>
+    instances
+      .all()
+      .filter(({ spec }) => spec.mounts?.some((mount) => mount.kind === 'volume' && mount.volume_id === id))
+      .length
+  return {
+    async ensureVolume(id, labels) {
+      called('ensureVolume', id, labels)
+      volumes.ensure(id)
+    },
+    async findVolume(id) {
+      called('findVolume', id)
+      return volumes.find(id)
+    },
+    async removeVolume(id) {
+      called('removeVolume', id)
+      if (holders(id) > 0) throw new EngineError('conflict', 'A container uses the volume.')
+      volumes.lose(id)
+    },
+    async volumeUsage() {
+      called('volumeUsage')
+      return new Map(volumes.ids().map((id) => [id, { used_bytes: 4096, containers: holders(id) }]))
     },
   }
 }

@@ -1,4 +1,5 @@
 import type { Labels } from './engine.ts'
+import { OWNER_KINDS, type Owner } from './workload.ts'
 
 const PREFIX = 'portreeve.'
 const MANAGED = 'managed'
@@ -38,3 +39,9 @@ export const ownLabel = (
 
 /** The label that tells instances of releases from one-off runs. */
 export const INDEX_LABEL = `${PREFIX}index`
+
+/** Whom a container runs for; the id is kept below the kind. */
+export function ownerOf(stored: Record<string, string> | null | undefined): Owner | undefined {
+  const kind = OWNER_KINDS.find((known) => ownLabel(stored, known) !== undefined)
+  return kind && { kind, id: ownLabel(stored, kind)! }
+}

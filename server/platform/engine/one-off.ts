@@ -4,7 +4,9 @@ import { containerLogs } from './container-logs.ts'
 import type { Containers } from './containers.ts'
 import { EngineError, type RunOnceSpec, type RunResult } from './engine.ts'
 import { aborted } from './failures.ts'
+import { prepare } from './container-files.ts'
 import { initError, startError } from './start-failure.ts'
+import type { Volumes } from './volumes.ts'
 
 /** After the end of a command, its last lines may take this long to arrive. */
 const LOG_TAIL_MS = 3_000
@@ -15,7 +17,7 @@ interface Host {
 }
 
 /** Runs commands to their end in containers of their own. */
-export function createOneOffs(connection: Connection, containers: Containers) {
+export function createOneOffs(connection: Connection, containers: Containers, volumes: Volumes) {
   const host = { connection, containers }
   return async function runOnce(spec: RunOnceSpec, signal: AbortSignal): Promise<RunResult> {
     if (signal.aborted) throw aborted('The command')
@@ -23,11 +25,13 @@ export function createOneOffs(connection: Connection, containers: Containers) {
     const started = performance.now()
     await makeRoom(containers, name)
     try {
+      await volumes.require(spec)
       const id = await containers.create(
         name,
         containerBody(containers.scope, spec, { labels: { run: spec.purpose } }),
         signal,
       )
+      await prepare(host.connection, containers, { id, spec }, signal)
       await containers.start(id, signal)
       const { timed_out } = await watch(host, id, spec, signal)
       const info = timed_out ? undefined : await containers.find(id)

@@ -3,10 +3,16 @@ import type { Addresses } from './addresses.ts'
 import { eachLimited } from './concurrency.ts'
 import { type ContainerBody, containerBody, specFingerprint } from './container-body.ts'
 import { type ContainerInfo, type Containers, toInstance } from './containers.ts'
-import { EngineError, type Instance, type ReleaseSpec } from './engine.ts'
+import { EngineError, type Instance } from './engine.ts'
 import { aborted } from './failures.ts'
 import { INDEX_LABEL, ownLabel } from './labels.ts'
+import type { Connection } from './connection.ts'
+import { prepare } from './container-files.ts'
+import type { PortRange } from './published-ports.ts'
+import { requirePublishable } from './published-ports.ts'
 import { startError } from './start-failure.ts'
+import type { Volumes } from './volumes.ts'
+import { MAIN_PROCESS, type Workload } from './workload.ts'
 
 const PARALLEL_STARTS = 4
 const ADDRESS_ATTEMPTS = 8
@@ -14,26 +20,36 @@ const NAME_ATTEMPTS = 50
 const NAME_PAUSE_MS = 100
 
 interface Host {
+  connection: Connection
   containers: Containers
   addresses: Addresses
+  volumes: Volumes
+  /** Ports of the host that workloads may take. */
+  published: PortRange
 }
 /** A container that is to run: found, or just made. */
 interface Member {
   id: string
   address?: string
+  /** Whether it ran before: then its files and the owner of its volumes are in place. */
+  started?: boolean
   running?: ContainerInfo
 }
 
 /** Groups of replicas: made, adopted, supervised and removed as one. */
-export function createReleases(containers: Containers, addresses: Addresses) {
-  const host = { containers, addresses }
+export function createReleases(host: Host) {
+  const { containers, volumes } = host
   const members = (release_id: string, labels: string[] = []) =>
     containers.list({ release: release_id }, labels)
+  const membersOf = async (release_id: string, process: string, labels: string[] = []) =>
+    (await members(release_id, labels)).filter((listed) => processOf(listed.Labels) === process)
 
   return {
-    async ensure(spec: ReleaseSpec, signal: AbortSignal): Promise<Instance[]> {
+    async ensure(spec: Workload, signal: AbortSignal): Promise<Instance[]> {
       if (signal.aborted) throw aborted('Starting the release')
-      const listed = await members(spec.release_id, [INDEX_LABEL])
+      requirePublishable(spec, host.published)
+      await volumes.require(spec)
+      const listed = await membersOf(spec.release_id, spec.process ?? MAIN_PROCESS, [INDEX_LABEL])
       const known = (await eachLimited(listed, PARALLEL_STARTS, ({ Id }) => containers.find(Id))).filter(
         (info) => info !== undefined,
       )
@@ -51,13 +67,17 @@ export function createReleases(containers: Containers, addresses: Addresses) {
       )
     },
     /** All replicas stop at once: the grace is waited for once, not once per replica. */
-    async remove(release_id: string, grace_s: number): Promise<void> {
-      const listed = await members(release_id)
+    async remove(release_id: string, grace_s: number, process?: string): Promise<void> {
+      const listed = await (process ? membersOf(release_id, process) : members(release_id))
       await eachLimited(listed, listed.length, ({ Id }) => retire(containers, Id, grace_s))
     },
   }
 }
 
+const processOf = (labels: ContainerInfo['Config']['Labels']): string =>
+  ownLabel(labels, 'process') ?? MAIN_PROCESS
+const nameOf = ({ release_id, process }: Workload, index: number): string =>
+  process ? `${release_id}-${process}-${index}` : `${release_id}-${index}`
 const indexOf = (info: ContainerInfo): number => Number(ownLabel(info.Config.Labels, 'index'))
 
 /**
@@ -66,12 +86,12 @@ const indexOf = (info: ContainerInfo): number => Number(ownLabel(info.Config.Lab
  */
 async function create(
   { containers, addresses }: Host,
-  spec: ReleaseSpec,
+  spec: Workload,
   index: number,
   refused: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<Member> {
-  const name = `${spec.release_id}-${index}`
+  const name = nameOf(spec, index)
   const labels = { index: String(index), spec: specFingerprint(containers.scope, spec) }
   const address = await addresses.reserve(spec.network, name, refused)
   const body = containerBody(containers.scope, spec, { labels, address })
@@ -88,6 +108,7 @@ const memberOf = (info: ContainerInfo): Member => {
   return {
     id: info.Id,
     ...(address ? { address } : {}),
+    started: info.State.Status !== 'created',
     ...(info.State.Running ? { running: info } : {}),
   }
 }
@@ -98,7 +119,7 @@ const memberOf = (info: ContainerInfo): Member => {
  */
 async function createOrAdopt(
   containers: Containers,
-  { name, body, spec }: { name: string; body: ContainerBody; spec: ReleaseSpec },
+  { name, body, spec }: { name: string; body: ContainerBody; spec: Workload },
   signal: AbortSignal,
 ): Promise<string | ContainerInfo> {
   for (let attempt = 1; ; attempt++) {
@@ -128,7 +149,7 @@ async function createOrAdopt(
  */
 async function ensureOne(
   host: Host,
-  { spec, index, known }: { spec: ReleaseSpec; index: number; known?: ContainerInfo },
+  { spec, index, known }: { spec: Workload; index: number; known?: ContainerInfo },
   signal: AbortSignal,
 ): Promise<Instance> {
   const { containers } = host
@@ -140,6 +161,7 @@ async function ensureOne(
     current ??= await create(host, spec, index, refused, signal)
     if (current.running) return toInstance(current.running)
     try {
+      if (!current.started) await prepare(host.connection, containers, { id: current.id, spec }, signal)
       await containers.start(current.id, signal)
       return toInstance(await existing(containers, current.id))
     } catch (error) {
@@ -168,7 +190,7 @@ async function existing(containers: Containers, id: string): Promise<ContainerIn
 }
 
 /** Whether a container is exactly what the release asks for. */
-function adoptable(containers: Containers, info: ContainerInfo, spec: ReleaseSpec): boolean {
+function adoptable(containers: Containers, info: ContainerInfo, spec: Workload): boolean {
   return (
     ownLabel(info.Config.Labels, 'spec') === specFingerprint(containers.scope, spec) &&
     info.State.Status !== 'dead' &&

@@ -14,6 +14,16 @@ export function startError(error: unknown): unknown {
     )
   }
   if (error.code !== 'failed' && error.code !== 'not_found') return error
+  const port =
+    /(?:port is already allocated|address already in use)/i.test(text) && /:(\d+)\b/.exec(text)?.[1]
+  if (port) {
+    return new EngineError(
+      'port_taken',
+      `Port ${port} of the server is taken by another program.`,
+      'Choose another port.',
+      { cause: error },
+    )
+  }
   if (saysDiskFull(text)) return error
   const command = /exec: \\?"([^"\\]+)\\?"/.exec(text)?.[1]
   if (/executable file not found|no such file or directory/i.test(text) && /exec|oci|runc/i.test(text))

@@ -3,6 +3,7 @@ import { createConnection } from '#server/platform/engine/connection'
 import { createDockerEngine } from '#server/platform/engine/docker'
 import type { Engine } from '#server/platform/engine/engine'
 import { createEngineStandIn, json, type StandInAnswer } from '#test/support/engine-stand-in'
+import { testWorkload } from '#test/support/workload'
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {
@@ -150,7 +151,7 @@ const METHODS: Record<string, (engine: Engine) => Promise<unknown>> = {
   findImage: (engine) => engine.findImage('x:1'),
   listImages: (engine) => engine.listImages({}),
   removeImage: (engine) => engine.removeImage('x:1'),
-  ensureRelease: (engine) => engine.ensureRelease({ ...SPEC, replicas: 1 }, new AbortController().signal),
+  ensureRelease: (engine) => engine.ensureRelease(SPEC, new AbortController().signal),
   superviseRelease: (engine) => engine.superviseRelease('rel_x', true),
   removeRelease: (engine) => engine.removeRelease('rel_x', 1),
   instances: (engine) => engine.instances({}),
@@ -159,21 +160,17 @@ const METHODS: Record<string, (engine: Engine) => Promise<unknown>> = {
       { ...SPEC, purpose: 'task', timeout_ms: 5_000, onLog: () => {} },
       new AbortController().signal,
     ),
+  exec: (engine) => engine.exec('c', { command: ['true'] }, new AbortController().signal),
+  ensureVolume: (engine) => engine.ensureVolume('vol_x', {}),
+  findVolume: (engine) => engine.findVolume('vol_x'),
+  removeVolume: (engine) => engine.removeVolume('vol_x'),
+  volumeUsage: (engine) => engine.volumeUsage(),
   logs: (engine) => engine.logs('c', {})[Symbol.asyncIterator]().next(),
   stats: (engine) => engine.stats('c'),
   events: (engine) => engine.events(new AbortController().signal)[Symbol.asyncIterator]().next(),
   removeLabelled: (engine) => engine.removeLabelled({ app: 'x' }),
 }
-const SPEC = {
-  app_id: 'app_x',
-  project_id: 'prj_x',
-  release_id: 'rel_x',
-  image: 'x:1',
-  env: {},
-  network: 'n',
-  limits: { cpus: 1, memory_bytes: 1e8, pids: 10 },
-  stop_grace_s: 1,
-}
+const SPEC = testWorkload({ release_id: 'rel_x', image: 'x:1', network: 'n' })
 const FAULTS: Record<string, StandInAnswer> = {
   'status 500': (_, response) => json(response, { message: 'boom' }, 500),
   'a broken connection': (_, response) => void response.destroy(),
@@ -285,7 +282,7 @@ describe('streams', () => {
       {
         kind: 'die',
         instance_id: 'c1',
-        app_id: 'app_x',
+        owner: { kind: 'app', id: 'app_x' },
         exit_code: 3,
         at: '2023-11-14T22:13:20.123Z',
       },

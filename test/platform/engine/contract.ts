@@ -1,17 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '#server/kernel/ids'
-import type {
-  BuildSpec,
-  Engine,
-  EngineEvent,
-  LogLine,
-  ReleaseSpec,
-  RunOnceSpec,
-} from '#server/platform/engine/engine'
+import type { BuildSpec, Engine, EngineEvent, LogLine, RunOnceSpec } from '#server/platform/engine/engine'
+import type { Workload } from '#server/platform/engine/workload'
 import { poll } from '#test/support/poll'
+import { testWorkload } from '#test/support/workload'
 
 /** What the contract needs to know about the engine under test. */
 export interface ContractSubject {
@@ -35,23 +31,23 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
     let subject: ContractSubject
     let engine: Engine
     const ids = { app_id: newId('app'), project_id: newId('prj') }
+    const owner = { kind: 'app' as const, id: ids.app_id }
     const network = `test-${ids.project_id}`
     const calm = new AbortController().signal
     let release_id = ''
     let context = ''
 
-    const release = (more: Partial<ReleaseSpec> = {}): ReleaseSpec => ({
-      ...ids,
-      release_id,
-      image: subject.image,
-      shell_command: 'echo ready; echo warned >&2; trap "exit 3" USR1; sleep 600 & wait $!',
-      env: { PORT: '8080' },
-      network,
-      replicas: 1,
-      limits: { cpus: 1, memory_bytes: 64 * 1024 ** 2, pids: 64 },
-      stop_grace_s: 1,
-      ...more,
-    })
+    const release = (more: Partial<Workload> = {}): Workload =>
+      testWorkload({
+        owner,
+        project_id: ids.project_id,
+        release_id,
+        image: subject.image,
+        shell_command: 'echo ready; echo warned >&2; trap "exit 3" USR1; sleep 600 & wait $!',
+        environment: { PORT: '8080' },
+        network,
+        ...more,
+      })
     const run = (more: Partial<RunOnceSpec> = {}): RunOnceSpec => {
       const { replicas: _, ...spec } = release()
       return { ...spec, purpose: 'task', timeout_ms: 30_000, onLog: () => {}, ...more }
@@ -182,7 +178,7 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
         )
         expect(new Set(started.map(({ address }) => address)).size).toBe(3)
         expect(await engine.instances({ release_id })).toEqual(started)
-        expect(await engine.instances({ app_id: newId('app') })).toEqual([])
+        expect(await engine.instances({ owner: { kind: 'app', id: newId('app') } })).toEqual([])
       })
 
       test('are made anew in the network of another project', async () => {
@@ -279,6 +275,109 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
       })
     })
 
+    describe('workloads', () => {
+      test('keep their owner, whatever its kind, and are found by it', async () => {
+        const database = { kind: 'database' as const, id: newId('db') }
+        const [instance] = await engine.ensureRelease(release({ owner: database }), calm)
+        expect(instance).toMatchObject({ owner: database, process: 'web' })
+        expect(await engine.instances({ owner: database })).toEqual([instance])
+        expect(await engine.instances({ owner: { kind: 'app', id: database.id } })).toEqual([])
+      })
+
+      test('run several processes of one release, which are counted and ended apart', async () => {
+        await engine.ensureRelease(release(), calm)
+        await engine.ensureRelease(release({ process: 'worker', replicas: 2 }), calm)
+        await engine.ensureRelease(release(), calm)
+        const names = async () =>
+          (await engine.instances({ release_id })).map(({ process, index }) => `${process} ${index}`)
+        expect(await names()).toEqual(['web 0', 'worker 0', 'worker 1'])
+        await engine.removeRelease(release_id, 0, 'worker')
+        expect(await names()).toEqual(['web 0'])
+      })
+
+      test('publish ports from the allowed range and for one replica only', async () => {
+        const ports = (host_port: number) => [{ container_port: 8080, host_port, protocol: 'tcp' as const }]
+        for (const host_port of [22, 80, 443, 2375, 9000, 9999, 60_000, 0, -1, 20_000.5])
+          await expect(
+            engine.ensureRelease(release({ ports: ports(host_port) }), calm),
+          ).rejects.toMatchObject({
+            code: 'port_refused',
+          })
+        await expect(
+          engine.ensureRelease(release({ ports: ports(20_001), replicas: 2 }), calm),
+        ).rejects.toMatchObject({ code: 'port_refused' })
+        const [instance] = await engine.ensureRelease(release({ ports: ports(20_001) }), calm)
+        expect(instance).toMatchObject({ state: 'running' })
+      })
+    })
+
+    describe('volumes', () => {
+      let volume_id = ''
+      const mounts = () => [{ kind: 'volume' as const, volume_id, path: '/data', read_only: false }]
+      beforeEach(() => {
+        volume_id = newId('vol')
+      })
+      afterEach(async () => {
+        await engine.removeRelease(release_id, 0)
+        await engine.removeVolume(volume_id)
+      })
+
+      test('are made once, measured, and removed only while no container holds them', async () => {
+        await engine.ensureVolume(volume_id, { project: ids.project_id })
+        await engine.ensureVolume(volume_id, { project: ids.project_id })
+        expect(await engine.findVolume(volume_id)).toMatchObject({ id: volume_id })
+        await engine.ensureRelease(release({ mounts: mounts() }), calm)
+        expect((await engine.volumeUsage()).get(volume_id)).toMatchObject({
+          containers: 1,
+          used_bytes: expect.any(Number),
+        })
+        await expect(engine.removeVolume(volume_id)).rejects.toMatchObject({ code: 'conflict' })
+        await engine.removeRelease(release_id, 0)
+        await engine.removeVolume(volume_id)
+        await engine.removeVolume(volume_id)
+        expect(await engine.findVolume(volume_id)).toBeUndefined()
+      })
+
+      test('that are gone refuse the start, and no empty one comes in their place', async () => {
+        const missing = { code: 'volume_missing', message: expect.stringContaining('no longer') }
+        await expect(engine.ensureRelease(release({ mounts: mounts() }), calm)).rejects.toMatchObject(missing)
+        await expect(engine.runOnce(run({ mounts: mounts() }), calm)).rejects.toMatchObject(missing)
+        expect(await engine.findVolume(volume_id)).toBeUndefined()
+        expect(await engine.instances({ release_id })).toEqual([])
+      })
+    })
+
+    describe('commands inside an instance', () => {
+      test('take input, print output and tell their exit code', async () => {
+        const [instance] = await engine.ensureRelease(release(), calm)
+        const command = await engine.exec(instance!.id, { command: ['cat'] }, calm)
+        command.stdin.end('héllo')
+        expect(await text(command.stdout)).toBe('héllo')
+        expect(await command.done).toEqual({ exit_code: 0, stderr: '' })
+      })
+
+      test('keep errors apart from output', async () => {
+        const [instance] = await engine.ensureRelease(release(), calm)
+        const command = await engine.exec(
+          instance!.id,
+          { command: ['sh', '-c', 'echo out; echo "$WHY" >&2; exit 3'], environment: { WHY: 'because' } },
+          calm,
+        )
+        command.stdin.end()
+        expect(await text(command.stdout)).toBe('out\n')
+        expect(await command.done).toEqual({ exit_code: 3, stderr: 'because\n' })
+      })
+
+      test('end with their signal', async () => {
+        const [instance] = await engine.ensureRelease(release(), calm)
+        const stop = new AbortController()
+        const command = await engine.exec(instance!.id, { command: ['sleep', '600'] }, stop.signal)
+        command.stdin.end()
+        stop.abort()
+        await expect(command.done).rejects.toMatchObject({ code: 'aborted' })
+      })
+    })
+
     test('logs are read from both streams, by their end, and followed until the reader leaves', async () => {
       const [instance] = await engine.ensureRelease(release(), calm)
       await poll(async () => (await lines(engine.logs(instance!.id, {}))).length >= 2)
@@ -343,7 +442,7 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
       ])
       expect(seen.find(({ kind }) => kind === 'die')).toMatchObject({
         instance_id: instance!.id,
-        app_id: ids.app_id,
+        owner,
         exit_code: 3,
       })
     })

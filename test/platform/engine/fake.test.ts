@@ -7,6 +7,12 @@ engineContract('the fake engine keeps the contract', async () => {
   engine.addImage(image)
   engine.behave(image, {
     start_log: ['ready', { stream: 'stderr', text: 'warned' }],
+    exec: ({ command, environment }, input) =>
+      command[0] === 'cat'
+        ? { stdout: input }
+        : command[0] === 'sleep'
+          ? { hang: true }
+          : { exit_code: 3, stdout: 'out\n', stderr: `${environment?.WHY}\n` },
     run: ({ shell_command }) => ({ hang: shell_command === 'sleep 600' }),
   })
   engine.behave(({ dockerfile }) => dockerfile.includes('exit 7'), { build: 'fail' })

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { createDockerEngine } from '#server/platform/engine/docker'
-import type { ContainerSpec } from '#server/platform/engine/engine'
+import type { ContainerSpec, Workload } from '#server/platform/engine/workload'
 import { createEngineStandIn, json, type SeenRequest } from '#test/support/engine-stand-in'
 
 /**
@@ -32,6 +32,22 @@ const ALLOWED = new Set([
   'HostConfig.SecurityOpt',
   'HostConfig.Init',
   'HostConfig.NetworkMode',
+  'HostConfig.Mounts',
+  'HostConfig.Mounts.Type',
+  'HostConfig.Mounts.Source',
+  'HostConfig.Mounts.Target',
+  'HostConfig.Mounts.ReadOnly',
+  'HostConfig.PortBindings',
+  'HostConfig.PortBindings.*',
+  'HostConfig.PortBindings.*.HostPort',
+  'ExposedPorts',
+  'ExposedPorts.*',
+  'AttachStdin',
+  'AttachStdout',
+  'AttachStderr',
+  'Tty',
+  'Detach',
+  'User',
   'NetworkingConfig',
   'NetworkingConfig.EndpointsConfig',
   'NetworkingConfig.EndpointsConfig.*',
@@ -50,11 +66,21 @@ const ALLOWED = new Set([
   'IPAM.Config.IPRange',
   'IPAM.Config.Gateway',
 ])
-const FREE = new Set(['Labels', 'NetworkingConfig.EndpointsConfig'])
+const FREE = new Set([
+  'Labels',
+  'NetworkingConfig.EndpointsConfig',
+  'HostConfig.PortBindings',
+  'ExposedPorts',
+])
 const PATHS = [
   /^POST \/containers\/create$/,
   /^POST \/containers\/[^/]+\/(start|stop|wait|update)$/,
   /^DELETE \/containers\/(c1|c2|rel_[a-z]*-(0|1|task))$/,
+  /^(GET|HEAD|PUT) \/containers\/c2\/archive$/,
+  /^POST \/containers\/c\/exec$/,
+  /^POST \/exec\/x\/start$/,
+  /^POST \/volumes\/create$/,
+  /^(GET|DELETE) \/volumes\/vol_x$/,
   /^POST \/networks\/create$/,
   /^DELETE \/networks\/[^/]+$/,
   /^POST \/build$/,
@@ -62,7 +88,7 @@ const PATHS = [
   /^POST \/images\/create$/,
   /^DELETE \/images\/[^?]+$/,
   /^POST \/session$/,
-  /^GET \/(version|info|events|networks|containers\/json|containers\/[^/]+\/(json|logs|stats)|images\/json|images\/.+\/json)$/,
+  /^GET \/(version|info|system\/df|exec\/x\/json|events|networks|containers\/json|containers\/[^/]+\/(json|logs|stats)|images\/json|images\/.+\/json)$/,
 ]
 const BUILD_PARAMETERS = [
   't',
@@ -116,7 +142,7 @@ const HOSTILE = [
  * A spec of hostile values with hostile fields that no type allows: the caller may be wrong, the request may
  * not.
  */
-function hostileSpec(text: string): ContainerSpec {
+function hostileSpec(text: string, volume_id = text): Workload {
   const beyond = {
     Privileged: true,
     hostconfig: { privileged: true, pidmode: 'host' },
@@ -133,16 +159,30 @@ function hostileSpec(text: string): ContainerSpec {
   }
   return {
     ...beyond,
-    app_id: text,
+    owner: { kind: 'app', id: text },
     project_id: text,
     release_id: `rel_${text.replace(/[^a-z]/g, '')}`,
     image: text || 'x',
-    env: { [text || 'E']: text },
+    environment: { [text || 'E']: text },
+    mounts: [
+      { kind: 'file', path: `/etc/${text}`, content: text, mode: 0o644 },
+      {
+        kind: 'volume',
+        volume_id,
+        path: text,
+        read_only: false,
+        ...{ DriverConfig: { Name: 'local', Options: { o: 'bind' } }, Type: 'bind' },
+      },
+    ],
     network: 'net',
     aliases: [text],
     limits: { cpus: 1, memory_bytes: 1e8, pids: 10, ...{ Memory: 0, OomKillDisable: true } },
     stop_grace_s: 1,
-  } as ContainerSpec
+    probe: { type: 'none', grace_s: 1 },
+    placement: { node: 'local' },
+    replicas: 1,
+    update: 'start_first',
+  } as ContainerSpec as Workload
 }
 
 const server = await createEngineStandIn(({ method, path }, response) => {
@@ -158,6 +198,11 @@ const server = await createEngineStandIn(({ method, path }, response) => {
   if (path.startsWith('/containers/') && path.endsWith('/json') && method === 'GET')
     return json(response, { message: 'no such container' }, 404)
   if (path === '/containers/create') return json(response, { Id: 'c2' }, 201)
+  if (path.startsWith('/volumes/'))
+    return json(response, {
+      Name: 'vol_x',
+      Labels: { 'portreeve.managed': 'true', 'portreeve.installation': 'default' },
+    })
   json(response, { Id: 'x', RepoTags: ['t:1'] })
 })
 const engine = createDockerEngine({ docker_host: server.docker_host, builder: 'classic' })
@@ -165,11 +210,28 @@ const calm = new AbortController().signal
 
 async function driveEverything(): Promise<void> {
   for (const text of HOSTILE) {
-    const spec = hostileSpec(text)
+    const spec = hostileSpec(text, 'vol_x')
+    const ports = [{ container_port: 80, host_port: 20_000, protocol: 'tcp' as const, ...{ HostIp: text } }]
     const tries = [
       () => engine.ensureNetwork(text || 'n', { [text]: text }),
       () => engine.ensureRelease({ ...spec, replicas: 2, command: [text] }, calm),
-      () => engine.ensureRelease({ ...spec, replicas: 1, shell_command: text }, calm),
+      () => engine.ensureRelease({ ...spec, ports, shell_command: text }, calm),
+      () => engine.ensureRelease(hostileSpec(text), calm),
+      () => engine.ensureVolume(text, { [text]: text }),
+      () => engine.ensureVolume('vol_x', { [text]: text }),
+      () => engine.removeVolume(text),
+      () => engine.volumeUsage(),
+      () =>
+        engine.exec(
+          'c',
+          {
+            command: [text],
+            environment: { [text]: text },
+            user: text,
+            ...{ Privileged: true, WorkingDir: '/' },
+          },
+          calm,
+        ),
       () => engine.runOnce({ ...spec, purpose: 'task', timeout_ms: 1_000, onLog: () => {} }, calm),
       () =>
         engine.buildImage(
@@ -250,6 +312,14 @@ describe('whatever callers pass, the requests to the engine', () => {
         LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } },
       })
     }
+  })
+
+  test('mount volumes by the ids that we give them, and nothing else', () => {
+    const mounts = bodies()
+      .filter(([{ path }]) => path === '/containers/create')
+      .flatMap(([, body]) => (body as { HostConfig: { Mounts?: object[] } }).HostConfig.Mounts ?? [])
+    expect(mounts.length).toBeGreaterThan(20)
+    for (const mount of mounts) expect(mount).toMatchObject({ Type: 'volume', Source: 'vol_x' })
   })
 
   test('build with known parameters only', () => {

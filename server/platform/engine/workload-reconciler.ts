@@ -1,0 +1,230 @@
+import type { Log } from '#server/kernel/log'
+import type { Engine, EngineEvent, Instance } from './engine.ts'
+import type { OwnerKind, Workload } from './workload.ts'
+
+const PASS_MS = 30_000
+const RETRY_MS = 1000
+
+/** Somebody whose workloads should run now. */
+export interface DesiredOwner {
+  id: string
+  project_id: string
+  release_id: string
+}
+/** How many instances a process of a release has. */
+export interface DesiredProcess {
+  process: string
+  replicas: number
+}
+
+/**
+ * What the reconciler knows about one kind of owner: apps, databases and whatever else runs as a workload.
+ * Containers of kinds that nobody registered are left alone.
+ */
+export interface WorkloadOwners<Owner extends DesiredOwner = DesiredOwner> {
+  kind: OwnerKind
+  /** Owners whose workloads should run. */
+  desired(): Owner[]
+  /** Processes of the owner's release; undefined for an owner that is left alone. */
+  processes(owner: Owner): DesiredProcess[] | undefined
+  /** The whole workload of one process; opened only when something is missing, since it holds secrets. */
+  workload(owner: Owner, process: string): Workload
+  /** The network of the owner's workloads; made before an instance is. */
+  network(owner: Owner): string
+  /** Whether a job works on the owner, which then is left alone. */
+  busy(owner_id: string): boolean
+  /** Releases that a job works on: their containers are no orphans. */
+  releasesAtWork(): ReadonlySet<string>
+  /** Owner of a release that the rows know, and how long its containers may take to end. */
+  release(release_id: string): { owner_id: string; stop_grace_s: number } | undefined
+  /** Hears of all instances of this kind at the beginning of a pass. */
+  seen?(instances: readonly Instance[]): void
+  /** Asked about running instances in the network of another project; true when it sees to them by itself. */
+  relocate?(owner: Owner): boolean
+  /** Instances are missing and are about to be made. */
+  restoring?(owner: Owner, counts: { found: number; wanted: number }): void
+  /** What there is of the owner after it was looked at. */
+  observed?(owner: Owner, instances: readonly Instance[]): void | Promise<void>
+  /** Something of the owner could not be made. */
+  failed?(owner: Owner, error: unknown): void | Promise<void>
+  /** An instance ended while no job worked on its owner. */
+  exited?(owner_id: string, event: EngineEvent): void
+  /** The end of a pass, after all owners. */
+  finished?(): void | Promise<void>
+}
+
+/**
+ * Compares what should run with what runs, on every event of the engine and every 30 s, and restores what is
+ * missing: instances that vanished or are in the network of another project; containers that nobody owns go.
+ */
+export function createWorkloadReconciler({
+  engine,
+  log,
+  kinds,
+}: {
+  engine: Engine
+  log: Log
+  /** Asked at every pass, so that a domain may register its kind after this was made. */
+  kinds(): readonly WorkloadOwners[]
+}) {
+  const stop = new AbortController()
+  /** Undefined until the engine was asked for the first time. */
+  let engine_up: boolean | undefined
+  let passing: Promise<void> | undefined
+  let again = false
+  const kindOf = (kind: string | undefined) => kinds().find((known) => known.kind === kind)
+
+  const pass = async () => {
+    const instances = await engine.instances({})
+    engine_up = true
+    for (const kind of kinds())
+      await passOf(
+        kind,
+        instances.filter(({ owner }) => owner.kind === kind.kind),
+      )
+  }
+
+  const passOf = async (kind: WorkloadOwners, instances: readonly Instance[]) => {
+    kind.seen?.(instances)
+    const desired = kind.desired()
+    for (const owner of desired) {
+      if (stop.signal.aborted) return
+      if (kind.busy(owner.id)) continue
+      try {
+        await restore({ engine, signal: stop.signal }, kind, owner, instances)
+      } catch (error) {
+        log.warn('A workload could not be restored', { [kind.kind]: owner.id, error })
+        await kind.failed?.(owner, error)
+      }
+    }
+    await kind.finished?.()
+    await removeOrphans(kind, instances, new Set(desired.map(({ release_id }) => release_id)))
+  }
+
+  const removeOrphans = async (
+    kind: WorkloadOwners,
+    instances: readonly Instance[],
+    wanted: ReadonlySet<string>,
+  ) => {
+    const at_work = kind.releasesAtWork()
+    for (const release_id of new Set(instances.map((instance) => instance.release_id))) {
+      if (!release_id || wanted.has(release_id) || at_work.has(release_id)) continue
+      const known = kind.release(release_id)
+      if (known && kind.busy(known.owner_id)) continue
+      log.info('Removing containers that nobody owns', { release: release_id })
+      await engine.removeRelease(release_id, known?.stop_grace_s ?? 0)
+    }
+  }
+
+  /** One pass at a time; asking during a pass makes another follow. */
+  const reconcile = (): Promise<void> => {
+    if (passing) {
+      again = true
+      return passing
+    }
+    passing = pass()
+      .catch((error: unknown) => {
+        if (engine_up && !stop.signal.aborted) log.warn('The engine cannot be asked', { error })
+        engine_up = false
+      })
+      .then(() => {
+        passing = undefined
+        if (!again || stop.signal.aborted) return undefined
+        again = false
+        return reconcile()
+      })
+    return passing
+  }
+
+  const hear = (event: EngineEvent) => {
+    engine_up = true
+    // A command beside the workload ends by itself, and nothing has to be restored after it.
+    if (event.one_off) return
+    const kind = kindOf(event.owner?.kind)
+    const owner_id = event.owner?.id
+    // While a job works on the owner, instances end because it ends them; a pass would leave it alone, and
+    // would ask for every instance of the server just when the job starts one.
+    if (owner_id !== undefined && kind?.busy(owner_id)) return
+    if ((event.kind === 'die' || event.kind === 'oom') && owner_id && event.release_id)
+      kind?.exited?.(owner_id, event)
+    if (event.kind === 'start' || event.kind === 'die' || event.kind === 'destroy') void reconcile()
+  }
+
+  const probeEngine = async () => {
+    engine_up = await engine.version().then(
+      () => true,
+      () => false,
+    )
+  }
+  const watch = async () => {
+    while (!stop.signal.aborted) {
+      try {
+        await reconcile()
+        for await (const event of engine.events(stop.signal)) hear(event)
+      } catch (error) {
+        if (!stop.signal.aborted) log.debug('Events of the engine ended', { error })
+      }
+      await probeEngine()
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref())
+    }
+  }
+
+  let timer: NodeJS.Timeout | undefined
+  return {
+    reconcile,
+    /** Whether the engine did not answer when it was asked last. */
+    engineIsDown: () => engine_up === false,
+    async start() {
+      await probeEngine()
+      void watch()
+      timer = setInterval(() => void reconcile(), PASS_MS)
+      timer.unref()
+    },
+    async stop() {
+      clearInterval(timer)
+      stop.abort()
+      await passing?.catch(() => undefined)
+    },
+  }
+}
+export type WorkloadReconciler = ReturnType<typeof createWorkloadReconciler>
+
+/** Makes what an owner lacks, and tells it what there is. */
+async function restore(
+  { engine, signal }: { engine: Engine; signal: AbortSignal },
+  kind: WorkloadOwners,
+  owner: DesiredOwner,
+  all: readonly Instance[],
+): Promise<void> {
+  const processes = kind.processes(owner)
+  if (!processes) return
+  let instances = all.filter(
+    (instance) => instance.owner.id === owner.id && instance.release_id === owner.release_id,
+  )
+  // An owner that was moved while nothing could be started in its new project: its old network is not its own
+  // any more. Those that run do so until others are ready; what cannot start beside them is made anew in
+  // their place.
+  const misplaced = instances.some(({ project_id }) => project_id !== owner.project_id)
+  if (misplaced && instances.some(({ state }) => state === 'running') && kind.relocate?.(owner)) return
+  const lacking = misplaced
+    ? processes
+    : processes.filter(({ process, replicas }) => isLacking(ofProcess(instances, process), replicas))
+  if (lacking.length > 0) {
+    const wanted = processes.reduce((sum, { replicas }) => sum + replicas, 0)
+    kind.restoring?.(owner, { found: instances.length, wanted })
+    await engine.ensureNetwork(kind.network(owner), { project: owner.project_id })
+    for (const { process } of lacking) {
+      const made = await engine.ensureRelease(kind.workload(owner, process), signal)
+      instances = [...instances.filter((instance) => instance.process !== process), ...made]
+    }
+    await engine.superviseRelease(owner.release_id, true)
+  }
+  await kind.observed?.(owner, instances)
+}
+
+const ofProcess = (instances: readonly Instance[], process: string) =>
+  instances.filter((instance) => instance.process === process)
+
+const ENDED: readonly Instance['state'][] = ['exited', 'created', 'dead']
+const isLacking = (instances: readonly Instance[], replicas: number): boolean =>
+  instances.length !== replicas || instances.some(({ state }) => ENDED.includes(state))
