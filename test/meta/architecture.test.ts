@@ -6,6 +6,7 @@ const RANKS: readonly (readonly [pattern: RegExp, rank: number])[] = [
   [/^server\/kernel\//, 0],
   [/^server\/platform\//, 1],
   [/^server\/http\//, 3],
+  [/^server\/start\//, 4],
   [/^server\/(plugins|middleware)\//, 5],
   [/^server\/[a-z-]+\//, 2],
   [/^server\/[a-z-]+$/, 4],

@@ -12,7 +12,7 @@ import {
   SecretUnreadableError,
 } from '#server/kernel/secrets'
 import { createKeyRotation } from '#server/rotation/rotation'
-import { SEALED_COLUMNS } from '#server/rotation/sealing'
+import { SEALED_COLUMNS } from '#server/modules'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { ROOT } from '#test/support/routes'
 
@@ -117,7 +117,7 @@ describe('F24: rotating the key of secrets', () => {
     }
     const first = begin(110)
     const whole = first.rotation.left()
-    await expect.poll(first.rotation.left).toBe(whole - 103)
+    await expect.poll(first.rotation.left).toBe(whole - 108)
     await first.jobs.stop()
     expect(finished).toBe(0)
     const second = begin()
