@@ -15,6 +15,7 @@ const TO_SPLIT = [
   'server/deployments/service.ts',
   'server/domains/service.ts',
   'server/kernel/jobs/run.ts',
+  'server/services.ts',
   'server/settings/schema.ts',
 ]
 

@@ -32,8 +32,8 @@ const ROOTS = [
   'server/plugins/boot',
   'server/plugins/websocket',
   'server/middleware/entrance',
-  'server/start/adapters',
-  'server/modules',
+  'server/adapters',
+  'server/services',
   'routes/healthz.get',
   'routes/readyz.get',
 ]

@@ -15,7 +15,7 @@ export default endpoint({
   errors: ['NOT_FOUND', 'CONFLICT'],
   async handler({ actor, params, query, services }) {
     services.certificates.remove(actor, params.id, query.revoke === 'true')
-    await services.ingress.settled()
+    await services.atEdge()
     return deleted(params.id)
   },
 })

@@ -14,7 +14,7 @@ export default endpoint({
   errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
   async handler({ actor, params, services }) {
     const renewed = services.certificates.renew(actor, params.id)
-    await services.ingress.settled()
+    await services.atEdge()
     return { data: renewed }
   },
 })

@@ -13,7 +13,7 @@ export default endpoint({
   errors: ['CONFLICT'],
   async handler({ actor, params, services }) {
     services.domains.remove(actor, params.id)
-    await services.ingress.settled()
+    await services.atEdge()
     return deleted(params.id)
   },
 })

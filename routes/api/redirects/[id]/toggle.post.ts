@@ -14,7 +14,7 @@ export default endpoint({
   response: data(Redirect),
   async handler({ actor, params, body, services }) {
     const toggled = services.redirects.toggle(actor, params.id, body.enabled)
-    await services.ingress.settled()
+    await services.atEdge()
     return { data: toggled }
   },
 })
