@@ -12,8 +12,9 @@ export default defineNitroConfig({
   errorHandler: '~/server/http/error-handler',
   modules: [endpoints, commandLine],
   experimental: { tasks: true, websocket: true },
-  // Each wakes what the modules declare for it, whose own patterns say when.
   scheduledTasks: {
-    '* * * * *': ['builds', 'backups', 'certificates', 'cleanup', 'cron', 'domains', 'metrics'],
+    '17 * * * *': ['cleanup'],
+    '* * * * *': ['domains'],
+    '*/5 * * * *': ['certificates'],
   },
 })

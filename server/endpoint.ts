@@ -1,5 +1,5 @@
 import { endpointsOf } from '#server/http/endpoint'
-import type { Services } from '#server/modules'
+import type { Services } from '#server/services'
 
 /** Declares one endpoint; see `EndpointDefinition`. */
 export const endpoint = endpointsOf<Services>()

@@ -1,4 +1,4 @@
-import type { Services } from '#server/modules'
+import type { Services } from '#server/services'
 
 let current: Services | undefined
 

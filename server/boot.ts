@@ -1,0 +1,98 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { prepareDataDirectory } from '#server/data-directory'
+import { keepEdge } from '#server/keep-edge'
+import { loadConfig } from '#server/kernel/config'
+import { lockDirectory } from '#server/kernel/lock'
+import { createLog } from '#server/kernel/log'
+import type { Migration } from '#server/kernel/migrate'
+import { unknownSettings } from '#server/kernel/unknown-settings'
+import { checkNode, databasePath, openKernel } from '#server/open-kernel'
+import type { Adapters, Kernel, Services } from '#server/services'
+import { toStartError } from '#server/start-faults'
+
+/**
+ * Loading what speaks to the engine takes a quarter of a second in one piece; whoever waits for the server to
+ * live gets the answer before.
+ */
+const FIRST_ANSWERS_MS = 100
+
+export interface Booted {
+  services: Services /** Ends workers and gives the data directory back; jobs go on at the next start. */
+  stop(): Promise<void>
+}
+export interface BootOptions {
+  env: Record<string, string | undefined>
+  migrations: readonly Migration[]
+  version: string
+  /** Rejects when the HTTP server cannot listen: then nothing is made and nothing is started. */
+  listening: Promise<void>
+  adapters(kernel: Kernel): Promise<Adapters>
+}
+
+/**
+ * Starts everything behind the HTTP server. What can only be mended by the operator is found out first and at
+ * once: settings, a port that is taken, a folder that cannot be written, a second process, a database that
+ * does not fit. Only then is the rest of the product loaded, while the server answers that it is alive and
+ * starting. Throws StartError with a sentence for what the operator has to mend.
+ */
+export async function boot(options: BootOptions): Promise<Booted> {
+  checkNode()
+  let unlock = () => {}
+  let database = 'portreeve.db'
+  try {
+    const config = loadConfig(options.env)
+    database = databasePath(config)
+    const log = createLog(config.log_format, config.log_level)
+    for (const { name, nearest } of unknownSettings(options.env))
+      log.warn(`There is no setting ${name}; it is ignored.${nearest ? ` Is ${nearest} meant?` : ''}`)
+    await options.listening
+    prepareDataDirectory(config.data_directory)
+    unlock = lockDirectory(config.data_directory)
+    const kernel = openKernel(config, log, options.migrations)
+    const adapters = await options.adapters(kernel)
+    const { createServices } = await import('#server/services')
+    const services = createServices(kernel, adapters, options.version)
+    await services.identity.ensureAdministrator()
+    // Members are invited into it before anything is created there.
+    services.projects.default()
+    services.rotation.start()
+    services.traffic.start()
+    const stopping = new AbortController()
+    await delay(FIRST_ANSWERS_MS)
+    await services.reconciler.start()
+    const applyEdge = async () => {
+      await services.platform_domain.apply()
+      await services.reconciler.applyEdge()
+    }
+    void keepEdge({
+      ingress: adapters.ingress,
+      log,
+      apply: applyEdge,
+      signal: stopping.signal,
+    }).then(() => {
+      if (!stopping.signal.aborted) services.jobs.start()
+    })
+    log.info('Portreeve is ready', {
+      version: options.version,
+      url: services.addresses.public_url(),
+      data: config.data_directory,
+    })
+    return {
+      services,
+      async stop() {
+        stopping.abort()
+        services.realtime.stop()
+        await services.jobs.stop()
+        await services.reconciler.stop()
+        services.deploymentLogs.flush()
+        services.traffic.stop()
+        await Promise.allSettled([adapters.engine.close(), adapters.ingress.close()])
+        kernel.db.close()
+        unlock()
+      },
+    }
+  } catch (error) {
+    unlock()
+    throw toStartError(error, database)
+  }
+}
