@@ -12,9 +12,8 @@ export default defineNitroConfig({
   errorHandler: '~/server/http/error-handler',
   modules: [endpoints, commandLine],
   experimental: { tasks: true, websocket: true },
+  // Each wakes what the modules declare for it, whose own patterns say when.
   scheduledTasks: {
-    '17 * * * *': ['cleanup'],
-    '* * * * *': ['domains'],
-    '*/5 * * * *': ['certificates'],
+    '* * * * *': ['builds', 'backups', 'certificates', 'cleanup', 'cron', 'domains', 'metrics'],
   },
 })

@@ -4,8 +4,19 @@ import { build } from 'esbuild'
 import type { Nitro } from 'nitropack/types'
 import { readMigrations } from '../scripts/read-migrations.ts'
 
-/** Stays outside: its compiled part lies in the folder of packages that the server was built with. */
-const EXTERNAL = ['better-sqlite3']
+/**
+ * Stays outside: the compiled part of the database lies in the folder of packages that the server was built
+ * with; what speaks to engines and to other hosts is loaded by the server alone.
+ */
+const EXTERNAL = [
+  'better-sqlite3',
+  'ssh2',
+  'dockerode',
+  'cpu-features',
+  '@grpc/*',
+  'protobufjs',
+  'nodemailer',
+]
 
 /**
  * Writes the command line of a checkout as one executable file, which needs a folder of packages beside or

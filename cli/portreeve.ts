@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs'
 import { SecretUnreadableError } from '#server/kernel/secrets'
-import { checkNode } from '#server/open-kernel'
-import { StartError, toStartError } from '#server/start-faults'
+import { checkNode } from '#server/start/open-kernel'
+import { StartError, toStartError } from '#server/start/start-faults'
 import pkg from '../package.json' with { type: 'json' }
 import { rotateKey } from './rotate-key.ts'
 import { CommandError } from './terminal.ts'

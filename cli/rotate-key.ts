@@ -2,14 +2,14 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { migrations } from '#migrations'
-import { directories } from '#server/directories'
+import { directories } from '#server/kernel/directories'
 import { loadConfig, type Config } from '#server/kernel/config'
 import { openDb } from '#server/kernel/db'
 import { lockDirectory, LockedError } from '#server/kernel/lock'
 import { createLog } from '#server/kernel/log'
 import { createSecrets, finishRotation, loadNextKey, prepareRotation } from '#server/kernel/secrets'
-import { openKernel } from '#server/open-kernel'
-import { createSealing, SEALED_COLUMNS } from '#server/rotation/sealing'
+import { openKernel } from '#server/start/open-kernel'
+import { createSealing } from '#server/rotation/sealing'
 import { CommandError, createProgress, say } from './terminal.ts'
 
 const DONE =
@@ -30,6 +30,9 @@ function lock(directory: string): (() => void) | undefined {
   }
 }
 
+/** What is sealed, as the modules say; they are loaded by this command alone. */
+const sealedColumns = async () => (await import('#server/modules')).SEALED_COLUMNS
+
 /**
  * Does the whole rotation in this process. What a crash leaves, the next call or the next start of the server
  * goes on with.
@@ -39,7 +42,7 @@ async function rotateHere(config: Config, key_file: string): Promise<void> {
   const { db, secrets } = openKernel(config, createLog('text', 'error'), migrations)
   const progress = createProgress()
   try {
-    const sealing = createSealing({ db, secrets, columns: SEALED_COLUMNS })
+    const sealing = createSealing({ db, secrets, columns: await sealedColumns() })
     const total = sealing.left()
     let sealed = 0
     await sealing.seal(new AbortController().signal, (count) =>
@@ -75,7 +78,7 @@ async function follow(config: Config, key_file: string): Promise<void> {
   if (!next) return say(DONE)
   const secrets = createSecrets(next)
   const db = openDb(join(config.data_directory, 'portreeve.db'))
-  const sealing = createSealing({ db, secrets, columns: SEALED_COLUMNS })
+  const sealing = createSealing({ db, secrets, columns: await sealedColumns() })
   const progress = createProgress()
   const failures = () =>
     db

@@ -7,5 +7,5 @@ export default defineTask({
     name: 'certificates',
     description: 'Renew certificates that are due and tell of those that end soon',
   },
-  run: async () => ({ result: await runningServices()?.certificates.pass() }),
+  run: async () => ({ result: await runningServices()?.wake('certificates') }),
 })

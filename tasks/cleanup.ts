@@ -1,11 +1,8 @@
 import { defineTask } from 'nitropack/runtime'
 import { runningServices } from '#server/running'
 
-/** Forgets what is past its time: stored answers, old events and jobs. */
+/** Work of modules that keeps the house clean: forgetting what is past its time, measuring, sweeping. */
 export default defineTask({
-  meta: {
-    name: 'cleanup',
-    description: 'Forget stored answers, events and jobs that are past their time',
-  },
-  run: () => ({ result: runningServices()?.cleanup() }),
+  meta: { name: 'cleanup', description: 'Forget what is past its time, measure and sweep' },
+  run: async () => ({ result: await runningServices()?.wake('cleanup') }),
 })

@@ -7,5 +7,5 @@ export default defineTask({
     name: 'domains',
     description: 'Look up domains that are not proven yet, and now and then those that are',
   },
-  run: async () => ({ result: { checked: await runningServices()?.domains.checks.pass() } }),
+  run: async () => ({ result: await runningServices()?.wake('domains') }),
 })

@@ -69,7 +69,15 @@ export function createAppRepository(db: Db) {
     findByName: (name: string) => db.sql('SELECT * FROM apps WHERE name = ?').get(name) as AppRow | undefined,
     projectOf: (id: string) =>
       db.sql('SELECT project_id FROM apps WHERE id = ?').pluck().get(id) as string | undefined,
-    all: () => db.sql('SELECT * FROM apps').all() as AppRow[],
+    sources: (project_id?: string) =>
+      db
+        .sql(
+          'SELECT name, project_id, git_url, image FROM apps WHERE @project_id IS NULL OR project_id = @project_id',
+        )
+        .all({ project_id: project_id ?? null }) as Pick<
+        AppRow,
+        'name' | 'project_id' | 'git_url' | 'image'
+      >[],
     page: (
       project_ids: readonly string[] | undefined,
       filter: { status?: string; q?: string },

@@ -23,7 +23,7 @@ import type { InferOutput } from 'valibot'
 /** What apps need from other domains; handed in at composition. */
 export interface AppPorts {
   /** Throws 409 when the project may not have one more app. */
-  requireRoom(project_id: string): void
+  requireQuota(project_id: string): void
   /** Queues the first deployment in the current transaction. */
   deploy(app: AppRow, actor: Actor): void
   /** Queues a restart of the live release in the current transaction. */
@@ -38,16 +38,14 @@ export interface AppPorts {
   endSoak(app_id: string): void
   latestDeployment(app_id: string): InferOutput<typeof LatestDeployment> | null
   liveConfiguration(release_id: string): Configuration | undefined
-  /** Keys of variables that a release does not have as they are now. */
-  changedVariables(app: AppRow, release_id: string): string[]
   addAutomaticDomain(app: AppRow): void
   renameAutomaticDomain(app: AppRow): void
   automaticDomain(app_id: string): { hostname: string; url: string }
   /**
-   * Takes along what belongs to the app's domains; throws 409 when they cannot be in the project that it has
-   * just moved to.
+   * Takes along what belongs to the app; throws 409 when it cannot be in the project that the app has just
+   * moved to.
    */
-  domainsMoved(app_id: string, from_project_id: string): void
+  moved(app_id: string, from_project_id: string): void
   /** Queues stop, start or delete in the current transaction. */
   enqueue(kind: 'app.stop' | 'app.start' | 'app.delete', app: AppRow): void
   cancelDeployments(app_id: string): void
@@ -106,12 +104,7 @@ export function createApps(options: AppOptions) {
   const view = (row: AppRow): App => {
     const configuration = configurationOf(row)
     const live = row.live_release_id ? ports.liveConfiguration(row.live_release_id) : undefined
-    const changed = live
-      ? [
-          ...changedKeys(live, configuration),
-          ...ports.changedVariables(row, row.live_release_id!).map((key) => `env.${key}`),
-        ]
-      : []
+    const changed = live ? changedKeys(live, configuration) : []
     const { hostname, url } = ports.automaticDomain(row.id)
     return {
       ...configuration,
@@ -167,11 +160,29 @@ export function createApps(options: AppOptions) {
     })
 
   return {
-    repository,
     view,
     transition,
     note,
     find: repository.find,
+    /** The app as a deployment sees it. */
+    deployed(id: string) {
+      const row = repository.find(id)
+      if (!row) return undefined
+      const { name, project_id, status, live_release_id, live_deployment_id, soak_seconds } = row
+      return {
+        id,
+        name,
+        project_id,
+        status,
+        live_release_id,
+        live_deployment_id,
+        soak_seconds,
+        auto_deploy: row.auto_deploy === 1,
+        configuration: configurationOf(row),
+      }
+    },
+    /** Where apps come from, of one project or of all: for what uses a key or a login. */
+    sources: (project_id?: string) => repository.sources(project_id),
     projectOf: repository.projectOf,
     list(actor: Actor, filter: { project_id?: string; status?: string; q?: string }, paging: Paging) {
       const visible = visibleProjects(actor)
@@ -198,7 +209,7 @@ export function createApps(options: AppOptions) {
       return db.tx(() => {
         if (repository.findByName(body.name))
           throw conflict(`An app named ${body.name} exists already. Choose another name.`)
-        ports.requireRoom(project_id)
+        ports.requireQuota(project_id)
         repository.insert(columns)
         const row = get(columns.id)
         ports.addAutomaticDomain(row)
@@ -272,9 +283,9 @@ export function createApps(options: AppOptions) {
           throw conflict(
             'Cannot move an app while it is deployed, started or stopped. Wait for it, or cancel the deployment.',
           )
-        ports.requireRoom(project_id)
+        ports.requireQuota(project_id)
         repository.move(id, project_id, clock.iso())
-        ports.domainsMoved(id, before.project_id)
+        ports.moved(id, before.project_id)
         const row = get(id)
         note(row, 'app.moved', { from: before.project_id, to: project_id }, actor)
         // Each of the two projects finds in its own trail that the app left or came.

@@ -20,8 +20,6 @@ import { undetected } from './undetected.ts'
  */
 export interface DetectOptions extends BuildOverrides {
   build_args?: readonly string[]
-  /** Whether a file with secret build variables is mounted while commands run; see `SECRETS_FILE`. */
-  build_secrets?: boolean
 }
 
 /**
@@ -55,7 +53,7 @@ function detectPlan(tree: SourceTree, overrides: DetectOptions): BuildPlan {
     declared.version === undefined
       ? undefined
       : { wanted: declared.version.value, source: declared.version.source }
-  return finish(stack.plan({ tree, declared, version_request }), declared, overrides)
+  return finish(stack.plan({ tree, declared, version_request }), declared, overrides.build_args ?? [])
 }
 
 function chooseStack(tree: SourceTree, declared: DeclaredSettings): Stack | undefined {
@@ -76,7 +74,7 @@ function chooseStack(tree: SourceTree, declared: DeclaredSettings): Stack | unde
 function finish(
   proposal: StackProposal,
   declared: DeclaredSettings,
-  { build_args = [], build_secrets = false }: DetectOptions,
+  build_args: readonly string[],
 ): BuildPlan {
   const start_command = declared.start_command?.value ?? proposal.start_command
   const fixed_port =
@@ -89,7 +87,7 @@ function finish(
     port: declared.port?.value ?? fixed_port ?? proposal.port,
     build_args: build_args.filter((name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)),
   }
-  const layout = { ...proposal.layout(commands), build_args: commands.build_args, build_secrets }
+  const layout = { ...proposal.layout(commands), build_args: commands.build_args }
   if (layout.start === null && layout.static_site === undefined) throw withoutStart(proposal)
   return {
     stack: proposal.stack,

@@ -152,7 +152,6 @@ export function createCertificates(options: CertificateOptions) {
   }
 
   return {
-    projectOf: (id: string): string | undefined => repository.find(id)?.project_id,
     list(actor: Actor, query: CertificateQuery) {
       const [limit, offset] = limits(query)
       const { rows, total } = selectPage<CertificateRow>(db, {

@@ -63,6 +63,12 @@ export type DomainColumns = Partial<Pick<DomainRow, (typeof CHANGEABLE)[number]>
 /** The name without its wildcard. */
 const bare = (column: string) =>
   `CASE WHEN substr(${column}, 1, 2) = '*.' THEN substr(${column}, 3) ELSE ${column} END`
+/** What certificates need to know of a domain. */
+const CERTIFIED = 'id, project_id, hostname, ssl_mode, www, counterpart'
+export type ProvenDomain = Pick<
+  DomainRow,
+  'id' | 'project_id' | 'hostname' | 'ssl_mode' | 'www' | 'counterpart'
+>
 const PROVEN = `status IN ('verified', 'active')`
 /** Rows for one of `@names`. */
 const NAMED =
@@ -109,6 +115,23 @@ export function createDomainRepository(db: Db) {
     find: (id: string) => db.sql('SELECT * FROM domains WHERE id = ?').get(id) as DomainRow | undefined,
     projectOf: (id: string) =>
       db.sql('SELECT project_id FROM domains WHERE id = ?').pluck().get(id) as string | undefined,
+    /** Proven domains, of one project or of all, for certificates. */
+    provenNames: (project_id?: string) =>
+      db
+        .sql(
+          `SELECT ${CERTIFIED} FROM domains WHERE ${PROVEN} AND (@project_id IS NULL OR project_id = @project_id)`,
+        )
+        .all({ project_id: project_id ?? null }) as ProvenDomain[],
+    provenById: (id: string) =>
+      db.sql(`SELECT ${CERTIFIED} FROM domains WHERE ${PROVEN} AND id = ?`).get(id) as
+        | ProvenDomain
+        | undefined,
+    /** Apps that these domains belong to. */
+    appsOf: (ids: readonly string[]) =>
+      db
+        .sql('SELECT DISTINCT app_id FROM domains WHERE id IN (SELECT value FROM json_each(?))')
+        .pluck()
+        .all(JSON.stringify(ids)) as string[],
     ofApp: (app_id: string) =>
       db.sql('SELECT * FROM domains WHERE app_id = ? ORDER BY rowid').all(app_id) as DomainRow[],
     /** How many domains an app or a project has beside automatic ones. */

@@ -33,6 +33,8 @@ export interface DomainPorts {
    * the commit.
    */
   certify(domain: Domain): void
+  /** Takes certificates of domains along to another project; throws 409 when they cannot be there. */
+  certificatesMoved(domain_ids: readonly string[], from_project_id: string): void
   /** Whether the edge has a certificate for a name. */
   isSecured(hostname: string): boolean
   /** Enabled rules of these domains, of each in the order in which they are tried. */
@@ -213,7 +215,11 @@ export function createDomains(options: DomainOptions) {
       const row = repository.automaticOf(app_id)
       return row ? { hostname: row.hostname, url: view(row).url } : { hostname: '', url: '' }
     },
-    projectOf: repository.projectOf,
+    /** Proven domains, for certificates: all, or those of one project. */
+    proven: repository.provenNames,
+    provenById: repository.provenById,
+    exists: (id: string): boolean => repository.projectOf(id) !== undefined,
+    appsOf: repository.appsOf,
     planned,
     find: repository.find,
     list(actor: Actor, filter: { app_id?: string; status?: string }, paging: Paging) {
@@ -354,13 +360,16 @@ export function createDomains(options: DomainOptions) {
       for (const row of repository.ofApp(app_id)) ownership.release(row)
     },
     /**
-     * The domains of an app that has moved to another project; throws 409 when they cannot be there. Call it
-     * in the transaction of the move.
+     * Takes along the domains of an app that has moved to another project, and their certificates; throws 409
+     * when they cannot be there. Call it in the transaction of the move.
      */
-    moved(app_id: string): string[] {
+    moved(app_id: string, from_project_id: string): void {
       const rows = repository.ofApp(app_id)
       for (const row of rows) if (row.kind !== 'automatic' && row.status !== 'failed') ownership.require(row)
-      return rows.map(({ id }) => id)
+      ports.certificatesMoved(
+        rows.map(({ id }) => id),
+        from_project_id,
+      )
     },
     requireDashboardDomain: names.requireDashboardDomain,
     /** The proven domain that covers a name, for certificates. */

@@ -84,7 +84,6 @@ export function createGitCredentials({
 }) {
   const repository = createRepository(db)
   return {
-    projectOf: (id: string) => repository.find(id)?.project_id,
     list(actor: Actor, query: Paging & { project_id?: string }) {
       const [limit, offset] = limits(query)
       const { rows, total } = selectPage<GitCredentialRow>(db, {

@@ -1,9 +1,9 @@
 import { migrations } from '#migrations'
 import { defineNitroPlugin } from 'nitropack/runtime'
-import { boot, type Booted } from '#server/boot'
+import { boot, type Booted } from '#server/start/boot'
 import { outliveReaders } from '#server/kernel/log'
-import { untilListening } from '#server/listening'
-import { StartError } from '#server/start-faults'
+import { untilListening } from '#server/start/listening'
+import { StartError } from '#server/start/start-faults'
 import { setRunningServices } from '#server/running'
 import pkg from '../../package.json' with { type: 'json' }
 
@@ -19,7 +19,7 @@ export default defineNitroPlugin((nitro) => {
     migrations,
     version: pkg.version,
     listening: untilListening(),
-    adapters: async (kernel) => (await import('#server/adapters')).createAdapters(kernel),
+    adapters: async (kernel) => (await import('#server/start/adapters')).createAdapters(kernel),
   }).then(
     (started) => {
       booted = started

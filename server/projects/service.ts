@@ -12,10 +12,10 @@ import type { Db } from '#server/kernel/db'
 import { conflict, forbidden, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
+import type { ResourceSource } from '#server/kernel/resources'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { createMembers, type People } from './members.ts'
 import { createProjectRepository, type ProjectRow } from './repository.ts'
-import type { ResourceSource } from './resources.ts'
 import type { NewProject, Project, ProjectChange, ProjectWithCounts, Quotas, Resource } from './schema.ts'
 
 export interface ProjectOptions {
@@ -211,15 +211,13 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
      * Throws 409 when the project may not have one more of a kind. Call it in the transaction that creates
      * it.
      */
-    requireRoom(project_id: string, quota: 'apps' | 'databases' | 'volumes', kind: string): void {
-      const most = quotasOf(get(project_id))[quota]
-      const size =
-        resources()
-          .find((source) => source.kind === kind)
-          ?.count(project_id) ?? 0
-      if (typeof most === 'number' && size >= most)
+    requireQuota(project_id: string, kind: string): void {
+      const source = resources().find((one) => one.kind === kind)
+      if (source?.quota === undefined) return
+      const most = (quotasOf(get(project_id)) as Record<string, number | null | undefined>)[source.quota]
+      if (typeof most === 'number' && source.count(project_id) >= most)
         throw conflict(
-          `The project may have ${most} ${quota} at most. Delete one, or ask an administrator to raise the quota.`,
+          `The project may have ${most} ${source.quota} at most. Delete one, or ask an administrator to raise the quota.`,
         )
     },
   }

@@ -179,7 +179,7 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
   }
 
   return {
-    projectOf: repository.projectOf,
+    requireNoLoop,
     /** Rules of the domains that the caller can see, newest first; and what an address would be answered. */
     list(actor: Actor, filter: { domain_id?: string; app_id?: string; test?: string }, paging: Paging) {
       const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))

@@ -4,6 +4,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
+import { registryHost } from '#server/kernel/image-reference'
 import { selectPage } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
@@ -42,13 +43,6 @@ export const registryContext = (id: string) => `registries/password/${id}`
 const HUB = 'docker.io'
 /** The name under which engines keep the login of Docker Hub. */
 const HUB_SERVER = 'https://index.docker.io/v1/'
-
-/** Host of an image reference, as engines read it: the first part counts as a host when it looks like one. */
-export function registryHost(image: string): string {
-  const [first = '', ...rest] = image.split('/')
-  if (rest.length === 0 || !(first.includes('.') || first.includes(':') || first === 'localhost')) return HUB
-  return first.toLowerCase() === 'index.docker.io' ? HUB : first.toLowerCase()
-}
 
 const view = ({ id, name, host, username, verified_at, created_at, updated_at }: RegistryRow): Registry => ({
   id,

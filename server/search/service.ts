@@ -1,7 +1,7 @@
 import { type Actor, developerProjects, mayOnlyRead, visibleProjects } from '#server/kernel/access'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Resource } from '#server/projects/schema'
-import type { Match, ResourceSource } from '#server/projects/resources'
+import type { Match, ResourceSource } from '#server/kernel/resources'
 
 /** As every source orders its own, so that pages follow one another without a gap or a repetition. */
 function inOrder(a: Match, b: Match): number {

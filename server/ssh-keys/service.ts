@@ -132,7 +132,6 @@ export function createSshKeys({ db, clock, secrets, audit, usesOf }: SshKeyOptio
     }
   }
   return {
-    projectOf: (id: string) => repository.find(id)?.project_id,
     list(actor: Actor, query: Paging & { project_id?: string }) {
       const { rows, total } = selectPage<SshKeyRow>(db, {
         table: 'ssh_keys',

@@ -131,7 +131,7 @@ export function createSystem({
       }
     },
     jobs(actor: Actor, filter: { status?: string; kind?: string }, paging: Paging) {
-      const { rows, total } = jobs.repository.page(visibleProjects(actor), filter, ...limits(paging))
+      const { rows, total } = jobs.page(visibleProjects(actor), filter, ...limits(paging))
       return paged({ rows: rows.map(viewOf), total }, paging)
     },
     job(actor: Actor, id: string) {

@@ -13,7 +13,7 @@ beforeEach(async () => {
   target = (await api.as('admin').post('/api/projects', { name: 'Elsewhere' })).body.data.id
 })
 afterEach(async () => {
-  await api.services.reconciler.stop()
+  await api.services.deployments.reconciler.stop()
   await api.close()
 })
 
@@ -103,7 +103,7 @@ describe('an app that is moved to another project', () => {
     })
     expect([await places(), servers()]).toEqual([[home], [before!.address]])
     behave({ start: 'never_listens' })
-    await api.services.reconciler.reconcile()
+    await api.services.deployments.reconciler.reconcile()
     await expect.poll(places).toEqual(expect.arrayContaining([home, target]))
     expect([servers(), (await fetch(`http://${before!.address}:3000/`)).status]).toEqual([
       [before!.address],
@@ -122,7 +122,7 @@ describe('an app that is moved to another project', () => {
     behave({ start: 'exits' })
     await move()
     behave({})
-    await api.services.reconciler.reconcile()
+    await api.services.deployments.reconciler.reconcile()
     await api.services.jobs.idle()
     const [instance, ...others] = await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
     expect((await deployments())[0]).toMatchObject({
@@ -144,7 +144,7 @@ describe('an app that is moved to another project', () => {
     await running('v1')
     behave({ start: 'exits' })
     await move()
-    await api.services.reconciler.reconcile()
+    await api.services.deployments.reconciler.reconcile()
     await api.services.jobs.idle()
     expect((await deployments()).map(({ status }: { status: string }) => status)).toEqual([
       'failed',
@@ -153,7 +153,7 @@ describe('an app that is moved to another project', () => {
     ])
     expect(await places()).toEqual([home])
     behave({})
-    await api.services.reconciler.reconcile()
+    await api.services.deployments.reconciler.reconcile()
     const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
     expect([await places(), networks().at(-1), (await app()).status, servers()]).toEqual([
       [target],

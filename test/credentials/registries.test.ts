@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { registryHost } from '#server/registries/service'
+import { registryHost } from '#server/kernel/image-reference'
 import { createTestApi, type TestApi } from '#test/support/api'
 
 const LOGIN = { username: 'ada', password: 'the right password of ada' }

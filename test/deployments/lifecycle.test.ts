@@ -91,7 +91,7 @@ describe('the start of a stopped app', () => {
 })
 
 describe('the start of a crashed app', () => {
-  const reconcile = () => api.services.reconciler.reconcile()
+  const reconcile = () => api.services.deployments.reconciler.reconcile()
   const startedAt = async () => (await instances()).map(({ started_at }) => started_at)
 
   beforeEach(async () => {

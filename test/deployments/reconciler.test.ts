@@ -10,7 +10,7 @@ beforeEach(async () => {
   api = await createTestApi()
 })
 afterEach(async () => {
-  await api.services.reconciler.stop()
+  await api.services.deployments.reconciler.stop()
   await api.close()
 })
 
@@ -23,7 +23,7 @@ it('the end of a command beside an app is not told as the end of one of its inst
     await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })
   ).body.data
   await api.services.jobs.idle()
-  await api.services.reconciler.start()
+  await api.services.deployments.reconciler.start()
   await expect.poll(() => api.fakes.engine.calls.some(({ method }) => method === 'events')).toBe(true)
   expect((await api.as('developer').post(`/api/apps/${id}/exec`, { command: 'true' })).status).toBe(200)
   const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })
@@ -46,7 +46,7 @@ it('a deployment does not make the whole server be looked at: instances that a j
     'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}',
     'server.js': '//',
   })
-  await api.services.reconciler.start()
+  await api.services.deployments.reconciler.start()
   await expect.poll(() => api.fakes.engine.calls.some(({ method }) => method === 'events')).toBe(true)
   const before = whole()
   const { id } = (
@@ -89,7 +89,7 @@ async function endOnce(app_id: string, index = 0): Promise<void> {
   api.fakes.engine.crash(before.id, 3)
   await expect.poll(async () => (await find()).restart_count).toBe(before.restart_count + 1)
   await expect.poll(async () => (await find()).state).toBe('running')
-  await api.services.reconciler.reconcile()
+  await api.services.deployments.reconciler.reconcile()
 }
 const servers = (app_id: string) =>
   [...api.fakes.ingress.routes.values()]
@@ -99,7 +99,7 @@ const servers = (app_id: string) =>
 describe('how an app is called', () => {
   it('a single end of its one instance is told as an event, and the app stays running', async () => {
     const id = await running()
-    await api.services.reconciler.start()
+    await api.services.deployments.reconciler.start()
     await expect.poll(() => api.fakes.engine.calls.some(({ method }) => method === 'events')).toBe(true)
     await endOnce(id)
     await expect.poll(() => told('app.instance_exited').length).toBe(1)
@@ -108,7 +108,7 @@ describe('how an app is called', () => {
 
   it('is crashed when its one instance ends again and again, once', async () => {
     const id = await running()
-    await api.services.reconciler.reconcile()
+    await api.services.deployments.reconciler.reconcile()
     for (let i = 0; i < 6; i += 1) {
       await endOnce(id)
       api.fakes.clock.advance(1000)
@@ -122,7 +122,7 @@ describe('how an app is called', () => {
 
   it('is running while another replica answers, however often the first one ends', async () => {
     const id = await running({ replicas: 2 })
-    await api.services.reconciler.reconcile()
+    await api.services.deployments.reconciler.reconcile()
     for (let i = 0; i < 6; i += 1) await endOnce(id)
     expect([await status(id), told('app.crashed').length]).toEqual(['running', 0])
   })
@@ -133,7 +133,7 @@ describe('a look at what runs', () => {
     const id = await running()
     const [before] = await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })
     api.fakes.engine.vanish(before!.id)
-    await api.services.reconciler.reconcile()
+    await api.services.deployments.reconciler.reconcile()
     const after = await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })
     expect(after.map(({ state, release_id }) => [state, release_id])).toEqual([
       ['running', before!.release_id],
@@ -155,7 +155,7 @@ describe('a look at what runs', () => {
     const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })
     api.fakes.engine.vanish(instance!.id)
     const before = servers(id)
-    await api.services.reconciler.reconcile()
+    await api.services.deployments.reconciler.reconcile()
     expect([
       await api.fakes.engine.instances({ owner: { kind: 'app', id: id } }),
       servers(id),
@@ -170,7 +170,7 @@ describe('a look at what runs', () => {
     api.fakes.engine.addImage('redis:7')
     await api.fakes.engine.ensureNetwork('left-over', {})
     await api.fakes.engine.ensureRelease(NOBODY, new AbortController().signal)
-    await api.services.reconciler.reconcile()
+    await api.services.deployments.reconciler.reconcile()
     expect((await api.fakes.engine.instances({})).map(({ release_id }) => release_id)).not.toContain(
       'rel_gone',
     )
@@ -192,7 +192,7 @@ describe('a look at what runs', () => {
     const both = (await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).map(
       (instance) => instance.id,
     )
-    await api.services.reconciler.reconcile()
+    await api.services.deployments.reconciler.reconcile()
     expect(
       (await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).map((instance) => instance.id),
     ).toEqual(both)
@@ -210,7 +210,7 @@ describe('a look at what runs', () => {
     await expect
       .poll(async () => (await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).length)
       .toBe(2)
-    await api.services.reconciler.reconcile()
+    await api.services.deployments.reconciler.reconcile()
     expect(await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).toHaveLength(2)
     await api.as('developer').post(`/api/deployments/${deployment}/cancel`)
     await api.services.jobs.idle()

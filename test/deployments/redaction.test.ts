@@ -80,7 +80,7 @@ async function deployed(behaviour: Parameters<TestApi['fakes']['engine']['behave
   )
   release()
   await api.services.jobs.idle()
-  api.services.deploymentLogs.flush()
+  api.services.deployments.logs.flush()
   api.services.realtime.close(peer)
   const directory = join(api.kernel.config.data_directory, 'logs')
   const files = readdirSync(directory)
@@ -178,7 +178,7 @@ it('what an engine says about an app that is started again leaves none in a job,
 it('a log that goes on in another process still hides them, and so does one of a token that was added meanwhile', async () => {
   await deployed({})
   const { id } = api.kernel.db.sql('SELECT id FROM deployments').get() as { id: string }
-  const { deploymentLogs: logs } = api.services
+  const { logs } = api.services.deployments
   logs.close(id)
   logs.append(id, 'start', 'stdout', `again ${TOKEN}`)
   await api.services.git_credentials.add(api.actor('owner'), api.services.http.default_project(), {

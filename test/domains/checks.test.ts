@@ -118,7 +118,7 @@ it('a domain that is proven while the edge refuses it is served by the next pass
   await api.services.domains.checks.check(id)
   await new Promise((resolve) => setImmediate(resolve))
   expect((await get()).status).toBe('verified')
-  await api.services.reconciler.reconcile()
+  await api.services.deployments.reconciler.reconcile()
   expect((await get()).status).toBe('active')
 })
 it('every status accepts the events that the documentation says, and no other', () => {

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
 import type { Secrets } from '#server/kernel/secrets'
-import { SEALED_COLUMNS } from '#server/rotation/sealing'
+import { SEALED_COLUMNS } from '#server/modules'
 
 interface Column {
   name: string

@@ -44,7 +44,10 @@ export interface Jobs {
   steps(job_id: string): StepRow[]
   /** Changes the size of a pool from now on; steps under way go on. */
   resizePool(name: string, size: number): void
-  repository: JobRepository
+  /** A page of jobs of these projects, undefined for all, newest first. */
+  page: JobRepository['page']
+  /** Forgets jobs that ended before this time; returns how many. */
+  prune: JobRepository['prune']
   /** Takes up what the last process left, and starts working. */
   start(): void
   /**
@@ -175,7 +178,8 @@ export function createJobs(options: JobsOptions): Jobs {
   }
 
   return {
-    repository,
+    page: repository.page,
+    prune: repository.prune,
     define(added) {
       for (const { name, pool } of added.steps)
         if (pool && !pools.has(pool))

@@ -176,3 +176,15 @@ export function parseGitUrl(text: string, policy: OutboundPolicy): GitUrl {
   const clean = path!.replace(/\/$/, '')
   return { protocol: 'ssh', host, port: 22, user, path: clean, url: `${user}@${host}:${clean}` }
 }
+
+/** The same, or undefined for an address that does not pass the rules: such a one gets no credential. */
+export function readableGitUrl(
+  text: string,
+  policy: OutboundPolicy,
+): ReturnType<typeof parseGitUrl> | undefined {
+  try {
+    return parseGitUrl(text, policy)
+  } catch {
+    return undefined
+  }
+}

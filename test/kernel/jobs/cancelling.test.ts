@@ -1,3 +1,4 @@
+import { createJobRepository } from '#server/kernel/jobs/repository'
 import { describe, expect, it } from 'vitest'
 import { hang, job, nothing, refuse, until, untilStopped, useBench } from './bench.ts'
 
@@ -134,7 +135,7 @@ describe('cancelling', () => {
     before.start()
     const id = before.enqueue(job())
     await until(() => bench.diary.includes('run a'))
-    before.repository.requestCancel(id)
+    createJobRepository(bench.kernel.db).requestCancel(id)
     const after = bench.boot([{ name: 'a', undo: nothing }])
     after.start()
     await after.idle()

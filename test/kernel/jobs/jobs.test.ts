@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Fatal } from '#server/kernel/jobs/definition'
+import { createJobRepository } from '#server/kernel/jobs/repository'
 import { job, nothing, until, useBench } from './bench.ts'
 
 const bench = useBench()
@@ -174,7 +175,10 @@ describe('lanes and pools', () => {
     jobs.resizePool('build', 1)
     open.get('1')!()
     open.get('2')!()
-    await until(() => jobs.repository.runnable(9).length === 0 && [...open.keys()].join() === '1,2,3')
+    await until(
+      () =>
+        createJobRepository(bench.kernel.db).runnable(9).length === 0 && [...open.keys()].join() === '1,2,3',
+    )
     open.get('3')!()
     await until(() => open.size === 4)
     open.get('4')!()

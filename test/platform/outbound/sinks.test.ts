@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { connect, createServer as createTcpServer, type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { checkDockerfile } from '#server/composition'
+import { checkDockerfile } from '#server/builds/check-dockerfile'
 import { createAcme } from '#server/platform/acme/client'
 import { createCloudflare } from '#server/platform/dns-providers/cloudflare'
 import { createRfc2136 } from '#server/platform/dns-providers/rfc2136'

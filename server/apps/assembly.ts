@@ -1,0 +1,42 @@
+import type { DeploymentsDomain } from '#server/deployments/contract'
+import type { Domains } from '#server/domains/service'
+import type { Base } from '#server/platform/base'
+import type { Projects } from '#server/projects/service'
+import type { AppsDomain } from './contract.ts'
+import { createApps } from './service.ts'
+import { createSourceChecks } from './source-checks.ts'
+
+export interface AppNeeds {
+  deployments: DeploymentsDomain
+  domains: Pick<Domains, 'addAutomatic' | 'renameAutomatic' | 'automaticOf'>
+  projects: Pick<Projects, 'requireQuota'>
+}
+
+/** Apps with what they need of the rest of the installation. */
+export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
+  const checks = createSourceChecks(base.policy)
+  const apps = createApps({
+    ...base,
+    checks,
+    ports: {
+      requireEngine: () => use.deployments.requireEngine(),
+      requireQuota: (project_id) => use.projects.requireQuota(project_id, 'app'),
+      deploy: (app, actor) => void use.deployments.enqueue(app, 'create', {}, actor),
+      restart: (app, actor) => void use.deployments.enqueue(app, 'restart', {}, actor),
+      isBusy: (id) => use.deployments.isBusy(id),
+      isDeploying: (id) => use.deployments.isDeploying(id),
+      isMaking: (id) => use.deployments.isMaking(id),
+      endSoak: (id) => use.deployments.endSoak(id),
+      latestDeployment: (id) => use.deployments.latest(id),
+      liveConfiguration: (release_id) => use.deployments.releaseConfiguration(release_id),
+      addAutomaticDomain: (app) => use.domains.addAutomatic(app),
+      renameAutomaticDomain: (app) => use.domains.renameAutomatic(app),
+      automaticDomain: (id) => use.domains.automaticOf(id),
+      moved: (id, from) => base.modules.app.moved(id, from),
+      enqueue: (kind, app) => use.deployments.enqueueLifecycle(kind, app),
+      cancelDeployments: (id) => use.deployments.cancelAll(id),
+      refreshRoutes: (id) => use.deployments.refreshRoutesSoon(id),
+    },
+  })
+  return { ...apps, checks }
+}

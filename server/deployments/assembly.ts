@@ -1,0 +1,141 @@
+import type { AppsDomain } from '#server/apps/contract'
+import type { BuildsDomain } from '#server/builds/contract'
+import type { Certificates } from '#server/certificates/service'
+import type { Domains } from '#server/domains/service'
+import type { IngressService } from '#server/ingress/service'
+import { engineUnavailable, notFound } from '#server/kernel/errors'
+import type { Base } from '#server/platform/base'
+import type { GitCredential } from '#server/platform/git/git'
+import type { Registries } from '#server/registries/service'
+import type { SettingsService } from '#server/settings/service'
+import type { DeploymentsDomain } from './contract.ts'
+import { deploymentDefaults } from './defaults.ts'
+import { desiredState } from './desired.ts'
+import { lifecycleJobs, type LifecyclePayload } from './lifecycle.ts'
+import { createDeploymentLogs } from './logs.ts'
+import { createReconciler, type Reconciler } from './reconciler.ts'
+import { createReleases } from './releases.ts'
+import { createDeploymentRepository } from './repository.ts'
+import { createRuntime } from './runtime.ts'
+import { createDeployments } from './service.ts'
+import type { DeployPorts } from './work.ts'
+
+export interface DeploymentNeeds {
+  apps: AppsDomain
+  builds: BuildsDomain
+  certificates: Pick<Certificates, 'forEdge'>
+  domains: Pick<Domains, 'routes' | 'activate'>
+  git_credentials: { forUrl(project_id: string, git_url: string): GitCredential | undefined }
+  ingress: Pick<IngressService, 'routes'>
+  registries: Pick<Registries, 'authFor' | 'authsFor'>
+  settings: Pick<SettingsService, 'server'>
+}
+
+/** The installation's side of the deploy runbook. */
+function deployPorts({ modules }: Pick<Base, 'modules'>, use: DeploymentNeeds): DeployPorts {
+  const environment: DeployPorts['environment'] = ({ id, project_id }) =>
+    modules.app.environment({ id, project_id })
+  return {
+    app(id) {
+      const app = use.apps.deployed(id)
+      if (!app) throw notFound('app')
+      return app
+    },
+    projectOf: (app_id) => use.apps.projectOf(app_id),
+    setLive: (app_id, deployment_id, release_id) => use.apps.setLive(app_id, deployment_id, release_id),
+    appEvent: (app_id, event, payload) => void use.apps.transition(app_id, event, payload),
+    routes: (app_id, target) => use.domains.routes(app_id, target),
+    platformRoutes: () => use.ingress.routes(),
+    certificates: () => use.certificates.forEdge(),
+    routed: (domain_ids) => use.domains.activate(domain_ids),
+    gitCredential: (app) => use.git_credentials.forUrl(app.project_id, app.configuration.git_url ?? ''),
+    registryAuth: (image) => use.registries.authFor(image),
+    registryAuths: (text) => use.registries.authsFor(text),
+    environment,
+    secretValues: (app) => [
+      ...modules.app.secrets({ id: app.id, project_id: app.project_id }),
+      ...Object.values(environment(app)),
+    ],
+    detect: (directory, overrides) => use.builds.detectFolder(directory, overrides),
+    checkDockerfile: (dockerfile, build_args, signal) =>
+      use.builds.checkDockerfile(dockerfile, build_args, signal),
+    dockerignore: () => use.builds.dockerignore(),
+    async extract(archive, directory, signal) {
+      const { extractTarGz } = await import('#server/platform/archive/extract')
+      await extractTarGz(archive, directory, signal)
+    },
+  }
+}
+
+/** Deployments, what they run, and the reconciler that keeps it running. */
+export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): DeploymentsDomain {
+  const { db, clock, secrets, directories, jobs } = base
+  const logs = createDeploymentLogs(directories.logs, clock, (id) => deployments.secretsOf(id))
+  const requireEngine = () => {
+    if (reconciler.engineIsDown()) throw engineUnavailable()
+  }
+  const deployments = createDeployments({
+    ...base,
+    shop: {
+      ...base,
+      logs,
+      deployments: createDeploymentRepository(db),
+      releases: createReleases(db, secrets, () => use.settings.server().releases_kept),
+      ports: deployPorts(base, use),
+      defaults: deploymentDefaults(() => use.settings.server()),
+      work_directory: directories.work,
+      uploads_directory: directories.uploads,
+    },
+    ports: {
+      requireEngine,
+      takeNumber: (id) => use.apps.takeNumber(id),
+      appDeploys: (id) => void use.apps.transition(id, 'deploy'),
+      setAutoDeploy: (id, on) => use.apps.setAutoDeploy(id, on),
+      checkBranch: (text) => use.apps.checks.branch(text),
+    },
+  })
+  const { shop } = deployments
+  const desired_state = desiredState(db)
+  const note = (id: string, type: string, payload: Record<string, unknown>) => {
+    const row = use.apps.find(id)
+    if (row) use.apps.note(row, type, payload)
+  }
+  for (const job of lifecycleJobs(shop, {
+    removeApp(id) {
+      base.modules.app.removed(id)
+      use.apps.remove(id)
+    },
+    appEvent: (id, event, payload) => void use.apps.transition(id, event, payload),
+    note,
+  }))
+    jobs.define(job)
+  const reconciler: Reconciler = createReconciler(shop, {
+    ...desired_state,
+    note,
+    bringHome: deployments.bringHome,
+    appEvent: (id, event, payload) => void use.apps.transition(id, event, payload),
+  })
+  return {
+    ...deployments,
+    logs,
+    runtime: createRuntime(shop),
+    reconciler,
+    requireEngine,
+    isBusy: desired_state.busy,
+    releaseConfiguration: (release_id) => shop.releases.find(release_id)?.configuration,
+    refreshRoutes: (app_id) => shop.routing.refresh(app_id),
+    refreshRoutesSoon: (app_id) => shop.routing.refreshSoon(app_id),
+    routesSettled: () => shop.routing.settled(),
+    enqueueLifecycle(kind, app) {
+      const last = jobs.findBySubject(app.id)
+      if (last?.kind === kind && (last.status === 'queued' || last.status === 'running')) return
+      jobs.enqueue<LifecyclePayload>({
+        kind,
+        lane: `app:${app.id}`,
+        subject: app.id,
+        project_id: app.project_id,
+        payload: { app_id: app.id, project_id: app.project_id },
+      })
+    },
+  }
+}

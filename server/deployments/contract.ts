@@ -1,0 +1,28 @@
+import type { Configuration } from '#server/apps/configuration'
+import type { DeploymentLogs } from './logs.ts'
+import type { Reconciler } from './reconciler.ts'
+import type { Runtime } from './runtime.ts'
+import type { Deployments } from './service.ts'
+
+/** Deployments as other modules see them. */
+export interface DeploymentsDomain extends Deployments {
+  logs: DeploymentLogs
+  runtime: Runtime
+  reconciler: Reconciler
+  /** Throws ENGINE_UNAVAILABLE when the engine does not answer. */
+  requireEngine(): void
+  /** Whether a job of the app is queued or under way. */
+  isBusy(app_id: string): boolean
+  releaseConfiguration(release_id: string): Configuration | undefined
+  /** Brings an app's routes to what its domains and instances say; rejects when the edge does not take it. */
+  refreshRoutes(app_id: string): Promise<unknown>
+  /** The same in the background, tried again until it works. */
+  refreshRoutesSoon(app_id: string): void
+  /** Resolves once the routes that were asked for so far have been tried at the edge. */
+  routesSettled(): Promise<void>
+  /** Queues a stop, start or deletion in the current transaction; asked for twice it happens once. */
+  enqueueLifecycle(
+    kind: 'app.stop' | 'app.start' | 'app.delete',
+    app: { id: string; project_id: string },
+  ): void
+}

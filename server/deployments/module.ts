@@ -1,0 +1,20 @@
+import { defineModule, sealedById } from '#server/kernel/module'
+import { createDeploymentsDomain } from './assembly.ts'
+
+const DAY_MS = 86_400_000
+
+export default defineModule({
+  name: 'deployments',
+  resources: [{ noun: 'deployment', table: 'deployments', listed: 'nowhere' }],
+  sealed: [sealedById('releases', 'environment')],
+  create: createDeploymentsDomain,
+  retention: {
+    logs: (own, use, { clock }) =>
+      own.logs.prune(clock.now() - use.settings.server().deployment_log_retention_days * DAY_MS),
+  },
+  start: (own) => own.reconciler.start(),
+  async stop(own) {
+    await own.reconciler.stop()
+    own.logs.flush()
+  },
+})

@@ -1,0 +1,40 @@
+import type { Audit } from '#server/audit/service'
+import type { Identity } from '#server/identity/service'
+import { defineModule } from '#server/kernel/module'
+import type { Base } from '#server/platform/base'
+import type { Projects } from '#server/projects/service'
+import type { HttpPorts } from './context.ts'
+import { createIdempotency } from './idempotency.ts'
+
+export default defineModule({
+  name: 'http',
+  sealed: [
+    {
+      table: 'idempotency',
+      column: 'answer',
+      key: ['scope', 'key'],
+      context: ({ scope, key }) => `idempotency/answer/${scope}/${key}`,
+    },
+  ],
+  create(
+    { db, clock, secrets, log, modules }: Base,
+    use: {
+      audit: Pick<Audit, 'refused'>
+      identity: Pick<Identity, 'authenticate' | 'client'>
+      projects: Pick<Projects, 'default'>
+    },
+  ) {
+    const idempotency = createIdempotency(db, clock, secrets)
+    const ports: HttpPorts['http'] = {
+      log,
+      locate: modules.locate,
+      default_project: () => use.projects.default(),
+      idempotency,
+      authenticate: use.identity.authenticate,
+      client: use.identity.client,
+      refused: (facts, code, actor, access) => use.audit.refused({ ...facts, code, access }, actor),
+    }
+    return { ...ports, forgetAnswers: idempotency.prune }
+  },
+  retention: { answers: (own) => own.forgetAnswers() },
+})

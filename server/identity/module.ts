@@ -1,0 +1,32 @@
+import type { Addresses } from '#server/addresses/service'
+import { defineModule, sealedById } from '#server/kernel/module'
+import type { Base } from '#server/platform/base'
+import type { Mail } from '#server/platform/mail/mail'
+import { edgeProof } from './client-address.ts'
+import { createIdentity, type IdentityOptions } from './service.ts'
+
+export default defineModule({
+  name: 'identity',
+  sealed: [sealedById('users', 'totp_seed'), sealedById('users', 'totp_pending')],
+  create: (
+    base: Base,
+    use: {
+      addresses: Addresses
+      projects: IdentityOptions['projects']
+      settings: { mail: Mail; server: IdentityOptions['settings'] }
+    },
+  ) => ({
+    ...createIdentity({
+      ...base,
+      projects: use.projects,
+      mail: use.settings.mail,
+      public_url: () => use.addresses.public_url(),
+      chosen_url: () => use.addresses.chosen_url(),
+      settings: () => use.settings.server(),
+    }),
+    /** What the edge sends along, so that it is known from everybody else on this machine. */
+    edge_proof: edgeProof(base.secrets),
+  }),
+  retention: { sessions: (own) => void own.prune() },
+  start: (own) => own.ensureAdministrator(),
+})

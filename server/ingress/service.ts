@@ -1,0 +1,58 @@
+import type { Base } from '#server/platform/base'
+import { createEdgeWait } from './edge-settled.ts'
+import { watchEdge } from './edge-watchdog.ts'
+import { createPlatformDomain, type PlatformDomain } from './platform-domain.ts'
+
+export interface IngressNeeds {
+  certificates: { settled(): Promise<void> }
+  deployments: { routesSettled(): Promise<void>; reconciler: { applyEdge(): Promise<void> } }
+  identity: { edge_proof: string }
+  settings: { domain(): { dashboard_domain: string | null } }
+}
+
+/** The edge as a whole: that it runs, that it knows everything, and the route to Portreeve itself. */
+export interface IngressService extends PlatformDomain {
+  /**
+   * Resolves once the edge obeys everything that was asked for so far, or after two seconds. Never rejects.
+   */
+  settled(): Promise<void>
+  /** Brings the edge up, keeps it up, and starts background work once it serves for the first time. */
+  start(): void
+  stop(): void
+}
+
+export function createIngressService(
+  { ingress, config, log, jobs }: Base,
+  use: IngressNeeds,
+): IngressService {
+  const platform_domain = createPlatformDomain({
+    ingress,
+    config,
+    log,
+    proof: use.identity.edge_proof,
+    hostname: () => use.settings.domain().dashboard_domain,
+  })
+  const stopping = new AbortController()
+  return {
+    ...platform_domain,
+    settled: createEdgeWait([
+      () => use.certificates.settled(),
+      () => use.deployments.routesSettled(),
+      platform_domain.settled,
+    ]),
+    start() {
+      void watchEdge({
+        ingress,
+        log,
+        async apply() {
+          await platform_domain.apply()
+          await use.deployments.reconciler.applyEdge()
+        },
+        signal: stopping.signal,
+      }).then(() => {
+        if (!stopping.signal.aborted) jobs.start()
+      })
+    },
+    stop: () => stopping.abort(),
+  }
+}

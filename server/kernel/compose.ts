@@ -1,0 +1,177 @@
+import type { Clock } from './clock.ts'
+import type { Db } from './db.ts'
+import type { Jobs } from './jobs/jobs.ts'
+import type { Log } from './log.ts'
+import type { AnyModule, Declared, ResourceKind } from './module.ts'
+import { createTableSource, type ResourceSource } from './resources.ts'
+import { createSchedules } from './schedules.ts'
+
+/** The services that a list of modules makes, by name. */
+export type ServicesOf<L extends readonly AnyModule[]> = {
+  [M in L[number] as M['name']]: ReturnType<M['create']>
+}
+type UseOf<M> = M extends { create: (base: any, use: infer U) => unknown } ? (use: U) => void : never
+/** All that the modules of a list ask of one another. */
+export type NeedsOf<L extends readonly AnyModule[]> =
+  UseOf<L[number]> extends (use: infer N) => void ? N : unknown
+type Lacking<Given, Needed> = {
+  [K in keyof Needed]: K extends keyof Given ? (Given[K] extends Needed[K] ? never : K) : K
+}[keyof Needed]
+/** Makes a list that lacks a service a type error which names it. */
+export type Complete<L extends readonly AnyModule[]> = [Lacking<ServicesOf<L>, NeedsOf<L>>] extends [never]
+  ? unknown
+  : { 'No module of the list makes this service, or makes another type': Lacking<ServicesOf<L>, NeedsOf<L>> }
+
+/** What composing itself needs of the base. */
+export interface ComposeBase {
+  db: Db
+  clock: Clock
+  log: Log
+  jobs: Jobs
+}
+export interface Composed<S> {
+  services: S
+  declared: Declared
+  /** Runs what is due of a task; see `tasks/`. */
+  wake(task: string): Promise<Record<string, unknown>>
+  /** Forgets what is past its time; returns how much, by what it is. */
+  cleanup(): Record<string, number>
+  start(): Promise<void>
+  stop(): Promise<void>
+}
+
+const SHOWN = { overview: ['everywhere'], search: ['everywhere', 'search'] } as const
+export const poolsOf = (modules: readonly AnyModule[]): Record<string, number> =>
+  Object.assign({}, ...modules.map(({ pools }) => pools)) as Record<string, number>
+export const sealedOf = (modules: readonly AnyModule[]) => modules.flatMap(({ sealed }) => sealed ?? [])
+export const tagsOf = (modules: readonly AnyModule[]) => modules.flatMap(({ tags }) => tags ?? [])
+
+/** Fails the start when two modules claim the same name, noun, pool or schedule. */
+function requireDistinct(what: string, names: readonly string[]): void {
+  const twice = names.find((name, at) => names.indexOf(name) !== at)
+  if (twice !== undefined) throw new Error(`Two modules declare the ${what} «${twice}».`)
+}
+
+/** Services by name; one that is asked for too early says so instead of being undefined. */
+function lateServices(modules: readonly AnyModule[], made: Map<string, unknown>): Record<string, unknown> {
+  const use: Record<string, unknown> = {}
+  for (const { name } of modules)
+    Object.defineProperty(use, name, {
+      enumerable: true,
+      get() {
+        if (!made.has(name))
+          throw new Error(
+            `The service «${name}» was asked for before it is made. Ask for it in a function that runs later, or put its module earlier in the list.`,
+          )
+        return made.get(name)
+      },
+    })
+  return use
+}
+
+function createDeclared(
+  modules: readonly AnyModule[],
+  db: Db,
+  own: (module: AnyModule) => unknown,
+): Declared {
+  const kinds: readonly (ResourceKind & { source: ResourceSource })[] = modules.flatMap(({ resources }) =>
+    (resources ?? []).map((kind) => ({
+      ...kind,
+      source: createTableSource(db, { ...kind, kind: kind.noun }),
+    })),
+  )
+  const sources = Object.fromEntries(
+    Object.entries(SHOWN).map(([where, shown]) => [
+      where,
+      kinds
+        .filter(({ listed = 'everywhere' }) => (shown as readonly string[]).includes(listed))
+        .map(({ source }) => source),
+    ]),
+  ) as Record<keyof typeof SHOWN, ResourceSource[]>
+  const locators = new Map(kinds.map(({ noun, source }) => [noun, source.locate]))
+  requireDistinct(
+    'noun',
+    kinds.map(({ noun }) => noun),
+  )
+  const followers = modules.filter(({ app }) => app)
+  return {
+    sources: (where) => sources[where],
+    locate: (noun, id) => locators.get(noun)?.(id),
+    nouns: [...locators.keys()],
+    sealed: sealedOf(modules),
+    tags: tagsOf(modules),
+    app: {
+      moved: (id, from) => followers.forEach((module) => module.app?.moved?.(own(module), id, from)),
+      removed: (id) => followers.forEach((module) => module.app?.removed?.(own(module), id)),
+      environment: (app) =>
+        Object.assign(
+          {},
+          ...followers.map((module) => module.app?.environment?.(own(module), app)),
+        ) as Record<string, string>,
+      secrets: (app) => followers.flatMap((module) => module.app?.secrets?.(own(module), app) ?? []),
+    },
+  }
+}
+
+/**
+ * Makes every service of a list, in its order, and joins what the modules declare.
+ * @param base what all of them stand on; it is given `modules`, which is what they declare together.
+ */
+export function compose<const L extends readonly AnyModule[], B extends ComposeBase>(
+  modules: L & Complete<L>,
+  base: B,
+): Composed<ServicesOf<L>> {
+  const list = modules as readonly AnyModule[]
+  requireDistinct(
+    'name',
+    list.map(({ name }) => name),
+  )
+  requireDistinct(
+    'pool',
+    list.flatMap(({ pools }) => Object.keys(pools ?? {})),
+  )
+  const made = new Map<string, unknown>()
+  const use = lateServices(list, made)
+  const own = ({ name }: AnyModule) => use[name]
+  const declared = createDeclared(list, base.db, own)
+  const full = { ...base, modules: declared }
+  for (const module of list) made.set(module.name, module.create(full, use))
+  for (const module of list)
+    for (const job of module.jobs?.(own(module), use, full) ?? []) base.jobs.define(job)
+  const cleanup = () => {
+    const counts: Record<string, number> = {}
+    for (const module of list)
+      for (const [what, forget] of Object.entries(module.retention ?? {})) {
+        const count = forget(own(module), use, full)
+        if (typeof count === 'number') counts[what] = count
+      }
+    return counts
+  }
+  const schedules = createSchedules(
+    [
+      { name: 'retention', cron: '17 * * * *', task: 'cleanup', run: cleanup },
+      ...list.flatMap((module) =>
+        (module.schedules ?? []).map(({ name, cron, task = 'cleanup', run }) => ({
+          name: `${module.name}.${name}`,
+          cron,
+          task,
+          run: () => run(own(module), use, full),
+        })),
+      ),
+    ],
+    base.clock,
+    base.log,
+  )
+  return {
+    services: Object.fromEntries(made) as ServicesOf<L>,
+    declared,
+    wake: schedules.wake,
+    cleanup,
+    async start() {
+      for (const module of list) await module.start?.(own(module), use, full)
+    },
+    async stop() {
+      for (const module of [...list].reverse()) await module.stop?.(own(module), use, full)
+    },
+  }
+}

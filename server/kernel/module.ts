@@ -1,0 +1,118 @@
+import type { JobDefinition } from './jobs/definition.ts'
+import type { ResourceSource, TableSource } from './resources.ts'
+
+/** A kind of resource that belongs to projects: found by its id, listed, searched, counted. */
+export interface ResourceKind extends Omit<TableSource, 'kind'> {
+  /** What endpoints call it in `scope`, and answers in `kind`: `ssh_key`. */
+  noun: string
+  /** Default `everywhere`: overviews, search, quotas, and whether a project is empty. */
+  listed?: 'everywhere' | 'search' | 'nowhere'
+}
+
+/** A column whose values are sealed. A rotation of the key seals what is listed, and only that, anew. */
+export interface SealedColumn {
+  table: string
+  column: string
+  /** Columns that name the row. */
+  key: readonly string[]
+  /** What the value was sealed for. */
+  context(row: Record<string, string>): string
+}
+/** A sealed column of rows with an id, whose values are sealed for `<table>/<column>/<id>`. */
+export const sealedById = (table: string, column: string): SealedColumn => ({
+  table,
+  column,
+  key: ['id'],
+  context: ({ id }) => `${table}/${column}/${id}`,
+})
+
+/** A group of the API document. */
+export interface ApiTag {
+  name: string
+  description: string
+  /** Paths of the group, without `/api/`, beside those that begin with its name. */
+  paths?: RegExp
+}
+
+/** Files of `tasks/`: each wakes the schedules that name it. */
+export type TaskName = 'builds' | 'backups' | 'certificates' | 'cleanup' | 'cron' | 'domains' | 'metrics'
+
+export interface ModuleSchedule<Own, Use, Base> {
+  /** Unique within the module. */
+  name: string
+  /** A pattern as croner reads it, in UTC; a task looks every minute. */
+  cron: string
+  /** Default `cleanup`. */
+  task?: TaskName
+  /** Runs at most once at a time; a fault is logged and does not keep it from running again. */
+  run(own: Own, use: Use, base: Base): unknown
+}
+
+export interface OwnedApp {
+  id: string
+  project_id: string
+}
+/** What follows an app. `created`, `moved` and `removed` run in the transaction of the change. */
+export interface AppFacet<Own> {
+  moved?(own: Own, app_id: string, from_project_id: string): void
+  /** The app's row goes next, and what refers to it. */
+  removed?(own: Own, app_id: string): void
+  /** Variables that instances of the app get, in clear; later modules of the list win. */
+  environment?(own: Own, app: OwnedApp): Record<string, string>
+  /** Values that the logs of the app must not show. */
+  secrets?(own: Own, app: OwnedApp): readonly string[]
+}
+
+/**
+ * Everything that a domain says of itself; nothing else in the tree names it. Facets are called with what
+ * `create` made.
+ */
+export interface Module<Name extends string, Base, Use, Own> {
+  /** Name of the service: `ssh_keys`. */
+  name: Name
+  /**
+   * Makes the service. `use` holds the services of other modules: read them when they are needed, since a
+   * module that comes later in the list is not there yet while this runs.
+   */
+  create: (base: Base, use: Use) => Own
+  tags?: readonly ApiTag[]
+  resources?: readonly ResourceKind[]
+  sealed?: readonly SealedColumn[]
+  /** Pools that steps of jobs name, with their sizes. */
+  pools?: Readonly<Record<string, number>>
+  jobs?(own: Own, use: Use, base: Base): readonly JobDefinition<any, any>[]
+  schedules?: readonly ModuleSchedule<Own, Use, Base>[]
+  /** Forgets what is past its time, by what it is; a number says how much. */
+  retention?: Readonly<Record<string, (own: Own, use: Use, base: Base) => number | void>>
+  app?: AppFacet<Own>
+  /** After everything is composed, in the order of the list. */
+  start?(own: Own, use: Use, base: Base): void | Promise<void>
+  /** When the process ends, in the opposite order. */
+  stop?(own: Own, use: Use, base: Base): void | Promise<void>
+}
+export type AnyModule = Module<string, any, any, any>
+
+/** Declares a domain. The types of `use` say what it needs of others: a list that lacks it does not compile. */
+export function defineModule<const Name extends string, Base, Use, Own>(
+  declaration: Module<Name, Base, Use, Own>,
+): Module<Name, Base, Use, Own> {
+  return declaration
+}
+
+/** What the whole list declares, for modules that serve all others. Read it when it is needed, not before. */
+export interface Declared {
+  /** Kinds of resources in overviews of projects, or those that search knows. */
+  sources(where: 'overview' | 'search'): readonly ResourceSource[]
+  /** Project of a resource; undefined when there is none of that id, or no such noun. */
+  locate(noun: string, id: string): string | undefined
+  readonly nouns: readonly string[]
+  readonly sealed: readonly SealedColumn[]
+  readonly tags: readonly ApiTag[]
+  /** What apps take along. */
+  app: {
+    moved(app_id: string, from_project_id: string): void
+    removed(app_id: string): void
+    environment(app: OwnedApp): Record<string, string>
+    secrets(app: OwnedApp): string[]
+  }
+}

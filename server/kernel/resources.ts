@@ -1,0 +1,91 @@
+import type { Db } from './db.ts'
+
+/** What every kind of resource looks like in overviews and in search. */
+export interface ListedResource {
+  kind: string
+  id: string
+  name: string
+  status: string | null
+  project_id: string
+  created_at: string
+}
+/** Something that a search found, with how well it fits: 0 the very name, 1 its beginning, 2 a part of it. */
+export interface Match extends ListedResource {
+  rank: 0 | 1 | 2
+}
+
+/**
+ * One kind of resource that lives in projects. Modules declare theirs; overview, quotas, search and deletion
+ * ask all of them.
+ */
+export interface ResourceSource {
+  /** `app`, `database` … */
+  kind: string
+  /** The least role that sees them in overviews and search. */
+  access: 'viewer' | 'developer'
+  /** The quota of a project that limits their number, if one does. */
+  quota: string | undefined
+  count(project_id: string): number
+  list(project_id: string, limit: number, offset: number): ListedResource[]
+  /** Whose name holds the text, in these projects (undefined: all): the best ones, and how many there are. */
+  search(
+    project_ids: readonly string[] | undefined,
+    text: string,
+    limit: number,
+  ): { rows: Match[]; total: number }
+  /** Project of one of them; undefined when there is none of that id. */
+  locate(id: string): string | undefined
+}
+
+/** Where the resources of one kind are: names of the code, never of a request. */
+export interface TableSource {
+  kind: string
+  table: string
+  name_column?: string
+  status_column?: string
+  project_column?: string
+  access?: ResourceSource['access']
+  quota?: string
+}
+
+/** A source over a table that has the columns `id`, `created_at` and one for the project. */
+export function createTableSource(
+  db: Db,
+  {
+    kind,
+    table,
+    name_column = 'name',
+    status_column,
+    project_column = 'project_id',
+    access = 'viewer',
+    quota,
+  }: TableSource,
+): ResourceSource {
+  const columns = `'${kind}' AS kind, id, ${name_column} AS name, ${status_column ?? 'NULL'} AS status, ${project_column} AS project_id, created_at`
+  const matching = `FROM ${table} WHERE instr(lower(${name_column}), lower(@text)) > 0 AND (@ids IS NULL OR ${project_column} IN (SELECT value FROM json_each(@ids)))`
+  const rank = `CASE WHEN lower(${name_column}) = lower(@text) THEN 0 WHEN instr(lower(${name_column}), lower(@text)) = 1 THEN 1 ELSE 2 END`
+  return {
+    kind,
+    access,
+    quota,
+    count: (project_id) =>
+      db.sql(`SELECT count(*) FROM ${table} WHERE ${project_column} = ?`).pluck().get(project_id) as number,
+    list: (project_id, limit, offset) =>
+      db
+        .sql(
+          `SELECT ${columns} FROM ${table} WHERE ${project_column} = ? ORDER BY rowid DESC LIMIT ? OFFSET ?`,
+        )
+        .all(project_id, limit, offset) as ListedResource[],
+    search(project_ids, text, limit) {
+      const values = { text, ids: project_ids ? JSON.stringify(project_ids) : null }
+      const rows = db
+        .sql(
+          `SELECT ${columns}, ${rank} AS rank ${matching} ORDER BY rank, length(${name_column}), ${name_column}, id LIMIT @limit`,
+        )
+        .all({ ...values, limit }) as Match[]
+      return { rows, total: db.sql(`SELECT count(*) ${matching}`).pluck().get(values) as number }
+    },
+    locate: (id) =>
+      db.sql(`SELECT ${project_column} FROM ${table} WHERE id = ?`).pluck().get(id) as string | undefined,
+  }
+}

@@ -1,0 +1,52 @@
+import { Cron } from 'croner'
+import type { Clock } from './clock.ts'
+import type { Log } from './log.ts'
+
+export interface Schedule {
+  /** `domains.check`. */
+  name: string
+  cron: string
+  task: string
+  run(): unknown
+}
+
+/** When a pattern matches next after a time, in UTC; undefined when it never does. Throws for a bad pattern. */
+export const nextRun = (cron: string, after_ms: number): number | undefined =>
+  new Cron(cron, { timezone: 'UTC', paused: true }).nextRun(new Date(after_ms))?.getTime()
+
+/**
+ * Schedules of the code. Somebody wakes a task every minute; what is due then runs, once for all the times
+ * that have passed, and never beside itself.
+ */
+export function createSchedules(schedules: readonly Schedule[], clock: Clock, log: Log) {
+  const entries = schedules.map((schedule) => ({
+    ...schedule,
+    due_ms: nextRun(schedule.cron, clock.now()),
+    running: false,
+  }))
+  const runOne = async (entry: (typeof entries)[number]) => {
+    entry.running = true
+    entry.due_ms = nextRun(entry.cron, clock.now())
+    try {
+      return await entry.run()
+    } catch (error) {
+      log.error('Scheduled work failed', { schedule: entry.name, error })
+      return undefined
+    } finally {
+      entry.running = false
+    }
+  }
+  return {
+    /** Runs what is due of a task, and says what came of each. */
+    async wake(task: string): Promise<Record<string, unknown>> {
+      const due = entries.filter(
+        (entry) =>
+          entry.task === task && !entry.running && entry.due_ms !== undefined && entry.due_ms <= clock.now(),
+      )
+      return Object.fromEntries(
+        await Promise.all(due.map(async (entry) => [entry.name, await runOne(entry)] as const)),
+      )
+    },
+  }
+}
+export type Schedules = ReturnType<typeof createSchedules>

@@ -1,0 +1,55 @@
+import type { AuditTrail } from '#server/kernel/audit'
+import type { Clock } from '#server/kernel/clock'
+import type { Config } from '#server/kernel/config'
+import type { Db } from '#server/kernel/db'
+import type { Directories } from '#server/kernel/directories'
+import type { Events } from '#server/kernel/events'
+import type { Jobs } from '#server/kernel/jobs/jobs'
+import type { Log } from '#server/kernel/log'
+import type { Declared } from '#server/kernel/module'
+import type { Secrets } from '#server/kernel/secrets'
+import type { Acme } from './acme/acme.ts'
+import type { Dns } from './dns/dns.ts'
+import type { DnsProviderDescriptor } from './dns-providers/provider.ts'
+import type { Engine } from './engine/engine.ts'
+import type { Git } from './git/git.ts'
+import type { Ingress } from './ingress/ingress.ts'
+import type { Mail } from './mail/mail.ts'
+import type { OutboundPolicy } from './outbound/outbound.ts'
+
+/** What is there before anything of the product: settings of the process, its database and its key. */
+export interface Kernel {
+  config: Config
+  db: Db
+  clock: Clock
+  log: Log
+  secrets: Secrets
+}
+
+/** The outside world; real ones are chosen at the start, fake ones in tests. */
+export interface Adapters {
+  engine: Engine
+  git: Git
+  ingress: Ingress
+  dns: Dns
+  acme: Acme
+  /** Stands in for the mail server of the settings. */
+  mail?: Mail
+  /** Default: those that exist. */
+  dns_providers?: readonly DnsProviderDescriptor[]
+}
+
+/** What every module gets: the kernel, the outside world, and what all of them write to. */
+export interface Base extends Kernel, Adapters {
+  dns_providers: readonly DnsProviderDescriptor[]
+  events: Events
+  jobs: Jobs
+  audit: AuditTrail
+  /** Hosts that this server may connect to on behalf of users. */
+  policy: OutboundPolicy
+  directories: Directories
+  /** Version of the product. */
+  version: string
+  /** What all modules declare together, e.g. every kind of resource. */
+  modules: Declared
+}

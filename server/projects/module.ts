@@ -1,0 +1,17 @@
+import { defineModule } from '#server/kernel/module'
+import type { Base } from '#server/platform/base'
+import type { People } from './members.ts'
+import { createProjects } from './service.ts'
+
+export default defineModule({
+  name: 'projects',
+  resources: [{ noun: 'project', table: 'projects', project_column: 'id', listed: 'search' }],
+  create: ({ modules, ...base }: Base, use: { identity: { people: People } }) =>
+    createProjects({
+      ...base,
+      people: () => use.identity.people,
+      resources: () => modules.sources('overview'),
+    }),
+  // Members are invited into the default project before anything is created there.
+  start: (own) => void own.default(),
+})

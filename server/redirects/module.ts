@@ -1,0 +1,25 @@
+import type { DeploymentsDomain } from '#server/deployments/contract'
+import type { Domains } from '#server/domains/service'
+import { defineModule } from '#server/kernel/module'
+import type { Base } from '#server/platform/base'
+import { createRedirects } from './service.ts'
+
+export default defineModule({
+  name: 'redirects',
+  resources: [{ noun: 'redirect', table: 'redirects', name_column: 'source' }],
+  create: (
+    base: Base,
+    use: {
+      domains: Pick<Domains, 'find' | 'planned'>
+      deployments: Pick<DeploymentsDomain, 'refreshRoutesSoon'>
+    },
+  ) =>
+    createRedirects({
+      ...base,
+      ports: {
+        domain: (id) => use.domains.find(id),
+        routes: (project_ids) => use.domains.planned(project_ids),
+        refreshRoutes: (app_id) => use.deployments.refreshRoutesSoon(app_id),
+      },
+    }),
+})

@@ -1,0 +1,25 @@
+import type { Apps } from '#server/apps/service'
+import { registryHost } from '#server/kernel/image-reference'
+import { defineModule, sealedById } from '#server/kernel/module'
+import type { Base } from '#server/platform/base'
+import { createGuardedClient } from '#server/platform/outbound/client'
+import { checkRegistryLogin } from './login-check.ts'
+import { createRegistries } from './service.ts'
+
+export default defineModule({
+  name: 'registries',
+  sealed: [sealedById('registries', 'password')],
+  create({ policy, ...base }: Base, use: { apps: Pick<Apps, 'sources'> }) {
+    const client = createGuardedClient(policy)
+    return createRegistries({
+      ...base,
+      check: (login) => checkRegistryLogin(client, login),
+      usesOf: (host) =>
+        use.apps
+          .sources()
+          .filter(({ image }) => image !== null && registryHost(image) === host)
+          .map(({ name }) => name),
+    })
+  },
+  app: { secrets: (own) => own.passwords() },
+})

@@ -1,0 +1,26 @@
+import type { Apps } from '#server/apps/service'
+import { defineModule, sealedById } from '#server/kernel/module'
+import type { Base } from '#server/platform/base'
+import { readableGitUrl } from '#server/platform/git/parse-url'
+import { createSshKeys } from './service.ts'
+
+export default defineModule({
+  name: 'ssh_keys',
+  resources: [{ noun: 'ssh_key', table: 'ssh_keys', access: 'developer' }],
+  sealed: [sealedById('ssh_keys', 'private_key')],
+  create({ policy, ...base }: Base, use: { apps: Pick<Apps, 'sources'> }) {
+    const own = createSshKeys({
+      ...base,
+      usesOf: (key) =>
+        use.apps
+          .sources(key.project_id)
+          .filter(({ project_id, git_url }) => {
+            const url = git_url ? readableGitUrl(git_url, policy) : undefined
+            return url?.protocol === 'ssh' && own.keyFor(project_id, url.host) === key.id
+          })
+          .map(({ name }) => name),
+    })
+    return own
+  },
+  app: { secrets: (own, { project_id }) => own.privateKeys(project_id) },
+})

@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { directories } from '#server/kernel/directories'
+import type { Db } from '#server/kernel/db'
+import { createDnsResolver } from '#server/platform/dns/resolver'
+import { createConnection } from '#server/platform/engine/connection'
+import { authoritiesOf } from '#server/platform/outbound/authorities'
+import { createAcme } from '#server/platform/acme/client'
+import { createDockerEngine } from '#server/platform/engine/docker'
+import { createGit } from '#server/platform/git/cli'
+import { createHaproxyIngress } from '#server/platform/ingress/haproxy'
+import { createGuardedClient } from '#server/platform/outbound/client'
+import { createConnectProxy } from '#server/platform/outbound/connect-proxy'
+import { createOutboundPolicy } from '#server/platform/outbound/policy'
+import type { Adapters, Kernel } from '#server/platform/base'
+
+/**
+ * What marks this installation's containers and images: several share an engine without taking each other's
+ * for orphans.
+ */
+function installationName(db: Db): string {
+  db.sql(`INSERT OR IGNORE INTO meta (key, value) VALUES ('installation', ?)`).run(
+    randomBytes(8).toString('hex'),
+  )
+  return db.sql(`SELECT value FROM meta WHERE key = 'installation'`).pluck().get() as string
+}
+
+/** The real world: a container engine, the git command and HAProxy. */
+export async function createAdapters({ config, db, log }: Kernel): Promise<Adapters> {
+  const paths = directories(config.data_directory)
+  const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
+  const engine = createDockerEngine({
+    docker_host: config.docker_host,
+    installation: installationName(db),
+    log: (message) => log.debug(message, { part: 'engine' }),
+  })
+  const git = createGit({
+    policy,
+    proxy: await createConnectProxy(policy),
+    work_directory: join(paths.work, 'git'),
+    ...(config.ca_file ? { ca_file: config.ca_file } : {}),
+  })
+  const ingress = createHaproxyIngress({
+    engine: createConnection(config.docker_host),
+    data_directory: paths.ingress,
+    http_port: config.http_port,
+    https_port: config.https_port,
+    trusted_proxies: config.trusted_proxies,
+    log: log.child({ part: 'edge' }),
+  })
+  const ca = authoritiesOf(config.ca_file)
+  const acme = createAcme({ client: createGuardedClient(policy, ca ? { ca } : {}) })
+  return { engine, git, ingress, acme, dns: createDnsResolver() }
+}

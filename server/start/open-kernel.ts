@@ -1,0 +1,73 @@
+import { join } from 'node:path'
+import { systemClock } from '#server/kernel/clock'
+import type { Config } from '#server/kernel/config'
+import { type Db, openDb } from '#server/kernel/db'
+import type { Log } from '#server/kernel/log'
+import { type Migration, migrate } from '#server/kernel/migrate'
+import {
+  createSecrets,
+  loadMasterKey,
+  loadNextKey,
+  SecretUnreadableError,
+  type Secrets,
+} from '#server/kernel/secrets'
+import { directories } from '#server/kernel/directories'
+import type { Kernel } from '#server/platform/base'
+import { StartError } from '#server/start/start-faults'
+
+/** The addon of the database ends the process without a word on older versions of Node. */
+const OLDEST_NODE_API = 10
+
+/** Throws StartError on a Node that is too old. */
+export function checkNode(): void {
+  if (Number(process.versions.napi) < OLDEST_NODE_API)
+    throw new StartError(
+      `Node ${process.versions.node} is too old for the database of Portreeve. Start it with npm start, which uses the Node of this project, or use Node 24.`,
+    )
+}
+
+/** The master key; a database whose secrets it does not open is refused, never started with them lost. */
+function openSecrets(config: Config, db: Db, keys: string): Secrets {
+  const check = db.sql(`SELECT value FROM meta WHERE key = 'secret_check'`).pluck().get() as
+    | string
+    | undefined
+  const path = join(keys, 'secret.key')
+  const master = loadMasterKey(path, config.secret_key, check !== undefined)
+  const next = config.secret_key === undefined ? loadNextKey(path) : undefined
+  const secrets = next ? createSecrets(next, master) : createSecrets(master)
+  if (check === undefined)
+    db.sql(`INSERT INTO meta (key, value) VALUES ('secret_check', ?)`).run(
+      secrets.seal('portreeve', 'meta/secret_check'),
+    )
+  else
+    requireFitting(
+      secrets,
+      check,
+      config.secret_key === undefined ? `the key file ${path}` : 'PORTREEVE_SECRET_KEY',
+    )
+  return secrets
+}
+
+/** Throws StartError unless the key opens what the database was sealed with. */
+function requireFitting(secrets: Secrets, check: string, source: string): void {
+  try {
+    secrets.open(check, 'meta/secret_check')
+  } catch (error) {
+    if (!(error instanceof SecretUnreadableError)) throw error
+    throw new StartError(
+      `${source} is not the key that the secrets of this database are sealed with. Put the right one back: without it they are lost.`,
+      { cause: error },
+    )
+  }
+}
+
+export const databasePath = ({ data_directory }: Config): string => join(data_directory, 'portreeve.db')
+
+/** Opens the data directory: the database, brought up to date, and the keys that belong to it. */
+export function openKernel(config: Config, log: Log, migrations: readonly Migration[]): Kernel {
+  const paths = directories(config.data_directory)
+  const db = openDb(databasePath(config))
+  const applied = migrate(db, migrations, paths.backups)
+  if (applied.length > 0) log.info('Migrated the database', { migrations: applied.join(', ') })
+  return { config, db, clock: systemClock, log, secrets: openSecrets(config, db, paths.keys) }
+}

@@ -1,0 +1,20 @@
+import type { Addresses } from '#server/addresses/service'
+import { defineModule } from '#server/kernel/module'
+import type { Base } from '#server/platform/base'
+import type { SettingsService } from '#server/settings/service'
+import { createSystem } from './service.ts'
+
+const DAY_MS = 86_400_000
+const before = ({ clock }: Base, days: number) => new Date(clock.now() - days * DAY_MS).toISOString()
+
+export default defineModule({
+  name: 'system',
+  create: (base: Base, use: { addresses: Addresses; settings: Pick<SettingsService, 'server'> }) =>
+    createSystem({ ...base, addresses: use.addresses }),
+  retention: {
+    events: (_own, use, base) => base.events.prune(before(base, use.settings.server().event_retention_days)),
+    jobs: (_own, use, base) => base.jobs.prune(before(base, use.settings.server().job_retention_days)),
+  },
+  // Started by the ingress, once the edge serves.
+  stop: (_own, _use, { jobs }) => jobs.stop(),
+})

@@ -1,0 +1,18 @@
+import { defineModule } from '#server/kernel/module'
+import type { Base } from '#server/platform/base'
+import { createTraffic } from './service.ts'
+
+export default defineModule({
+  name: 'traffic',
+  create: (
+    { directories, ...base }: Base,
+    use: { apps: { projectOf(app_id: string): string | undefined } },
+  ) =>
+    createTraffic({
+      ...base,
+      directory: directories.access_logs,
+      appExists: (id) => use.apps.projectOf(id) !== undefined,
+    }),
+  start: (own) => own.start(),
+  stop: (own) => own.stop(),
+})

@@ -1,0 +1,41 @@
+import { afterEach, expect, it } from 'vitest'
+import { watchEdge } from '#server/ingress/edge-watchdog'
+import { createLog } from '#server/kernel/log'
+import { IngressError } from '#server/platform/ingress/ingress'
+
+const stopping = new AbortController()
+afterEach(() => stopping.abort())
+
+it('an edge that does not come is tried until it comes, and one that somebody takes away is brought back with all its routes', async () => {
+  const edge = { broken: 2, running: false, ensured: 0, applied: 0 }
+  const warnings: string[] = []
+  const applied = () =>
+    new Promise<void>((resolve) => {
+      onApplied = resolve
+    })
+  let onApplied = () => {}
+  const kept = watchEdge({
+    signal: stopping.signal,
+    every_ms: 1,
+    log: createLog('json', 'warn', (line) => warnings.push(line)),
+    ingress: {
+      async ensure() {
+        edge.ensured++
+        if (edge.broken-- > 0) throw new IngressError('Port 80 is in use by nginx.')
+        edge.running = true
+      },
+      status: async () => ({ running: edge.running }),
+    },
+    async apply() {
+      edge.applied++
+      onApplied()
+    },
+  })
+  await kept
+  expect(edge).toMatchObject({ ensured: 3, applied: 1 })
+  expect(warnings.filter((line) => line.includes('nginx'))).toHaveLength(1)
+  const again = applied()
+  edge.running = false
+  await again
+  expect(edge).toMatchObject({ running: true, ensured: 4, applied: 2 })
+})
