@@ -1,5 +1,5 @@
 import { defineEventHandler, setResponseStatus } from 'h3'
-import type { Services } from '#server/services'
+import type { Services } from '#server/modules'
 
 /** Ready: database, engine and edge answer. 503 while one of them does not, with the reason. */
 export default defineEventHandler(async (event) => {

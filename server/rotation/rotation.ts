@@ -2,8 +2,9 @@ import type { Db } from '#server/kernel/db'
 import { defineJob } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import type { Log } from '#server/kernel/log'
+import type { SealedColumn } from '#server/kernel/module'
 import type { Secrets } from '#server/kernel/secrets'
-import { createSealing, type SealedColumn } from './sealing.ts'
+import { createSealing } from './sealing.ts'
 
 export interface RotationOptions {
   db: Db

@@ -1,18 +1,7 @@
 import type { Db } from '#server/kernel/db'
+import type { SealedColumn } from '#server/kernel/module'
 import type { Secrets } from '#server/kernel/secrets'
 
-/**
- * A column whose values are sealed: every such column must be listed, or a rotation would leave it
- * unreadable.
- */
-export interface SealedColumn {
-  table: string
-  column: string
-  /** Columns that name the row. */
-  key: readonly string[]
-  /** What the value was sealed for. */
-  context(row: Record<string, string>): string
-}
 const BATCH = 100
 
 /**
@@ -77,46 +66,3 @@ export function createSealing({
     },
   }
 }
-
-const byId = (table: string, column: string): SealedColumn => ({
-  table,
-  column,
-  key: ['id'],
-  context: ({ id }) => `${table}/${column}/${id}`,
-})
-
-/** Every sealed column of the database. A test compares this list with what the code seals. */
-export const SEALED_COLUMNS: readonly SealedColumn[] = [
-  byId('users', 'totp_seed'),
-  byId('users', 'totp_pending'),
-  byId('ssh_keys', 'private_key'),
-  byId('git_credentials', 'token'),
-  byId('registries', 'password'),
-  byId('releases', 'environment'),
-  byId('releases', 'variables'),
-  byId('variables', 'value'),
-  byId('variables', 'preview_value'),
-  byId('certificates', 'private_key'),
-  byId('certificates', 'next_key'),
-  ...(['private_key', 'next_key'] as const).map(
-    (column): SealedColumn => ({
-      table: 'acme_accounts',
-      column,
-      key: ['directory_url'],
-      context: ({ directory_url }) => `acme_accounts/${column}/${directory_url}`,
-    }),
-  ),
-  {
-    table: 'settings',
-    column: 'secrets',
-    key: ['section'],
-    context: ({ section }) => `settings/secrets/${section}`,
-  },
-  {
-    table: 'idempotency',
-    column: 'answer',
-    key: ['scope', 'key'],
-    context: ({ scope, key }) => `idempotency/answer/${scope}/${key}`,
-  },
-  { table: 'meta', column: 'value', key: ['key'], context: ({ key }) => `meta/${key}` },
-]

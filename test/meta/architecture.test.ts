@@ -6,6 +6,7 @@ const RANKS: readonly (readonly [pattern: RegExp, rank: number])[] = [
   [/^server\/kernel\//, 0],
   [/^server\/platform\//, 1],
   [/^server\/http\//, 3],
+  [/^server\/start\//, 4],
   [/^server\/(plugins|middleware)\//, 5],
   [/^server\/[a-z-]+\//, 2],
   [/^server\/[a-z-]+$/, 4],
@@ -14,7 +15,7 @@ const RANKS: readonly (readonly [pattern: RegExp, rank: number])[] = [
 const rankOf = (path: string) => RANKS.find(([pattern]) => pattern.test(path.replace(/\.ts$/, '')))?.[1]
 const domainOf = (path: string) => (rankOf(path) === 2 ? path.split('/')[1] : undefined)
 /** Parts of a domain that others may know: its words, what it tells, and plain facts. */
-const OPEN_PARTS = /\/(schema|events|plan|base-images|resolved)$/
+const OPEN_PARTS = /\/(schema|events|plan|base-images)$/
 
 const sources = readSources(['server', 'routes', 'tasks', 'cli'])
 const imports = sources.flatMap((source) => importsOf(source).map((one) => ({ from: source.path, ...one })))

@@ -15,7 +15,6 @@ const TO_SPLIT = [
   'server/deployments/service.ts',
   'server/domains/service.ts',
   'server/kernel/jobs/run.ts',
-  'server/services.ts',
   'server/settings/schema.ts',
 ]
 

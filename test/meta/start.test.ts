@@ -32,8 +32,8 @@ const ROOTS = [
   'server/plugins/boot',
   'server/plugins/websocket',
   'server/middleware/entrance',
-  'server/adapters',
-  'server/services',
+  'server/start/adapters',
+  'server/modules',
   'routes/healthz.get',
   'routes/readyz.get',
 ]

@@ -14,6 +14,6 @@ export default endpoint({
   response: data(DetectedPlan),
   errors: ['UNAVAILABLE'],
   handler: async ({ project_id, body, services }) => ({
-    data: await services.detection.detect(project_id, body),
+    data: await services.builds.detect(project_id, body),
   }),
 })

@@ -16,7 +16,7 @@ export default endpoint({
   errors: ['NOT_FOUND', 'CONFLICT'],
   async handler({ actor, project_id, body, services }) {
     const made = services.certificates.create(actor, project_id, body)
-    await services.atEdge()
+    await services.ingress.settled()
     return { data: { ...made, hostnames: services.certificates.hostnames(made.id) } }
   },
 })

@@ -14,7 +14,7 @@ export default endpoint({
   response: data(Domain),
   async handler({ actor, body, services }) {
     await services.domains.checks.check(body.domain_id, actor)
-    if (services.domains.get(body.domain_id).status === 'verified') await services.atEdge()
+    if (services.domains.get(body.domain_id).status === 'verified') await services.ingress.settled()
     return { data: services.domains.get(body.domain_id) }
   },
 })

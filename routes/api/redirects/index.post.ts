@@ -22,7 +22,7 @@ export default endpoint({
   errors: ['CONFLICT'],
   async handler({ actor, body, services }) {
     const added = services.redirects.add(actor, body)
-    await services.atEdge()
+    await services.ingress.settled()
     return { data: added }
   },
 })

@@ -13,7 +13,7 @@ export default endpoint({
   response: data(DomainSettings),
   async handler({ actor, body, services }) {
     const changed = await services.settings.changeDomain(actor, body)
-    await services.atEdge()
+    await services.ingress.settled()
     return { data: changed }
   },
 })

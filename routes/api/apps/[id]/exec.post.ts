@@ -23,7 +23,7 @@ export default endpoint({
       after: { command: body.command },
     })
     return {
-      data: await services.runtime.exec(
+      data: await services.deployments.runtime.exec(
         params.id,
         body.command,
         body.timeout_s,

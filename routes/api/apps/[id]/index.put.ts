@@ -16,7 +16,7 @@ export default endpoint({
   errors: ['CONFLICT'],
   async handler({ actor, params, body, services }) {
     const updated = services.apps.update(actor, params.id, body)
-    if (body.name !== undefined) await services.atEdge()
+    if (body.name !== undefined) await services.ingress.settled()
     return { data: updated }
   },
 })

@@ -12,5 +12,7 @@ export default endpoint({
   params: IdParam,
   response: data(v.array(Instance)),
   errors: ['ENGINE_UNAVAILABLE'],
-  handler: async ({ params, services }) => ({ data: await services.runtime.instances(params.id) }),
+  handler: async ({ params, services }) => ({
+    data: await services.deployments.runtime.instances(params.id),
+  }),
 })

@@ -14,11 +14,11 @@ export default endpoint({
   response: data(v.array(LogLine)),
   errors: ['ENGINE_UNAVAILABLE'],
   async handler({ params, query, services }) {
-    if (query.type === 'runtime') return { data: await services.runtime.logs(params.id, query) }
+    if (query.type === 'runtime') return { data: await services.deployments.runtime.logs(params.id, query) }
     return {
       data:
         query.type === 'build'
-          ? services.runtime.buildLogs(params.id, query)
+          ? services.deployments.runtime.buildLogs(params.id, query)
           : services.traffic.lines(params.id, query),
     }
   },

@@ -15,7 +15,7 @@ export default endpoint({
   errors: ['NOT_FOUND', 'CONFLICT'],
   async handler({ actor, params, query, services }) {
     services.certificates.remove(actor, params.id, query.revoke === 'true')
-    await services.atEdge()
+    await services.ingress.settled()
     return deleted(params.id)
   },
 })

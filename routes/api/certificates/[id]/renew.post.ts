@@ -14,7 +14,7 @@ export default endpoint({
   errors: ['NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
   async handler({ actor, params, services }) {
     const renewed = services.certificates.renew(actor, params.id)
-    await services.atEdge()
+    await services.ingress.settled()
     return { data: renewed }
   },
 })

@@ -13,7 +13,7 @@ export default endpoint({
   errors: ['CONFLICT'],
   async handler({ actor, params, services }) {
     services.domains.remove(actor, params.id)
-    await services.atEdge()
+    await services.ingress.settled()
     return deleted(params.id)
   },
 })

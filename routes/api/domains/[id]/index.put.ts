@@ -16,7 +16,7 @@ export default endpoint({
   errors: ['CONFLICT'],
   async handler({ actor, params, body, services }) {
     const changed = await services.domains.change(actor, params.id, body)
-    await services.atEdge()
+    await services.ingress.settled()
     return { data: changed }
   },
 })

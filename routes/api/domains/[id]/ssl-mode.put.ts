@@ -15,7 +15,7 @@ export default endpoint({
   errors: ['CONFLICT'],
   async handler({ actor, params, body, services }) {
     services.domains.setSslMode(actor, params.id, body.ssl_mode)
-    await services.atEdge()
+    await services.ingress.settled()
     return { data: services.domains.get(params.id) }
   },
 })

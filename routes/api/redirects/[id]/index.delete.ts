@@ -11,7 +11,7 @@ export default endpoint({
   response: data(Deleted),
   async handler({ actor, params, services }) {
     services.redirects.remove(actor, params.id)
-    await services.atEdge()
+    await services.ingress.settled()
     return deleted(params.id)
   },
 })

@@ -15,7 +15,7 @@ export default endpoint({
   errors: ['CONFLICT'],
   async handler({ actor, params, body, services }) {
     const changed = services.redirects.change(actor, params.id, body)
-    await services.atEdge()
+    await services.ingress.settled()
     return { data: changed }
   },
 })

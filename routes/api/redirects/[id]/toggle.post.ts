@@ -14,7 +14,7 @@ export default endpoint({
   response: data(Redirect),
   async handler({ actor, params, body, services }) {
     const toggled = services.redirects.toggle(actor, params.id, body.enabled)
-    await services.atEdge()
+    await services.ingress.settled()
     return { data: toggled }
   },
 })
