@@ -1,5 +1,5 @@
 import { DetectionError } from '#server/builds/plan'
-import { BaseDirectoryError } from '#server/builds/source-folder'
+import { BaseDirectoryError } from '#server/platform/archive/source-folder'
 import { ApiError } from '#server/kernel/errors'
 import type { Verdict } from '#server/kernel/jobs/definition'
 import { SecretUnreadableError } from '#server/kernel/secrets'

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sourceFolder } from '#server/builds/source-folder'
+import { sourceFolder } from '#server/platform/archive/source-folder'
 import { createTestApi, type TestApi } from '#test/support/api'
 
 /** Texts that every JavaScript object answers to. */

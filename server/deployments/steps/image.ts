@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BuildPlan, overridesOf } from '#server/builds/plan'
-import { sourceFolder } from '#server/builds/source-folder'
+import { sourceFolder } from '#server/platform/archive/source-folder'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { EngineError, type Image } from '#server/platform/engine/engine'
 import { askOf } from '../repository.ts'
