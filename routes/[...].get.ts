@@ -1,7 +1,7 @@
 import { origin } from '#dashboard'
 import { defineEventHandler } from 'h3'
 import { createDashboard } from '#server/http/dashboard'
-import type { Services } from '#server/services'
+import type { Services } from '#server/modules'
 
 const dashboard = createDashboard(origin)
 

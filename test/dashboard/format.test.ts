@@ -7,7 +7,7 @@ const NOW = Date.parse('2026-03-01T12:00:00.000Z')
 describe('times', () => {
   it.each([
     [-3, 'just now'],
-    [-90, '2m ago'],
+    [-95, '2m ago'],
     [-7200, '2h ago'],
     [7200, 'in 2h'],
     [-86_400 * 3, '3d ago'],
