@@ -26,6 +26,7 @@ import rotation from '#server/rotation/module'
 import search from '#server/search/module'
 import settings from '#server/settings/module'
 import sshKeys from '#server/ssh-keys/module'
+import storageProviders from '#server/storage-providers/module'
 import system from '#server/system/module'
 import traffic from '#server/traffic/module'
 
@@ -46,6 +47,7 @@ export const MODULES = [
   sshKeys,
   gitCredentials,
   registries,
+  storageProviders,
   builds,
   deployments,
   traffic,

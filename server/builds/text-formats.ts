@@ -1,4 +1,3 @@
-import { own } from '#server/kernel/own'
 import { parse as parseTomlText } from 'smol-toml'
 import { parse as parseYamlText } from 'yaml'
 import type { SourceTree } from './plan.ts'
@@ -154,7 +153,7 @@ export function at(value: unknown, ...keys: string[]): unknown {
   for (const key of keys) {
     const fields = asFields(current)
     if (fields === undefined || !Object.hasOwn(fields, key)) return undefined
-    current = own(fields, key)
+    current = fields[key]
   }
   return current
 }

@@ -1,4 +1,3 @@
-import { own } from '#server/kernel/own'
 import { isIP } from 'node:net'
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { parse } from 'tldts'
@@ -69,7 +68,7 @@ export function readHostname(text: string): HostnameVerdict {
 
 /** Why no client finds its way to this server by a name; undefined when one may. */
 export const unreachableReason = (bare: string): string | undefined =>
-  own(UNREACHABLE, bare.slice(bare.lastIndexOf('.') + 1))
+  UNREACHABLE[bare.slice(bare.lastIndexOf('.') + 1)]
 
 /** What the name stands for in the world. */
 function meaningOf(bare: string, wildcard: boolean): string | undefined {

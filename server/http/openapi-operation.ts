@@ -1,4 +1,3 @@
-import { own } from '#server/kernel/own'
 import * as v from 'valibot'
 import type { AnyEndpoint } from './endpoint.ts'
 import { byStatus, errorCodesOf, responseName } from './openapi-errors.ts'
@@ -77,7 +76,7 @@ function parametersOf(
   )
   const replayable = method === 'post' && !definition.upload && definition.access !== 'public'
   return [
-    ...names.map((name) => toParameter('path', name, own(known, name), true)),
+    ...names.map((name) => toParameter('path', name, known[name], true)),
     ...query,
     ...(replayable ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ]
@@ -127,7 +126,7 @@ function successOf({ definition }: DocumentedEndpoint, schemas: SchemaConverter)
     }
   }
   const schema = schemas.convert(definition.response as v.GenericSchema, 'output')
-  const example = exampleOf(schema, (name) => own(schemas.components([name]), name)!)
+  const example = exampleOf(schema, (name) => schemas.components([name])[name]!)
   return {
     description: definition.status === 201 ? 'Created.' : 'Done.',
     headers,

@@ -1,4 +1,3 @@
-import { own } from '#server/kernel/own'
 import { toJsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
 
@@ -90,7 +89,7 @@ function convertOne(
     overrideRef: ({ referenceId }) => `${PREFIX}${nameOf(referenceId)}`,
   })
   const title = inline ? titleOf(schema as Node) : undefined
-  const body = title === undefined ? converted : (own(converted.$defs, title) as JsonSchema)
+  const body = title === undefined ? converted : (converted.$defs[title] as JsonSchema)
   const { $schema: _dialect, $defs: _definitions, ...rest } = body
   return tidy(rest)
 }
@@ -152,9 +151,9 @@ export function createSchemaConverter(roots: Iterable<v.GenericSchema>): SchemaC
       const found: Record<string, JsonSchema> = {}
       const open = [...used]
       for (let name = open.pop(); name !== undefined; name = open.pop()) {
-        if (own(found, name)) continue
+        if (found[name]) continue
         found[name] = componentOf(name)
-        open.push(...refsIn(own(found, name)))
+        open.push(...refsIn(found[name]))
       }
       return Object.fromEntries(Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1)))
     },

@@ -1,4 +1,3 @@
-import { own } from '#server/kernel/own'
 import {
   type Access,
   type Actor,
@@ -115,7 +114,7 @@ export function renderPermissions(rows: readonly PermissionRow[]): string {
     `|---|---|${callers.map(() => '---|').join('')}`,
     ...rows.map(
       ({ method, path, access, answers }) =>
-        `| ${method} ${path} | ${access} | ${callers.map((name) => own(answers, name)).join(' | ')} |`,
+        `| ${method} ${path} | ${access} | ${callers.map((name) => answers[name]).join(' | ')} |`,
     ),
     '',
   ].join('\n')

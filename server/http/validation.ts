@@ -1,4 +1,3 @@
-import { own } from '#server/kernel/own'
 import * as v from 'valibot'
 import { ApiError, type ErrorDetail, invalid } from '#server/kernel/errors'
 
@@ -86,7 +85,11 @@ function listForObject(
   if (schema.wrapped) return listForObject(schema.wrapped, value, path)
   if (Array.isArray(value)) return OBJECTS.includes(schema.type) ? path : undefined
   return Object.entries(schema.entries ?? {})
-    .map(([key, inner]) => listForObject(inner, own(value as Record<string, unknown>, key), [...path, key]))
+    .map(([key, inner]) =>
+      Object.hasOwn(value, key)
+        ? listForObject(inner, (value as Record<string, unknown>)[key], [...path, key])
+        : undefined,
+    )
     .find(Boolean)
 }
 

@@ -1,4 +1,3 @@
-import { own } from '#server/kernel/own'
 import { loadConfig } from './config.ts'
 
 const PREFIX = 'PORTREEVE_'
@@ -6,8 +5,7 @@ const PREFIX = 'PORTREEVE_'
 /** Every name that the configuration reads. */
 function settingNames(): string[] {
   const asked = new Set<string>()
-  const note = (_: object, name: string | symbol) => void asked.add(String(name))
-  loadConfig(new Proxy({}, { get: note, getOwnPropertyDescriptor: note }))
+  loadConfig(new Proxy({}, { get: (_, name) => void asked.add(String(name)) }))
   return [...asked]
 }
 
@@ -36,7 +34,7 @@ export interface UnknownSetting {
 export function unknownSettings(env: Record<string, string | undefined>): UnknownSetting[] {
   const known = settingNames()
   const odd = Object.keys(env).filter(
-    (name) => name.toUpperCase().startsWith(PREFIX) && !known.includes(name) && own(env, name)?.trim(),
+    (name) => name.toUpperCase().startsWith(PREFIX) && !known.includes(name) && env[name]?.trim(),
   )
   return odd.sort().map((name) => {
     const ranked = known

@@ -23,6 +23,8 @@ import {
   secretFields,
   sentIn,
 } from '#test/support/secret-fields'
+import { type S3Server, startS3Server } from '#test/support/s3-server'
+import { type SftpServer, startSftpServer } from '#test/support/sftp-server'
 import { startSmtpServer, type TestSmtpServer } from '#test/support/smtp-server'
 import { betrayed, filesBelow, processList } from '#test/support/traces'
 import { readMigrations } from '../../scripts/read-migrations.ts'
@@ -55,6 +57,8 @@ let forge: GitServer
 let registry: Registry
 let mail: TestSmtpServer
 let names: NameServer
+let bucket_server: S3Server
+let sftp: SftpServer
 let authority: Server
 let chains: TestAuthority
 let cast: Record<Part, Person>
@@ -279,9 +283,30 @@ async function deploy(): Promise<void> {
   })
 }
 
+/** Destinations of backups of every kind, with all their secrets. */
+async function addDestinations(): Promise<void> {
+  const { endpoint, bucket, access_key_id, secret_access_key } = bucket_server
+  const { id } = await created('/api/storage-providers', {
+    name: 'Bucket',
+    kind: 's3',
+    config: { endpoint, bucket, access_key_id, secret_access_key },
+    passphrase: canary('archives'),
+  })
+  await changed(`/api/storage-providers/${id}`, { passphrase: canary('archives') })
+  const { port, username, private_key, host_key, folder } = sftp
+  await created('/api/storage-providers', {
+    name: 'Server',
+    kind: 'sftp',
+    config: {
+      ...{ host: '127.0.0.1', port, username, private_key, host_key },
+      ...{ path: folder, password: canary('sftp') },
+    },
+  })
+}
+
 const MAIL_PASSWORD = canary('mail')
 beforeAll(async () => {
-  ;[forge, registry, mail, names, authority] = await Promise.all([
+  ;[forge, registry, mail, names, authority, bucket_server, sftp] = await Promise.all([
     startGitServer({ tls: true }),
     startRegistry(),
     startSmtpServer({
@@ -290,6 +315,8 @@ beforeAll(async () => {
     }),
     startNameServer('example.com'),
     startAuthority(),
+    startS3Server(),
+    startSftpServer(),
   ])
   chains = createTestAuthority()
   forge.intercept = () => {
@@ -302,6 +329,8 @@ beforeAll(async () => {
     names.address,
     `127.0.0.1:${mail.port}`,
     `127.0.0.1:${(authority.address() as AddressInfo).port}`,
+    new URL(bucket_server.endpoint).host,
+    `127.0.0.1:${sftp.port}`,
   ]
   portreeve = await startPortreeve({
     env: {
@@ -318,6 +347,7 @@ beforeAll(async () => {
   admin = await enter(portreeve, ADMIN.email, administrators_password)
   await equip()
   await furnish()
+  await addDestinations()
   await deploy()
   overheard.stop()
   fields = secretFields((await portreeve.call('GET', '/api/openapi.json')).body)
@@ -341,7 +371,14 @@ afterAll(async () => {
   await portreeve?.dispose()
   chains?.close()
   authority?.close()
-  await Promise.all([forge?.close(), registry?.close(), mail?.close(), names?.close()])
+  await Promise.all([
+    forge?.close(),
+    registry?.close(),
+    mail?.close(),
+    names?.close(),
+    bucket_server?.close(),
+    sftp?.close(),
+  ])
 })
 
 interface Operation {

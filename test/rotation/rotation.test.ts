@@ -62,6 +62,12 @@ async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {
       seal('acme_accounts/next_key/https://ca.test/dir'),
     )
   kernel.db.sql(`INSERT INTO settings VALUES ('smtp', '{}', ?, '')`).run(seal('settings/secrets/smtp'))
+  kernel.db
+    .sql(
+      `INSERT INTO storage_providers (id, name, kind, config, secrets, passphrase, created_at, updated_at)
+       VALUES ('dst_1', 'Bucket', 's3', '{}', ?, ?, '', '')`,
+    )
+    .run(seal('storage_providers/secrets/dst_1'), seal('storage_providers/passphrase/dst_1'))
   kernel.db.sql(`INSERT INTO meta VALUES ('secret_check', ?)`).run(seal('meta/secret_check'))
   const all = () =>
     SEALED_COLUMNS.flatMap((one) =>

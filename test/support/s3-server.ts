@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, request as forward, type ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
@@ -34,7 +34,7 @@ interface S3rver {
 }
 
 const KEY_ID = 'S3RVER'
-const SECRET = 'S3RVER'
+const SECRET = `s3-secret-${randomBytes(16).toString('hex')}`
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex')
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
 const escape = (text: string) =>

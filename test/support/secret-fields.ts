@@ -61,6 +61,8 @@ export const secretFields = (document: Document): SecretField[] =>
         schema.format === 'password' && !(side === 'answer' && schema.examples?.includes(MASK)),
     )
     .map(({ operation, side, path }) => ({ operation, side, path }))
+    // A field that several choices of a body have is one field.
+    .filter((field, at, all) => all.findIndex((one) => nameOf(one) === nameOf(field)) === at)
 
 function valuesAt(value: unknown, path: string): string[] {
   const [key = '', ...rest] = path.split('.')

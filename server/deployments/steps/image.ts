@@ -1,7 +1,6 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BuildPlan, overridesOf } from '#server/builds/plan'
-import { sourceFolder } from '#server/platform/archive/source-folder'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { EngineError, type Image } from '#server/platform/engine/engine'
 import { askOf } from '../repository.ts'
@@ -29,15 +28,6 @@ const inlinePlan = (app: DeployedApp): BuildPlan => ({
   explanation: [{ field: 'dockerfile', value: 'inline', source: 'app.dockerfile' }],
 })
 
-/** Adds the file unless the source has one, be it only a link to something that is not there. */
-function addDockerignore(folder: string, text: string): void {
-  try {
-    writeFileSync(join(folder, '.dockerignore'), text, { flag: 'wx' })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-}
-
 /** Looks at the source and decides how to build and run it. */
 export async function detectStep(shop: Workshop, context: DeployContext): Promise<void> {
   const { deployment_id, app_id } = context.payload
@@ -56,9 +46,12 @@ export async function detectStep(shop: Workshop, context: DeployContext): Promis
   if (configuration.source === 'dockerfile') {
     plan = inlinePlan(app)
   } else {
-    const folder = sourceFolder(sourceDirectory(shop, deployment_id), configuration.base_directory)
-    plan = await shop.ports.detect(folder, overridesOf(configuration.build, configuration.port))
-    if (plan.stack !== 'dockerfile') addDockerignore(folder, shop.ports.dockerignore())
+    plan = await shop.ports.detect(
+      join(sourceDirectory(shop, deployment_id), configuration.base_directory),
+      overridesOf(configuration.build, configuration.port),
+    )
+    const ignore = join(sourceDirectory(shop, deployment_id), configuration.base_directory, '.dockerignore')
+    if (plan.stack !== 'dockerfile' && !existsSync(ignore)) writeFileSync(ignore, shop.ports.dockerignore())
   }
   context.state.plan = plan
   shop.deployments.change(deployment_id, { plan: JSON.stringify(plan) })
@@ -114,7 +107,7 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
     await shop.ports.checkDockerfile(plan.dockerfile, build_args, context.signal)
   return shop.engine.buildImage(
     {
-      context: sourceFolder(
+      context: join(
         sourceDirectory(shop, deployment_id),
         app.configuration.source === 'dockerfile' ? '.' : app.configuration.base_directory,
       ),

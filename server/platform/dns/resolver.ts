@@ -1,4 +1,3 @@
-import { own } from '#server/kernel/own'
 import { Resolver } from 'node:dns/promises'
 import type { Dns, DnsAnswer, RecordType } from './dns.ts'
 
@@ -60,7 +59,7 @@ export function createDnsResolver(options: { timeout_ms?: number; tries?: number
         if (code === 'ENOTFOUND') return { outcome: 'missing' }
         return {
           outcome: 'failed',
-          ...(own(FAILURES, code) ?? {
+          ...(FAILURES[code] ?? {
             reason: 'unusable',
             message: 'gave an answer that cannot be read',
           }),

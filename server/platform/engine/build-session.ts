@@ -1,4 +1,3 @@
-import { own } from '#server/kernel/own'
 import { randomUUID } from 'node:crypto'
 import {
   type handleUnaryCall,
@@ -160,7 +159,7 @@ const secret =
   (spec: BuildSpec): handleUnaryCall<{ ID?: string }, { data: Buffer }> =>
   (call, answer) => {
     const id = call.request.ID ?? ''
-    const value = own(spec.secrets, id)
+    const value = Object.hasOwn(spec.secrets, id) ? spec.secrets[id] : undefined
     if (value === undefined) answer({ code: status.NOT_FOUND, details: `secret ${id} not found` })
     else answer(null, { data: Buffer.from(value) })
   }

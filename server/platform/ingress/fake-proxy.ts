@@ -1,4 +1,3 @@
-import { own } from '#server/kernel/own'
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { EdgeRequest, Route, RouteServer, RouteTraffic } from './ingress.ts'
@@ -55,7 +54,7 @@ export function createFakeProxy(
     const [path = '', query] = (incoming.url ?? '').split(/\?(.*)/s)
     const route = routeOf(hostname, path)
     if (!route) return {}
-    const alias = own(route.aliases, hostname)
+    const alias = Object.hasOwn(route.aliases ?? {}, hostname) ? route.aliases?.[hostname] : undefined
     if (alias !== undefined)
       return {
         route,
