@@ -31,7 +31,7 @@ function encoded(secret: string, encoding: 'base64' | 'base64url'): string[] {
  */
 export function redactor(secrets: readonly string[]): (text: string) => string {
   const forms = new Set<string>()
-  for (const secret of secrets) {
+  for (const secret of new Set(secrets)) {
     for (const line of [secret, ...secret.split('\n')]) {
       if (line.length < SHORTEST) continue
       forms.add(line).add(encodeURIComponent(line)).add(JSON.stringify(line).slice(1, -1))
@@ -40,12 +40,38 @@ export function redactor(secrets: readonly string[]): (text: string) => string {
     }
   }
   const sorted = [...forms].sort((a, b) => b.length - a.length)
-  const whole = (text: string) =>
-    sorted.reduce((result, form) => (result.includes(form) ? result.split(form).join(MASK) : result), text)
+  const whole = createMasker(sorted)
   return (text) =>
     text.endsWith(CUT_MARK)
       ? `${withoutHead(whole(text.slice(0, -CUT_MARK.length)), sorted)}${CUT_MARK}`
       : whole(text)
+}
+
+/** So many characters at the start of a form decide whether the rest is compared. */
+const INDEXED = 4
+
+/**
+ * Masks every place where one of many forms stands; forms that overlap are masked together, so that no part of
+ * either is left. A line costs the same with a thousand variables as with one.
+ */
+function createMasker(sorted: readonly string[]): (text: string) => string {
+  const by_start = Map.groupBy(sorted, (form) => form.slice(0, INDEXED))
+  return (text) => {
+    if (by_start.size === 0) return text
+    let result = ''
+    let written = 0
+    let masked_to = 0
+    for (let i = 0; i + SHORTEST <= text.length; i += 1) {
+      const found = by_start.get(text.slice(i, i + INDEXED))?.find((form) => text.startsWith(form, i))
+      if (found === undefined) continue
+      if (i >= masked_to) {
+        if (masked_to > 0) written = masked_to
+        result += text.slice(written, i) + MASK
+      }
+      masked_to = Math.max(masked_to, i + found.length)
+    }
+    return masked_to === 0 ? text : result + text.slice(masked_to)
+  }
 }
 
 /** Takes the beginning of a secret off the end of a text that was cut there. */
