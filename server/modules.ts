@@ -5,6 +5,7 @@ import builds from '#server/builds/module'
 import certificates from '#server/certificates/module'
 import deployments from '#server/deployments/module'
 import domains from '#server/domains/module'
+import env from '#server/env/module'
 import gitCredentials from '#server/git-credentials/module'
 import http from '#server/http/module'
 import identity from '#server/identity/module'
@@ -48,6 +49,7 @@ export const MODULES = [
   gitCredentials,
   registries,
   storageProviders,
+  env,
   builds,
   deployments,
   traffic,

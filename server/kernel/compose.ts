@@ -94,12 +94,20 @@ function createDeclared(
     kinds.map(({ noun }) => noun),
   )
   const followers = modules.filter(({ app }) => app)
+  const offering = modules.filter(({ offers }) => offers)
   return {
     sources: (where) => sources[where],
     locate: (noun, id) => locators.get(noun)?.(id),
     nouns: [...locators.keys()],
     sealed: sealedOf(modules),
     tags: tagsOf(modules),
+    offered(project_id, name) {
+      for (const module of offering) {
+        const found = module.offers?.(own(module), project_id, name)
+        if (found) return found
+      }
+      return undefined
+    },
     app: {
       moved: (id, from) => followers.forEach((module) => module.app?.moved?.(own(module), id, from)),
       removed: (id) => followers.forEach((module) => module.app?.removed?.(own(module), id)),

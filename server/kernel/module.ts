@@ -85,6 +85,11 @@ export interface Module<Name extends string, Base, Use, Own> {
   /** Forgets what is past its time, by what it is; a number says how much. */
   retention?: Readonly<Record<string, (own: Own, use: Use, base: Base) => number | void>>
   app?: AppFacet<Own>
+  /**
+   * Variables that a resource of a project, found by its name, offers to apps that name it, as in
+   * `${{ orders.DATABASE_URL }}`; undefined when there is none of that name.
+   */
+  offers?(own: Own, project_id: string, name: string): Readonly<Record<string, string>> | undefined
   /** After everything is composed, in the order of the list. */
   start?(own: Own, use: Use, base: Base): void | Promise<void>
   /** When the process ends, in the opposite order. */
@@ -108,6 +113,8 @@ export interface Declared {
   readonly nouns: readonly string[]
   readonly sealed: readonly SealedColumn[]
   readonly tags: readonly ApiTag[]
+  /** What the first module that knows the name offers under it in a project. */
+  offered(project_id: string, name: string): Readonly<Record<string, string>> | undefined
   /** What apps take along. */
   app: {
     moved(app_id: string, from_project_id: string): void

@@ -35,6 +35,7 @@ const BASES: Record<string, () => Record<string, unknown>> = {
   'POST /api/team/members': () => ({ email: 'ada@example.test' }),
   'POST /api/auth/login': () => ({ email: 'admin@localhost', password: 'not the password' }),
   'PUT /api/apps/:id': () => ({}),
+  'POST /api/apps/:id/env': () => ({ key: `KEY_${(number += 1)}`, value: 'x' }),
 }
 
 function send(input: InputCase): Promise<Answer> {
@@ -70,8 +71,13 @@ function send(input: InputCase): Promise<Answer> {
   const body = field === 'image' ? base : { ...base, ...(git_url === undefined ? {} : { git_url }) }
   return api.request(method, path, {
     as: input.endpoint.includes('/auth/') ? undefined : 'admin',
-    body: withField(body, field, value),
+    body: field === 'env' ? variableOf(value) : withField(body, field, value),
   })
+}
+/** The files write a variable as an object of one key. */
+const variableOf = (value: unknown) => {
+  const [[key, text] = []] = Object.entries(value as object)
+  return { key, value: text }
 }
 /**
  * Ids of the files are parts of a path; only quotes and spaces need encoding, malformed percents are the

@@ -13,6 +13,8 @@ afterAll(() => api.close())
 /** The last name of a path, when it sounds like something that nobody else may know. */
 const SOUNDS_SECRET =
   /(^|_)(password|passphrase|secret|token|ticket|hmac|recovery_codes|otpauth_url)(_|$|\[)|private_key|hmac_key|^key$/
+/** The name of a variable, and no key to anything. */
+const NAMES_A_VARIABLE = /^\w+ \/api\/(apps|projects)\/\{id\}\/env\b.* \S*key$/
 /** Fields that sound so and are none, with the reason. */
 const NO_SECRET: Record<string, string> = {
   csrf_token: 'is of use only to whoever has the cookie, and is asked for again whenever it is needed',
@@ -25,7 +27,7 @@ describe('fields of the API that hold secrets', () => {
       ({ path, schema }) =>
         SOUNDS_SECRET.test(last(path)) && schema.format !== 'password' && !(last(path) in NO_SECRET),
     )
-    expect(unmarked.map(nameOf)).toEqual([])
+    expect(unmarked.map(nameOf).filter((name) => !NAMES_A_VARIABLE.test(name))).toEqual([])
   })
   it('are found on both sides, in references, choices and lists, and not where answers only show a mask', () => {
     const names = secretFields(document).map(nameOf)

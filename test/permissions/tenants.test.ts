@@ -36,6 +36,9 @@ beforeAll(async () => {
   theirs.redirect = (
     await admin.post('/api/redirects', { domain_id: theirs.domain, from: `/${MARK}`, to: '/new' })
   ).body.data.id as string
+  const variable = { key: `${MARK}_key`, value: MARK }
+  await admin.post(`/api/apps/${theirs.app}/env`, variable)
+  await admin.put(`/api/projects/${project_id}/env`, { variables: [variable] })
   theirs.ssh_key = (await admin.post('/api/ssh-keys/generate', { name: `${MARK} key`, project_id })).body.data
     .id as string
   theirs.git_credential = (
@@ -61,6 +64,7 @@ function state(): string {
     'ssh_keys',
     'git_credentials',
     'certificates',
+    'variables',
     'jobs',
   ]
   return JSON.stringify(tables.map((table) => api.kernel.db.sql(`SELECT * FROM ${table}`).all()))

@@ -45,9 +45,10 @@ async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {
   const deployment = (await developer.get('/api/deployments')).body.data[0]
   kernel.db
     .sql(
-      `INSERT INTO releases (id, app_id, deployment_id, image_id, settings, environment, configuration, created_at) VALUES ('rel_1', ?, ?, 'x', '{}', ?, '{}', '')`,
+      `INSERT INTO releases (id, app_id, deployment_id, image_id, settings, environment, variables, configuration, created_at) VALUES ('rel_1', ?, ?, 'x', '{}', ?, ?, '{}', '')`,
     )
-    .run(app.id, deployment.id, seal('releases/environment/rel_1'))
+    .run(app.id, deployment.id, seal('releases/environment/rel_1'), seal('releases/variables/rel_1'))
+  await developer.post(`/api/apps/${app.id}/env`, { key: 'A', value: 'a', preview_value: 'b' })
   kernel.db
     .sql(
       `INSERT INTO certificates (id, project_id, name, names, source, status, key_type, private_key, next_key, created_at, updated_at) SELECT 'crt_1', id, 'x', '[]', 'acme', 'active', 'ecdsa', ?, ?, '', '' FROM projects`,

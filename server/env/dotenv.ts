@@ -1,0 +1,102 @@
+import { parse } from 'dotenv'
+
+/** One assignment of a dotenv text. */
+export interface DotenvEntry {
+  /** Line on which it begins, from 1. */
+  line: number
+  key: string
+  value: string
+}
+/** A line that cannot be taken, and why; the value is never quoted. */
+export interface BadLine {
+  line: number
+  message: string
+}
+
+const SKIPPED = /[^\S\n]*(?:#[^\n]*)?(?:\n|$)/y
+const ASSIGNED = /[^\S\n]*(?:export[^\S\n]+)?([\w.-]+)(?:[^\S\n]*=[^\S\n]*|:[^\S\n]+)/y
+/** A quoted value with nothing behind it but a comment; it may go over several lines. */
+const QUOTED = /(?:'(?:\\'|[^'])*'|"(?:\\"|[^"])*"|`(?:\\`|[^`])*`)[^\S\n]*(?:#[^\n]*)?(?=\n|$)/y
+const REST_OF_LINE = /[^\n]*/y
+export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+
+/** Matches a sticky pattern at a place; its length is 0 where it does not. */
+function at(pattern: RegExp, text: string, place: number): RegExpExecArray | null {
+  pattern.lastIndex = place
+  return pattern.exec(text)
+}
+
+/**
+ * Reads a dotenv text. The package `dotenv` reads each value, so that a value here is what a developer's own
+ * program gets; it passes over what it does not understand, so the places of assignments are found here, and
+ * every line that is none is named.
+ */
+export function readDotenv(source: string): { entries: DotenvEntry[]; bad: BadLine[] } {
+  const text = source.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n')
+  const entries: DotenvEntry[] = []
+  const bad: BadLine[] = []
+  const lines_of = new Map<string, number>()
+  let line = 1
+  for (let place = 0; place < text.length; ) {
+    const skipped = at(SKIPPED, text, place)
+    const found = skipped ? undefined : readEntry(text, place)
+    const end = skipped ? place + skipped[0].length : found!.end
+    if (found) {
+      const first = found.key === undefined ? undefined : lines_of.get(found.key)
+      const message = found.fault ?? (first && `sets ${found.key} a second time, after line ${first}.`)
+      if (message) bad.push({ line, message })
+      else {
+        entries.push({ line, key: found.key!, value: found.value! })
+        lines_of.set(found.key!, line)
+      }
+    }
+    for (let i = place; i < end; i += 1) if (text[i] === '\n') line += 1
+    place = end
+  }
+  return { entries, bad }
+}
+
+/** What begins at a place that is neither empty nor a comment; ends behind its last line. */
+function readEntry(
+  text: string,
+  place: number,
+): { end: number; key?: string; value?: string; fault?: string } {
+  const assigned = at(ASSIGNED, text, place)
+  const rest_end = (from: number) => {
+    const end = from + at(REST_OF_LINE, text, from)![0].length
+    return end < text.length ? end + 1 : end
+  }
+  if (!assigned) return { end: rest_end(place), fault: 'is no assignment; write KEY=value.' }
+  const key = assigned[1]!
+  const from = place + assigned[0].length
+  const quoted = at(QUOTED, text, from)
+  const end = rest_end(quoted ? from + quoted[0].length : from)
+  if (!VARIABLE_NAME.test(key))
+    return { end, fault: 'has a name with other characters than letters, digits and _, or a digit first.' }
+  const quote = text[from]
+  if (!quoted && (quote === '"' || quote === "'" || quote === '`') && !closes(text, from, quote))
+    return { end, fault: `opens a quote for ${key} that is never closed.` }
+  return { end, key, value: parse(text.slice(place, end))[key] ?? '' }
+}
+
+/** Whether a quote has its other half on the same line, as in `"a" and more`, which is taken as it stands. */
+const closes = (text: string, from: number, quote: string): boolean =>
+  at(REST_OF_LINE, text, from)![0].lastIndexOf(quote) > 0
+
+/** A value that every reader of dotenv takes without quotes. */
+const PLAIN = /^[A-Za-z0-9_./:@%+,=-]*$/
+
+/**
+ * One assignment that reads back as the very same value; a comment that says so where the format has no way
+ * to write it.
+ */
+export function renderEntry(key: string, value: string): string {
+  if (PLAIN.test(value)) return `${key}=${value}`
+  const returns = value.includes('\r')
+  if (!value.endsWith('\\') && !returns) {
+    if (!value.includes("'")) return `${key}='${value}'`
+    if (!value.includes('`')) return `${key}=\`${value}\``
+  }
+  if (!/["\\]/.test(value)) return `${key}="${value.replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`
+  return `# ${key} holds characters that a dotenv file cannot write; read it with GET /env/${key}/reveal.`
+}

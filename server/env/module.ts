@@ -1,0 +1,19 @@
+import type { Apps } from '#server/apps/service'
+import { defineModule, sealedById } from '#server/kernel/module'
+import type { Base } from '#server/platform/base'
+import { createVariables } from './service.ts'
+
+export default defineModule({
+  name: 'env',
+  sealed: [sealedById('variables', 'value'), sealedById('variables', 'preview_value')],
+  create: (base: Base, use: { apps: Pick<Apps, 'find'> }) =>
+    createVariables({
+      ...base,
+      ports: {
+        app: (id) => use.apps.find(id),
+        database: (project_id, name) => base.modules.offered(project_id, name),
+        linked: (app) => base.modules.app.environment(app),
+      },
+    }),
+  app: { secrets: (own, app) => own.secretValues(app) },
+})

@@ -1,0 +1,129 @@
+import type { Db } from '#server/kernel/db'
+import type { Page } from '#server/kernel/page'
+
+/** A row of `variables`; `app_id` is null for those that a project shares. */
+export interface VariableRow {
+  id: string
+  project_id: string
+  app_id: string | null
+  key: string
+  value: string
+  preview_value: string | null
+  secret: number
+  build: number
+  runtime: number
+  comment: string | null
+  refs: string
+  version: number
+  created_at: string
+  updated_at: string
+}
+/** A row of `variable_versions`. */
+export interface VersionRow {
+  project_id: string
+  app_id: string | null
+  key: string
+  version: number
+  action: 'created' | 'changed' | 'deleted'
+  fields: string
+  actor_id: string | null
+  actor_name: string
+  created_at: string
+}
+/** Whose variables: those of an app, or those that a project shares. */
+export type Owner = { app_id: string } | { project_id: string }
+
+const where = (owner: Owner): [clause: string, value: string] =>
+  'app_id' in owner ? ['app_id = ?', owner.app_id] : ['project_id = ? AND app_id IS NULL', owner.project_id]
+
+/** SQL of variables and nothing else. */
+export function createVariableRepository(db: Db) {
+  return {
+    all(owner: Owner): VariableRow[] {
+      const [clause, value] = where(owner)
+      return db.sql(`SELECT * FROM variables WHERE ${clause} ORDER BY key`).all(value) as VariableRow[]
+    },
+    find(owner: Owner, key: string): VariableRow | undefined {
+      const [clause, value] = where(owner)
+      return db.sql(`SELECT * FROM variables WHERE ${clause} AND key = ?`).get(value, key) as
+        | VariableRow
+        | undefined
+    },
+    page(owner: Owner, q: string | undefined, limit: number, offset: number): Page<VariableRow> {
+      const [clause, value] = where(owner)
+      const matching = `FROM variables WHERE ${clause} AND instr(lower(key), lower(?)) > 0`
+      return {
+        rows: db
+          .sql(`SELECT * ${matching} ORDER BY key LIMIT ? OFFSET ?`)
+          .all(value, q ?? '', limit, offset) as VariableRow[],
+        total: db
+          .sql(`SELECT count(*) ${matching}`)
+          .pluck()
+          .get(value, q ?? '') as number,
+      }
+    },
+    insert: (row: VariableRow) =>
+      db
+        .sql(
+          `INSERT INTO variables (id, project_id, app_id, key, value, preview_value, secret, build, runtime, comment, refs, version, created_at, updated_at)
+           VALUES (@id, @project_id, @app_id, @key, @value, @preview_value, @secret, @build, @runtime, @comment, @refs, @version, @created_at, @updated_at)`,
+        )
+        .run(row),
+    update: (row: VariableRow) =>
+      db
+        .sql(
+          `UPDATE variables SET value = @value, preview_value = @preview_value, secret = @secret, build = @build, runtime = @runtime,
+           comment = @comment, refs = @refs, version = @version, updated_at = @updated_at WHERE id = @id`,
+        )
+        .run(row),
+    delete: (id: string) => db.sql('DELETE FROM variables WHERE id = ?').run(id),
+    addVersion: (row: VersionRow) =>
+      db
+        .sql(
+          `INSERT INTO variable_versions (project_id, app_id, key, version, action, fields, actor_id, actor_name, created_at)
+           VALUES (@project_id, @app_id, @key, @version, @action, @fields, @actor_id, @actor_name, @created_at)`,
+        )
+        .run(row),
+    /** The newest versions of one key, newest first. */
+    versions(owner: Owner, key: string, limit: number): VersionRow[] {
+      const [clause, value] = where(owner)
+      return db
+        .sql(`SELECT * FROM variable_versions WHERE ${clause} AND key = ? ORDER BY version DESC LIMIT ?`)
+        .all(value, key, limit) as VersionRow[]
+    },
+    /** Forgets all but the newest versions of one key. */
+    pruneVersions(owner: Owner, key: string, kept: number) {
+      const [clause, value] = where(owner)
+      db.sql(`DELETE FROM variable_versions WHERE ${clause} AND key = ? AND version <= ?`).run(
+        value,
+        key,
+        kept,
+      )
+    },
+    lastVersion(owner: Owner, key: string): number {
+      const [clause, value] = where(owner)
+      return db
+        .sql(`SELECT coalesce(max(version), 0) FROM variable_versions WHERE ${clause} AND key = ?`)
+        .pluck()
+        .get(value, key) as number
+    },
+    /** How many variables an owner has, and how long their sealed values are together. */
+    size(owner: Owner): { count: number; bytes: number } {
+      const [clause, value] = where(owner)
+      return db
+        .sql(
+          `SELECT count(*) AS count, coalesce(sum(length(value)), 0) AS bytes FROM variables WHERE ${clause}`,
+        )
+        .get(value) as { count: number; bytes: number }
+    },
+    /** Apps of a project with the key that stands for a reference such as `project.KEY`. */
+    usesOf: (project_id: string, reference: string) =>
+      db
+        .sql(
+          `SELECT app_id, key FROM variables WHERE project_id = ? AND app_id IS NOT NULL
+           AND EXISTS (SELECT 1 FROM json_each(refs) WHERE json_each.value = ?) ORDER BY key LIMIT 3`,
+        )
+        .all(project_id, reference) as { app_id: string; key: string }[],
+  }
+}
+export type VariableRepository = ReturnType<typeof createVariableRepository>

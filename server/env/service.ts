@@ -1,0 +1,285 @@
+import type { Actor } from '#server/kernel/access'
+import type { AuditTrail } from '#server/kernel/audit'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
+import { limits, paged, type Paging } from '#server/kernel/schemas'
+import type { Secrets } from '#server/kernel/secrets'
+import { type Change, createChanges } from './changes.ts'
+import { renderEntry } from './dotenv.ts'
+import { entriesOf } from './import.ts'
+import { UnresolvedError } from './references.ts'
+import { createReleaseVariables, type DatabasePorts } from './release-variables.ts'
+import { createVariableRepository, type Owner, type VariableRow } from './repository.ts'
+import { changedVariables, type ReleaseVariables, secretValuesOf } from './resolved.ts'
+import {
+  MASK,
+  type NewVariable,
+  type SharedVariables,
+  type VariableChange,
+  type VariableImport,
+  type VariableReport,
+} from './schema.ts'
+import { createVault, type PlainVariable, seemsSecret } from './values.ts'
+import { createVariableViews } from './view.ts'
+
+/** What variables need of other domains; handed in at composition. */
+export interface VariablePorts extends DatabasePorts {
+  app(id: string): { id: string; name: string; project_id: string } | undefined
+}
+export interface VariableOptions {
+  db: Db
+  clock: Clock
+  secrets: Secrets
+  events: Events
+  audit: AuditTrail
+  ports: VariablePorts
+}
+
+const EMPTY_REPORT = (): VariableReport => ({ added: [], changed: [], removed: [], unchanged: [] })
+
+/** Variables of apps, and those that projects share. */
+export function createVariables({ db, clock, secrets, events, audit, ports }: VariableOptions) {
+  const repository = createVariableRepository(db)
+  const vault = createVault(secrets)
+  const changes = createChanges(repository, vault, clock)
+  const release = createReleaseVariables(repository, vault, ports)
+  const views = createVariableViews(repository, vault)
+
+  const appOf = (id: string) =>
+    ports.app(id) ??
+    (() => {
+      throw notFound('app')
+    })()
+  const get = (app_id: string, key: string): VariableRow =>
+    repository.find({ app_id }, key) ??
+    (() => {
+      throw notFound('variable')
+    })()
+  /** A 422 that names the field when a value of a change leads nowhere. */
+  const requireResolved = (project_id: string, plain: PlainVariable, path: string) => {
+    try {
+      release.check(project_id, [plain.value, plain.preview_value])
+    } catch (error) {
+      if (error instanceof UnresolvedError) throw invalid(path, error.message)
+      throw error
+    }
+  }
+  /** Tells everybody about changes that are rows already; by keys, never by values. */
+  const finish = (
+    actor: Actor,
+    place: { project_id: string; app_id: string | null; id?: string },
+    action: string,
+    report: VariableReport,
+  ) => {
+    const { unchanged: _same, ...told } = report
+    if (told.added.length + told.changed.length + told.removed.length === 0) return
+    changes.requireRoom(place.app_id === null ? { project_id: place.project_id } : { app_id: place.app_id })
+    events.append({
+      type: 'env.changed',
+      project_id: place.project_id,
+      app_id: place.app_id,
+      actor_id: actor.user_id || null,
+      payload: { app_id: place.app_id, ...told },
+    })
+    audit.record(actor, {
+      action,
+      resource_type: 'variable',
+      resource_id: place.id ?? place.app_id ?? place.project_id,
+      project_id: place.project_id,
+      after: { app_id: place.app_id, ...told },
+    })
+  }
+  const reportOf = (changed: readonly Change[], removed: readonly VariableRow[]): VariableReport => {
+    const report = EMPTY_REPORT()
+    for (const { row, kind } of changed) report[kind].push(row.key)
+    report.removed.push(...removed.map(({ key }) => key))
+    return report
+  }
+  /** A value as it was sent, or the one that a mask stands for. */
+  const keptBy = (sent: string | undefined, before: string | undefined): string | undefined =>
+    sent === undefined || (sent === MASK && before !== undefined) ? before : sent
+  const scopesOf = (scopes: readonly string[] | undefined, before?: PlainVariable) => ({
+    build: scopes?.includes('build') ?? before?.build ?? true,
+    runtime: scopes?.includes('runtime') ?? before?.runtime ?? true,
+  })
+  const requireFull = (actor: Actor) => {
+    if (actor.scope !== 'full')
+      throw forbidden('A narrowed API key may not read secrets. Use one with full rights.')
+  }
+
+  return {
+    list(app_id: string, query: Paging & { q?: string }) {
+      const { rows, total } = repository.page({ app_id }, query.q, ...limits(query))
+      return paged({ rows: rows.map(views.variable), total }, query)
+    },
+    add: (actor: Actor, app_id: string, body: NewVariable) =>
+      db.tx(() => {
+        const { project_id } = appOf(app_id)
+        if (repository.find({ app_id }, body.key))
+          throw conflict(`The app has a variable ${body.key} already. Change it with PUT.`)
+        const plain: PlainVariable = {
+          value: body.value,
+          preview_value: body.preview_value ?? null,
+          secret: body.secret ?? seemsSecret(body.key, body.value),
+          ...scopesOf(body.scopes),
+          comment: body.comment ?? null,
+        }
+        const change = changes.put(actor, { project_id, app_id, key: body.key }, undefined, plain, 'value')
+        requireResolved(project_id, plain, 'value')
+        finish(actor, { project_id, app_id, id: change.row.id }, 'variable.create', reportOf([change], []))
+        return views.variable(change.row)
+      }),
+    change: (actor: Actor, app_id: string, key: string, body: VariableChange) =>
+      db.tx(() => {
+        const { project_id } = appOf(app_id)
+        const row = get(app_id, key)
+        const before = vault.openReadable(row)
+        const value = keptBy(body.value, before?.value)
+        if (value === undefined)
+          throw invalid('value', 'is required: the one that is stored cannot be read any more.')
+        const plain: PlainVariable = {
+          value,
+          preview_value:
+            body.preview_value === undefined || body.preview_value === MASK
+              ? (before?.preview_value ?? null)
+              : body.preview_value,
+          secret: body.secret ?? row.secret === 1,
+          ...scopesOf(body.scopes, { build: row.build === 1, runtime: row.runtime === 1 } as PlainVariable),
+          comment: body.comment === undefined ? row.comment : body.comment,
+        }
+        const change = changes.put(actor, { project_id, app_id, key }, row, plain, 'value')
+        requireResolved(project_id, plain, 'value')
+        finish(actor, { project_id, app_id, id: row.id }, 'variable.update', reportOf([change], []))
+        return views.variable(change.row)
+      }),
+    remove: (actor: Actor, app_id: string, key: string): string =>
+      db.tx(() => {
+        const { project_id } = appOf(app_id)
+        const row = get(app_id, key)
+        changes.remove(actor, row)
+        finish(actor, { project_id, app_id, id: row.id }, 'variable.delete', reportOf([], [row]))
+        return row.id
+      }),
+    /** All or nothing: one bad line, and nothing is applied. */
+    import(actor: Actor, app_id: string, body: VariableImport): VariableReport {
+      const entries = entriesOf(body)
+      return db.tx(() => {
+        const { project_id } = appOf(app_id)
+        const existing = new Map(repository.all({ app_id }).map((row) => [row.key, row]))
+        const path = body.text === undefined ? 'variables' : 'text'
+        const changed = entries.map(([key, value]) => {
+          const row = existing.get(key)
+          const before = row && vault.openReadable(row)
+          const plain: PlainVariable = {
+            value: keptBy(value, before?.secret ? before.value : undefined)!,
+            preview_value: before?.preview_value ?? null,
+            secret: body.secret ?? (row ? row.secret === 1 : seemsSecret(key, value)),
+            ...scopesOf(body.scopes, before),
+            comment: row?.comment ?? null,
+          }
+          const change = changes.put(actor, { project_id, app_id, key }, row, plain, path)
+          if (change.row.refs !== '[]') requireResolved(project_id, plain, `${path}: ${key}`)
+          return change
+        })
+        const named = new Set(entries.map(([key]) => key))
+        const gone =
+          body.mode === 'replace' ? [...existing.values()].filter(({ key }) => !named.has(key)) : []
+        for (const row of gone) changes.remove(actor, row)
+        const report = reportOf(changed, gone)
+        finish(actor, { project_id, app_id }, 'variable.import', report)
+        return report
+      })
+    },
+    /** Dotenv text of all variables; secrets are comments unless they are revealed. */
+    export(actor: Actor, app_id: string, reveal: boolean): string {
+      if (reveal) requireFull(actor)
+      const { project_id } = appOf(app_id)
+      const rows = repository.all({ app_id })
+      if (reveal)
+        audit.record(actor, {
+          action: 'variable.export',
+          resource_type: 'variable',
+          resource_id: app_id,
+          project_id,
+          after: { app_id, keys: rows.filter(({ secret }) => secret === 1).map(({ key }) => key) },
+        })
+      const lines = rows.map((row) => views.exported(row, reveal, renderEntry))
+      return `${lines.join('\n')}\n`
+    },
+    reveal(actor: Actor, app_id: string, key: string) {
+      requireFull(actor)
+      const { project_id } = appOf(app_id)
+      const row = get(app_id, key)
+      const plain = vault.openReadable(row)
+      if (!plain)
+        throw conflict(
+          'The value cannot be read with the key of this installation. Restore the key file, or set it again.',
+        )
+      audit.record(actor, {
+        action: 'variable.reveal',
+        resource_type: 'variable',
+        resource_id: row.id,
+        project_id,
+        after: { app_id, key },
+      })
+      return { key, value: plain.value, preview_value: plain.preview_value }
+    },
+    listShared(project_id: string, query: Paging & { q?: string }) {
+      const { rows, total } = repository.page({ project_id }, query.q, ...limits(query))
+      return paged({ rows: rows.map(views.shared), total }, query)
+    },
+    replaceShared: (actor: Actor, project_id: string, body: SharedVariables): VariableReport =>
+      db.tx(() => {
+        const owner: Owner = { project_id }
+        const existing = new Map(repository.all(owner).map((row) => [row.key, row]))
+        const named = new Set<string>()
+        const changed = body.variables.map(({ key, value: sent, secret, comment }, index) => {
+          const path = `variables.${index}`
+          if (named.has(key)) throw invalid(`${path}.key`, `names ${key} a second time.`)
+          named.add(key)
+          const row = existing.get(key)
+          const value = keptBy(sent, row && vault.openReadable(row)?.value)
+          if (value === undefined) throw invalid(`${path}.value`, 'is required for a variable that is new.')
+          const plain: PlainVariable = {
+            value,
+            preview_value: null,
+            secret: secret ?? (row ? row.secret === 1 : seemsSecret(key, value)),
+            build: true,
+            runtime: true,
+            comment: comment === undefined ? (row?.comment ?? null) : comment,
+          }
+          return changes.put(actor, { project_id, app_id: null, key }, row, plain, `${path}.value`)
+        })
+        const gone = [...existing.values()].filter(({ key }) => !named.has(key))
+        for (const row of gone) changes.remove(actor, row)
+        for (const [index, { row }] of changed.entries())
+          if (row.refs !== '[]') requireResolved(project_id, vault.open(row), `variables.${index}.value`)
+        for (const { key } of gone) {
+          const [use] = repository.usesOf(project_id, `project.${key}`)
+          if (use)
+            throw conflict(
+              `${key} is in use: ${use.key} of the app ${ports.app(use.app_id!)?.name ?? use.app_id} stands for it. Change that first.`,
+            )
+        }
+        const report = reportOf(changed, gone)
+        finish(actor, { project_id, app_id: null }, 'variable.replace_shared', report)
+        return report
+      }),
+    /** What a release that is made now gets; throws Fatal when a value cannot be had. */
+    forRelease: release.of,
+    /** Keys of which a release has another value than one that were made now. */
+    changedSince: (app: { id: string; project_id: string }, live: ReleaseVariables): string[] =>
+      changedVariables(live, release.readable(app)),
+    /** Values that no log of the app may show. */
+    secretValues: (app: { id: string; project_id: string }): string[] => [
+      ...secretValuesOf(release.readable(app)),
+      ...secretValuesOf(release.readable(app, true)),
+    ],
+    /** Apps of a project whose variables name a database, so that it is not renamed or deleted unnoticed. */
+    usesOfDatabase: (project_id: string, name: string, key: string) =>
+      repository.usesOf(project_id, `${name}.${key}`),
+  }
+}
+export type Variables = ReturnType<typeof createVariables>

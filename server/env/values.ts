@@ -1,0 +1,75 @@
+import { type Secrets, SecretUnreadableError } from '#server/kernel/secrets'
+import type { VariableRow } from './repository.ts'
+
+/** A variable with its values in clear. */
+export interface PlainVariable {
+  value: string
+  preview_value: string | null
+  secret: boolean
+  build: boolean
+  runtime: boolean
+  comment: string | null
+}
+
+const CONTEXT = {
+  value: (id: string) => `variables/value/${id}`,
+  preview_value: (id: string) => `variables/preview_value/${id}`,
+}
+
+/** Puts values under the key of the installation, bound to their row, and takes them out again. */
+export function createVault(secrets: Secrets) {
+  const open = (row: VariableRow): PlainVariable => ({
+    value: secrets.open(row.value, CONTEXT.value(row.id)),
+    preview_value:
+      row.preview_value === null ? null : secrets.open(row.preview_value, CONTEXT.preview_value(row.id)),
+    secret: row.secret === 1,
+    build: row.build === 1,
+    runtime: row.runtime === 1,
+    comment: row.comment,
+  })
+  return {
+    open,
+    /** Undefined when the key of the installation does not open it. */
+    openReadable(row: VariableRow): PlainVariable | undefined {
+      try {
+        return open(row)
+      } catch (error) {
+        if (error instanceof SecretUnreadableError) return undefined
+        throw error
+      }
+    },
+    /** The columns of a row that hold this variable. */
+    columns: (id: string, plain: PlainVariable) => ({
+      value: secrets.seal(plain.value, CONTEXT.value(id)),
+      preview_value:
+        plain.preview_value === null ? null : secrets.seal(plain.preview_value, CONTEXT.preview_value(id)),
+      secret: Number(plain.secret),
+      build: Number(plain.build),
+      runtime: Number(plain.runtime),
+      comment: plain.comment,
+    }),
+  }
+}
+export type Vault = ReturnType<typeof createVault>
+
+/** Fields in which two states of a variable differ. */
+export const changedFields = (before: PlainVariable, after: PlainVariable): string[] =>
+  (
+    [
+      ['value', before.value !== after.value],
+      ['preview_value', before.preview_value !== after.preview_value],
+      ['secret', before.secret !== after.secret],
+      ['scopes', before.build !== after.build || before.runtime !== after.runtime],
+      ['comment', before.comment !== after.comment],
+    ] as const
+  ).flatMap(([field, differs]) => (differs ? [field] : []))
+
+/** What bundlers put into pages that everybody can read. */
+const PUBLIC_NAME = /^(NEXT_PUBLIC|VITE|PUBLIC|REACT_APP|NUXT_PUBLIC|GATSBY|EXPO_PUBLIC|VUE_APP)_/
+const SECRET_NAME =
+  /(^|_)(PASSWORD|PASSWD|PASS|PASSPHRASE|SECRET|SECRETS|TOKEN|CREDENTIALS?|PRIVATE_KEY|API_?KEY|ACCESS_KEY|ENCRYPTION_KEY|SIGNING_KEY|MASTER_KEY|SECRET_KEY(_BASE)?|DSN)($|_)/i
+const ADDRESS_WITH_PASSWORD = /^[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:[^\s/@]+@/i
+
+/** Whether a variable is taken for a secret when nobody says so. */
+export const seemsSecret = (key: string, value: string): boolean =>
+  !PUBLIC_NAME.test(key) && (SECRET_NAME.test(key) || ADDRESS_WITH_PASSWORD.test(value))
