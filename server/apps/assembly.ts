@@ -1,5 +1,6 @@
 import type { DeploymentsDomain } from '#server/deployments/contract'
 import type { Domains } from '#server/domains/service'
+import type { Variables } from '#server/env/service'
 import type { Base } from '#server/platform/base'
 import type { Projects } from '#server/projects/service'
 import type { AppsDomain } from './contract.ts'
@@ -9,6 +10,7 @@ import { createSourceChecks } from './source-checks.ts'
 export interface AppNeeds {
   deployments: DeploymentsDomain
   domains: Pick<Domains, 'addAutomatic' | 'renameAutomatic' | 'automaticOf'>
+  env: Pick<Variables, 'changedSince'>
   projects: Pick<Projects, 'requireQuota'>
 }
 
@@ -29,6 +31,8 @@ export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
       endSoak: (id) => use.deployments.endSoak(id),
       latestDeployment: (id) => use.deployments.latest(id),
       liveConfiguration: (release_id) => use.deployments.releaseConfiguration(release_id),
+      changedVariables: (app, release_id) =>
+        use.env.changedSince(app, use.deployments.releaseVariables(release_id)),
       addAutomaticDomain: (app) => use.domains.addAutomatic(app),
       renameAutomaticDomain: (app) => use.domains.renameAutomatic(app),
       automaticDomain: (id) => use.domains.automaticOf(id),

@@ -309,9 +309,12 @@ export const App = v.pipe(
     latest_deployment: v.nullable(LatestDeployment),
     needs_redeploy: v.pipe(
       v.boolean(),
-      v.description('Whether the configuration has changed since the live release was made.'),
+      v.description('Whether the configuration or a variable has changed since the live release was made.'),
     ),
-    changed_keys: v.pipe(v.array(v.string()), v.description('Fields that have changed since.')),
+    changed_keys: v.pipe(
+      v.array(v.string()),
+      v.description('Fields that have changed since; a variable as `env.<KEY>`.'),
+    ),
     created_at: Timestamp,
     updated_at: Timestamp,
   }),

@@ -38,6 +38,8 @@ export interface AppPorts {
   endSoak(app_id: string): void
   latestDeployment(app_id: string): InferOutput<typeof LatestDeployment> | null
   liveConfiguration(release_id: string): Configuration | undefined
+  /** Keys of variables that a release does not have as they are now. */
+  changedVariables(app: AppRow, release_id: string): string[]
   addAutomaticDomain(app: AppRow): void
   renameAutomaticDomain(app: AppRow): void
   automaticDomain(app_id: string): { hostname: string; url: string }
@@ -104,7 +106,12 @@ export function createApps(options: AppOptions) {
   const view = (row: AppRow): App => {
     const configuration = configurationOf(row)
     const live = row.live_release_id ? ports.liveConfiguration(row.live_release_id) : undefined
-    const changed = live ? changedKeys(live, configuration) : []
+    const changed = live
+      ? [
+          ...changedKeys(live, configuration),
+          ...ports.changedVariables(row, row.live_release_id!).map((key) => `env.${key}`),
+        ]
+      : []
     const { hostname, url } = ports.automaticDomain(row.id)
     return {
       ...configuration,

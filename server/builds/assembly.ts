@@ -4,7 +4,8 @@ import type { GitCredential } from '#server/platform/git/git'
 import { checkDockerfile } from './check-dockerfile.ts'
 import type { BuildsDomain } from './contract.ts'
 import { defaultDockerignore } from './dockerignore.ts'
-import type { BuildOverrides, BuildPlan } from './plan.ts'
+import type { DetectOptions } from './detect.ts'
+import type { BuildPlan } from './plan.ts'
 import { createDetection } from './service.ts'
 
 export interface BuildNeeds {
@@ -17,7 +18,7 @@ export interface BuildNeeds {
  * Works out how a folder is built. The stacks and their parsers are loaded by the first build: a start needs
  * none of them.
  */
-async function detectFolder(directory: string, overrides: BuildOverrides): Promise<BuildPlan> {
+async function detectFolder(directory: string, overrides: DetectOptions): Promise<BuildPlan> {
   const [{ detect }, { openTree }] = await Promise.all([import('./detect.ts'), import('./source-tree.ts')])
   return detect(openTree(directory), overrides)
 }

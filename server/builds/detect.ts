@@ -20,6 +20,8 @@ import { undetected } from './undetected.ts'
  */
 export interface DetectOptions extends BuildOverrides {
   build_args?: readonly string[]
+  /** Whether a file with secret build variables is mounted while commands run; see `SECRETS_FILE`. */
+  build_secrets?: boolean
 }
 
 /**
@@ -53,7 +55,7 @@ function detectPlan(tree: SourceTree, overrides: DetectOptions): BuildPlan {
     declared.version === undefined
       ? undefined
       : { wanted: declared.version.value, source: declared.version.source }
-  return finish(stack.plan({ tree, declared, version_request }), declared, overrides.build_args ?? [])
+  return finish(stack.plan({ tree, declared, version_request }), declared, overrides)
 }
 
 function chooseStack(tree: SourceTree, declared: DeclaredSettings): Stack | undefined {
@@ -74,7 +76,7 @@ function chooseStack(tree: SourceTree, declared: DeclaredSettings): Stack | unde
 function finish(
   proposal: StackProposal,
   declared: DeclaredSettings,
-  build_args: readonly string[],
+  { build_args = [], build_secrets = false }: DetectOptions,
 ): BuildPlan {
   const start_command = declared.start_command?.value ?? proposal.start_command
   const fixed_port =
@@ -87,7 +89,7 @@ function finish(
     port: declared.port?.value ?? fixed_port ?? proposal.port,
     build_args: build_args.filter((name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)),
   }
-  const layout = { ...proposal.layout(commands), build_args: commands.build_args }
+  const layout = { ...proposal.layout(commands), build_args: commands.build_args, build_secrets }
   if (layout.start === null && layout.static_site === undefined) throw withoutStart(proposal)
   return {
     stack: proposal.stack,

@@ -1,5 +1,6 @@
 import { baseImage, packageLine } from './base-images.ts'
 import { cleanSite, staticServerSteps, type StaticSite } from './static-server.ts'
+import { SECRETS_ARGUMENT } from './plan.ts'
 import { isCopyable, type Instruction, type Stage } from './render-dockerfile.ts'
 
 /**
@@ -56,6 +57,8 @@ export interface BuildLayout {
   port: number
   /** Names of build arguments that the user sets. */
   build_args?: readonly string[]
+  /** Whether the commands of the repository run with secret build variables. */
+  build_secrets?: boolean
 }
 
 /** Front-end assets of an app that is not written for Node. */
@@ -113,6 +116,10 @@ function buildSteps(layout: BuildLayout): Instruction[] {
   const steps: Instruction[] = []
   const run = (lines: readonly string[] = []) =>
     steps.push(...lines.map((line): Instruction => ({ kind: 'run', line })))
+  // Commands of the repository, which may need what the user set for builds.
+  const secrets = layout.build_secrets ? { secrets: true } : {}
+  const runOwn = (lines: readonly string[] = []) =>
+    steps.push(...lines.map((line): Instruction => ({ kind: 'run', line, ...secrets })))
   const env = (values: Readonly<Record<string, string>> = {}) =>
     Object.keys(values).length > 0 && steps.push({ kind: 'env', values })
   run(aptInstall(layout.packages_for ?? layout.build_image, layout.build_packages))
@@ -130,7 +137,7 @@ function buildSteps(layout: BuildLayout): Instruction[] {
   env(layout.build_env)
   run(layout.build_setup)
   steps.push({ kind: 'workdir', path: WORK })
-  steps.push(...(layout.build_args ?? []).map((name): Instruction => ({ kind: 'arg', name })))
+  steps.push(...argumentNames(layout).map((name): Instruction => ({ kind: 'arg', name })))
   const all: Instruction = { kind: 'copy', sources: ['.'], target: './' }
   const { node_assets } = layout
   // Without an install step of its own, or with a manifest that COPY cannot name, there is no layer to save.
@@ -138,20 +145,30 @@ function buildSteps(layout: BuildLayout): Instruction[] {
   const early_install = layout.install !== null && early(layout.manifests)
   if (node_assets !== undefined && early(node_assets.manifests)) {
     steps.push(...copyByFolder(node_assets.manifests))
-    run([node_assets.install])
+    runOwn([node_assets.install])
   }
   steps.push(...(early_install ? copyByFolder(layout.manifests) : [all]))
-  run(layout.before_install)
-  if (layout.install !== null) run([layout.install])
-  run(layout.after_install)
+  runOwn(layout.before_install)
+  if (layout.install !== null) runOwn([layout.install])
+  runOwn(layout.after_install)
   if (early_install) steps.push(all)
-  if (node_assets !== undefined && !early(node_assets.manifests)) run([node_assets.install])
+  if (node_assets !== undefined && !early(node_assets.manifests)) runOwn([node_assets.install])
   env(layout.late_build_env)
-  run(layout.before_build)
-  if (node_assets?.build != null) run([node_assets.build])
-  if (layout.build !== null) run([layout.build])
-  run(layout.after_build)
+  runOwn(layout.before_build)
+  if (node_assets?.build != null) runOwn([node_assets.build])
+  if (layout.build !== null) runOwn([layout.build])
+  runOwn(layout.after_build)
   return steps
+}
+
+/**
+ * Build arguments are in the environment of every command behind them: those that would keep a toolchain from
+ * working, and `NODE_ENV` before build tools are installed, are left to the image.
+ */
+function argumentNames({ build_args = [], build_secrets, build_env, late_build_env }: BuildLayout): string[] {
+  const own = new Set(['PATH', 'HOME', ...Object.keys({ ...build_env, ...late_build_env })])
+  // A mounted secret is no part of what the builder compares: this makes it run the commands anew.
+  return [...build_args.filter((name) => !own.has(name)), ...(build_secrets ? [SECRETS_ARGUMENT] : [])]
 }
 
 function nodeToolchain(assets: NodeAssets): Instruction[] {

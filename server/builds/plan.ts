@@ -1,3 +1,5 @@
+import { shellWord } from './commands.ts'
+
 /**
  * A read-only view of a source folder, bounded, that detectors look at. Paths are relative with `/`, never
  * leave the folder.
@@ -75,6 +77,17 @@ export interface BuildPlan extends PlanFacts {
   cron_jobs: { schedule: string; command: string }[]
   explanation: Explanation[]
 }
+
+/** Id of the secret mount whose lines set the secret build variables of a generated Dockerfile. */
+export const SECRETS_FILE = 'portreeve-variables'
+/** Build argument that differs when these variables do. */
+export const SECRETS_ARGUMENT = 'PORTREEVE_BUILD_SECRETS'
+
+/** The lines of `SECRETS_FILE`: each value as one shell word, whatever is in it. Keys are names of variables. */
+export const renderSecretsFile = (values: Readonly<Record<string, string>>): string =>
+  Object.entries(values)
+    .map(([key, value]) => `export ${key}=${shellWord(value)}\n`)
+    .join('')
 
 /** No detector knows the folder. `looked_for` tells the user which files would have been recognised. */
 export class DetectionError extends Error {

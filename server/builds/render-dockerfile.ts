@@ -1,4 +1,5 @@
 import { commandArguments } from './commands.ts'
+import { SECRETS_FILE } from './plan.ts'
 
 /** One instruction of a Dockerfile, as data. */
 export type Instruction =
@@ -6,8 +7,8 @@ export type Instruction =
   | { kind: 'env'; values: Readonly<Record<string, string>> }
   | { kind: 'workdir'; path: string }
   | { kind: 'copy'; sources: readonly string[]; target: string; from?: string; owner?: string }
-  /** A shell line. It may come from a user. */
-  | { kind: 'run'; line: string }
+  /** A shell line. It may come from a user; with `secrets` it runs with the variables of `SECRETS_FILE`. */
+  | { kind: 'run'; line: string; secrets?: boolean }
   | { kind: 'user'; name: string }
   | { kind: 'expose'; port: number }
   | { kind: 'stop_signal'; name: string }
@@ -56,7 +57,9 @@ function renderInstruction(instruction: Instruction): string {
     case 'copy':
       return renderCopy(instruction)
     case 'run':
-      return `RUN ${PLAIN_LINE.test(instruction.line) ? instruction.line : json(['/bin/sh', '-c', instruction.line])}`
+      return instruction.secrets
+        ? `RUN --mount=type=secret,id=${SECRETS_FILE} ${json(['/bin/sh', '-c', `. /run/secrets/${SECRETS_FILE}\n${instruction.line}`])}`
+        : `RUN ${PLAIN_LINE.test(instruction.line) ? instruction.line : json(['/bin/sh', '-c', instruction.line])}`
     case 'user':
       return `USER ${checked(instruction.name, /^[a-z0-9:]+$/)}`
     case 'expose':

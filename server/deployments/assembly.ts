@@ -1,7 +1,9 @@
+import { createHmac } from 'node:crypto'
 import type { AppsDomain } from '#server/apps/contract'
 import type { BuildsDomain } from '#server/builds/contract'
 import type { Certificates } from '#server/certificates/service'
 import type { Domains } from '#server/domains/service'
+import type { Variables } from '#server/env/service'
 import type { IngressService } from '#server/ingress/service'
 import { engineUnavailable, notFound } from '#server/kernel/errors'
 import type { Base } from '#server/platform/base'
@@ -25,6 +27,7 @@ export interface DeploymentNeeds {
   builds: BuildsDomain
   certificates: Pick<Certificates, 'forEdge'>
   domains: Pick<Domains, 'routes' | 'activate'>
+  env: Pick<Variables, 'forRelease'>
   git_credentials: { forUrl(project_id: string, git_url: string): GitCredential | undefined }
   ingress: Pick<IngressService, 'routes'>
   registries: Pick<Registries, 'authFor' | 'authsFor'>
@@ -32,9 +35,10 @@ export interface DeploymentNeeds {
 }
 
 /** The installation's side of the deploy runbook. */
-function deployPorts({ modules }: Pick<Base, 'modules'>, use: DeploymentNeeds): DeployPorts {
-  const environment: DeployPorts['environment'] = ({ id, project_id }) =>
-    modules.app.environment({ id, project_id })
+function deployPorts(
+  { modules, secrets }: Pick<Base, 'modules' | 'secrets'>,
+  use: DeploymentNeeds,
+): DeployPorts {
   return {
     app(id) {
       const app = use.apps.deployed(id)
@@ -51,11 +55,10 @@ function deployPorts({ modules }: Pick<Base, 'modules'>, use: DeploymentNeeds): 
     gitCredential: (app) => use.git_credentials.forUrl(app.project_id, app.configuration.git_url ?? ''),
     registryAuth: (image) => use.registries.authFor(image),
     registryAuths: (text) => use.registries.authsFor(text),
-    environment,
-    secretValues: (app) => [
-      ...modules.app.secrets({ id: app.id, project_id: app.project_id }),
-      ...Object.values(environment(app)),
-    ],
+    variables: ({ id, project_id }) => use.env.forRelease({ id, project_id }),
+    fingerprint: (values) =>
+      createHmac('sha256', secrets.derive('env.fingerprint')).update(JSON.stringify(values)).digest('hex'),
+    secretValues: ({ id, project_id }) => modules.app.secrets({ id, project_id }),
     detect: (directory, overrides) => use.builds.detectFolder(directory, overrides),
     checkDockerfile: (dockerfile, build_args, signal) =>
       use.builds.checkDockerfile(dockerfile, build_args, signal),
@@ -123,6 +126,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     requireEngine,
     isBusy: desired_state.busy,
     releaseConfiguration: (release_id) => shop.releases.find(release_id)?.configuration,
+    releaseVariables: (release_id) => shop.releases.variables(release_id),
     refreshRoutes: (app_id) => shop.routing.refresh(app_id),
     refreshRoutesSoon: (app_id) => shop.routing.refreshSoon(app_id),
     routesSettled: () => shop.routing.settled(),

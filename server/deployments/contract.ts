@@ -1,4 +1,5 @@
 import type { Configuration } from '#server/apps/configuration'
+import type { ReleaseVariables } from '#server/env/resolved'
 import type { DeploymentLogs } from './logs.ts'
 import type { Reconciler } from './reconciler.ts'
 import type { Runtime } from './runtime.ts'
@@ -14,6 +15,8 @@ export interface DeploymentsDomain extends Deployments {
   /** Whether a job of the app is queued or under way. */
   isBusy(app_id: string): boolean
   releaseConfiguration(release_id: string): Configuration | undefined
+  /** Variables of a release in clear. */
+  releaseVariables(release_id: string): ReleaseVariables
   /** Brings an app's routes to what its domains and instances say; rejects when the edge does not take it. */
   refreshRoutes(app_id: string): Promise<unknown>
   /** The same in the background, tried again until it works. */

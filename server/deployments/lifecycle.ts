@@ -7,7 +7,7 @@ import { askOf } from './repository.ts'
 import { NOTHING } from './routing.ts'
 import { drain, routeTo } from './steps/switch.ts'
 import { verify } from './steps/run.ts'
-import { networkOf, type Workshop, workloadOf } from './work.ts'
+import { networkOf, secretsOfApp, type Workshop, workloadOf } from './work.ts'
 
 export interface LifecyclePayload {
   app_id: string
@@ -23,9 +23,7 @@ export interface LifecyclePorts {
 const redactIn =
   (shop: Workshop) =>
   ({ subject }: { subject: string }, text: string): string =>
-    shop.ports.projectOf(subject) === undefined
-      ? text
-      : redactor(shop.ports.secretValues(shop.ports.app(subject)))(text)
+    shop.ports.projectOf(subject) === undefined ? text : redactor(secretsOfApp(shop, subject))(text)
 
 /** Ends the traffic, then the instances; the release and its image stay for `start`. */
 function stopJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<LifecyclePayload, object> {

@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000
 export default defineModule({
   name: 'deployments',
   resources: [{ noun: 'deployment', table: 'deployments', listed: 'nowhere' }],
-  sealed: [sealedById('releases', 'environment')],
+  sealed: [sealedById('releases', 'environment'), sealedById('releases', 'variables')],
   create: createDeploymentsDomain,
   retention: {
     logs: (own, use, { clock }) =>

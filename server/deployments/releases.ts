@@ -1,6 +1,7 @@
 import type { Configuration } from '#server/apps/configuration'
+import { type ReleaseVariables, secretValuesOf } from '#server/env/resolved'
 import type { Db } from '#server/kernel/db'
-import type { Secrets } from '#server/kernel/secrets'
+import { openReadable, type Secrets } from '#server/kernel/secrets'
 
 /** How a release runs; immutable. */
 export interface ReleaseSettings {
@@ -38,12 +39,13 @@ interface Row extends Omit<Release, 'settings' | 'configuration' | 'image_presen
   settings: string
   configuration: string
   environment: string
+  variables: string | null
   image_present: number
   proven: number
 }
 
 const read = (row: Row): Release => {
-  const { environment: _sealed, ...rest } = row
+  const { environment: _sealed, variables: _variables, ...rest } = row
   return {
     ...rest,
     settings: JSON.parse(row.settings) as ReleaseSettings,
@@ -59,6 +61,7 @@ const read = (row: Row): Release => {
  */
 export function createReleases(db: Db, secrets: Secrets, kept: () => number) {
   const context = (id: string) => `releases/environment/${id}`
+  const variables_context = (id: string) => `releases/variables/${id}`
   const find = (id: string) => {
     const row = db.sql('SELECT * FROM releases WHERE id = ?').get(id) as Row | undefined
     return row && read(row)
@@ -67,16 +70,21 @@ export function createReleases(db: Db, secrets: Secrets, kept: () => number) {
   return {
     find,
     /** Makes the release of a deployment; a second call after a crash finds the first one. */
-    ensure(release: Omit<Release, 'image_present' | 'proven'>, environment: Record<string, string>): Release {
+    ensure(
+      release: Omit<Release, 'image_present' | 'proven'>,
+      environment: Record<string, string>,
+      variables: ReleaseVariables,
+    ): Release {
       const row = {
         ...release,
         settings: JSON.stringify(release.settings),
         configuration: JSON.stringify(release.configuration),
         environment: secrets.seal(JSON.stringify(environment), context(release.id)),
+        variables: secrets.seal(JSON.stringify(variables), variables_context(release.id)),
       }
       db.sql(
-        `INSERT OR IGNORE INTO releases (id, app_id, deployment_id, image_id, image_tag, commit_sha, build_key, settings, environment, configuration, created_at)
-         VALUES (@id, @app_id, @deployment_id, @image_id, @image_tag, @commit_sha, @build_key, @settings, @environment, @configuration, @created_at)`,
+        `INSERT OR IGNORE INTO releases (id, app_id, deployment_id, image_id, image_tag, commit_sha, build_key, settings, environment, variables, configuration, created_at)
+         VALUES (@id, @app_id, @deployment_id, @image_id, @image_tag, @commit_sha, @build_key, @settings, @environment, @variables, @configuration, @created_at)`,
       ).run(row)
       return find(release.id)!
     },
@@ -86,6 +94,26 @@ export function createReleases(db: Db, secrets: Secrets, kept: () => number) {
     environment(id: string): Record<string, string> {
       const sealed = db.sql('SELECT environment FROM releases WHERE id = ?').pluck().get(id) as string
       return JSON.parse(secrets.open(sealed, context(id))) as Record<string, string>
+    },
+    /** The variables that the environment was made of, in clear; none of a release from before there were any. */
+    variables(id: string): ReleaseVariables {
+      const sealed = db.sql('SELECT variables FROM releases WHERE id = ?').pluck().get(id) as string | null
+      return sealed ? (JSON.parse(secrets.open(sealed, variables_context(id))) as ReleaseVariables) : {}
+    },
+    /**
+     * Secrets of what may still print them: the newest releases of an app, and those that can be rolled back
+     * to. What cannot be read cannot be printed either.
+     */
+    secretValues(app_id: string): string[] {
+      const rows = db
+        .sql(
+          'SELECT id, variables FROM releases WHERE app_id = ? AND variables IS NOT NULL ORDER BY rowid DESC LIMIT 8',
+        )
+        .all(app_id) as { id: string; variables: string }[]
+      return openReadable(
+        secrets,
+        rows.map(({ id, variables }) => [variables, variables_context(id)] as const),
+      ).flatMap((text) => secretValuesOf(JSON.parse(text) as ReleaseVariables))
     },
     /** The newest release built from the same commit and build configuration whose image is still here. */
     findBuilt: (app_id: string, build_key: string): Release | undefined =>

@@ -3,7 +3,7 @@ import { ApiError, conflict, engineUnavailable } from '#server/kernel/errors'
 import { redactor } from '#server/kernel/redact'
 import { EngineError, type Instance, type LogLine } from '#server/platform/engine/engine'
 import type { DeploymentLogLine } from './schema.ts'
-import { containerSpec, networkOf, type Workshop } from './work.ts'
+import { containerSpec, networkOf, secretsOfApp, type Workshop } from './work.ts'
 import { newId } from '#server/kernel/ids'
 
 const MAX_OUTPUT = 1_048_576
@@ -45,10 +45,7 @@ const healthOf = (instance: Instance, live: boolean): 'healthy' | 'starting' | '
 export function createRuntime(shop: Workshop) {
   const { engine, releases, clock } = shop
   const app = (id: string) => shop.ports.app(id)
-  const secretsOf = (app_id: string): string[] => {
-    const { live_release_id } = app(app_id)
-    return live_release_id && releases.exists(live_release_id) ? shop.ports.secretValues(app(app_id)) : []
-  }
+  const secretsOf = (app_id: string): string[] => secretsOfApp(shop, app_id)
 
   return {
     instances: (app_id: string) =>

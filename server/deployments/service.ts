@@ -20,7 +20,7 @@ import type { DeployRequest, Trigger } from './schema.ts'
 import { createRouting, NOTHING } from './routing.ts'
 import { receive } from './upload.ts'
 import { summaryOf, viewOf } from './view.ts'
-import { type DeployPayload, type DeployState, targetOf, type Workshop } from './work.ts'
+import { type DeployPayload, type DeployState, secretsOfApp, targetOf, type Workshop } from './work.ts'
 
 /** What the service asks of the apps domain, beyond what the steps need. */
 export interface DeploymentPorts {
@@ -231,9 +231,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     /** Values that the log of a deployment must not show; none once its app is gone. */
     secretsOf(id: string): string[] {
       const row = repository.find(id)
-      return row && parts.ports.projectOf(row.app_id)
-        ? parts.ports.secretValues(parts.ports.app(row.app_id))
-        : []
+      return row && parts.ports.projectOf(row.app_id) ? secretsOfApp(parts, row.app_id) : []
     },
     list(actor: Actor, filter: { app_id?: string; status?: string; trigger?: string }, paging: Paging) {
       if (filter.app_id !== undefined && !filter.status && !filter.trigger) {

@@ -1,6 +1,8 @@
 import type { Configuration } from '#server/apps/configuration'
 import type { AppStatus } from '#server/apps/schema'
-import type { BuildPlan, BuildOverrides } from '#server/builds/plan'
+import type { DetectOptions } from '#server/builds/detect'
+import type { BuildPlan } from '#server/builds/plan'
+import type { ReleaseVariables } from '#server/env/resolved'
 import type { Clock } from '#server/kernel/clock'
 import type { StepContext } from '#server/kernel/jobs/definition'
 import type { Log } from '#server/kernel/log'
@@ -56,12 +58,16 @@ export interface DeployPorts {
   registryAuth(image: string): PullOptions['auth']
   /** The logins for the base images that a Dockerfile with these build arguments names. */
   registryAuths(text: string): NonNullable<PullOptions['auth']>[]
-  /** Runtime variables that the user set, in clear. */
-  environment(app: DeployedApp): Record<string, string>
-  /** Values of the app that must not show up in any log. */
+  /**
+   * Variables of the app as they are now, in clear. Throws Fatal when one cannot be read or leads nowhere.
+   */
+  variables(app: DeployedApp): ReleaseVariables
+  /** A text that differs whenever these values do, and tells nothing about them. */
+  fingerprint(values: unknown): string
+  /** Values of the app, as they are now, that must not show up in any log. */
   secretValues(app: DeployedApp): string[]
   /** How the source in a folder is built and run. Throws a DetectionError when it is not understood. */
-  detect(directory: string, overrides: BuildOverrides): Promise<BuildPlan>
+  detect(directory: string, overrides: DetectOptions): Promise<BuildPlan>
   /**
    * Throws Fatal when a user's Dockerfile would make the engine fetch from where this server may not connect
    * to.
@@ -133,6 +139,12 @@ export interface DeployState {
   live_at?: string
 }
 export type DeployContext = StepContext<DeployPayload, DeployState>
+
+/** Values that no log of an app may show: as they are now, and as its releases have them. */
+export const secretsOfApp = (
+  { ports, releases }: Pick<Workshop, 'ports' | 'releases'>,
+  app_id: string,
+): string[] => [...ports.secretValues(ports.app(app_id)), ...releases.secretValues(app_id)]
 
 export const networkOf = (project_id: string) => `ptr-${project_id.replace('prj_', '')}`
 

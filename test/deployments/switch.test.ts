@@ -227,6 +227,7 @@ describe('images', () => {
           image_tag: null,
         },
         {},
+        {},
       )
     }
     expect(releases.kept(app_id).map(({ id }) => id)).toEqual([live.id])
@@ -239,6 +240,7 @@ describe('images', () => {
     for (let i = 0; i < 6; i += 1) {
       shop.releases.ensure(
         { ...live, id: `rel_newer${i}`, image_id: `sha256:newer${i}`, image_tag: null },
+        {},
         {},
       )
       shop.releases.markProven(`rel_newer${i}`)

@@ -43,8 +43,10 @@ const secrets: Record<string, string> = {
   'new password': new_password,
 }
 const administrators_password = canary('administrator')
-/** Told to everybody in the description of the API, and changed at once. */
-const PUBLIC = [ADMIN.password]
+/** The name of a secret, and none itself. */
+const REFERENCE = '${{ project.SHARED }}'
+/** Told to everybody in the description of the API, and changed at once; and what names a secret. */
+const PUBLIC = [ADMIN.password, REFERENCE]
 /** The one service of this table that is on the internet: its token is refused, unseen. */
 const UNREACHABLE = ['PUT /api/settings/dns-provider body config.api_token']
 /** What ran on this machine at each request of git, and ten times a second while an app was deployed. */
@@ -220,6 +222,31 @@ async function listen(deployment_id: string): Promise<void> {
   socket.send(JSON.stringify({ type: 'subscribe', channel: `apps/${app_id}/logs` }))
 }
 
+/** Secret variables of the app and of its project, set in every way there is, and what runs has them. */
+async function setVariables(): Promise<void> {
+  const env = `/api/apps/${app_id}/env`
+  const { project_id } = (await portreeve.call('GET', `/api/apps/${app_id}`)).body.data
+  await changed(`/api/projects/${project_id}/env`, {
+    variables: [{ key: 'SHARED', value: canary('shared'), secret: true }],
+  })
+  const values = () => ({ value: canary('variable'), preview_value: canary('preview') })
+  await created(env, { key: 'ADDED_TOKEN', ...values() })
+  await created(env, { key: 'TAKEN_IN', value: REFERENCE })
+  await changed(`${env}/ADDED_TOKEN`, values())
+  await created(`${env}/import`, { text: `A_PASSWORD=${canary('import')}`, scopes: ['build'] })
+  await created(`${env}/import`, { variables: { B_PASSWORD: canary('object') } })
+  expect((await portreeve.call('GET', `${env}/ADDED_TOKEN/reveal`)).status).toBe(200)
+  const { id } = await created(`/api/apps/${app_id}/deploy`, {})
+  expect(await portreeve.untilDeployment(id)).toMatchObject({ status: 'live' })
+}
+
+/** What the engine tells of containers and images, but for the environment in which a program has to find them. */
+function inspected(containers: readonly string[], images: readonly string[]): string {
+  const told = JSON.parse(docker('inspect', ...containers)) as { Config: { Env?: string[] } }[]
+  for (const { Config } of told) delete Config.Env
+  return `${JSON.stringify(told)}${docker('inspect', ...images)}`
+}
+
 /**
  * Two apps, one from a private repository and one from a private image, and a name of one with a password and
  * a certificate.
@@ -253,6 +280,7 @@ async function deploy(): Promise<void> {
     const { body } = await portreeve.call('GET', `/api/apps/${app_id}/deployments`)
     await listen(body.data[0].id)
     expect(await portreeve.untilDeployment(body.data[0].id)).toMatchObject({ status: 'live' })
+    await setVariables()
     const image = registry.publish('nginx:stable', 'team/web:1')
     const pulled = await created('/api/apps', {
       name: 'web',
@@ -571,7 +599,7 @@ describe('T6: a secret that was given to the built server', () => {
     const images = [...new Set(containers.map((id) => docker('inspect', id, '--format', '{{.Image}}')))]
     expect(
       betrayed(secrets, {
-        inspect: docker('inspect', ...containers, ...images),
+        inspect: inspected(containers, images),
         history: images.map((id) => docker('history', '--no-trunc', id)).join('\n'),
       }),
     ).toEqual([])

@@ -35,6 +35,8 @@ export function textFields(document: Document): TextField[] {
       visit(choice, field, open)
     for (const [key, inner] of Object.entries<Schema>(schema.properties ?? {}))
       visit(inner, { ...field, path: field.path ? `${field.path}.${key}` : key }, open)
+    if (typeof schema.additionalProperties === 'object')
+      visit(schema.additionalProperties, { ...field, path: `${field.path}{}` }, open)
     if (schema.items) visit(schema.items, { ...field, path: `${field.path}[]` }, open)
     if (schema.type === 'string') fields.push({ ...field, schema })
   }
@@ -66,8 +68,14 @@ export const secretFields = (document: Document): SecretField[] =>
 
 function valuesAt(value: unknown, path: string): string[] {
   const [key = '', ...rest] = path.split('.')
-  const inner = (value as Record<string, unknown> | null | undefined)?.[key.replace('[]', '')]
-  const found = key.endsWith('[]') ? (Array.isArray(inner) ? inner : []) : [inner]
+  const inner = (value as Record<string, unknown> | null | undefined)?.[key.replace(/\[\]$|\{\}$/, '')]
+  const found = key.endsWith('[]')
+    ? Array.isArray(inner)
+      ? inner
+      : []
+    : key.endsWith('{}')
+      ? Object.values(inner ?? {})
+      : [inner]
   return rest.length > 0
     ? found.flatMap((one) => valuesAt(one, rest.join('.')))
     : found.filter((one): one is string => typeof one === 'string')

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
@@ -48,15 +48,24 @@ export function betrayed(
   })
 }
 
+/** Whether a process is in a container: a program there has its variables in its environment, as it must. */
+function isContained(pid: string): boolean {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/pid`) !== readlinkSync('/proc/self/ns/pid')
+  } catch {
+    return false
+  }
+}
+
 /**
- * Command line and environment of every process of this machine that may be read, but for this one and those
- * it names.
+ * Command line of every process of this machine that may be read, and environment of those outside of
+ * containers, but for this process and those it names.
  */
 export function processList(except: readonly number[] = [process.pid]): string {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && !except.includes(Number(name)))
     .map((pid) =>
-      ['cmdline', 'environ']
+      (isContained(pid) ? ['cmdline'] : ['cmdline', 'environ'])
         .map((file) => {
           try {
             return readFileSync(`/proc/${pid}/${file}`, 'latin1').replaceAll('\0', ' ')

@@ -1,12 +1,14 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BuildPlan, overridesOf } from '#server/builds/plan'
+import { buildArguments, buildSecrets, portOf, runtimeValues } from '#server/env/resolved'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { EngineError, type Image } from '#server/platform/engine/engine'
 import { askOf } from '../repository.ts'
 import type { ReleaseSettings } from '../releases.ts'
 import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
-import { sourceDirectory } from './source.ts'
+import { buildInputs } from '../build-inputs.ts'
+import { buildKey, sourceDirectory } from './source.ts'
 
 const DEFAULT_GRACE_S = 60
 const DEFAULT_STOP_GRACE_S = 15
@@ -46,10 +48,12 @@ export async function detectStep(shop: Workshop, context: DeployContext): Promis
   if (configuration.source === 'dockerfile') {
     plan = inlinePlan(app)
   } else {
-    plan = await shop.ports.detect(
-      join(sourceDirectory(shop, deployment_id), configuration.base_directory),
-      overridesOf(configuration.build, configuration.port),
-    )
+    const variables = shop.ports.variables(app)
+    plan = await shop.ports.detect(join(sourceDirectory(shop, deployment_id), configuration.base_directory), {
+      ...overridesOf(configuration.build, configuration.port ?? portOf(variables)),
+      build_args: Object.keys({ ...buildArguments(variables), ...configuration.build.args }),
+      build_secrets: Object.keys(buildSecrets(variables)).length > 0,
+    })
     const ignore = join(sourceDirectory(shop, deployment_id), configuration.base_directory, '.dockerignore')
     if (plan.stack !== 'dockerfile' && !existsSync(ignore)) writeFileSync(ignore, shop.ports.dockerignore())
   }
@@ -101,8 +105,11 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
   const tag = `portreeve/${app.id}:${deployment_id}`
   context.state.built = true
   context.state.image_tag = tag
+  // Variables may have changed since the source was fetched: the image is of those that it is built with.
+  if (context.state.build_key) context.state.build_key = buildKey(shop, app, context.state.commit_sha!)
   context.save()
-  const build_args = app.configuration.build.args ?? {}
+  const { build_args, secrets, notes } = buildInputs(shop, app, plan)
+  for (const text of notes) onLog({ stream: 'system', text })
   if (plan.stack === 'dockerfile')
     await shop.ports.checkDockerfile(plan.dockerfile, build_args, context.signal)
   return shop.engine.buildImage(
@@ -115,7 +122,7 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
       tag,
       labels: { app: app.id, deployment: deployment_id, project: app.project_id },
       build_args,
-      secrets: {},
+      secrets,
       registries: shop.ports.registryAuths(`${plan.dockerfile} ${Object.values(build_args).join(' ')}`),
       no_cache: askOf(shop.deployments.find(deployment_id)!).no_cache ?? false,
       limits: shop.defaults.build,
@@ -131,6 +138,7 @@ function settingsOf(
   app: DeployedApp,
   plan: BuildPlan | undefined,
   image: Image,
+  asked_port: number | undefined,
 ): ReleaseSettings {
   const { configuration } = app
   const own = plan === undefined || plan.stack === 'dockerfile'
@@ -139,7 +147,8 @@ function settingsOf(
   return {
     shell_command: own ? (configuration.build.start_command ?? plan?.start_command ?? null) : null,
     release_command: configuration.build.release_command ?? plan?.release_command ?? null,
-    port: configuration.port ?? (plan?.port || undefined) ?? image.exposed_ports[0] ?? DEFAULT_PORT,
+    port:
+      configuration.port ?? asked_port ?? (plan?.port || undefined) ?? image.exposed_ports[0] ?? DEFAULT_PORT,
     health_check: {
       type: check.type ?? (check.path ? 'http' : (plan?.health_check.type ?? 'tcp')),
       path: path ?? '/',
@@ -177,8 +186,9 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
     )
   const image = present ?? (await make(shop, context, app))
   state.image_id = image.id
-  const environment = known ? shop.releases.environment(known.id) : shop.ports.environment(app)
-  const settings = known ? known.settings : settingsOf(shop, app, state.plan, image)
+  const variables = known ? shop.releases.variables(known.id) : shop.ports.variables(app)
+  const environment = known ? shop.releases.environment(known.id) : runtimeValues(variables)
+  const settings = known ? known.settings : settingsOf(shop, app, state.plan, image, portOf(variables))
   shop.releases.ensure(
     {
       id: state.release_id,
@@ -199,6 +209,7 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
       PORTREEVE_DEPLOYMENT_ID: deployment_id,
       ...(state.commit_sha ? { PORTREEVE_COMMIT: state.commit_sha } : {}),
     },
+    variables,
   )
   shop.deployments.change(deployment_id, { image: image.id, release_id: state.release_id })
   if (present) context.skip()

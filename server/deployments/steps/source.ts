@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { portOf } from '#server/env/resolved'
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { GitSource } from '#server/platform/git/git'
 import { askOf, type DeploymentAsk } from '../repository.ts'
@@ -13,12 +14,17 @@ export const sourceDirectory = (shop: Workshop, deployment_id: string) =>
  * Hash of everything that a build depends on besides the layers of its base: equal means that the image would
  * be the same.
  */
-function buildKey(app: DeployedApp, commit: string): string {
+export function buildKey(shop: Workshop, app: DeployedApp, commit: string): string {
   const { base_directory, build, port, dockerfile, source } = app.configuration
   const { release_command: _release, ...built } = build
-  return createHash('sha256')
-    .update(JSON.stringify([source, commit, base_directory, built, port, dockerfile]))
-    .digest('hex')
+  const parts: unknown[] = [source, commit, base_directory, built, port, dockerfile]
+  const variables = shop.ports.variables(app)
+  const built_with = Object.entries(variables).filter(([, one]) => one.build)
+  const asked_port = portOf(variables)
+  // Under a key of the installation: a plain hash of a short secret could be found out by trying.
+  if (built_with.length > 0 || asked_port !== undefined)
+    parts.push(shop.ports.fingerprint([built_with, asked_port]))
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex')
 }
 
 function adopt(
@@ -29,7 +35,7 @@ function adopt(
   no_cache: boolean | undefined,
 ): boolean {
   context.state.commit_sha = commit
-  context.state.build_key = buildKey(app, commit)
+  context.state.build_key = buildKey(shop, app, commit)
   const known = no_cache ? undefined : shop.releases.findBuilt(app.id, context.state.build_key)
   if (!known) return false
   const origin = shop.deployments.find(known.deployment_id)
@@ -120,6 +126,8 @@ export async function cloneStep(shop: Workshop, context: DeployContext): Promise
     return context.skip()
   }
   shop.advance(deployment_id, 'build')
+  // Before anything is fetched or built: a value that cannot be had fails the deployment at once.
+  shop.ports.variables(app)
   switch (app.configuration.source) {
     case 'git':
       return fromGit(shop, context, app, ask)

@@ -1,0 +1,49 @@
+import { type BuildPlan, renderSecretsFile, SECRETS_ARGUMENT, SECRETS_FILE } from '#server/builds/plan'
+import { buildArguments, buildSecrets } from '#server/env/resolved'
+import type { DeployedApp, Workshop } from './work.ts'
+
+/** What a build gets besides its source: arguments, which end up in the image, and mounts, which do not. */
+export interface BuildInputs {
+  build_args: Record<string, string>
+  secrets: Record<string, string>
+  /** Sentences for the log. */
+  notes: string[]
+}
+
+/** Read by the builder itself; a generated Dockerfile needs none of them. */
+const OF_BUILDER = /^BUILDKIT_/
+
+/** Names that a Dockerfile takes as arguments. */
+const declaredIn = (dockerfile: string): string[] =>
+  [...dockerfile.matchAll(/^[ \t]*ARG[ \t]+([A-Za-z_]\w*)/gim)].map(([, name]) => name!)
+
+/**
+ * Build variables of an app for a plan. A generated Dockerfile sets secrets from one mounted file before each
+ * command of the repository; one of the repository asks for them by name: `RUN --mount=type=secret,id=KEY`.
+ */
+export function buildInputs(shop: Workshop, app: DeployedApp, plan: BuildPlan): BuildInputs {
+  const variables = shop.ports.variables(app)
+  const secret = buildSecrets(variables)
+  const build_args = { ...buildArguments(variables), ...app.configuration.build.args }
+  if (plan.stack === 'dockerfile') {
+    const hidden = declaredIn(plan.dockerfile).filter(
+      (name) => Object.hasOwn(secret, name) && !Object.hasOwn(build_args, name),
+    )
+    const notes = hidden.map(
+      (name) =>
+        `ARG ${name} stays empty: the variable is a secret, and arguments end up in the image. Read it from a mount: RUN --mount=type=secret,id=${name} … /run/secrets/${name}`,
+    )
+    return { build_args, secrets: secret, notes }
+  }
+  const own = Object.entries(build_args).filter(([name]) => !OF_BUILDER.test(name))
+  if (!plan.dockerfile.includes(`id=${SECRETS_FILE}`))
+    return { build_args: Object.fromEntries(own), secrets: {}, notes: [] }
+  return {
+    build_args: {
+      ...Object.fromEntries(own),
+      [SECRETS_ARGUMENT]: shop.ports.fingerprint(secret),
+    },
+    secrets: { [SECRETS_FILE]: renderSecretsFile(secret) },
+    notes: [],
+  }
+}

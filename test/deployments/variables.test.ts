@@ -1,0 +1,190 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { BuildSpec } from '#server/platform/engine/engine'
+import type { Workload } from '#server/platform/engine/workload'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { commitShop, SHOP_URL } from '#test/support/shop'
+
+const SECRET = "it's a 'quiet' harbour"
+let api: TestApi
+let app_id: string
+let env: string
+beforeEach(async () => {
+  api = await createTestApi()
+  commitShop(api, 'one')
+  app_id = (await developer().post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 })).body
+    .data.id
+  env = `/api/apps/${app_id}/env`
+  await api.services.jobs.idle()
+})
+afterEach(() => api.close())
+const developer = () => api.as('developer')
+const set = async (key: string, value: string, more: object = {}) => {
+  const answer = await developer().post(env, { key, value, ...more })
+  expect([answer.status, answer.text]).toEqual([201, expect.any(String)])
+}
+const app = async () => (await api.as('viewer').get(`/api/apps/${app_id}`)).body.data
+/** Asks for something of the app, waits for its end, and answers the deployment. */
+const ask = async (what: string, body?: unknown) => {
+  const { id } = (await developer().post(`/api/apps/${app_id}/${what}`, body)).body.data
+  await api.services.jobs.idle()
+  return (await api.as('viewer').get(`/api/deployments/${id}`)).body.data
+}
+const calls = <T>(method: string) =>
+  api.fakes.engine.calls.filter((call) => call.method === method).map(({ args }) => args[0] as T)
+const lastBuild = () => calls<BuildSpec>('buildImage').at(-1)!
+const running = () => calls<Workload>('ensureRelease').at(-1)!.environment
+
+describe('a deployment', () => {
+  it('runs with the variables as they are then, under those of the platform, and the app says what has changed since', async () => {
+    await set('MODE', 'live', { scopes: ['runtime'] })
+    await set('ONLY_BUILD', 'x', { scopes: ['build'] })
+    expect(await app()).toMatchObject({ needs_redeploy: true, changed_keys: ['env.MODE', 'env.ONLY_BUILD'] })
+    expect((await ask('deploy')).status).toBe('live')
+    expect(running()).toMatchObject({ MODE: 'live', PORTREEVE_APP: 'shop' })
+    expect(running()).not.toHaveProperty('ONLY_BUILD')
+    expect(await app()).toMatchObject({ needs_redeploy: false, changed_keys: [] })
+    await developer().put(`${env}/MODE`, { comment: 'changes nothing that runs' })
+    expect((await app()).needs_redeploy).toBe(false)
+    await developer().put(`${env}/MODE`, { value: 'test' })
+    expect((await app()).changed_keys).toEqual(['env.MODE'])
+    await ask('restart')
+    expect([running().MODE, (await app()).changed_keys]).toEqual(['live', ['env.MODE']])
+  })
+  it('takes in what the project shares at that moment', async () => {
+    const shared = `/api/projects/${api.services.http.default_project()}/env`
+    await developer().put(shared, { variables: [{ key: 'HOST', value: 'a.example.com' }] })
+    await set('API', 'https://${{ project.HOST }}/v1', { scopes: ['runtime'] })
+    await ask('deploy')
+    expect(running().API).toBe('https://a.example.com/v1')
+    await developer().put(shared, { variables: [{ key: 'HOST', value: 'b.example.com' }] })
+    expect((await app()).changed_keys).toEqual(['env.API'])
+    await ask('deploy')
+    expect(running().API).toBe('https://b.example.com/v1')
+  })
+  it('listens where a variable PORT says, unless the app says so itself', async () => {
+    await set('PORT', '8123')
+    await ask('deploy')
+    expect(running().PORT).toBe('8123')
+    await developer().put(`/api/apps/${app_id}`, { port: 8200 })
+    await ask('deploy')
+    expect(running().PORT).toBe('8200')
+  })
+  it('uses its image again when only runtime variables changed, and builds when one of the build did', async () => {
+    const builds = () => calls('buildImage').length
+    await set('NEXT_PUBLIC_TITLE', 'one')
+    await set('MODE', 'live', { scopes: ['runtime'] })
+    await ask('deploy')
+    const before = builds()
+    await developer().put(`${env}/MODE`, { value: 'test' })
+    await ask('deploy')
+    expect([builds() - before, running().MODE]).toEqual([0, 'test'])
+    await developer().put(`${env}/NEXT_PUBLIC_TITLE`, { value: 'two' })
+    await ask('deploy')
+    expect(builds() - before).toBe(1)
+    await set('NPM_TOKEN', 'a token of eight', { scopes: ['build'] })
+    await ask('deploy')
+    await developer().put(`${env}/NPM_TOKEN`, { value: 'another of them' })
+    await ask('deploy')
+    expect(builds() - before).toBe(3)
+  })
+  it('hands plain build variables on as arguments and secret ones as a mount before each command', async () => {
+    await set('NEXT_PUBLIC_TITLE', 'two words')
+    await set('NODE_ENV', 'production')
+    await set('NPM_TOKEN', SECRET)
+    await ask('deploy')
+    const { dockerfile, build_args, secrets } = lastBuild()
+    expect(build_args).toMatchObject({ NEXT_PUBLIC_TITLE: 'two words', NODE_ENV: 'production' })
+    expect(dockerfile).toMatch(/^ARG NEXT_PUBLIC_TITLE$/m)
+    // Set before dependencies are installed, it would keep build tools out.
+    expect(dockerfile).not.toMatch(/^ARG NODE_ENV$/m)
+    expect(Object.keys(secrets)).toEqual(['portreeve-variables'])
+    expect(secrets['portreeve-variables']).toBe(`export NPM_TOKEN='it'\\''s a '\\''quiet'\\'' harbour'\n`)
+    const installs = dockerfile
+      .split('\n')
+      .filter((line) => /npm (ci|install)/.test(line) && !/--global/.test(line))
+    expect(installs.length).toBeGreaterThan(0)
+    for (const line of installs) expect(line).toMatch(/^RUN --mount=type=secret,id=portreeve-variables /)
+    expect(JSON.stringify([dockerfile, build_args])).not.toContain('harbour')
+  })
+  it('mounts secrets by their names for a Dockerfile of the repository, and tells an ARG that would stay empty', async () => {
+    const dockerfile =
+      'FROM scratch\nARG NPM_TOKEN\nARG TITLE\nRUN --mount=type=secret,id=NPM_TOKEN true\nEXPOSE 80'
+    const made = await developer().post('/api/apps', { name: 'own', dockerfile, soak_seconds: 0 })
+    app_id = made.body.data.id
+    env = `/api/apps/${app_id}/env`
+    await api.services.jobs.idle()
+    await set('NPM_TOKEN', SECRET)
+    await set('TITLE', 'x')
+    const { id, status } = await ask('deploy')
+    expect([status, lastBuild().secrets, lastBuild().build_args]).toEqual([
+      'live',
+      { NPM_TOKEN: SECRET },
+      { TITLE: 'x' },
+    ])
+    const log = (await api.as('viewer').get(`/api/deployments/${id}/logs`)).text
+    expect(log).toContain('ARG NPM_TOKEN stays empty')
+    expect(log).not.toContain('ARG TITLE stays empty')
+  })
+  it('fails before it builds, with the name of a secret that cannot be read, and leaves what serves alone', async () => {
+    await set('A_TOKEN', SECRET)
+    await ask('deploy')
+    const builds = calls('buildImage').length
+    api.kernel.db.sql(`UPDATE variables SET value = replace(value, 'v1.', 'v1.00')`).run()
+    const failed = await ask('deploy')
+    expect(failed).toMatchObject({
+      status: 'failed',
+      error: {
+        code: 'secret_unreadable',
+        message: expect.stringMatching(/^The value of A_TOKEN cannot be read/),
+      },
+    })
+    expect([calls('buildImage').length, (await app()).status]).toEqual([builds, 'running'])
+    expect((await ask('restart')).status).toBe('live')
+    expect(running().A_TOKEN).toBe(SECRET)
+    await developer().put(`${env}/A_TOKEN`, { value: 'a new one of them' })
+    expect((await ask('deploy')).status).toBe('live')
+  })
+  it('fails with a sentence when what a variable names is gone, as after a move', async () => {
+    const shared = `/api/projects/${api.services.http.default_project()}/env`
+    await developer().put(shared, { variables: [{ key: 'HOST', value: 'a.example.com' }] })
+    await set('API', '${{ project.HOST }}')
+    const other = (await api.as('admin').post('/api/projects', { name: 'other' })).body.data.id
+    expect((await api.as('admin').post(`/api/apps/${app_id}/move`, { project_id: other })).status).toBe(200)
+    await api.services.jobs.idle()
+    await api.as('admin').post(`/api/apps/${app_id}/deploy`, {})
+    await api.services.jobs.idle()
+    const { latest_deployment } = (await api.as('admin').get(`/api/apps/${app_id}`)).body.data
+    const { error } = (await api.as('admin').get(`/api/deployments/${latest_deployment.id}`)).body.data
+    expect(error).toMatchObject({
+      code: 'variable_unresolved',
+      message: 'The value of API names project.HOST, which the project does not share.',
+    })
+  })
+})
+
+describe('a rollback', () => {
+  it('brings the values back that the release had, secrets and shared ones too, and leaves the variables as they are', async () => {
+    await set('MODE', 'first', { scopes: ['runtime'] })
+    await set('A_TOKEN', 'first-secret-value', { scopes: ['runtime'] })
+    const first = await ask('deploy')
+    await developer().put(`${env}/MODE`, { value: 'second' })
+    await developer().delete(`${env}/A_TOKEN`)
+    await set('LATER', 'x', { scopes: ['runtime'] })
+    await ask('deploy')
+    expect(running()).toMatchObject({ MODE: 'second', LATER: 'x' })
+    expect((await ask('rollback', { deployment_id: first.id })).status).toBe('live')
+    expect(running()).toMatchObject({ MODE: 'first', A_TOKEN: 'first-secret-value' })
+    expect(running()).not.toHaveProperty('LATER')
+    expect((await developer().get(`${env}?q=mode`)).body.data[0].value).toBe('second')
+    expect((await app()).changed_keys).toEqual(['env.A_TOKEN', 'env.LATER', 'env.MODE'])
+  })
+  it('still keeps a secret out of its logs that has been deleted since', async () => {
+    await set('A_TOKEN', 'first-secret-value', { scopes: ['runtime'] })
+    await ask('deploy')
+    await developer().delete(`${env}/A_TOKEN`)
+    const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
+    api.fakes.engine.print(instance!.id, 'the token is first-secret-value.')
+    const { text } = await api.as('viewer').get(`/api/apps/${app_id}/logs`)
+    expect(text).toContain('the token is [redacted].')
+  })
+})
