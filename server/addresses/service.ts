@@ -66,6 +66,16 @@ export function createAddresses(
       const reachable = own.filter(isPublicAddress)
       return reachable.length > 0 ? reachable : own
     },
+    /** What is set and works, and should be another way. */
+    warnings(): string[] {
+      const { dashboard_domain } = setting()
+      const base_domain = this.base_domain()
+      return dashboard_domain?.endsWith(`.${base_domain}`)
+        ? [
+            `The dashboard ${dashboard_domain} lies below the base domain of apps, ${base_domain}: an app below it counts as the same site, and can set cookies for it. Give the dashboard a name outside of ${base_domain}.`,
+          ]
+        : []
+    },
     public_url: () => chosen_url() ?? `http://${reachedAt(config.host, networkInterfaces())}:${config.port}`,
   }
 }

@@ -62,7 +62,7 @@ const SECURITY: JsonSchema = {
     type: 'apiKey',
     in: 'cookie',
     name: 'session',
-    description: 'Cookie that the login sets.',
+    description: 'Cookie that the login sets. Over HTTPS its name is `__Host-session`.',
   },
   csrf: {
     type: 'apiKey',

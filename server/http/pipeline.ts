@@ -18,7 +18,7 @@ import {
   readQuery,
   searchOf,
 } from './input.ts'
-import { credentialsOf, factsOf } from './request.ts'
+import { credentialsOf, factsOf, mutates } from './request.ts'
 import { holdsSecret } from './secret-answers.ts'
 import { parseBody, parseQuery } from './validation.ts'
 
@@ -35,8 +35,6 @@ const NOBODY: Actor = {
   address: '',
   request_id: '',
 }
-export const mutates = (method: string) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
-
 /** One request on its way through an endpoint. */
 interface Call {
   definition: AnyEndpoint
@@ -63,7 +61,7 @@ export async function serve(definition: AnyEndpoint, event: H3Event): Promise<un
     actor =
       definition.access === 'public'
         ? NOBODY
-        : await services.http.authenticate(credentialsOf(event, mutates(facts.method)), facts, {
+        : await services.http.authenticate(credentialsOf(event, facts), facts, {
             allow_stale_password: definition.allow_stale_password ?? false,
           })
     const params = Object.fromEntries(

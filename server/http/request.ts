@@ -1,10 +1,14 @@
-import { getCookie, getRequestHeader, type H3Event } from 'h3'
+import { getRequestHeader, type H3Event } from 'h3'
 import type { Credentials } from '#server/kernel/access'
 import { newId } from '#server/kernel/ids'
 import type { HttpPorts, RequestFacts } from './context.ts'
+import { readSession } from './session-cookie.ts'
 
 /** `::ffff:10.0.0.1` and `10.0.0.1` are one peer. */
 export const plainAddress = (address: string) => address.replace(/^::ffff:(?=\d+\.)/i, '')
+
+/** Whether a method changes something. */
+export const mutates = (method: string) => !['GET', 'HEAD', 'OPTIONS'].includes(method)
 
 /** Id of the request, made once. */
 export function requestId(event: H3Event): string {
@@ -36,16 +40,16 @@ export function factsOf(event: H3Event, services: HttpPorts): RequestFacts {
   }
 }
 
-export function credentialsOf(event: H3Event, mutating: boolean): Credentials {
+export function credentialsOf(event: H3Event, { secure, method }: RequestFacts): Credentials {
   const header = (name: string) => getRequestHeader(event, name)
   return {
     authorization: header('authorization'),
     api_key: header('x-api-key'),
-    session: getCookie(event, 'session'),
+    session: readSession(header('cookie'), secure),
     csrf_token: header('x-csrf-token'),
     origin: header('origin'),
     fetch_site: header('sec-fetch-site'),
     host: header('host'),
-    mutating,
+    mutating: mutates(method),
   }
 }

@@ -7,6 +7,7 @@ import type { Peer, Realtime } from '#server/realtime/realtime'
 import type { HttpPorts, RequestFacts } from './context.ts'
 import { toErrorAnswer } from './errors.ts'
 import { plainAddress } from './request.ts'
+import { readSession } from './session-cookie.ts'
 
 /** What opening a WebSocket needs of the product. */
 export interface WebSocketParts {
@@ -50,12 +51,16 @@ function factsOf(upgrade: Upgrade, parts: WebSocketParts): RequestFacts {
   }
 }
 
-function credentialsOf({ headers }: Upgrade, ticket: string | undefined): Credentials & { ticket?: string } {
+function credentialsOf(
+  { headers }: Upgrade,
+  secure: boolean,
+  ticket: string | undefined,
+): Credentials & { ticket?: string } {
   const header = (name: string) => headers.get(name) ?? undefined
   return {
     authorization: header('authorization'),
     api_key: header('x-api-key'),
-    session: /(?:^|;\s*)session=([^;]*)/.exec(headers.get('cookie') ?? '')?.[1],
+    session: readSession(headers.get('cookie') ?? undefined, secure),
     csrf_token: undefined,
     origin: header('origin'),
     fetch_site: header('sec-fetch-site'),
@@ -81,7 +86,10 @@ async function admit(upgrade: Upgrade, parts: WebSocketParts): Promise<Response 
   const facts = factsOf(upgrade, parts)
   try {
     const search = new URLSearchParams(upgrade._req?.url?.split('?')[1] ?? '')
-    const actor = await parts.authenticate(credentialsOf(upgrade, search.get('ticket') ?? undefined), facts)
+    const actor = await parts.authenticate(
+      credentialsOf(upgrade, facts.secure, search.get('ticket') ?? undefined),
+      facts,
+    )
     if (!parts.realtime.admits(actor.user_id))
       throw new ApiError('RATE_LIMITED', 'Too many connections are open. Close one first.', undefined, 10)
     upgrade.context.actor = actor

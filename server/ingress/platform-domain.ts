@@ -28,6 +28,8 @@ export interface PlatformDomain {
 }
 
 const ROUTE_ID = 'platform'
+/** Of this name alone: names below it may belong to somebody else. */
+const HSTS = `max-age=${365 * 86_400}`
 const RETRY_MS = 5_000
 
 /** Where the edge, which has the network of this machine, reaches this process. */
@@ -53,6 +55,7 @@ export function createPlatformDomain({
             hostnames: [name],
             servers: [{ address: ownAddress(config.host), port: config.port }],
             force_https: true,
+            response_headers: { 'Strict-Transport-Security': HSTS },
             proof,
           },
         ]

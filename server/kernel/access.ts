@@ -13,7 +13,7 @@ export type AuthMethod = 'bearer' | 'api_key' | 'cookie' | 'ticket' | 'system'
 export interface Credentials {
   authorization?: string
   api_key?: string
-  /** Value of the `session` cookie. */
+  /** Value of the cookie `session`; over HTTPS of `__Host-session`. */
   session?: string
   csrf_token?: string
   origin?: string

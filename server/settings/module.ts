@@ -28,6 +28,7 @@ export default defineModule({
       ...base,
       providers: base.dns_providers,
       in_use: () => ({
+        warnings: use.addresses.warnings(),
         base_domain: use.addresses.base_domain(),
         public_url: use.addresses.public_url(),
       }),

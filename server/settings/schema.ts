@@ -332,6 +332,10 @@ export const Settings = v.pipe(
       v.object({
         base_domain: v.pipe(v.string(), v.examples(['apps.example.com'])),
         public_url: v.pipe(v.string(), v.examples(['https://portreeve.example.com'])),
+        warnings: v.pipe(
+          v.array(v.string()),
+          v.description('What is set and works, and should be another way: a sentence each.'),
+        ),
       }),
       v.description('What holds now, from settings, environment and defaults.'),
     ),

@@ -27,6 +27,10 @@ export const SystemInfo = v.pipe(
     }),
     base_domain: v.string(),
     public_url: v.string(),
+    warnings: v.pipe(
+      v.array(v.string()),
+      v.description('What is set and works, and should be another way: a sentence each.'),
+    ),
     node_version: v.string(),
     database_bytes: v.number(),
     started_at: Timestamp,

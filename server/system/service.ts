@@ -19,7 +19,7 @@ export interface SystemOptions {
   engine: Engine
   ingress: Ingress
   version: string
-  addresses: { base_domain(): string; public_url(): string }
+  addresses: { base_domain(): string; public_url(): string; warnings(): string[] }
 }
 
 export function createSystem({
@@ -102,6 +102,7 @@ export function createSystem({
         },
         base_domain: addresses.base_domain(),
         public_url: addresses.public_url(),
+        warnings: addresses.warnings(),
         node_version: process.versions.node,
         database_bytes:
           statSync(join(config.data_directory, 'portreeve.db'), { throwIfNoEntry: false })?.size ?? 0,

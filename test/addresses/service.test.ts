@@ -49,3 +49,16 @@ it('links lead to the public URL that was chosen, else to where the server is re
   expect(url({ PORTREEVE_PUBLIC_URL: 'https://panel.example.com' })).toBe('https://panel.example.com')
   expect(url({ HOST: '192.0.2.7', PORT: '9100' })).toBe('http://192.0.2.7:9100')
 })
+
+it.each([
+  ['panel.apps.example.com', 'apps.example.com', true],
+  ['apps.example.com', 'apps.example.com', false],
+  ['panel.example.com', 'apps.example.com', false],
+  ['evilapps.example.com', 'apps.example.com', false],
+  [null, 'apps.example.com', false],
+])('a dashboard %s beside apps below %s is warned about: %s', (dashboard_domain, base_domain, is_warned) => {
+  const addresses = createAddresses(loadConfig({}), () => ({ dashboard_domain, base_domain }))
+  expect(addresses.warnings()).toEqual(
+    is_warned ? [expect.stringMatching(/^The dashboard .* lies below the base domain of apps/)] : [],
+  )
+})

@@ -131,6 +131,14 @@ it('a token or password that clone, build or release command print is nowhere: n
   }
 })
 
+it('whoever pushes puts none of them into the message or the author of a commit', async () => {
+  api.fakes.git.commit(URL, 'main', {}, `Use ${TOKEN} again`, `Ada ${TOKEN}`)
+  const everything = await deployed({})
+  expectClean(everything)
+  for (const text of ['Use [redacted] again', 'Ada [redacted]'])
+    expect(everything.split(text).length, text).toBeGreaterThan(2)
+})
+
 it('a failure tells the last lines of the program without them', async () => {
   const everything = await deployed({ start: 'exits', start_log: [`cannot log in with ${TOKEN}`] })
   expectClean(everything)

@@ -92,7 +92,8 @@ it('the API learns through its own edge who the client is and that it came by HT
     },
   })
   expect(login.status, login.text).toBe(200)
-  expect(String(login.headers['set-cookie'])).toContain('Secure')
+  expect(String(login.headers['set-cookie'])).toMatch(/^__Host-session=.*Secure/)
+  expect(login.headers['strict-transport-security']).toBe('max-age=31536000')
   const forged = await portreeve.call('POST', '/api/auth/login', ADMIN, {
     'x-forwarded-for': '7.7.7.7',
     'x-real-ip': '7.7.7.7',

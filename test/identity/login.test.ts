@@ -36,6 +36,22 @@ describe('logging in', () => {
     expect(set).not.toMatch(/Secure|Domain/)
     expect(Buffer.from(cookieOf(answer), 'base64url').length).toBe(32)
   })
+  it('names the cookie over HTTPS so that no other host can set it, and takes no other there', async () => {
+    people = await createPeople()
+    const https = { 'x-forwarded-proto': 'https' }
+    const answer = await people.request('POST', '/api/auth/login', { body: ADMIN, headers: https })
+    const [cookie = ''] = answer.headers.get('set-cookie')!.split(';')
+    expect(cookie).toMatch(/^__Host-session=[\w-]{43}$/)
+    expect(answer.headers.get('set-cookie')).toMatch(/Path=\/.*; Secure/)
+    const value = cookie.slice('__Host-session='.length)
+    const me = async (headers: Record<string, string>) =>
+      (await people.request('GET', '/api/auth/me', { headers })).status
+    expect(await me({ ...https, cookie })).toBe(200)
+    expect(await me({ ...https, cookie: `session=tossed; ${cookie}` })).toBe(200)
+    expect(await me({ ...https, cookie: `session=${value}` })).toBe(401)
+    expect(await me({ cookie })).toBe(401)
+    expect(await me({ cookie: `session=${value}` })).toBe(200)
+  })
   it('marks the cookie as secure when a trusted proxy says that the client speaks HTTPS', async () => {
     people = await createPeople()
     const answer = await people.request('POST', '/api/auth/login', {

@@ -39,6 +39,7 @@ it.each([
     hostnames: ['dash.example.com'],
     servers: [{ address, port: 9000 }],
     force_https: true,
+    response_headers: { 'Strict-Transport-Security': 'max-age=31536000' },
   })
 })
 

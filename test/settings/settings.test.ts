@@ -112,7 +112,11 @@ describe('GET /api/settings', () => {
         password: null,
         from: null,
       },
-      in_use: { base_domain: 'apps.test', public_url: expect.stringMatching(/^http:\/\/.+:9000$/) },
+      in_use: {
+        base_domain: 'apps.test',
+        public_url: expect.stringMatching(/^http:\/\/.+:9000$/),
+        warnings: [],
+      },
       updated_at: {
         server: null,
         domain: null,

@@ -1,5 +1,6 @@
 import { endpoint } from '#server/endpoint'
 import { data } from '#server/http/schemas'
+import { writeSession } from '#server/http/session-cookie'
 import { LoggedOut } from '#server/identity/schema'
 
 /** Ends the session: its bearer token and its cookie are worthless from then on. */
@@ -13,13 +14,7 @@ export default endpoint({
   allow_stale_password: true,
   handler({ actor, services, facts, response }) {
     services.identity.sessions.logout(actor)
-    response.cookie('session', '', {
-      max_age_s: 0,
-      http_only: true,
-      secure: facts.secure,
-      same_site: 'lax',
-      path: '/',
-    })
+    writeSession(response, facts.secure, '', 0)
     return { data: { logged_out: true as const } }
   },
 })

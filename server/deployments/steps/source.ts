@@ -75,13 +75,16 @@ async function fromGit(
     { lfs: true, onLog: (text) => shop.logs.append(deployment_id, 'clone', 'stderr', text) },
     context.signal,
   )
+  // Whoever pushes writes both, and everybody of the project reads them.
+  const message = shop.logs.redact(deployment_id, checkout.message)
+  const author = shop.logs.redact(deployment_id, checkout.author)
   shop.deployments.change(deployment_id, {
     branch: checkout.branch,
     commit_sha: checkout.sha,
-    commit_message: checkout.message,
-    commit_author: checkout.author,
+    commit_message: message,
+    commit_author: author,
   })
-  say(`Commit ${checkout.sha.slice(0, 12)} by ${checkout.author}: ${checkout.message}`)
+  say(`Commit ${checkout.sha.slice(0, 12)} by ${author}: ${message}`)
   if (adopt(shop, context, app, checkout.sha, ask.no_cache))
     rmSync(directory, { recursive: true, force: true })
 }
