@@ -1,5 +1,6 @@
 import { defineNitroConfig } from 'nitropack/config'
 import commandLine from './cli/build-module.ts'
+import dashboard from './dashboard/build-module.ts'
 import endpoints from './server/http/build-module.ts'
 
 export default defineNitroConfig({
@@ -10,7 +11,7 @@ export default defineNitroConfig({
   imports: false,
   sourceMap: false,
   errorHandler: '~/server/http/error-handler',
-  modules: [endpoints, commandLine],
+  modules: [endpoints, commandLine, dashboard],
   experimental: { tasks: true, websocket: true },
   // Each wakes what the modules declare for it, whose own patterns say when.
   scheduledTasks: {

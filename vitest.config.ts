@@ -11,6 +11,8 @@ export default defineConfig({
     alias: {
       '#endpoints': resolve('test/support/virtual-endpoints.ts'),
       '#migrations': resolve('test/support/virtual-migrations.ts'),
+      '#dashboard': resolve('test/support/virtual-dashboard.ts'),
+      '@': resolve('dashboard/src'),
     },
   },
   test: {

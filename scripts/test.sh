@@ -58,7 +58,7 @@ install_unstarted() {
   return $result
 }
 
-# What the tests of deploy keys, certificates and DNS run against: a real SSH server, real authorities, a real name server.
+# What the tests of deploy keys, certificates and DNS run against: a real SSH server, real authorities, a real name server, a real browser.
 install_tools() {
   local missing=()
   command -v openssl > /dev/null || missing+=(openssl)
@@ -66,6 +66,7 @@ install_tools() {
   command -v pebble > /dev/null || missing+=(pebble)
   [ -x /usr/sbin/named ] || missing+=(bind9)
   command -v nsupdate > /dev/null || missing+=(bind9-dnsutils)
+  if needs e2e; then [ -x /usr/bin/chromium ] || missing+=(chromium); fi
   if [ ${#missing[@]} -eq 0 ]; then return; fi
   step "installing ${missing[*]}"
   install_unstarted "${missing[@]}"
@@ -121,6 +122,7 @@ step 'checking the format'
 biome check . || results+=('failed:The sources are not as `npm run format` writes them.')
 step 'checking types'
 tsc --noEmit || results+=('failed:The types do not check.')
+{ node scripts/dashboard-client.ts && vue-tsc --noEmit -p dashboard; } || results+=('failed:The types of the dashboard do not check.')
 
 install_tools || results+=('failed:The programs that tests run against could not be installed.')
 if needs engine || needs e2e; then

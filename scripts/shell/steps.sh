@@ -93,7 +93,7 @@ install_node_packages() {
 
 build_server() {
   local entry=.output/server/index.mjs
-  if [ -e $entry ] && [ -z "$(find server routes tasks storage cli nitro.config.ts package-lock.json -newer $entry -print -quit)" ]; then return; fi
+  if [ -e $entry ] && [ -z "$(find server routes tasks storage cli dashboard/src dashboard/*.* nitro.config.ts package-lock.json -newer $entry -print -quit)" ]; then return; fi
   say 'Building Portreeve.'
   local log
   if ! log=$(npm run --silent build 2>&1); then

@@ -177,7 +177,7 @@ const ImageReference = v.pipe(
   v.string(),
   v.minLength(1),
   v.maxLength(512),
-  v.description('Image to run as it is.'),
+  v.description('Image to run as it is. Its name, without tag and digest, has at most 255 characters.'),
   v.examples(['nginx:1.29']),
 )
 const Dockerfile = v.pipe(

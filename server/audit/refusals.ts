@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import type { Access, Actor } from '#server/kernel/access'
 import type { Clock } from '#server/kernel/clock'
 import type { AuditEntry } from '#server/kernel/audit'
@@ -56,7 +57,7 @@ export function createRefusalLog(
     counts.clear()
   }
   return (refusal: Refusal, actor: Actor | undefined) => {
-    const action = ACTIONS[refusal.code]
+    const action = own(ACTIONS, refusal.code)
     // A wrong password or code is recorded by the login itself, which knows whose it was.
     if (!action) return
     turn(refusal)

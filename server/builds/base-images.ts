@@ -1,3 +1,5 @@
+import { own } from '#server/kernel/own'
+
 /**
  * Every image that a generated Dockerfile can name. `npm run images` makes stand-ins from the same table for
  * closed networks, so families are few, tags follow one pattern each, and nothing else in `builds` spells an
@@ -308,7 +310,7 @@ export function baseImage(
 }
 
 function referenceOf(family: ImageFamily, version: string): string {
-  return family.exceptions?.[version] ?? family.reference.replace('{version}', version)
+  return own(family.exceptions, version) ?? family.reference.replace('{version}', version)
 }
 
 const AGED = new Set(

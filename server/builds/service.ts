@@ -2,6 +2,7 @@ import { mkdtempSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BuildOverrides, BuildPlan } from '#server/builds/plan'
 import { DetectionError, overridesOf } from '#server/builds/plan'
+import { BaseDirectoryError, sourceFolder } from '#server/platform/archive/source-folder'
 import { ApiError, invalid } from '#server/kernel/errors'
 import type { Git, GitCredential, GitErrorCode } from '#server/platform/git/git'
 import { GitError } from '#server/platform/git/git'
@@ -56,7 +57,7 @@ export function createDetection(options: DetectionOptions) {
           AbortSignal.timeout(TIMEOUT_MS),
         )
         return await options.detect(
-          join(source, ask.base_directory ?? '.'),
+          sourceFolder(source, ask.base_directory ?? '.'),
           overridesOf(ask.build ?? {}, ask.port),
         )
       } catch (error) {
@@ -74,6 +75,7 @@ function asApiError(error: unknown): unknown {
     return new ApiError('VALIDATION_ERROR', `git_url: ${error.message} ${error.hint}`, [
       { path: 'git_url', message: `${error.message} Looked for: ${error.looked_for.join(', ')}.` },
     ])
+  if (error instanceof BaseDirectoryError) return invalid('base_directory', `${error.message} ${error.hint}`)
   if (!(error instanceof GitError)) return error
   const field = FIELD[error.code]
   if (field) return invalid(field, `${error.message} ${error.hint}`)

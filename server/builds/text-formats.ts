@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { parse as parseTomlText } from 'smol-toml'
 import { parse as parseYamlText } from 'yaml'
 import type { SourceTree } from './plan.ts'
@@ -153,7 +154,7 @@ export function at(value: unknown, ...keys: string[]): unknown {
   for (const key of keys) {
     const fields = asFields(current)
     if (fields === undefined || !Object.hasOwn(fields, key)) return undefined
-    current = fields[key]
+    current = own(fields, key)
   }
   return current
 }

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import semver from 'semver'
 import { BASE_IMAGES, type ImageFamily, type ImageFamilyName } from './base-images.ts'
 import type { SourceTree } from './plan.ts'
@@ -39,7 +40,7 @@ export function toolVersion(tree: SourceTree, ...tools: string[]): VersionReques
   for (const source of ['mise.toml', '.mise.toml', '.config/mise.toml']) {
     const asked = asFields(at(readToml(tree, source), 'tools')) ?? {}
     for (const tool of tools) {
-      const value = Object.hasOwn(asked, tool) ? asked[tool] : undefined
+      const value = own(asked, tool)
       const wanted = Array.isArray(value) ? value[0] : (at(value, 'version') ?? value)
       if (typeof wanted === 'string' || typeof wanted === 'number') return { wanted: String(wanted), source }
     }
@@ -87,7 +88,7 @@ export function matchVersion(
   if (/^(latest|current|node|stable)$/.test(wanted))
     return wanted === 'stable' ? standard : newestNumeric(versions)
   if (/^(lts|lts\/\*|lts\/-\d|\*|x)$/.test(wanted)) return standard
-  const code_name = LTS_NAMES[wanted.replace(/^lts\//, '')]
+  const code_name = own(LTS_NAMES, wanted.replace(/^lts\//, ''))
   if (code_name !== undefined) return versions.find((version) => version === code_name)
   const range = toRange(wanted)
   if (range === undefined) return undefined

@@ -7,6 +7,7 @@ import type { Variables } from '#server/env/service'
 import type { IngressService } from '#server/ingress/service'
 import { engineUnavailable, notFound } from '#server/kernel/errors'
 import type { Base } from '#server/platform/base'
+import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
 import type { GitCredential } from '#server/platform/git/git'
 import type { Registries } from '#server/registries/service'
 import type { SettingsService } from '#server/settings/service'
@@ -112,8 +113,10 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     note,
   }))
     jobs.define(job)
+  const kept: WorkloadOwners[] = []
   const reconciler: Reconciler = createReconciler(shop, {
     ...desired_state,
+    owners: () => kept,
     note,
     bringHome: deployments.bringHome,
     appEvent: (id, event, payload) => void use.apps.transition(id, event, payload),
@@ -123,6 +126,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     logs,
     runtime: createRuntime(shop),
     reconciler,
+    keepRunning: (owners) => void kept.push(owners),
     requireEngine,
     isBusy: desired_state.busy,
     releaseConfiguration: (release_id) => shop.releases.find(release_id)?.configuration,

@@ -1,4 +1,5 @@
 import { DetectionError } from '#server/builds/plan'
+import { BaseDirectoryError } from '#server/platform/archive/source-folder'
 import { ApiError } from '#server/kernel/errors'
 import type { Verdict } from '#server/kernel/jobs/definition'
 import { SecretUnreadableError } from '#server/kernel/secrets'
@@ -38,6 +39,8 @@ export function classify(error: unknown): Verdict {
       log: [],
     }
   }
+  if (error instanceof BaseDirectoryError)
+    return { kind: 'user', code: 'no_base_directory', message: error.message, hint: error.hint, log: [] }
   if (error instanceof SecretUnreadableError)
     return { kind: 'user', code: 'secret_unreadable', message: error.message, hint: null, log: [] }
   if (error instanceof IngressError)

@@ -1,5 +1,6 @@
 import type { Configuration } from '#server/apps/configuration'
 import type { ReleaseVariables } from '#server/env/resolved'
+import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
 import type { DeploymentLogs } from './logs.ts'
 import type { Reconciler } from './reconciler.ts'
 import type { Runtime } from './runtime.ts'
@@ -10,6 +11,8 @@ export interface DeploymentsDomain extends Deployments {
   logs: DeploymentLogs
   runtime: Runtime
   reconciler: Reconciler
+  /** Has the reconciler keep the workloads of another kind of owner running. To be called before it starts. */
+  keepRunning(owners: WorkloadOwners): void
   /** Throws ENGINE_UNAVAILABLE when the engine does not answer. */
   requireEngine(): void
   /** Whether a job of the app is queued or under way. */

@@ -195,9 +195,7 @@ export const BodyLimit = v.pipe(
   v.integer(),
   v.minValue(1),
   v.maxValue(2 ** 40),
-  v.description(
-    'A larger request body gets 413, and one of unknown size (`Transfer-Encoding: chunked` over HTTP/1.1) 411.',
-  ),
+  v.description('A larger request body gets 413, and one whose size the client does not state 411.'),
 )
 export const RequestTimeout = v.pipe(
   v.number(),

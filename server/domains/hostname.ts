@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { isIP } from 'node:net'
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { parse } from 'tldts'
@@ -68,7 +69,7 @@ export function readHostname(text: string): HostnameVerdict {
 
 /** Why no client finds its way to this server by a name; undefined when one may. */
 export const unreachableReason = (bare: string): string | undefined =>
-  UNREACHABLE[bare.slice(bare.lastIndexOf('.') + 1)]
+  own(UNREACHABLE, bare.slice(bare.lastIndexOf('.') + 1))
 
 /** What the name stands for in the world. */
 function meaningOf(bare: string, wildcard: boolean): string | undefined {

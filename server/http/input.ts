@@ -1,12 +1,13 @@
+import { own } from '#server/kernel/own'
 import type { IncomingMessage } from 'node:http'
 import { type Readable, Transform } from 'node:stream'
 import type { H3Event } from 'h3'
 import type * as v from 'valibot'
 import { ApiError, badRequest } from '#server/kernel/errors'
+import { JsonError, parseForeignJson } from '#server/kernel/json'
 
 /** Largest JSON body. Source: api.md "Conventions". */
 export const MAX_BODY_BYTES = 1_048_576
-const MAX_DEPTH = 32
 /** Time for a JSON body, and for the next bytes of an upload. Source: security.md 2.17. */
 const BODY_TIMEOUT_MS = 30_000
 
@@ -66,7 +67,7 @@ export function readQuery(
     if (!Object.hasOwn(entries, key))
       throw badRequest(`${key.slice(0, 64)}: is not a parameter of this endpoint.`)
     if (more.length > 0) throw badRequest(`${key}: must be given once.`)
-    const type = primitive(entries[key])
+    const type = primitive(own(entries, key))
     if (type === 'number') result[key] = /^-?\d{1,15}$/.test(text) ? Number(text) : text
     else if (type === 'boolean') result[key] = text === 'true' ? true : text === 'false' ? false : text
     else result[key] = text
@@ -130,26 +131,19 @@ export function limitStream(source: Readable, limit: number, idle_ms = BODY_TIME
   return source.pipe(limited)
 }
 
-/** Refuses what no honest client sends: very deep nesting, and keys that reach into prototypes. */
-function checkShape(value: unknown, depth = 1): void {
-  if (typeof value !== 'object' || value === null) return
-  if (depth > MAX_DEPTH) throw badRequest(`The JSON is nested deeper than ${MAX_DEPTH} levels.`)
-  for (const key of Object.keys(value)) {
-    if (key === '__proto__') throw badRequest('The JSON has a key that is not allowed.')
-    checkShape((value as Record<string, unknown>)[key], depth + 1)
+/** Parses JSON strictly. */
+export function parseJson(bytes: Buffer): unknown {
+  try {
+    return parseForeignJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch (error) {
+    throw badRequest(error instanceof JsonError ? error.message : 'The body is not valid JSON.')
   }
 }
 
-/** Parses JSON strictly. */
-export function parseJson(bytes: Buffer): unknown {
-  let value: unknown
-  try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
-    throw badRequest('The body is not valid JSON.')
-  }
-  checkShape(value)
-  return value
+/** Whether a Content-Type says nothing about the character set, or UTF-8, which is the only one for JSON. */
+export function isUtf8(header: string | undefined): boolean {
+  const charset = /;\s*charset\s*=\s*"?([^";\s]*)"?/i.exec(header ?? '')?.[1]
+  return charset === undefined || /^utf-?8$/i.test(charset)
 }
 
 /** Whether a Content-Type names one of the accepted media types. */

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import type { JsonSchema } from './openapi-schemas.ts'
 
 const BY_FORMAT: Record<string, unknown> = {
@@ -38,7 +39,7 @@ export function exampleOf(schema: JsonSchema, resolve: (name: string) => JsonSch
       return true
     case 'string':
       return (
-        BY_FORMAT[schema.format as string] ??
+        own(BY_FORMAT, schema.format as string) ??
         'text'.padEnd(schema.minLength ?? 0, '.').slice(0, schema.maxLength)
       )
     default:

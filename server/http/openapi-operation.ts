@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import * as v from 'valibot'
 import type { AnyEndpoint } from './endpoint.ts'
 import { byStatus, errorCodesOf, responseName } from './openapi-errors.ts'
@@ -76,7 +77,7 @@ function parametersOf(
   )
   const replayable = method === 'post' && !definition.upload && definition.access !== 'public'
   return [
-    ...names.map((name) => toParameter('path', name, known[name], true)),
+    ...names.map((name) => toParameter('path', name, own(known, name), true)),
     ...query,
     ...(replayable ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
   ]
@@ -126,7 +127,7 @@ function successOf({ definition }: DocumentedEndpoint, schemas: SchemaConverter)
     }
   }
   const schema = schemas.convert(definition.response as v.GenericSchema, 'output')
-  const example = exampleOf(schema, (name) => schemas.components([name])[name]!)
+  const example = exampleOf(schema, (name) => own(schemas.components([name]), name)!)
   return {
     description: definition.status === 201 ? 'Created.' : 'Done.',
     headers,

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { toJsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
 
@@ -89,7 +90,7 @@ function convertOne(
     overrideRef: ({ referenceId }) => `${PREFIX}${nameOf(referenceId)}`,
   })
   const title = inline ? titleOf(schema as Node) : undefined
-  const body = title === undefined ? converted : (converted.$defs[title] as JsonSchema)
+  const body = title === undefined ? converted : (own(converted.$defs, title) as JsonSchema)
   const { $schema: _dialect, $defs: _definitions, ...rest } = body
   return tidy(rest)
 }
@@ -151,9 +152,9 @@ export function createSchemaConverter(roots: Iterable<v.GenericSchema>): SchemaC
       const found: Record<string, JsonSchema> = {}
       const open = [...used]
       for (let name = open.pop(); name !== undefined; name = open.pop()) {
-        if (found[name]) continue
+        if (own(found, name)) continue
         found[name] = componentOf(name)
-        open.push(...refsIn(found[name]))
+        open.push(...refsIn(own(found, name)))
       }
       return Object.fromEntries(Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1)))
     },

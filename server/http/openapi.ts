@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import type * as v from 'valibot'
 import { byStatus, errorCodesOf, errorResponse, responseName } from './openapi-errors.ts'
 import { type DocumentedEndpoint, operationOf } from './openapi-operation.ts'
@@ -88,7 +89,7 @@ export function buildDocument(endpoints: readonly DocumentedEndpoint[], facts: D
   )
   for (const endpoint of sorted) {
     const path = endpoint.path.replace(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [endpoint.method]: operationOf(endpoint, schemas) }
+    paths[path] = { ...own(paths, path), [endpoint.method]: operationOf(endpoint, schemas) }
     for (const codes of byStatus(errorCodesOf(endpoint.definition, endpoint.method)).values())
       responses[responseName(codes)] ??= errorResponse(codes)
   }

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import {
   type Access,
   type Actor,
@@ -114,7 +115,7 @@ export function renderPermissions(rows: readonly PermissionRow[]): string {
     `|---|---|${callers.map(() => '---|').join('')}`,
     ...rows.map(
       ({ method, path, access, answers }) =>
-        `| ${method} ${path} | ${access} | ${callers.map((name) => answers[name]).join(' | ')} |`,
+        `| ${method} ${path} | ${access} | ${callers.map((name) => own(answers, name)).join(' | ')} |`,
     ),
     '',
   ].join('\n')

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { getRouterParams, type H3Event, setCookie, setResponseHeader, setResponseStatus } from 'h3'
@@ -11,6 +12,7 @@ import { toErrorAnswer } from './errors.ts'
 import {
   decodeSegment,
   isMediaType,
+  isUtf8,
   limitStream,
   MAX_BODY_BYTES,
   parseJson,
@@ -164,6 +166,8 @@ async function bodyOf(definition: AnyEndpoint, event: H3Event): Promise<RawBody 
   if (empty) return { bytes: Buffer.alloc(0), value: definition.body ? {} : undefined }
   if (!isMediaType(headers['content-type'], ['application/json']))
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.')
+  if (!isUtf8(headers['content-type']))
+    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body in UTF-8; JSON has no other character set.')
   if ((headers['content-encoding'] ?? 'identity') !== 'identity')
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Send the body without a Content-Encoding.')
   const bytes = await readBytes(request, MAX_BODY_BYTES)
@@ -174,14 +178,14 @@ function projectOf(call: Call, body: unknown): string | undefined {
   const { scope } = call.definition
   const { http } = call.services
   if (typeof scope === 'object' && scope.field !== undefined) {
-    const named = (body as Record<string, unknown> | null | undefined)?.[scope.field]
+    const named = own(body as Record<string, unknown> | null | undefined, scope.field)
     if (typeof named !== 'string') return undefined
     const project_id = http.locate(scope.noun, named)
     if (!project_id) throw notFound(scope.noun)
     return project_id
   }
   if (typeof scope === 'object') {
-    const project_id = http.locate(scope.noun, call.params[scope.param ?? 'id'] ?? '')
+    const project_id = http.locate(scope.noun, own(call.params, scope.param ?? 'id') ?? '')
     if (!project_id) throw notFound(scope.noun)
     return project_id
   }

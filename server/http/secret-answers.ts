@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import type * as v from 'valibot'
 import { MASK } from '#server/kernel/schemas'
 
@@ -27,7 +28,7 @@ function holds(shape: Shape, value: unknown): boolean {
   if (Array.isArray(value)) return shape.item !== undefined && value.some((one) => holds(shape.item!, one))
   if (typeof value !== 'object') return false
   return Object.entries(value).some(([key, one]) => {
-    const part = Object.hasOwn(shape.entries ?? {}, key) ? shape.entries![key] : shape.value
+    const part = own(shape.entries, key) ?? shape.value
     return part !== undefined && holds(part, one)
   })
 }

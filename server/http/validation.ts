@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import * as v from 'valibot'
 import { ApiError, type ErrorDetail, invalid } from '#server/kernel/errors'
 
@@ -85,11 +86,7 @@ function listForObject(
   if (schema.wrapped) return listForObject(schema.wrapped, value, path)
   if (Array.isArray(value)) return OBJECTS.includes(schema.type) ? path : undefined
   return Object.entries(schema.entries ?? {})
-    .map(([key, inner]) =>
-      Object.hasOwn(value, key)
-        ? listForObject(inner, (value as Record<string, unknown>)[key], [...path, key])
-        : undefined,
-    )
+    .map(([key, inner]) => listForObject(inner, own(value as Record<string, unknown>, key), [...path, key]))
     .find(Boolean)
 }
 

@@ -11,3 +11,8 @@ declare module '#endpoints' {
 declare module '#migrations' {
   export const migrations: [name: string, sql: string][]
 }
+
+/** Where the server runs from, put into the bundle by `dashboard/build-module.ts`: the pages lie near it. */
+declare module '#dashboard' {
+  export const origin: string
+}

@@ -15,6 +15,8 @@ import type { UserRepository } from './repository.ts'
 export interface InitialPassword {
   /** Creates the first administrator of an empty installation; does nothing on any later start. */
   ensure(): Promise<void>
+  /** Whether the first administrator still has the generated password: nobody has set this up yet. */
+  isPending(): boolean
   /** Removes the file once its owner has a password of their own. */
   forget(user_id: string): void
 }
@@ -90,6 +92,13 @@ export function createInitialPassword({
           email,
         })
     },
+    isPending: () =>
+      db
+        .sql(
+          'SELECT 1 FROM meta JOIN users ON users.id = meta.value WHERE meta.key = ? AND users.password_stale = 1',
+        )
+        .pluck()
+        .get(OWNER) !== undefined,
     forget(user_id) {
       const owner = db.sql('SELECT value FROM meta WHERE key = ?').pluck().get(OWNER)
       if (owner === user_id) rmSync(path, { force: true })

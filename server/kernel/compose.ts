@@ -140,7 +140,8 @@ export function compose<const L extends readonly AnyModule[], B extends ComposeB
   )
   const made = new Map<string, unknown>()
   const use = lateServices(list, made)
-  const own = ({ name }: AnyModule) => use[name]
+  // Asked too early it throws; a name that no module has is not asked for.
+  const own = ({ name }: AnyModule): unknown => Reflect.get(use, name)
   const declared = createDeclared(list, base.db, own)
   const full = { ...base, modules: declared }
   for (const module of list) made.set(module.name, module.create(full, use))

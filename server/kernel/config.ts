@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { resolve } from 'node:path'
 import { dnsName } from './dns-names.ts'
 import { isNetwork } from './networks.ts'
@@ -60,7 +61,7 @@ export class ConfigError extends Error {}
 type Environment = Record<string, string | undefined>
 
 function text(env: Environment, name: string): string | undefined {
-  const value = env[name]?.trim()
+  const value = own(env, name)?.trim()
   return value === '' ? undefined : value
 }
 

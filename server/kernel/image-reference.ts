@@ -6,9 +6,13 @@ const IMAGE = new RegExp(
   `^(?:(?<host>[A-Za-z0-9.-]+(?::\\d{1,5})?|\\[[0-9a-fA-F:.]+\\](?::\\d{1,5})?)/)?(?<path>${COMPONENT}(?:/${COMPONENT})*)(?<tag>:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(?<digest>@sha256:[0-9a-f]{64})?$`,
 )
 
-/** Parts of an image reference as registries understand it; undefined when it is none. */
+/** Characters of a name without its tag and digest; engines refuse longer ones, but only once they pull them. */
+const MAX_NAME = 255
+
+/** Parts of an image reference as registries and engines understand it; undefined when it is none. */
 export function parseImage(text: string): { host?: string; path: string } | undefined {
-  return IMAGE.exec(text)?.groups as { host?: string; path: string } | undefined
+  const parts = IMAGE.exec(text)?.groups as { host?: string; path: string } | undefined
+  return parts && `${parts.host ?? ''}/${parts.path}`.length <= MAX_NAME ? parts : undefined
 }
 
 /** Whether a reference names an image that a build of some app made: it would run the image of another project. */

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { loadConfig } from './config.ts'
 
 const PREFIX = 'PORTREEVE_'
@@ -5,7 +6,8 @@ const PREFIX = 'PORTREEVE_'
 /** Every name that the configuration reads. */
 function settingNames(): string[] {
   const asked = new Set<string>()
-  loadConfig(new Proxy({}, { get: (_, name) => void asked.add(String(name)) }))
+  const note = (_: object, name: string | symbol) => void asked.add(String(name))
+  loadConfig(new Proxy({}, { get: note, getOwnPropertyDescriptor: note }))
   return [...asked]
 }
 
@@ -34,7 +36,7 @@ export interface UnknownSetting {
 export function unknownSettings(env: Record<string, string | undefined>): UnknownSetting[] {
   const known = settingNames()
   const odd = Object.keys(env).filter(
-    (name) => name.toUpperCase().startsWith(PREFIX) && !known.includes(name) && env[name]?.trim(),
+    (name) => name.toUpperCase().startsWith(PREFIX) && !known.includes(name) && own(env, name)?.trim(),
   )
   return odd.sort().map((name) => {
     const ranked = known

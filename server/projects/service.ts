@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import {
   type Actor,
   isAdministrator,
@@ -214,7 +215,7 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
     requireQuota(project_id: string, kind: string): void {
       const source = resources().find((one) => one.kind === kind)
       if (source?.quota === undefined) return
-      const most = (quotasOf(get(project_id)) as Record<string, number | null | undefined>)[source.quota]
+      const most = own(quotasOf(get(project_id)) as Record<string, number | null | undefined>, source.quota)
       if (typeof most === 'number' && source.count(project_id) >= most)
         throw conflict(
           `The project may have ${most} ${source.quota} at most. Delete one, or ask an administrator to raise the quota.`,

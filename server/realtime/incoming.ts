@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { parseForeignJson } from '#server/kernel/json'
 
 const Incoming = v.variant('type', [
   v.strictObject({
@@ -16,7 +17,7 @@ export type Incoming = v.InferOutput<typeof Incoming>
 /** What a client says; undefined when it is nothing that can be said. */
 export function readIncoming(text: string): Incoming | undefined {
   try {
-    const parsed = v.safeParse(Incoming, JSON.parse(text))
+    const parsed = v.safeParse(Incoming, parseForeignJson(text))
     return parsed.success ? parsed.output : undefined
   } catch {
     return undefined

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import type { Route } from '#server/platform/ingress/ingress'
 import { readPattern, samplesOf } from './pattern.ts'
 import { covers, createRouteIndex, namesOf, type RouteIndex } from './route-index.ts'
@@ -46,7 +47,7 @@ function hopOf(index: RouteIndex, route: Route, url: URL): { hop: Hop; to: URL }
     hop: { url: url.href, status, by, redirect_id, location: to.href },
     to,
   })
-  const alias = route.aliases?.[url.hostname]
+  const alias = own(route.aliases, url.hostname)
   if (route.force_https && url.protocol === 'http:')
     return hop('https', 308, new URL(`https://${alias ?? url.hostname}${url.pathname}${url.search}`))
   if (alias !== undefined)

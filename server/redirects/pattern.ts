@@ -1,3 +1,5 @@
+import { own } from '#server/kernel/own'
+
 /**
  * One way that a pattern can go on; what it is made of is enough to judge its cost and to write a text that
  * it matches.
@@ -54,7 +56,8 @@ export function readPattern(text: string): Pattern {
   const escaped = (): ReadonlySet<string> => {
     const char = source[at++]
     if (char === undefined) throw new PatternError('ends with a backslash.')
-    if (ESCAPES[char]) return ESCAPES[char]
+    const known = own(ESCAPES, char)
+    if (known) return known
     if (/[A-Za-z0-9]/.test(char))
       throw new PatternError('has an escape other than \\d, \\w and those of punctuation.')
     return new Set([char])

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { invalid } from '#server/kernel/errors'
 import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError } from '#server/platform/outbound/outbound'
@@ -49,7 +50,7 @@ async function firstAnswer(client: GuardedClient, host: string) {
  */
 export async function checkRegistryLogin(client: GuardedClient, login: RegistryLogin): Promise<void> {
   try {
-    const { base, answer } = await firstAnswer(client, API_HOST[login.host] ?? login.host)
+    const { base, answer } = await firstAnswer(client, own(API_HOST, login.host) ?? login.host)
     await answer.discard()
     const { scheme, parameters } = parseChallenge(answer.headers['www-authenticate'] ?? '')
     if (answer.status === 200) return

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import type { Db } from '#server/kernel/db'
 import type { SealedColumn } from '#server/kernel/module'
 import type { Secrets } from '#server/kernel/secrets'
@@ -33,7 +34,7 @@ export function createSealing({
         const context = one.context(row)
         db.sql(`UPDATE ${one.table} SET ${one.column} = ? WHERE ${where}`).run(
           secrets.seal(secrets.open(row.sealed!, context), context),
-          ...one.key.map((name) => row[name]),
+          ...one.key.map((name) => own(row, name)),
         )
       }
       return rows.length

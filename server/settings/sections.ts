@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { invalid } from '#server/kernel/errors'
 import { MASK } from '#server/kernel/schemas'
 import {
@@ -78,7 +79,7 @@ export type SecretValues = Record<string, string>
 export const inside = (value: unknown, path: string): unknown =>
   path
     .split('.')
-    .reduce<unknown>((at, key) => (at as Record<string, unknown> | null | undefined)?.[key], value)
+    .reduce<unknown>((at, key) => own(at as Record<string, unknown> | null | undefined, key), value)
 
 /** A copy with the values at dotted paths replaced; a path whose holder is not there is left out. */
 export function withValues<T>(value: T, values: Record<string, string | null>): T {
@@ -129,7 +130,7 @@ export function secretsAfter(
     if (!is_stored) throw invalid(path, 'is a mask, but nothing is stored. Send the value itself.')
     if (!same_place)
       throw invalid(path, 'must be sent again, because it would go to another place than before.')
-    return [[path, before.secrets()[path]!]]
+    return [[path, own(before.secrets(), path)!]]
   })
   return Object.fromEntries(kept)
 }

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import * as v from 'valibot'
 import type { Actor } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
@@ -186,7 +187,7 @@ export function createSettings(options: SettingsOptions) {
       from,
       candidate,
       held,
-      Object.keys(held).filter((path) => same[path] !== held[path]),
+      Object.keys(held).filter((path) => own(same, path) !== own(held, path)),
     )
   }
   /** A stored secret that cannot be read any more counts as replaced by the new one. */

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import {
   createHash,
   createPrivateKey,
@@ -66,7 +67,7 @@ function fieldsOf(key: KeyObject): { type: string; open: Buffer[]; secret: Buffe
       secret: [open, field(Buffer.concat([bytesOf(jwk.d), bytesOf(jwk.x)]))],
     }
   }
-  const curve = CURVES[jwk.crv ?? '']
+  const curve = own(CURVES, jwk.crv ?? '')
   if (jwk.kty === 'EC' && curve) {
     const open = [field(curve), field(Buffer.concat([Buffer.of(4), bytesOf(jwk.x), bytesOf(jwk.y)]))]
     return { type: `ecdsa-sha2-${curve}`, open, secret: [...open, mpint(jwk.d)] }

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import {
   accessSync,
   chmodSync,
@@ -90,7 +91,7 @@ export function prepareDataDirectory(path: string): void {
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException
     throw new StartError(
-      `the data directory ${path} cannot be used: ${REASONS[code] ?? message}. Set PORTREEVE_DATA_DIR to a folder that this user may write.`,
+      `the data directory ${path} cannot be used: ${own(REASONS, code) ?? message}. Set PORTREEVE_DATA_DIR to a folder that this user may write.`,
     )
   }
 }

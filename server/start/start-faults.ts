@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { ConfigError } from '#server/kernel/config'
 import { LockedError } from '#server/kernel/lock'
 import { DowngradeError, MigrationError } from '#server/kernel/migrate'
@@ -50,7 +51,8 @@ export function toStartError(error: unknown, database: string): unknown {
   if (name === 'SqliteError' && typeof code === 'string')
     return new StartError(databaseSentence(code, message, database), { cause: error })
   // Of files only: a connection that fails has no place in the data directory.
-  if (typeof code === 'string' && code in REASONS && typeof path === 'string' && syscall !== 'connect')
-    return new StartError(`${path} cannot be used: ${REASONS[code]}.`, { cause: error })
+  const reason = typeof code === 'string' ? own(REASONS, code) : undefined
+  if (reason !== undefined && typeof path === 'string' && syscall !== 'connect')
+    return new StartError(`${path} cannot be used: ${reason}.`, { cause: error })
   return error
 }

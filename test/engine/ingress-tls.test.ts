@@ -8,7 +8,7 @@ import { runLoad } from '../../bench/support/strict-client.ts'
 import { startApp, type TestApp } from '../platform/ingress/app.ts'
 import { ask, askRaw, until, upgrade } from '../platform/ingress/client.ts'
 import { docker, openTestEdge, type TestEdge } from '../platform/ingress/edge.ts'
-import { askHttp2, askHttps, shakeHands } from '../platform/ingress/https.ts'
+import { askHttp2, askHttps, sendHttp2, shakeHands } from '../platform/ingress/https.ts'
 
 let edge: TestEdge
 let app: TestApp
@@ -267,6 +267,28 @@ describe('what a route asks for beyond its servers', () => {
     expect(
       await askRaw(edge.edge, 'POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: 99999999\r\n\r\n'),
     ).toMatch(/^HTTP\/1\.1 413/)
+  })
+
+  test('over HTTP/2 a body is held to the limit as well, also when nothing is said of its size', async () => {
+    await setRoute({ body_limit_bytes: 1_000 })
+    const send = (sizes: readonly number[], headers = {}) =>
+      sendHttp2(
+        edge.https,
+        'app.test',
+        sizes.map((size) => Buffer.alloc(size)),
+        headers,
+      )
+    expect(await send([900], { 'content-length': '900' })).toBe(200)
+    expect(await send([1_001], { 'content-length': '1001' })).toBe(413)
+    expect(await send([500_000, 500_000, 500_000])).toBe(411)
+    for (const sizes of [
+      [100, 900, 1],
+      [1, 100_000],
+      [0, 0, 100_000],
+      [16_384, 16_384],
+    ])
+      expect([411, 413]).toContain(await send(sizes))
+    expect(await askHttp2(edge.https, 'app.test')).toMatchObject({ status: 200 })
   })
 
   test('an app that is silent for too long gets its client an answer', async () => {

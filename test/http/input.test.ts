@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { limitStream, readBytes } from '#server/http/input'
+import { isMediaType, isUtf8, limitStream, parseJson, readBytes } from '#server/http/input'
 
 /** A body that arrives as the test sends it. */
 const body = (headers: Record<string, string> = {}) =>
@@ -40,6 +40,49 @@ describe('a JSON body', () => {
     request.emit('aborted')
     expect(await read).toBe('BAD_REQUEST')
   })
+})
+
+describe('what a JSON text holds', () => {
+  const parse = (text: string) => {
+    try {
+      return parseJson(Buffer.from(text))
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  it.each([
+    '{"a":1,"b":{"a":2},"c":[{"a":3},{"a":4}]}',
+    String.raw`{"a:\"b":":\\","b":"\"","c":"{\"c\":1,\"c\":2}"}`,
+    '[]',
+    '"a:b"',
+    '{"toString":1,"constructor":{"constructor":2}}',
+  ])('is taken as it is: %s', (text) => {
+    expect(parse(text)).toEqual(JSON.parse(text))
+  })
+  it.each([
+    '{"a":1,"a":1}',
+    '{"a":1,"b":{"c":[{"d":1,"d":2}]}}',
+    String.raw`{"a":1,"\u0061":2}`,
+    '{"":1,"":2}',
+  ])('is refused when a key is given twice: %s', (text) => {
+    expect(parse(text)).toBe('The JSON has an object with a key that is given twice.')
+  })
+})
+
+describe('a Content-Type', () => {
+  it.each([
+    'application/json',
+    'application/json; charset=utf-8',
+    'application/json;charset="UTF-8"',
+    'application/json; charset=utf8',
+  ])('%s is read', (text) =>
+    expect([isUtf8(text), isMediaType(text, ['application/json'])]).toEqual([true, true]),
+  )
+  it.each([
+    'application/json; charset=utf-16',
+    'application/json;charset=latin1',
+    'application/json; charset=',
+  ])('%s is refused', (text) => expect(isUtf8(text)).toBe(false))
 })
 
 describe('an upload', () => {

@@ -220,6 +220,7 @@ describe('what a client may send', () => {
     '{"type":"subscribe","channel":{"a":1}}',
     '{"type":"subscribe","channel":"apps/app_1","after":-1}',
     '{"__proto__":{"type":"ping"}}',
+    '{"type":"ping","type":"ping"}',
   ])('answers %s with what to send', (text) => {
     const { peer, say } = bench.connect(bench.actor('ada', 'viewer'))
     say(text)

@@ -130,7 +130,7 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
   }
 
   const start = async (env: Record<string, string> = {}) => {
-    child = spawn(process.execPath, ['--max-semi-space-size=2', entry], {
+    child = spawn(process.execPath, ['--max-semi-space-size=2', env.PORTREEVE_ENTRY ?? entry], {
       cwd: ROOT,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {

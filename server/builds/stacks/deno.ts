@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { baseImage } from '../base-images.ts'
 import type { SourceTree } from '../plan.ts'
 import { filesIn, firstOf, skim } from '../tree-queries.ts'
@@ -70,12 +71,10 @@ function planDeno({ tree, version_request }: StackContext) {
   const wanted = version_request ?? versionFile(tree, '.dvmrc', '.deno-version') ?? toolVersion(tree, 'deno')
   const version = /^v?(\d+(?:\.\d+){0,2})$/.exec(wanted?.wanted ?? '')?.[1] ?? '2'
   const tasks = asFields(at(config, 'tasks')) ?? {}
-  const task = (name: string) =>
-    Object.hasOwn(tasks, name)
-      ? typeof tasks[name] === 'string'
-        ? tasks[name]
-        : textAt(tasks[name], 'command')
-      : undefined
+  const task = (name: string): string | null | undefined => {
+    const given = own(tasks, name)
+    return given === undefined || typeof given === 'string' ? given : textAt(given, 'command')
+  }
   const entry =
     firstOf(tree, ENTRIES) ??
     filesIn(tree).find((path) => /\.[jt]sx?$/.test(path) && importsDeno(skim(tree, path)))

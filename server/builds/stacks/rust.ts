@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { baseImage } from '../base-images.ts'
 import { shellWord } from '../commands.ts'
 import type { SourceTree } from '../plan.ts'
@@ -63,7 +64,7 @@ function planRust({ tree, version_request }: StackContext) {
   const locked = tree.has('Cargo.lock') ? ' --locked' : ''
   const select = binary.package === undefined ? '' : ` --package ${binary.package}`
   const build = `cargo build --release${locked}${select}${binary.name === undefined ? '' : ` --bin ${binary.name}`}`
-  const port = (framework === null ? undefined : PORTS[framework]) ?? 8000
+  const port = (framework === null ? undefined : own(PORTS, framework)) ?? 8000
   return {
     stack: 'rust',
     framework: framework === 'actix-web' ? 'actix' : framework === 'loco-rs' ? 'loco' : framework,

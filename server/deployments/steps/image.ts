@@ -1,7 +1,8 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BuildPlan, overridesOf } from '#server/builds/plan'
 import { buildArguments, buildSecrets, portOf, runtimeValues } from '#server/env/resolved'
+import { sourceFolder } from '#server/platform/archive/source-folder'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { EngineError, type Image } from '#server/platform/engine/engine'
 import { askOf } from '../repository.ts'
@@ -30,6 +31,15 @@ const inlinePlan = (app: DeployedApp): BuildPlan => ({
   explanation: [{ field: 'dockerfile', value: 'inline', source: 'app.dockerfile' }],
 })
 
+/** Adds the file unless the source has one, be it only a link to something that is not there. */
+function addDockerignore(folder: string, text: string): void {
+  try {
+    writeFileSync(join(folder, '.dockerignore'), text, { flag: 'wx' })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+}
+
 /** Looks at the source and decides how to build and run it. */
 export async function detectStep(shop: Workshop, context: DeployContext): Promise<void> {
   const { deployment_id, app_id } = context.payload
@@ -49,13 +59,13 @@ export async function detectStep(shop: Workshop, context: DeployContext): Promis
     plan = inlinePlan(app)
   } else {
     const variables = shop.ports.variables(app)
-    plan = await shop.ports.detect(join(sourceDirectory(shop, deployment_id), configuration.base_directory), {
+    const folder = sourceFolder(sourceDirectory(shop, deployment_id), configuration.base_directory)
+    plan = await shop.ports.detect(folder, {
       ...overridesOf(configuration.build, configuration.port ?? portOf(variables)),
       build_args: Object.keys({ ...buildArguments(variables), ...configuration.build.args }),
       build_secrets: Object.keys(buildSecrets(variables)).length > 0,
     })
-    const ignore = join(sourceDirectory(shop, deployment_id), configuration.base_directory, '.dockerignore')
-    if (plan.stack !== 'dockerfile' && !existsSync(ignore)) writeFileSync(ignore, shop.ports.dockerignore())
+    if (plan.stack !== 'dockerfile') addDockerignore(folder, shop.ports.dockerignore())
   }
   context.state.plan = plan
   shop.deployments.change(deployment_id, { plan: JSON.stringify(plan) })
@@ -114,7 +124,7 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
     await shop.ports.checkDockerfile(plan.dockerfile, build_args, context.signal)
   return shop.engine.buildImage(
     {
-      context: join(
+      context: sourceFolder(
         sourceDirectory(shop, deployment_id),
         app.configuration.source === 'dockerfile' ? '.' : app.configuration.base_directory,
       ),

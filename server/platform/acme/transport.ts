@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import * as v from 'valibot'
 import type { Answer, GuardedClient } from '#server/platform/outbound/client'
@@ -145,7 +146,7 @@ function explain(error: unknown, { refusal }: Trip): AcmeError {
     )
   const { status, type, text, retry_after_s } = refusal
   const code =
-    CODES[type] ?? (status === 429 ? 'rate_limited' : status >= 500 || !type ? 'unreachable' : 'refused')
+    own(CODES, type) ?? (status === 429 ? 'rate_limited' : status >= 500 || !type ? 'unreachable' : 'refused')
   const said = text ? `: ${text}` : ` (HTTP ${status}${type ? `, ${type}` : ''}).`
   const sentence =
     code === 'rate_limited'

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { Resolver } from 'node:dns/promises'
 import type { Dns, DnsAnswer, RecordType } from './dns.ts'
 
@@ -59,7 +60,7 @@ export function createDnsResolver(options: { timeout_ms?: number; tries?: number
         if (code === 'ENOTFOUND') return { outcome: 'missing' }
         return {
           outcome: 'failed',
-          ...(FAILURES[code] ?? {
+          ...(own(FAILURES, code) ?? {
             reason: 'unusable',
             message: 'gave an answer that cannot be read',
           }),

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { createHash } from 'node:crypto'
 import type { Connection } from './connection.ts'
 import type { NetworkInfo } from './networks.ts'
@@ -27,7 +28,7 @@ export function createAddresses(
     })
     const taken = new Set<string>()
     for (const container of containers) {
-      const endpoint = container.NetworkSettings?.Networks?.[network]
+      const endpoint = own(container.NetworkSettings?.Networks, network)
       if (endpoint?.IPAMConfig?.IPv4Address) taken.add(endpoint.IPAMConfig.IPv4Address)
       if (endpoint?.IPAddress) taken.add(endpoint.IPAddress)
     }

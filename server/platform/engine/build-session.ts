@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { randomUUID } from 'node:crypto'
 import {
   type handleUnaryCall,
@@ -159,7 +160,7 @@ const secret =
   (spec: BuildSpec): handleUnaryCall<{ ID?: string }, { data: Buffer }> =>
   (call, answer) => {
     const id = call.request.ID ?? ''
-    const value = Object.hasOwn(spec.secrets, id) ? spec.secrets[id] : undefined
+    const value = own(spec.secrets, id)
     if (value === undefined) answer({ code: status.NOT_FOUND, details: `secret ${id} not found` })
     else answer(null, { data: Buffer.from(value) })
   }

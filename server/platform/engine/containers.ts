@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { eachLimited } from './concurrency.ts'
 import type { Connection } from './connection.ts'
 import type { ContainerBody } from './container-body.ts'
@@ -143,7 +144,7 @@ export function toInstance(info: ContainerInfo): Instance {
   const label = (key: string) => ownLabel(info.Config.Labels, key) ?? ''
   const [endpoint] = Object.values(info.NetworkSettings.Networks ?? {})
   const address = endpoint?.IPAddress || endpoint?.IPAMConfig?.IPv4Address
-  const state = STATES[info.State.Status] ?? 'dead'
+  const state = own(STATES, info.State.Status) ?? 'dead'
   return {
     id: info.Id,
     owner: ownerOf(info.Config.Labels) ?? { kind: 'task', id: '' },

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Instance, LogLine, RunOnceSpec, RunResult } from './engine.ts'
 import type { ExecSpec } from './workload.ts'
@@ -60,6 +61,6 @@ export function matches(match: FakeMatch, subject: FakeSubject): boolean {
   if (typeof match === 'function') return match(subject)
   if (match.endsWith('*')) return subject.reference.startsWith(match.slice(0, -1))
   const [key, value] = match.split('=')
-  if (value !== undefined && key !== undefined) return subject.labels[key] === value
+  if (value !== undefined && key !== undefined) return own(subject.labels, key) === value
   return subject.reference === match
 }

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -153,7 +154,7 @@ export function createFakeImages(behaviours: { match: FakeMatch; behaviour: Fake
     list: (labels: Labels): Image[] =>
       stored
         .filter(({ subject }) =>
-          Object.entries(labels).every(([key, value]) => subject.labels[key] === value),
+          Object.entries(labels).every(([key, value]) => own(subject.labels, key) === value),
         )
         .map(({ image }) => ({ ...image })),
     /** A tag takes only that tag away while others are left; an id takes the whole image. */

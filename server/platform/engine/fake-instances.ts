@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { createChannel, type Channel } from './channel.ts'
 import {
   EngineError,
@@ -124,14 +125,14 @@ export type FakeInstances = ReturnType<typeof createFakeInstances>
 
 /** Whether an instance has all of these labels. */
 export function carries({ record }: FakeInstance, labels: Labels): boolean {
-  const own: Labels = {
+  const carried: Labels = {
     [record.owner.kind]: record.owner.id,
     release: record.release_id,
     project: record.project_id,
     index: String(record.index),
     managed: 'true',
   }
-  return Object.entries(labels).every(([key, value]) => own[key] === value)
+  return Object.entries(labels).every(([key, value]) => own(carried, key) === value)
 }
 
 function listen(listeners: Set<Channel<EngineEvent>>, signal: AbortSignal): AsyncIterable<EngineEvent> {

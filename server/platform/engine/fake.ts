@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import type { Engine, Labels } from './engine.ts'
 import { EngineError } from './engine.ts'
 import type { FakeBehaviour, FakeMatch } from './fake-behaviour.ts'
@@ -148,8 +149,8 @@ function hostCalls({
     async removeLabelled(labels) {
       called('removeLabelled', labels)
       for (const instance of instances.all()) if (carries(instance, labels)) instances.destroy(instance)
-      for (const [name, own] of networks)
-        if (Object.entries(labels).every(([key, value]) => own[key] === value)) networks.delete(name)
+      for (const [name, carried] of networks)
+        if (Object.entries(labels).every(([key, value]) => own(carried, key) === value)) networks.delete(name)
     },
     async close() {
       for (const instance of instances.all()) silence(instance)

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import type { Labels } from './engine.ts'
 import { OWNER_KINDS, type Owner } from './workload.ts'
 
@@ -35,7 +36,7 @@ export function createLabelScope(installation: string): LabelScope {
 export const ownLabel = (
   stored: Record<string, string> | null | undefined,
   key: string,
-): string | undefined => stored?.[PREFIX + key]
+): string | undefined => own(stored, PREFIX + key)
 
 /** The label that tells instances of releases from one-off runs. */
 export const INDEX_LABEL = `${PREFIX}index`

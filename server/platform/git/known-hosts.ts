@@ -1,3 +1,5 @@
+import { own } from '#server/kernel/own'
+
 /**
  * Host keys that large forges publish (ed25519, all as of 2026): a first connection to them is checked, not
  * trusted. Sources:
@@ -12,7 +14,7 @@ const PUBLISHED: Record<string, string> = {
 
 /** The line of known_hosts for a forge whose key is published. */
 export const publishedHostKey = (host: string, port: number): string | undefined =>
-  port === 22 && Object.hasOwn(PUBLISHED, host) ? `${host} ${PUBLISHED[host]}` : undefined
+  port === 22 && own(PUBLISHED, host) !== undefined ? `${host} ${own(PUBLISHED, host)}` : undefined
 
 /** The name under which ssh looks a host up in known_hosts. */
 export const hostKeyName = (host: string, port: number): string => (port === 22 ? host : `[${host}]:${port}`)

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { EdgeRequest, Route, RouteServer, RouteTraffic } from './ingress.ts'
@@ -54,7 +55,7 @@ export function createFakeProxy(
     const [path = '', query] = (incoming.url ?? '').split(/\?(.*)/s)
     const route = routeOf(hostname, path)
     if (!route) return {}
-    const alias = Object.hasOwn(route.aliases ?? {}, hostname) ? route.aliases?.[hostname] : undefined
+    const alias = own(route.aliases, hostname)
     if (alias !== undefined)
       return {
         route,

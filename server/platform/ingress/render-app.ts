@@ -97,6 +97,8 @@ const ANSWERS = [
   '  http-request lua.redirect if redirects',
   '  http-request return status 503 default-errorfiles if { nbsrv eq 0 }',
   '  http-request return status 411 content-type text/plain string "The size of the body must be stated." if body_limit { req.hdr(transfer-encoding) -m found }',
+  // Over HTTP/2 and 3 nothing is said about a body of unknown size; only a request whose end is here has none.
+  '  http-request return status 411 content-type text/plain string "The size of the body must be stated." if body_limit !{ req.hdr(content-length) -m found } !{ internal.htx.has_eom }',
   `  http-request set-var(txn.limit) ${field('body_limit')},add(0) if body_limit`,
   '  http-request return status 413 default-errorfiles if body_limit { req.body_size,sub(txn.limit) gt 0 }',
 ]

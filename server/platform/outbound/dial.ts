@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { connect, type Socket } from 'node:net'
 import { OutboundError, type CheckedAddress, type Dial, type OutboundPolicy } from './outbound.ts'
 
@@ -35,7 +36,7 @@ function open(
     }
     signal?.addEventListener('abort', onAbort, { once: true })
     socket.once('error', (error: NodeJS.ErrnoException) => {
-      const [code, text] = REASONS[error.code ?? ''] ?? ['unreachable', 'cannot be reached']
+      const [code, text] = own(REASONS, error.code ?? '') ?? ['unreachable', 'cannot be reached']
       fail(new OutboundError(code, `${host} ${text} on port ${port}.`, { cause: error }))
     })
     socket.once('connect', () => {

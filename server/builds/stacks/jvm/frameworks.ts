@@ -1,3 +1,5 @@
+import { own } from '#server/kernel/own'
+
 /** Frameworks of the JVM by a text that their build files hold; those built on others first. */
 const FRAMEWORKS: readonly (readonly [string, RegExp])[] = [
   ['jhipster', /tech\.jhipster|io\.github\.jhipster/],
@@ -32,5 +34,5 @@ export function portSettings(framework: string | null, port: number): Record<str
     micronaut: { MICRONAUT_SERVER_PORT: text, MICRONAUT_SERVER_HOST: '0.0.0.0' },
     helidon: { SERVER_PORT: text, SERVER_HOST: '0.0.0.0' },
   }
-  return settings[framework ?? ''] ?? {}
+  return own(settings, framework ?? '') ?? {}
 }

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { packageLine } from '../../base-images.ts'
 
 /** Debian packages that compile one extension, and those that stay to run it. */
@@ -53,7 +54,7 @@ export function extensionLines(image: string, wanted: readonly string[]): string
     .filter((name) => Object.hasOwn(EXTENSIONS, name))
     .sort()
   if (names.length === 0) return []
-  const facts = names.map((name) => ({ name, ...EXTENSIONS[name]! }))
+  const facts = names.map((name) => ({ name, ...own(EXTENSIONS, name)! }))
   const packages = [
     ...new Set(facts.flatMap(({ build, runtime }) => [...(build ?? []), ...(runtime ?? [])])),
   ].sort()

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { firstLine } from '../../../tree-queries.ts'
 import type { NodeFramework } from './framework.ts'
 
@@ -26,7 +27,7 @@ export const meteor: NodeFramework = {
       build_setup: [`curl -fsSL "https://install.meteor.com/?release=${release}" | sh`],
       build_env: { METEOR_ALLOW_SUPERUSER: 'true' },
       env: { ROOT_URL: 'http://localhost' },
-      node: NODE[release.split('.')[0]!],
+      node: own(NODE, release.split('.')[0]!),
     }
   },
 }

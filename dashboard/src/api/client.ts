@@ -1,0 +1,61 @@
+import createClient, { type Middleware } from 'openapi-fetch'
+import { ref } from 'vue'
+import { ApiFault } from './fault.ts'
+import type { components, paths } from './generated/schema.d.ts'
+
+export type Schemas = components['schemas']
+
+/** Whether the session ended while pages were open. Nothing is thrown away; a dialog asks to log in again. */
+export const session_ended = ref(false)
+/** Whether the generated first password is still in use; nothing else works until it is changed. */
+export const password_due = ref(false)
+
+let csrf_token: Promise<string> | undefined
+/** Forgets the token: it belongs to a session that is no more. */
+export function forgetCsrf(): void {
+  csrf_token = undefined
+}
+
+async function fetchCsrf(): Promise<string> {
+  const answer = await fetch('/api/auth/csrf-token', { headers: { accept: 'application/json' } })
+  const body = (await answer.json()) as { data?: { csrf_token: string } }
+  return body.data?.csrf_token ?? ''
+}
+
+const changes = (method: string) => !['GET', 'HEAD'].includes(method)
+/** Calls that come before there is a session. */
+const open = /\/api\/auth\/(login|invitations\/accept)$/
+
+const session: Middleware = {
+  async onRequest({ request, schemaPath }) {
+    if (!changes(request.method) || open.test(schemaPath)) return undefined
+    csrf_token ??= fetchCsrf()
+    request.headers.set('X-CSRF-Token', await csrf_token)
+    return request
+  },
+  async onResponse({ response, schemaPath }) {
+    if (response.ok) return undefined
+    const body: unknown = await response
+      .clone()
+      .json()
+      .catch(() => undefined)
+    const fault = new ApiFault(response.status, body)
+    if (fault.code === 'UNAUTHORIZED' && !open.test(schemaPath)) session_ended.value = true
+    if (fault.code === 'PASSWORD_CHANGE_REQUIRED') password_due.value = true
+    if (fault.code === 'CSRF_INVALID') forgetCsrf()
+    throw fault
+  },
+  onError({ error }) {
+    if (error instanceof DOMException && error.name === 'AbortError') return error
+    return error instanceof ApiFault ? error : new ApiFault(0, undefined)
+  },
+}
+
+/** The API, typed by its own description. A refusal is thrown as `ApiFault`. */
+export const api = createClient<paths>({ baseUrl: '', credentials: 'same-origin' })
+api.use(session)
+
+/** What an answer carries, once it is known not to be a refusal. */
+export async function answerOf<T>(call: Promise<{ data?: T }>): Promise<T> {
+  return (await call).data as T
+}

@@ -1,0 +1,52 @@
+import { onScopeDispose, type MaybeRefOrGetter, toValue, watch } from 'vue'
+import { type Frame, listen, onReopened } from './live.ts'
+import { query_client, refresh } from './queries.ts'
+import type { Me } from './session.ts'
+
+/** Most channels that one connection may have, less some for logs and single pages. */
+const MOST_PROJECTS = 80
+/** Events of one moment are answered by one round of questions. */
+const TOGETHER_MS = 150
+
+let due = new Set<string>()
+let timer: ReturnType<typeof setTimeout> | undefined
+
+function gather({ type }: Frame): void {
+  const [noun, what] = type.split('.')
+  if (!noun || what === undefined) return
+  due.add(noun)
+  timer ??= setTimeout(() => {
+    timer = undefined
+    const nouns = [...due]
+    due = new Set()
+    void refresh(nouns)
+  }, TOGETHER_MS)
+}
+
+/** Keeps every list and page up to date with what the user may see. Returns what ends it. */
+export function followEverything(me: Me): () => void {
+  const names =
+    me.role === 'admin' ? ['system'] : me.projects.slice(0, MOST_PROJECTS).map(({ id }) => `projects/${id}`)
+  const ends = names.map((name) => listen(name, gather))
+  // What was missed may be more than the server keeps.
+  ends.push(onReopened(() => void query_client.invalidateQueries()))
+  return () => ends.forEach((end) => end())
+}
+
+/** Listens to one channel for as long as a component is shown. */
+export function useChannel(
+  name: MaybeRefOrGetter<string | undefined>,
+  listener: (frame: Frame) => void,
+  after?: () => string | undefined,
+): void {
+  let end: (() => void) | undefined
+  watch(
+    () => toValue(name),
+    (channel) => {
+      end?.()
+      end = channel ? listen(channel, listener, after?.()) : undefined
+    },
+    { immediate: true },
+  )
+  onScopeDispose(() => end?.())
+}

@@ -1,0 +1,128 @@
+import { ref } from 'vue'
+
+/** One message of the server, as it came. */
+export interface Frame {
+  type: string
+  channel: string | null
+  cursor: string | null
+  data: unknown
+}
+type Listener = (frame: Frame) => void
+
+interface Channel {
+  listeners: Set<Listener>
+  cursor: string | null
+}
+
+const FIRST_WAIT_MS = 500
+const LONGEST_WAIT_MS = 20_000
+const PING_MS = 25_000
+
+/** Whether what is shown follows the server. */
+export const live_state = ref<'off' | 'open' | 'lost'>('off')
+
+const channels = new Map<string, Channel>()
+const reopened = new Set<() => void>()
+let socket: WebSocket | undefined
+let attempts = 0
+let wanted = false
+let timer: ReturnType<typeof setTimeout> | undefined
+let pings: ReturnType<typeof setInterval> | undefined
+
+const send = (message: object) => {
+  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message))
+}
+function subscribe(name: string, { cursor }: Channel): void {
+  send({ type: 'subscribe', channel: name, ...(cursor === null ? {} : { after: cursor }) })
+}
+
+function hear(text: string): void {
+  const frame = JSON.parse(text) as Frame
+  const channel = frame.channel === null ? undefined : channels.get(frame.channel)
+  if (!channel) return
+  if (frame.type === 'error' && (frame.data as { code?: string }).code === 'BAD_REQUEST' && channel.cursor) {
+    channel.cursor = null
+    return subscribe(frame.channel!, channel)
+  }
+  if (frame.cursor !== null) channel.cursor = frame.cursor
+  for (const listener of [...channel.listeners]) listener(frame)
+}
+
+/** Waits longer after each failure, and never the same time as every other page of this server. */
+function waitAndConnect(): void {
+  if (!wanted) return
+  live_state.value = 'lost'
+  const ceiling = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempts)
+  attempts += 1
+  clearTimeout(timer)
+  timer = setTimeout(connect, ceiling / 2 + (Math.random() * ceiling) / 2)
+}
+
+function connect(): void {
+  clearTimeout(timer)
+  if (!wanted || (socket && socket.readyState <= WebSocket.OPEN)) return
+  const opening = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/api/ws`)
+  socket = opening
+  opening.onopen = () => {
+    const again = attempts > 0
+    attempts = 0
+    live_state.value = 'open'
+    for (const [name, channel] of channels) subscribe(name, channel)
+    if (again) for (const listener of reopened) listener()
+  }
+  opening.onmessage = ({ data }) => hear(String(data))
+  opening.onclose = () => {
+    if (socket === opening) waitAndConnect()
+  }
+}
+
+const wake = () => {
+  if (document.visibilityState === 'visible' && live_state.value === 'lost') connect()
+}
+
+/** Opens the connection, and keeps it open until `stopLive`. */
+export function startLive(): void {
+  if (wanted) return
+  wanted = true
+  attempts = 0
+  connect()
+  pings = setInterval(() => send({ type: 'ping' }), PING_MS)
+  document.addEventListener('visibilitychange', wake)
+  window.addEventListener('online', wake)
+}
+
+export function stopLive(): void {
+  wanted = false
+  clearTimeout(timer)
+  clearInterval(pings)
+  document.removeEventListener('visibilitychange', wake)
+  window.removeEventListener('online', wake)
+  socket?.close()
+  socket = undefined
+  channels.clear()
+  live_state.value = 'off'
+}
+
+/** Hears of every time the connection is there again after it was lost. */
+export function onReopened(listener: () => void): () => void {
+  reopened.add(listener)
+  return () => reopened.delete(listener)
+}
+
+/**
+ * Listens to a channel, from a cursor on when one is given. After a lost connection it goes on where it was.
+ * @returns ends listening.
+ */
+export function listen(name: string, listener: Listener, after?: string): () => void {
+  const known = channels.get(name)
+  const channel = known ?? { listeners: new Set<Listener>(), cursor: after ?? null }
+  channel.listeners.add(listener)
+  channels.set(name, channel)
+  if (!known) subscribe(name, channel)
+  return () => {
+    channel.listeners.delete(listener)
+    if (channel.listeners.size > 0 || channels.get(name) !== channel) return
+    channels.delete(name)
+    send({ type: 'unsubscribe', channel: name })
+  }
+}

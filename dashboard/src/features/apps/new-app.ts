@@ -1,0 +1,49 @@
+import type { paths } from '@/api/generated/schema'
+
+export type NewAppBody = paths['/api/apps']['post']['requestBody']['content']['application/json']
+
+/** Fields of the form, all of them text. */
+export const EMPTY = {
+  source: 'git' as 'git' | 'image' | 'dockerfile',
+  git_url: '',
+  branch: '',
+  base_directory: '',
+  image: '',
+  dockerfile: '',
+  name: '',
+  port: '' as string | number,
+  project_id: null as string | null,
+}
+export type NewAppForm = typeof EMPTY
+
+export const SOURCES = [
+  { value: 'git', label: 'Git repository' },
+  { value: 'image', label: 'Container image' },
+  { value: 'dockerfile', label: 'Dockerfile, written here' },
+]
+
+const given = <Key extends string>(key: Key, text: string | null) => {
+  const value = text?.trim()
+  return value ? ({ [key]: value } as Record<Key, string>) : {}
+}
+
+/** What of the form is sent. */
+export function bodyOf(form: NewAppForm): NewAppBody {
+  const source =
+    form.source === 'git'
+      ? {
+          ...given('git_url', form.git_url),
+          ...given('branch', form.branch),
+          ...given('base_directory', form.base_directory),
+        }
+      : form.source === 'image'
+        ? given('image', form.image)
+        : { dockerfile: form.dockerfile }
+  const port = String(form.port).trim()
+  return {
+    name: form.name.trim(),
+    ...source,
+    ...(port ? { port: Number(port) } : {}),
+    ...given('project_id', form.project_id),
+  }
+}

@@ -1,0 +1,67 @@
+import { type MaybeRefOrGetter, onScopeDispose, ref, toValue, watch } from 'vue'
+import { answerOf, api, type Schemas } from '@/api/client'
+import { useChannel } from '@/api/follow'
+import { appendLines, type LogEntry } from '@/lib/log'
+
+const TOGETHER_MS = 80
+type Line = Schemas['DeploymentLogLine']
+
+/** The log of a deployment from its first line, and each further one as it comes. */
+export function useDeploymentLog(id: MaybeRefOrGetter<string>) {
+  const lines: LogEntry[] = []
+  const version = ref(0)
+  const error = ref<Error>()
+  const channel = ref<string>()
+  let last = 0
+  let waiting: LogEntry[] = []
+
+  const take = (line: Line) => {
+    if (line.seq <= last) return
+    last = line.seq
+    waiting.push({
+      key: String(line.seq),
+      at: line.at,
+      text: line.text,
+      source: line.step,
+      stream: line.stream,
+    })
+  }
+  const flush = () => {
+    if (waiting.length === 0) return
+    appendLines(lines, waiting)
+    waiting = []
+    version.value += 1
+  }
+  async function read() {
+    const deployment = toValue(id)
+    channel.value = undefined
+    error.value = undefined
+    try {
+      const { data } = await answerOf(
+        api.GET('/api/deployments/{id}/logs', { params: { path: { id: deployment } } }),
+      )
+      if (deployment !== toValue(id)) return
+      last = 0
+      waiting = []
+      lines.length = 0
+      data.forEach(take)
+      version.value += 1
+      flush()
+      channel.value = `deployments/${deployment}`
+    } catch (fault) {
+      error.value = fault as Error
+    }
+  }
+  // Lines that came between the answer and the subscription are asked for by their number.
+  useChannel(
+    channel,
+    ({ type, data }) => {
+      if (type === 'log') take(data as Line)
+    },
+    () => `999999999999999.${last}`,
+  )
+  const timer = setInterval(flush, TOGETHER_MS)
+  onScopeDispose(() => clearInterval(timer))
+  watch(() => toValue(id), read, { immediate: true })
+  return { lines: lines as readonly LogEntry[], version, error, read }
+}

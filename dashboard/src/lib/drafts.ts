@@ -1,0 +1,100 @@
+import { computed, type MaybeRefOrGetter, reactive, toValue, watch } from 'vue'
+
+/** What somebody has begun to change, and what it was when they began. */
+interface Draft {
+  base: string
+  value: unknown
+}
+/** What drafts are kept in between two loads of the page. */
+export type Keep = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>
+
+const PREFIX = 'draft:'
+const drafts = reactive(new Map<string, Draft>())
+let keep: Keep | undefined
+
+/** Lets drafts survive a reload of this tab. */
+export function keepDrafts(storage: Keep): void {
+  keep = storage
+}
+
+function remembered(key: string): Draft | undefined {
+  const known = drafts.get(key)
+  if (known) return known
+  const text = keep?.getItem(PREFIX + key)
+  if (!text) return undefined
+  try {
+    drafts.set(key, JSON.parse(text) as Draft)
+  } catch {
+    keep?.removeItem(PREFIX + key)
+  }
+  return drafts.get(key)
+}
+
+const copy = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
+
+/**
+ * A form over something of the server's. What arrives from the server never writes into a field that has been
+ * edited: then the form is `stale` and says so.
+ * @param key names the form, together with what it is about: `app_…/settings`.
+ * @param source what the server says; undefined while it is loading.
+ * @param secret fields that are never kept beyond this page.
+ */
+export function useDraft<T extends object>(
+  key: MaybeRefOrGetter<string>,
+  source: () => T | undefined,
+  secret: readonly (keyof T & string)[] = [],
+) {
+  const current = computed(() => remembered(toValue(key)))
+  const given = computed(() => JSON.stringify(source()))
+  const dirty = computed(() => {
+    const draft = current.value
+    return draft !== undefined && JSON.stringify(draft.value) !== draft.base
+  })
+  const stale = computed(
+    () => dirty.value && given.value !== undefined && given.value !== current.value?.base,
+  )
+  const reset = () => {
+    const text = given.value
+    keep?.removeItem(PREFIX + toValue(key))
+    if (text !== undefined) drafts.set(toValue(key), { base: text, value: JSON.parse(text) })
+  }
+  watch(
+    [given, () => toValue(key)],
+    () => {
+      if (given.value !== undefined && !dirty.value) reset()
+    },
+    { immediate: true },
+  )
+  watch(
+    () => JSON.stringify(current.value?.value),
+    () => {
+      const draft = current.value
+      if (!draft || !keep) return
+      if (!dirty.value) return keep.removeItem(PREFIX + toValue(key))
+      const open = copy(draft.value) as Record<string, unknown>
+      for (const field of secret) open[field] = ''
+      keep.setItem(PREFIX + toValue(key), JSON.stringify({ base: draft.base, value: open }))
+    },
+  )
+  return reactive({
+    /** The fields, to bind inputs to; undefined while loading. */
+    value: computed(() => current.value?.value as T | undefined),
+    /** Whether something was edited. */
+    dirty,
+    /** Whether the server's state changed while it was being edited. */
+    stale,
+    /** Fields that were edited, with their values. */
+    changes: () => {
+      const draft = current.value
+      if (!draft) return {} as Partial<T>
+      const before = JSON.parse(draft.base) as T
+      const after = draft.value as T
+      const edited = (Object.keys(after) as (keyof T)[]).filter(
+        (field) => JSON.stringify(after[field]) !== JSON.stringify(before[field]),
+      )
+      return Object.fromEntries(edited.map((field) => [field, after[field]])) as Partial<T>
+    },
+    /** Takes what the server says, and gives up what was edited. */
+    reset,
+  })
+}

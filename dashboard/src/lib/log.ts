@@ -1,0 +1,44 @@
+import { plainText } from './ansi.ts'
+
+/** One line of any log. */
+export interface LogEntry {
+  /** Tells the line from every other of its log. */
+  key: string
+  at: string
+  text: string
+  /** Instance, step or host name that it comes from. */
+  source: string
+  stream: string
+  /** Lines that are missing before the next one. */
+  gap?: number
+}
+
+/** Looks for a text, or for a pattern between slashes: `/time(out|d out)/`. */
+export function matcherOf(query: string): ((entry: LogEntry) => boolean) | undefined {
+  const text = query.trim()
+  if (text === '') return undefined
+  const [, pattern] = /^\/(.+)\/$/.exec(text) ?? []
+  if (pattern !== undefined) {
+    try {
+      const expression = new RegExp(pattern, 'i')
+      return (entry) => expression.test(plainText(entry.text).slice(0, 4000))
+    } catch {
+      return () => false
+    }
+  }
+  const wanted = text.toLowerCase()
+  return (entry) => plainText(entry.text).toLowerCase().includes(wanted)
+}
+
+/** Most lines that a page keeps; the oldest go first. */
+export const MOST_LINES = 200_000
+
+/** Adds lines to the end, in place, and drops the oldest beyond the limit. */
+export function appendLines(lines: LogEntry[], added: readonly LogEntry[]): void {
+  for (const line of added) lines.push(line)
+  if (lines.length > MOST_LINES) lines.splice(0, lines.length - MOST_LINES)
+}
+
+/** A log as a file. */
+export const asText = (lines: readonly LogEntry[]): string =>
+  lines.map(({ at, source, text }) => `${at} ${source} ${plainText(text)}`).join('\n')

@@ -1,0 +1,64 @@
+import type { Component } from 'vue'
+import type { RouteRecordRaw } from 'vue-router'
+
+/** Groups of the sidebar, from the top. */
+export const GROUPS = ['', 'Deliver', 'Data', 'Watch', 'Connect', 'Server'] as const
+
+/** An entry of the sidebar and the palette. */
+export interface Entry {
+  label: string
+  to: string
+  icon: Component
+  group: (typeof GROUPS)[number]
+  /** Place within the group. */
+  order: number
+  /** Pressed after `g`, it leads there. */
+  key?: string
+  /** Whether the user may see it; everybody when absent. */
+  visible?(): boolean
+}
+/** Something to do from anywhere, for the palette. */
+export interface Command {
+  label: string
+  to: string
+  icon: Component
+  visible?(): boolean
+}
+/** A page about an app, which a feature adds to those that apps have. */
+export interface AppTab {
+  label: string
+  /** Last part of the address; empty for the first one. */
+  path: string
+  order: number
+  component: () => Promise<Component>
+}
+/** A group of pages. Its folder below `features/` is all that has to be added. */
+export interface Feature {
+  routes: RouteRecordRaw[]
+  entries?: Entry[]
+  commands?: Command[]
+  app_tabs?: AppTab[]
+  /** Pages of single things that the search finds, by their kind. */
+  resources?: Record<string, (id: string) => string>
+}
+export const defineFeature = (feature: Feature): Feature => feature
+
+export const features: Feature[] = []
+export const entries = (): Entry[] =>
+  features
+    .flatMap((feature) => feature.entries ?? [])
+    .filter((entry) => entry.visible?.() ?? true)
+    .sort((a, b) => GROUPS.indexOf(a.group) - GROUPS.indexOf(b.group) || a.order - b.order)
+export const appTabs = (): AppTab[] =>
+  features.flatMap((feature) => feature.app_tabs ?? []).sort((a, b) => a.order - b.order)
+export const commands = (): Command[] =>
+  features.flatMap((feature) => feature.commands ?? []).filter((one) => one.visible?.() ?? true)
+
+/** The page of something that was found, if its kind has one. */
+export function pageOf(kind: string, id: string): string | undefined {
+  for (const feature of features) {
+    const page = feature.resources?.[kind]
+    if (page) return page(id)
+  }
+  return undefined
+}

@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { getCookie, getRequestHeader, type H3Event, setResponseHeader } from 'h3'
+import { notFound } from '#server/kernel/errors'
+
+const TYPES: Record<string, string> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+  woff2: 'font/woff2',
+}
+const ENCODINGS = [
+  ['br', '.br'],
+  ['gzip', '.gz'],
+] as const
+/** Names as the build makes them: no folder, no leading dot. */
+const ASSET = /^[\w-]+(?:\.[\w-]+)*\.(js|css|svg|woff2)$/
+
+/** What the pages may load and do. `R` stands for the nonce of one page. */
+export const pagePolicy = (nonce: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "style-src-attr 'none'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    'trusted-types vue',
+  ].join('; ')
+
+/** Facts that the page is sent with, so that it needs no request to know them. */
+export interface PageFacts {
+  nonce: string
+  /** Chosen in this browser; the system decides when absent. */
+  theme: 'light' | 'dark' | undefined
+  /** Whether the browser has a session, which may have ended. */
+  session: boolean
+  /** Whether nobody has logged in to this installation yet. */
+  first_run: boolean
+}
+
+/** Fills the facts of one answer into the built page. */
+export function renderPage(template: string, { nonce, theme, session, first_run }: PageFacts): string {
+  const facts = [
+    theme ? ` data-theme="${theme}"` : '',
+    session ? ' data-session' : '',
+    first_run ? ' data-first-run' : '',
+  ]
+  return template
+    .replaceAll('__NONCE__', nonce)
+    .replace('<html lang="en"', `<html lang="en"${facts.join('')}`)
+}
+
+/** The folder of the built dashboard, looked for upwards from a file of the server. */
+function findDirectory(origin: string): string {
+  let folder = dirname(fileURLToPath(origin))
+  while (folder !== dirname(folder)) {
+    for (const name of ['public', '.output/public'])
+      if (existsSync(join(folder, name, 'index.html'))) return join(folder, name)
+    folder = dirname(folder)
+  }
+  throw notFound('page')
+}
+
+/** Serves the built dashboard from disk; nothing of it is read before somebody asks. */
+export function createDashboard(origin: string) {
+  let directory: string | undefined
+  let template: string | undefined
+  const folder = () => (directory ??= findDirectory(origin))
+  return {
+    /** Any address that a person may open. Files that do not exist are no pages. */
+    async page(event: H3Event, first_run: boolean): Promise<string> {
+      const last = event.path.split('?')[0]!.split('/').at(-1)!
+      if (last.includes('.')) throw notFound('path')
+      template ??= await readFile(join(folder(), 'index.html'), 'utf8')
+      const nonce = randomBytes(16).toString('base64')
+      const chosen = getCookie(event, 'theme')
+      setResponseHeader(event, 'Content-Type', 'text/html; charset=utf-8')
+      setResponseHeader(event, 'Content-Security-Policy', pagePolicy(nonce))
+      const theme = chosen === 'light' || chosen === 'dark' ? chosen : undefined
+      const session = getCookie(event, 'session') !== undefined
+      return renderPage(template, { nonce, theme, session, first_run })
+    },
+    /** A file of the build. Its name changes with its content, so a browser keeps it for good. */
+    async asset(event: H3Event, name: string): Promise<Buffer> {
+      const ending = ASSET.exec(name)?.[1]
+      if (!ending) throw notFound('file')
+      const accepted = getRequestHeader(event, 'accept-encoding') ?? ''
+      const file = join(folder(), 'assets', name)
+      const [encoding, suffix] = ENCODINGS.find(
+        ([word, end]) => accepted.includes(word) && existsSync(file + end),
+      ) ?? [undefined, '']
+      const bytes = await readFile(file + suffix).catch(() => {
+        throw notFound('file')
+      })
+      setResponseHeader(event, 'Content-Type', TYPES[ending]!)
+      setResponseHeader(event, 'Cache-Control', 'public, max-age=31536000, immutable')
+      setResponseHeader(event, 'Vary', 'Accept-Encoding')
+      if (encoding) setResponseHeader(event, 'Content-Encoding', encoding)
+      return bytes
+    },
+  }
+}

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest'
+import { appendLines, asText, type LogEntry, matcherOf, MOST_LINES } from '@/lib/log'
+
+const entry = (text: string, key = text): LogEntry => ({
+  key,
+  text,
+  at: '2026-03-01T12:00:00.000Z',
+  source: 'web',
+  stream: 'stdout',
+})
+
+describe('a search in a log', () => {
+  it('finds text without its colours, and patterns between slashes', () => {
+    const line = entry('\u001b[31mConnection \u001b[1mrefused\u001b[0m after 30 s')
+    expect(matcherOf('connection REFUSED')!(line)).toBe(true)
+    expect(matcherOf('/after \\d+ s/')!(line)).toBe(true)
+    expect(matcherOf('/after [/')!(line)).toBe(false)
+    expect(matcherOf('  ')).toBeUndefined()
+  })
+})
+
+describe('a log', () => {
+  it('keeps the newest lines when there are more than a page can hold', () => {
+    const lines: LogEntry[] = []
+    appendLines(
+      lines,
+      Array.from({ length: MOST_LINES }, (_, at) => entry('old', String(at))),
+    )
+    appendLines(lines, [entry('newest')])
+    expect([lines.length, lines[0]!.key, lines.at(-1)!.text]).toEqual([MOST_LINES, '1', 'newest'])
+  })
+  it('is saved as plain text', () => {
+    expect(asText([entry('\u001b[32mready\u001b[0m')])).toBe('2026-03-01T12:00:00.000Z web ready')
+  })
+})
