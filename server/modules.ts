@@ -30,6 +30,7 @@ import sshKeys from '#server/ssh-keys/module'
 import storageProviders from '#server/storage-providers/module'
 import system from '#server/system/module'
 import traffic from '#server/traffic/module'
+import webhooks from '#server/webhooks/module'
 
 /**
  * Every domain, in the order in which they are made and started; they stop in the opposite one. Overviews
@@ -53,6 +54,7 @@ export const MODULES = [
   builds,
   deployments,
   traffic,
+  webhooks,
   search,
   rotation,
   system,

@@ -72,11 +72,11 @@ export function createAppRepository(db: Db) {
     sources: (project_id?: string) =>
       db
         .sql(
-          'SELECT name, project_id, git_url, image FROM apps WHERE @project_id IS NULL OR project_id = @project_id',
+          'SELECT id, name, project_id, git_url, image FROM apps WHERE @project_id IS NULL OR project_id = @project_id',
         )
         .all({ project_id: project_id ?? null }) as Pick<
         AppRow,
-        'name' | 'project_id' | 'git_url' | 'image'
+        'id' | 'name' | 'project_id' | 'git_url' | 'image'
       >[],
     page: (
       project_ids: readonly string[] | undefined,

@@ -194,7 +194,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     repository.change(id, { job_id })
     ports.appDeploys(app.id)
     const row = get(id)
-    tell(row, 'deployment.queued')
+    tell(row, 'deployment.queued', ask.commit ? { commit: ask.commit } : {})
     audit.record(actor, {
       action: 'deployment.create',
       resource_type: 'deployment',

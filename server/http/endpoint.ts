@@ -12,7 +12,12 @@ import { serve } from './pipeline.ts'
  */
 export type Scope =
   | { noun: string; param?: string; field?: undefined }
-  | { noun: string; field: string; param?: undefined }
+  | {
+      noun: string
+      field: string
+      param?: undefined /** Absent, the body's `project_id` counts. */
+      or_project?: true
+    }
   | 'body'
   | 'installation'
 
@@ -34,6 +39,8 @@ export interface HandlerContext<S, P, Q, B> {
   services: S
   facts: RequestFacts
   response: ResponseControls
+  /** A header of the request by its name in lower case; for hooks, whose proof is in headers. */
+  header(name: string): string | undefined
   /** The body as a stream that ends with a 413 at the limit; only for endpoints with `upload`. */
   upload: UploadStream
 }
@@ -60,8 +67,11 @@ export interface EndpointDefinition<
   body?: B
   /** An example of a body, for the documentation and its tests. */
   example?: B extends Schema ? v.InferInput<B> : never
-  /** Accepts a body of these media types as a stream of at most `max_bytes` instead of JSON. */
-  upload?: { media_types: readonly string[]; max_bytes: number }
+  /**
+   * Accepts a body of these media types as a stream of at most `max_bytes` instead of JSON. With `any_type`
+   * another type, or none, is no error: senders of hooks choose their own.
+   */
+  upload?: { media_types: readonly string[]; max_bytes: number; any_type?: true }
   status?: 200 | 201 | 202
   /** Schema of the whole response body: what it does not list does not leave the server. */
   response?: R

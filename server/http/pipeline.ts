@@ -1,7 +1,14 @@
 import { own } from '#server/kernel/own'
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { getRouterParams, type H3Event, setCookie, setResponseHeader, setResponseStatus } from 'h3'
+import {
+  getRequestHeader,
+  getRouterParams,
+  type H3Event,
+  setCookie,
+  setResponseHeader,
+  setResponseStatus,
+} from 'h3'
 import * as v from 'valibot'
 import { type Actor, authorize, projectRole } from '#server/kernel/access'
 import { ApiError, invalid, notFound } from '#server/kernel/errors'
@@ -116,6 +123,7 @@ async function answer(call: Call): Promise<unknown> {
       services,
       facts,
       response: controlsOf(event),
+      header: (name: string) => getRequestHeader(event, name),
       upload: uploadOf(definition, event),
     } as HandlerContext<unknown, any, any, any>)
     // An export is a stream in another of the declared media types, written line by line from its own
@@ -155,7 +163,8 @@ async function bodyOf(definition: AnyEndpoint, event: H3Event): Promise<RawBody 
   const request = event.node.req
   const { headers } = request
   if (definition.upload) {
-    if (!isMediaType(headers['content-type'], definition.upload.media_types))
+    const { media_types, any_type } = definition.upload
+    if (!any_type && !isMediaType(headers['content-type'], media_types))
       throw new ApiError('UNSUPPORTED_MEDIA_TYPE', `Send the body as ${definition.upload.media_types[0]}.`)
     if (Number(headers['content-length'] ?? 0) > definition.upload.max_bytes)
       throw new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${definition.upload.max_bytes} bytes.`)
@@ -179,6 +188,7 @@ function projectOf(call: Call, body: unknown): string | undefined {
   const { http } = call.services
   if (typeof scope === 'object' && scope.field !== undefined) {
     const named = own(body as Record<string, unknown> | null | undefined, scope.field)
+    if (named === undefined && scope.or_project) return namedProject(call, body)
     if (typeof named !== 'string') return undefined
     const project_id = http.locate(scope.noun, named)
     if (!project_id) throw notFound(scope.noun)
@@ -189,7 +199,12 @@ function projectOf(call: Call, body: unknown): string | undefined {
     if (!project_id) throw notFound(scope.noun)
     return project_id
   }
-  if (scope !== 'body') return undefined
+  return scope === 'body' ? namedProject(call, body) : undefined
+}
+
+/** The project that the body names, else the default one. */
+function namedProject(call: Call, body: unknown): string | undefined {
+  const { http } = call.services
   const named = (body as { project_id?: unknown } | null | undefined)?.project_id
   if (typeof named !== 'string') return defaultProject(call)
   const project_id = http.locate('project', named)

@@ -22,6 +22,10 @@ export function requestId(event: H3Event): string {
 export const rawPath = (event: H3Event): string =>
   (event.node.req.originalUrl ?? event.node.req.url ?? '/').split('?')[0]!
 
+/** The secret part of a hook's address must not reach a log or the audit trail. */
+const withoutToken = (path: string): string =>
+  path.replace(/^(\/api\/webhooks\/(?:git|deploy)\/)[^/]+/, '$1…')
+
 export function factsOf(event: H3Event, services: HttpPorts): RequestFacts {
   const peer = plainAddress(event.node.req.socket.remoteAddress ?? '')
   const client = services.http.client(peer, {
@@ -33,7 +37,7 @@ export function factsOf(event: H3Event, services: HttpPorts): RequestFacts {
   return {
     id: requestId(event),
     method: event.method,
-    path: rawPath(event),
+    path: withoutToken(rawPath(event)),
     address: client.address,
     secure: client.secure,
     user_agent: (getRequestHeader(event, 'user-agent') ?? '').slice(0, 512),

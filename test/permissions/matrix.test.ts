@@ -62,6 +62,8 @@ beforeAll(async () => {
       token: 'a token of the matrix',
     })
   ).body.data.id as string
+  existing.webhook = (await owner.post('/api/webhooks', { kind: 'deployment', app_id: existing.app })).body
+    .data.id as string
 }, 60_000)
 beforeAll(async () => {
   const { identity } = api.services

@@ -49,6 +49,8 @@ beforeAll(async () => {
       project_id,
     })
   ).body.data.id as string
+  const hook = { kind: 'deployment', app_id: theirs.app, name: `${MARK} hook` }
+  theirs.webhook = (await admin.post('/api/webhooks', hook)).body.data.id as string
 }, 60_000)
 afterAll(() => api.close())
 
@@ -65,6 +67,7 @@ function state(): string {
     'git_credentials',
     'certificates',
     'variables',
+    'webhooks',
     'jobs',
   ]
   return JSON.stringify(tables.map((table) => api.kernel.db.sql(`SELECT * FROM ${table}`).all()))
@@ -162,8 +165,18 @@ describe('T4: what another team has does not exist', () => {
     const admin = api.as('admin')
     expect(
       (await admin.get(`/api/search?q=${MARK}`)).body.data.map(({ kind }: { kind: string }) => kind).sort(),
-    ).toEqual(['app', 'certificate', 'domain', 'domain', 'git_credential', 'project', 'redirect', 'ssh_key'])
-    expect((await admin.get(`/api/projects/${project_id}/resources`)).body.total).toBe(7)
+    ).toEqual([
+      'app',
+      'certificate',
+      'domain',
+      'domain',
+      'git_credential',
+      'project',
+      'redirect',
+      'ssh_key',
+      'webhook',
+    ])
+    expect((await admin.get(`/api/projects/${project_id}/resources`)).body.total).toBe(8)
     expect((await admin.get(`/api/apps?q=${MARK}`)).body.total).toBe(1)
   })
 })

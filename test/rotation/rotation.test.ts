@@ -62,6 +62,11 @@ async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {
       seal('acme_accounts/private_key/https://ca.test/dir'),
       seal('acme_accounts/next_key/https://ca.test/dir'),
     )
+  kernel.db
+    .sql(
+      `INSERT INTO webhooks (id, project_id, kind, name, config, token, secret, created_at, updated_at) SELECT 'whk_1', id, 'git', 'x', ?, ?, ?, '', '' FROM projects`,
+    )
+    .run(...['config', 'token', 'secret'].map((column) => seal(`webhooks/${column}/whk_1`)))
   kernel.db.sql(`INSERT INTO settings VALUES ('smtp', '{}', ?, '')`).run(seal('settings/secrets/smtp'))
   kernel.db
     .sql(

@@ -1,0 +1,15 @@
+import { endpoint } from '#server/endpoint'
+import { data, IdParam } from '#server/http/schemas'
+import { WebhookTest } from '#server/webhooks/schema'
+
+/** Sends a test message to a receiver and tells how it went. */
+export default endpoint({
+  summary: 'Send a test event',
+  description: 'Only whether it was taken and with which status: what the receiver says is not shown.',
+  access: 'developer',
+  scope: { noun: 'webhook' },
+  params: IdParam,
+  response: data(WebhookTest),
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  handler: async ({ params, services }) => ({ data: await services.webhooks.test(params.id) }),
+})

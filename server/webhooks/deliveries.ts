@@ -1,0 +1,96 @@
+import type { Db } from '#server/kernel/db'
+import { selectPage } from '#server/kernel/page'
+import type { Delivery } from './schema.ts'
+
+/** A row of `webhook_deliveries`. */
+export interface DeliveryRow {
+  id: string
+  webhook_id: string
+  direction: Delivery['direction']
+  event: string
+  repeat_key: string | null
+  content: string
+  status: Delivery['status']
+  attempts: number
+  response_status: number | null
+  detail: string | null
+  duration_ms: number | null
+  deployment_ids: string
+  next_attempt_at: string | null
+  created_at: string
+  finished_at: string | null
+}
+const COLUMNS =
+  'id, webhook_id, direction, event, repeat_key, content, status, attempts, response_status, detail, duration_ms, deployment_ids, next_attempt_at, created_at, finished_at'
+
+export const deliveryView = ({ content, deployment_ids, repeat_key, ...row }: DeliveryRow): Delivery => ({
+  ...row,
+  deployment_ids: JSON.parse(deployment_ids) as string[],
+  content: JSON.parse(content) as unknown,
+})
+
+/** SQL of deliveries and nothing else. */
+export function createDeliveryRepository(db: Db) {
+  return {
+    page: (webhook_id: string, status: string | undefined, limit: number, offset: number) =>
+      selectPage<DeliveryRow>(db, {
+        table: 'webhook_deliveries',
+        project_ids: undefined,
+        equals: { webhook_id, status },
+        limit,
+        offset,
+        uncounted: true,
+      }),
+    find: (id: string) =>
+      db.sql('SELECT * FROM webhook_deliveries WHERE id = ?').get(id) as DeliveryRow | undefined,
+    latest: (webhook_id: string) =>
+      db
+        .sql(
+          'SELECT status, created_at FROM webhook_deliveries WHERE webhook_id = ? ORDER BY rowid DESC LIMIT 1',
+        )
+        .get(webhook_id) as Pick<DeliveryRow, 'status' | 'created_at'> | undefined,
+    isKnown: (webhook_id: string, repeat_key: string, since: string) =>
+      db
+        .sql('SELECT 1 FROM webhook_deliveries WHERE webhook_id = ? AND repeat_key = ? AND created_at > ?')
+        .pluck()
+        .get(webhook_id, repeat_key, since) === 1,
+    /** False when a delivery with the same key is there already. */
+    insert: (row: DeliveryRow): boolean =>
+      db
+        .sql(
+          `INSERT INTO webhook_deliveries (${COLUMNS}) VALUES (${COLUMNS.replace(/\w+/g, '@$&')})
+           ON CONFLICT (webhook_id, repeat_key) WHERE repeat_key IS NOT NULL DO NOTHING`,
+        )
+        .run(row).changes === 1,
+    update: (row: DeliveryRow) =>
+      db
+        .sql(
+          `UPDATE webhook_deliveries SET status = @status, attempts = @attempts, response_status = @response_status,
+             detail = @detail, duration_ms = @duration_ms, deployment_ids = @deployment_ids,
+             next_attempt_at = @next_attempt_at, finished_at = @finished_at WHERE id = @id`,
+        )
+        .run(row),
+    due: (at: string, limit: number) =>
+      db
+        .sql(
+          `SELECT * FROM webhook_deliveries WHERE status = 'pending' AND next_attempt_at <= ?
+           ORDER BY next_attempt_at LIMIT ?`,
+        )
+        .all(at, limit) as DeliveryRow[],
+    nextDue: () =>
+      db.sql(`SELECT min(next_attempt_at) FROM webhook_deliveries WHERE status = 'pending'`).pluck().get() as
+        | string
+        | null,
+    /** A key that is too old to be a repeat may be used again. */
+    forgetKeys: (before: string) =>
+      db
+        .sql(
+          'UPDATE webhook_deliveries SET repeat_key = NULL WHERE created_at < ? AND repeat_key IS NOT NULL',
+        )
+        .run(before),
+    prune: (before: string) =>
+      db.sql(`DELETE FROM webhook_deliveries WHERE created_at < ? AND status <> 'pending'`).run(before)
+        .changes,
+  }
+}
+export type DeliveryRepository = ReturnType<typeof createDeliveryRepository>

@@ -1,0 +1,120 @@
+import * as v from 'valibot'
+import { other, unreadable, verifyHex, type Forge, type ForgeEvent } from './forge.ts'
+
+const Repository = v.object({
+  full_name: v.string(),
+  links: v.optional(v.object({ html: v.optional(v.object({ href: v.string() })) })),
+  mainbranch: v.optional(v.nullable(v.object({ name: v.string() }))),
+})
+const Push = v.object({
+  repository: Repository,
+  push: v.object({
+    changes: v.array(
+      v.object({
+        new: v.nullable(
+          v.object({
+            type: v.string(),
+            name: v.string(),
+            target: v.object({ hash: v.string(), message: v.optional(v.string()) }),
+          }),
+        ),
+        old: v.nullable(v.object({ type: v.string(), name: v.string() })),
+      }),
+    ),
+  }),
+})
+const Side = v.object({
+  branch: v.object({ name: v.string() }),
+  commit: v.nullable(v.object({ hash: v.string() })),
+  repository: v.nullable(Repository),
+})
+const PullRequest = v.object({
+  repository: Repository,
+  pullrequest: v.object({ id: v.number(), title: v.string(), source: Side, destination: Side }),
+})
+type Repository = v.InferOutput<typeof Repository>
+
+const addressesOf = (repository: Repository | null): string[] =>
+  repository
+    ? [repository.links?.html?.href ?? '', `https://bitbucket.org/${repository.full_name}`].filter(Boolean)
+    : []
+
+function parsePush(payload: unknown): ForgeEvent {
+  const parsed = v.safeParse(Push, payload)
+  if (!parsed.success) return unreadable('push')
+  const { repository, push } = parsed.output
+  // One push may move several branches; the last change that leaves a branch is what is deployed.
+  const change = push.changes.findLast(({ new: after }) => after !== null) ?? push.changes.at(-1)
+  const place = change?.new ?? change?.old
+  if (!change || !place) return other('The push changed no branch or tag.')
+  return {
+    kind: 'push',
+    ref: place.type === 'tag' ? 'tag' : 'branch',
+    name: place.name,
+    sha: change.new?.target.hash ?? null,
+    message: change.new?.target.message ?? '',
+    changed: undefined,
+    default_branch: repository.mainbranch?.name,
+    repository: addressesOf(repository),
+  }
+}
+
+const ACTIONS: ReadonlyMap<string, 'opened' | 'updated' | 'closed'> = new Map([
+  ['pullrequest:created', 'opened'],
+  ['pullrequest:updated', 'updated'],
+  ['pullrequest:fulfilled', 'closed'],
+  ['pullrequest:rejected', 'closed'],
+])
+
+function parsePullRequest(event: string, payload: unknown): ForgeEvent {
+  const action = ACTIONS.get(event)
+  if (!action) return other('This change of a pull request starts nothing.')
+  const parsed = v.safeParse(PullRequest, payload)
+  if (!parsed.success) return unreadable('pull request')
+  const { repository, pullrequest } = parsed.output
+  const { source, destination } = pullrequest
+  if (!source.commit) return unreadable('pull request')
+  return {
+    kind: 'pull_request',
+    action,
+    number: pullrequest.id,
+    title: pullrequest.title,
+    head: {
+      branch: source.branch.name,
+      sha: source.commit.hash,
+      repository: addressesOf(source.repository),
+    },
+    base: { branch: destination.branch.name },
+    is_fork: source.repository?.full_name !== repository.full_name,
+    is_merged: event === 'pullrequest:fulfilled',
+    repository: addressesOf(repository),
+  }
+}
+
+const STATES = { pending: 'INPROGRESS', success: 'SUCCESSFUL', failure: 'FAILED' } as const
+
+export const bitbucket: Forge = {
+  name: 'bitbucket',
+  title: 'Bitbucket',
+  help: 'Repository settings, Webhooks, Add webhook: the secret, repository push and pull request events.',
+  event: (header) => header('x-event-key') ?? '',
+  delivery: (header) => header('x-request-uuid'),
+  verify: (body, header, secret) => verifyHex(body, header('x-hub-signature'), secret, 'sha256='),
+  parse(event, payload) {
+    if (event === 'diagnostics:ping') return { kind: 'ping' }
+    if (event === 'repo:push') return parsePush(payload)
+    if (event.startsWith('pullrequest:')) return parsePullRequest(event, payload)
+    return other(`Events of the kind ${event.slice(0, 64) || 'without a name'} start nothing.`)
+  },
+  status: ({ path, sha, state, context, description, target_url, token }) => ({
+    url: `https://api.bitbucket.org/2.0/repositories/${path}/commit/${sha}/statuses/build`,
+    headers: { authorization: `Bearer ${token}` },
+    body: JSON.stringify({
+      key: context,
+      name: context,
+      state: STATES[state],
+      description,
+      url: target_url,
+    }),
+  }),
+}

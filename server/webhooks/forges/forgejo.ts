@@ -1,0 +1,3 @@
+import { giteaLike } from './gitea.ts'
+
+export const forgejo = giteaLike('forgejo', 'Forgejo', 'forgejo')

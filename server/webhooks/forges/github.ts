@@ -1,0 +1,119 @@
+import * as v from 'valibot'
+import { other, shaOrNull, splitRef, unreadable, verifyHex, type Forge, type ForgeEvent } from './forge.ts'
+
+const text = v.optional(v.nullable(v.string()))
+const Repository = v.object({ clone_url: text, ssh_url: text, html_url: text, default_branch: text })
+const Files = v.optional(v.nullable(v.array(v.string())))
+const Commit = v.object({
+  id: v.string(),
+  message: v.string(),
+  added: Files,
+  modified: Files,
+  removed: Files,
+})
+const Push = v.object({
+  ref: v.string(),
+  after: v.string(),
+  forced: v.optional(v.boolean()),
+  created: v.optional(v.boolean()),
+  head_commit: v.optional(v.nullable(v.object({ message: v.string() }))),
+  commits: v.optional(v.nullable(v.array(Commit))),
+  repository: Repository,
+})
+const Side = v.object({ ref: v.string(), sha: v.string(), repo: v.nullable(Repository) })
+const PullRequest = v.object({
+  action: v.string(),
+  number: v.number(),
+  pull_request: v.object({
+    title: v.string(),
+    merged: v.optional(v.nullable(v.boolean())),
+    head: Side,
+    base: Side,
+  }),
+  repository: Repository,
+})
+type Repository = v.InferOutput<typeof Repository>
+
+/** A push of more commits than this is told in part only. Source: the forges' payload documentation. */
+const MOST_COMMITS = 20
+
+export const addressesOf = (repository: Repository | null): string[] =>
+  [repository?.clone_url, repository?.ssh_url, repository?.html_url].filter((url) => typeof url === 'string')
+
+/** Payload of a push, the same at GitHub, Gitea and Forgejo. */
+export function parsePush(payload: unknown): ForgeEvent {
+  const parsed = v.safeParse(Push, payload)
+  if (!parsed.success) return unreadable('push')
+  const { ref, after, forced, created, head_commit, repository } = parsed.output
+  const commits = parsed.output.commits ?? []
+  const split = splitRef(ref)
+  if (!split) return other('Only branches and tags are deployed.')
+  const is_whole = !forced && !created && commits.length > 0 && commits.length < MOST_COMMITS
+  return {
+    kind: 'push',
+    ...split,
+    sha: shaOrNull(after),
+    message: head_commit?.message ?? commits.find(({ id }) => id === after)?.message ?? '',
+    changed: is_whole
+      ? commits.flatMap(({ added, modified, removed }) => [
+          ...(added ?? []),
+          ...(modified ?? []),
+          ...(removed ?? []),
+        ])
+      : undefined,
+    default_branch: repository.default_branch ?? undefined,
+    repository: addressesOf(repository),
+  }
+}
+
+const ACTIONS: ReadonlyMap<string, 'opened' | 'updated' | 'closed'> = new Map([
+  ['opened', 'opened'],
+  ['reopened', 'opened'],
+  ['synchronize', 'updated'],
+  ['synchronized', 'updated'],
+  ['closed', 'closed'],
+])
+
+/** Payload of a pull request, the same at GitHub, Gitea and Forgejo. */
+export function parsePullRequest(payload: unknown): ForgeEvent {
+  const parsed = v.safeParse(PullRequest, payload)
+  if (!parsed.success) return unreadable('pull request')
+  const { action, number, pull_request, repository } = parsed.output
+  const known = ACTIONS.get(action)
+  if (!known) return other(`A pull request that was ${action.slice(0, 64)} starts nothing.`)
+  const { head, base } = pull_request
+  return {
+    kind: 'pull_request',
+    action: known,
+    number,
+    title: pull_request.title,
+    head: { branch: head.ref, sha: head.sha, repository: addressesOf(head.repo) },
+    base: { branch: base.ref },
+    is_fork: head.repo === null || head.repo.clone_url !== (base.repo ?? repository).clone_url,
+    is_merged: pull_request.merged === true,
+    repository: addressesOf(repository),
+  }
+}
+
+export const github: Forge = {
+  name: 'github',
+  title: 'GitHub',
+  help: 'Settings, Webhooks, Add webhook: content type application/json, the secret, and the push event.',
+  event: (header) => header('x-github-event') ?? '',
+  delivery: (header) => header('x-github-delivery'),
+  verify: (body, header, secret) => verifyHex(body, header('x-hub-signature-256'), secret, 'sha256='),
+  parse(event, payload) {
+    if (event === 'ping') return { kind: 'ping' }
+    if (event === 'push') return parsePush(payload)
+    if (event === 'pull_request') return parsePullRequest(payload)
+    return other(`Events of the kind ${event.slice(0, 64) || 'without a name'} start nothing.`)
+  },
+  status({ host, path, sha, state, context, description, target_url, token }) {
+    const api = host === 'github.com' ? 'https://api.github.com' : `https://${host}/api/v3`
+    return {
+      url: `${api}/repos/${path}/statuses/${sha}`,
+      headers: { authorization: `Bearer ${token}`, accept: 'application/vnd.github+json' },
+      body: JSON.stringify({ state, context, description: description.slice(0, 140), target_url }),
+    }
+  },
+}

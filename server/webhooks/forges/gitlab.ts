@@ -1,0 +1,116 @@
+import * as v from 'valibot'
+import { isSame, other, shaOrNull, splitRef, unreadable, type Forge, type ForgeEvent } from './forge.ts'
+
+const text = v.optional(v.nullable(v.string()))
+const Project = v.object({ git_http_url: text, git_ssh_url: text, web_url: text, default_branch: text })
+const Files = v.optional(v.nullable(v.array(v.string())))
+const Commit = v.object({
+  id: v.string(),
+  message: v.string(),
+  added: Files,
+  modified: Files,
+  removed: Files,
+})
+const Push = v.object({
+  ref: v.string(),
+  before: v.string(),
+  after: v.string(),
+  checkout_sha: text,
+  commits: v.optional(v.nullable(v.array(Commit))),
+  total_commits_count: v.optional(v.number()),
+  project: Project,
+})
+const MergeRequest = v.object({
+  project: Project,
+  object_attributes: v.object({
+    iid: v.number(),
+    title: v.string(),
+    action: v.optional(v.string()),
+    oldrev: text,
+    source_branch: v.string(),
+    target_branch: v.string(),
+    source_project_id: v.number(),
+    target_project_id: v.number(),
+    source: v.optional(v.nullable(Project)),
+    last_commit: v.object({ id: v.string() }),
+  }),
+})
+const addressesOf = (project: v.InferOutput<typeof Project> | null | undefined): string[] =>
+  [project?.git_http_url, project?.git_ssh_url, project?.web_url].filter((url) => typeof url === 'string')
+
+function parsePush(payload: unknown): ForgeEvent {
+  const parsed = v.safeParse(Push, payload)
+  if (!parsed.success) return unreadable('push')
+  const { ref, before, after, total_commits_count, project } = parsed.output
+  const commits = parsed.output.commits ?? []
+  const split = splitRef(ref)
+  if (!split) return other('Only branches and tags are deployed.')
+  const is_whole =
+    shaOrNull(before) !== null && commits.length > 0 && commits.length === (total_commits_count ?? 0)
+  return {
+    kind: 'push',
+    ...split,
+    sha: shaOrNull(after) && (parsed.output.checkout_sha ?? after),
+    message: commits.find(({ id }) => id === after)?.message ?? commits.at(-1)?.message ?? '',
+    changed: is_whole
+      ? commits.flatMap(({ added, modified, removed }) => [
+          ...(added ?? []),
+          ...(modified ?? []),
+          ...(removed ?? []),
+        ])
+      : undefined,
+    default_branch: project.default_branch ?? undefined,
+    repository: addressesOf(project),
+  }
+}
+
+function parseMergeRequest(payload: unknown): ForgeEvent {
+  const parsed = v.safeParse(MergeRequest, payload)
+  if (!parsed.success) return unreadable('merge request')
+  const { project, object_attributes: mr } = parsed.output
+  const action = {
+    open: 'opened',
+    reopen: 'opened',
+    close: 'closed',
+    merge: 'closed',
+    // An update without an earlier commit changed words only.
+    ...(mr.oldrev ? { update: 'updated' } : {}),
+  }[mr.action ?? ''] as 'opened' | 'updated' | 'closed' | undefined
+  if (!action) return other('This change of a merge request starts nothing.')
+  return {
+    kind: 'pull_request',
+    action,
+    number: mr.iid,
+    title: mr.title,
+    head: {
+      branch: mr.source_branch,
+      sha: mr.last_commit.id,
+      repository: addressesOf(mr.source ?? project),
+    },
+    base: { branch: mr.target_branch },
+    is_fork: mr.source_project_id !== mr.target_project_id,
+    is_merged: mr.action === 'merge',
+    repository: addressesOf(project),
+  }
+}
+
+const STATES = { pending: 'running', success: 'success', failure: 'failed' } as const
+
+export const gitlab: Forge = {
+  name: 'gitlab',
+  title: 'GitLab',
+  help: 'Settings, Webhooks: the secret token, push events, tag push events and merge request events.',
+  event: (header) => header('x-gitlab-event') ?? '',
+  delivery: (header) => header('idempotency-key') ?? header('x-gitlab-event-uuid'),
+  verify: (_body, header, secret) => secret !== '' && isSame(header('x-gitlab-token') ?? '', secret),
+  parse(event, payload) {
+    if (event === 'Push Hook' || event === 'Tag Push Hook') return parsePush(payload)
+    if (event === 'Merge Request Hook') return parseMergeRequest(payload)
+    return other(`Events of the kind ${event.slice(0, 64) || 'without a name'} start nothing.`)
+  },
+  status: ({ host, path, sha, state, context, description, target_url, token }) => ({
+    url: `https://${host}/api/v4/projects/${encodeURIComponent(path)}/statuses/${sha}`,
+    headers: { 'private-token': token },
+    body: JSON.stringify({ state: STATES[state], name: context, description, target_url }),
+  }),
+}

@@ -1,0 +1,219 @@
+import { createHash } from 'node:crypto'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import { ApiError, notFound } from '#server/kernel/errors'
+import { newId } from '#server/kernel/ids'
+import type { Secrets } from '#server/kernel/secrets'
+import type { DeliveryRepository, DeliveryRow } from './deliveries.ts'
+import type { ForgeEvent, PushEvent, ReadHeader } from './forges/forge.ts'
+import { findForge } from './forges/forges.ts'
+import { refusePush } from './push-rules.ts'
+import type { WebhookRepository, WebhookRow } from './repository.ts'
+import { isSameRepository } from './repository-address.ts'
+import type { InboundResult } from './schema.ts'
+import { secretContext } from './sealed.ts'
+
+/** What of an app a hook needs to know. */
+export interface HookedApp {
+  id: string
+  project_id: string
+  name: string
+  git_url: string | null
+  branch: string | null
+  auto_deploy: boolean
+  watch_paths: string[]
+}
+export interface InboundPorts {
+  app(id: string): HookedApp | undefined
+  apps(project_id: string): HookedApp[]
+  /** Queues a deployment in the current transaction and returns its id. */
+  deploy(app_id: string, trigger: 'push' | 'hook', commit: { branch?: string; commit?: string }): string
+}
+export interface InboundOptions {
+  db: Db
+  clock: Clock
+  secrets: Secrets
+  webhooks: WebhookRepository
+  deliveries: DeliveryRepository
+  ports: InboundPorts
+}
+
+export const digestOf = (token: string): string => createHash('sha256').update(token).digest('hex')
+
+/** A delivery with the same id within this time is a repeat. Source: security.md 2.13. */
+const REPEAT_MS = 86_400_000
+/** Calls of one hook in a minute; a forge that pushes more is told to wait. */
+const MOST_A_MINUTE = 120
+
+/** Reads the body as the forge's content type says; undefined when it is no JSON. */
+function payloadOf(body: Buffer, content_type: string): unknown {
+  const text = body.toString('utf8')
+  try {
+    return content_type.startsWith('application/x-www-form-urlencoded')
+      ? JSON.parse(new URLSearchParams(text).get('payload') ?? '')
+      : JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Counts calls per hook and minute. */
+function createMinuteLimit(clock: Clock) {
+  const counts = new Map<string, { minute: number; calls: number }>()
+  return (id: string): void => {
+    const minute = Math.floor(clock.now() / 60_000)
+    const known = counts.get(id)
+    const calls = known?.minute === minute ? known.calls + 1 : 1
+    if (counts.size > 10_000) counts.clear()
+    counts.set(id, { minute, calls })
+    if (calls > MOST_A_MINUTE)
+      throw new ApiError(
+        'RATE_LIMITED',
+        'This hook was called too often. Try again in a minute.',
+        undefined,
+        60,
+      )
+  }
+}
+
+/** What comes in from forges and through deploy hooks. */
+export function createInbound({ db, clock, secrets, webhooks, deliveries, ports }: InboundOptions) {
+  const limit = createMinuteLimit(clock)
+  const hookOf = (token: string, kind: WebhookRow['kind']): WebhookRow => {
+    const hook = webhooks.byToken(digestOf(token))
+    if (hook?.kind !== kind) throw notFound('webhook')
+    limit(hook.id)
+    return hook
+  }
+  const record = (hook: WebhookRow, row: Partial<DeliveryRow> & Pick<DeliveryRow, 'event' | 'content'>) => {
+    const at = clock.iso()
+    const delivery: DeliveryRow = {
+      id: newId('dlv'),
+      webhook_id: hook.id,
+      direction: 'in',
+      repeat_key: null,
+      status: 'succeeded',
+      attempts: 1,
+      response_status: null,
+      detail: null,
+      duration_ms: null,
+      deployment_ids: '[]',
+      next_attempt_at: null,
+      created_at: at,
+      finished_at: at,
+      ...row,
+    }
+    deliveries.insert(delivery)
+    return delivery.id
+  }
+
+  /** Deploys every app of the hook that the push is about; or says why none is. */
+  const push = (hook: WebhookRow, event: PushEvent): { deployed: string[]; reason: string | null } => {
+    const own = hook.app_id ? ports.app(hook.app_id) : undefined
+    const candidates = own ? [own] : ports.apps(hook.project_id)
+    const apps = candidates.filter(
+      ({ git_url }) => git_url !== null && isSameRepository(git_url, event.repository),
+    )
+    if (apps.length === 0)
+      return {
+        deployed: [],
+        reason: own
+          ? `The push is about another repository than that of ${own.name}.`
+          : 'No app of the project is built from this repository.',
+      }
+    const reasons: string[] = []
+    const deployed: string[] = []
+    for (const app of apps) {
+      const refusal = refusePush(event, app)
+      if (refusal) reasons.push(own ? refusal : `${app.name}: ${refusal}`)
+      else deployed.push(ports.deploy(app.id, 'push', { branch: event.name, commit: event.sha ?? undefined }))
+    }
+    return { deployed, reason: reasons.length > 0 ? reasons.join(' ') : null }
+  }
+
+  /** Does what an event asks for and writes it into the log of deliveries, both or neither. */
+  const act = (hook: WebhookRow, event: ForgeEvent, name: string, key: string | null): InboundResult =>
+    db.tx(() => {
+      const log = (row: Partial<DeliveryRow>) =>
+        record(hook, { event: name, content: JSON.stringify(event), repeat_key: key, ...row })
+      const ignored = (reason: string): InboundResult => ({
+        delivery_id: log({ status: 'ignored', detail: reason }),
+        outcome: 'ignored',
+        reason,
+        deployment_ids: [],
+      })
+      if (event.kind === 'ping')
+        return { delivery_id: log({}), outcome: 'pong', reason: null, deployment_ids: [] }
+      if (hook.enabled === 0) return ignored('The webhook is turned off.')
+      if (event.kind === 'other') return ignored(event.reason)
+      if (event.kind === 'pull_request') return ignored('Pull requests start nothing for this app.')
+      const { deployed, reason } = push(hook, event)
+      if (deployed.length === 0) return ignored(reason ?? 'Nothing to deploy.')
+      return {
+        delivery_id: log({ deployment_ids: JSON.stringify(deployed), detail: reason }),
+        outcome: 'deployed',
+        reason,
+        deployment_ids: deployed,
+      }
+    })
+
+  return {
+    /**
+     * Takes an event of a forge. Unknown addresses are 404, a wrong signature 401, a repeated delivery 409.
+     * @param body the bytes as they came, since the signature is over them.
+     */
+    receive(token: string, body: Buffer, header: ReadHeader): InboundResult {
+      const hook = hookOf(token, 'git')
+      const forge = findForge(hook.provider ?? '')
+      const secret = hook.secret ? secrets.open(hook.secret, secretContext(hook.id)) : ''
+      if (!forge?.verify(body, header, secret))
+        throw new ApiError('UNAUTHORIZED', 'The signature does not fit the secret of this webhook.')
+      const delivery = forge.delivery(header)?.slice(0, 200) ?? null
+      const since = new Date(clock.now() - REPEAT_MS).toISOString()
+      if (delivery && deliveries.isKnown(hook.id, delivery, since))
+        throw new ApiError('CONFLICT', 'This delivery was received before; nothing was done again.')
+      deliveries.forgetKeys(since)
+      const name = forge.event(header).slice(0, 100)
+      const payload = payloadOf(body, header('content-type') ?? '')
+      const event: ForgeEvent =
+        payload === undefined
+          ? { kind: 'other', reason: 'The body is not JSON.' }
+          : forge.parse(name, payload)
+      return act(hook, event, name || 'unnamed', delivery)
+    },
+    /** Starts a deployment for whoever knows the secret address. */
+    deploy(token: string, commit: { branch?: string; commit?: string }): InboundResult {
+      const hook = hookOf(token, 'deployment')
+      return db.tx(() => {
+        const content = JSON.stringify(commit)
+        const app = hook.app_id ? ports.app(hook.app_id) : undefined
+        if (hook.enabled === 0 || !app) {
+          const reason = 'The webhook is turned off.'
+          const delivery_id = record(hook, { event: 'deploy', content, status: 'ignored', detail: reason })
+          return { delivery_id, outcome: 'ignored', reason, deployment_ids: [] }
+        }
+        const deployment_ids = [ports.deploy(app.id, 'hook', commit)]
+        const delivery_id = record(hook, {
+          event: 'deploy',
+          content,
+          deployment_ids: JSON.stringify(deployment_ids),
+        })
+        return { delivery_id, outcome: 'deployed', reason: null, deployment_ids }
+      })
+    },
+    /** Does again what a stored delivery asked for. */
+    again: (hook: WebhookRow, row: DeliveryRow): InboundResult =>
+      row.event === 'deploy' && hook.kind === 'deployment'
+        ? db.tx(() => {
+            const deployment_ids = [
+              ports.deploy(hook.app_id!, 'hook', JSON.parse(row.content) as { branch?: string }),
+            ]
+            const { event, content } = row
+            const ids = JSON.stringify(deployment_ids)
+            const delivery_id = record(hook, { event, content, deployment_ids: ids })
+            return { delivery_id, outcome: 'deployed', reason: null, deployment_ids }
+          })
+        : act(hook, JSON.parse(row.content) as ForgeEvent, row.event, null),
+  }
+}
+export type Inbound = ReturnType<typeof createInbound>

@@ -1,0 +1,99 @@
+import type { Addresses } from '#server/addresses/service'
+import type { Apps } from '#server/apps/service'
+import type { DeploymentsDomain } from '#server/deployments/contract'
+import type { createGitCredentials } from '#server/git-credentials/service'
+import { PLATFORM } from '#server/kernel/access'
+import { defineModule, sealedById } from '#server/kernel/module'
+import type { Base } from '#server/platform/base'
+import type { Mail } from '#server/platform/mail/mail'
+import { authoritiesOf } from '#server/platform/outbound/authorities'
+import { createGuardedClient } from '#server/platform/outbound/client'
+import type { HookedApp } from './inbound.ts'
+import { forgeHost } from './repository-address.ts'
+import { createWebhooks } from './service.ts'
+
+interface Needs {
+  addresses: Pick<Addresses, 'public_url' | 'chosen_url'>
+  apps: Pick<Apps, 'find' | 'sources'>
+  deployments: Pick<DeploymentsDomain, 'enqueue' | 'get'>
+  git_credentials: Pick<ReturnType<typeof createGitCredentials>, 'credentialFor'>
+  settings: { mail: Mail }
+}
+
+const KEPT_DAYS = 30
+const hooked = (row: NonNullable<ReturnType<Apps['find']>>): HookedApp => ({
+  id: row.id,
+  project_id: row.project_id,
+  name: row.name,
+  git_url: row.source === 'git' ? row.git_url : null,
+  branch: row.branch,
+  auto_deploy: row.auto_deploy === 1,
+  watch_paths: JSON.parse(row.watch_paths) as string[],
+})
+
+function createWebhooksDomain(base: Base, use: Needs) {
+  const ca = authoritiesOf(base.config.ca_file)
+  const app = (id: string): HookedApp | undefined => {
+    const row = use.apps.find(id)
+    return row && row.status !== 'deleting' ? hooked(row) : undefined
+  }
+  return createWebhooks({
+    ...base,
+    client: createGuardedClient(base.policy, ca ? { ca } : {}),
+    get mail() {
+      return use.settings.mail
+    },
+    ports: {
+      app,
+      apps: (project_id) => use.apps.sources(project_id).flatMap(({ id }) => app(id) ?? []),
+      deploy: (app_id, trigger, commit) => {
+        const row = use.apps.find(app_id)!
+        return use.deployments.enqueue(row, trigger, commit, PLATFORM).id
+      },
+      public_url: () => use.addresses.public_url(),
+      dashboard_url: () => use.addresses.chosen_url() ?? null,
+      appName: (id) => use.apps.find(id)?.name,
+      deployment(id) {
+        const { app_id, trigger, number, commit, error } = use.deployments.get(id)
+        const row = use.apps.find(app_id)
+        return row
+          ? {
+              trigger,
+              number,
+              sha: commit?.sha ?? null,
+              git_url: row.git_url,
+              app_name: row.name,
+              error: error?.message ?? null,
+            }
+          : undefined
+      },
+      forgeToken(project_id, git_url) {
+        const place = forgeHost(git_url)
+        const credential = place && use.git_credentials.credentialFor(project_id, place.host, place.port)
+        return credential && credential.kind === 'token' ? credential.token : undefined
+      },
+    },
+  })
+}
+
+export default defineModule({
+  name: 'webhooks',
+  resources: [{ noun: 'webhook', table: 'webhooks', name_column: 'name', access: 'developer' }],
+  sealed: [
+    sealedById('webhooks', 'config'),
+    sealedById('webhooks', 'token'),
+    sealedById('webhooks', 'secret'),
+  ],
+  create: createWebhooksDomain,
+  retention: {
+    webhook_deliveries: (own, _use, { clock }) =>
+      own.prune(new Date(clock.now() - KEPT_DAYS * 86_400_000).toISOString()),
+  },
+  app: {
+    moved(own, app_id, _from) {
+      own.follow(app_id)
+    },
+  },
+  start: (own) => own.start(),
+  stop: (own) => own.stop(),
+})

@@ -1,0 +1,102 @@
+import type { PlatformEvent } from '#server/kernel/events'
+import type { Notice, Severity } from './notifiers/notifier.ts'
+
+/** Families of events that leave the installation. Source: api.md "Monitoring, cron, webhooks, previews". */
+export const FAMILIES = [
+  'deployment',
+  'app',
+  'domain',
+  'certificate',
+  'database',
+  'backup',
+  'cron',
+  'alert',
+  'uptime',
+  'node',
+  'preview',
+] as const
+
+/** What a notification tells unless its creator chose otherwise: what a person wants to be woken for. */
+export const USUAL_EVENTS = [
+  'deployment.finished',
+  'deployment.failed',
+  'app.crashed',
+  'app.oom_killed',
+  'backup.failed',
+  'backup.missed',
+  'certificate.failed',
+  'cron.failed',
+  'cron.missed',
+  'alert.*',
+  'node.unreachable',
+]
+
+/** Progress that only the dashboard needs. */
+const INNER = new Set(['deployment.step'])
+
+export const isTold = (type: string): boolean =>
+  !INNER.has(type) && FAMILIES.some((family) => type.startsWith(`${family}.`))
+
+/** Whether an event is among those that a webhook asked for: `*`, `deployment.*` or a whole type. */
+export const isAskedFor = (type: string, patterns: readonly string[]): boolean =>
+  patterns.some(
+    (pattern) =>
+      pattern === '*' ||
+      pattern === type ||
+      (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1))),
+  )
+
+const BAD = /\.(failed|crashed|oom_killed|unreachable|missed|firing|lost|start_failed)$/
+const GOOD = /\.(live|finished|succeeded|running|resolved|recovered|issued|active|verified|restored)$/
+const UNSURE = /\.(cancelled|superseded|instance_exited|expiring|pending|drained)$/
+
+export function severityOf(type: string): Severity {
+  if (BAD.test(type)) return 'error'
+  if (GOOD.test(type)) return 'success'
+  return UNSURE.test(type) ? 'warning' : 'info'
+}
+
+/** What a sentence about an event needs to name. */
+export interface NoticeNames {
+  app?: string
+  /** Address of the dashboard without a slash at its end; null when there is none. */
+  dashboard: string | null
+}
+
+const words = (text: string) => text.replaceAll('_', ' ')
+
+function titleOf({ type, payload }: PlatformEvent, app: string | undefined): string {
+  const [family = '', ...rest] = type.split('.')
+  const what = words(rest.join(' '))
+  const name = [payload.name, payload.hostname].find((value) => typeof value === 'string') as
+    | string
+    | undefined
+  if (family === 'deployment')
+    return `${app ?? 'An app'}: deployment #${String(payload.number ?? '?')} is ${what}`
+  if (family === 'app') return `${app ?? 'An app'}: ${what}`
+  return [app, `${family}${name && name !== app ? ` ${name}` : ''}: ${what}`].filter(Boolean).join(', ')
+}
+
+/** What an event says to people and programs outside. Payloads of events never hold a secret. */
+export function noticeOf(id: string, event: PlatformEvent, names: NoticeNames): Notice {
+  const { error, reason, message } = event.payload
+  const cause = [error, reason, message].find((value) => typeof value === 'string')
+  const place = event.deployment_id
+    ? `/deployments/${event.deployment_id}`
+    : event.app_id && `/apps/${event.app_id}`
+  return {
+    id,
+    type: event.type,
+    created_at: event.created_at,
+    severity: severityOf(event.type),
+    title: titleOf(event, names.app),
+    text: typeof cause === 'string' ? cause : '',
+    url: names.dashboard && place ? `${names.dashboard}${place}` : names.dashboard,
+    data: {
+      ...event.payload,
+      project_id: event.project_id,
+      ...(event.app_id ? { app_id: event.app_id, app_name: names.app ?? null } : {}),
+      ...(event.deployment_id ? { deployment_id: event.deployment_id } : {}),
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import { matchesGlob } from 'node:path'
+import type { PushEvent } from './forges/forge.ts'
+
+/** What of an app decides whether a push deploys it. */
+export interface PushTarget {
+  auto_deploy: boolean
+  /** Branch that the app is built from; null follows the default branch of the repository. */
+  branch: string | null
+  watch_paths: readonly string[]
+}
+
+/** Words in a commit message that keep it from being deployed. Known from the CI services of the forges. */
+const SKIP = /\[(?:skip[ -](?:ci|cd|deploy)|(?:ci|cd|deploy)[ -]skip|no[ -](?:ci|deploy))\]/i
+const SKIP_TRAILER = /^skip-(?:checks|deploy):\s*true\s*$/im
+
+export const hasSkipMarker = (message: string): boolean => SKIP.test(message) || SKIP_TRAILER.test(message)
+
+/** Whether a file is watched: it matches a pattern, and no pattern with `!` that comes after it. */
+export function isWatched(file: string, patterns: readonly string[]): boolean {
+  let watched = patterns.length > 0 && patterns.every((pattern) => pattern.startsWith('!'))
+  for (const pattern of patterns) {
+    const negated = pattern.startsWith('!')
+    const glob = (negated ? pattern.slice(1) : pattern).replace(/^\.?\//, '').replace(/\/$/, '')
+    // A folder stands for all that is in it.
+    if (matchesGlob(file, glob) || matchesGlob(file, `${glob}/**`)) watched = !negated
+  }
+  return watched
+}
+
+/** Why a push does not deploy an app, as a sentence; undefined when it does. */
+export function refusePush(push: PushEvent, target: PushTarget): string | undefined {
+  if (push.ref === 'tag') return 'Tags are not deployed.'
+  if (push.sha === null) return `The branch ${push.name} was deleted.`
+  const branch = target.branch ?? push.default_branch
+  if (branch !== undefined && branch !== push.name)
+    return `The push is to ${push.name}; the app is deployed from ${branch}.`
+  if (!target.auto_deploy) return 'auto_deploy is off for this app.'
+  if (hasSkipMarker(push.message)) return 'The commit message says that it is not to be deployed.'
+  if (
+    target.watch_paths.length > 0 &&
+    push.changed &&
+    !push.changed.some((file) => isWatched(file, target.watch_paths))
+  )
+    return 'No changed file matches watch_paths.'
+  return undefined
+}

@@ -1,0 +1,27 @@
+/** `host/owner/name` without scheme, user, port and `.git`; undefined when it is no address. */
+export function placeOf(address: string): string | undefined {
+  const scp = /^(?:[^@/]+@)?([^:/]+):(?!\/\/)(.+)$/.exec(address)
+  const parsed = scp ? undefined : URL.canParse(address) ? new URL(address) : undefined
+  const host = scp?.[1] ?? parsed?.hostname
+  const path = scp?.[2] ?? parsed?.pathname
+  if (!host || !path) return undefined
+  const name = path.replace(/^\/+|\/+$/g, '').replace(/\.git$/i, '')
+  return name ? `${host.toLowerCase()}/${name}` : undefined
+}
+
+/** Host of a forge's API and its port: an SSH address says nothing of the latter. */
+export function forgeHost(git_url: string): { host: string; port: number } | undefined {
+  const host = placeOf(git_url)?.split('/')[0]
+  if (!host) return undefined
+  const port = /^https?:/.test(git_url) ? Number(new URL(git_url).port || 443) : 443
+  return { host, port }
+}
+
+/**
+ * Whether one of the addresses that a forge tells is that of the app. SSH and HTTPS addresses of one
+ * repository have the same host and path. Forges do not tell owners apart by case.
+ */
+export function isSameRepository(git_url: string, told: readonly string[]): boolean {
+  const place = placeOf(git_url)?.toLowerCase()
+  return place !== undefined && told.some((address) => placeOf(address)?.toLowerCase() === place)
+}

@@ -1,0 +1,176 @@
+import type { Clock } from '#server/kernel/clock'
+import type { Log } from '#server/kernel/log'
+import type { Mail } from '#server/platform/mail/mail'
+import { MailError } from '#server/platform/mail/mail'
+import type { GuardedClient } from '#server/platform/outbound/client'
+import { OutboundError } from '#server/platform/outbound/outbound'
+import type { DeliveryRepository, DeliveryRow } from './deliveries.ts'
+import type { NoticeRequest } from './notifiers/notifier.ts'
+
+/** Seconds between attempts: quick at first, then patient, 24 hours in all. */
+const WAITS_S = [10, 30, 120, 300, 900, 1800, 3600, 7200, 10_800, 14_400, 14_400, 14_400, 14_400]
+/** Messages under way at once; a receiver that hangs holds one of them for ten seconds. */
+const MOST_AT_ONCE = 16
+/** Of one webhook, so that a receiver that hangs leaves room for all others. */
+const MOST_OF_ONE = 2
+const TIMEOUT_MS = 10_000
+const MOST_ANSWER_BYTES = 65_536
+
+/** What came of one attempt. */
+export interface Attempt {
+  succeeded: boolean
+  response_status: number | null
+  duration_ms: number
+  /** Why it failed, without anything that the receiver said. */
+  detail: string | null
+  /** Whether the receiver asked for no more messages. */
+  is_gone: boolean
+  /** Seconds after which the receiver wants to be asked again. */
+  retry_after_s?: number
+}
+
+export interface SenderOptions {
+  clock: Clock
+  log: Log
+  client: GuardedClient
+  /** Read at each message: the settings may change. */
+  mail(): Mail
+  deliveries: DeliveryRepository
+  /** Builds the request of a delivery; undefined when its webhook is gone or off. */
+  requestOf(row: DeliveryRow): NoticeRequest | undefined
+  /** Hears of a delivery that ended, in whatever way. */
+  ended(row: DeliveryRow, attempt: Attempt): void
+}
+
+const secondsOf = (retry_after: string | undefined): number | undefined => {
+  const seconds = Number(retry_after)
+  return retry_after && Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 86_400) : undefined
+}
+
+/** Makes one attempt. Never throws. */
+export async function attemptRequest(
+  request: NoticeRequest,
+  { client, mail, clock }: Pick<SenderOptions, 'client' | 'mail' | 'clock'>,
+): Promise<Attempt> {
+  const begun = clock.monotonic_ms()
+  const result = (rest: Partial<Attempt>): Attempt => ({
+    succeeded: false,
+    response_status: null,
+    detail: null,
+    is_gone: false,
+    ...rest,
+    duration_ms: Math.round(clock.monotonic_ms() - begun),
+  })
+  try {
+    if (request.mail) {
+      await mail().send(request.mail)
+      return result({ succeeded: true })
+    }
+    const { url, method, headers, body } = request
+    const answer = await client.send(url, {
+      method,
+      headers,
+      body,
+      timeout_ms: TIMEOUT_MS,
+      max_bytes: MOST_ANSWER_BYTES,
+    })
+    await answer.discard()
+    const succeeded = answer.status >= 200 && answer.status < 300
+    return result({
+      succeeded,
+      response_status: answer.status,
+      detail: succeeded ? null : `The receiver answered ${answer.status}.`,
+      is_gone: answer.status === 410,
+      retry_after_s: secondsOf(answer.headers['retry-after']),
+    })
+  } catch (error) {
+    const is_known = error instanceof OutboundError || error instanceof MailError
+    return result({ detail: is_known ? error.message : 'The message could not be sent.' })
+  }
+}
+
+/** Sends what is due, each webhook for itself, and tries again with growing waits for a day. */
+export function createSender(options: SenderOptions) {
+  const { clock, log, deliveries } = options
+  const busy = new Map<string, number>()
+  const under_way = new Map<string, Promise<void>>()
+  let timer: NodeJS.Timeout | undefined
+  let is_running = false
+
+  const finish = (row: DeliveryRow, attempt: Attempt): void => {
+    const attempts = row.attempts + 1
+    const wait_s = Math.max(WAITS_S[row.attempts] ?? 0, attempt.retry_after_s ?? 0)
+    const is_over = attempt.succeeded || attempt.is_gone || attempts > WAITS_S.length
+    const next: DeliveryRow = {
+      ...row,
+      attempts,
+      response_status: attempt.response_status,
+      detail: attempt.detail,
+      duration_ms: attempt.duration_ms,
+      status: attempt.succeeded ? 'succeeded' : is_over ? 'failed' : 'pending',
+      next_attempt_at: is_over ? null : new Date(clock.now() + wait_s * 1000).toISOString(),
+      finished_at: is_over ? clock.iso() : null,
+    }
+    deliveries.update(next)
+    if (is_over) options.ended(next, attempt)
+  }
+
+  const send = async (row: DeliveryRow): Promise<void> => {
+    busy.set(row.webhook_id, (busy.get(row.webhook_id) ?? 0) + 1)
+    try {
+      const request = options.requestOf(row)
+      if (request) finish(row, await attemptRequest(request, options))
+      else
+        deliveries.update({
+          ...row,
+          status: 'ignored',
+          detail: 'The webhook is off.',
+          next_attempt_at: null,
+          finished_at: clock.iso(),
+        })
+    } finally {
+      busy.set(row.webhook_id, busy.get(row.webhook_id)! - 1)
+    }
+  }
+
+  /** Begins whatever is due and fits, and sets the clock for what is due next. */
+  const wake = (): void => {
+    if (!is_running) return
+    for (const row of deliveries.due(clock.iso(), 200)) {
+      if (under_way.size >= MOST_AT_ONCE) break
+      if (under_way.has(row.id) || (busy.get(row.webhook_id) ?? 0) >= MOST_OF_ONE) continue
+      const sending = send(row)
+        .catch((error: unknown) => log.error('A webhook could not be sent', { delivery: row.id, error }))
+        .finally(() => {
+          under_way.delete(row.id)
+          wake()
+        })
+      under_way.set(row.id, sending)
+    }
+    const next = deliveries.nextDue()
+    clearTimeout(timer)
+    if (!next || under_way.size >= MOST_AT_ONCE) return
+    const wait_ms = Date.parse(next) - clock.now()
+    // What is due but waits for its turn is begun when a message of the same webhook ends.
+    if (wait_ms > 0) timer = setTimeout(wake, Math.min(wait_ms, 3_600_000)).unref()
+  }
+
+  return {
+    wake,
+    start(): void {
+      is_running = true
+      wake()
+    },
+    async stop(): Promise<void> {
+      is_running = false
+      clearTimeout(timer)
+      await Promise.allSettled(under_way.values())
+    },
+    /** Resolves once nothing that is due is left. For tests. */
+    async idle(): Promise<void> {
+      wake()
+      while (under_way.size > 0) await Promise.allSettled(under_way.values())
+    },
+  }
+}
+export type Sender = ReturnType<typeof createSender>

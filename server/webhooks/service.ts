@@ -1,0 +1,282 @@
+import { randomBytes } from 'node:crypto'
+import * as v from 'valibot'
+import { type Actor, authorize, developerProjects } from '#server/kernel/access'
+import type { AuditTrail } from '#server/kernel/audit'
+import { conflict, invalid, notFound } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
+import { newId } from '#server/kernel/ids'
+import type { Log } from '#server/kernel/log'
+import { limits, paged, type Paging } from '#server/kernel/schemas'
+import type { Mail } from '#server/platform/mail/mail'
+import type { GuardedClient } from '#server/platform/outbound/client'
+import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/outbound'
+import { createDeliveryRepository, deliveryView } from './deliveries.ts'
+import { createInbound, digestOf, type InboundOptions, type InboundPorts } from './inbound.ts'
+import { findNotifier } from './notifiers/notifiers.ts'
+import { USUAL_EVENTS } from './notices.ts'
+import { createWebhookRepository, type WebhookRow } from './repository.ts'
+import type { InboundResult, NewWebhook, Receiver, Webhook, WebhookChange, WebhookTest } from './schema.ts'
+import { configContext, secretContext, tokenContext } from './sealed.ts'
+import { attemptRequest, createSender } from './sender.ts'
+import { createTelling, type TellingPorts } from './telling.ts'
+import { type Shown, webhookView } from './view.ts'
+
+export interface WebhookPorts extends InboundPorts, TellingPorts {
+  /** Address of the API as others reach it, without a slash at the end. */
+  public_url(): string
+}
+export interface WebhookOptions extends Pick<InboundOptions, 'db' | 'clock' | 'secrets'> {
+  log: Log
+  events: Events
+  audit: AuditTrail
+  client: GuardedClient
+  policy: OutboundPolicy
+  mail: Mail
+  ports: WebhookPorts
+}
+
+const MOST_IN_PROJECT = 100
+const newToken = () => randomBytes(24).toString('base64url')
+const newSecret = () => `whsec_${randomBytes(24).toString('base64')}`
+
+/** Hooks in both directions: forges that tell us, and receivers whom we tell. */
+export function createWebhooks(options: WebhookOptions) {
+  const { db, clock, secrets, log, events, audit, client, policy, ports } = options
+  const webhooks = createWebhookRepository(db)
+  const deliveries = createDeliveryRepository(db)
+  const inbound = createInbound({ db, clock, secrets, webhooks, deliveries, ports })
+  const telling = createTelling({ db, clock, secrets, events, webhooks, deliveries, ports })
+  const sender = createSender({
+    clock,
+    log,
+    client,
+    mail: () => options.mail,
+    deliveries,
+    requestOf: telling.requestOf,
+    ended(row, { is_gone }) {
+      const hook = webhooks.find(row.webhook_id)
+      // The receiver asked for no more: asking on would be rude, and a person has to look at it anyway.
+      if (hook && is_gone) webhooks.update({ ...hook, enabled: 0, updated_at: clock.iso() })
+    },
+  })
+  const wakeSoon = () => db.afterCommit(sender.wake)
+
+  const get = (id: string): WebhookRow => {
+    const row = webhooks.find(id)
+    if (!row) throw notFound('webhook')
+    return row
+  }
+  const view = (row: WebhookRow, shown: Shown = {}): Webhook =>
+    webhookView(
+      row,
+      {
+        base: ports.public_url(),
+        // A forge's hook proves its events with a signature as well, so its address is not the secret.
+        ...(row.kind === 'git' && row.token ? { token: secrets.open(row.token, tokenContext(row.id)) } : {}),
+        deliveries,
+      },
+      shown,
+    )
+  const audited = ({ kind, provider, name, enabled, events: told, target }: WebhookRow) => ({
+    kind,
+    provider,
+    name,
+    enabled: enabled === 1,
+    events: told,
+    target,
+  })
+  const record = (actor: Actor, what: string, before: WebhookRow | null, after: WebhookRow | null) =>
+    audit.record(actor, {
+      action: `webhook.${what}`,
+      resource_type: 'webhook',
+      resource_id: (after ?? before)!.id,
+      project_id: (after ?? before)!.project_id,
+      before: before && audited(before),
+      after: after && audited(after),
+    })
+
+  /** Seals what a receiver needs, and refuses an address that requests may not go to. */
+  const receiver = (id: string, { provider, config }: Receiver) => {
+    const notifier = findNotifier(provider)!
+    const filled = provider === 'generic' ? { ...config, secret: config.secret ?? newSecret() } : config
+    if ('url' in filled && filled.url) {
+      try {
+        policy.checkUrl(filled.url)
+      } catch (error) {
+        if (error instanceof OutboundError) throw invalid('config.url', error.message)
+        throw error
+      }
+    }
+    return {
+      config: secrets.seal(JSON.stringify(filled), configContext(id)),
+      target: notifier.describe(filled),
+      shown: 'secret' in filled && filled.secret ? { secret: filled.secret } : {},
+    }
+  }
+  const address = (id: string, given?: string) => {
+    const token = newToken()
+    const secret = given ?? newSecret().slice(6)
+    return {
+      token_digest: digestOf(token),
+      token: secrets.seal(token, tokenContext(id)),
+      secret: secrets.seal(secret, secretContext(id)),
+      shown: { token, secret },
+    }
+  }
+
+  const add = (actor: Actor, project_id: string, body: NewWebhook): Webhook =>
+    db.tx(() => {
+      const app = body.app_id === undefined ? undefined : ports.app(body.app_id)
+      if (body.app_id !== undefined && app?.project_id !== project_id) throw notFound('app')
+      const all_projects = body.kind === 'notification' && body.all_projects === true
+      if (all_projects) authorize(actor, 'admin')
+      if (webhooks.countOf(project_id) >= MOST_IN_PROJECT)
+        throw conflict(`A project may have ${MOST_IN_PROJECT} webhooks at most. Delete one first.`)
+      const id = newId('whk')
+      const { shown, ...sealed } =
+        body.kind === 'notification'
+          ? receiver(id, body as Receiver)
+          : address(id, body.kind === 'git' ? body.secret : undefined)
+      const at = clock.iso()
+      const row: WebhookRow = {
+        id,
+        project_id,
+        app_id: body.app_id ?? null,
+        kind: body.kind,
+        provider: body.kind === 'deployment' ? null : body.provider,
+        name: body.name ?? (body.kind === 'deployment' ? 'Deploy hook' : body.provider),
+        all_projects: Number(all_projects),
+        enabled: 1,
+        events: JSON.stringify(body.kind === 'notification' ? (body.events ?? USUAL_EVENTS) : []),
+        target: null,
+        config: null,
+        token_digest: null,
+        token: null,
+        secret: null,
+        created_by: actor.user_id || null,
+        created_at: at,
+        updated_at: at,
+        ...sealed,
+      }
+      webhooks.insert(row)
+      record(actor, 'create', null, row)
+      return view(row, body.kind === 'deployment' ? { token: (shown as Shown).token } : shown)
+    })
+
+  /** What a change does to the sealed columns, and what of it is shown once. */
+  const changed = (row: WebhookRow, { config, secret, rotate }: WebhookChange) => {
+    if (row.kind === 'notification') {
+      if (secret !== undefined) throw invalid('secret', 'belongs into config for a notification.')
+      if (config === undefined && !rotate) return { shown: {} }
+      const old = JSON.parse(secrets.open(row.config!, configContext(row.id))) as Record<string, string>
+      if (rotate && row.provider !== 'generic')
+        throw invalid('rotate', 'is for keys that Portreeve makes. Send a new config instead.')
+      const given = config ?? { url: old.url! }
+      const parsed = v.safeParse(findNotifier(row.provider!)!.config, given)
+      if (!parsed.success) {
+        const [issue] = parsed.issues
+        throw invalid(`config.${v.getDotPath(issue) ?? ''}`.replace(/\.$/, ''), issue.message)
+      }
+      // A key that is not sent again stays, unless a new one was asked for.
+      const kept = row.provider === 'generic' && !rotate && !given.secret ? { secret: old.secret } : {}
+      const { shown, ...sealed } = receiver(row.id, {
+        provider: row.provider,
+        config: { ...(parsed.output as object), ...kept },
+      } as Receiver)
+      return { ...sealed, shown: rotate || given.secret ? shown : {} }
+    }
+    if (config !== undefined) throw invalid('config', 'is for notifications only.')
+    if (rotate) return address(row.id, secret)
+    if (secret === undefined) return { shown: {} }
+    if (row.kind === 'deployment') throw invalid('secret', 'is for hooks of forges only.')
+    return { secret: secrets.seal(secret, secretContext(row.id)), shown: {} }
+  }
+
+  return {
+    sender,
+    start(): void {
+      telling.start(sender.wake)
+      sender.start()
+    },
+    stop: async (): Promise<void> => {
+      telling.stop()
+      await sender.stop()
+    },
+    projectOf: (id: string) => webhooks.find(id)?.project_id,
+    list(actor: Actor, filter: { project_id?: string; app_id?: string; kind?: string }, paging: Paging) {
+      const { rows, total } = webhooks.page(developerProjects(actor), filter, ...limits(paging))
+      return paged({ rows: rows.map((row) => view(row)), total }, paging)
+    },
+    add,
+    change: (actor: Actor, id: string, body: WebhookChange): Webhook =>
+      db.tx(() => {
+        const before = get(id)
+        if (before.all_projects) authorize(actor, 'admin')
+        if (body.events && before.kind !== 'notification')
+          throw invalid('events', 'are for notifications only.')
+        const { shown, ...sealed } = changed(before, body)
+        const row: WebhookRow = {
+          ...before,
+          ...sealed,
+          name: body.name ?? before.name,
+          enabled: body.enabled === undefined ? before.enabled : Number(body.enabled),
+          events: body.events ? JSON.stringify(body.events) : before.events,
+          updated_at: clock.iso(),
+        }
+        webhooks.update(row)
+        record(actor, body.rotate ? 'rotate' : 'update', before, row)
+        wakeSoon()
+        return view(row, row.kind === 'deployment' ? { token: (shown as Shown).token } : shown)
+      }),
+    remove: (actor: Actor, id: string): void =>
+      db.tx(() => {
+        const row = get(id)
+        if (row.all_projects) authorize(actor, 'admin')
+        webhooks.delete(id)
+        record(actor, 'delete', row, null)
+      }),
+    /** Sends a message now and tells how it went, without what the receiver said. */
+    async test(id: string): Promise<WebhookTest> {
+      const row = get(id)
+      if (row.kind !== 'notification')
+        throw conflict('Only notifications can be tested from here; let the forge send a test event.')
+      const request = telling.requestFor(row, telling.testNotice(row))
+      const { succeeded, response_status, duration_ms, detail } = await attemptRequest(request, {
+        client,
+        clock,
+        mail: () => options.mail,
+      })
+      return { succeeded, response_status, duration_ms, detail }
+    },
+    deliveries(id: string, status: string | undefined, paging: Paging) {
+      const { rows, total } = deliveries.page(get(id).id, status, ...limits(paging))
+      return paged({ rows: rows.map(deliveryView), total }, paging)
+    },
+    /** Sends or does again what a delivery was about. */
+    redeliver: (actor: Actor, id: string, delivery_id: string) =>
+      db.tx(() => {
+        const hook = get(id)
+        const row = deliveries.find(delivery_id)
+        if (row?.webhook_id !== id) throw notFound('delivery')
+        if (row.status === 'pending') throw conflict('This delivery is still being sent.')
+        record(actor, 'redeliver', hook, hook)
+        if (row.direction === 'in') {
+          const result: InboundResult = inbound.again(hook, row)
+          return deliveryView(deliveries.find(result.delivery_id!)!)
+        }
+        const next = { ...row, status: 'pending' as const, attempts: 0, finished_at: null }
+        deliveries.update({ ...next, next_attempt_at: clock.iso() })
+        wakeSoon()
+        return deliveryView(deliveries.find(delivery_id)!)
+      }),
+    receive: inbound.receive,
+    deploy: inbound.deploy,
+    /** Hooks of an app go where it went. */
+    follow(app_id: string): void {
+      const app = ports.app(app_id)
+      if (app) webhooks.relocate(app_id, app.project_id)
+    },
+    prune: (before: string): number => deliveries.prune(before),
+  }
+}
+export type Webhooks = ReturnType<typeof createWebhooks>

@@ -1,0 +1,193 @@
+import { createHmac } from 'node:crypto'
+import { createRequire } from 'node:module'
+import { describe, expect, it } from 'vitest'
+import { FORGES } from '#server/webhooks/forges/forges'
+import type { Forge } from '#server/webhooks/forges/forge'
+import { github } from '#server/webhooks/forges/github'
+import { gitlab } from '#server/webhooks/forges/gitlab'
+import { bitbucket } from '#server/webhooks/forges/bitbucket'
+
+// Real payloads that GitHub publishes. The package has no `main`, so its file is named.
+const EXAMPLES = createRequire(import.meta.url)('@octokit/webhooks-examples/api.github.com/index.json') as {
+  name: string
+  examples: Record<string, unknown>[]
+}[]
+const headers = (values: Record<string, string>) => (name: string) => values[name]
+const hmac = (body: string, secret: string, form: 'sha256' | 'sha1' = 'sha256') =>
+  createHmac(form, secret).update(body).digest('hex')
+
+describe('every published payload of GitHub', () => {
+  const cases = EXAMPLES.flatMap(({ name, examples }) =>
+    examples.map((payload, at) => ({ name, at, payload })),
+  )
+  it('is there to be tried', () => expect(cases.length).toBeGreaterThan(200))
+  it.each(cases)('$name $at is taken, or answered with a reason', ({ name, payload }) => {
+    const event = github.parse(name, payload)
+    if (name === 'push') expect(event.kind).toMatch(/push|other/)
+    else if (name === 'ping') expect(event).toEqual({ kind: 'ping' })
+    else if (name !== 'pull_request') expect(event.kind).toBe('other')
+    if (event.kind === 'other') expect(event.reason).toMatch(/^[A-Z].{10,}\.$/)
+  })
+  it('tells branch, commit and files of a push', () => {
+    const push = EXAMPLES.find(({ name }) => name === 'push')!
+    const event = push.examples
+      .map((payload) => github.parse('push', payload))
+      .find((one) => one.kind === 'push')
+    expect(event).toMatchObject({ kind: 'push', ref: expect.stringMatching(/branch|tag/) })
+  })
+})
+
+describe('a signature', () => {
+  const body = '{"zen":"Design for failure."}'
+  const secret = 'a secret that only both know'
+  const wrong: [string, string | undefined][] = [
+    ['is missing', undefined],
+    ['is empty', ''],
+    ['has another key', `sha256=${hmac(body, 'another secret')}`],
+    ['has an empty key', `sha256=${hmac(body, '')}`],
+    ['is of sha1', `sha1=${hmac(body, secret, 'sha1')}`],
+    ['calls itself sha1', `sha1=${hmac(body, secret)}`],
+    ['is cut off', `sha256=${hmac(body, secret).slice(0, 40)}`],
+    ['has no prefix', hmac(body, secret)],
+    ['is of another body', `sha256=${hmac(`${body} `, secret)}`],
+  ]
+  it.each(wrong)('of GitHub that %s is refused', (_, given) => {
+    const header = headers(given === undefined ? {} : { 'x-hub-signature-256': given })
+    expect(github.verify(Buffer.from(body), header, secret)).toBe(false)
+  })
+  it('is refused by every forge when the hook has no secret', () => {
+    const everything = headers({
+      'x-hub-signature-256': `sha256=${hmac(body, '')}`,
+      'x-hub-signature': `sha256=${hmac(body, '')}`,
+      'x-gitea-signature': hmac(body, ''),
+      'x-forgejo-signature': hmac(body, ''),
+      'x-gitlab-token': '',
+    })
+    for (const forge of FORGES)
+      expect(forge.verify(Buffer.from(body), everything, ''), forge.name).toBe(false)
+  })
+  const right: [Forge['name'], Record<string, string>][] = [
+    ['github', { 'x-hub-signature-256': `sha256=${hmac(body, secret)}` }],
+    ['bitbucket', { 'x-hub-signature': `sha256=${hmac(body, secret)}` }],
+    ['gitea', { 'x-gitea-signature': hmac(body, secret) }],
+    ['forgejo', { 'x-forgejo-signature': hmac(body, secret) }],
+    ['gitlab', { 'x-gitlab-token': secret }],
+  ]
+  it.each(right)('as %s makes it is accepted', (name, given) => {
+    const forge = FORGES.find((one) => one.name === name)!
+    expect(forge.verify(Buffer.from(body), headers(given), secret)).toBe(true)
+  })
+})
+
+describe('GitLab', () => {
+  const push = {
+    ref: 'refs/heads/main',
+    before: '1'.repeat(40),
+    after: '2'.repeat(40),
+    checkout_sha: '2'.repeat(40),
+    total_commits_count: 1,
+    commits: [{ id: '2'.repeat(40), message: 'Mend it', added: ['a'], modified: ['b'], removed: ['c'] }],
+    project: { git_http_url: 'https://gitlab.example.com/team/shop.git', default_branch: 'main' },
+  }
+  it('tells the files of a push', () => {
+    expect(gitlab.parse('Push Hook', push)).toMatchObject({
+      kind: 'push',
+      name: 'main',
+      sha: '2'.repeat(40),
+      changed: ['a', 'b', 'c'],
+    })
+  })
+  it('does not tell all files when commits were left out', () => {
+    expect(gitlab.parse('Push Hook', { ...push, total_commits_count: 30 })).toMatchObject({
+      changed: undefined,
+    })
+  })
+  it('has no commit when a branch was deleted', () => {
+    expect(gitlab.parse('Push Hook', { ...push, after: '0'.repeat(40), checkout_sha: null })).toMatchObject({
+      sha: null,
+    })
+  })
+  it('tells a merge request of a fork', () => {
+    const event = gitlab.parse('Merge Request Hook', {
+      project: push.project,
+      object_attributes: {
+        iid: 7,
+        title: 'A feature',
+        action: 'open',
+        source_branch: 'feature',
+        target_branch: 'main',
+        source_project_id: 2,
+        target_project_id: 1,
+        last_commit: { id: '3'.repeat(40) },
+      },
+    })
+    expect(event).toMatchObject({ kind: 'pull_request', action: 'opened', number: 7, is_fork: true })
+  })
+})
+
+describe('Bitbucket', () => {
+  it('tells branch and commit of a push', () => {
+    const event = bitbucket.parse('repo:push', {
+      repository: { full_name: 'team/shop', links: { html: { href: 'https://bitbucket.org/team/shop' } } },
+      push: {
+        changes: [
+          {
+            old: { type: 'branch', name: 'main' },
+            new: { type: 'branch', name: 'main', target: { hash: 'a'.repeat(40), message: 'Mend it' } },
+          },
+        ],
+      },
+    })
+    expect(event).toMatchObject({ kind: 'push', ref: 'branch', name: 'main', sha: 'a'.repeat(40) })
+  })
+  it('tells that a branch was deleted', () => {
+    const event = bitbucket.parse('repo:push', {
+      repository: { full_name: 'team/shop' },
+      push: { changes: [{ old: { type: 'branch', name: 'old' }, new: null }] },
+    })
+    expect(event).toMatchObject({ kind: 'push', name: 'old', sha: null })
+  })
+})
+
+describe('any other body', () => {
+  const bodies: unknown[] = [undefined, null, [], 'text', 7, {}, { ref: 7 }, { push: { changes: 'x' } }]
+  const names = [
+    'push',
+    'pull_request',
+    'Push Hook',
+    'Merge Request Hook',
+    'repo:push',
+    'pullrequest:created',
+    '',
+  ]
+  it('is answered with a reason by every forge', () => {
+    for (const forge of FORGES)
+      for (const name of names)
+        for (const body of bodies) expect(forge.parse(name, body).kind, `${forge.name} ${name}`).toBe('other')
+  })
+})
+
+describe('a commit status', () => {
+  const status = {
+    host: 'git.example.com',
+    path: 'team/shop',
+    sha: 'a'.repeat(40),
+    state: 'failure' as const,
+    context: 'portreeve/shop',
+    description: 'Deployment #3 is failed.',
+    target_url: 'https://panel.example.com/deployments/dep_1',
+    token: 'token-of-the-forge',
+  }
+  it.each([
+    ['github', 'https://git.example.com/api/v3/repos/team/shop/statuses/', '"state":"failure"'],
+    ['gitea', 'https://git.example.com/api/v1/repos/team/shop/statuses/', '"state":"failure"'],
+    ['gitlab', 'https://git.example.com/api/v4/projects/team%2Fshop/statuses/', '"state":"failed"'],
+    ['bitbucket', 'https://api.bitbucket.org/2.0/repositories/team/shop/commit/', '"state":"FAILED"'],
+  ])('goes to the API of %s, with the token in a header only', (name, url, state) => {
+    const request = FORGES.find((forge) => forge.name === name)!.status(status)
+    expect(request.url.startsWith(url)).toBe(true)
+    expect(request.body).toContain(state)
+    expect(Object.values(request.headers).join()).toContain(status.token)
+    expect(request.url + request.body).not.toContain(status.token)
+  })
+})

@@ -1,0 +1,183 @@
+import { createHmac } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { commitShop, SHOP_URL } from '#test/support/shop'
+
+let api: TestApi
+let app_id: string
+beforeEach(async () => {
+  api = await createTestApi()
+  commitShop(api, 'first')
+  app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 }))
+    .body.data.id
+  await api.services.jobs.idle()
+})
+afterEach(() => api.close())
+
+const create = async (body: object, as: 'developer' | 'owner' = 'developer') =>
+  (await api.as(as).post('/api/webhooks', body)).body.data
+const pathOf = (url: string) => new URL(url).pathname
+let deliveries = 0
+/** Sends what GitHub would send, signed with the secret. */
+const push = (hook: { url: string; secret: string }, change: object = {}, headers: object = {}) => {
+  const raw = JSON.stringify({
+    ref: 'refs/heads/main',
+    before: '1'.repeat(40),
+    after: commitShop(api, `change ${++deliveries}`),
+    head_commit: { message: 'Change the shop' },
+    commits: [{ id: 'x', message: 'Change', added: [], modified: ['server.js'], removed: [] }],
+    repository: { clone_url: SHOP_URL, default_branch: 'main' },
+    ...change,
+  })
+  return api.request('POST', pathOf(hook.url), {
+    raw,
+    headers: {
+      'content-type': 'application/json',
+      'x-github-event': 'push',
+      'x-github-delivery': `delivery-${deliveries}`,
+      'x-hub-signature-256': `sha256=${createHmac('sha256', hook.secret).update(raw).digest('hex')}`,
+      ...headers,
+    },
+  })
+}
+const latest = async () => (await api.as('viewer').get(`/api/apps/${app_id}/deployments`)).body.data[0]
+
+describe('a push that a forge tells', () => {
+  it('deploys that very commit, and the delivery log says so', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    const { status, body } = await push(hook)
+    expect(status).toBe(200)
+    expect(body.data).toMatchObject({ outcome: 'deployed', reason: null })
+    await api.services.jobs.idle()
+    const deployment = await latest()
+    expect(deployment).toMatchObject({ id: body.data.deployment_ids[0], trigger: 'push', status: 'live' })
+    const log = await api.as('developer').get(`/api/webhooks/${hook.id}/deliveries`)
+    expect(log.body.data[0]).toMatchObject({ direction: 'in', event: 'push', status: 'succeeded' })
+  })
+  it('is done once, however often the delivery comes', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    await push(hook, {}, { 'x-github-delivery': 'same' })
+    const again = await push(hook, {}, { 'x-github-delivery': 'same' })
+    expect(again.status).toBe(409)
+    await api.services.jobs.idle()
+    expect((await api.as('viewer').get(`/api/apps/${app_id}/deployments`)).body.total).toBe(2)
+  })
+  it('with a wrong signature is 401 and starts nothing', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    const before = api.services.events.latest()
+    for (const secret of ['', 'wrong', `${hook.secret} `])
+      expect((await push({ ...hook, secret })).status).toBe(401)
+    expect(api.events(before)).toEqual([])
+  })
+  it('to an unknown address is 404', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    expect((await push({ ...hook, url: 'http://x/api/webhooks/git/unknown' })).status).toBe(404)
+    const deploy = await create({ kind: 'deployment', app_id })
+    const other = deploy.url.replace('/deploy/', '/git/')
+    expect((await push({ ...hook, url: other })).status).toBe(404)
+  })
+  it('about another repository is ignored with the reason', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    const { body } = await push(hook, { repository: { clone_url: 'https://git.example.com/team/other.git' } })
+    expect(body.data).toMatchObject({
+      outcome: 'ignored',
+      reason: expect.stringContaining('another repository'),
+    })
+  })
+  it('is ignored while auto_deploy is off', async () => {
+    await api.as('developer').put(`/api/apps/${app_id}`, { auto_deploy: false })
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    expect((await push(hook)).body.data).toMatchObject({ outcome: 'ignored' })
+  })
+  it('deploys every app of the project that is built from the repository', async () => {
+    await api.as('developer').post('/api/apps', { name: 'second', git_url: SHOP_URL, soak_seconds: 0 })
+    const hook = await create({ kind: 'git', provider: 'github' })
+    expect((await push(hook)).body.data.deployment_ids).toHaveLength(2)
+  })
+  it('as a form, as GitHub sends it on request, is understood', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    const payload = JSON.stringify({
+      ref: 'refs/heads/main',
+      after: 'b'.repeat(40),
+      repository: { clone_url: SHOP_URL },
+    })
+    const raw = new URLSearchParams({ payload }).toString()
+    const { body } = await api.request('POST', pathOf(hook.url), {
+      raw,
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        'x-github-event': 'push',
+        'x-hub-signature-256': `sha256=${createHmac('sha256', hook.secret).update(raw).digest('hex')}`,
+      },
+    })
+    expect(body.data.outcome).toBe('deployed')
+  })
+  it('can be done again from the delivery log', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    const { body } = await push(hook)
+    await api.services.jobs.idle()
+    const again = await api
+      .as('developer')
+      .post(`/api/webhooks/${hook.id}/deliveries/${body.data.delivery_id}/redeliver`)
+    expect(again.body.data.deployment_ids).toHaveLength(1)
+    expect(again.body.data.deployment_ids).not.toEqual(body.data.deployment_ids)
+  })
+  it('of more than 120 a minute is told to wait', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    const answers = []
+    for (let call = 0; call < 121; call++) answers.push((await push({ ...hook, secret: 'wrong' })).status)
+    expect(answers.at(-1)).toBe(429)
+  })
+})
+
+describe('a ping', () => {
+  it('is answered, so that the forge shows a green mark', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    const { body } = await push(hook, { zen: 'Keep it logically awesome.' }, { 'x-github-event': 'ping' })
+    expect(body.data).toMatchObject({ outcome: 'pong', deployment_ids: [] })
+  })
+})
+
+describe('a deploy hook', () => {
+  it('starts a deployment for whoever has its address, with any body or none', async () => {
+    const hook = await create({ kind: 'deployment', app_id })
+    const { status, body } = await api.request('POST', pathOf(hook.url))
+    expect([status, body.data.outcome]).toEqual([200, 'deployed'])
+    await api.services.jobs.idle()
+    expect(await latest()).toMatchObject({ trigger: 'hook', status: 'live', created_by: null })
+    const text = await api.request('POST', pathOf(hook.url), {
+      raw: 'x=1',
+      headers: { 'content-type': 'text/plain' },
+    })
+    expect(text.status).toBe(200)
+  })
+  it('shows its address at creation and after a rotation only', async () => {
+    const hook = await create({ kind: 'deployment', app_id })
+    const [listed] = (await api.as('developer').get('/api/webhooks')).body.data
+    expect(listed.url).not.toContain(new URL(hook.url).pathname.split('/').at(-1))
+    const rotated = (await api.as('developer').put(`/api/webhooks/${hook.id}`, { rotate: true })).body.data
+    expect((await api.request('POST', pathOf(hook.url))).status).toBe(404)
+    expect((await api.request('POST', pathOf(rotated.url))).status).toBe(200)
+  })
+  it('does nothing while it is off, and is gone once deleted', async () => {
+    const hook = await create({ kind: 'deployment', app_id })
+    await api.as('developer').put(`/api/webhooks/${hook.id}`, { enabled: false })
+    expect((await api.request('POST', pathOf(hook.url))).body.data.outcome).toBe('ignored')
+    await api.as('developer').delete(`/api/webhooks/${hook.id}`)
+    expect((await api.request('POST', pathOf(hook.url))).status).toBe(404)
+  })
+  it('goes with its app', async () => {
+    const hook = await create({ kind: 'deployment', app_id })
+    await api.as('owner').delete(`/api/apps/${app_id}`)
+    await api.services.jobs.idle()
+    expect((await api.request('POST', pathOf(hook.url))).status).toBe(404)
+  })
+})
+
+describe('a hook of another project', () => {
+  it('cannot be made for an app that the caller does not see', async () => {
+    const { status } = await api.as('outsider').post('/api/webhooks', { kind: 'deployment', app_id })
+    expect(status).toBe(404)
+    expect((await api.as('viewer').post('/api/webhooks', { kind: 'deployment', app_id })).status).toBe(403)
+  })
+})

@@ -1,0 +1,268 @@
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Webhook as StandardWebhook } from 'standardwebhooks'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { poll } from '#test/support/poll'
+import { commitShop, SHOP_URL } from '#test/support/shop'
+
+interface Received {
+  path: string
+  headers: IncomingHttpHeaders
+  body: string
+}
+let api: TestApi
+let server: Server
+let url: string
+let received: Received[]
+/** What the receiver answers next; undefined hangs. */
+let answers: (number | undefined)[]
+
+beforeEach(async () => {
+  received = []
+  answers = []
+  server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => {
+      body += chunk.toString()
+    })
+    request.on('end', () => {
+      received.push({ path: request.url!, headers: request.headers, body })
+      const status = answers.length > 0 ? answers.shift() : 200
+      if (status !== undefined) response.writeHead(status).end('a body that nobody may see')
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
+  api = await createTestApi({ environment: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: '127.0.0.1' } })
+  api.services.webhooks.start()
+  commitShop(api, 'first')
+})
+afterEach(async () => {
+  server.closeAllConnections()
+  await api.services.webhooks.stop()
+  await api.close()
+  server.close()
+})
+
+const create = async (body: object = {}) =>
+  (
+    await api.as('developer').post('/api/webhooks', {
+      kind: 'notification',
+      provider: 'generic',
+      config: { url },
+      events: ['deployment.queued'],
+      ...body,
+    })
+  ).body.data
+const deploy = () =>
+  api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 })
+const log = async (hook: { id: string }) =>
+  (await api.as('developer').get(`/api/webhooks/${hook.id}/deliveries`)).body.data
+const arrived = (count = 1) => poll(() => received.length >= count)
+
+describe('a notification', () => {
+  it('is sent when its event happens, signed with the secret that was shown once', async () => {
+    const hook = await create()
+    expect(hook.secret).toMatch(/^whsec_/)
+    await deploy()
+    await arrived()
+    await api.services.webhooks.sender.idle()
+    const { body, headers } = received[0]!
+    expect(Math.abs(Date.now() / 1000 - Number(headers['webhook-timestamp']))).toBeGreaterThan(0)
+    // The clock of the test stands in the past, which the library would refuse.
+    const at = Math.floor(api.fakes.clock.now() / 1000)
+    expect(headers['webhook-timestamp']).toBe(String(at))
+    expect(
+      new StandardWebhook(hook.secret).sign(headers['webhook-id'] as string, new Date(at * 1000), body),
+    ).toBe(headers['webhook-signature'])
+    expect(JSON.parse(body)).toMatchObject({ type: 'deployment.queued', data: { app_name: 'shop' } })
+    expect(await log(hook)).toMatchObject([{ status: 'succeeded', attempts: 1, response_status: 200 }])
+  })
+  it('of other events is not sent', async () => {
+    const hook = await create({ events: ['backup.*'] })
+    await deploy()
+    await api.services.jobs.idle()
+    await api.services.webhooks.sender.idle()
+    expect([received, await log(hook)]).toEqual([[], []])
+  })
+  it('of another project is not sent, but to an administrator who asked for all', async () => {
+    const project = (await api.as('admin').post('/api/projects', { name: 'Other' })).body.data
+    const other = await create({ project_id: project.id })
+    expect(other).toBeUndefined()
+    const theirs = (
+      await api.as('admin').post('/api/webhooks', {
+        kind: 'notification',
+        provider: 'generic',
+        project_id: project.id,
+        config: { url },
+        events: ['deployment.queued'],
+      })
+    ).body.data
+    const all = (
+      await api.as('admin').post('/api/webhooks', {
+        kind: 'notification',
+        provider: 'generic',
+        project_id: project.id,
+        all_projects: true,
+        config: { url },
+        events: ['deployment.queued'],
+      })
+    ).body.data
+    await deploy()
+    await arrived()
+    await api.services.webhooks.sender.idle()
+    expect(
+      await api.services.webhooks.deliveries(theirs.id, undefined, { page: 1, per_page: 9 }),
+    ).toMatchObject({ total: 0 })
+    expect(await api.services.webhooks.deliveries(all.id, undefined, { page: 1, per_page: 9 })).toMatchObject(
+      { total: 1 },
+    )
+  })
+  it('for all projects is for administrators only', async () => {
+    const { status } = await api.as('owner').post('/api/webhooks', {
+      kind: 'notification',
+      provider: 'generic',
+      all_projects: true,
+      config: { url },
+    })
+    expect(status).toBe(403)
+  })
+})
+
+describe('a receiver that fails', () => {
+  it('is tried again with growing waits, and given up after a day', async () => {
+    const hook = await create()
+    answers = Array.from({ length: 20 }, () => 500)
+    await deploy()
+    await arrived()
+    await api.services.webhooks.sender.idle()
+    const waits: number[] = []
+    for (;;) {
+      const [delivery] = await log(hook)
+      if (delivery.status !== 'pending') break
+      waits.push((Date.parse(delivery.next_attempt_at) - api.fakes.clock.now()) / 1000)
+      api.fakes.clock.set(delivery.next_attempt_at)
+      await api.services.webhooks.sender.idle()
+    }
+    expect(waits.slice(0, 3)).toEqual([10, 30, 120])
+    const hours = waits.reduce((sum, wait) => sum + wait, 0) / 3600
+    expect(hours).toBeGreaterThan(20)
+    expect(hours).toBeLessThan(28)
+    expect(await log(hook)).toMatchObject([
+      { status: 'failed', attempts: waits.length + 1, detail: 'The receiver answered 500.' },
+    ])
+    expect(JSON.stringify(await log(hook))).not.toContain('a body that nobody may see')
+  })
+  it('is sent the same message again on request, with the same id', async () => {
+    const hook = await create()
+    answers = [410]
+    await deploy()
+    await arrived()
+    await api.services.webhooks.sender.idle()
+    const [failed] = await log(hook)
+    expect(failed).toMatchObject({ status: 'failed', response_status: 410 })
+    // A receiver that says it is gone turns the webhook off.
+    await api.as('developer').put(`/api/webhooks/${hook.id}`, { enabled: true })
+    await api.as('developer').post(`/api/webhooks/${hook.id}/deliveries/${failed.id}/redeliver`)
+    await arrived(2)
+    await api.services.webhooks.sender.idle()
+    expect(received.map(({ headers }) => headers['webhook-id'])).toEqual([failed.id, failed.id])
+    expect(await log(hook)).toMatchObject([{ status: 'succeeded' }])
+  })
+  it('by hanging delays neither deployments nor other receivers', async () => {
+    const hanging = await create()
+    const other = await create({ config: { url: url.replace('/hook', '/other') } })
+    answers = [undefined, 200]
+    await deploy()
+    await api.services.jobs.idle()
+    await arrived(2)
+    expect((await api.as('viewer').get('/api/deployments')).body.data[0].status).toBe('live')
+    const status = async (hook: { id: string }) =>
+      (await log(hook)).map((one: { status: string }) => one.status)
+    await poll(async () => [...(await status(hanging)), ...(await status(other))].includes('succeeded'))
+    expect([...(await status(hanging)), ...(await status(other))].sort()).toEqual(['pending', 'succeeded'])
+  })
+})
+
+describe('a restart', () => {
+  it('tells what happened while nobody listened', async () => {
+    const hook = await create()
+    await api.services.webhooks.stop()
+    await deploy()
+    api.services.webhooks.start()
+    await arrived()
+    await api.services.webhooks.sender.idle()
+    expect(await log(hook)).toMatchObject([{ event: 'deployment.queued', status: 'succeeded' }])
+  })
+})
+
+describe('POST /api/webhooks/:id/test', () => {
+  it('says whether the receiver took it, and nothing of what it said', async () => {
+    const hook = await create()
+    answers = [200, 403]
+    const test = async () => (await api.as('developer').post(`/api/webhooks/${hook.id}/test`)).body
+    expect((await test()).data).toMatchObject({ succeeded: true, response_status: 200, detail: null })
+    const refused = await test()
+    expect(refused.data).toMatchObject({ succeeded: false, response_status: 403 })
+    expect(JSON.stringify(refused)).not.toContain('nobody may see')
+  })
+})
+
+describe('the address of a receiver', () => {
+  it.each([
+    'http://169.254.169.254/',
+    'http://localhost/',
+    'https://[::1]/',
+    'http://10.0.0.1/x',
+    'ftp://a.b/',
+  ])('%s is refused when it is saved', async (address) => {
+    const { status } = await api.as('developer').post('/api/webhooks', {
+      kind: 'notification',
+      provider: 'generic',
+      config: { url: address },
+    })
+    expect(status).toBe(422)
+  })
+  it('of a chat service is never shown', async () => {
+    const secret_url = 'https://hooks.slack.com/services/T000/B000/canary-of-the-hook'
+    const hook = await create({ provider: 'slack', config: { url: secret_url } })
+    const all = JSON.stringify([hook, (await api.as('developer').get('/api/webhooks')).body, api.events()])
+    expect(hook.target).toBe('https://hooks.slack.com')
+    expect(all).not.toContain('canary-of-the-hook')
+  })
+})
+
+describe('a push', () => {
+  it('reports its deployment as a commit status at the forge', async () => {
+    // Proven for the form of requests in forges.test.ts; here that they are made, and with which state.
+    const { createHmac } = await import('node:crypto')
+    await deploy()
+    await api.services.jobs.idle()
+    const app_id = (await api.as('viewer').get('/api/apps')).body.data[0].id
+    await api
+      .as('developer')
+      .post('/api/git-credentials', { name: 'forge', host: 'git.example.com', token: 'token-of-forge' })
+    const hook = (await api.as('developer').post('/api/webhooks', { kind: 'git', provider: 'gitea', app_id }))
+      .body.data
+    const raw = JSON.stringify({
+      ref: 'refs/heads/main',
+      after: commitShop(api, 'second'),
+      repository: { clone_url: SHOP_URL },
+    })
+    await api.request('POST', new URL(hook.url).pathname, {
+      raw,
+      headers: {
+        'content-type': 'application/json',
+        'x-gitea-event': 'push',
+        'x-gitea-signature': createHmac('sha256', hook.secret).update(raw).digest('hex'),
+      },
+    })
+    await api.services.jobs.idle()
+    const states = (await log(hook))
+      .filter(({ event }: { event: string }) => event === 'commit_status')
+      .map(({ content }: { content: { state: string } }) => content.state)
+    expect([...new Set(states)].sort()).toEqual(['pending', 'success'])
+    expect(JSON.stringify(await log(hook))).not.toContain('token-of-forge')
+  })
+})

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest'
+import type { PushEvent } from '#server/webhooks/forges/forge'
+import { hasSkipMarker, isWatched, refusePush } from '#server/webhooks/push-rules'
+import { isSameRepository } from '#server/webhooks/repository-address'
+
+const push = (change: Partial<PushEvent> = {}): PushEvent => ({
+  kind: 'push',
+  ref: 'branch',
+  name: 'main',
+  sha: 'a'.repeat(40),
+  message: 'Mend the cart',
+  changed: ['src/cart.ts'],
+  default_branch: 'main',
+  repository: [],
+  ...change,
+})
+const app = { auto_deploy: true, branch: 'main', watch_paths: [] as string[] }
+
+describe('a push', () => {
+  it('to the branch of the app deploys it', () => expect(refusePush(push(), app)).toBeUndefined())
+  it('to the default branch deploys an app that names none', () => {
+    expect(refusePush(push(), { ...app, branch: null })).toBeUndefined()
+    expect(refusePush(push({ name: 'feature' }), { ...app, branch: null })).toMatch(/deployed from main/)
+  })
+  it.each([
+    ['of a tag', push({ ref: 'tag', name: 'v1' }), app],
+    ['that deletes the branch', push({ sha: null }), app],
+    ['to another branch', push({ name: 'feature' }), app],
+    ['while auto_deploy is off', push(), { ...app, auto_deploy: false }],
+    ['with a skip marker', push({ message: 'docs [skip ci]' }), app],
+    ['that touches nothing watched', push({ changed: ['docs/a.md'] }), { ...app, watch_paths: ['src/**'] }],
+  ])('%s is refused with a sentence', (_, event, target) => {
+    expect(refusePush(event, target)).toMatch(/^[A-Za-z_].+\.$/)
+  })
+  it('whose files are not told deploys, since it may touch what is watched', () => {
+    expect(refusePush(push({ changed: undefined }), { ...app, watch_paths: ['src/**'] })).toBeUndefined()
+  })
+})
+
+describe('watch paths', () => {
+  it.each([
+    ['src/cart.ts', ['src/**'], true],
+    ['src/cart.ts', ['src'], true],
+    ['src/cart.ts', ['/src/'], true],
+    ['srcs/cart.ts', ['src'], false],
+    ['package.json', ['*.json', 'src/**'], true],
+    ['docs/readme.md', ['!docs/**'], false],
+    ['src/a.ts', ['!docs/**'], true],
+    ['src/a.test.ts', ['src/**', '!**/*.test.ts'], false],
+    ['apps/web/index.ts', ['apps/{web,api}/**'], true],
+  ])('%s with %j: %s', (file, patterns, watched) => expect(isWatched(file, patterns)).toBe(watched))
+})
+
+describe('skip markers', () => {
+  it.each(['[skip ci] words', 'words [ci skip]', '[skip deploy]', '[no ci]', 'words\n\nskip-checks: true'])(
+    'in %j are seen',
+    (message) => expect(hasSkipMarker(message)).toBe(true),
+  )
+  it.each(['skip ci', 'Describe [skip]', 'about skip-checks: true words'])('%j is none', (message) =>
+    expect(hasSkipMarker(message)).toBe(false),
+  )
+})
+
+describe('one repository', () => {
+  it.each([
+    ['https://github.com/Team/Shop.git', 'git@github.com:team/shop.git', true],
+    ['ssh://git@git.example.com:2222/team/shop.git', 'https://git.example.com/team/shop', true],
+    ['https://github.com/team/shop', 'https://github.com/team/shop-2', false],
+    ['https://github.com/team/shop', 'https://gitlab.com/team/shop', false],
+    ['https://github.com/team/shop', 'not an address', false],
+  ])('%s and %s: %s', (git_url, told, same) => expect(isSameRepository(git_url, [told])).toBe(same))
+})
