@@ -80,7 +80,11 @@ export const BuildSettings = v.strictObject({
   args: v.optional(
     v.pipe(
       v.record(
-        v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}$/, 'must be a variable name.')),
+        v.pipe(
+          v.string(),
+          v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,254}$/, 'must be a variable name.'),
+          v.regex(/^(?!BUILDKIT_)/i, 'must not begin with BUILDKIT_: these steer the builder.'),
+        ),
         v.pipe(v.string(), v.maxLength(4096), v.regex(/^[^\u0000]*$/, 'must not hold NUL.')),
       ),
       v.description('Build arguments. They end up in the image: never put a secret here.'),

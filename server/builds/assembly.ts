@@ -1,16 +1,19 @@
 import type { SourceChecks } from '#server/apps/configuration'
 import type { Base } from '#server/platform/base'
+import type { PullOptions } from '#server/platform/engine/engine'
 import type { GitCredential } from '#server/platform/git/git'
-import { checkDockerfile } from './check-dockerfile.ts'
+import { createGuardedClient } from '#server/platform/outbound/client'
 import type { BuildsDomain } from './contract.ts'
 import { defaultDockerignore } from './dockerignore.ts'
 import type { DetectOptions } from './detect.ts'
 import type { BuildPlan } from './plan.ts'
 import { createDetection } from './service.ts'
+import { createSourceGuard } from './source-guard.ts'
 
 export interface BuildNeeds {
   apps: { checks: SourceChecks }
   git_credentials: { forUrl(project_id: string, git_url: string): GitCredential | undefined }
+  registries: { authFor(image: string): PullOptions['auth'] }
   settings: { server(): { build_concurrency: number } }
 }
 
@@ -24,7 +27,10 @@ async function detectFolder(directory: string, overrides: DetectOptions): Promis
 }
 
 /** How sources become images: the dry run of requests, and what deployments ask. */
-export function createBuildsDomain({ git, directories, policy, jobs }: Base, use: BuildNeeds): BuildsDomain {
+export function createBuildsDomain(
+  { engine, git, directories, guard, policy, jobs }: Base,
+  use: BuildNeeds,
+): BuildsDomain {
   jobs.resizePool('build', use.settings.server().build_concurrency)
   return {
     ...createDetection({
@@ -38,8 +44,13 @@ export function createBuildsDomain({ git, directories, policy, jobs }: Base, use
       credential: (project_id, git_url) => use.git_credentials.forUrl(project_id, git_url),
     }),
     detectFolder,
-    checkDockerfile: (dockerfile, build_args, signal) =>
-      checkDockerfile(dockerfile, build_args, policy, signal),
+    ...createSourceGuard({
+      engine,
+      policy,
+      client: createGuardedClient(policy),
+      ...(guard ? { egress: guard.egress } : {}),
+      registryAuth: (image) => use.registries.authFor(image),
+    }),
     dockerignore: defaultDockerignore,
   }
 }

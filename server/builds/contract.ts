@@ -1,5 +1,6 @@
 import type { DetectOptions } from './detect.ts'
 import type { BuildPlan } from './plan.ts'
+import type { SourceCheckOptions } from './source-guard.ts'
 import type { Detection } from './service.ts'
 
 /** Builds as other modules see them. */
@@ -7,14 +8,12 @@ export interface BuildsDomain extends Detection {
   /** How the source in a folder is built and run. Throws a DetectionError when it is not understood. */
   detectFolder(directory: string, overrides: DetectOptions): Promise<BuildPlan>
   /**
-   * Throws Fatal when a user's Dockerfile would make the engine fetch from where this server may not connect
-   * to.
+   * The text of a user's Dockerfile as it may be built. Throws Fatal when it would make the engine fetch from
+   * where this server may not connect to, or read an image of another app.
    */
-  checkDockerfile(
-    dockerfile: string,
-    build_args: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Promise<void>
+  checkDockerfile(dockerfile: string, options: SourceCheckOptions): Promise<string>
+  /** Throws Fatal when the engine may not pull an image of this name. */
+  checkImage(reference: string, signal: AbortSignal): Promise<void>
   /** Written beside a generated Dockerfile when the repository has no .dockerignore. */
   dockerignore(): string
 }

@@ -1,3 +1,6 @@
+import { DockerfileParser, type Instruction } from 'dockerfile-ast'
+import { plainDirectives } from './dockerfile-directives.ts'
+
 /**
  * What the engine itself would fetch for a Dockerfile: it does so from this machine's own network, past every
  * rule of a container.
@@ -5,12 +8,16 @@
 export interface DockerfileSources {
   /** Addresses of `ADD`, such as `https://example.com/x.tar`. */
   addresses: string[]
-  /** Images of `FROM`, `COPY --from` and `RUN --mount`; names of stages are among them. */
+  /** Images of `FROM`, `COPY --from` and `RUN --mount`; names and numbers of stages are among them. */
   images: string[]
+  /** Names and numbers of the file's own stages, in lower case, as the parser sees them. */
+  stages: string[]
   /** Words that only the build itself could read: they may or may not be an address. */
   unclear: string[]
   /** The image that reads the file in place of the engine. */
   frontend?: string
+  /** The file as it may be built: nothing of it can be read as a directive that was not read here. */
+  text: string
 }
 
 const REMOTE = ['http://', 'https://', 'git://', 'ssh://', 'ftp://', 'git@']
@@ -20,6 +27,8 @@ const REMOTE = ['http://', 'https://', 'git://', 'ssh://', 'ftp://', 'git@']
  */
 const MAX_TEXTS = 500
 const MAX_CHARACTERS = 4_000_000
+/** The parser takes some microseconds a character; larger files are read by our own expressions alone. */
+const MAX_PARSED = 64 * 1024
 
 /**
  * The instruction that would begin at a line, with what continues it. Every line is tried, also those inside
@@ -93,51 +102,92 @@ function judged(source: string): 'address' | 'unclear' | 'file' {
   return is_open && REMOTE.some((prefix) => prefix.startsWith(literal)) ? 'unclear' : 'file'
 }
 
-/** Reads what a Dockerfile lets the engine fetch. Pure; reads rather too much than too little. */
+interface Read {
+  name: string
+  rest: string
+}
+
+/** What begins at each line, whether or not an instruction begins there. */
+function readLines(text: string, escape: string): { read: Read[]; is_too_long: boolean } {
+  const lines = text.split(/\r?\n/)
+  let characters = 0
+  const read = lines.flatMap((_, at) => {
+    if (characters > MAX_CHARACTERS) return []
+    const instruction = instructionAt(lines, at, escape)
+    characters += instruction.length
+    const [, name, rest] = /^\s*(?:ONBUILD\s+)*(ADD|FROM|COPY|RUN|ARG)\s+(.*)$/is.exec(instruction) ?? []
+    return name && rest ? [{ name: name.toUpperCase(), rest }] : []
+  })
+  return { read, is_too_long: characters > MAX_CHARACTERS }
+}
+
+/** The instructions as a parser of Dockerfiles sees them, those that wait for a later build included. */
+function parse(text: string): Read[] {
+  if (text.length > MAX_PARSED) return []
+  const file = DockerfileParser.parse(text)
+  return [...file.getInstructions(), ...file.getOnbuildTriggers()].flatMap((instruction: Instruction) => {
+    const rest = instruction.getArgumentsContent()
+    return rest === null ? [] : [{ name: instruction.getKeyword().toUpperCase(), rest }]
+  })
+}
+
+/** A stage can be named by its number, too. */
+function stagesOf(read: readonly Read[]): string[] {
+  const stages = read.filter(({ name }) => name === 'FROM')
+  return stages.flatMap(({ rest }, at) => {
+    const name = /\sAS\s+(\S+)\s*$/i.exec(rest)?.[1]
+    return [String(at), ...(name ? [name.toLowerCase()] : [])]
+  })
+}
+
+/** Images that a flag of COPY or RUN names: `--from=…`, or a field of `--mount=…`, which is a line of CSV. */
+function imagesOfFlag(flag: string): string[] {
+  const [, name = '', value = ''] = /^--([a-z]+)=(.*)$/is.exec(flag) ?? []
+  if (name.toLowerCase() === 'from') return [value]
+  if (name.toLowerCase() !== 'mount') return []
+  return value.split(',').flatMap((field) => /^\s*from\s*=(.*)$/is.exec(field)?.[1]?.trim() || [])
+}
+
+/**
+ * Reads what a Dockerfile lets the engine fetch, by a parser and by expressions that rather read too much
+ * than too little. Throws RangeError for what is no Dockerfile. Pure.
+ */
 export function dockerfileSources(
   dockerfile: string,
   build_args: Readonly<Record<string, string>>,
 ): DockerfileSources {
-  const lines = dockerfile.replace(/^\uFEFF/, '').split(/\r?\n/)
-  const escape = /^[ \t]*#[ \t]*escape[ \t]*=[ \t]*(\S)/im.exec(dockerfile)?.[1] === '`' ? '`' : '\\'
-  // As the engine finds it: in a comment of either kind, in a file that is JSON, or in an argument.
-  const frontend =
-    /^[ \t\uFEFF]*(?:#|\/\/)[ \t]*syntax[ \t]*=[ \t]*(\S+)/im.exec(dockerfile)?.[1] ??
-    build_args.BUILDKIT_SYNTAX ??
-    (/^\uFEFF?(?:#!.*\n)?\s*\{/.test(dockerfile) ? '{' : undefined)
+  const { text, directives } = plainDirectives(dockerfile)
+  const { escape, syntax } = directives
   const sources: DockerfileSources = {
     addresses: [],
     images: [],
+    stages: [],
     unclear: [],
-    ...(frontend ? { frontend } : {}),
+    ...(syntax ? { frontend: syntax } : {}),
+    text,
   }
   const values = new Map<string, Set<string>>(
     Object.entries(build_args).map(([name, value]) => [name, new Set([value])]),
   )
-  let characters = 0
-  const found = lines.flatMap((_, at) => {
-    if (characters > MAX_CHARACTERS) return []
-    const text = instructionAt(lines, at, escape)
-    characters += text.length
-    const [, name, rest] = /^\s*(?:ONBUILD\s+)*(ADD|FROM|COPY|RUN|ARG)\s+(.*)$/is.exec(text) ?? []
-    return name && rest ? [{ name: name.toUpperCase(), ...wordsOf(rest, escape) }] : []
-  })
+  const { read, is_too_long } = readLines(text, escape)
+  const parsed = parse(text)
+  sources.stages = stagesOf(parsed.length > 0 ? parsed : read)
+  const found = [...read, ...parsed].map(({ name, rest }) => ({ name, ...wordsOf(rest, escape) }))
   for (const { words } of found.filter(({ name }) => name === 'ARG')) {
     for (const word of words) {
       const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(word) ?? []
       if (name) values.set(name, (values.get(name) ?? new Set()).add(value ?? ''))
     }
   }
-  if (characters > MAX_CHARACTERS) sources.unclear.push('a file of so many continued lines')
+  if (is_too_long) sources.unclear.push('a file of so many continued lines')
   const image = (word: string) => {
     const texts = expanded(word, values)
-    if (texts) sources.images.push(...texts.filter((text) => text !== ''))
+    if (texts) sources.images.push(...texts.filter((one) => one !== ''))
     else sources.unclear.push(word)
   }
   for (const { name, flags, words } of found) {
     if (name === 'FROM' && words[0]) image(words[0])
-    for (const flag of flags)
-      for (const [, from] of flag.matchAll(/(?:^--from=|^--mount=(?:.*,)?from=)([^,]+)/g)) image(from!)
+    for (const flag of flags) imagesOfFlag(flag).forEach(image)
     if (name !== 'ADD') continue
     for (const word of words.length > 1 ? words.slice(0, -1) : words) {
       const kind = judged(word)
@@ -145,5 +195,12 @@ export function dockerfileSources(
       if (kind === 'unclear') sources.unclear.push(word)
     }
   }
-  return sources
+  return unique(sources)
 }
+
+const unique = (sources: DockerfileSources): DockerfileSources => ({
+  ...sources,
+  addresses: [...new Set(sources.addresses)],
+  images: [...new Set(sources.images)],
+  unclear: [...new Set(sources.unclear)],
+})

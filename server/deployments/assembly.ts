@@ -61,8 +61,8 @@ function deployPorts(
       createHmac('sha256', secrets.derive('env.fingerprint')).update(JSON.stringify(values)).digest('hex'),
     secretValues: ({ id, project_id }) => modules.app.secrets({ id, project_id }),
     detect: (directory, overrides) => use.builds.detectFolder(directory, overrides),
-    checkDockerfile: (dockerfile, build_args, signal) =>
-      use.builds.checkDockerfile(dockerfile, build_args, signal),
+    checkDockerfile: (dockerfile, options) => use.builds.checkDockerfile(dockerfile, options),
+    checkImage: (reference, signal) => use.builds.checkImage(reference, signal),
     dockerignore: () => use.builds.dockerignore(),
     async extract(archive, directory, signal) {
       const { extractTarGz } = await import('#server/platform/archive/extract')

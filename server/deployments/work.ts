@@ -2,6 +2,7 @@ import type { Configuration } from '#server/apps/configuration'
 import type { AppStatus } from '#server/apps/schema'
 import type { DetectOptions } from '#server/builds/detect'
 import type { BuildPlan } from '#server/builds/plan'
+import type { SourceCheckOptions } from '#server/builds/source-guard'
 import type { ReleaseVariables } from '#server/env/resolved'
 import type { Clock } from '#server/kernel/clock'
 import type { StepContext } from '#server/kernel/jobs/definition'
@@ -69,14 +70,12 @@ export interface DeployPorts {
   /** How the source in a folder is built and run. Throws a DetectionError when it is not understood. */
   detect(directory: string, overrides: DetectOptions): Promise<BuildPlan>
   /**
-   * Throws Fatal when a user's Dockerfile would make the engine fetch from where this server may not connect
-   * to.
+   * The text of a user's Dockerfile as it may be built. Throws Fatal when it would make the engine fetch from
+   * where this server may not connect to, or read an image of another app.
    */
-  checkDockerfile(
-    dockerfile: string,
-    build_args: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Promise<void>
+  checkDockerfile(dockerfile: string, options: SourceCheckOptions): Promise<string>
+  /** Throws Fatal when the engine may not pull an image of this name. */
+  checkImage(reference: string, signal: AbortSignal): Promise<void>
   /** Written beside a generated Dockerfile when the repository has no .dockerignore. */
   dockerignore(): string
   extract(archive: string, directory: string, signal: AbortSignal): Promise<void>

@@ -13,6 +13,7 @@ import type { Dns } from './dns/dns.ts'
 import type { DnsProviderDescriptor } from './dns-providers/provider.ts'
 import type { Engine } from './engine/engine.ts'
 import type { Git } from './git/git.ts'
+import type { HostGuard } from './host-rules/host-guard.ts'
 import type { Ingress } from './ingress/ingress.ts'
 import type { Mail } from './mail/mail.ts'
 import type { OutboundPolicy } from './outbound/outbound.ts'
@@ -33,6 +34,8 @@ export interface Adapters {
   ingress: Ingress
   dns: Dns
   acme: Acme
+  /** Rules of this machine's firewall; none in most tests. */
+  guard?: HostGuard
   /** Stands in for the mail server of the settings. */
   mail?: Mail
   /** Default: those that exist. */

@@ -1,6 +1,7 @@
 import { own } from '#server/kernel/own'
 import { invalid } from '#server/kernel/errors'
 import type { GuardedClient } from '#server/platform/outbound/client'
+import { parseChallenge } from '#server/platform/outbound/challenge'
 import { OutboundError } from '#server/platform/outbound/outbound'
 
 export interface RegistryLogin {
@@ -11,18 +12,6 @@ export interface RegistryLogin {
 
 /** Docker Hub answers under another name than its images have. */
 const API_HOST: Record<string, string> = { 'docker.io': 'registry-1.docker.io' }
-
-/** Reads `Bearer realm="…",service="…"` into its parts. */
-export function parseChallenge(header: string): {
-  scheme: string
-  parameters: Record<string, string>
-} {
-  const [, scheme = '', rest = ''] = /^(\w+)\s*(.*)$/s.exec(header.trim()) ?? []
-  const parameters = Object.fromEntries(
-    [...rest.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, value]) => [key!.toLowerCase(), value!]),
-  )
-  return { scheme: scheme.toLowerCase(), parameters }
-}
 
 const basic = ({ username, password }: RegistryLogin) =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`

@@ -8,6 +8,7 @@ import { authoritiesOf } from '#server/platform/outbound/authorities'
 import { createAcme } from '#server/platform/acme/client'
 import { createDockerEngine } from '#server/platform/engine/docker'
 import { createGit } from '#server/platform/git/cli'
+import { createHostGuard } from '#server/platform/host-rules/host-guard'
 import { createHaproxyIngress } from '#server/platform/ingress/haproxy'
 import { createGuardedClient } from '#server/platform/outbound/client'
 import { createConnectProxy } from '#server/platform/outbound/connect-proxy'
@@ -50,5 +51,10 @@ export async function createAdapters({ config, db, log }: Kernel): Promise<Adapt
   })
   const ca = authoritiesOf(config.ca_file)
   const acme = createAcme({ client: createGuardedClient(policy, ca ? { ca } : {}) })
-  return { engine, git, ingress, acme, dns: createDnsResolver() }
+  const guard = createHostGuard({
+    config,
+    edge_ports: [config.http_port, config.https_port, 80, 443],
+    log: log.child({ part: 'guard' }),
+  })
+  return { engine, git, ingress, acme, guard, dns: createDnsResolver() }
 }

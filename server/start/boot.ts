@@ -46,6 +46,7 @@ export async function boot(options: BootOptions): Promise<Booted> {
     const adapters = await options.adapters(kernel)
     const { createServices } = await import('#server/modules')
     const services = createServices(kernel, adapters, options.version)
+    adapters.guard?.start()
     await services.start()
     log.info('Portreeve is ready', {
       version: options.version,
@@ -56,7 +57,7 @@ export async function boot(options: BootOptions): Promise<Booted> {
       services,
       async stop() {
         await services.stop()
-        await Promise.allSettled([adapters.engine.close(), adapters.ingress.close()])
+        await Promise.allSettled([adapters.engine.close(), adapters.ingress.close(), adapters.guard?.stop()])
         kernel.db.close()
         unlock()
       },

@@ -9,6 +9,7 @@ import type { Failure, JobRow } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Engine } from '#server/platform/engine/engine'
+import type { HostGuard } from '#server/platform/host-rules/host-guard'
 import type { Ingress } from '#server/platform/ingress/ingress'
 
 export interface SystemOptions {
@@ -20,6 +21,7 @@ export interface SystemOptions {
   ingress: Ingress
   version: string
   addresses: { base_domain(): string; public_url(): string; warnings(): string[] }
+  guard?: Pick<HostGuard, 'checks'>
 }
 
 export function createSystem({
@@ -31,6 +33,7 @@ export function createSystem({
   ingress,
   version,
   addresses,
+  guard,
 }: SystemOptions) {
   const started_at = clock.iso()
   const started_ms = clock.monotonic_ms()
@@ -125,6 +128,7 @@ export function createSystem({
           }),
           () => ({ ok: false, message: 'The edge does not answer.' }),
         ),
+        ...guard?.checks(),
       }
       return {
         status: Object.values(checks).every((check) => check.ok) ? ('ok' as const) : ('degraded' as const),

@@ -18,7 +18,6 @@ describe('what the engine fetches for a Dockerfile', () => {
     `ADD # no comment\n\nADD \\\n# a comment\n\n${INSIDE} /x`,
     `ADD "http"://127.0.0.1/x /x`,
     `ADD h\\ttp://127.0.0.1/x /x`,
-    `# escape=\`\nADD \`\n${INSIDE} /x`,
     `RUN <<E\\\nfoo\nE\\\nADD ${INSIDE} /x`,
     `RUN echo\r\nADD ${INSIDE} /x\r\n`,
   ])('is found in %j', (text) => expect(read(`FROM a\n${text}\n`).addresses).toContain(INSIDE))
@@ -57,17 +56,48 @@ describe('what the engine fetches for a Dockerfile', () => {
     expect(read('ARG A=${A}x\nFROM $A').unclear).toEqual(['$A'])
     expect(read('ARG A=x\nFROM ${A#x}y').unclear).toEqual(['${A#x}y'])
   })
-  it('or whatever another frontend likes, wherever it is named', () => {
-    expect(
-      ['# syntax=evil/x', '#syntax = evil/x', '// syntax=evil/x', '\uFEFF# syntax=evil/x'].map(
-        (line) => read(`${line}\nFROM a`).frontend,
-      ),
-    ).toEqual(['evil/x', 'evil/x', 'evil/x', 'evil/x'])
-    expect([
-      read('FROM a', { BUILDKIT_SYNTAX: 'evil/x' }).frontend,
-      read('{"syntax":"evil/x"}').frontend,
-      read('FROM a').frontend,
-    ]).toEqual(['evil/x', '{', undefined])
+  it('is found behind the other escape character', () =>
+    expect(read(`# escape=\`\nFROM a\nADD \`\n${INSIDE} /x`).addresses).toEqual([INSIDE]))
+  it.each([
+    `# a comment above\n# escape=\`\nADD \\\n${INSIDE} /x`,
+    `\n# escape=\`\nADD \\\n${INSIDE} /x`,
+    `#\u00a0escape=\`\nADD \\\n${INSIDE} /x`,
+  ])('is found although a line only looks like a directive: %j', (text) => {
+    expect(read(`${text}\n`).addresses).toContain(INSIDE)
+  })
+  it.each([
+    '--mount=type=bind,From=10.0.0.2:5000/b,target=/x',
+    '--mount=type=bind,"from=10.0.0.2:5000/b",target=/x',
+    '--MOUNT=type=bind,FROM=10.0.0.2:5000/b,target=/x',
+    "--mount='type=bind,from=10.0.0.2:5000/b,target=/x'",
+    '--mount=type=bind,target=/x,from=10.0.0.2:5000/b',
+    '--mount=type=bind,\\\nfrom=10.0.0.2:5000/b',
+  ])('is found in the mount %j', (mount) => {
+    expect(read(`FROM a\nRUN ${mount} true`).images).toContain('10.0.0.2:5000/b')
+  })
+  it.each([
+    '# syntax=evil/x',
+    '#syntax = evil/x',
+    '#\fsyntax=evil/x',
+    '#\rsyntax=evil/x',
+    '\uFEFF# syntax=evil/x',
+    '# escape=\\\n# SYNTAX=evil/x a b',
+  ])('or whatever another frontend likes, named by %j', (line) => {
+    expect(read(`${line}\nFROM a`).frontend).toBe('evil/x')
+  })
+  it.each(['// syntax=evil/x\nFROM a', '{"syntax":"evil/x"}', '  {"syntax":"evil/x"}'])(
+    'is not asked for in %j, which is no Dockerfile',
+    (text) => expect(() => read(text)).toThrow(RangeError),
+  )
+  it('is told from a text in which the engine can read no other directive', () => {
+    expect(read('#!/bin/sh\n# syntax=evil/x\nFROM a').text).toBe('#:!/bin/sh\n#: syntax=evil/x\nFROM a')
+    expect(read('# b\n  # syntax=evil/x\n\n# escape=`\nFROM a').text).toBe(
+      '#: b\n#: syntax=evil/x\n\n#: escape=`\nFROM a',
+    )
+    expect(read('# escape = `\n#syntax=docker/dockerfile:1 \r\nFROM a').text).toBe(
+      '# syntax=docker/dockerfile:1\n# escape=`\nFROM a',
+    )
+    expect(read('FROM a\n# syntax=evil/x').text).toBe('FROM a\n# syntax=evil/x')
   })
   it('and what is too involved to be told is refused, not followed for ever', () => {
     expect(read('ARG A=$A$A\nFROM $A$A$A').unclear).toEqual(['$A$A$A'])

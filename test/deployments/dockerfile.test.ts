@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { fakeEgress } from '#test/support/fake-egress'
 
 let api: TestApi
 let built: number
@@ -48,6 +49,7 @@ it.each([
     'ARG BASE=portreeve/app_x:dep_y\nFROM $BASE',
     /uses an image below portreeve\//,
   ],
+  ['is no Dockerfile', '{"syntax":"example.com/evil"}', /begins like one of another kind/],
   [
     'is read by a frontend of its own',
     '# syntax=example.com/evil\nFROM nginx:1',
@@ -65,6 +67,23 @@ it.each([
     },
   })
   expect(built).toBe(0)
+})
+it('a Dockerfile that adds over the network is refused where the engine itself cannot be filtered', async () => {
+  await api.close()
+  api = await createTestApi({ egress: fakeEgress({ active: false, reason: 'no root' }) })
+  expect(await deployed({ dockerfile: 'FROM scratch\nADD https://93.184.215.14/x /x' })).toMatchObject({
+    status: 'failed',
+    error: { code: 'dockerfile_refused', hint: expect.stringMatching(/RUN curl/) },
+  })
+})
+it('arguments that steer the builder are refused when they are set', async () => {
+  const answer = await api.as('developer').post('/api/apps', {
+    name: 'shop',
+    dockerfile: 'FROM nginx:1',
+    build: { args: { BUILDKIT_CACHE_MOUNT_NS: 'other' } },
+  })
+  expect(answer.status).toBe(422)
+  expect(answer.body.error.message).toMatch(/BUILDKIT_/)
 })
 it('so is one of a repository', async () => {
   const url = 'https://git.example.com/team/shop.git'

@@ -6,11 +6,13 @@ import { createFakeEngine, type FakeEngine } from '#server/platform/engine/fake'
 import { createFakeGit, type FakeGit } from '#server/platform/git/fake'
 import { createFakeIngress, type FakeIngress } from '#server/platform/ingress/fake'
 import type { DnsProviderDescriptor } from '#server/platform/dns-providers/provider'
+import type { EgressFilter } from '#server/platform/host-rules/egress'
 import type { FakeMail } from '#server/platform/mail/fake'
 import { createServices, type Services } from '#server/modules'
 import type { TestClock } from './clock.ts'
 import { type Answer, type SendOptions, startTestServer } from './http-server.ts'
 import { createTestKernel, type TestKernel } from './kernel.ts'
+import { fakeEgress } from './fake-egress.ts'
 import { readRoutes } from './routes.ts'
 
 /**
@@ -62,6 +64,8 @@ export interface TestApi {
   close(): Promise<void>
 }
 export interface TestApiOptions {
+  /** Stands in for the filter on the engine's process, which is there by default. */
+  egress?: EgressFilter
   environment?: Record<string, string>
   /** Whether jobs run; default true. Without, they stay queued. */
   jobs?: boolean
@@ -121,6 +125,7 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
   }
   const composed = createServices(kernel, {
     ...fakes,
+    guard: { egress: options.egress ?? fakeEgress(), checks: () => ({}), start() {}, stop: async () => {} },
     ...(options.mail ? { mail: options.mail } : {}),
     ...(options.dns_providers ? { dns_providers: options.dns_providers } : {}),
   })

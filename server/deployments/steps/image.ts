@@ -5,6 +5,7 @@ import { buildArguments, buildSecrets, portOf, runtimeValues } from '#server/env
 import { sourceFolder } from '#server/platform/archive/source-folder'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { EngineError, type Image } from '#server/platform/engine/engine'
+import { isNamed } from '#server/platform/engine/images'
 import { askOf } from '../repository.ts'
 import type { ReleaseSettings } from '../releases.ts'
 import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
@@ -75,22 +76,13 @@ export async function detectStep(shop: Workshop, context: DeployContext): Promis
     shop.logs.append(deployment_id, 'detect', 'system', `  ${field}: ${value} (${source})`)
 }
 
-/**
- * Whether an image of the engine really has this name: the engine also finds one by the beginning of its id,
- * whoever it belongs to.
- */
-function isNamed(image: Image, reference: string): boolean {
-  const short = (name: string) => name.replace(/^(index\.)?docker\.io\//, '').replace(/^library\//, '')
-  const wanted = short(/@|:[^/]*$/.test(reference) ? reference : `${reference}:latest`)
-  return [...image.tags, image.digest ?? ''].some((name) => short(name) === wanted)
-}
-
 async function make(shop: Workshop, context: DeployContext, app: DeployedApp): Promise<Image> {
   const { deployment_id } = context.payload
   const onLog = (line: { stream: 'stdout' | 'stderr' | 'system'; text: string }) =>
     shop.logs.append(deployment_id, 'build', line.stream, line.text)
   if (app.configuration.source === 'image') {
     const reference = app.configuration.image!
+    await shop.ports.checkImage(reference, context.signal)
     onLog({ stream: 'system', text: `Pulling ${reference}.` })
     try {
       return await shop.engine.pullImage(
@@ -120,15 +112,17 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
   context.save()
   const { build_args, secrets, notes } = buildInputs(shop, app, plan)
   for (const text of notes) onLog({ stream: 'system', text })
-  if (plan.stack === 'dockerfile')
-    await shop.ports.checkDockerfile(plan.dockerfile, build_args, context.signal)
+  const dockerfile =
+    plan.stack === 'dockerfile'
+      ? await shop.ports.checkDockerfile(plan.dockerfile, { build_args, onLog, signal: context.signal })
+      : plan.dockerfile
   return shop.engine.buildImage(
     {
       context: sourceFolder(
         sourceDirectory(shop, deployment_id),
         app.configuration.source === 'dockerfile' ? '.' : app.configuration.base_directory,
       ),
-      dockerfile: plan.dockerfile,
+      dockerfile,
       tag,
       labels: { app: app.id, deployment: deployment_id, project: app.project_id },
       build_args,

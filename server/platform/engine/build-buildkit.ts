@@ -20,6 +20,17 @@ export class UncappedBuild extends Error {
 const UNSEEN_STEP_MS = 1_000
 const CHECK_MS = 250
 
+/** Images of apps; none may be built on another, whoever they belong to. */
+const OWN_IMAGE = /^(?:docker\.io\/)?portreeve\//
+
+const foreignImage = (cause?: unknown) =>
+  new EngineError(
+    'build_failed',
+    'The Dockerfile uses an image of an app of this installation.',
+    'Use a base image of a registry.',
+    { cause },
+  )
+
 /** Where a build runs and how it is capped. */
 export interface BuildKitHost {
   connection: Connection
@@ -63,7 +74,15 @@ export async function buildWithBuildKit(
   if (signal.aborted) stop.abort()
   else signal.addEventListener('abort', abort, { once: true })
   let uncapped = false
-  const trace = createTraceReader((line) => spec.onLog(line))
+  let foreign: string | undefined
+  const trace = createTraceReader(
+    (line) => foreign === undefined && spec.onLog(line),
+    (name) => {
+      if (!OWN_IMAGE.test(name)) return
+      foreign = name
+      stop.abort()
+    },
+  )
   const watch = setInterval(() => {
     if (trace.runningFor(performance.now()) < UNSEEN_STEP_MS || slot.seen()) return
     uncapped = true
@@ -99,6 +118,7 @@ export async function buildWithBuildKit(
       failure ??= event.errorDetail?.message ?? event.error
     }
     trace.end()
+    if (foreign !== undefined) throw foreignImage()
     if (failure !== undefined || !image_id) {
       throw buildError({
         message: failure ?? 'the builder ended without an image',
@@ -111,6 +131,7 @@ export async function buildWithBuildKit(
     return image_id
   } catch (error) {
     trace.end()
+    if (foreign !== undefined) throw foreignImage(error)
     if (uncapped) throw new UncappedBuild()
     if (stop.signal.aborted) void cancel(connection, build_id)
     throw error

@@ -1,4 +1,4 @@
-import { type BuildRegister, createBuildRegister } from './build-register.ts'
+import { createRegister, type Register } from '#server/kernel/register'
 import { type BuildGroup, buildGroup, type CgroupLayout, type GroupLimits } from './cgroups.ts'
 
 /** One running build's share of the cap. */
@@ -21,7 +21,10 @@ const POLL_MS = 50
  * running builds may use, and when several run, each step is held to one build's share. Builds of other
  * processes on this engine count as well. Answers nothing where the groups cannot be set from here.
  */
-export function createBuildCap(layout: CgroupLayout, register: BuildRegister = createBuildRegister()) {
+export function createBuildCap(
+  layout: CgroupLayout,
+  register: Register<GroupLimits> = createRegister('/run/portreeve/builds'),
+) {
   const group = buildGroup(layout)
   const active = new Map<GroupLimits, () => void>()
   const all = () => [...active.keys(), ...register.others()]

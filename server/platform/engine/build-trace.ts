@@ -28,13 +28,18 @@ interface Step {
 
 /** Steps of the builder itself and of the export say nothing that a user can act on. */
 const isUserStep = (name: string): boolean => /^\[(?!internal\])/.test(name)
+/** What the builder says of each image that it is about to use, however the Dockerfile named it. */
+const IMAGE =
+  /(?:^\[internal\] load metadata for |^resolve image config for |^docker-image:\/\/|^\[[^\]]*\] FROM )(\S+)/
 const isRunStep = (name: string): boolean => /^\[[^\]]*\] RUN /.test(name)
 
 /**
  * Each step has its own line buffers, so that stages built at the same time do not cut each other's lines.
+ * `onImage` hears the name of each image before anything of it is used.
  */
 export function createTraceReader(
   onLog: (line: BuildLogLine) => void,
+  onImage: (name: string) => void = () => {},
   now: () => number = () => performance.now(),
 ): TraceReader {
   const steps = new Map<string, Step>()
@@ -56,6 +61,8 @@ export function createTraceReader(
 
   function readVertex(vertex: Vertex): void {
     const name = vertex.name ?? ''
+    const image = IMAGE.exec(name)?.[1]
+    if (image !== undefined && !steps.has(vertex.digest)) onImage(image)
     const step = stepOf(vertex.digest)
     if (vertex.started && !step.announced && isUserStep(name)) {
       step.announced = true

@@ -128,6 +128,10 @@ export interface Image {
   exposed_ports: number[]
   /** Default command and entrypoint of the image. */
   command: string[]
+  /** Instructions that run in every build on top of it (ONBUILD). */
+  triggers: string[]
+  /** The project of the app that it was built for, by whichever installation on this engine. */
+  owner?: string
   created_at: string
 }
 

@@ -116,6 +116,8 @@ export function createFakeImages(behaviours: { match: FakeMatch; behaviour: Fake
       size_bytes: 10_000_000,
       exposed_ports,
       command: [],
+      triggers: [],
+      ...(subject.labels.project ? { owner: subject.labels.project } : {}),
       created_at: new Date().toISOString(),
     }
     stored.push({ image, subject })

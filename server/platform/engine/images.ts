@@ -1,7 +1,7 @@
 import { eachLimited } from './concurrency.ts'
 import type { Connection } from './connection.ts'
 import { EngineError, type Image, type Labels } from './engine.ts'
-import type { LabelScope } from './labels.ts'
+import { type LabelScope, ownLabel } from './labels.ts'
 
 const PARALLEL = 8
 const REMOVE_DEADLINE_MS = 120_000
@@ -16,6 +16,8 @@ interface ImageInfo {
     ExposedPorts?: Record<string, object> | null
     Cmd?: string[] | null
     Entrypoint?: string[] | null
+    OnBuild?: string[] | null
+    Labels?: Record<string, string> | null
   } | null
 }
 
@@ -34,6 +36,16 @@ export function imagePath(reference: string, verb = ''): string {
 export function repositoryOf(reference: string): string {
   const name = reference.split('@')[0]!.replace(/:[^/:]+$/, '')
   return name.replace(/^(?:index\.)?docker\.io\//, '').replace(/^library\//, '')
+}
+
+/**
+ * Whether an image of the engine really has this name: the engine also finds one by the beginning of its id,
+ * whoever it belongs to.
+ */
+export function isNamed(image: Image, reference: string): boolean {
+  const short = (name: string) => name.replace(/^(index\.)?docker\.io\//, '').replace(/^library\//, '')
+  const wanted = short(/@|:[^/]*$/.test(reference) ? reference : `${reference}:latest`)
+  return [...image.tags, image.digest ?? ''].some((name) => short(name) === wanted)
 }
 
 /** Images that are on the engine: found, listed and removed. */
@@ -107,6 +119,7 @@ function toImage(info: ImageInfo, reference: string): Image {
     .filter((text) => !text.endsWith('/udp'))
     .map((text) => Number.parseInt(text, 10))
   const digests = info.RepoDigests ?? []
+  const owner = ownLabel(info.Config?.Labels, 'project')
   const digest = digests.find((text) => repositoryOf(text) === repositoryOf(reference)) ?? digests[0]
   return {
     id: info.Id,
@@ -115,6 +128,8 @@ function toImage(info: ImageInfo, reference: string): Image {
     size_bytes: info.Size,
     exposed_ports: [...new Set(ports)].filter((port) => port > 0).sort((a, b) => a - b),
     command: [...(info.Config?.Entrypoint ?? []), ...(info.Config?.Cmd ?? [])],
+    triggers: info.Config?.OnBuild ?? [],
+    ...(owner === undefined ? {} : { owner }),
     created_at: new Date(info.Created).toISOString(),
   }
 }

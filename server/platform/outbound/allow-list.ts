@@ -7,6 +7,10 @@ export interface AllowList {
   hasName(host: string, port: number): boolean
   /** True when an address or network of the list holds this address, for this port or for all. */
   hasAddress(address: string, port: number): boolean
+  /** Networks of the list in CIDR notation, with the port that they are listed for. */
+  readonly networks: readonly { network: string; port?: number }[]
+  /** Names of the list that can be looked up, those of wildcards left out. */
+  readonly names: readonly { name: string; port?: number }[]
 }
 
 interface NameRule {
@@ -55,7 +59,13 @@ export function compileAllowList(items: readonly string[]): AllowList {
       })
   }
   const portFits = (rule: { port?: number }, port: number) => rule.port === undefined || rule.port === port
+  const ofPort = ({ port }: { port?: number }) => (port === undefined ? {} : { port })
   return {
+    networks: networks.map((rule) => ({
+      network: `${rule.network[0].toString()}/${rule.network[1]}`,
+      ...ofPort(rule),
+    })),
+    names: names.filter((rule) => !rule.wildcard).map((rule) => ({ name: rule.name, ...ofPort(rule) })),
     hasName: (host, port) =>
       names.some(
         (rule) =>

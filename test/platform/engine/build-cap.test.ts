@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createBuildCap as capOf } from '#server/platform/engine/build-cap'
-import { createBuildRegister } from '#server/platform/engine/build-register'
+import { createRegister } from '#server/kernel/register'
 import type { CgroupLayout } from '#server/platform/engine/cgroups'
 
 let root: string
@@ -20,7 +20,7 @@ const write = (text: string, path: string) => {
 }
 const GIB = 1024 ** 3
 /** A cap as another process would have it: only the register is common. */
-const createBuildCap = (layout: CgroupLayout) => capOf(layout, createBuildRegister(join(root, 'register')))
+const createBuildCap = (layout: CgroupLayout) => capOf(layout, createRegister(join(root, 'register')))
 
 describe('the cap of BuildKit builds, in a folder of files like those of the kernel', () => {
   test('version 1: limits memory with swap, processor and processes of the group, and lifts them after the last build', () => {

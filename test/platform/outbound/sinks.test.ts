@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { connect, createServer as createTcpServer, type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { checkDockerfile } from '#server/builds/check-dockerfile'
 import { createAcme } from '#server/platform/acme/client'
 import { createCloudflare } from '#server/platform/dns-providers/cloudflare'
 import { createRfc2136 } from '#server/platform/dns-providers/rfc2136'
@@ -11,7 +10,10 @@ import { createConnectProxy, type ConnectProxy } from '#server/platform/outbound
 import { createDial } from '#server/platform/outbound/dial'
 import { createOutboundPolicy, type Resolver } from '#server/platform/outbound/policy'
 import { checkRegistryLogin } from '#server/registries/login-check'
+import { createSourceGuard } from '#server/builds/source-guard'
+import { createFakeEngine } from '#server/platform/engine/fake'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { fakeEgress } from '#test/support/fake-egress'
 import { INSIDE_HOSTS, startTrap, type Trap } from '#test/support/inside-hosts'
 
 let trap: Trap
@@ -121,15 +123,26 @@ function authority(addresses: Record<string, string>, order_body: object = {}): 
     )
   }
 }
+/** The second line alone: it must refuse by itself what it can read. */
+const checkDockerfile = (text: string, policy: ReturnType<typeof createOutboundPolicy>) =>
+  createSourceGuard({
+    engine: createFakeEngine(),
+    policy,
+    client,
+    egress: fakeEgress(),
+    registryAuth: () => undefined,
+  }).checkDockerfile(text, {
+    build_args: {},
+    onLog: () => undefined,
+    signal: AbortSignal.timeout(20_000),
+  })
 const dockerfile = (text: string) =>
   checkDockerfile(
     text,
-    {},
     createOutboundPolicy({
       allowed_private_hosts: [listed],
       resolver: async () => [{ address: '203.0.113.7', family: 4 }],
     }),
-    AbortSignal.timeout(20_000),
   )
 /** Asks the proxy behind git for a tunnel. */
 function tunnel(target: string): Promise<string> {
@@ -313,12 +326,7 @@ const BY_NAME: Record<string, (resolver: Resolver, host: string, port: number) =
       dial: createDial(policyBy(resolver, port)),
     }).send({ to: 'b@example.com', subject: 'x', text: 'x' }),
   Dockerfile: (resolver, host, port) =>
-    checkDockerfile(
-      `FROM a\nADD https://${host}:${port}/x /x`,
-      {},
-      policyBy(resolver, port),
-      AbortSignal.timeout(20_000),
-    ),
+    checkDockerfile(`FROM a\nADD https://${host}:${port}/x /x`, policyBy(resolver, port)),
   'name server': (resolver, host, port) =>
     createRfc2136()
       .create(

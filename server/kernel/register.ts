@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { GroupLimits } from './cgroups.ts'
 
-/**
- * What other processes on this machine build at the moment: the group that caps builds is one for all of
- * them.
- */
-export interface BuildRegister {
-  /** Limits of the builds of others that run now. */
-  others(): GroupLimits[]
-  /** Announces a build; the answer takes it back. */
-  enter(limits: GroupLimits): () => void
+/** What other processes on this machine announce about something that all of them share. */
+export interface Register<T> {
+  /** What others announced; entries of processes that died are removed by whoever finds them. */
+  others(): T[]
+  /** Announces something; the answer takes it back. */
+  enter(value: T): () => void
 }
 
 const NAME = /^(\d+)\.([0-9a-f-]{36})\./
@@ -26,10 +22,10 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * A folder with one file for each build. Entries of processes that died are removed by whoever finds them.
- * Where the folder cannot be used, every process builds as if it were alone.
+ * A folder with one file for each entry. Where the folder cannot be used, every process works as if it were
+ * alone.
  */
-export function createBuildRegister(directory = '/run/portreeve/builds'): BuildRegister {
+export function createRegister<T>(directory: string): Register<T> {
   const own = randomUUID()
   let count = 0
   return {
@@ -38,8 +34,7 @@ export function createBuildRegister(directory = '/run/portreeve/builds'): BuildR
         return readdirSync(directory).flatMap((name) => {
           const [, pid, instance] = NAME.exec(name) ?? []
           if (pid === undefined || instance === own) return []
-          if (isAlive(Number(pid)))
-            return [JSON.parse(readFileSync(join(directory, name), 'utf8')) as GroupLimits]
+          if (isAlive(Number(pid))) return [JSON.parse(readFileSync(join(directory, name), 'utf8')) as T]
           rmSync(join(directory, name), { force: true })
           return []
         })
@@ -47,11 +42,11 @@ export function createBuildRegister(directory = '/run/portreeve/builds'): BuildR
         return []
       }
     },
-    enter(limits) {
+    enter(value) {
       const path = join(directory, `${process.pid}.${own}.${(count += 1)}`)
       try {
         mkdirSync(directory, { recursive: true, mode: 0o700 })
-        writeFileSync(path, JSON.stringify(limits), { mode: 0o600 })
+        writeFileSync(path, JSON.stringify(value), { mode: 0o600 })
       } catch {
         return () => {}
       }

@@ -1,0 +1,194 @@
+import { hostAndPort, isOwnImage, registryHost } from '#server/kernel/image-reference'
+import { Fatal } from '#server/kernel/jobs/definition'
+import { type Engine, EngineError, type PullOptions } from '#server/platform/engine/engine'
+import { isNamed } from '#server/platform/engine/images'
+import type { EgressFilter } from '#server/platform/host-rules/egress'
+import type { GuardedClient } from '#server/platform/outbound/client'
+import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/outbound'
+import { parseChallenge } from '#server/platform/outbound/challenge'
+import { dockerfileSources } from './dockerfile-sources.ts'
+
+/** Reads Dockerfiles of users; another frontend could fetch whatever it likes. */
+const FRONTEND = /^(?:docker\.io\/)?docker\/dockerfile(?:-upstream)?(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?$/
+/** An argument of this name steers the builder instead of the build. */
+const BUILDER_ARGUMENT = /^BUILDKIT_/i
+/** Docker Hub answers under another name than its images have. */
+const API_HOST: Record<string, string> = { 'docker.io': 'registry-1.docker.io' }
+
+const refused = (message: string, hint: string) => new Fatal('dockerfile_refused', message, hint)
+
+async function asFatal<T>(check: () => T): Promise<Awaited<T>> {
+  try {
+    return await check()
+  } catch (error) {
+    if (!(error instanceof OutboundError) || error.code === 'aborted') throw error
+    throw refused(
+      `The Dockerfile fetches from an address that is refused: ${error.message}`,
+      'Use a public address, or copy the file into the repository.',
+    )
+  }
+}
+
+/** What a check of a Dockerfile may need besides its text. */
+export interface SourceCheckOptions {
+  build_args: Readonly<Record<string, string>>
+  onLog: PullOptions['onLog']
+  signal: AbortSignal
+}
+export interface SourceGuardParts {
+  engine: Pick<Engine, 'findImage' | 'pullImage'>
+  policy: OutboundPolicy
+  client: GuardedClient
+  /** Keeps the engine's own process from what is not public; without it, what cannot be checked is refused. */
+  egress?: EgressFilter
+  registryAuth(image: string): PullOptions['auth']
+}
+
+/**
+ * Looks at what a build or a pull would make the engine fetch. The filter on the engine's process is what
+ * holds; this is the second line, and says in a sentence what is wrong.
+ */
+export function createSourceGuard({ engine, policy, client, egress, registryAuth }: SourceGuardParts) {
+  /** Whether the engine itself is kept from what is not public, at this moment. */
+  const isFiltered = async () => (await egress?.ensure())?.active ?? false
+
+  async function admit(host: string, port: number, signal: AbortSignal): Promise<void> {
+    if (!policy.isListed(host, port)) return
+    const addresses = await policy.resolve(host, port, signal)
+    await egress?.admit(
+      addresses.map(({ address }) => address),
+      port,
+    )
+  }
+
+  /** A registry, and the service that hands out its tokens, by the addresses that they have now. */
+  async function checkRegistry(host: string, signal: AbortSignal): Promise<void> {
+    const base = API_HOST[host] ?? host
+    const [name, port] = hostAndPort(base)
+    await policy.resolve(name, port, signal)
+    const answer = await client.send(`https://${base}/v2/`).catch((error: unknown) => {
+      if (error instanceof OutboundError && policy.isListed(name, port)) return undefined
+      throw error
+    })
+    await answer?.discard()
+    const { realm } = parseChallenge(answer?.headers['www-authenticate'] ?? '').parameters
+    if (!realm || !URL.canParse(realm)) return
+    const url = new URL(realm)
+    await policy.resolve(url.hostname, Number(url.port || (url.protocol === 'http:' ? 80 : 443)), signal)
+  }
+
+  async function checkAddress(address: string, is_filtered: boolean, signal: AbortSignal): Promise<void> {
+    const scp = /^[\w.-]+@([^/:]+):/.exec(address)?.[1]
+    const url = scp === undefined && URL.canParse(address) ? new URL(address) : undefined
+    if (url?.username || url?.password || (!scp && !url?.hostname))
+      throw refused(
+        'An address that the Dockerfile adds cannot be read.',
+        'Write it like https://example.com/file.tar.gz, without user name and password.',
+      )
+    const host = scp ?? url!.hostname
+    const port = Number(url?.port || (scp ? 22 : url!.protocol === 'http:' ? 80 : 443))
+    await asFatal(() => policy.resolve(host, port, signal))
+    // Where it redirects to, and what its name means a moment later, only a filter can tell.
+    if (!is_filtered)
+      throw refused(
+        `The Dockerfile adds ${host} over the network, which the container engine of this server may not do.`,
+        'Fetch it in a step of the build instead, with RUN curl, or copy the file into the repository.',
+      )
+    await admit(host, port, signal)
+  }
+
+  /** Looks at a base image before it is built on; fetches it where it is not here. */
+  async function checkBase(image: string, is_filtered: boolean, options: SourceCheckOptions): Promise<void> {
+    if (isOwnImage(image))
+      throw refused(
+        `The Dockerfile uses an image below portreeve/, which belong to apps of this installation.`,
+        'Use another base image.',
+      )
+    const [name, port] = hostAndPort(registryHost(image))
+    await asFatal(() => policy.checkHost(name, port))
+    await asFatal(() => admit(name, port, options.signal))
+    const here = await engine.findImage(image)
+    if (here && !isNamed(here, image))
+      throw refused(
+        `The Dockerfile names an image by its id, ${image.slice(0, 80)}.`,
+        'Name it as a registry does, such as node:22-slim.',
+      )
+    let found = here
+    if (!found && !is_filtered) {
+      await asFatal(() => checkRegistry(registryHost(image), options.signal))
+      found = await engine
+        .pullImage(image, { auth: registryAuth(image), onLog: options.onLog }, options.signal)
+        .catch((error: unknown) => {
+          // The build says what is wrong with the name, if it uses it at all.
+          if (error instanceof EngineError && error.code !== 'aborted') return undefined
+          throw error
+        })
+    }
+    if (found?.owner)
+      throw refused(
+        'The Dockerfile uses an image of an app of this installation.',
+        'Use a base image of a registry.',
+      )
+    if ((found?.triggers.length ?? 0) > 0)
+      throw refused(
+        `The base image ${image} brings ONBUILD instructions, which are not run here.`,
+        'Write what they do into the Dockerfile, and use a base image without them.',
+      )
+  }
+
+  return {
+    async checkDockerfile(dockerfile: string, options: SourceCheckOptions): Promise<string> {
+      const { build_args, signal } = options
+      const is_filtered = await isFiltered()
+      const argument = Object.keys(build_args).find((name) => BUILDER_ARGUMENT.test(name))
+      if (argument !== undefined)
+        throw refused(
+          `The build argument ${argument} is one of the builder's own.`,
+          'Remove it: names that begin with BUILDKIT_ cannot be set.',
+        )
+      const { addresses, images, stages, unclear, frontend, text } = readSources(dockerfile, build_args)
+      if (frontend !== undefined && !FRONTEND.test(frontend))
+        throw refused(
+          'The Dockerfile names a frontend other than docker/dockerfile.',
+          'Remove its «syntax» line, or name docker/dockerfile there.',
+        )
+      if (unclear.length > 0)
+        throw refused(
+          `The Dockerfile leaves open what ${unclear[0]!.slice(0, 200)} is: an address must be there as it is, up to its path.`,
+          'Write the address out, or use COPY where it is a file.',
+        )
+      for (const address of addresses) await checkAddress(address, is_filtered, signal)
+      for (const image of images)
+        if (image !== 'scratch' && !stages.includes(image.toLowerCase()))
+          await checkBase(image, is_filtered, options)
+      return text
+    },
+    async checkImage(reference: string, signal: AbortSignal): Promise<void> {
+      const host = registryHost(reference)
+      const [name, port] = hostAndPort(host)
+      const is_filtered = await isFiltered()
+      try {
+        await admit(name, port, signal)
+        if (!is_filtered && !(await engine.findImage(reference))) await checkRegistry(host, signal)
+      } catch (error) {
+        if (!(error instanceof OutboundError) || error.code === 'aborted') throw error
+        if (error.code !== 'forbidden') return // The pull says what is wrong.
+        throw new Fatal(
+          'registry_refused',
+          `The registry of the image ${reference.slice(0, 200)} is refused: ${error.message}`,
+          'Use a registry at a public address, or let the operator of this server allow it.',
+        )
+      }
+    },
+  }
+}
+export type SourceGuard = ReturnType<typeof createSourceGuard>
+
+function readSources(dockerfile: string, build_args: Readonly<Record<string, string>>) {
+  try {
+    return dockerfileSources(dockerfile, build_args)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw refused(error.message, 'Begin it with FROM, or with a comment.')
+  }
+}

@@ -1,0 +1,270 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, readlink, rmdir, writeFile } from 'node:fs/promises'
+import { lookup } from 'node:dns/promises'
+import { isIPv6 } from 'node:net'
+import { join } from 'node:path'
+import { run as runProgram, type Run } from '#server/kernel/process'
+import { createRegister, type Register } from '#server/kernel/register'
+import { classifyAddress } from '#server/platform/outbound/addresses'
+import { compileAllowList } from '#server/platform/outbound/allow-list'
+import { type Chains, createChains, PREFIX } from './chains.ts'
+import { allowedRules, egressRules, type Opening } from './egress-rules.ts'
+import { type EngineProcess, findEngine, groupOf, startOf, unifiedRoot } from './engine-process.ts'
+
+/** Whether a guard of this machine stands, and why not. */
+export interface GuardState {
+  active: boolean
+  /** In one sentence, when it is not active. */
+  reason?: string
+}
+
+/** Keeps the engine's own process from addresses that are not public, whatever it was told to fetch. */
+export interface EgressFilter {
+  /** Makes the filter, or makes sure that it stands; must be awaited before the engine fetches. Never throws. */
+  ensure(): Promise<GuardState>
+  /** Compares all rules with what they should be and looks listed names up again. */
+  renew(): Promise<GuardState>
+  state(): GuardState
+  /** Lets the engine reach addresses of a host that the operator listed. */
+  admit(addresses: readonly string[], port: number): Promise<void>
+  /** Takes the filter away, unless another installation on this engine still needs it. */
+  release(): Promise<void>
+}
+
+export interface EgressOptions {
+  docker_host: string
+  allowed_private_hosts: readonly string[]
+  /** Ports on which this machine answers the public anyway. */
+  edge_ports: readonly number[]
+  log(message: string): void
+  run?: Run
+  register_directory?: string
+}
+
+const CHAIN = `${PREFIX}EGRESS-`
+const GROUP = 'portreeve-engine-'
+/** Addresses of listed wildcards that are remembered at most. */
+const MAX_ADMITTED = 256
+const DNS_TIMEOUT_MS = 3_000
+
+const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
+/** Stays the same over restarts of the engine and of this process. */
+export const keyOf = (socket: string) => createHash('sha256').update(socket).digest('hex').slice(0, 8)
+
+/**
+ * The filter hangs on the control group of the engine's process: only what the process itself opens passes
+ * it, never what containers, build steps or other programs of the machine do. So it holds for whatever makes
+ * the engine fetch, without anybody having to read it: an address in a Dockerfile, a redirect, a base image,
+ * a frontend, a registry's token service, a name that leads elsewhere at the second look.
+ */
+export function createEgressFilter(options: EgressOptions): EgressFilter {
+  const socket = /^unix:\/\/(\/.*)$/.exec(options.docker_host)?.[1]
+  const run = options.run ?? runProgram
+  const list = compileAllowList(options.allowed_private_hosts)
+  const key = keyOf(socket ?? '')
+  const directory = join(options.register_directory ?? '/run/portreeve/egress', key)
+  const register: Register<Opening[]> = createRegister(directory)
+  const admitted = new Map<string, Opening>()
+  let state: GuardState = { active: false, reason: 'The filter has not been made yet.' }
+  let held: { engine: EngineProcess; chains: Chains; root: string; origin: string } | undefined
+  let leave: (() => void) | undefined
+  let looked_up: Opening[] = []
+  let working: Promise<unknown> = Promise.resolve()
+  let told = ''
+
+  /** One piece of work after another. */
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const turn = working.then(work, work)
+    working = turn.catch(() => {})
+    return turn
+  }
+
+  const openings = (): Opening[] => [...list.networks, ...looked_up, ...admitted.values()]
+
+  async function lookUp(): Promise<void> {
+    const found = await Promise.all(
+      list.names.map(async ({ name, port }) => {
+        const timeout = new Promise<[]>((resolve) => setTimeout(resolve, DNS_TIMEOUT_MS, []).unref())
+        const answers = await Promise.race([lookup(name, { all: true }).catch(() => []), timeout])
+        return answers
+          .filter(({ address }) => classifyAddress(address) === 'private')
+          .map(({ address }) => ({ network: address, ...(port === undefined ? {} : { port }) }))
+      }),
+    )
+    looked_up = found.flat()
+  }
+
+  async function find(): Promise<NonNullable<typeof held>> {
+    if (socket === undefined) throw new Error('the engine is not on this machine')
+    if (process.getuid?.() !== 0) throw new Error('Portreeve does not run as root')
+    const root = await unifiedRoot()
+    if (!root) throw new Error('this kernel has no unified control groups')
+    const engine = await findEngine(socket)
+    if (!engine) throw new Error('the process of the engine cannot be seen from here')
+    const here = (await readlink('/proc/self/ns/net')) === engine.network
+    const origin = await originOf(engine.group)
+    return {
+      engine,
+      root,
+      origin,
+      chains: createChains(run, here ? undefined : `/proc/${engine.pid}/ns/net`),
+    }
+  }
+
+  /** Where the engine was before it was moved, also when an earlier start of Portreeve moved it. */
+  async function originOf(group: string): Promise<string> {
+    if (!group.endsWith(`/${GROUP}${key}`)) {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      await writeFile(join(directory, 'origin'), group, { mode: 0o600 })
+      return group
+    }
+    return (await readFile(join(directory, 'origin'), 'utf8').catch(() => '')) || '/'
+  }
+
+  async function isHeld(): Promise<boolean> {
+    if (!held) return false
+    const { engine } = held
+    return (await startOf(engine.pid)) === engine.started && (await groupOf(engine.pid)) === `/${GROUP}${key}`
+  }
+
+  async function apply(): Promise<void> {
+    const { chains, engine, root } = held!
+    leave?.()
+    leave = register.enter(openings())
+    const all = [...openings(), ...register.others().flat()]
+    const nameservers = await readNameservers()
+    const group = join(root, `${GROUP}${key}`)
+    await mkdir(group).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+    // Before the rules are made: another Portreeve sweeps away those of a group without members.
+    await writeFile(join(group, 'cgroup.procs'), String(engine.pid))
+    for (const family of [4, 6] as const) {
+      if (!chains.has(family)) continue
+      await chains.ensure({
+        family,
+        name: `${CHAIN}${key}`,
+        parent: 'OUTPUT',
+        match: ['-m', 'cgroup', '--path', `${GROUP}${key}`],
+        rules: egressRules(family, allowedRules(family, all), nameservers, options.edge_ports),
+      })
+    }
+    await freeProxies()
+  }
+
+  /**
+   * The engine starts a process for each published port, which has to reach its container: those go back to
+   * the group that the engine came from.
+   */
+  async function freeProxies(): Promise<void> {
+    if (!held) return
+    const { engine, root, origin } = held
+    const members = await readFile(join(root, `${GROUP}${key}`, 'cgroup.procs'), 'utf8').catch(() => '')
+    for (const pid of members.split('\n').filter(Boolean)) {
+      if (Number(pid) === engine.pid) continue
+      const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')
+      if (name.trim() === 'docker-proxy')
+        await writeFile(join(root, origin, 'cgroup.procs'), pid).catch(() => {}) // It may have ended.
+    }
+  }
+
+  /** Chains of engines that are gone, left by a Portreeve that was killed. */
+  async function sweep(): Promise<void> {
+    const { chains, root } = held!
+    for (const family of [4, 6] as const) {
+      if (!chains.has(family)) continue
+      for (const name of await chains.names(family, CHAIN)) {
+        const group = join(root, GROUP + name.slice(CHAIN.length))
+        const members = await readFile(join(group, 'cgroup.procs'), 'utf8').catch(() => '')
+        if (members.trim() !== '' || name === `${CHAIN}${key}`) continue
+        await chains.remove(family, name)
+        await rmdir(group).catch(() => {}) // Another family's turn may have done it.
+      }
+    }
+  }
+
+  async function attempt(work: () => Promise<void>): Promise<GuardState> {
+    try {
+      await work()
+      state = { active: true }
+    } catch (error) {
+      held = undefined
+      state = {
+        active: false,
+        reason: `The engine's own connections cannot be filtered, since ${reasonOf(error)}. Whatever in a Dockerfile cannot be checked beforehand is refused.`,
+      }
+    }
+    const now = state.reason ?? 'The engine is kept from addresses that are not public.'
+    if (now !== told) options.log(now)
+    told = now
+    return state
+  }
+  const make = () =>
+    attempt(async () => {
+      held = await find()
+      await lookUp()
+      await apply()
+      await sweep()
+    })
+
+  return {
+    state: () => state,
+    ensure: () =>
+      inTurn(async () => {
+        if (!(await isHeld())) return make()
+        await freeProxies()
+        return state
+      }),
+    renew: () =>
+      inTurn(async () => {
+        if (!(await isHeld())) return make()
+        return attempt(async () => {
+          await lookUp()
+          await apply()
+        })
+      }),
+    admit: (addresses, port) =>
+      inTurn(async () => {
+        const fresh = addresses.filter(
+          (network) => classifyAddress(network) === 'private' && !admitted.has(`${network} ${port}`),
+        )
+        if (fresh.length === 0) return
+        for (const network of fresh) admitted.set(`${network} ${port}`, { network, port })
+        for (const oldest of [...admitted.keys()].slice(0, Math.max(0, admitted.size - MAX_ADMITTED)))
+          admitted.delete(oldest)
+        if (held) await attempt(apply)
+      }),
+    release: () =>
+      inTurn(async () => {
+        leave?.()
+        leave = undefined
+        if (!held) return
+        const { chains, engine, root, origin } = held
+        held = undefined
+        state = { active: false, reason: 'The filter was taken away.' }
+        if (register.others().length > 0) return
+        try {
+          for (const family of [4, 6] as const)
+            if (chains.has(family)) await chains.remove(family, `${CHAIN}${key}`)
+          if ((await startOf(engine.pid)) === engine.started)
+            await writeFile(join(root, origin, 'cgroup.procs'), String(engine.pid))
+          await rmdir(join(root, `${GROUP}${key}`))
+        } catch (error) {
+          options.log(`The filter of the engine could not be taken away: ${reasonOf(error)}.`)
+        }
+      }),
+  }
+}
+
+/** Name servers of this machine, which the engine asks over TCP when an answer is long. */
+export async function readNameservers(): Promise<string[]> {
+  const texts = await Promise.all(
+    ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'].map((path) =>
+      readFile(path, 'utf8').catch(() => ''),
+    ),
+  )
+  const found = texts.flatMap((text) =>
+    [...text.matchAll(/^\s*nameserver\s+([0-9a-fA-F.:]+)\s*$/gm)].map(([, address]) => address!),
+  )
+  return [...new Set(found)].sort((a, b) => Number(isIPv6(a)) - Number(isIPv6(b)) || a.localeCompare(b))
+}

@@ -1,0 +1,73 @@
+import { readdir, readFile, readlink, realpath } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** The process behind an engine's socket. */
+export interface EngineProcess {
+  pid: number
+  /** When it started, in the kernel's ticks: tells it from a later process of the same number. */
+  started: string
+  /** Its group in the unified hierarchy, such as `/system.slice/docker.service`. */
+  group: string
+  /** Its network namespace as the kernel names it, `net:[…]`. */
+  network: string
+}
+
+/** Programs that serve the engine's API; others may hold its socket too, such as the one that opened it. */
+const ENGINES = new Set(['dockerd'])
+
+const text = (path: string) => readFile(path, 'utf8').catch(() => '')
+
+/** The ticks at which a process started; empty when there is none. */
+export async function startOf(pid: number): Promise<string> {
+  // The name in parentheses may hold anything, also parentheses.
+  const fields = (await text(`/proc/${pid}/stat`)).split(')').at(-1)?.trim().split(' ')
+  return fields?.[19] ?? ''
+}
+
+/** The group of a process in the unified hierarchy; undefined without one. */
+export const groupOf = async (pid: number): Promise<string | undefined> =>
+  /^0::(\/.*)$/m.exec(await text(`/proc/${pid}/cgroup`))?.[1]
+
+/** Inodes of the sockets that listen at a path, as a process sees them. */
+async function inodesAt(pid: number, socket: string): Promise<Set<string>> {
+  const found = (await text(`/proc/${pid}/net/unix`)).split('\n').flatMap((line) => {
+    const fields = line.trim().split(/\s+/)
+    return fields[7] ? [{ inode: fields[6]!, path: fields[7] }] : []
+  })
+  const real = await realpath(socket).catch(() => socket)
+  const same = await Promise.all(
+    found.map(async ({ path }) => path === socket || (await realpath(path).catch(() => path)) === real),
+  )
+  return new Set(found.filter((_, at) => same[at]).map(({ inode }) => inode))
+}
+
+async function holds(pid: number, inodes: ReadonlySet<string>): Promise<boolean> {
+  const folder = `/proc/${pid}/fd`
+  for (const fd of await readdir(folder).catch(() => [])) {
+    const target = await readlink(join(folder, fd)).catch(() => '')
+    if (inodes.has(/^socket:\[(\d+)\]$/.exec(target)?.[1] ?? '')) return true
+  }
+  return false
+}
+
+/** Finds the engine that listens at a socket of this machine; undefined when it cannot be seen from here. */
+export async function findEngine(socket: string): Promise<EngineProcess | undefined> {
+  for (const name of await readdir('/proc').catch(() => [])) {
+    const pid = Number(name)
+    if (!Number.isInteger(pid) || !ENGINES.has((await text(`/proc/${pid}/comm`)).trim())) continue
+    if (!(await holds(pid, await inodesAt(pid, socket)))) continue
+    const [started, group, network] = await Promise.all([
+      startOf(pid),
+      groupOf(pid),
+      readlink(`/proc/${pid}/ns/net`).catch(() => ''),
+    ])
+    if (started && group && network) return { pid, started, group, network }
+  }
+  return undefined
+}
+
+/** Where the unified hierarchy is mounted: alone, or beside those of version 1. */
+export async function unifiedRoot(): Promise<string | undefined> {
+  const line = (await text('/proc/self/mounts')).split('\n').find((one) => one.split(' ')[2] === 'cgroup2')
+  return line?.split(' ')[1]
+}

@@ -1,0 +1,61 @@
+import type { Config } from '#server/kernel/config'
+import type { Log } from '#server/kernel/log'
+import { createEgressFilter, type EgressFilter, type GuardState } from './egress.ts'
+
+/** What Portreeve adds to the firewall of its machine, and whether it stands. */
+export interface HostGuard {
+  /** Awaited before the engine fetches anything that a user may have aimed. */
+  egress: EgressFilter
+  /** One entry for each guard. A guard that cannot be set is no fault of the server: the message says it. */
+  checks(): Record<string, { ok: boolean; message?: string }>
+  /** Sets the rules and keeps them set; answers at once. */
+  start(): void
+  /** Ends the watch and takes away what only a running Portreeve needs. */
+  stop(): Promise<void>
+}
+
+export interface HostGuardOptions {
+  config: Pick<Config, 'docker_host' | 'allowed_private_hosts'>
+  edge_ports: readonly number[]
+  log: Log
+}
+
+/** How often it is looked whether the engine's process is still the one that is filtered. */
+const LOOK_MS = 1_000
+/** Every so many looks, all rules are compared and names are looked up again. */
+const RENEW_EVERY = 15
+
+const checkOf = ({ active, reason }: GuardState) => ({
+  ok: true,
+  ...(active ? {} : { message: reason ?? 'It does not stand.' }),
+})
+
+/** The guards of this machine. */
+export function createHostGuard({ config, edge_ports, log }: HostGuardOptions): HostGuard {
+  const egress = createEgressFilter({
+    docker_host: config.docker_host,
+    allowed_private_hosts: config.allowed_private_hosts,
+    edge_ports: [...new Set(edge_ports)],
+    log: (message) => log.info(message),
+  })
+  let timer: NodeJS.Timeout | undefined
+  let looks = 0
+  let is_stopped = false
+
+  async function look(): Promise<void> {
+    await (looks % RENEW_EVERY === 0 ? egress.renew() : egress.ensure())
+    looks += 1
+    if (!is_stopped) timer = setTimeout(() => void look(), LOOK_MS).unref()
+  }
+
+  return {
+    egress,
+    checks: () => ({ egress: checkOf(egress.state()) }),
+    start: () => void look(),
+    async stop() {
+      is_stopped = true
+      clearTimeout(timer)
+      await egress.release()
+    },
+  }
+}
