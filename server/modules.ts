@@ -110,10 +110,18 @@ function createBase(
   }
 }
 
-/** Composes the product from a kernel and the outside world. The one place where domains meet. */
-export function createServices(kernel: Kernel, adapters: Adapters, version = '0.0.0'): Services {
-  const base = createBase(kernel, adapters, version, MODULES)
-  const { services, ...rest } = compose(MODULES, {
+/**
+ * Composes the product from a kernel and the outside world. The one place where domains meet.
+ * @param modules the list, or a longer one in tests.
+ */
+export function createServices(
+  kernel: Kernel,
+  adapters: Adapters,
+  version = '0.0.0',
+  modules: typeof MODULES = MODULES,
+): Services {
+  const base = createBase(kernel, adapters, version, modules)
+  const { services, ...rest } = compose(modules, {
     ...base,
     audit: { record: (...line: Parameters<AuditTrail['record']>) => services.audit.record(...line) },
   })

@@ -10,5 +10,5 @@ export default endpoint({
     'Made from the definitions that serve the requests, so that it always matches the running version. Generate a client from it.',
   access: 'self',
   media_types: ['application/json'],
-  handler: ({ services }) => documents.json(services.system.version, services.kernel.config.public_url),
+  handler: ({ services }) => documents.json(services.http.document),
 })

@@ -9,5 +9,5 @@ export default endpoint({
   description: 'The same as `GET /api/openapi.json`.',
   access: 'self',
   media_types: ['application/yaml'],
-  handler: ({ services }) => documents.yaml(services.system.version, services.kernel.config.public_url),
+  handler: ({ services }) => documents.yaml(services.http.document),
 })

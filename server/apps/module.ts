@@ -3,6 +3,7 @@ import { createAppsDomain } from './assembly.ts'
 
 export default defineModule({
   name: 'apps',
+  tags: [{ name: 'apps', description: 'Apps: create, configure, start, stop, read logs, run commands.' }],
   resources: [{ noun: 'app', table: 'apps', status_column: 'status', quota: 'apps' }],
   create: createAppsDomain,
 })

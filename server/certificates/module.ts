@@ -10,6 +10,13 @@ const ofAccount = (column: 'private_key' | 'next_key'): SealedColumn => ({
 
 export default defineModule({
   name: 'certificates',
+  tags: [
+    {
+      name: 'certificates',
+      description: 'TLS certificates: issue, upload, renew.',
+      paths: /^domains\/:id\/ssl-mode$/,
+    },
+  ],
   resources: [{ noun: 'certificate', table: 'certificates', status_column: 'status' }],
   sealed: [
     sealedById('certificates', 'private_key'),

@@ -5,6 +5,13 @@ const DAY_MS = 86_400_000
 
 export default defineModule({
   name: 'deployments',
+  tags: [
+    {
+      name: 'deployments',
+      description: 'Deployments of apps: trigger, follow, cancel, roll back.',
+      paths: /^apps\/:id\/(deploy|deployments|rollback)$/,
+    },
+  ],
   resources: [{ noun: 'deployment', table: 'deployments', listed: 'nowhere' }],
   sealed: [sealedById('releases', 'environment'), sealedById('releases', 'variables')],
   create: createDeploymentsDomain,

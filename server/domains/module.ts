@@ -25,6 +25,7 @@ interface Needs {
 
 export default defineModule({
   name: 'domains',
+  tags: [{ name: 'domains', description: 'Host names of apps and their verification.' }],
   resources: [
     { noun: 'domain', table: 'domains', name_column: 'hostname', status_column: 'status', quota: 'domains' },
   ],

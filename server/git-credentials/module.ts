@@ -7,6 +7,7 @@ import { createGitCredentials } from './service.ts'
 
 export default defineModule({
   name: 'git_credentials',
+  tags: [{ name: 'git-credentials', description: 'Tokens for private repositories.' }],
   resources: [{ noun: 'git_credential', table: 'git_credentials', access: 'developer' }],
   sealed: [sealedById('git_credentials', 'token')],
   create({ policy, ...base }: Base, use: { ssh_keys: Pick<SshKeys, 'credentialFor'> }) {

@@ -5,9 +5,11 @@ import type { Base } from '#server/platform/base'
 import type { Projects } from '#server/projects/service'
 import type { HttpPorts } from './context.ts'
 import { createIdempotency } from './idempotency.ts'
+import type { DocumentFacts } from './openapi.ts'
 
 export default defineModule({
   name: 'http',
+  tags: [{ name: 'openapi', description: 'This description.', paths: /^openapi\./ }],
   sealed: [
     {
       table: 'idempotency',
@@ -17,7 +19,7 @@ export default defineModule({
     },
   ],
   create(
-    { db, clock, secrets, log, modules }: Base,
+    { db, clock, secrets, log, modules, config, version }: Base,
     use: {
       audit: Pick<Audit, 'refused'>
       identity: Pick<Identity, 'authenticate' | 'client'>
@@ -34,7 +36,13 @@ export default defineModule({
       client: use.identity.client,
       refused: (facts, code, actor, access) => use.audit.refused({ ...facts, code, access }, actor),
     }
-    return { ...ports, forgetAnswers: idempotency.prune }
+    /** What the API document says of this installation. */
+    const document: DocumentFacts = {
+      version,
+      tags: modules.tags,
+      ...(config.public_url ? { public_url: config.public_url } : {}),
+    }
+    return { ...ports, document, forgetAnswers: idempotency.prune }
   },
   retention: { answers: (own) => own.forgetAnswers() },
 })

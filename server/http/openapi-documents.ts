@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import type { EndpointHandler } from './endpoint.ts'
-import { buildDocument } from './openapi.ts'
+import { buildDocument, type DocumentFacts } from './openapi.ts'
 import type { JsonSchema } from './openapi-schemas.ts'
 
 /** A route as the build lists it. */
@@ -12,14 +12,14 @@ export interface ListedEndpoint {
 
 /** The document as text, built at the first request for it and kept. */
 export interface Documents {
-  json(version: string, public_url: string | undefined): Promise<string>
-  yaml(version: string, public_url: string | undefined): Promise<string>
+  json(facts: DocumentFacts): Promise<string>
+  yaml(facts: DocumentFacts): Promise<string>
 }
 
 export function createDocuments(listed: readonly ListedEndpoint[]): Documents {
   const once = (render: (document: JsonSchema) => string) => {
     let text: Promise<string> | undefined
-    const build = async (version: string, public_url: string | undefined) => {
+    const build = async (facts: DocumentFacts) => {
       const endpoints = await Promise.all(
         listed.map(async ({ path, method, load }) => ({
           path,
@@ -27,11 +27,11 @@ export function createDocuments(listed: readonly ListedEndpoint[]): Documents {
           definition: (await load()).default.definition,
         })),
       )
-      return render(buildDocument(endpoints, { version, public_url }))
+      return render(buildDocument(endpoints, facts))
     }
     // A failed build is not kept.
-    return (version: string, public_url: string | undefined) =>
-      (text ??= build(version, public_url).catch((error: unknown) => {
+    return (facts: DocumentFacts) =>
+      (text ??= build(facts).catch((error: unknown) => {
         text = undefined
         throw error
       }))

@@ -4,7 +4,6 @@ import type { AnyEndpoint } from './endpoint.ts'
 import { byStatus, errorCodesOf, responseName } from './openapi-errors.ts'
 import { exampleOf } from './openapi-examples.ts'
 import type { JsonSchema, SchemaConverter } from './openapi-schemas.ts'
-import { tagOf } from './openapi-tags.ts'
 
 /** One endpoint with the place that its file gives it. */
 export interface DocumentedEndpoint {
@@ -136,7 +135,7 @@ function successOf({ definition }: DocumentedEndpoint, schemas: SchemaConverter)
 }
 
 /** The operation object of one endpoint. */
-export function operationOf(endpoint: DocumentedEndpoint, schemas: SchemaConverter): JsonSchema {
+export function operationOf(endpoint: DocumentedEndpoint, schemas: SchemaConverter, tag: string): JsonSchema {
   const { path, method, definition } = endpoint
   const failures = [...byStatus(errorCodesOf(definition, method))].map(([status, codes]) => [
     String(status),
@@ -148,7 +147,7 @@ export function operationOf(endpoint: DocumentedEndpoint, schemas: SchemaConvert
     operationId: operationId(method, path),
     summary: definition.summary,
     description: [definition.description, RIGHTS[definition.access]].filter(Boolean).join('\n\n'),
-    tags: [tagOf(path)],
+    tags: [tag],
     security: securityOf(definition, method),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(requestBody ? { requestBody } : {}),

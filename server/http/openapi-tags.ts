@@ -1,61 +1,54 @@
-/** The groups of the API, in the order in which the document shows them. */
-export const TAGS: readonly { name: string; description: string }[] = [
-  { name: 'auth', description: 'Log in with a password, keep sessions, make API keys.' },
-  { name: 'team', description: 'Users of the installation and their roles.' },
-  { name: 'apps', description: 'Apps: create, configure, start, stop, read logs, run commands.' },
-  { name: 'deployments', description: 'Deployments of apps: trigger, follow, cancel, roll back.' },
-  { name: 'domains', description: 'Host names of apps and their verification.' },
-  { name: 'certificates', description: 'TLS certificates: issue, upload, renew.' },
+import type { ApiTag } from '#server/kernel/module'
+
+/** Groups of domains that are not there yet; a module that declares one of them takes it over. */
+const PLANNED: readonly ApiTag[] = [
   { name: 'databases', description: 'Databases and their links to apps.' },
-  { name: 'env', description: 'Variables of apps and projects.' },
-  { name: 'storage', description: 'Volumes, mounts and backup destinations.' },
-  { name: 'scaling', description: 'Replicas, limits and auto-scaling.' },
+  { name: 'env', description: 'Variables of apps and projects.', paths: /^(apps|projects)\/:id\/env\b/ },
+  {
+    name: 'storage',
+    description: 'Volumes, mounts and backup destinations.',
+    paths: /^(apps\/:id\/mounts|volumes|storage-providers)\b/,
+  },
+  {
+    name: 'scaling',
+    description: 'Replicas, limits and auto-scaling.',
+    paths: /^apps\/:id\/scaling\b/,
+  },
   { name: 'monitoring', description: 'Metrics, alerts, uptime checks and health.' },
-  { name: 'cron', description: 'Scheduled commands and calls.' },
-  { name: 'ssh-keys', description: 'SSH keys for private repositories and nodes.' },
-  { name: 'git-credentials', description: 'Tokens for private repositories.' },
-  { name: 'registries', description: 'Image registries and their credentials.' },
+  { name: 'cron', description: 'Scheduled commands and calls.', paths: /^cron-jobs\b/ },
   { name: 'nodes', description: 'Servers that run apps.' },
-  { name: 'services', description: 'Sub-services of compose and template apps.' },
-  { name: 'backups', description: 'Backups, restores and their schedules.' },
-  { name: 'projects', description: 'Projects, their members and audit logs.' },
-  { name: 'redirects', description: 'Redirect rules at the edge.' },
-  { name: 'previews', description: 'Preview environments of pull requests.' },
-  { name: 'settings', description: 'Settings of the installation.' },
+  {
+    name: 'services',
+    description: 'Sub-services of compose and template apps.',
+    paths: /^apps\/:id\/services\b/,
+  },
+  {
+    name: 'backups',
+    description: 'Backups, restores and their schedules.',
+    paths: /^backup-schedules\b/,
+  },
+  {
+    name: 'previews',
+    description: 'Preview environments of pull requests.',
+    paths: /^apps\/:id\/previews\b/,
+  },
   { name: 'templates', description: 'Ready-made apps.' },
   {
     name: 'webhooks',
     description: 'Inbound git hooks, outbound notifications and their deliveries.',
   },
-  {
-    name: 'system',
-    description: 'The installation itself: version, background jobs, disk, audit log, search.',
-  },
-  { name: 'openapi', description: 'This description.' },
-  { name: 'realtime', description: 'Events and logs as they happen, over one WebSocket.' },
 ]
 
-/** Paths whose group is not their first segment; the first that matches counts. */
-const RULES: readonly [pattern: RegExp, tag: string][] = [
-  [/^apps\/:id\/(deploy|deployments|rollback)$/, 'deployments'],
-  [/^(apps|projects)\/:id\/env\b/, 'env'],
-  [/^apps\/:id\/mounts\b/, 'storage'],
-  [/^apps\/:id\/(scaling|services|previews)\b/, '$1'],
-  [/^domains\/:id\/ssl-mode$/, 'certificates'],
-  [/^(volumes|storage-providers)\b/, 'storage'],
-  [/^cron-jobs\b/, 'cron'],
-  [/^backup-schedules\b/, 'backups'],
-  [/^(audit-logs|search)$/, 'system'],
-  [/^openapi\./, 'openapi'],
-  [/^ws$/, 'realtime'],
-]
-
-/** Group of a path such as `/api/apps/:id/env`. */
-export function tagOf(path: string): string {
-  const rest = path.replace(/^\/api\//, '')
-  for (const [pattern, tag] of RULES) {
-    const match = pattern.exec(rest)
-    if (match) return tag === '$1' ? match[1]! : tag
+/** The groups of the API: those that modules declare, in the order of the list, and where a path belongs. */
+export function createTags(declared: readonly ApiTag[]) {
+  const tags = [...declared, ...PLANNED.filter(({ name }) => !declared.some((tag) => tag.name === name))]
+  return {
+    tags,
+    /** Group of a path such as `/api/apps/:id/env`: a pattern that matches wins over the first segment. */
+    tagOf(path: string): string {
+      const rest = path.replace(/^\/api\//, '')
+      return tags.find(({ paths }) => paths?.test(rest))?.name ?? rest.split('/')[0]!
+    },
   }
-  return rest.split('/')[0]!
 }
+export type Tags = ReturnType<typeof createTags>

@@ -3,13 +3,16 @@ import type * as v from 'valibot'
 import { byStatus, errorCodesOf, errorResponse, responseName } from './openapi-errors.ts'
 import { type DocumentedEndpoint, operationOf } from './openapi-operation.ts'
 import { createSchemaConverter, type JsonSchema, refsIn } from './openapi-schemas.ts'
-import { TAGS } from './openapi-tags.ts'
+import { createTags } from './openapi-tags.ts'
+import type { ApiTag } from '#server/kernel/module'
 
 export interface DocumentFacts {
   /** Version of the product. */
   version: string
   /** Where clients reach this installation; a relative address when it is not configured. */
   public_url?: string
+  /** Groups that the modules declare. */
+  tags: readonly ApiTag[]
 }
 
 const DESCRIPTION = `Portreeve hosts apps on your own servers: give it a Git URL, get a running app with deploys that lose no request.
@@ -83,13 +86,17 @@ export function buildDocument(endpoints: readonly DocumentedEndpoint[], facts: D
       ) as v.GenericSchema[],
   )
   const schemas = createSchemaConverter(roots)
+  const { tags, tagOf } = createTags(facts.tags)
   const paths: Record<string, JsonSchema> = { '/api/ws': { get: WEBSOCKET } }
   const responses: Record<string, JsonSchema> = Object.fromEntries(
     (['UNAUTHORIZED', 'CSRF_INVALID', 'BAD_REQUEST'] as const).map((code) => [code, errorResponse([code])]),
   )
   for (const endpoint of sorted) {
     const path = endpoint.path.replace(/:(\w+)/g, '{$1}')
-    paths[path] = { ...own(paths, path), [endpoint.method]: operationOf(endpoint, schemas) }
+    paths[path] = {
+      ...own(paths, path),
+      [endpoint.method]: operationOf(endpoint, schemas, tagOf(endpoint.path)),
+    }
     for (const codes of byStatus(errorCodesOf(endpoint.definition, endpoint.method)).values())
       responses[responseName(codes)] ??= errorResponse(codes)
   }
@@ -107,7 +114,9 @@ export function buildDocument(endpoints: readonly DocumentedEndpoint[], facts: D
       license: { name: 'Proprietary', identifier: 'LicenseRef-Portreeve' },
     },
     servers: [{ url: facts.public_url ?? '/', description: 'This installation.' }],
-    tags: TAGS.filter((tag) => used_tags.has(tag.name)),
+    tags: tags
+      .filter(({ name }) => used_tags.has(name))
+      .map(({ name, description }) => ({ name, description })),
     paths,
     components: {
       securitySchemes: SECURITY,

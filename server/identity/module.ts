@@ -7,6 +7,10 @@ import { createIdentity, type IdentityOptions } from './service.ts'
 
 export default defineModule({
   name: 'identity',
+  tags: [
+    { name: 'auth', description: 'Log in with a password, keep sessions, make API keys.' },
+    { name: 'team', description: 'Users of the installation and their roles.' },
+  ],
   sealed: [sealedById('users', 'totp_seed'), sealedById('users', 'totp_pending')],
   create: (
     base: Base,

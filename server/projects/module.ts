@@ -5,6 +5,7 @@ import { createProjects } from './service.ts'
 
 export default defineModule({
   name: 'projects',
+  tags: [{ name: 'projects', description: 'Projects, their members and audit logs.' }],
   resources: [{ noun: 'project', table: 'projects', project_column: 'id', listed: 'search' }],
   create: ({ modules, ...base }: Base, use: { identity: { people: People } }) =>
     createProjects({

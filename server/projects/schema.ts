@@ -30,18 +30,23 @@ const Limit = (what: string) =>
     ),
   )
 
-/** Upper limits of a project; null or absent does not limit. */
-const Quotas = v.strictObject({
-  apps: Limit('Most apps.'),
-  domains: Limit(
-    'Most domains beside the automatic names of apps, of all apps together or of one. Without a number a project may have 500 and an app 250.',
-  ),
-  databases: Limit('Most databases.'),
-  volumes: Limit('Most volumes.'),
-  memory_bytes: Limit('Most memory that all instances together may be given.'),
-  storage_bytes: Limit('Most bytes of all volumes together.'),
-})
+/** Upper limits of a project; null or absent does not limit. Kinds of resources bring more of them. */
+const Quotas = v.objectWithRest(
+  {
+    apps: Limit('Most apps.'),
+    domains: Limit(
+      'Most domains beside the automatic names of apps, of all apps together or of one. Without a number a project may have 500 and an app 250.',
+    ),
+    databases: Limit('Most databases.'),
+    volumes: Limit('Most volumes.'),
+    memory_bytes: Limit('Most memory that all instances together may be given.'),
+    storage_bytes: Limit('Most bytes of all volumes together.'),
+  },
+  Limit('Most resources of a kind.'),
+)
 export type Quotas = v.InferOutput<typeof Quotas>
+/** Whether a quota is one that every installation has. */
+export const isFixedQuota = (name: string): boolean => Object.hasOwn(Quotas.entries, name)
 
 export const NewProject = v.strictObject({
   name: ProjectName,

@@ -10,13 +10,14 @@ import {
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
-import { conflict, forbidden, notFound } from '#server/kernel/errors'
+import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import type { ResourceSource } from '#server/kernel/resources'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { createMembers, type People } from './members.ts'
 import { createProjectRepository, type ProjectRow } from './repository.ts'
+import { isFixedQuota } from './schema.ts'
 import type { NewProject, Project, ProjectChange, ProjectWithCounts, Quotas, Resource } from './schema.ts'
 
 export interface ProjectOptions {
@@ -92,6 +93,10 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
       return id
     })
   }
+  const requireKnownQuota = (name: string) => {
+    if (!isFixedQuota(name) && !resources().some(({ quota }) => quota === name))
+      throw invalid(`quotas.${name}`, 'is not a quota.')
+  }
   const audited = ({ name, description, quotas }: ProjectRow) => ({
     name,
     description,
@@ -157,6 +162,7 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
       db.tx(() => {
         const before = get(id)
         if (change.quotas && !isAdministrator(actor)) throw forbidden('Only an administrator may set quotas.')
+        for (const name of Object.keys(change.quotas ?? {})) requireKnownQuota(name)
         const row: ProjectRow = {
           ...before,
           name: change.name ?? before.name,

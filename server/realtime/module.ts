@@ -7,6 +7,13 @@ import { createRealtime } from './realtime.ts'
 
 export default defineModule({
   name: 'realtime',
+  tags: [
+    {
+      name: 'realtime',
+      description: 'Events and logs as they happen, over one WebSocket.',
+      paths: /^ws$/,
+    },
+  ],
   create: (
     { clock, log, events, modules }: Base,
     use: {

@@ -8,6 +8,7 @@ import { createRegistries } from './service.ts'
 
 export default defineModule({
   name: 'registries',
+  tags: [{ name: 'registries', description: 'Image registries and their credentials.' }],
   sealed: [sealedById('registries', 'password')],
   create({ policy, ...base }: Base, use: { apps: Pick<Apps, 'sources'> }) {
     const client = createGuardedClient(policy)

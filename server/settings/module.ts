@@ -10,6 +10,7 @@ import { createRouteMove } from './route-move.ts'
 
 export default defineModule({
   name: 'settings',
+  tags: [{ name: 'settings', description: 'Settings of the installation.' }],
   create(
     base: Base,
     use: {

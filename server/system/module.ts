@@ -9,6 +9,13 @@ const before = ({ clock }: Base, days: number) => new Date(clock.now() - days * 
 
 export default defineModule({
   name: 'system',
+  tags: [
+    {
+      name: 'system',
+      description: 'The installation itself: version, background jobs, disk, audit log, search.',
+      paths: /^(audit-logs|search)$/,
+    },
+  ],
   create: (base: Base, use: { addresses: Addresses; settings: Pick<SettingsService, 'server'> }) =>
     createSystem({ ...base, addresses: use.addresses }),
   retention: {

@@ -3,9 +3,12 @@ import { join } from 'node:path'
 import * as v from 'valibot'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { AnyEndpoint } from '#server/http/endpoint'
-import { tagOf, TAGS } from '#server/http/openapi-tags'
+import { createTags } from '#server/http/openapi-tags'
+import { tagsOf } from '#server/kernel/compose'
+import { MODULES } from '#server/modules'
 import { readEndpoints, readRoutes, ROOT } from '#test/support/routes'
 
+const { tags, tagOf } = createTags(tagsOf(MODULES))
 interface Listed {
   group: string
   method: string
@@ -116,7 +119,7 @@ describe('every endpoint', () => {
     ).toEqual([])
   })
   it('has a group with a description', () => {
-    const known = new Set(TAGS.map((tag) => tag.name))
+    const known = new Set(tags.map((tag) => tag.name))
     expect(listed.filter(({ group }) => !known.has(group)).map(({ group }) => group)).toEqual([])
     expect(listed.filter(({ group, path }) => tagOf(path) !== group).map(({ path }) => path)).toEqual([])
   })

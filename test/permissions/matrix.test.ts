@@ -11,7 +11,8 @@ import {
   verdictOf,
 } from '#server/http/permissions'
 import { type Caller, createTestApi, type TestApi } from '#test/support/api'
-import { readEndpoints, ROOT } from '#test/support/routes'
+import { makeResources } from '#test/support/resources'
+import { readDefinitions, ROOT } from '#test/support/routes'
 
 /** Ways to prove who calls; a narrowed key is a key only. */
 const WAYS = ['bearer', 'cookie', 'cookie without CSRF token', 'api key'] as const
@@ -32,38 +33,17 @@ const AS: Record<string, Caller> = {
   'deploy key': 'deploy_key',
   'project key': 'admin',
 }
-const endpoints: { method: string; path: string; definition: EndpointHandler['definition'] }[] = []
-for (const { method, path, load } of readEndpoints())
-  endpoints.push({ method, path, definition: (await load()).default.definition })
+const endpoints = await readDefinitions()
 
 let api: TestApi
 /** A resource of each kind in the default project, by the noun that endpoints name. */
-const existing: Record<string, string> = {}
+let existing: Record<string, string>
 beforeAll(async () => {
   api = await createTestApi({ jobs: false })
-  const owner = api.as('owner')
-  existing.project = api.services.http.default_project()
-  const url = 'https://git.example.com/team/app.git'
-  api.fakes.git.commit(url, 'main', { 'index.html': '<p>hello' })
-  const app = await owner.post('/api/apps', { name: 'matrix', git_url: url })
-  existing.app = app.body.data.id as string
-  existing.deployment = (await owner.get(`/api/apps/${existing.app}/deployments`)).body.data[0].id as string
-  existing.domain = (await owner.get(`/api/domains?app_id=${existing.app}`)).body.data[0].id as string
-  existing.certificate = (await owner.post('/api/certificates/csr', { names: ['matrix.example.com'] })).body
-    .data.id as string
-  existing.redirect = (
-    await owner.post('/api/redirects', { domain_id: existing.domain, from: '/old', to: '/new' })
-  ).body.data.id as string
-  existing.ssh_key = (await owner.post('/api/ssh-keys/generate', { name: 'matrix' })).body.data.id as string
-  existing.git_credential = (
-    await owner.post('/api/git-credentials', {
-      name: 'matrix',
-      host: 'git.example.com',
-      token: 'a token of the matrix',
-    })
-  ).body.data.id as string
-  existing.webhook = (await owner.post('/api/webhooks', { kind: 'deployment', app_id: existing.app })).body
-    .data.id as string
+  existing = await makeResources(api, 'owner', {
+    project_id: api.services.http.default_project(),
+    mark: 'matrix',
+  })
 }, 60_000)
 beforeAll(async () => {
   const { identity } = api.services

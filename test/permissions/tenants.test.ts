@@ -1,75 +1,43 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { EndpointHandler } from '#server/http/endpoint'
+import type { AnyModule } from '#server/kernel/module'
+import { MODULES } from '#server/modules'
 import { type Caller, createTestApi, type TestApi } from '#test/support/api'
-import { readEndpoints } from '#test/support/routes'
+import { makeResources } from '#test/support/resources'
+import { readDefinitions } from '#test/support/routes'
 
 const MARK = 'tenantsecretmark'
-const endpoints: { method: string; path: string; definition: EndpointHandler['definition'] }[] = []
-for (const { method, path, load } of readEndpoints())
-  endpoints.push({
-    method: method.toUpperCase(),
-    path,
-    definition: (await load()).default.definition,
-  })
+const endpoints = (await readDefinitions()).map(({ method, ...one }) => ({
+  ...one,
+  method: method.toUpperCase(),
+}))
+/** Kinds of resources that search shows, as the modules declare them. */
+const KINDS = MODULES.flatMap(({ resources }: AnyModule) => resources ?? []).flatMap(({ noun, listed }) =>
+  listed === 'nowhere' ? [] : [noun],
+)
 
 let api: TestApi
 let project_id: string
 /** Everything that the first team has, by noun; the callers below are no members of its project. */
-const theirs: Record<string, string> = {}
+let theirs: Record<string, string>
 const STRANGERS: Caller[] = ['outsider', 'developer', 'owner']
 
 beforeAll(async () => {
   api = await createTestApi({ jobs: false })
-  const admin = api.as('admin')
-  project_id = theirs.project = (await admin.post('/api/projects', { name: `${MARK} project` })).body.data
-    .id as string
-  const url = `https://git.example.com/${MARK}/app.git`
-  api.fakes.git.commit(url, 'main', { 'index.html': '<p>hello' })
-  theirs.app = (await admin.post('/api/apps', { name: `${MARK}-app`, git_url: url, project_id })).body.data
-    .id as string
-  theirs.deployment = (await admin.get(`/api/apps/${theirs.app}/deployments`)).body.data[0].id as string
-  theirs.domain = (await admin.post('/api/domains', { app_id: theirs.app, hostname: `${MARK}.example.com` }))
-    .body.data.id as string
-  theirs.certificate = (
-    await admin.post('/api/certificates/csr', { names: [`${MARK}.example.com`], project_id })
-  ).body.data.id as string
-  theirs.redirect = (
-    await admin.post('/api/redirects', { domain_id: theirs.domain, from: `/${MARK}`, to: '/new' })
-  ).body.data.id as string
-  const variable = { key: `${MARK}_key`, value: MARK }
-  await admin.post(`/api/apps/${theirs.app}/env`, variable)
-  await admin.put(`/api/projects/${project_id}/env`, { variables: [variable] })
-  theirs.ssh_key = (await admin.post('/api/ssh-keys/generate', { name: `${MARK} key`, project_id })).body.data
-    .id as string
-  theirs.git_credential = (
-    await admin.post('/api/git-credentials', {
-      name: `${MARK} token`,
-      host: `${MARK}.example.com`,
-      token: 'the token of the first team',
-      project_id,
-    })
-  ).body.data.id as string
-  const hook = { kind: 'deployment', app_id: theirs.app, name: `${MARK} hook` }
-  theirs.webhook = (await admin.post('/api/webhooks', hook)).body.data.id as string
+  const { body } = await api.as('admin').post('/api/projects', { name: `${MARK} project` })
+  project_id = body.data.id as string
+  theirs = await makeResources(api, 'admin', { project_id, mark: MARK })
 }, 60_000)
 afterAll(() => api.close())
 
-/** Rows that belong to the first team's project, to see that nothing of it changed. */
+/** Every row but those that tell of requests, to see that nothing of it changed. */
 function state(): string {
-  const tables = [
-    'projects',
-    'project_members',
-    'apps',
-    'deployments',
-    'domains',
-    'redirects',
-    'ssh_keys',
-    'git_credentials',
-    'certificates',
-    'variables',
-    'webhooks',
-    'jobs',
-  ]
+  const tables = api.kernel.db
+    .sql(
+      `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
+       AND name NOT IN ('audit_log', 'row_counts', 'idempotency') ORDER BY name`,
+    )
+    .pluck()
+    .all() as string[]
   return JSON.stringify(tables.map((table) => api.kernel.db.sql(`SELECT * FROM ${table}`).all()))
 }
 
@@ -163,20 +131,11 @@ describe('T4: what another team has does not exist', () => {
   })
   it('shows it to its members, as a check of the tests above', async () => {
     const admin = api.as('admin')
-    expect(
-      (await admin.get(`/api/search?q=${MARK}`)).body.data.map(({ kind }: { kind: string }) => kind).sort(),
-    ).toEqual([
-      'app',
-      'certificate',
-      'domain',
-      'domain',
-      'git_credential',
-      'project',
-      'redirect',
-      'ssh_key',
-      'webhook',
-    ])
-    expect((await admin.get(`/api/projects/${project_id}/resources`)).body.total).toBe(8)
+    const kindsOf = (rows: { kind: string }[]) => [...new Set(rows.map(({ kind }) => kind))].sort()
+    const found = await admin.get(`/api/search?q=${MARK}&per_page=100`)
+    expect(kindsOf(found.body.data)).toEqual([...KINDS].sort())
+    const overview = await admin.get(`/api/projects/${project_id}/resources?per_page=100`)
+    expect(kindsOf(overview.body.data)).toEqual(KINDS.filter((kind) => kind !== 'project').sort())
     expect((await admin.get(`/api/apps?q=${MARK}`)).body.total).toBe(1)
   })
 })

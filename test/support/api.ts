@@ -8,9 +8,10 @@ import { createFakeIngress, type FakeIngress } from '#server/platform/ingress/fa
 import type { DnsProviderDescriptor } from '#server/platform/dns-providers/provider'
 import type { EgressFilter } from '#server/platform/host-rules/egress'
 import type { FakeMail } from '#server/platform/mail/fake'
-import { createServices, type Services } from '#server/modules'
+import type { AnyModule } from '#server/kernel/module'
+import { createServices, MODULES, type Services } from '#server/modules'
 import type { TestClock } from './clock.ts'
-import { type Answer, type SendOptions, startTestServer } from './http-server.ts'
+import { type Answer, type MountedRoute, type SendOptions, startTestServer } from './http-server.ts'
 import { createTestKernel, type TestKernel } from './kernel.ts'
 import { fakeEgress } from './fake-egress.ts'
 import { readRoutes } from './routes.ts'
@@ -73,6 +74,12 @@ export interface TestApiOptions {
   mail?: FakeMail
   /** DNS providers that can be set; the real ones when absent. */
   dns_providers?: readonly DnsProviderDescriptor[]
+  /** What a domain that only exists in a test adds: its line in the list, its migrations and its routes. */
+  domain?: {
+    module: AnyModule
+    migrations: readonly [name: string, sql: string][]
+    routes: readonly MountedRoute[]
+  }
 }
 
 function actorOf(caller: Caller, project_id: string): Actor {
@@ -115,6 +122,7 @@ function enrol(kernel: TestKernel, project_id: string): void {
  */
 export async function createTestApi(options: TestApiOptions = {}): Promise<TestApi> {
   const kernel = createTestKernel(options.environment)
+  if (options.domain) for (const [, sql] of options.domain.migrations) kernel.db.raw.exec(sql)
   const fakes = {
     engine: createFakeEngine(),
     git: createFakeGit(),
@@ -123,12 +131,17 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
     acme: createFakeAcme({ now: kernel.clock.now }),
     clock: kernel.clock,
   }
-  const composed = createServices(kernel, {
-    ...fakes,
-    guard: { egress: options.egress ?? fakeEgress(), checks: () => ({}), start() {}, stop: async () => {} },
-    ...(options.mail ? { mail: options.mail } : {}),
-    ...(options.dns_providers ? { dns_providers: options.dns_providers } : {}),
-  })
+  const composed = createServices(
+    kernel,
+    {
+      ...fakes,
+      guard: { egress: options.egress ?? fakeEgress(), checks: () => ({}), start() {}, stop: async () => {} },
+      ...(options.mail ? { mail: options.mail } : {}),
+      ...(options.dns_providers ? { dns_providers: options.dns_providers } : {}),
+    },
+    undefined,
+    options.domain && ([...MODULES, options.domain.module] as unknown as typeof MODULES),
+  )
   // Project roles as they are now, so that a test may add a caller to a project.
   const actor = (caller: Caller): Actor => {
     const static_actor = actorOf(caller, composed.http.default_project())
@@ -152,7 +165,7 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
       },
     },
   }
-  const server = await startTestServer(readRoutes(), services)
+  const server = await startTestServer([...readRoutes(), ...(options.domain?.routes ?? [])], services)
   if (options.jobs ?? true) services.jobs.start()
   const request: TestApi['request'] = (method, path, { as, headers, ...rest } = {}) =>
     server.send(method, path, {

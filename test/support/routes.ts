@@ -50,3 +50,13 @@ export const readEndpoints = (): EndpointFile[] =>
   readRoutes().filter(
     (route): route is EndpointFile => route.path.startsWith('/api/') && route.method !== undefined,
   )
+
+/** Definitions of all endpoints. */
+export const readDefinitions = () =>
+  Promise.all(
+    readEndpoints().map(async ({ method, path, load }) => ({
+      method,
+      path,
+      definition: (await load()).default.definition,
+    })),
+  )
