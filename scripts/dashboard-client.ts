@@ -15,7 +15,7 @@ registerHooks({
 })
 
 const { createDocuments } = await import('#server/http/openapi-documents')
-const document = await createDocuments(readEndpoints()).json('0.0.0', undefined)
+const document = await createDocuments(readEndpoints()).json({ version: '0.0.0', tags: [] })
 const types = astToString(await openapiTS(JSON.parse(document) as OpenAPI3))
 const file = join(ROOT, 'dashboard/src/api/generated/schema.d.ts')
 mkdirSync(dirname(file), { recursive: true })
