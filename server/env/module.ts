@@ -5,6 +5,13 @@ import { createVariables } from './service.ts'
 
 export default defineModule({
   name: 'env',
+  tags: [
+    {
+      name: 'env',
+      description: 'Variables of apps and projects.',
+      paths: /^(apps|projects)\/:id\/env\b/,
+    },
+  ],
   sealed: [sealedById('variables', 'value'), sealedById('variables', 'preview_value')],
   create: (base: Base, use: { apps: Pick<Apps, 'find'> }) =>
     createVariables({

@@ -3,7 +3,6 @@ import type { ApiTag } from '#server/kernel/module'
 /** Groups of domains that are not there yet; a module that declares one of them takes it over. */
 const PLANNED: readonly ApiTag[] = [
   { name: 'databases', description: 'Databases and their links to apps.' },
-  { name: 'env', description: 'Variables of apps and projects.', paths: /^(apps|projects)\/:id\/env\b/ },
   {
     name: 'storage',
     description: 'Volumes, mounts and backup destinations.',
