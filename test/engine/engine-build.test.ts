@@ -32,6 +32,7 @@ describe.each(['auto', 'classic'] as const)('builds with the builder %s', (build
     build_args: {},
     secrets: {},
     no_cache: true,
+    cache_scope: 'prj_test',
     limits: { cpus: 1, memory_bytes: 64 * MIB, timeout_ms: 60_000 },
     onLog: (line) => log.push(line),
     ...more,

@@ -38,6 +38,7 @@ describe.skipIf(!canStartEngine)('an engine of our own, whose groups have anothe
           build_args: {},
           secrets: {},
           no_cache: true,
+          cache_scope: 'prj_test',
           limits: { cpus: 1, memory_bytes: 64 * 1024 ** 2, timeout_ms: 60_000 },
           onLog: ({ text }) => printed.push(text),
         },

@@ -56,6 +56,7 @@ beforeAll(async () => {
       build_args: {},
       secrets: {},
       no_cache: false,
+      cache_scope: 'prj_test',
       limits: { cpus: 1, memory_bytes: 256 * MIB, timeout_ms: 60_000 },
       onLog: () => {},
     },

@@ -268,6 +268,7 @@ async function buildImage(context: string, dockerfile: string, log: string[] = [
         build_args: {},
         secrets: {},
         no_cache: false,
+        cache_scope: 'prj_test',
         limits,
         onLog: ({ text }) => log.push(text),
       },

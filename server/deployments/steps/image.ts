@@ -129,6 +129,7 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
       secrets,
       registries: shop.ports.registryAuths(`${plan.dockerfile} ${Object.values(build_args).join(' ')}`),
       no_cache: askOf(shop.deployments.find(deployment_id)!).no_cache ?? false,
+      cache_scope: app.project_id,
       limits: shop.defaults.build,
       onLog,
     },

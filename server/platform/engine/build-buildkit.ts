@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import type { BuildCap } from './build-cap.ts'
 import { buildError } from './build-failure.ts'
 import { openBuildSession, DOCKERFILE_NAME } from './build-session.ts'
@@ -54,8 +54,28 @@ export const buildQuery = (spec: BuildSpec, scope: LabelScope) => ({
   forcerm: true,
   pull: false,
   labels: JSON.stringify(scope.stored(spec.labels)),
-  buildargs: JSON.stringify(spec.build_args),
+  buildargs: JSON.stringify(
+    Object.fromEntries(Object.entries(spec.build_args).filter(([name]) => !BUILDER_ARGUMENT.test(name))),
+  ),
 })
+
+/** Arguments of these names steer the builder; nobody but this file may set one. */
+const BUILDER_ARGUMENT = /^BUILDKIT_/i
+
+/**
+ * What keeps the caches of scopes apart. Cache mounts have a name space of their own. The result of a step is
+ * found by its text and its inputs, without its mounts, so that another scope with the same text would get
+ * what was made with this one's secrets and cache mounts: a host name that only the steps of this scope know
+ * is one of their inputs.
+ */
+function cacheQuery(spec: BuildSpec, query: ReturnType<typeof buildQuery>) {
+  const name = createHash('sha256').update(spec.cache_scope).digest('hex').slice(0, 32)
+  const args = JSON.parse(query.buildargs) as Record<string, string>
+  return {
+    buildargs: JSON.stringify({ ...args, BUILDKIT_CACHE_MOUNT_NS: name }),
+    extrahosts: `${name}.cache.invalid:127.0.0.1`,
+  }
+}
 
 /**
  * Builds with BuildKit through the engine's API and answers the image's id. The answer counts as a success
@@ -89,6 +109,7 @@ export async function buildWithBuildKit(
     stop.abort()
   }, CHECK_MS)
   const build_id = randomUUID()
+  const query = buildQuery(spec, scope)
   const session = await openBuildSession(connection, spec, stop.signal).catch((error: unknown) => {
     clearInterval(watch)
     slot.end()
@@ -102,7 +123,8 @@ export async function buildWithBuildKit(
       signal: stop.signal,
       deadline_ms: 0,
       query: {
-        ...buildQuery(spec, scope),
+        ...query,
+        ...cacheQuery(spec, query),
         version: '2',
         remote: 'client-session',
         session: session.id,

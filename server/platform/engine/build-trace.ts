@@ -30,7 +30,7 @@ interface Step {
 const isUserStep = (name: string): boolean => /^\[(?!internal\])/.test(name)
 /** What the builder says of each image that it is about to use, however the Dockerfile named it. */
 const IMAGE =
-  /(?:^\[internal\] load metadata for |^resolve image config for |^docker-image:\/\/|^\[[^\]]*\] FROM )(\S+)/
+  /(?:^\[internal\] load metadata for |^resolve image config for |^docker-image:\/\/|^(?:\[[^\]]*\] )?FROM )(\S+)/
 const isRunStep = (name: string): boolean => /^\[[^\]]*\] RUN /.test(name)
 
 /**

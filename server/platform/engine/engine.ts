@@ -153,6 +153,10 @@ export interface BuildSpec {
   registries?: NonNullable<PullOptions['auth']>[]
   target?: string
   no_cache: boolean
+  /**
+   * Builds of one scope share what they cache, layers and cache mounts alike; those of another never see it.
+   */
+  cache_scope: string
   limits: { cpus: number; memory_bytes: number; timeout_ms: number }
   onLog(line: BuildLogLine): void
 }

@@ -142,6 +142,7 @@ const METHODS: Record<string, (engine: Engine) => Promise<unknown>> = {
         build_args: {},
         secrets: {},
         no_cache: false,
+        cache_scope: 'prj_test',
         limits: { cpus: 1, memory_bytes: 1e8, timeout_ms: 9_000 },
         onLog: () => {},
       },

@@ -60,6 +60,7 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
       build_args: {},
       secrets: {},
       no_cache: true,
+      cache_scope: 'prj_test',
       limits: { cpus: 1, memory_bytes: 256 * 1024 ** 2, timeout_ms: 60_000 },
       onLog: () => {},
       ...more,

@@ -243,6 +243,7 @@ async function driveEverything(): Promise<void> {
             build_args: { [text]: text },
             secrets: {},
             no_cache: false,
+            cache_scope: 'prj_test',
             target: text,
             limits: { cpus: 1, memory_bytes: 1e8, timeout_ms: 5_000 },
             onLog: () => {},
