@@ -1,6 +1,7 @@
 import addresses from '#server/addresses/module'
 import apps from '#server/apps/module'
 import audit from '#server/audit/module'
+import backups from '#server/backups/module'
 import builds from '#server/builds/module'
 import certificates from '#server/certificates/module'
 import deployments from '#server/deployments/module'
@@ -50,6 +51,7 @@ export const MODULES = [
   gitCredentials,
   registries,
   storageProviders,
+  backups,
   env,
   builds,
   deployments,

@@ -11,6 +11,8 @@ export interface RequestFacts {
   /** Address of the peer, or what a trusted proxy says it is. */
   address: string
   user_agent: string
+  /** The `Range` header, as it was sent. */
+  range?: string
   /** Whether the client speaks HTTPS to us or to a trusted proxy in front. */
   secure: boolean
 }
@@ -68,6 +70,8 @@ export interface HttpPorts {
 
 /** What a response may set besides its body. */
 export interface ResponseControls {
+  /** Another success than the endpoint's usual one: 206 for a part of a download. */
+  status(code: 206): void
   header(name: string, value: string): void
   cookie(
     name: string,

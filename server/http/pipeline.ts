@@ -136,8 +136,9 @@ async function answer(call: Call): Promise<unknown> {
       ? event.node.req.headers['idempotency-key']
       : undefined
   if (typeof key === 'string') return idempotent(call, key, raw_body?.bytes ?? Buffer.alloc(0), run)
-  const result = await run()
+  // Before the work, so that a handler may answer with another success.
   setResponseStatus(event, definition.status ?? 200)
+  const result = await run()
   if (definition.media_types && !event.node.res.hasHeader('content-type'))
     setResponseHeader(event, 'Content-Type', definition.media_types[0]!)
   return result
@@ -268,6 +269,7 @@ function uploadOf(definition: AnyEndpoint, event: H3Event): UploadStream | undef
 
 function controlsOf(event: H3Event): ResponseControls {
   return {
+    status: (code) => setResponseStatus(event, code),
     header: (name, value) => setResponseHeader(event, name, value),
     cookie: (name, value, o) =>
       setCookie(event, name, value, {

@@ -34,6 +34,7 @@ export function factsOf(event: H3Event, services: HttpPorts): RequestFacts {
     real_ip: getRequestHeader(event, 'x-real-ip'),
     edge_proof: getRequestHeader(event, 'x-portreeve-edge'),
   })
+  const range = getRequestHeader(event, 'range')
   return {
     id: requestId(event),
     method: event.method,
@@ -41,6 +42,7 @@ export function factsOf(event: H3Event, services: HttpPorts): RequestFacts {
     address: client.address,
     secure: client.secure,
     user_agent: (getRequestHeader(event, 'user-agent') ?? '').slice(0, 512),
+    ...(range === undefined ? {} : { range }),
   }
 }
 

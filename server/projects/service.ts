@@ -129,6 +129,7 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
     /** The id itself when the project exists: a project is its own scope. */
     projectOf: (id: string): string | undefined => (repository.exists(id) ? id : undefined),
     default: ensureDefault,
+    nameOf: (id: string): string | undefined => repository.find(id)?.name,
     rolesOf: repository.rolesOf as (user_id: string) => { project_id: string; role: ProjectRole }[],
     /** What the caller sees in `me`. */
     listFor: (actor: Actor) =>

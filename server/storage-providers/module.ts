@@ -9,7 +9,10 @@ import { createStorageProviders } from './service.ts'
 export default defineModule({
   name: 'storage_providers',
   sealed: [sealedById('storage_providers', 'secrets'), sealedById('storage_providers', 'passphrase')],
-  create({ policy, config, directories, ...base }: Base) {
+  create(
+    { policy, config, directories, ...base }: Base,
+    use: { backups: { countAt(id: string): number; schedules: { usesOf(id: string): string[] } } },
+  ) {
     const ca = authoritiesOf(config.ca_file)
     return createStorageProviders({
       ...base,
@@ -17,7 +20,10 @@ export default defineModule({
         client: createGuardedClient(policy, ca ? { ca } : {}),
         dial: createDial(policy),
         local_directory: join(directories.backups, 'archives'),
-        usesOf: () => ({ schedules: [], backups: 0 }),
+        usesOf: (id) => ({
+          schedules: use.backups.schedules.usesOf(id),
+          backups: use.backups.countAt(id),
+        }),
       },
     })
   },

@@ -74,6 +74,12 @@ async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {
        VALUES ('dst_1', 'Bucket', 's3', '{}', ?, ?, '', '')`,
     )
     .run(seal('storage_providers/secrets/dst_1'), seal('storage_providers/passphrase/dst_1'))
+  kernel.db
+    .sql(
+      `INSERT INTO backups (id, target, target_name, project_id, status, trigger, destination_id, object_key, encrypted, data_key, created_at)
+       VALUES ('bkp_1', 'platform', '', 'platform', 'succeeded', 'manual', 'dst_1', 'k', 1, ?, '')`,
+    )
+    .run(seal('backups/data_key/bkp_1'))
   kernel.db.sql(`INSERT INTO meta VALUES ('secret_check', ?)`).run(seal('meta/secret_check'))
   const all = () =>
     SEALED_COLUMNS.flatMap((one) =>

@@ -1,0 +1,142 @@
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import type { Events } from '#server/kernel/events'
+import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
+import type { Log } from '#server/kernel/log'
+import type { Archives } from './archives.ts'
+import { classify } from './classify.ts'
+import { backupMachine } from './machine.ts'
+import { type BackupRepository, type BackupRow, PLATFORM_PROJECT } from './repository.ts'
+import type { Targets } from './target.ts'
+
+export const BACKUP_KIND = 'backup.create'
+export interface BackupPayload {
+  backup_id: string
+}
+interface State {
+  apps: string[]
+  began_ms: number
+}
+export interface BackupJobOptions {
+  db: Db
+  clock: Clock
+  events: Events
+  log: Log
+  repository: BackupRepository
+  archives: Archives
+  targets(): Targets
+  /** Deletes what the schedule of this backup no longer keeps. */
+  retain(schedule_id: string, signal: AbortSignal): Promise<void>
+}
+
+/** Clients hear of the progress at most this often. */
+const PROGRESS_MS = 2000
+/** A dump may be large; it is not given up while it goes on. */
+const DUMP_TIMEOUT_MS = 24 * 3_600_000
+
+/** Tells of a backup, to those who may see its project. */
+export const backupEvent = (row: BackupRow, what: string, payload: Record<string, unknown> = {}) => ({
+  type: `backup.${what}`,
+  project_id: row.project_id === PLATFORM_PROJECT ? null : row.project_id,
+  app_id: row.target === 'app' ? row.target_id : null,
+  payload: {
+    backup_id: row.id,
+    target: row.target,
+    target_id: row.target_id,
+    target_name: row.target_name,
+    ...payload,
+  },
+})
+
+/** Streams a copy of the target to its destination, describes it there, and only then lets older ones go. */
+export function defineBackupJob(options: BackupJobOptions): JobDefinition {
+  const { db, clock, events, repository, archives } = options
+  const rowOf = (id: string): BackupRow => {
+    const row = repository.find(id)
+    if (!row) throw new Error(`The backup ${id} is gone.`)
+    return row
+  }
+  const progressOf = (row: BackupRow) => {
+    let told_ms = clock.monotonic_ms()
+    return (written_bytes: number) => {
+      if (clock.monotonic_ms() - told_ms < PROGRESS_MS) return
+      told_ms = clock.monotonic_ms()
+      events.append(backupEvent(row, 'progress', { written_bytes }))
+    }
+  }
+  return defineJob<BackupPayload, State>({
+    kind: BACKUP_KIND,
+    initial: () => ({ apps: [], began_ms: 0 }),
+    classify,
+    steps: [
+      {
+        name: 'dump',
+        pool: 'backup',
+        timeout_ms: DUMP_TIMEOUT_MS,
+        async run({ payload, state, signal }) {
+          const row = rowOf(payload.backup_id)
+          const target = options.targets()[row.target]
+          if (!target) throw new Error(`Nothing backs up a ${row.target}.`)
+          db.tx(() => {
+            const to = backupMachine.next(rowOf(row.id).status, 'begin')
+            repository.setStatus(row.id, rowOf(row.id).status, to)
+            events.append(backupEvent(row, 'started'))
+          })
+          state.began_ms = clock.now()
+          const subject = target.find(row.target_id)
+          state.apps = subject?.apps ?? []
+          const { bytes } = await target.dump(row.target_id, { pause_app: row.pause_app === 1 }, signal)
+          const written = await archives.write(row, bytes, signal, progressOf(row))
+          repository.update(row.id, {
+            ...written,
+            engine: subject?.engine ?? row.engine,
+            version: subject?.version ?? row.version,
+          })
+        },
+        async undo({ payload }) {
+          await archives.remove(rowOf(payload.backup_id))
+        },
+      },
+      {
+        name: 'describe',
+        run: async ({ payload, state }) => archives.describe(rowOf(payload.backup_id), { apps: state.apps }),
+      },
+      {
+        name: 'retain',
+        irrevocable: true,
+        async run({ payload, state, signal, skip }) {
+          const { schedule_id } = rowOf(payload.backup_id)
+          if (schedule_id === null) return skip()
+          // This one is whole by now: it counts, so that retention sees it as the newest.
+          finish(rowOf(payload.backup_id), state.began_ms)
+          await options.retain(schedule_id, signal)
+        },
+      },
+    ],
+    onEnd(_job, outcome, state) {
+      const row = repository.find((JSON.parse(_job.payload) as BackupPayload).backup_id)
+      if (!row) return
+      if (outcome.status === 'succeeded') {
+        if (row.status === 'running') finish(row, state.began_ms)
+        return
+      }
+      const failure = outcome.failure
+      const error =
+        outcome.status === 'cancelled'
+          ? 'The backup was cancelled.'
+          : [failure?.message, failure?.hint].filter(Boolean).join(' ')
+      repository.setStatus(row.id, row.status, backupMachine.next(row.status, 'fail'))
+      repository.update(row.id, { error, finished_at: clock.iso(), size_bytes: null, sha256: null })
+      events.append(backupEvent(row, 'failed', { error }))
+    },
+  })
+  function finish(row: BackupRow, began_ms = 0): void {
+    db.tx(() => {
+      repository.setStatus(row.id, row.status, backupMachine.next(row.status, 'succeed'))
+      const since = began_ms || Date.parse(row.created_at)
+      repository.update(row.id, { finished_at: clock.iso(), duration_ms: clock.now() - since, error: null })
+      const { size_bytes, sha256 } = row
+      events.append(backupEvent(row, 'succeeded', { size_bytes, sha256 }))
+    })
+  }
+}

@@ -1,0 +1,31 @@
+import { ApiError } from '#server/kernel/errors'
+
+/** The part of a body that is sent: first and last byte. */
+export interface ByteWindow {
+  start: number
+  end: number
+  partial: boolean
+}
+
+/**
+ * Reads a `Range` header with one range of bytes. What is not one is ignored, as HTTP wants it; one that
+ * begins behind the end is refused.
+ */
+export function parseRange(header: string | undefined, size: number): ByteWindow {
+  const whole = { start: 0, end: Math.max(0, size - 1), partial: false }
+  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header?.trim() ?? '')
+  if (!match || (match[1] === '' && match[2] === '')) return whole
+  const [, first = '', last = ''] = match
+  if (first === '') {
+    const start = Math.max(0, size - Number(last))
+    return { start, end: size - 1, partial: true }
+  }
+  const start = Number(first)
+  if (start >= size)
+    throw new ApiError(
+      'BAD_REQUEST',
+      `The Range begins behind the end of the archive, which has ${size} bytes.`,
+    )
+  const end = last === '' ? size - 1 : Math.min(Number(last), size - 1)
+  return end < start ? whole : { start, end, partial: true }
+}

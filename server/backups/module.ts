@@ -1,0 +1,23 @@
+import { defineModule, sealedById } from '#server/kernel/module'
+import { createBackups } from './domain.ts'
+
+export default defineModule({
+  name: 'backups',
+  tags: [
+    {
+      name: 'backups',
+      description: 'Backups, restores and their schedules.',
+      paths: /^backup-schedules\b/,
+    },
+  ],
+  resources: [
+    { noun: 'backup', table: 'backups', name_column: 'target_name', listed: 'nowhere' },
+    { noun: 'backup_schedule', table: 'backup_schedules', listed: 'nowhere' },
+  ],
+  sealed: [sealedById('backups', 'data_key')],
+  // Dumps and restores that run at once: each takes a core for its compression.
+  pools: { backup: 2 },
+  create: createBackups,
+  jobs: (own) => own.definitions,
+  schedules: [{ name: 'due', cron: '* * * * *', task: 'backups', run: (own) => own.schedules.pass() }],
+})

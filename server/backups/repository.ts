@@ -1,0 +1,120 @@
+import type { Db } from '#server/kernel/db'
+import { type Page, selectPage } from '#server/kernel/page'
+import type { BackupStatus } from './machine.ts'
+import type { Target } from './schema.ts'
+
+/** What stands in the project's place for backups of the installation itself. */
+export const PLATFORM_PROJECT = 'platform'
+
+export interface BackupRow {
+  id: string
+  target: Target
+  target_id: string | null
+  target_name: string
+  project_id: string
+  status: BackupStatus
+  trigger: 'manual' | 'schedule' | 'final' | 'upload'
+  schedule_id: string | null
+  destination_id: string
+  object_key: string
+  size_bytes: number | null
+  original_bytes: number | null
+  sha256: string | null
+  encrypted: number
+  data_key: string | null
+  pause_app: number
+  engine: string | null
+  version: string | null
+  error: string | null
+  duration_ms: number | null
+  verification: string | null
+  verified_at: string | null
+  expires_at: string | null
+  created_by: string | null
+  created_at: string
+  finished_at: string | null
+}
+/** Columns that change after a backup was asked for; keys of an update come from this list only. */
+const CHANGEABLE = [
+  'size_bytes',
+  'original_bytes',
+  'sha256',
+  'engine',
+  'version',
+  'error',
+  'duration_ms',
+  'verification',
+  'verified_at',
+  'expires_at',
+  'finished_at',
+] as const
+export type BackupColumns = Partial<Pick<BackupRow, (typeof CHANGEABLE)[number]>>
+
+export interface BackupFilter {
+  target?: string
+  target_id?: string
+  status?: string
+}
+
+/** SQL of backups and nothing else. */
+export function createBackupRepository(db: Db) {
+  return {
+    insert: (row: BackupRow) => {
+      const columns = Object.keys(row)
+      db.sql(
+        `INSERT INTO backups (${columns.join(', ')}) VALUES (${columns.map((name) => `@${name}`).join(', ')})`,
+      ).run(row)
+    },
+    find: (id: string) => db.sql('SELECT * FROM backups WHERE id = ?').get(id) as BackupRow | undefined,
+    page: (
+      project_ids: readonly string[] | undefined,
+      filter: BackupFilter,
+      limit: number,
+      offset: number,
+    ): Page<BackupRow> =>
+      selectPage<BackupRow>(db, {
+        table: 'backups',
+        project_ids,
+        equals: { target: filter.target, target_id: filter.target_id, status: filter.status },
+        limit,
+        offset,
+        uncounted: true,
+      }),
+    setStatus: (id: string, from: BackupStatus, to: BackupStatus): boolean =>
+      db.sql('UPDATE backups SET status = ? WHERE id = ? AND status = ?').run(to, id, from).changes === 1,
+    update(id: string, change: BackupColumns) {
+      const names = CHANGEABLE.filter((name) => name in change)
+      db.sql(`UPDATE backups SET ${names.map((name) => `${name} = @${name}`).join(', ')} WHERE id = @id`).run(
+        {
+          ...change,
+          id,
+        },
+      )
+    },
+    delete: (id: string) => db.sql('DELETE FROM backups WHERE id = ?').run(id),
+    /** The good ones of a schedule, newest first. */
+    succeededOf: (schedule_id: string) =>
+      db
+        .sql(
+          `SELECT * FROM backups WHERE schedule_id = ? AND status = 'succeeded' ORDER BY created_at DESC, rowid DESC`,
+        )
+        .all(schedule_id) as BackupRow[],
+    newestGood: (target: Target, target_id: string | null) =>
+      db
+        .sql(
+          `SELECT * FROM backups WHERE target = ? AND target_id IS ? AND status = 'succeeded' ORDER BY created_at DESC, rowid DESC LIMIT 1`,
+        )
+        .get(target, target_id) as BackupRow | undefined,
+    isUnderWay: (target: Target, target_id: string | null): boolean =>
+      db
+        .sql(
+          `SELECT 1 FROM backups WHERE target = ? AND target_id IS ? AND status IN ('queued', 'running') LIMIT 1`,
+        )
+        .get(target, target_id) !== undefined,
+    countAt: (destination_id: string) =>
+      db.sql('SELECT count(*) FROM backups WHERE destination_id = ?').pluck().get(destination_id) as number,
+    move: (target_id: string, project_id: string) =>
+      db.sql('UPDATE backups SET project_id = ? WHERE target_id = ?').run(project_id, target_id),
+  }
+}
+export type BackupRepository = ReturnType<typeof createBackupRepository>

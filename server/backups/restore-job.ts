@@ -1,0 +1,91 @@
+import type { Clock } from '#server/kernel/clock'
+import type { Events } from '#server/kernel/events'
+import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
+import type { Archives } from './archives.ts'
+import { backupEvent } from './backup-job.ts'
+import { classify } from './classify.ts'
+import type { BackupRepository, BackupRow } from './repository.ts'
+import type { RestoreRequest, Targets } from './target.ts'
+
+export const RESTORE_KIND = 'backup.restore'
+export type RestorePayload = Omit<RestoreRequest, 'restore_id'> & { backup_id: string }
+
+export interface RestoreJobOptions {
+  clock: Clock
+  events: Events
+  repository: BackupRepository
+  archives: Archives
+  targets(): Targets
+}
+const LONG_MS = 24 * 3_600_000
+
+/**
+ * Checksum first; then the data go into something new, beside what serves; only the switch changes what
+ * serves, and nothing can fail half-way in it: it runs again until it is done.
+ */
+export function defineRestoreJob({
+  events,
+  repository,
+  archives,
+  targets,
+}: RestoreJobOptions): JobDefinition {
+  const rowOf = (id: string): BackupRow => {
+    const row = repository.find(id)
+    if (!row) throw new Error(`The backup ${id} is gone.`)
+    return row
+  }
+  const halves = (row: BackupRow) => {
+    const restore = targets()[row.target]?.restore
+    if (!restore) throw new Error(`Nothing restores a ${row.target}.`)
+    return restore
+  }
+  const requestOf = (job_id: string, { backup_id: _, ...payload }: RestorePayload): RestoreRequest => ({
+    ...payload,
+    restore_id: job_id,
+  })
+  return defineJob<RestorePayload, Record<string, never>>({
+    kind: RESTORE_KIND,
+    initial: () => ({}),
+    classify,
+    steps: [
+      {
+        name: 'check',
+        timeout_ms: LONG_MS,
+        run: ({ payload, signal }) => archives.check(rowOf(payload.backup_id), signal),
+        // What the request made (the row of a new resource) goes with a failure of any step.
+        undo: ({ payload, job_id }) => halves(rowOf(payload.backup_id)).discard(requestOf(job_id, payload)),
+      },
+      {
+        name: 'prepare',
+        pool: 'backup',
+        timeout_ms: LONG_MS,
+        run({ payload, job_id, signal }) {
+          const row = rowOf(payload.backup_id)
+          return halves(row).prepare(requestOf(job_id, payload), () => archives.read(row, signal), signal)
+        },
+      },
+      {
+        name: 'switch',
+        attempts: 10,
+        irrevocable: true,
+        run: ({ payload, job_id, signal }) =>
+          halves(rowOf(payload.backup_id)).activate(requestOf(job_id, payload), signal),
+      },
+    ],
+    onEnd(job, outcome) {
+      const payload = JSON.parse(job.payload) as RestorePayload
+      const row = repository.find(payload.backup_id)
+      if (!row) return
+      const status = outcome.status === 'succeeded' ? 'succeeded' : 'failed'
+      halves(row).ended?.(requestOf(job.id, payload), status)
+      events.append(
+        backupEvent(row, `restore_${status}`, {
+          job_id: job.id,
+          mode: payload.mode,
+          restored_id: payload.target_id,
+          ...(outcome.failure ? { error: outcome.failure.message } : {}),
+        }),
+      )
+    },
+  })
+}

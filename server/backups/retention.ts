@@ -1,0 +1,71 @@
+import * as v from 'valibot'
+
+const many = (what: string) =>
+  v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(10_000), v.description(what)))
+
+/** A backup is kept as long as one of the rules keeps it. Without a rule everything is kept. */
+export const Retention = v.pipe(
+  v.strictObject({
+    count: many('The newest so many.'),
+    days: many('Those of the last so many days.'),
+    daily: many('The newest of each of the last so many days that have one.'),
+    weekly: many('The same for weeks, which begin on Monday.'),
+    monthly: many('The same for months.'),
+    yearly: many('The same for years.'),
+  }),
+  v.title('Retention'),
+)
+export type Retention = v.InferOutput<typeof Retention>
+
+interface Dated {
+  id: string
+  created_at: string
+}
+const DAY_MS = 86_400_000
+
+/** The day of a time on the clock of a zone, as `2026-01-31`. */
+function dayOf(at: string, timezone: string): string {
+  const parts = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' })
+  return parts.format(new Date(at))
+}
+/** The Monday of a day's week. */
+function weekOf(day: string): string {
+  const date = new Date(`${day}T00:00:00Z`)
+  const since_monday = (date.getUTCDay() + 6) % 7
+  return new Date(date.getTime() - since_monday * DAY_MS).toISOString().slice(0, 10)
+}
+const PERIODS = {
+  daily: (day: string) => day,
+  weekly: weekOf,
+  monthly: (day: string) => day.slice(0, 7),
+  yearly: (day: string) => day.slice(0, 4),
+} as const
+
+/**
+ * Which of the good backups of a schedule may go. The newest good one always stays, whatever the rules say.
+ */
+export function selectExpired<T extends Dated>(
+  backups: readonly T[],
+  retention: Retention,
+  { now, timezone }: { now: number; timezone: string },
+): T[] {
+  if (Object.values(retention).every((value) => value === undefined)) return []
+  const newest_first = [...backups].sort((a, b) => (a.created_at < b.created_at ? 1 : -1))
+  const kept = new Set(newest_first.slice(0, Math.max(1, retention.count ?? 0)))
+  if (retention.days !== undefined)
+    for (const backup of newest_first)
+      if (Date.parse(backup.created_at) > now - retention.days * DAY_MS) kept.add(backup)
+  for (const [rule, periodOf] of Object.entries(PERIODS)) {
+    const most = retention[rule as keyof typeof PERIODS]
+    if (most === undefined) continue
+    const seen = new Set<string>()
+    for (const backup of newest_first) {
+      const period = periodOf(dayOf(backup.created_at, timezone))
+      if (seen.has(period)) continue
+      if (seen.size === most) break
+      seen.add(period)
+      kept.add(backup)
+    }
+  }
+  return newest_first.filter((backup) => !kept.has(backup))
+}

@@ -1,0 +1,88 @@
+import type { Db } from '#server/kernel/db'
+import { type Page, selectPage } from '#server/kernel/page'
+import type { Target } from './schema.ts'
+
+export interface ScheduleRow {
+  id: string
+  name: string
+  target: Target
+  target_id: string | null
+  project_id: string
+  cron: string
+  timezone: string
+  /** JSON. */
+  retention: string
+  destination_id: string | null
+  encrypted: number
+  pause_app: number
+  enabled: number
+  next_run_at: string | null
+  last_run_at: string | null
+  last_missed_at: string | null
+  created_by: string | null
+  created_at: string
+  updated_at: string
+}
+/** So many begin in one pass; the rest follows a minute later. */
+const MOST_DUE = 500
+
+/** SQL of schedules of backups and nothing else. */
+export function createScheduleRepository(db: Db) {
+  return {
+    insert: (row: ScheduleRow) => {
+      const columns = Object.keys(row)
+      db.sql(
+        `INSERT INTO backup_schedules (${columns.join(', ')}) VALUES (${columns.map((name) => `@${name}`).join(', ')})`,
+      ).run(row)
+    },
+    find: (id: string) =>
+      db.sql('SELECT * FROM backup_schedules WHERE id = ?').get(id) as ScheduleRow | undefined,
+    page: (
+      project_ids: readonly string[] | undefined,
+      filter: { target?: string | undefined; target_id?: string | undefined },
+      limit: number,
+      offset: number,
+    ): Page<ScheduleRow> =>
+      selectPage<ScheduleRow>(db, {
+        table: 'backup_schedules',
+        project_ids,
+        equals: { target: filter.target, target_id: filter.target_id },
+        limit,
+        offset,
+        uncounted: true,
+      }),
+    update: (row: ScheduleRow) =>
+      db
+        .sql(
+          `UPDATE backup_schedules SET name = @name, cron = @cron, timezone = @timezone,
+             retention = @retention, destination_id = @destination_id, encrypted = @encrypted,
+             pause_app = @pause_app, enabled = @enabled, next_run_at = @next_run_at, updated_at = @updated_at
+           WHERE id = @id`,
+        )
+        .run(row),
+    setRun: (id: string, run: Pick<ScheduleRow, 'next_run_at' | 'last_run_at'>) =>
+      db
+        .sql(
+          'UPDATE backup_schedules SET next_run_at = @next_run_at, last_run_at = @last_run_at WHERE id = @id',
+        )
+        .run({ ...run, id }),
+    setMissed: (id: string, slot: string) =>
+      db.sql('UPDATE backup_schedules SET last_missed_at = ? WHERE id = ?').run(slot, id),
+    due: (now: string) =>
+      db
+        .sql(
+          `SELECT * FROM backup_schedules WHERE enabled = 1 AND next_run_at <= ? ORDER BY next_run_at LIMIT ${MOST_DUE}`,
+        )
+        .all(now) as ScheduleRow[],
+    namesAt: (destination_id: string) =>
+      db
+        .sql('SELECT name FROM backup_schedules WHERE destination_id = ? ORDER BY rowid')
+        .pluck()
+        .all(destination_id) as string[],
+    delete: (id: string) => db.sql('DELETE FROM backup_schedules WHERE id = ?').run(id),
+    deleteOf: (target_id: string) =>
+      db.sql('DELETE FROM backup_schedules WHERE target_id = ?').run(target_id),
+    move: (target_id: string, project_id: string) =>
+      db.sql('UPDATE backup_schedules SET project_id = ? WHERE target_id = ?').run(project_id, target_id),
+  }
+}

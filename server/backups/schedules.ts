@@ -1,0 +1,228 @@
+import { Cron } from 'croner'
+import { type Actor, PLATFORM, visibleProjects } from '#server/kernel/access'
+import type { AuditTrail } from '#server/kernel/audit'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import { ApiError, invalid, notFound } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
+import { newId } from '#server/kernel/ids'
+import type { Log } from '#server/kernel/log'
+import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { type BackupRepository, PLATFORM_PROJECT } from './repository.ts'
+import { type Retention, selectExpired } from './retention.ts'
+import { createScheduleRepository, type ScheduleRow } from './schedule-repository.ts'
+import type { NewSchedule, Schedule, ScheduleChange } from './schedule-schema.ts'
+import type { Backup, NewBackup } from './schema.ts'
+import type { BackupOrigin } from './service.ts'
+import type { Subject } from './target.ts'
+
+export interface ScheduleOptions {
+  db: Db
+  clock: Clock
+  log: Log
+  events: Events
+  audit: AuditTrail
+  backups: BackupRepository
+  service: {
+    /** The target, when this caller may back it up; throws 404, 403 or 422. */
+    subjectFor(actor: Actor, given: { target: NewBackup['target']; target_id?: string | undefined }): Subject
+    create(actor: Actor, given: NewBackup, origin: BackupOrigin): Backup
+    remove(actor: Actor, id: string): Promise<void>
+  }
+  destinationExists(id: string): boolean
+}
+
+/** A slot that begins this late was missed: Portreeve was down or its clock was set. */
+const LATE_MS = 5 * 60_000
+
+const view = (row: ScheduleRow): Schedule => ({
+  ...row,
+  project_id: row.project_id === PLATFORM_PROJECT ? null : row.project_id,
+  retention: JSON.parse(row.retention) as Retention,
+  encrypted: row.encrypted === 1,
+  pause_app: row.pause_app === 1,
+  enabled: row.enabled === 1,
+})
+
+/** Backups at fixed times: rows with the time of their next run, so that waiting costs nothing. */
+export function createSchedules(options: ScheduleOptions) {
+  const { db, clock, log, events, audit, backups, service } = options
+  const repository = createScheduleRepository(db)
+  const get = (id: string): ScheduleRow => {
+    const row = repository.find(id)
+    if (!row) throw notFound('backup_schedule')
+    return row
+  }
+  const nextRun = ({ cron, timezone }: Pick<ScheduleRow, 'cron' | 'timezone'>): string | null =>
+    new Cron(cron, { paused: true, timezone }).nextRun(new Date(clock.now()))?.toISOString() ?? null
+  const requireDestination = (id: string | null | undefined) => {
+    if (id && !options.destinationExists(id))
+      throw invalid('destination_id', 'There is no such storage provider.')
+  }
+  const note = (
+    actor: Actor,
+    what: 'created' | 'updated' | 'deleted',
+    before: ScheduleRow | null,
+    after: ScheduleRow | null,
+  ) => {
+    const row = (after ?? before)!
+    const project_id = row.project_id === PLATFORM_PROJECT ? null : row.project_id
+    audit.record(actor, {
+      action: `backup_schedule.${what.replace(/d$/, '')}`,
+      resource_type: 'backup_schedule',
+      resource_id: row.id,
+      project_id,
+      before: before && { ...view(before) },
+      after: after && { ...view(after) },
+    })
+    events.append({
+      type: `backup_schedule.${what}`,
+      project_id,
+      actor_id: actor.user_id || null,
+      payload: { id: row.id, name: row.name },
+    })
+  }
+  const tell = (row: ScheduleRow, what: 'missed' | 'skipped' | 'failed', payload: object) =>
+    events.append({
+      type: `backup.${what}`,
+      project_id: row.project_id === PLATFORM_PROJECT ? null : row.project_id,
+      payload: {
+        schedule_id: row.id,
+        schedule: row.name,
+        target: row.target,
+        target_id: row.target_id,
+        ...payload,
+      },
+    })
+  const begin = (actor: Actor, row: ScheduleRow): Backup =>
+    service.create(
+      actor,
+      {
+        target: row.target,
+        ...(row.target_id === null ? {} : { target_id: row.target_id }),
+        ...(row.destination_id === null ? {} : { destination_id: row.destination_id }),
+        encrypted: row.encrypted === 1,
+        pause_app: row.pause_app === 1,
+      },
+      { trigger: 'schedule', schedule_id: row.id },
+    )
+  /** One slot: at most one backup, whatever was missed, and the next slot in the same transaction. */
+  const runSlot = (row: ScheduleRow): void =>
+    db.tx(() => {
+      const slot = row.next_run_at!
+      const is_late = clock.now() - Date.parse(slot) > LATE_MS
+      repository.setRun(row.id, { next_run_at: nextRun(row), last_run_at: clock.iso() })
+      if (is_late) {
+        repository.setMissed(row.id, slot)
+        tell(row, 'missed', { slot, message: `The backup of ${slot} was missed; it is made now.` })
+      }
+      if (backups.isUnderWay(row.target, row.target_id)) {
+        tell(row, 'skipped', { slot, message: 'The backup before is still under way.' })
+        return
+      }
+      try {
+        begin(PLATFORM, row)
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+        tell(row, 'failed', { slot, error: error.message })
+      }
+    })
+
+  return {
+    list(actor: Actor, query: Paging & { target?: string | undefined; target_id?: string | undefined }) {
+      const [limit, offset] = limits(query)
+      const { rows, total } = repository.page(visibleProjects(actor), query, limit, offset)
+      return paged({ rows: rows.map(view), total }, query)
+    },
+    projectOf: (id: string): string | undefined => repository.find(id)?.project_id,
+    create(actor: Actor, given: NewSchedule): Schedule {
+      const subject = service.subjectFor(actor, given)
+      requireDestination(given.destination_id)
+      return db.tx(() => {
+        const row: ScheduleRow = {
+          id: newId('sch'),
+          name: given.name,
+          target: given.target,
+          target_id: subject.id,
+          project_id: subject.project_id,
+          cron: given.cron,
+          timezone: given.timezone,
+          retention: JSON.stringify(given.retention),
+          destination_id: given.destination_id,
+          encrypted: given.encrypted || given.target === 'platform' ? 1 : 0,
+          pause_app: given.pause_app ? 1 : 0,
+          enabled: given.enabled ? 1 : 0,
+          next_run_at: given.enabled ? nextRun(given) : null,
+          last_run_at: null,
+          last_missed_at: null,
+          created_by: actor.user_id || null,
+          created_at: clock.iso(),
+          updated_at: clock.iso(),
+        }
+        repository.insert(row)
+        note(actor, 'created', null, row)
+        return view(row)
+      })
+    },
+    change: (actor: Actor, id: string, change: ScheduleChange): Schedule =>
+      db.tx(() => {
+        const before = get(id)
+        requireDestination(change.destination_id)
+        const flag = (given: boolean | undefined, now: number) => (given === undefined ? now : given ? 1 : 0)
+        const merged: ScheduleRow = {
+          ...before,
+          name: change.name ?? before.name,
+          cron: change.cron ?? before.cron,
+          timezone: change.timezone ?? before.timezone,
+          retention: change.retention ? JSON.stringify(change.retention) : before.retention,
+          destination_id: change.destination_id === undefined ? before.destination_id : change.destination_id,
+          encrypted: flag(change.encrypted, before.encrypted),
+          pause_app: flag(change.pause_app, before.pause_app),
+          enabled: flag(change.enabled, before.enabled),
+          updated_at: clock.iso(),
+        }
+        const after = { ...merged, next_run_at: merged.enabled === 1 ? nextRun(merged) : null }
+        repository.update(after)
+        note(actor, 'updated', before, after)
+        return view(after)
+      }),
+    remove: (actor: Actor, id: string): void =>
+      db.tx(() => {
+        const row = get(id)
+        repository.delete(id)
+        note(actor, 'deleted', row, null)
+      }),
+    run: (actor: Actor, id: string): Backup => begin(actor, get(id)),
+    /** Begins what is due. A fault of one schedule keeps no other from its turn. */
+    pass(): number {
+      const due = repository.due(clock.iso())
+      for (const row of due) {
+        try {
+          runSlot(row)
+        } catch (error) {
+          log.error('A scheduled backup could not be begun', { schedule: row.id, error })
+        }
+      }
+      return due.length
+    },
+    /** Deletes what a schedule no longer keeps: good ones only count, and the newest of them stays. */
+    async retain(id: string, signal: AbortSignal): Promise<void> {
+      const row = repository.find(id)
+      if (!row) return
+      const rules = JSON.parse(row.retention) as Retention
+      const expired = selectExpired(backups.succeededOf(id), rules, {
+        now: clock.now(),
+        timezone: row.timezone,
+      })
+      for (const backup of expired) {
+        signal.throwIfAborted()
+        await service.remove(PLATFORM, backup.id)
+      }
+    },
+    usesOf: (destination_id: string): string[] => repository.namesAt(destination_id),
+    /** Schedules of what is gone end; its backups stay. */
+    targetRemoved: (target_id: string) => repository.deleteOf(target_id),
+    targetMoved: (target_id: string, project_id: string) => repository.move(target_id, project_id),
+  }
+}
+export type Schedules = ReturnType<typeof createSchedules>

@@ -1,0 +1,329 @@
+import { type Actor, authorize, PLATFORM, visibleProjects } from '#server/kernel/access'
+import type { AuditTrail } from '#server/kernel/audit'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import { conflict, invalid, notFound } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
+import { newId } from '#server/kernel/ids'
+import { Fatal } from '#server/kernel/jobs/definition'
+import type { Jobs } from '#server/kernel/jobs/jobs'
+import { limits, paged, type Paging } from '#server/kernel/schemas'
+import type { Archives } from './archives.ts'
+import { BACKUP_KIND, backupEvent, type BackupPayload } from './backup-job.ts'
+import { type ByteWindow, parseRange } from './byte-range.ts'
+import { backupMachine } from './machine.ts'
+import { type BackupFilter, type BackupRepository, type BackupRow, PLATFORM_PROJECT } from './repository.ts'
+import { RESTORE_KIND, type RestorePayload } from './restore-job.ts'
+import type { Backup, NewBackup, Restore, RestoreBackup, Target, Verification } from './schema.ts'
+import type { BackupTarget, Subject, Targets } from './target.ts'
+import { VERIFY_KIND } from './verify-job.ts'
+import { toBackup } from './view.ts'
+
+export interface Destination {
+  id: string
+  name: string
+  location: string
+  has_passphrase: boolean
+}
+export interface BackupOptions {
+  db: Db
+  clock: Clock
+  events: Events
+  jobs: Jobs
+  audit: AuditTrail
+  repository: BackupRepository
+  archives: Archives
+  targets(): Targets
+  destinations: { find(id: string): Destination | undefined; default(): Destination }
+}
+
+/** How a backup came to be, besides what was asked for. */
+export interface BackupOrigin {
+  trigger: BackupRow['trigger']
+  schedule_id?: string
+}
+/** What a download hands out: the archive or a part of it, under a name for people. */
+export interface Download {
+  bytes: AsyncIterable<Uint8Array>
+  window: ByteWindow
+  size_bytes: number
+  file_name: string
+  sha256: string
+}
+
+const ENDED = new Set(['succeeded', 'failed'])
+
+export function createBackupService(options: BackupOptions) {
+  const { db, clock, events, jobs, audit, repository, archives, destinations } = options
+  const get = (id: string): BackupRow => {
+    const row = repository.find(id)
+    if (!row) throw notFound('backup')
+    return row
+  }
+  const view = (row: BackupRow): Backup => toBackup(row, destinations.find(row.destination_id))
+  const targetOf = (kind: Target): BackupTarget => {
+    const target = options.targets()[kind]
+    if (!target) throw conflict(`This installation cannot back up a ${kind}.`)
+    return target
+  }
+  /** The target as the caller may see it; a foreign one is answered like an unknown one. */
+  const subjectFor = (actor: Actor, kind: Target, id: string | undefined): Subject => {
+    if (kind === 'platform') {
+      authorize(actor, 'admin')
+      if (id !== undefined) throw invalid('target_id', 'must be left out for the platform.')
+    } else if (id === undefined) throw invalid('target_id', `is required: name the ${kind}.`)
+    const subject = targetOf(kind).find(id ?? null)
+    if (!subject) throw notFound(kind)
+    if (kind !== 'platform') authorize(actor, 'developer', { project_id: subject.project_id, noun: kind })
+    return subject
+  }
+  const destinationFor = (id: string | null | undefined, kind: Target): Destination => {
+    const found = id ? destinations.find(id) : destinations.default()
+    if (!found) throw invalid('destination_id', 'There is no such storage provider.')
+    if (kind === 'platform' && !found.has_passphrase)
+      throw invalid(
+        'destination_id',
+        'needs a passphrase first: a backup of the platform holds its keys. Set one with PUT /api/storage-providers/:id.',
+      )
+    return found
+  }
+  const note = (actor: Actor, action: string, row: BackupRow, after: Record<string, unknown> | null) =>
+    audit.record(actor, {
+      action: `backup.${action}`,
+      resource_type: 'backup',
+      resource_id: row.id,
+      project_id: row.project_id === PLATFORM_PROJECT ? null : row.project_id,
+      after,
+    })
+  const start = (row: BackupRow): void =>
+    void jobs.enqueue<BackupPayload>({
+      kind: BACKUP_KIND,
+      lane: `backup:${row.target_id ?? PLATFORM_PROJECT}`,
+      subject: row.id,
+      project_id: row.project_id === PLATFORM_PROJECT ? null : row.project_id,
+      payload: { backup_id: row.id },
+    })
+  /** Row, event and audit line, or none of them. */
+  const insert = (
+    actor: Actor,
+    subject: Subject,
+    given: NewBackup,
+    destination: Destination,
+    origin: BackupOrigin,
+  ): BackupRow =>
+    db.tx(() => {
+      const id = newId('bkp')
+      const encrypted = given.encrypted || given.target === 'platform'
+      const stamp = clock.iso().replace(/[-:]/g, '').replace('.', '-')
+      const folder = `${given.target}/${subject.id ?? 'installation'}`
+      const { extension } = targetOf(given.target)
+      const row: BackupRow = {
+        id,
+        target: given.target,
+        target_id: subject.id,
+        target_name: subject.name,
+        project_id: subject.project_id,
+        status: 'queued',
+        trigger: origin.trigger,
+        schedule_id: origin.schedule_id ?? null,
+        destination_id: destination.id,
+        object_key: `${folder}/${stamp}-${id}.${extension(subject)}.zst${encrypted ? '.enc' : ''}`,
+        size_bytes: null,
+        original_bytes: null,
+        sha256: null,
+        encrypted: encrypted ? 1 : 0,
+        data_key: encrypted ? archives.newKey(id) : null,
+        pause_app: given.pause_app ? 1 : 0,
+        engine: subject.engine,
+        version: subject.version,
+        error: null,
+        duration_ms: null,
+        verification: null,
+        verified_at: null,
+        expires_at: null,
+        created_by: actor.user_id || null,
+        created_at: clock.iso(),
+        finished_at: null,
+      }
+      repository.insert(row)
+      events.append({ ...backupEvent(row, 'queued'), actor_id: row.created_by })
+      note(actor, 'create', row, { target: row.target, target_id: row.target_id, trigger: row.trigger })
+      return row
+    })
+  const create = (actor: Actor, given: NewBackup, origin: BackupOrigin = { trigger: 'manual' }): Backup => {
+    const subject = subjectFor(actor, given.target, given.target_id)
+    const destination = destinationFor(given.destination_id, given.target)
+    targetOf(given.target).requireReadable(subject.id)
+    return db.tx(() => {
+      const row = insert(actor, subject, given, destination, origin)
+      start(row)
+      return view(row)
+    })
+  }
+  const remove = async (actor: Actor, id: string): Promise<void> => {
+    const row = get(id)
+    backupMachine.next(row.status, 'delete')
+    // The archive first: a row without one would be a promise that nothing keeps.
+    if (row.status === 'succeeded') await archives.remove(row)
+    db.tx(() => {
+      repository.delete(id)
+      note(actor, 'delete', row, null)
+      events.append({ ...backupEvent(row, 'deleted'), actor_id: actor.user_id || null })
+    })
+  }
+
+  /** Resolves once a backup has ended; rejects when the signal aborts. */
+  const whenEnded = (id: string, signal: AbortSignal): Promise<Backup> =>
+    new Promise((resolve, reject) => {
+      const settle = () => {
+        const row = repository.find(id)
+        if (row && !ENDED.has(row.status)) return
+        release()
+        if (row) resolve(view(row))
+        else reject(notFound('backup'))
+      }
+      const stop = () => {
+        release()
+        reject(signal.reason as Error)
+      }
+      const unsubscribe = events.subscribe(({ type }) => {
+        if (type.startsWith('backup.')) settle()
+      })
+      const release = () => {
+        unsubscribe()
+        signal.removeEventListener('abort', stop)
+      }
+      signal.addEventListener('abort', stop, { once: true })
+      settle()
+    })
+
+  return {
+    create,
+    remove,
+    subjectFor: (actor: Actor, given: { target: Target; target_id?: string | undefined }): Subject =>
+      subjectFor(actor, given.target, given.target_id),
+    countAt: repository.countAt,
+    list(actor: Actor, query: Paging & BackupFilter) {
+      const [limit, offset] = limits(query)
+      const { rows, total } = repository.page(visibleProjects(actor), query, limit, offset)
+      return paged({ rows: rows.map(view), total }, query)
+    },
+    get: (id: string): Backup => view(get(id)),
+    projectOf: (id: string): string | undefined => repository.find(id)?.project_id,
+    verify(actor: Actor, id: string): Backup {
+      const row = get(id)
+      backupMachine.next(row.status, 'verify')
+      return db.tx(() => {
+        const verification: Verification = {
+          status: 'running',
+          at: clock.iso(),
+          objects: null,
+          rows: null,
+          counts: {},
+          duration_ms: null,
+          error: null,
+        }
+        repository.update(id, { verification: JSON.stringify(verification) })
+        note(actor, 'verify', row, null)
+        jobs.enqueue<BackupPayload>({
+          kind: VERIFY_KIND,
+          lane: `verify:${id}`,
+          subject: id,
+          project_id: row.project_id === PLATFORM_PROJECT ? null : row.project_id,
+          payload: { backup_id: id },
+        })
+        return view(get(id))
+      })
+    },
+    /** @param target_id set when the restore was asked for at its target. */
+    restore(actor: Actor, id: string, given: RestoreBackup, target_id?: string): Restore {
+      const row = get(id)
+      if (target_id !== undefined && row.target_id !== target_id)
+        throw invalid(
+          'backup_id',
+          'is a backup of something else. Restore it with POST /api/backups/:id/restore.',
+        )
+      backupMachine.next(row.status, 'restore')
+      const { restore } = targetOf(row.target)
+      if (!restore)
+        throw conflict('The platform is restored on the host: run portreeve restore with the archive.')
+      archives.openKey(row)
+      return db.tx(() => {
+        const request = {
+          target_id: row.target_id,
+          project_id: row.project_id,
+          mode: given.mode,
+          name: given.name ?? row.target_name,
+          engine: row.engine,
+          version: row.version,
+        }
+        const made = restore.begin({ ...request, restore_id: '' })
+        const payload: RestorePayload = { ...request, target_id: made, backup_id: id }
+        const job_id = jobs.enqueue<RestorePayload>({
+          kind: RESTORE_KIND,
+          lane: restore.lane(made),
+          subject: made,
+          project_id: row.project_id,
+          payload,
+        })
+        note(actor, 'restore', row, { mode: given.mode, target_id: made })
+        events.append({
+          ...backupEvent(row, 'restore_started', { job_id, mode: given.mode, restored_id: made }),
+          actor_id: actor.user_id || null,
+        })
+        return {
+          job_id,
+          backup_id: id,
+          mode: given.mode,
+          target: row.target,
+          target_id: made,
+          status: 'queued',
+        }
+      })
+    },
+    /** @param range the header of the request: one range of bytes is served, anything else is ignored. */
+    async download(actor: Actor, id: string, range: string | undefined): Promise<Download> {
+      const row = get(id)
+      backupMachine.next(row.status, 'download')
+      const size_bytes = row.size_bytes ?? 0
+      const window = parseRange(range, size_bytes)
+      if (!(await archives.isThere(row)))
+        throw conflict('The archive is no longer at its destination. Restore another backup.')
+      db.tx(() => note(actor, 'download', row, null))
+      return {
+        bytes: archives.raw(row, window.partial ? { start: window.start, end: window.end } : undefined),
+        window,
+        size_bytes,
+        file_name: row.object_key.split('/').at(-1)!,
+        sha256: row.sha256 ?? '',
+      }
+    },
+    /** Notes in the caller's transaction that a last copy of what is about to be deleted is due. */
+    planFinal: (actor: Actor, target: Target, target_id: string): Backup =>
+      view(
+        insert(
+          actor,
+          subjectFor(PLATFORM, target, target_id),
+          { target, target_id, encrypted: true, pause_app: false },
+          destinationFor(undefined, target),
+          { trigger: 'final' },
+        ),
+      ),
+    /** Takes the last copy and resolves once it is whole. Idempotent; throws when it could not be made. */
+    async takeFinal(id: string, signal: AbortSignal): Promise<Backup> {
+      if (get(id).status === 'queued' && !jobs.findBySubject(id)) start(get(id))
+      const ended = await whenEnded(id, signal)
+      if (ended.status === 'succeeded') return ended
+      throw new Fatal(
+        'final_backup_failed',
+        `The final backup failed: ${ended.error ?? 'no reason is known.'}`,
+        'Nothing was deleted. Mend the destination and delete again, or delete with skip_backup=true.',
+      )
+    },
+    newestGood: (target: Target, target_id: string): Backup | undefined => {
+      const row = repository.newestGood(target, target_id)
+      return row && view(row)
+    },
+  }
+}
+export type BackupService = ReturnType<typeof createBackupService>

@@ -1,0 +1,75 @@
+import type { Manifest } from './archive/manifest.ts'
+import type { Target } from './schema.ts'
+
+/** What is backed up, as it is now. */
+export interface Subject {
+  id: string | null
+  name: string
+  project_id: string
+  engine: string | null
+  version: string | null
+  /** Apps that use it, by name, for the manifest. */
+  apps: string[]
+}
+/** A consistent copy on its way out. */
+export interface Dump {
+  bytes: AsyncIterable<Uint8Array>
+  /** Ending of the archive's name before `.zst`. */
+  extension: string
+}
+/** Opens the dump of an archive; each call reads it from its beginning. */
+export type OpenDump = () => AsyncIterable<Uint8Array>
+
+export interface RestoreRequest {
+  /** Names what is made on the way, so that a step that runs again adopts it. */
+  restore_id: string
+  /** What is restored: the present resource, or the id of the one that is to be made. */
+  target_id: string
+  project_id: string
+  mode: 'in_place' | 'new'
+  name: string
+  engine: string | null
+  version: string | null
+}
+
+/**
+ * One kind of thing that can be backed up. A restore has two halves: `prepare` puts the data beside what is
+ * there, and only `activate` changes what serves.
+ */
+export interface BackupTarget {
+  kind: Target
+  /** Ending of archives, for downloads. */
+  extension(subject: Pick<Subject, 'engine'>): string
+  find(id: string | null): Subject | undefined
+  /** Throws 409 when it cannot be read now. */
+  requireReadable(id: string | null): void
+  /** The copy; it is consistent although its target goes on working. Throws, also while it is read. */
+  dump(id: string | null, options: { pause_app: boolean }, signal: AbortSignal): Promise<Dump>
+  /** Restores into something that is thrown away, and counts what is in it. */
+  verify(
+    backup: {
+      id: string
+      target_id: string | null
+      project_id: string
+      engine: string | null
+      version: string | null
+    },
+    open: OpenDump,
+    signal: AbortSignal,
+  ): Promise<Record<string, number>>
+  restore?: {
+    /** Throws 409 or 422 when it cannot be; for `new`, makes the row in the current transaction. Returns the id. */
+    begin(request: Omit<RestoreRequest, 'target_id'> & { target_id: string | null }): string
+    /** Lane of the job: work on the same resource goes one after the other. */
+    lane(target_id: string): string
+    prepare(request: RestoreRequest, open: OpenDump, signal: AbortSignal): Promise<void>
+    activate(request: RestoreRequest, signal: AbortSignal): Promise<void>
+    /** Takes back what `begin` and `prepare` made; what serves was never touched. */
+    discard(request: RestoreRequest): Promise<void>
+    /** Runs in the transaction that ends a restore. */
+    ended?(request: RestoreRequest, status: 'succeeded' | 'failed'): void
+  }
+}
+export type Targets = Readonly<Partial<Record<Target, BackupTarget>>>
+
+export type ManifestTarget = Manifest['target']

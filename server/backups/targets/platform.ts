@@ -1,0 +1,103 @@
+import { createReadStream, readFileSync } from 'node:fs'
+import { mkdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Db } from '#server/kernel/db'
+import { newId } from '#server/kernel/ids'
+import type { Dump } from '../target.ts'
+import type { BackupTarget } from '../target.ts'
+import { PLATFORM_PROJECT } from '../repository.ts'
+import { inspectPlatform, unpackPlatform } from './platform-archive.ts'
+
+export interface PlatformTargetOptions {
+  db: Db
+  /** Folder for the copy on its way. */
+  work_directory: string
+  /** The key file; missing where the key comes from the environment. */
+  key_file: string
+  version: string
+}
+
+/** Readers of a folder wait for nothing: pages are copied in groups, with pauses for requests in between. */
+const PAGES_AT_ONCE = 200
+
+/** A consistent copy of the database while it goes on working, as one file. */
+async function copyDatabase(db: Db, path: string, signal: AbortSignal): Promise<void> {
+  await db.raw.backup(path, {
+    progress: () => {
+      signal.throwIfAborted()
+      return PAGES_AT_ONCE
+    },
+  })
+}
+
+/** The installation itself: its database, in which certificates are too, and the key that opens its secrets. */
+export function createPlatformTarget(options: PlatformTargetOptions): BackupTarget {
+  const folderOf = (id: string) => join(options.work_directory, 'platform', id)
+  async function* pack(folder: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { pack: createPack } = await import('tar-stream')
+    const tar = createPack()
+    const fill = async () => {
+      const file = join(folder, 'portreeve.db')
+      const { size } = await stat(file)
+      const entry = tar.entry({ name: 'portreeve.db', size, mode: 0o600 })
+      await pipeline(createReadStream(file), entry as unknown as Writable, { signal })
+      const key = readKey(options.key_file)
+      if (key) tar.entry({ name: 'secret.key', mode: 0o600 }, key)
+      tar.finalize()
+    }
+    const filled = fill().catch((error: Error) => tar.destroy(error))
+    try {
+      yield* tar as unknown as Readable
+      await filled
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+  return {
+    kind: 'platform',
+    extension: () => 'tar',
+    find: () => ({
+      id: null,
+      name: 'Portreeve',
+      project_id: PLATFORM_PROJECT,
+      engine: 'portreeve',
+      version: options.version,
+      apps: [],
+    }),
+    requireReadable: () => {},
+    async dump(_id, _options, signal): Promise<Dump> {
+      const folder = folderOf(newId('req'))
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      try {
+        await copyDatabase(options.db, join(folder, 'portreeve.db'), signal)
+      } catch (error) {
+        await rm(folder, { recursive: true, force: true })
+        throw error
+      }
+      return { bytes: pack(folder, signal), extension: 'tar' }
+    },
+    /** Opens the database of the archive and reads all of it. */
+    async verify({ id }, open) {
+      const folder = folderOf(`verify-${id}`)
+      await rm(folder, { recursive: true, force: true })
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      try {
+        await unpackPlatform(open(), folder)
+        return inspectPlatform(join(folder, 'portreeve.db')).counts
+      } finally {
+        await rm(folder, { recursive: true, force: true })
+      }
+    },
+  }
+}
+
+function readKey(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

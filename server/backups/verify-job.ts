@@ -1,0 +1,89 @@
+import type { Clock } from '#server/kernel/clock'
+import type { Events } from '#server/kernel/events'
+import { defineJob, type JobDefinition, type Outcome } from '#server/kernel/jobs/definition'
+import type { Archives } from './archives.ts'
+import { backupEvent, type BackupPayload } from './backup-job.ts'
+import { classify } from './classify.ts'
+import type { BackupRepository, BackupRow } from './repository.ts'
+import type { Verification } from './schema.ts'
+import type { Targets } from './target.ts'
+
+export const VERIFY_KIND = 'backup.verify'
+interface State {
+  counts: Record<string, number>
+  began_ms: number
+}
+export interface VerifyJobOptions {
+  clock: Clock
+  events: Events
+  repository: BackupRepository
+  archives: Archives
+  targets(): Targets
+}
+const LONG_MS = 24 * 3_600_000
+const MOST_COUNTS = 1000
+
+/** A backup counts only once it was restored: checksum, a throw-away instance, and what is in it. */
+export function defineVerifyJob(options: VerifyJobOptions): JobDefinition {
+  const { clock, events, repository, archives, targets } = options
+  const rowOf = (id: string): BackupRow => {
+    const row = repository.find(id)
+    if (!row) throw new Error(`The backup ${id} is gone.`)
+    return row
+  }
+  const resultOf = (outcome: Outcome, { counts, began_ms }: State): Verification => {
+    const values = Object.entries(counts)
+    const succeeded = outcome.status === 'succeeded'
+    return {
+      status: succeeded ? 'succeeded' : 'failed',
+      at: clock.iso(),
+      objects: succeeded ? values.length : null,
+      rows: succeeded ? values.reduce((sum, [, count]) => sum + count, 0) : null,
+      counts: Object.fromEntries(values.slice(0, MOST_COUNTS)),
+      duration_ms: began_ms ? clock.now() - began_ms : null,
+      error: succeeded ? null : (outcome.failure?.message ?? 'The trial restore was cancelled.'),
+    }
+  }
+  return defineJob<BackupPayload, State>({
+    kind: VERIFY_KIND,
+    initial: () => ({ counts: {}, began_ms: 0 }),
+    classify,
+    steps: [
+      {
+        name: 'check',
+        timeout_ms: LONG_MS,
+        async run({ payload, state, signal }) {
+          state.began_ms = clock.now()
+          await archives.check(rowOf(payload.backup_id), signal)
+        },
+      },
+      {
+        name: 'restore',
+        pool: 'backup',
+        timeout_ms: LONG_MS,
+        async run({ payload, state, signal }) {
+          const row = rowOf(payload.backup_id)
+          const target = targets()[row.target]
+          if (!target) throw new Error(`Nothing restores a ${row.target}.`)
+          state.counts = await target.verify(row, () => archives.read(row, signal), signal)
+        },
+      },
+    ],
+    onEnd(job, outcome, state) {
+      const row = repository.find((JSON.parse(job.payload) as BackupPayload).backup_id)
+      if (!row) return
+      const result = resultOf(outcome, state)
+      repository.update(row.id, {
+        verification: JSON.stringify(result),
+        ...(result.status === 'succeeded' ? { verified_at: result.at } : {}),
+      })
+      events.append(
+        backupEvent(row, result.status === 'succeeded' ? 'verified' : 'verification_failed', {
+          objects: result.objects,
+          rows: result.rows,
+          error: result.error,
+        }),
+      )
+    },
+  })
+}

@@ -1,0 +1,312 @@
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+
+const PASSPHRASE = 'correct horse battery staple'
+let api: TestApi
+let folder: string
+beforeEach(async () => {
+  api = await createTestApi()
+  folder = join(api.kernel.config.data_directory, 'backups/archives/default')
+  const [{ id }] = (await api.as('admin').get('/api/storage-providers')).body.data
+  await api.as('admin').put(`/api/storage-providers/${id}`, { passphrase: PASSPHRASE })
+})
+afterEach(() => api.close())
+
+const files = () =>
+  existsSync(folder)
+    ? readdirSync(folder, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map(({ name }) => name)
+    : []
+const backUp = async () => {
+  const { status, body } = await api.as('admin').post('/api/backups', { target: 'platform' })
+  await api.services.jobs.idle()
+  return { ...(await read(body.data.id)), answered: status, queued: body.data }
+}
+const read = async (id: string) => (await api.as('admin').get(`/api/backups/${id}`)).body.data
+const pathOf = (location: string) => join(folder, location.replace('folder default/', ''))
+/** Changes one bit in the middle of an archive. */
+const flip = (path: string) => {
+  const bytes = readFileSync(path)
+  bytes[bytes.length >> 1]! ^= 1
+  writeFileSync(path, bytes)
+}
+
+describe('a backup of the platform', () => {
+  it('is whole, encrypted, described beside itself, told and in the audit trail', async () => {
+    const since = api.services.events.latest()
+    const { answered, queued, ...backup } = await backUp()
+    expect([answered, queued.status, queued.sha256]).toEqual([201, 'queued', null])
+    expect(backup).toMatchObject({
+      status: 'succeeded',
+      target: 'platform',
+      project_id: null,
+      encrypted: true,
+      error: null,
+      destination: 'This server',
+    })
+    const path = pathOf(backup.location)
+    expect(statSync(path).size).toBe(backup.size_bytes)
+    const manifest = JSON.parse(readFileSync(`${path}.manifest.json`, 'utf8'))
+    expect(manifest).toMatchObject({ backup_id: backup.id, sha256: backup.sha256, engine: 'portreeve' })
+    expect(manifest.encryption.passphrase).toMatchObject({ cost: 32_768 })
+    expect(api.events(since).map(({ type }) => type)).toEqual([
+      'backup.queued',
+      'backup.started',
+      'backup.succeeded',
+    ])
+    const [line] = (await api.as('admin').get(`/api/audit-logs?resource=${backup.id}`)).body.data
+    expect(line.action).toBe('backup.create')
+  })
+  it('holds no secret in clear, and neither does the row', async () => {
+    const { location } = await backUp()
+    const bytes = readFileSync(pathOf(location))
+    for (const text of ['SQLite format', 'portreeve.db', PASSPHRASE]) expect(bytes.includes(text)).toBe(false)
+    const row = api.kernel.db.raw.prepare('SELECT data_key FROM backups').pluck().get()
+    expect(row).toMatch(/^v1\./)
+  })
+  it('is restored into a throw-away copy and counted by verify', async () => {
+    const { id } = await backUp()
+    const asked = (await api.as('admin').post(`/api/backups/${id}/verify`)).body.data
+    expect(asked.verification.status).toBe('running')
+    await api.services.jobs.idle()
+    const { verification, verified_at } = await read(id)
+    expect(verification).toMatchObject({ status: 'succeeded', error: null })
+    expect(verification.counts.users).toBe(
+      api.kernel.db.raw.prepare('SELECT count(*) FROM users').pluck().get(),
+    )
+    expect([verification.objects > 10, verified_at === verification.at]).toEqual([true, true])
+    expect(readdirSync(join(api.kernel.config.data_directory, 'work/backups/platform'))).toEqual([])
+  })
+  it('whose archive was changed is found out by verify', async () => {
+    const { id, location } = await backUp()
+    flip(pathOf(location))
+    await api.as('admin').post(`/api/backups/${id}/verify`)
+    await api.services.jobs.idle()
+    expect(await read(id)).toMatchObject({
+      verified_at: null,
+      verification: { status: 'failed', objects: null, error: expect.stringContaining('checksum') },
+    })
+  })
+  it('is refused while its destination has no passphrase', async () => {
+    const closed = await createTestApi()
+    const { status, body } = await closed.as('admin').post('/api/backups', { target: 'platform' })
+    expect([status, body.error.message]).toEqual([422, expect.stringContaining('needs a passphrase')])
+    await closed.close()
+  })
+  it.each(['owner', 'developer', 'viewer', 'outsider'] as const)('is nothing to %s', async (caller) => {
+    const { id } = await backUp()
+    const as = api.as(caller)
+    expect((await as.post('/api/backups', { target: 'platform' })).status).toBe(403)
+    expect((await as.get('/api/backups')).body.total).toBe(0)
+    for (const answer of [
+      await as.get(`/api/backups/${id}`),
+      await as.get(`/api/backups/${id}/download`),
+      await as.post(`/api/backups/${id}/verify`),
+      await as.delete(`/api/backups/${id}`),
+    ])
+      expect(answer.status).toBe(404)
+  })
+  it('leaves no partial file on a full disk, says so, and deletes no older one', async () => {
+    const { id: schedule } = (
+      await api.as('admin').post('/api/backup-schedules', {
+        name: 'one',
+        target: 'platform',
+        cron: '@daily',
+        retention: { count: 1 },
+      })
+    ).body.data
+    const run = async () => {
+      const { id } = (await api.as('admin').post(`/api/backup-schedules/${schedule}/run`)).body.data
+      await api.services.jobs.idle()
+      return read(id)
+    }
+    expect((await run()).status).toBe('succeeded')
+    const before = files()
+    // Whatever is written next meets the kernel's own full device.
+    api.kernel.clock.advance(1000)
+    const asked = (await api.as('admin').post('/api/backups', { target: 'platform' })).body.data
+    symlinkSync('/dev/full', `${pathOf(asked.location)}.partial`)
+    await api.services.jobs.idle()
+    const failed = await read(asked.id)
+    expect([failed.status, failed.error, failed.size_bytes]).toEqual([
+      'failed',
+      expect.stringMatching(/disk.*full.*Nothing was kept of this backup, and no older one was deleted/),
+      null,
+    ])
+    expect(files().sort()).toEqual(before.sort())
+  })
+})
+
+describe('GET /api/backups/:id/download', () => {
+  const fetchRange = (path: string, range?: string) =>
+    new Promise<{ status: number; headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {
+      const headers = { authorization: 'Bearer test-admin', ...(range ? { range } : {}) }
+      get(new URL(path, api.url), { headers, agent: false }, async (response) => {
+        const chunks: Buffer[] = []
+        for await (const chunk of response) chunks.push(chunk as Buffer)
+        resolve({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(chunks) })
+      }).on('error', reject)
+    })
+  it('streams the archive, and goes on where it broke off', async () => {
+    const { id, location, size_bytes, sha256 } = await backUp()
+    const whole = readFileSync(pathOf(location))
+    const path = `/api/backups/${id}/download`
+    const all = await fetchRange(path)
+    expect([all.status, all.body.equals(whole)]).toEqual([200, true])
+    expect(all.headers).toMatchObject({
+      'content-length': String(size_bytes),
+      'accept-ranges': 'bytes',
+      etag: `"${sha256}"`,
+      'x-content-type-options': 'nosniff',
+      'content-disposition': expect.stringMatching(/^attachment; filename="[\w.-]+\.tar\.zst\.enc"$/),
+    })
+    const rest = await fetchRange(path, 'bytes=1000-')
+    expect([rest.status, rest.body.equals(whole.subarray(1000))]).toEqual([206, true])
+    expect(rest.headers['content-range']).toBe(`bytes 1000-${size_bytes - 1}/${size_bytes}`)
+    const part = await fetchRange(path, 'bytes=10-19')
+    expect([part.status, part.body.equals(whole.subarray(10, 20))]).toEqual([206, true])
+    expect((await fetchRange(path, 'bytes=-7')).body.equals(whole.subarray(-7))).toBe(true)
+    expect((await fetchRange(path, 'bytes=0-1,5-6')).status).toBe(200)
+    expect((await fetchRange(path, `bytes=${size_bytes}-`)).status).toBe(400)
+  })
+})
+
+describe('DELETE /api/backups/:id', () => {
+  it('takes the archive and its manifest along', async () => {
+    const { id } = await backUp()
+    expect(files()).toHaveLength(2)
+    expect((await api.as('admin').delete(`/api/backups/${id}`)).body.data).toEqual({ id, deleted: true })
+    expect([files(), (await api.as('admin').get(`/api/backups/${id}`)).status]).toEqual([[], 404])
+  })
+  it('keeps a destination from being removed while backups lie there', async () => {
+    await backUp()
+    const made = await api.as('admin').post('/api/storage-providers', {
+      name: 'Other',
+      kind: 'local',
+      config: { folder: 'o' },
+      is_default: true,
+    })
+    expect(made.status).toBe(201)
+    const first = (await api.as('admin').get('/api/storage-providers')).body.data.at(-1)
+    const refused = await api.as('admin').delete(`/api/storage-providers/${first.id}`)
+    expect([refused.status, refused.body.error.message]).toEqual([
+      409,
+      expect.stringContaining('1 backups lie'),
+    ])
+  })
+})
+
+describe('POST /api/backups', () => {
+  it.each([
+    ['an unknown target', { target: 'planet' }, 422],
+    ['a target without its id', { target: 'database' }, 422],
+    ['a platform with an id', { target: 'platform', target_id: 'x' }, 422],
+    ['a destination that is not there', { target: 'platform', destination_id: 'dst_x' }, 422],
+  ])('refuses %s and leaves nothing', async (_what, body, status) => {
+    const since = api.services.events.latest()
+    expect((await api.as('admin').post('/api/backups', body)).status).toBe(status)
+    expect([(await api.as('admin').get('/api/backups')).body.total, api.services.events.latest()]).toEqual([
+      0,
+      since,
+    ])
+  })
+})
+
+describe('schedules', () => {
+  const make = (body: object = {}) =>
+    api.as('admin').post('/api/backup-schedules', {
+      name: 'Nightly',
+      target: 'platform',
+      cron: '30 3 * * *',
+      retention: { count: 2 },
+      ...body,
+    })
+  const list = async () => (await api.as('admin').get('/api/backup-schedules')).body.data
+  const total = async () => (await api.as('admin').get('/api/backups?status=succeeded')).body.total
+  /** Moves the clock to a time and lets the task look. */
+  const passAt = async (at: string) => {
+    api.kernel.clock.advance(Date.parse(at) - api.kernel.clock.now())
+    await api.services.wake('backups')
+    await api.services.jobs.idle()
+  }
+  const dayAfter = (days: number, time: string) => {
+    const day = new Date(api.kernel.clock.now() + days * 86_400_000).toISOString().slice(0, 10)
+    return `${day}T${time}Z`
+  }
+  it('run in their slot, once, and keep what their retention says', async () => {
+    const { status, body } = await make()
+    expect([status, body.data.next_run_at.slice(11)]).toEqual([201, '03:30:00.000Z'])
+    for (let day = 0; day < 4; day += 1) {
+      const [{ next_run_at }] = await list()
+      await passAt(next_run_at)
+      await passAt(new Date(Date.parse(next_run_at) + 30_000).toISOString())
+      expect(await total()).toBe(Math.min(day + 1, 2))
+    }
+    expect(files()).toHaveLength(4)
+  })
+  it('that were missed run once afterwards, and it is told', async () => {
+    await make()
+    const since = api.services.events.latest()
+    await passAt(dayAfter(5, '12:00:00.000'))
+    expect(await total()).toBe(1)
+    expect(api.events(since).filter(({ type }) => type === 'backup.missed')).toHaveLength(1)
+    const [schedule] = await list()
+    expect([
+      schedule.last_missed_at !== null,
+      Date.parse(schedule.next_run_at) > api.kernel.clock.now(),
+    ]).toEqual([true, true])
+  })
+  it('are read in their time zone, also where its clock changes', async () => {
+    const { body } = await make({ timezone: 'Europe/Berlin', cron: '0 12 * * *' })
+    const summer = new Intl.DateTimeFormat('en-GB', {
+      timeZone: 'Europe/Berlin',
+      hour: '2-digit',
+      minute: '2-digit',
+    }).format(new Date(body.data.next_run_at))
+    expect(summer).toBe('12:00')
+  })
+  it('rest while they are paused', async () => {
+    const { id } = (await make()).body.data
+    const paused = await api.as('admin').put(`/api/backup-schedules/${id}`, { enabled: false })
+    expect(paused.body.data.next_run_at).toBeNull()
+    await passAt(dayAfter(3, '12:00:00.000'))
+    expect(await total()).toBe(0)
+    const resumed = await api.as('admin').put(`/api/backup-schedules/${id}`, { enabled: true })
+    expect(Date.parse(resumed.body.data.next_run_at)).toBeGreaterThan(api.kernel.clock.now())
+  })
+  it('go, and their backups stay', async () => {
+    const { id } = (await make()).body.data
+    await api.as('admin').post(`/api/backup-schedules/${id}/run`)
+    await api.services.jobs.idle()
+    expect((await api.as('admin').delete(`/api/backup-schedules/${id}`)).status).toBe(200)
+    expect((await api.as('admin').get('/api/backups')).body.data).toMatchObject([{ schedule_id: null }])
+  })
+  it.each([
+    ['a pattern that never comes', { cron: '0 0 31 2 *' }, 'cron'],
+    ['seconds', { cron: '* * * * * *' }, 'cron'],
+    ['nonsense', { cron: 'at noon' }, 'cron'],
+    ['a zone that is not there', { timezone: 'Mars/Olympus' }, 'timezone'],
+    ['a retention of nothing', { retention: { count: 0 } }, 'retention'],
+  ])('refuse %s with 422', async (_what, body, field) => {
+    const { status, body: answer } = await make(body)
+    expect([status, answer.error.message.split(/[.:]/)[0]]).toEqual([422, field])
+  })
+  it('by the ten thousand cost an idle look nothing', async () => {
+    const { id } = (await make()).body.data
+    api.kernel.db.raw.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+      INSERT INTO backup_schedules SELECT 'sch_' || i, name, target, target_id, project_id, cron, timezone, retention,
+        destination_id, encrypted, pause_app, enabled, '2999-01-01T00:00:00.000Z', NULL, NULL, NULL, created_at, updated_at
+        FROM backup_schedules, n WHERE id = '${id}'`)
+    const plan = api.kernel.db.raw
+      .prepare(
+        `EXPLAIN QUERY PLAN SELECT * FROM backup_schedules WHERE enabled = 1 AND next_run_at <= '2026' ORDER BY next_run_at`,
+      )
+      .all() as { detail: string }[]
+    expect(plan.map(({ detail }) => detail).join()).toContain('backup_schedules_due')
+    expect(api.services.backups.schedules.pass()).toBe(0)
+  })
+})
