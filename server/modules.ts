@@ -4,6 +4,7 @@ import audit from '#server/audit/module'
 import backups from '#server/backups/module'
 import builds from '#server/builds/module'
 import certificates from '#server/certificates/module'
+import databases from '#server/databases/module'
 import deployments from '#server/deployments/module'
 import domains from '#server/domains/module'
 import env from '#server/env/module'
@@ -55,6 +56,7 @@ export const MODULES = [
   env,
   builds,
   deployments,
+  databases,
   traffic,
   webhooks,
   search,

@@ -34,6 +34,8 @@ export interface DeploymentAsk {
   from_release?: string
   /** Deployment whose release that is. */
   from_deployment?: string
+  /** Set for a restart that takes the variables of the app as they are now, instead of those of its release. */
+  fresh_variables?: boolean
   /** File name of the uploaded archive below `<data>/uploads`. */
   upload?: string
 }

@@ -2,6 +2,7 @@ import { inMilliseconds } from '#server/kernel/clock'
 import { ApiError, conflict, engineUnavailable } from '#server/kernel/errors'
 import { redactor } from '#server/kernel/redact'
 import { EngineError, type Instance, type LogLine } from '#server/platform/engine/engine'
+import { followLogs } from '#server/platform/engine/follow-logs'
 import type { DeploymentLogLine } from './schema.ts'
 import { containerSpec, networkOf, secretsOfApp, type Workshop } from './work.ts'
 import { newId } from '#server/kernel/ids'
@@ -119,25 +120,9 @@ export function createRuntime(shop: Workshop) {
       onLine: (instance_id: string, line: LogLine) => void,
     ): Promise<void> {
       const redact = redactor(secretsOf(app_id))
-      const followed = new Set<string>()
-      const follow = async (instance: Instance, lines: number) => {
-        for await (const line of engine.logs(instance.id, { tail: lines, follow: true }, signal))
-          onLine(instance.id, { ...line, text: redact(line.text) })
-      }
-      const look = async (lines: number) => {
-        for (const instance of await engine.instances({ owner: { kind: 'app', id: app_id } })) {
-          if (followed.has(instance.id)) continue
-          followed.add(instance.id)
-          void follow(instance, lines)
-            .catch((error: unknown) => {
-              if (!signal.aborted) shop.log.debug('Following a log ended', { instance: instance.id, error })
-            })
-            .finally(() => followed.delete(instance.id))
-        }
-      }
-      await look(tail)
-      for await (const event of engine.events(signal))
-        if (event.kind === 'start' && event.owner?.id === app_id) await look(10_000)
+      await followLogs(shop, { kind: 'app', id: app_id }, tail, signal, (instance_id, line) =>
+        onLine(instance_id, { ...line, text: redact(line.text) }),
+      )
     },
     /** Runs one command in a fresh container of the live release and waits for its end. */
     exec: (app_id: string, command: string | string[], timeout_s: number, signal: AbortSignal) =>

@@ -290,6 +290,31 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
       })
     },
     /**
+     * Starts an app anew with its variables as they are now, without a build. Answers the deployment that does
+     * it; undefined when nothing of the app is to run.
+     */
+    refresh(app_id: string): string | undefined {
+      const { app, ...row } = appRow(app_id)
+      const is_meant_to_run = app.status === 'running' || app.status === 'crashed'
+      if (!is_meant_to_run || !releases.find(app.live_release_id ?? '')?.image_present) return undefined
+      return db.tx(() => enqueue(row, 'restart', { fresh_variables: true }, PLATFORM)).id
+    },
+    /** Whether what is live of an app has this text in one of its variables. */
+    holds(app_id: string, text: string): boolean {
+      const { live_release_id } = parts.ports.app(app_id)
+      return (
+        live_release_id !== null &&
+        releases.exists(live_release_id) &&
+        Object.values(releases.environment(live_release_id)).some((value) => value.includes(text))
+      )
+    },
+    /** How a deployment ended; undefined while it goes on. */
+    ended(id: string): 'succeeded' | 'failed' | undefined {
+      const row = repository.find(id)
+      if (row && row.finished_at === null) return undefined
+      return row?.status === 'live' ? 'succeeded' : 'failed'
+    },
+    /**
      * Restarts an app without having been asked; once only, so false when the last deployment was such a
      * restart, or no image is there for one.
      */

@@ -2,7 +2,6 @@ import type { ApiTag } from '#server/kernel/module'
 
 /** Groups of domains that are not there yet; a module that declares one of them takes it over. */
 const PLANNED: readonly ApiTag[] = [
-  { name: 'databases', description: 'Databases and their links to apps.' },
   {
     name: 'storage',
     description: 'Volumes, mounts and backup destinations.',

@@ -25,6 +25,8 @@ export interface EventFilter {
   app_id?: string
   deployment_id?: string
   project_id?: string
+  /** Events whose payload names this database. */
+  database_id?: string
   types?: readonly string[]
 }
 
@@ -58,6 +60,11 @@ function where(filter: EventFilter): { clause: string; values: unknown[] } {
       parts.push(`${key} = ?`)
       values.push(filter[key])
     }
+  }
+  if (filter.database_id !== undefined) {
+    // As the index on it is written.
+    parts.push(`payload ->> 'database_id' = ?`)
+    values.push(filter.database_id)
   }
   if (filter.types) {
     parts.push(`type IN (SELECT value FROM json_each(?))`)

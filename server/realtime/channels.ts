@@ -8,24 +8,27 @@ export type Channel =
   | { kind: 'events'; noun: string; id: string; filter: EventFilter }
   /** Events and log lines of one deployment. */
   | { kind: 'deployment'; noun: 'deployment'; id: string; filter: EventFilter }
-  | { kind: 'runtime_log'; noun: 'app'; id: string }
+  /** What the instances of an app or the server of a database print. */
+  | { kind: 'runtime_log'; noun: 'app' | 'database'; id: string }
   /** Requests of an app at the edge. */
   | { kind: 'access_log'; noun: 'app'; id: string }
   /** Every event of the installation. */
   | { kind: 'system'; filter: EventFilter }
 
-const PATTERN = /^(apps|deployments|projects)\/([a-z]+_[0-9a-z]{1,64})(\/logs(?:\/access)?)?$/
+const PATTERN = /^(apps|databases|deployments|projects)\/([a-z]+_[0-9a-z]{1,64})(\/logs(?:\/access)?)?$/
 
 /** Reads the name of a channel; undefined when there is none of that name. */
 export function parseChannel(name: string): Channel | undefined {
   if (name === 'system') return { kind: 'system', filter: {} }
   const [, family, id, logs] = PATTERN.exec(name) ?? []
   if (!family || !id) return undefined
+  if (logs === '/logs' && family === 'databases') return { kind: 'runtime_log', noun: 'database', id }
   if (logs)
     return family === 'apps'
       ? { kind: logs === '/logs' ? 'runtime_log' : 'access_log', noun: 'app', id }
       : undefined
   if (family === 'apps') return { kind: 'events', noun: 'app', id, filter: { app_id: id } }
+  if (family === 'databases') return { kind: 'events', noun: 'database', id, filter: { database_id: id } }
   if (family === 'projects') return { kind: 'events', noun: 'project', id, filter: { project_id: id } }
   return { kind: 'deployment', noun: 'deployment', id, filter: { deployment_id: id } }
 }

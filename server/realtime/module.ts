@@ -1,3 +1,4 @@
+import type { Databases } from '#server/databases/assembly'
 import type { DeploymentsDomain } from '#server/deployments/contract'
 import type { Identity } from '#server/identity/service'
 import { defineModule } from '#server/kernel/module'
@@ -17,6 +18,7 @@ export default defineModule({
   create: (
     { clock, log, events, modules }: Base,
     use: {
+      databases: Pick<Databases, 'logs'>
       deployments: Pick<DeploymentsDomain, 'logs' | 'runtime'>
       identity: Pick<Identity, 'actorOf' | 'revocations'>
       traffic: Traffic
@@ -27,7 +29,10 @@ export default defineModule({
       log,
       events,
       deploymentLogs: use.deployments.logs,
-      runtimeLogs: use.deployments.runtime,
+      runtimeLogs: {
+        follow: ({ noun, id }, tail, signal, onLine) =>
+          (noun === 'app' ? use.deployments.runtime : use.databases.logs).follow(id, tail, signal, onLine),
+      },
       accessLogs: use.traffic,
       locate: modules.locate,
       onRevocation: use.identity.revocations.subscribe,

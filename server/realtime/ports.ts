@@ -52,9 +52,9 @@ export interface RealtimePorts {
     subscribe(app_id: string, listener: (line: AccessLogLine) => void): () => void
   }
   runtimeLogs: {
-    /** Tells every line of an app's instances from `tail` lines back, until the signal aborts. */
+    /** Tells every line of the instances of an app or a database from `tail` lines back, until the signal aborts. */
     follow(
-      app_id: string,
+      of: { noun: 'app' | 'database'; id: string },
       tail: number,
       signal: AbortSignal,
       onLine: (instance_id: string, line: RuntimeLine) => void,

@@ -1,5 +1,5 @@
 import { inMilliseconds } from '#server/kernel/clock'
-import type { PlatformEvent } from '#server/kernel/events'
+import type { EventFilter, PlatformEvent } from '#server/kernel/events'
 import type { Channel } from './channels.ts'
 import { createFeed, type Entry, type Feed, type Source } from './feed.ts'
 import type { Outgoing, RealtimePorts, RuntimeLine } from './ports.ts'
@@ -39,10 +39,8 @@ function positionsOf(after: string | undefined): [events: number | undefined, li
   ]
 }
 
-function matches(
-  event: PlatformEvent,
-  filter: { app_id?: string; deployment_id?: string; project_id?: string },
-): boolean {
+function matches(event: PlatformEvent, filter: EventFilter): boolean {
+  if (filter.database_id !== undefined && event.payload.database_id !== filter.database_id) return false
   return (['app_id', 'deployment_id', 'project_id'] as const).every(
     (key) => filter[key] === undefined || event[key] === filter[key],
   )
@@ -179,9 +177,9 @@ function followRuntimeLog(
   }
   const follow = () => {
     started = true
-    ports.runtimeLogs.follow(channel.id, tail, stop.signal, onLine).catch((error: unknown) => {
+    ports.runtimeLogs.follow(channel, tail, stop.signal, onLine).catch((error: unknown) => {
       if (stop.signal.aborted) return
-      ports.log.debug('Following a log ended', { app: channel.id, error })
+      ports.log.debug('Following a log ended', { [channel.noun]: channel.id, error })
       outlet.send({
         type: 'gap',
         cursor,

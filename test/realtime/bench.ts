@@ -80,7 +80,7 @@ export function createRealtimeBench() {
       return () => listeners.delete(listener)
     },
     runtimeLogs: {
-      follow: (app_id, tail, signal, onLine) =>
+      follow: ({ id: app_id }, tail, signal, onLine) =>
         new Promise((resolve, reject) => {
           runtime.push({ app_id, tail, signal, print: onLine, fail: reject })
           signal.addEventListener('abort', () => resolve())

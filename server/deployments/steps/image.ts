@@ -191,8 +191,9 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
     )
   const image = present ?? (await make(shop, context, app))
   state.image_id = image.id
-  const variables = known ? shop.releases.variables(known.id) : shop.ports.variables(app)
-  const environment = known ? shop.releases.environment(known.id) : runtimeValues(variables)
+  const taken = known && !ask.fresh_variables ? known : undefined
+  const variables = taken ? shop.releases.variables(taken.id) : shop.ports.variables(app)
+  const environment = taken ? shop.releases.environment(taken.id) : runtimeValues(variables)
   const settings = known ? known.settings : settingsOf(shop, app, state.plan, image, portOf(variables))
   shop.releases.ensure(
     {

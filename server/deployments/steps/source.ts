@@ -101,7 +101,8 @@ function askForLive(shop: Workshop, deployment_id: string, app: DeployedApp): De
       'Nothing of this app is live any more, so there is nothing to restart.',
       'Deploy it.',
     )
-  const ask = { from_release: live.id, from_deployment: live.deployment_id }
+  const asked = askOf(shop.deployments.find(deployment_id)!)
+  const ask = { ...asked, from_release: live.id, from_deployment: live.deployment_id }
   shop.deployments.change(deployment_id, { request: JSON.stringify(ask) })
   return ask
 }

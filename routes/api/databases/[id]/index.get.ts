@@ -1,0 +1,16 @@
+import { Database } from '#server/databases/schema'
+import { endpoint } from '#server/endpoint'
+import { data, IdParam } from '#server/http/schemas'
+
+export default endpoint({
+  summary: 'Get a database with its connection string',
+  description:
+    '`connection_string` works inside the network of the project, `external_connection_string` from outside while the database is public. `job` is the work on it that was asked for last.',
+  access: 'developer',
+  scope: { noun: 'database' },
+  params: IdParam,
+  response: data(Database),
+  handler({ params, services }) {
+    return { data: services.databases.view(params.id) }
+  },
+})

@@ -1,0 +1,155 @@
+import type { Addresses } from '#server/addresses/service'
+import type { AppsDomain } from '#server/apps/contract'
+import type { DeploymentsDomain } from '#server/deployments/contract'
+import { notFound } from '#server/kernel/errors'
+import type { Base } from '#server/platform/base'
+import type { Projects } from '#server/projects/service'
+import type { DatabaseContext, DatabasePorts, FinalBackup } from './context.ts'
+import { ENGINES } from './engines.ts'
+import type { DatabaseInstance } from './instance.ts'
+import { lifecycleJobs, type Workroom } from './lifecycle.ts'
+import { createLinks } from './links.ts'
+import { createLive } from './live.ts'
+import { createDatabaseLogs } from './logs.ts'
+import { databaseMachine } from './machine.ts'
+import { databaseOwners } from './owners.ts'
+import { createReplacement, previousJobs, upgradeJob } from './replacement.ts'
+import { createDatabaseRepository } from './repository.ts'
+import { rotationJob } from './rotation.ts'
+import { createServers } from './servers.ts'
+import { createDatabaseService } from './service.ts'
+import { createSpares } from './spares.ts'
+import { createVault } from './vault.ts'
+import { factsOf, variablesOf } from './view.ts'
+
+export interface DatabaseNeeds {
+  addresses: Pick<Addresses, 'public_url'>
+  apps: Pick<AppsDomain, 'find' | 'sources'>
+  deployments: Pick<DeploymentsDomain, 'requireEngine' | 'refresh' | 'ended' | 'holds' | 'keepRunning'>
+  projects: Pick<Projects, 'requireQuota'>
+}
+/** What other modules add to databases once they are made. */
+interface Plugs {
+  final_backup?: FinalBackup
+}
+
+function databasePorts(use: DatabaseNeeds, plugs: Plugs): DatabasePorts {
+  return {
+    app: (id) => use.apps.find(id),
+    requireEngine: () => use.deployments.requireEngine(),
+    requireQuota: (project_id) => use.projects.requireQuota(project_id, 'database'),
+    public_host: () => new URL(use.addresses.public_url()).hostname,
+    appsHolding: (project_id, text) =>
+      use.apps
+        .sources(project_id)
+        .map(({ id }) => id)
+        .filter((id) => use.deployments.holds(id, text)),
+    refreshApp: (app_id) => use.deployments.refresh(app_id),
+    refreshed: (deployment_id) => use.deployments.ended(deployment_id),
+    finalBackup: () => plugs.final_backup,
+  }
+}
+
+/** Rows, and what is written together with each of their changes. */
+function createContext(base: Base, ports: DatabasePorts): DatabaseContext {
+  const { db, clock, events, secrets } = base
+  const repository = createDatabaseRepository(db)
+  const get: DatabaseContext['get'] = (id) => {
+    const row = repository.find(id)
+    if (!row) throw notFound('database')
+    return row
+  }
+  const note: DatabaseContext['note'] = (row, type, payload = {}, actor) =>
+    events.append({
+      type,
+      project_id: row.project_id,
+      actor_id: actor?.user_id || null,
+      payload: { database_id: row.id, name: row.name, status: row.status, ...payload },
+    })
+  const change: DatabaseContext['change'] = (id, columns) => {
+    repository.update(id, columns, clock.iso())
+    return get(id)
+  }
+  return {
+    ...base,
+    repository,
+    vault: createVault(secrets),
+    ports,
+    get,
+    change,
+    note,
+    advance: (id, event, columns = {}) =>
+      db.tx(() => {
+        const row = get(id)
+        const next = databaseMachine.next(row.status, event)
+        if (next !== row.status) repository.setStatus(id, row.status, next, clock.iso())
+        if (Object.keys(columns).length > 0) change(id, columns)
+        if (next !== row.status || columns.last_error)
+          note(get(id), `database.${next}`, { error: columns.last_error ?? null })
+      }),
+  }
+}
+
+/** Databases: servers of seven engines, links to apps, credentials, upgrades. */
+export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
+  const plugs: Plugs = {}
+  const context = createContext(base, databasePorts(use, plugs))
+  const { repository, vault, get, advance } = context
+  const servers = createServers(base)
+  const live = createLive(context, servers)
+  const spares = createSpares(context, servers)
+  const room: Workroom = { ...context, servers, live, spares }
+  const replacement = createReplacement(room)
+  const links = createLinks({ ...context, audit: base.audit })
+  for (const job of [
+    ...lifecycleJobs(room),
+    rotationJob(room),
+    upgradeJob(room, replacement),
+    ...previousJobs(room, replacement),
+  ])
+    base.jobs.define(job)
+  use.deployments.keepRunning(databaseOwners(context, base.jobs, { live, spares }))
+
+  return {
+    ...createDatabaseService({ ...context, audit: base.audit, jobs: base.jobs }),
+    engines: () => ENGINES.map(factsOf),
+    links,
+    logs: createDatabaseLogs(context),
+    find: repository.find,
+    projectOf: (id: string) => repository.find(id)?.project_id,
+    /** What `${{ <name>.KEY }}` stands for in a project; undefined when it has no database of that name. */
+    connectionVariables(project_id: string, name: string): Record<string, string> | undefined {
+      const row = repository.findByName(project_id, name)
+      return row && row.status !== 'deleting' ? variablesOf(row, vault) : undefined
+    },
+    linkedVariables: links.variables,
+    /** Servers for trying and restoring dumps. */
+    spares,
+    /** What a spare is made of that holds what this database holds, with its credentials. */
+    spareSpec(id: string, volume_id: string) {
+      const { alias: _name, public_port: _port, ...spec } = live.specOf(get(id))
+      return { ...spec, volume_id }
+    },
+    imageOf: live.imageOf,
+    /** The live server, if it runs. */
+    instance: (id: string): Promise<DatabaseInstance | undefined> => live.instance(get(id)),
+    bringUp: live.bringUp,
+    replace: replacement.take,
+    /** Moves the status in the current transaction, as a restore begins and ends. */
+    advance,
+    plug(added: Plugs): void {
+      Object.assign(plugs, added)
+    },
+    /** Notes what each volume takes on the disk. */
+    async measure(): Promise<void> {
+      const rows = repository.all()
+      if (rows.length === 0) return
+      const usage = await base.engine.volumeUsage()
+      for (const { volume_id, used_bytes } of rows) {
+        const size = usage.get(volume_id)?.used_bytes
+        if (size !== undefined && size !== used_bytes) repository.setUsedBytes(volume_id, size)
+      }
+    },
+  }
+}
+export type Databases = ReturnType<typeof createDatabasesDomain>

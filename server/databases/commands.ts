@@ -1,0 +1,102 @@
+import { once } from 'node:events'
+import { PassThrough, Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { Fatal } from '#server/kernel/jobs/definition'
+import { redactor } from '#server/kernel/redact'
+import type { Engine } from '#server/platform/engine/engine'
+import type { ContainerCommand } from './engine.ts'
+import type { CommandResult, CommandStreams, DatabaseInstance } from './instance.ts'
+
+const OUTPUT_LIMIT_BYTES = 1024 ** 2
+const LAST_LINES = 20
+
+/** Reads a stream to its end and keeps the beginning. */
+async function beginningOf(stream: AsyncIterable<Buffer | string>): Promise<string> {
+  const kept: Buffer[] = []
+  let size = 0
+  for await (const chunk of stream) {
+    size += chunk.length
+    if (size <= OUTPUT_LIMIT_BYTES) kept.push(Buffer.from(chunk))
+  }
+  return Buffer.concat(kept).toString('utf8')
+}
+
+/** Runs a command inside a container and answers how it ended. */
+export async function runInside(
+  engine: Engine,
+  instance_id: string,
+  command: ContainerCommand,
+  streams: CommandStreams,
+  signal: AbortSignal,
+): Promise<CommandResult> {
+  const process = await engine.exec(instance_id, { command: command.argv, environment: command.env }, signal)
+  const input =
+    streams.stdin ?? Readable.from(command.stdin === undefined ? [] : [Buffer.from(command.stdin)])
+  let broken: Error | undefined
+  input.once('error', (error: Error) => {
+    broken = error
+    process.stdout.destroy(error)
+  })
+  // A command that ends early closes its input; how it ended tells more than the broken pipe.
+  const written = pipeline(input, process.stdin, { signal }).catch(() => undefined)
+  const read = streams.stdout
+    ? pipeline(process.stdout, streams.stdout, { signal }).then(() => '')
+    : beginningOf(process.stdout as AsyncIterable<Buffer>)
+  try {
+    const [result, output] = await Promise.all([process.done, read])
+    await written
+    return { ...result, output }
+  } catch (error) {
+    // What broke first is what the others broke of.
+    throw broken ?? error
+  }
+}
+
+/** Runs a command of the descriptor that must succeed; throws what it said. Answers what it printed. */
+export async function requireSuccess(
+  instance: DatabaseInstance,
+  command: ContainerCommand,
+  signal: AbortSignal,
+  streams: CommandStreams = {},
+): Promise<string> {
+  const result = await instance.run(command, streams, signal)
+  if (result.exit_code === 0) return result.output
+  const said = lastWords(result.stderr, instance)
+  throw new Fatal(
+    'command_failed',
+    `${command.argv[0]} ended with exit code ${result.exit_code}${said.length > 0 ? `: ${said.at(-1)}` : '.'}`,
+    'Look at the log of the database.',
+    said,
+  )
+}
+
+/** The end of what something printed, without passwords. */
+export function lastWords(text: string, { credentials }: Pick<DatabaseInstance, 'credentials'>): string[] {
+  const redact = redactor([credentials.password, credentials.admin_password])
+  return text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .slice(-LAST_LINES)
+    .map(redact)
+}
+
+/**
+ * A dump as it is written. It ends only once the command has ended well: one that breaks off never looks like a
+ * whole one.
+ */
+export function dumpStream(instance: DatabaseInstance, signal: AbortSignal): Readable {
+  const written = new PassThrough()
+  const whole = new PassThrough()
+  written.pipe(whole, { end: false })
+  written.once('error', (error) => whole.destroy(error))
+  whole.once('close', () => written.destroy())
+  const finished = once(written, 'end')
+  finished.catch(() => {})
+  requireSuccess(instance, instance.engine.dump.command(instance.credentials), signal, { stdout: written })
+    .then(() => finished)
+    .then(
+      () => whole.end(),
+      (error: Error) => whole.destroy(error),
+    )
+  return whole
+}

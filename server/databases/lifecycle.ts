@@ -1,0 +1,172 @@
+import { defineJob, type JobDefinition, type Outcome, type Step } from '#server/kernel/jobs/definition'
+import { redactor } from '#server/kernel/redact'
+import { classify } from './classify.ts'
+import type { DatabaseContext } from './context.ts'
+import { engineOf } from './engines.ts'
+import type { Live } from './live.ts'
+import { type DatabaseEventName, databaseMachine } from './machine.ts'
+import type { Servers } from './servers.ts'
+import type { Spares } from './spares.ts'
+
+export interface DatabasePayload {
+  database_id: string
+  project_id: string
+}
+export interface StartPayload extends DatabasePayload {
+  /** Ends what runs first, also where nothing about it changed. */
+  restart: boolean
+  /** Looks for a newer image of the same version. */
+  fresh: boolean
+}
+export interface DeletePayload extends DatabasePayload {
+  backup_id: string | null
+}
+/** What the jobs of databases share. */
+export interface Workroom extends DatabaseContext {
+  servers: Servers
+  live: Live
+  spares: Spares
+}
+
+/** A job on one database: nothing that it says may hold a password, and its end moves the status. */
+export function databaseJob<P extends DatabasePayload, S extends object>(
+  { repository, vault, advance }: DatabaseContext,
+  job: {
+    kind: string
+    initial: (payload: P) => S
+    steps: readonly Step<P, S>[]
+    succeeded: DatabaseEventName
+    /** What a failure or a cancel means; `keep` where everything is as it was before. */
+    failed: DatabaseEventName
+  },
+): JobDefinition<P, S> {
+  return defineJob<P, S>({
+    kind: job.kind,
+    initial: job.initial,
+    steps: job.steps,
+    classify,
+    redact({ subject }, text) {
+      const row = repository.find(subject)
+      return row ? redactor(vault.readable(row))(text) : text
+    },
+    onEnd({ subject }, outcome: Outcome) {
+      const row = repository.find(subject)
+      const succeeded = outcome.status === 'succeeded' && !outcome.failure
+      const { message, hint } = outcome.failure ?? {}
+      const last_error = succeeded
+        ? null
+        : message === undefined
+          ? 'The work was cancelled.'
+          : [message, hint].filter(Boolean).join(' ')
+      const event = succeeded ? job.succeeded : job.failed
+      // One that is being deleted meanwhile stays so.
+      if (row && databaseMachine.accepts(row.status, event)) advance(subject, event, { last_error })
+    },
+  })
+}
+
+/** Creates, starts, restarts and changes: all of them end with a server that runs as its row says. */
+const startJob = (room: Workroom) =>
+  databaseJob<StartPayload, object>(room, {
+    kind: 'database.start',
+    initial: () => ({}),
+    succeeded: 'ready',
+    failed: 'fail',
+    steps: [
+      {
+        name: 'image',
+        timeout_ms: 1_800_000,
+        async run({ payload, signal }) {
+          const row = room.get(payload.database_id)
+          if (row.image_id !== null && !payload.fresh) return
+          const image_id = await room.live.imageOf(engineOf(row.engine), row.version, payload.fresh, signal)
+          room.change(row.id, { image_id })
+        },
+      },
+      {
+        name: 'volume',
+        run: ({ payload }) => room.live.ensureVolume(room.get(payload.database_id)),
+      },
+      {
+        name: 'stop',
+        async run({ payload, skip }) {
+          if (payload.restart) await room.servers.stop(room.get(payload.database_id).volume_id)
+          else skip()
+        },
+      },
+      {
+        name: 'start',
+        async run({ payload, signal }) {
+          await room.live.bringUp(payload.database_id, signal)
+        },
+        // A server that cannot start is not left behind to be started again for ever.
+        undo: ({ payload }) => room.servers.stop(room.get(payload.database_id).volume_id),
+      },
+    ],
+  })
+
+const stopJob = (room: Workroom) =>
+  databaseJob<DatabasePayload, object>(room, {
+    kind: 'database.stop',
+    initial: () => ({}),
+    succeeded: 'stop',
+    failed: 'fail',
+    steps: [
+      {
+        name: 'stop',
+        irrevocable: true,
+        run: ({ payload }) => room.servers.stop(room.get(payload.database_id).volume_id),
+      },
+    ],
+  })
+
+/**
+ * Nothing is removed before the final backup is whole. The row goes last, so that a crash leaves something to
+ * go on with.
+ */
+function deleteJob(room: Workroom): JobDefinition<DeletePayload, object> {
+  const job = databaseJob<DeletePayload, object>(room, {
+    kind: 'database.delete',
+    initial: () => ({}),
+    succeeded: 'delete',
+    failed: 'fail',
+    steps: [
+      {
+        name: 'backup',
+        timeout_ms: 86_400_000,
+        async run({ payload, signal, skip }) {
+          const { database_id, backup_id } = payload
+          if (backup_id === null) return skip()
+          await room.live.bringUp(database_id, signal)
+          await room.ports.finalBackup()!.take(backup_id, signal)
+        },
+      },
+      {
+        name: 'containers',
+        irrevocable: true,
+        run: ({ payload }) => room.engine.removeLabelled({ database: payload.database_id }),
+      },
+      {
+        name: 'volumes',
+        irrevocable: true,
+        async run({ payload }) {
+          const { volume_id, previous_volume_id } = room.get(payload.database_id)
+          for (const id of [volume_id, previous_volume_id])
+            if (id !== null) await room.engine.removeVolume(id)
+        },
+      },
+    ],
+  })
+  return {
+    ...job,
+    onEnd(row, outcome, state) {
+      const database = room.repository.find(row.subject)
+      if (!database) return
+      if (outcome.status !== 'succeeded') return job.onEnd?.(row, outcome, state)
+      room.repository.delete(database.id)
+      room.note(database, 'database.deleted')
+    },
+  }
+}
+
+export const lifecycleJobs = (room: Workroom) => [startJob(room), stopJob(room), deleteJob(room)]

@@ -1,0 +1,76 @@
+import { Fatal } from '#server/kernel/jobs/definition'
+import type { DatabaseContext } from './context.ts'
+import { engineOf } from './engines.ts'
+import type { DatabaseInstance } from './instance.ts'
+import type { DatabaseRow } from './repository.ts'
+import { ensureLogin, type Servers } from './servers.ts'
+import { hostOf, type ServerSpec } from './workload.ts'
+
+/** The server that apps talk to: what it looks like, and how it is brought up. */
+export function createLive(context: DatabaseContext, servers: Servers) {
+  const { engine, vault, get, change, log } = context
+
+  /** Undefined while the image is not known, because it was never looked up. */
+  const specOf = (row: DatabaseRow): ServerSpec => ({
+    database_id: row.id,
+    project_id: row.project_id,
+    volume_id: row.volume_id,
+    image_id: row.image_id ?? '',
+    engine: engineOf(row.engine),
+    version: row.version,
+    credentials: vault.current(row),
+    limits: { cpus: row.cpus, memory_bytes: row.memory_bytes },
+    alias: hostOf(row.name),
+    ...(row.public_port === null ? {} : { public_port: row.public_port }),
+  })
+
+  /** Id of the image of a version. One that is here is taken as it is, unless a newer one is asked for. */
+  async function imageOf(
+    { image }: { image: string },
+    version: string,
+    fresh: boolean,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const reference = `${image}:${version}`
+    const here = await engine.findImage(reference)
+    if (here && !fresh) return here.id
+    try {
+      return (await engine.pullImage(reference, { onLog: () => {} }, signal)).id
+    } catch (error) {
+      if (!here || signal.aborted) throw error
+      log.warn('A newer image of a database could not be looked for', { image: reference, error })
+      return here.id
+    }
+  }
+
+  /** The volume must be there once it was made: an empty one in its place would look like lost data. */
+  async function ensureVolume(row: DatabaseRow): Promise<void> {
+    if (row.volume_made === 0) {
+      await engine.ensureVolume(row.volume_id, { database: row.id, project: row.project_id })
+      change(row.id, { volume_made: 1 })
+    } else if (!(await engine.findVolume(row.volume_id)))
+      throw new Fatal(
+        'volume_missing',
+        `The volume ${row.volume_id} with the data of ${row.name} is no longer on the server.`,
+        'Restore it from a backup. An empty one is not put in its place.',
+      )
+  }
+
+  return {
+    specOf,
+    imageOf,
+    ensureVolume,
+    /** Makes sure that the server of a database runs as its row says, answers, and takes its login. */
+    async bringUp(id: string, signal: AbortSignal): Promise<DatabaseInstance> {
+      const row = get(id)
+      await ensureVolume(row)
+      const instance = await servers.ensure(specOf(row), signal)
+      await ensureLogin(instance, signal)
+      await engine.superviseRelease(row.volume_id, true)
+      return instance
+    },
+    /** The live server, if it runs. */
+    instance: (row: DatabaseRow): Promise<DatabaseInstance | undefined> => servers.running(specOf(row)),
+  }
+}
+export type Live = ReturnType<typeof createLive>

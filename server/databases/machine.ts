@@ -1,0 +1,26 @@
+import { createMachine } from '#server/kernel/machine'
+import type { DatabaseStatus } from './schema.ts'
+
+/** What happens to a database. */
+export type DatabaseEventName = 'ready' | 'fail' | 'stop' | 'restore' | 'upgrade' | 'keep' | 'delete'
+
+/**
+ * `ready`: its server answers. `fail`: it does not, although it should. `keep`: what was tried did not work
+ * out, and the data is as it was before.
+ */
+export const databaseMachine = createMachine<DatabaseStatus, DatabaseEventName>('a database', {
+  creating: { ready: 'running', fail: 'failed', delete: 'deleting' },
+  running: {
+    ready: 'running',
+    fail: 'failed',
+    stop: 'stopped',
+    restore: 'restoring',
+    upgrade: 'upgrading',
+    delete: 'deleting',
+  },
+  stopped: { ready: 'running', fail: 'failed', stop: 'stopped', restore: 'restoring', delete: 'deleting' },
+  failed: { ready: 'running', fail: 'failed', stop: 'stopped', restore: 'restoring', delete: 'deleting' },
+  restoring: { ready: 'running', keep: 'running', fail: 'failed', delete: 'deleting' },
+  upgrading: { ready: 'running', keep: 'running', fail: 'failed', delete: 'deleting' },
+  deleting: { fail: 'failed', delete: 'deleting' },
+})

@@ -1,0 +1,22 @@
+import { defineModule, sealedById } from '#server/kernel/module'
+import { createDatabasesDomain } from './assembly.ts'
+
+export default defineModule({
+  name: 'databases',
+  tags: [{ name: 'databases', description: 'Databases and their links to apps.' }],
+  resources: [{ noun: 'database', table: 'databases', status_column: 'status', quota: 'databases' }],
+  sealed: [
+    sealedById('databases', 'password'),
+    sealedById('databases', 'next_password'),
+    sealedById('databases', 'previous_password'),
+    sealedById('databases', 'admin_password'),
+  ],
+  create: createDatabasesDomain,
+  schedules: [{ name: 'measure', cron: '*/15 * * * *', task: 'metrics', run: (own) => own.measure() }],
+  offers: (own, project_id, name) => own.connectionVariables(project_id, name),
+  app: {
+    moved: (own, app_id) => own.links.moved(app_id),
+    environment: (own, { id }) => own.linkedVariables(id),
+    secrets: (own, { id }) => own.links.secrets(id),
+  },
+})

@@ -1,0 +1,52 @@
+import type { Jobs } from '#server/kernel/jobs/jobs'
+import { EngineError, type EngineEvent } from '#server/platform/engine/engine'
+import { MAIN_PROCESS } from '#server/platform/engine/workload'
+import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
+import type { DatabaseContext } from './context.ts'
+import type { Live } from './live.ts'
+import type { Spares } from './spares.ts'
+import { networkOf, STOP_GRACE_S, workloadOf } from './workload.ts'
+
+const UNDER_WAY = new Set(['queued', 'running', 'undoing'])
+
+/** Databases as owners of workloads: what the reconciler keeps running, and what follows from how they fare. */
+export function databaseOwners(
+  { repository, get, change, advance, note }: DatabaseContext,
+  jobs: Pick<Jobs, 'findBySubject'>,
+  { live, spares }: { live: Live; spares: Spares },
+): WorkloadOwners {
+  return {
+    kind: 'database',
+    desired: () =>
+      repository
+        .all()
+        .filter(({ status, image_id }) => status === 'running' && image_id !== null)
+        .map(({ id, project_id, volume_id }) => ({ id, project_id, release_id: volume_id })),
+    processes: () => [{ process: MAIN_PROCESS, replicas: 1 }],
+    workload: (owner) => workloadOf(live.specOf(get(owner.id))),
+    network: ({ project_id }) => networkOf(project_id),
+    busy: (id) => UNDER_WAY.has(jobs.findBySubject(id)?.status ?? ''),
+    releasesAtWork: () => new Set(spares.volumes()),
+    release(volume_id) {
+      const row = repository.findByVolume(volume_id)
+      return row && { owner_id: row.id, stop_grace_s: STOP_GRACE_S }
+    },
+    restoring: (owner) => note(get(owner.id), 'database.restored'),
+    failed(owner, error) {
+      // Trying again does not bring data back.
+      if (error instanceof EngineError && error.code === 'volume_missing')
+        advance(owner.id, 'fail', { last_error: `${error.message} ${error.hint ?? ''}`.trim() })
+    },
+    exited(id, event: EngineEvent) {
+      const row = repository.find(id)
+      if (!row || row.status !== 'running') return
+      const killed = event.kind === 'oom'
+      change(id, {
+        last_error: killed
+          ? 'The server was killed for using more memory than its limit, and was started again. Raise the limit.'
+          : `The server ended${event.exit_code === undefined ? '' : ` with exit code ${event.exit_code}`}, and was started again. Look at its log.`,
+      })
+      note(row, killed ? 'database.oom_killed' : 'database.exited', { exit_code: event.exit_code ?? null })
+    },
+  }
+}

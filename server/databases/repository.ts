@@ -1,0 +1,148 @@
+import type { Db } from '#server/kernel/db'
+import { type Page, selectPage } from '#server/kernel/page'
+import type { EngineName } from './engines.ts'
+import type { DatabaseStatus } from './schema.ts'
+
+/** A row of `databases`; passwords are sealed. */
+export interface DatabaseRow {
+  id: string
+  project_id: string
+  name: string
+  engine: EngineName
+  version: string
+  image_id: string | null
+  status: DatabaseStatus
+  last_error: string | null
+  database_name: string
+  generation: number
+  password: string
+  next_password: string | null
+  previous_password: string | null
+  admin_password: string
+  volume_id: string
+  volume_made: number
+  previous_volume_id: string | null
+  previous_version: string | null
+  used_bytes: number | null
+  cpus: number
+  memory_bytes: number
+  public_port: number | null
+  created_by: string | null
+  created_at: string
+  updated_at: string
+}
+export interface LinkRow {
+  database_id: string
+  app_id: string
+  key: string
+  created_at: string
+}
+export interface SpareRow {
+  volume_id: string
+  database_id: string
+  project_id: string
+  created_at: string
+}
+/** Columns that change after a database was made; keys of an update come from this list only. */
+const CHANGEABLE = [
+  'version',
+  'image_id',
+  'last_error',
+  'generation',
+  'password',
+  'next_password',
+  'previous_password',
+  'volume_id',
+  'volume_made',
+  'previous_volume_id',
+  'previous_version',
+  'used_bytes',
+  'cpus',
+  'memory_bytes',
+  'public_port',
+] as const
+export type DatabaseColumns = Partial<Pick<DatabaseRow, (typeof CHANGEABLE)[number]>>
+
+/** SQL of databases, their links and their spares, and nothing else. */
+export function createDatabaseRepository(db: Db) {
+  return {
+    ...databaseRows(db),
+    ...linkRows(db),
+    insertSpare: (row: SpareRow) =>
+      db
+        .sql(
+          `INSERT INTO database_spares (volume_id, database_id, project_id, created_at)
+       VALUES (@volume_id, @database_id, @project_id, @created_at) ON CONFLICT DO NOTHING`,
+        )
+        .run(row),
+    spares: () => db.sql('SELECT * FROM database_spares ORDER BY created_at').all() as SpareRow[],
+    deleteSpare: (volume_id: string) =>
+      db.sql('DELETE FROM database_spares WHERE volume_id = ?').run(volume_id),
+  }
+}
+
+const databaseRows = (db: Db) => ({
+  insert: (row: DatabaseRow) => {
+    const columns = Object.keys(row)
+    db.sql(
+      `INSERT INTO databases (${columns.join(', ')}) VALUES (${columns.map((name) => `@${name}`).join(', ')})`,
+    ).run(row)
+  },
+  find: (id: string) => db.sql('SELECT * FROM databases WHERE id = ?').get(id) as DatabaseRow | undefined,
+  findByName: (project_id: string, name: string) =>
+    db.sql('SELECT * FROM databases WHERE project_id = ? AND name = ?').get(project_id, name) as
+      | DatabaseRow
+      | undefined,
+  findByVolume: (volume_id: string) =>
+    db.sql('SELECT * FROM databases WHERE volume_id = ?').get(volume_id) as DatabaseRow | undefined,
+  all: () => db.sql('SELECT * FROM databases ORDER BY rowid').all() as DatabaseRow[],
+  page: (
+    project_ids: readonly string[] | undefined,
+    equals: { engine?: string; status?: string },
+    text: string | undefined,
+    limit: number,
+    offset: number,
+  ): Page<DatabaseRow> =>
+    selectPage<DatabaseRow>(db, {
+      table: 'databases',
+      project_ids,
+      equals,
+      contains: { column: 'name', text },
+      limit,
+      offset,
+      uncounted: true,
+    }),
+  portsTaken: () =>
+    db.sql('SELECT public_port FROM databases WHERE public_port IS NOT NULL').pluck().all() as number[],
+  update(id: string, change: DatabaseColumns, at: string) {
+    const names = CHANGEABLE.filter((name) => name in change)
+    db.sql(
+      `UPDATE databases SET ${[...names.map((name) => `${name} = @${name}`), 'updated_at = @at'].join(', ')} WHERE id = @id`,
+    ).run({ ...change, id, at })
+  },
+  /** Notes how much is stored; not a change of the database. */
+  setUsedBytes: (volume_id: string, used_bytes: number) =>
+    db.sql('UPDATE databases SET used_bytes = ? WHERE volume_id = ?').run(used_bytes, volume_id),
+  setStatus: (id: string, from: DatabaseStatus, to: DatabaseStatus, at: string): boolean =>
+    db
+      .sql('UPDATE databases SET status = ?, updated_at = ? WHERE id = ? AND status = ?')
+      .run(to, at, id, from).changes === 1,
+  delete: (id: string) => db.sql('DELETE FROM databases WHERE id = ?').run(id),
+})
+
+const linkRows = (db: Db) => ({
+  links: (database_id: string) =>
+    db.sql('SELECT * FROM database_links WHERE database_id = ? ORDER BY rowid').all(database_id) as LinkRow[],
+  linksOf: (app_id: string) =>
+    db.sql('SELECT * FROM database_links WHERE app_id = ? ORDER BY rowid').all(app_id) as LinkRow[],
+  insertLink: (row: LinkRow) =>
+    db
+      .sql(
+        'INSERT INTO database_links (database_id, app_id, key, created_at) VALUES (@database_id, @app_id, @key, @created_at)',
+      )
+      .run(row),
+  deleteLink: (database_id: string, app_id: string): boolean =>
+    db.sql('DELETE FROM database_links WHERE database_id = ? AND app_id = ?').run(database_id, app_id)
+      .changes === 1,
+})
+export type DatabaseRepository = ReturnType<typeof createDatabaseRepository>

@@ -1,0 +1,159 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Clock } from '#server/kernel/clock'
+import { Fatal } from '#server/kernel/jobs/definition'
+import type { Engine, Instance } from '#server/platform/engine/engine'
+import { createSelfSigned } from '#server/platform/ingress/self-signed'
+import { lastWords, requireSuccess, runInside } from './commands.ts'
+import type { DatabaseInstance } from './instance.ts'
+import {
+  networkOf,
+  READY_LIMIT_MS,
+  type ServerSpec,
+  STOP_GRACE_S,
+  tlsFilesOf,
+  workloadOf,
+} from './workload.ts'
+
+const PAUSE_MS = 100
+const LAST_LINES = 20
+const CERTIFICATE_DAYS = 3650
+/** In place of a server while files are put beside its data; ends by itself when nobody comes back for it. */
+const IDLE = ['sleep', '3600']
+
+/** Servers of databases as containers: made, asked, told to end. Knows no rows. */
+export function createServers({ engine, clock }: { engine: Engine; clock: Clock }) {
+  const find = async (volume_id: string): Promise<Instance | undefined> =>
+    (await engine.instances({ release_id: volume_id }))[0]
+  const stop = (volume_id: string, grace_s = STOP_GRACE_S) => engine.removeRelease(volume_id, grace_s)
+
+  const instanceOf = (
+    instance_id: string,
+    spec: Pick<ServerSpec, 'engine' | 'version' | 'credentials'>,
+  ): DatabaseInstance => ({
+    engine: spec.engine,
+    version: spec.version,
+    credentials: spec.credentials,
+    run: (command, streams, signal) => runInside(engine, instance_id, command, streams, signal),
+  })
+
+  /** Throws what the server said last when it has ended instead of answering. */
+  async function requireAlive(spec: ServerSpec): Promise<Instance> {
+    const instance = await find(spec.volume_id)
+    if (instance?.state === 'running') return instance
+    const lines: string[] = []
+    if (instance)
+      for await (const line of engine.logs(instance.id, { tail: LAST_LINES })) lines.push(line.text)
+    const killed = instance?.oom_killed
+    throw new Fatal(
+      killed ? 'out_of_memory' : 'database_ended',
+      killed
+        ? `${spec.engine.label} was killed for using more memory than its limit.`
+        : `${spec.engine.label} ended instead of starting${instance?.exit_code === undefined ? '' : `, with exit code ${instance.exit_code}`}.`,
+      killed ? 'Raise its memory limit, then start it.' : 'Look at its log, then start it again.',
+      lastWords(lines.join('\n'), spec),
+    )
+  }
+
+  async function untilReady(spec: ServerSpec, signal: AbortSignal): Promise<DatabaseInstance> {
+    const end = clock.monotonic_ms() + READY_LIMIT_MS
+    for (;;) {
+      const instance = instanceOf((await requireAlive(spec)).id, spec)
+      const probe = await instance
+        .run(spec.engine.probe(spec.credentials), {}, signal)
+        .catch((error: unknown) => {
+          // It may have ended, which the next look tells better.
+          if (signal.aborted) throw error
+          return undefined
+        })
+      if (probe?.exit_code === 0) return instance
+      if (clock.monotonic_ms() > end)
+        throw new Fatal(
+          'not_ready',
+          `${spec.engine.label} did not answer within ${READY_LIMIT_MS / 1000} seconds.`,
+          'Look at its log, then start it again.',
+        )
+      await wait(PAUSE_MS, undefined, { signal })
+    }
+  }
+
+  async function start(spec: ServerSpec, signal: AbortSignal): Promise<Instance> {
+    await engine.ensureNetwork(networkOf(spec.project_id), { project: spec.project_id })
+    const [instance] = await engine.ensureRelease(workloadOf(spec), signal)
+    return instance!
+  }
+
+  /** Something that is not the server runs on its volume while `work` goes on. */
+  async function instead(
+    spec: ServerSpec,
+    work: (idle: DatabaseInstance) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { public_port: _closed, alias: _unnamed, ...rest } = spec
+    await stop(spec.volume_id)
+    const { id } = await start({ ...rest, command: IDLE }, signal)
+    await work(instanceOf(id, spec))
+    await stop(spec.volume_id, 0)
+  }
+
+  /** Puts a certificate that vouches for itself beside the data, unless there is one. */
+  async function ensureCertificate(spec: ServerSpec, signal: AbortSignal): Promise<void> {
+    const files = tlsFilesOf(spec)
+    if (!files) return
+    const path = (name: string) => `${files.directory}/server.${name}`
+    const put = async (idle: DatabaseInstance) => {
+      const there = await idle.run({ argv: ['test', '-s', path('pem')], env: {} }, {}, signal)
+      if (there.exit_code === 0) return
+      for (const [name, stdin] of Object.entries(certificateFiles(spec, clock.now())))
+        await requireSuccess(
+          idle,
+          {
+            argv: ['install', '-D', '-o', files.owner, '-m', '600', '/dev/stdin', path(name)],
+            env: {},
+            stdin,
+          },
+          signal,
+        )
+    }
+    await instead(spec, put, signal)
+  }
+
+  return {
+    find,
+    start,
+    stop,
+    untilReady,
+    instead,
+    /** Makes sure that the server runs as it is described, and answers. */
+    async ensure(spec: ServerSpec, signal: AbortSignal): Promise<DatabaseInstance> {
+      if ((await find(spec.volume_id))?.state !== 'running') await ensureCertificate(spec, signal)
+      await start(spec, signal)
+      return untilReady(spec, signal)
+    },
+    /** The server that runs now, without waiting for anything. */
+    async running(
+      spec: Pick<ServerSpec, 'engine' | 'version' | 'credentials' | 'volume_id'>,
+    ): Promise<DatabaseInstance | undefined> {
+      const instance = await find(spec.volume_id)
+      return instance?.state === 'running' ? instanceOf(instance.id, spec) : undefined
+    },
+  }
+}
+export type Servers = ReturnType<typeof createServers>
+
+/** `pem` comes last: while it is there, the others are. */
+function certificateFiles(spec: ServerSpec, now: number): Record<'crt' | 'key' | 'pem', string> {
+  const pem = createSelfSigned([spec.alias ?? spec.database_id], new Date(now), CERTIFICATE_DAYS)
+  const part = (kind: RegExp) => `${(pem.match(kind) ?? []).join('\n')}\n`
+  return {
+    crt: part(/-----BEGIN CERTIFICATE-----[^]*?-----END CERTIFICATE-----/g),
+    key: part(/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?-----END [A-Z ]*PRIVATE KEY-----/g),
+    pem,
+  }
+}
+
+/** Makes the login valid where it is not: after the first start, and on a copy of another database. */
+export async function ensureLogin(instance: DatabaseInstance, signal: AbortSignal): Promise<void> {
+  const { engine, credentials } = instance
+  const login = await instance.run(engine.login(credentials), {}, signal)
+  if (login.exit_code !== 0) await requireSuccess(instance, engine.set_password(credentials), signal)
+}

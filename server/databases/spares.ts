@@ -1,0 +1,106 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Readable } from 'node:stream'
+import { Fatal } from '#server/kernel/jobs/definition'
+import { requireSuccess } from './commands.ts'
+import type { DatabaseContext } from './context.ts'
+import type { FileRestore } from './engine.ts'
+import type { DatabaseInstance } from './instance.ts'
+import { ensureLogin, type Servers } from './servers.ts'
+import type { ServerSpec } from './workload.ts'
+
+/** A spare is a server without a name and without a port. Its volume, `vol_…`, names it. */
+export type SpareSpec = Omit<ServerSpec, 'alias' | 'public_port' | 'command'>
+/** Opens the dump; called once for each attempt. */
+export type DumpSource = () => Readable | Promise<Readable>
+
+const ADOPT_LIMIT_MS = 600_000
+const PAUSE_MS = 200
+
+/**
+ * Servers on volumes of their own that no app can reach: where a dump is restored and tried before it takes
+ * the place of anything. A row goes before each, so that none is forgotten after a crash.
+ */
+export function createSpares(
+  { repository, clock, engine, db }: Pick<DatabaseContext, 'repository' | 'clock' | 'engine' | 'db'>,
+  servers: Servers,
+) {
+  /** Begins with an empty volume: what an attempt before this one left would mix with the dump. */
+  async function begin(spec: SpareSpec): Promise<void> {
+    const { volume_id, database_id, project_id } = spec
+    repository.insertSpare({ volume_id, database_id, project_id, created_at: clock.iso() })
+    await servers.stop(volume_id, 0)
+    await engine.removeVolume(volume_id)
+    await engine.ensureVolume(volume_id, { database: database_id, project: project_id })
+  }
+
+  async function loadFile(
+    spec: SpareSpec,
+    restore: FileRestore,
+    dump: DumpSource,
+    signal: AbortSignal,
+  ): Promise<DatabaseInstance> {
+    const { credentials } = spec
+    await servers.instead(
+      spec,
+      async (idle) => {
+        await requireSuccess(idle, restore.write(), signal, { stdin: await dump() })
+      },
+      signal,
+    )
+    const loading = { ...spec, command: restore.load }
+    await servers.start(loading, signal)
+    const loader = await servers.untilReady(loading, signal)
+    await ensureLogin(loader, signal)
+    await requireSuccess(loader, restore.adopt(credentials), signal)
+    const end = clock.monotonic_ms() + ADOPT_LIMIT_MS
+    while ((await loader.run(restore.adopted(credentials), {}, signal)).exit_code !== 0) {
+      if (clock.monotonic_ms() > end)
+        throw new Fatal('not_adopted', `${spec.engine.label} did not write its data within 600 seconds.`)
+      await wait(PAUSE_MS, undefined, { signal })
+    }
+    await servers.stop(spec.volume_id)
+    return servers.ensure(spec, signal)
+  }
+
+  return {
+    /** Makes an empty spare that answers, with its database and its login. */
+    async empty(spec: SpareSpec, signal: AbortSignal): Promise<DatabaseInstance> {
+      await begin(spec)
+      const instance = await servers.ensure(spec, signal)
+      await ensureLogin(instance, signal)
+      return instance
+    },
+    /**
+     * Makes a spare of a dump, in the way of its engine, and answers once it runs and answers. Throws when the
+     * dump is refused or breaks off; a further attempt begins anew.
+     */
+    async load(spec: SpareSpec, dump: DumpSource, signal: AbortSignal): Promise<DatabaseInstance> {
+      const { restore } = spec.engine
+      await begin(spec)
+      if (restore.kind === 'file') return loadFile(spec, restore, dump, signal)
+      const instance = await servers.ensure(spec, signal)
+      await ensureLogin(instance, signal)
+      await requireSuccess(instance, restore.command(spec.credentials), signal, { stdin: await dump() })
+      return instance
+    },
+    /** Ends a spare and removes its volume; a missing one is fine. */
+    async remove(volume_id: string): Promise<void> {
+      await servers.stop(volume_id, 0)
+      await engine.removeVolume(volume_id)
+      repository.deleteSpare(volume_id)
+    },
+    /** It has become the volume of a database; part of the transaction that says so. */
+    adopt: (volume_id: string) => db.tx(() => void repository.deleteSpare(volume_id)),
+    volumes: () => repository.spares().map(({ volume_id }) => volume_id),
+  }
+}
+export type Spares = ReturnType<typeof createSpares>
+
+/** What is in a database, object by object. */
+export async function countObjects(
+  instance: DatabaseInstance,
+  signal: AbortSignal,
+): Promise<Record<string, number>> {
+  const { count } = instance.engine
+  return count.read(await requireSuccess(instance, count.command(instance.credentials), signal))
+}

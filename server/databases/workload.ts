@@ -1,0 +1,68 @@
+import type { Mount, PublishedPort, Workload } from '#server/platform/engine/workload'
+import type { Credentials, DatabaseEngine } from './engine.ts'
+
+/** One server of a database: the live one, or a spare that is being filled. */
+export interface ServerSpec {
+  database_id: string
+  project_id: string
+  volume_id: string
+  image_id: string
+  engine: DatabaseEngine
+  version: string
+  credentials: Credentials
+  limits: { cpus: number; memory_bytes: number }
+  /** Name inside the project's network; a spare has none, so that no app reaches it. */
+  alias?: string
+  public_port?: number
+  /** Arguments in place of the engine's own. */
+  command?: readonly string[]
+}
+
+/** Servers fork a process or a thread a client. */
+const PIDS = 4096
+/** Time to write what is in memory to the disk. */
+export const STOP_GRACE_S = 60
+/** A server that recovers after a crash answers after it has read its log. */
+export const READY_LIMIT_MS = 300_000
+
+export const networkOf = (project_id: string) => `ptr-${project_id.replace('prj_', '')}`
+/** Two labels more than an app's name can have, so that no app ever takes it over. */
+export const hostOf = (name: string) => `${name}.db.internal`
+
+/** Whether a server speaks TLS from files that must be put beside its data. */
+export const tlsFilesOf = ({ engine, public_port, command }: ServerSpec) =>
+  public_port === undefined || command ? undefined : engine.tls?.files
+
+/**
+ * A database as a workload: one replica, updated stop-first, since only one server may hold the data. The
+ * volume names it, so that a spare that takes the place of the old one is adopted.
+ */
+export function workloadOf(spec: ServerSpec): Workload {
+  const { engine, public_port } = spec
+  const command = spec.command ?? engine.command?.(tlsFilesOf(spec) !== undefined)
+  const mounts: Mount[] = [
+    { kind: 'volume', volume_id: spec.volume_id, path: engine.volume_path, read_only: false },
+  ]
+  const ports: PublishedPort[] =
+    public_port === undefined
+      ? []
+      : [{ container_port: engine.tls?.port ?? engine.port, host_port: public_port, protocol: 'tcp' }]
+  return {
+    owner: { kind: 'database', id: spec.database_id },
+    project_id: spec.project_id,
+    release_id: spec.volume_id,
+    image: spec.image_id,
+    ...(command && command.length > 0 ? { command: [...command] } : {}),
+    environment: engine.environment(spec.credentials),
+    mounts,
+    ports,
+    network: networkOf(spec.project_id),
+    ...(spec.alias === undefined ? {} : { aliases: [spec.alias] }),
+    limits: { ...spec.limits, pids: PIDS },
+    stop_grace_s: STOP_GRACE_S,
+    probe: { type: 'tcp', port: engine.port, grace_s: READY_LIMIT_MS / 1000 },
+    placement: { node: 'local' },
+    replicas: 1,
+    update: 'stop_first',
+  }
+}
