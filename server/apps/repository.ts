@@ -69,6 +69,18 @@ export function createAppRepository(db: Db) {
     findByName: (name: string) => db.sql('SELECT * FROM apps WHERE name = ?').get(name) as AppRow | undefined,
     projectOf: (id: string) =>
       db.sql('SELECT project_id FROM apps WHERE id = ?').pluck().get(id) as string | undefined,
+    desired: () =>
+      db
+        .sql(
+          `SELECT id, project_id, status, live_release_id AS release_id FROM apps WHERE status IN ('running', 'crashed') AND live_release_id IS NOT NULL`,
+        )
+        .all() as { id: string; project_id: string; status: string; release_id: string }[],
+    routed: () =>
+      db
+        .sql(
+          `SELECT id, CASE WHEN status IN ('running', 'crashed') THEN live_release_id END AS release_id FROM apps WHERE status <> 'deleting'`,
+        )
+        .all() as { id: string; release_id: string | null }[],
     sources: (project_id?: string) =>
       db
         .sql(

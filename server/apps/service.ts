@@ -188,6 +188,10 @@ export function createApps(options: AppOptions) {
         configuration: configurationOf(row),
       }
     },
+    /** Apps that should serve now: id and live release. */
+    desired: repository.desired,
+    /** Every app that has host names, with the release that serves, if one does. */
+    routed: repository.routed,
     /** Where apps come from, of one project or of all: for what uses a key or a login. */
     sources: (project_id?: string) => repository.sources(project_id),
     projectOf: repository.projectOf,

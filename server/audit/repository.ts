@@ -1,4 +1,5 @@
 import type { Db } from '#server/kernel/db'
+import { createMeta } from '#server/kernel/meta'
 import { counted, type Page } from '#server/kernel/page'
 
 /** A row of `audit_log`. */
@@ -58,8 +59,12 @@ function where(filter: AuditFilter): { clause: string; values: unknown[] } {
   return { clause: parts.length ? `WHERE ${parts.join(' AND ')}` : '', values }
 }
 
+/** The triggers of the table let a deletion through only while this says how far it may go. */
+const PRUNE_BEFORE = 'audit_log.prune_before'
+
 /** SQL of the audit trail and nothing else. */
 export function createAuditRepository(db: Db) {
+  const meta = createMeta(db)
   return {
     insert: (row: Omit<AuditRow, 'seq'>) =>
       db
@@ -95,11 +100,9 @@ export function createAuditRepository(db: Db) {
     /** Forgets what is older than the cut, the only deletion that the table's triggers let through. */
     prune: (cut: string): number =>
       db.tx(() => {
-        db.sql(
-          `INSERT INTO meta VALUES ('audit_log.prune_before', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
-        ).run(cut)
+        meta.set(PRUNE_BEFORE, cut)
         const { changes } = db.sql('DELETE FROM audit_log WHERE created_at < ?').run(cut)
-        db.sql(`DELETE FROM meta WHERE key = 'audit_log.prune_before'`).run()
+        meta.remove(PRUNE_BEFORE)
         return changes
       }),
   }

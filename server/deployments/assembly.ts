@@ -99,7 +99,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     },
   })
   const { shop } = deployments
-  const desired_state = desiredState(db)
+  const desired_state = desiredState(db, () => use.apps)
   const note = (id: string, type: string, payload: Record<string, unknown>) => {
     const row = use.apps.find(id)
     if (row) use.apps.note(row, type, payload)

@@ -103,8 +103,8 @@ export function createDeploymentRepository(db: Db) {
     unfinished: (app_id: string) =>
       db
         .sql(
-          `SELECT d.* FROM deployments d JOIN jobs j ON j.id = d.job_id
-       WHERE j.lane = 'app:' || ? AND j.status IN ('queued', 'running', 'undoing') AND d.app_id = ? ORDER BY d.number`,
+          `SELECT d.* FROM deployments d JOIN open_jobs j ON j.id = d.job_id
+       WHERE j.lane = 'app:' || ? AND d.app_id = ? ORDER BY d.number`,
         )
         .all(app_id, app_id) as DeploymentRow[],
     page: (

@@ -38,6 +38,7 @@ export interface AutomaticOptions {
   db: Db
   clock: Clock
   repository: DomainRepository
+  appName(app_id: string): string
   reserved(): ReservedNames
   /** How names below the base domain get their certificates: `acme` where an authority can issue them. */
   automaticMode(): 'off' | 'acme'
@@ -50,6 +51,7 @@ export function createAutomaticDomains({
   db,
   clock,
   repository,
+  appName,
   reserved,
   automaticMode,
   certify,
@@ -102,8 +104,8 @@ export function createAutomaticDomains({
       db.tx(() => {
         const moved = repository
           .automatic()
-          .filter(({ app_id, name }) => repository.renameAutomatic(app_id, nameOf(name), clock.iso()))
           .map(({ app_id }) => app_id)
+          .filter((app_id) => repository.renameAutomatic(app_id, nameOf(appName(app_id)), clock.iso()))
         for (const app_id of moved) {
           const row = repository.automaticOf(app_id)!
           // A mode that somebody chose stays; the two that this file gives follow the base domain.

@@ -11,7 +11,17 @@ const bareOf = (hostname: string) => hostname.replace(/^\*\./, '')
  * What an administrator may name the installation after: nothing that a project has proven to be its own.
  * Call these in the transaction of the change.
  */
-export function createInstallationNames(repository: DomainRepository, reserved: () => ReservedNames) {
+export interface InstallationNamePorts {
+  app(id: string): { name: string } | undefined
+  reserved(): ReservedNames
+  /** Whether there are projects beside this one. */
+  hasOtherProjects(project_id: string): boolean
+}
+
+export function createInstallationNames(
+  repository: DomainRepository,
+  { app, reserved, hasOtherProjects }: InstallationNamePorts,
+) {
   /**
    * Automatic names below this base domain that something else has, or that lie in the names of another
    * project.
@@ -19,7 +29,8 @@ export function createInstallationNames(repository: DomainRepository, reserved: 
   const takenBelow = (base_domain: string): string[] => {
     const claims = repository.proven()
     const { dashboard_domains } = reserved()
-    return repository.automatic().flatMap(({ name, project_id }) => {
+    return repository.automatic().flatMap(({ app_id, project_id }) => {
+      const { name } = app(app_id)!
       const wanted = `${name}.${base_domain}`
       const is_taken =
         dashboard_domains.includes(wanted) ||
@@ -47,7 +58,7 @@ export function createInstallationNames(repository: DomainRepository, reserved: 
         .proven()
         .find(
           ({ hostname, project_id }) =>
-            isWithin(base_domain, bareOf(hostname)) && repository.hasOtherProjects(project_id),
+            isWithin(base_domain, bareOf(hostname)) && hasOtherProjects(project_id),
         )
       if (above)
         throw invalid(

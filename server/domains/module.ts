@@ -18,7 +18,7 @@ interface Needs {
   apps: Pick<Apps, 'find'>
   certificates: Pick<Certificates, 'follow' | 'isServed' | 'moved'>
   deployments: Pick<DeploymentsDomain, 'refreshRoutesSoon'>
-  projects: Pick<Projects, 'quota'>
+  projects: Pick<Projects, 'hasOthers' | 'quota'>
   redirects: Pick<Redirects, 'rulesOf' | 'requireNoLoop'>
   settings: Pick<SettingsService, 'dns'>
 }
@@ -40,6 +40,7 @@ export default defineModule({
         certify: ({ id, project_id }) => use.certificates.follow(id, project_id),
         isSecured: (hostname) => use.certificates.isServed(hostname),
         certificatesMoved: (ids, from) => use.certificates.moved(ids, from),
+        hasOtherProjects: (project_id) => use.projects.hasOthers(project_id),
         quota: (project_id) => use.projects.quota(project_id, 'domains'),
         reserved: () => ({
           base_domain: use.addresses.base_domain(),

@@ -229,12 +229,12 @@ export function createDomainRepository(db: Db) {
       db.sql(`SELECT * FROM domains WHERE app_id = ? AND kind = 'automatic'`).get(app_id) as
         | DomainRow
         | undefined,
+    /** Apps with an automatic name. */
     automatic: () =>
-      db
-        .sql(
-          `SELECT d.app_id, a.name, d.project_id FROM domains d JOIN apps a ON a.id = d.app_id WHERE d.kind = 'automatic'`,
-        )
-        .all() as { app_id: string; name: string; project_id: string }[],
+      db.sql(`SELECT app_id, project_id FROM domains WHERE kind = 'automatic'`).all() as {
+        app_id: string
+        project_id: string
+      }[],
     /** Every name that a project has proven by itself. */
     proven: () =>
       db
@@ -243,9 +243,6 @@ export function createDomainRepository(db: Db) {
        UNION SELECT counterpart, project_id FROM domains WHERE ${PROVEN} AND counterpart IS NOT NULL`,
         )
         .all() as { hostname: string; project_id: string }[],
-    /** Whether there are projects beside this one. */
-    hasOtherProjects: (project_id: string): boolean =>
-      db.sql('SELECT 1 FROM projects WHERE id <> ? LIMIT 1').get(project_id) !== undefined,
     /** The domain that proves a name: its own, its pair's, or a wildcard one label above. */
     provenFor: (hostname: string) =>
       db

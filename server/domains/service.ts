@@ -42,6 +42,8 @@ export interface DomainPorts {
   /** Throws 422 when these routes would send clients in a circle. */
   requireNoLoop(routes: readonly Route[]): void
   reserved(): ReservedNames
+  /** Whether there are projects beside this one. */
+  hasOtherProjects(project_id: string): boolean
   /** Most domains of a project beside automatic ones; undefined when nobody has set one. */
   quota(project_id: string): number | undefined
   /** Where names should lead. */
@@ -74,7 +76,7 @@ export function createDomains(options: DomainOptions) {
         ? `https://${hostname}${https_port === 443 ? '' : `:${https_port}`}`
         : `http://${hostname}${http_port === 80 ? '' : `:${http_port}`}`,
   }
-  const names = createInstallationNames(repository, ports.reserved)
+  const names = createInstallationNames(repository, ports)
   const view = (row: DomainRow) => viewOf(row, surroundings)
   const get = (id: string): DomainRow =>
     repository.find(id) ??
@@ -107,6 +109,7 @@ export function createDomains(options: DomainOptions) {
     db,
     clock,
     repository,
+    appName: (app_id) => ports.app(app_id)!.name,
     reserved: ports.reserved,
     automaticMode: ports.automaticMode,
     certify(id) {

@@ -8,6 +8,7 @@ import type { Config } from '#server/kernel/config'
 import type { Db } from '#server/kernel/db'
 import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
+import { createMeta } from '#server/kernel/meta'
 import type { Passwords } from './passwords.ts'
 import type { UserRepository } from './repository.ts'
 
@@ -47,6 +48,7 @@ export function createInitialPassword({
   passwords,
 }: InitialPasswordParts): InitialPassword {
   const path = join(config.data_directory, FILE)
+  const meta = createMeta(db)
   return {
     async ensure() {
       if (!users.isEmpty()) return
@@ -72,7 +74,7 @@ export function createInitialPassword({
           password_stale: generated ? 1 : 0,
           created_at: clock.iso(),
         })
-        db.sql('INSERT INTO meta (key, value) VALUES (?, ?)').run(OWNER, id)
+        meta.set(OWNER, id)
         audit.record(PLATFORM, {
           action: 'user.create',
           resource_type: 'user',
@@ -92,15 +94,12 @@ export function createInitialPassword({
           email,
         })
     },
-    isPending: () =>
-      db
-        .sql(
-          'SELECT 1 FROM meta JOIN users ON users.id = meta.value WHERE meta.key = ? AND users.password_stale = 1',
-        )
-        .pluck()
-        .get(OWNER) !== undefined,
+    isPending() {
+      const owner = meta.get(OWNER)
+      return owner !== undefined && users.find(owner)?.password_stale === 1
+    },
     forget(user_id) {
-      const owner = db.sql('SELECT value FROM meta WHERE key = ?').pluck().get(OWNER)
+      const owner = meta.get(OWNER)
       if (owner === user_id) rmSync(path, { force: true })
     },
   }

@@ -36,6 +36,8 @@ export function createProjectRepository(db: Db) {
         )
         .run(row),
     find: (id: string) => db.sql('SELECT * FROM projects WHERE id = ?').get(id) as ProjectRow | undefined,
+    /** Whether there are projects beside this one. */
+    hasOthers: (id: string) => db.sql('SELECT 1 FROM projects WHERE id <> ? LIMIT 1').get(id) !== undefined,
     exists: (id: string) => db.sql('SELECT 1 FROM projects WHERE id = ?').pluck().get(id) === 1,
     default: () => db.sql('SELECT id FROM projects WHERE is_default = 1').pluck().get() as string | undefined,
     page(
@@ -70,7 +72,7 @@ export function createProjectRepository(db: Db) {
 
     members: (project_id: string, limit: number, offset: number): Page<MemberRow> => ({
       rows: db
-        .sql(`SELECT m.*, u.email, u.name FROM project_members m JOIN users u ON u.id = m.user_id
+        .sql(`SELECT m.*, u.email, u.name FROM project_members m JOIN people u ON u.id = m.user_id
                     WHERE m.project_id = ? ORDER BY m.created_at DESC, m.user_id LIMIT ? OFFSET ?`)
         .all(project_id, limit, offset) as MemberRow[],
       total: db
@@ -81,7 +83,7 @@ export function createProjectRepository(db: Db) {
     member: (project_id: string, user_id: string) =>
       db
         .sql(
-          'SELECT m.*, u.email, u.name FROM project_members m JOIN users u ON u.id = m.user_id WHERE m.project_id = ? AND m.user_id = ?',
+          'SELECT m.*, u.email, u.name FROM project_members m JOIN people u ON u.id = m.user_id WHERE m.project_id = ? AND m.user_id = ?',
         )
         .get(project_id, user_id) as MemberRow | undefined,
     rolesOf: (user_id: string) =>
@@ -103,8 +105,8 @@ export function createProjectRepository(db: Db) {
     otherOwners: (project_id: string, user_id: string) =>
       db
         .sql(
-          `SELECT count(*) FROM project_members m JOIN users u ON u.id = m.user_id
-       WHERE m.project_id = ? AND m.user_id <> ? AND m.role = 'owner' AND u.status = 'active' AND u.role <> 'viewer'`,
+          `SELECT count(*) FROM project_members m JOIN people u ON u.id = m.user_id
+       WHERE m.project_id = ? AND m.user_id <> ? AND m.role = 'owner' AND u.can_act`,
         )
         .pluck()
         .get(project_id, user_id) as number,
@@ -117,8 +119,8 @@ export function createProjectRepository(db: Db) {
         .sql(
           `SELECT p.name FROM project_members m JOIN projects p ON p.id = m.project_id
        WHERE m.user_id = @user_id AND m.role = 'owner' AND p.is_default = 0 AND NOT EXISTS (
-         SELECT 1 FROM project_members o JOIN users u ON u.id = o.user_id
-         WHERE o.project_id = m.project_id AND o.user_id <> @user_id AND o.role = 'owner' AND u.status = 'active' AND u.role <> 'viewer')
+         SELECT 1 FROM project_members o JOIN people u ON u.id = o.user_id
+         WHERE o.project_id = m.project_id AND o.user_id <> @user_id AND o.role = 'owner' AND u.can_act)
        ORDER BY p.name`,
         )
         .pluck()

@@ -128,6 +128,8 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
     members,
     /** The id itself when the project exists: a project is its own scope. */
     projectOf: (id: string): string | undefined => (repository.exists(id) ? id : undefined),
+    /** Whether there are projects beside this one. */
+    hasOthers: repository.hasOthers,
     default: ensureDefault,
     nameOf: (id: string): string | undefined => repository.find(id)?.name,
     rolesOf: repository.rolesOf as (user_id: string) => { project_id: string; role: ProjectRole }[],

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { directories } from '#server/kernel/directories'
 import type { Db } from '#server/kernel/db'
+import { createMeta } from '#server/kernel/meta'
 import { createDnsResolver } from '#server/platform/dns/resolver'
 import { createConnection } from '#server/platform/engine/connection'
 import { authoritiesOf } from '#server/platform/outbound/authorities'
@@ -19,12 +20,8 @@ import type { Adapters, Kernel } from '#server/platform/base'
  * What marks this installation's containers and images: several share an engine without taking each other's
  * for orphans.
  */
-function installationName(db: Db): string {
-  db.sql(`INSERT OR IGNORE INTO meta (key, value) VALUES ('installation', ?)`).run(
-    randomBytes(8).toString('hex'),
-  )
-  return db.sql(`SELECT value FROM meta WHERE key = 'installation'`).pluck().get() as string
-}
+const installationName = (db: Db): string =>
+  createMeta(db).ensure('installation', () => randomBytes(8).toString('hex'))
 
 /** The real world: a container engine, the git command and HAProxy. */
 export async function createAdapters({ config, db, log }: Kernel): Promise<Adapters> {

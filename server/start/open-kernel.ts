@@ -3,6 +3,7 @@ import { systemClock } from '#server/kernel/clock'
 import type { Config } from '#server/kernel/config'
 import { type Db, openDb } from '#server/kernel/db'
 import type { Log } from '#server/kernel/log'
+import { createMeta } from '#server/kernel/meta'
 import { type Migration, migrate } from '#server/kernel/migrate'
 import {
   createSecrets,
@@ -28,17 +29,13 @@ export function checkNode(): void {
 
 /** The master key; a database whose secrets it does not open is refused, never started with them lost. */
 function openSecrets(config: Config, db: Db, keys: string): Secrets {
-  const check = db.sql(`SELECT value FROM meta WHERE key = 'secret_check'`).pluck().get() as
-    | string
-    | undefined
+  const meta = createMeta(db)
+  const check = meta.get('secret_check')
   const path = join(keys, 'secret.key')
   const master = loadMasterKey(path, config.secret_key, check !== undefined)
   const next = config.secret_key === undefined ? loadNextKey(path) : undefined
   const secrets = next ? createSecrets(next, master) : createSecrets(master)
-  if (check === undefined)
-    db.sql(`INSERT INTO meta (key, value) VALUES ('secret_check', ?)`).run(
-      secrets.seal('portreeve', 'meta/secret_check'),
-    )
+  if (check === undefined) meta.set('secret_check', secrets.seal('portreeve', 'meta/secret_check'))
   else
     requireFitting(
       secrets,
