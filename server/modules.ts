@@ -32,6 +32,7 @@ import sshKeys from '#server/ssh-keys/module'
 import storageProviders from '#server/storage-providers/module'
 import system from '#server/system/module'
 import traffic from '#server/traffic/module'
+import volumes from '#server/volumes/module'
 import webhooks from '#server/webhooks/module'
 
 /**
@@ -55,6 +56,7 @@ export const MODULES = [
   backups,
   env,
   builds,
+  volumes,
   deployments,
   databases,
   traffic,

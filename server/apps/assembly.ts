@@ -2,6 +2,7 @@ import type { DeploymentsDomain } from '#server/deployments/contract'
 import type { Domains } from '#server/domains/service'
 import type { Variables } from '#server/env/service'
 import type { Base } from '#server/platform/base'
+import type { Volumes } from '#server/volumes/service'
 import type { Projects } from '#server/projects/service'
 import type { AppsDomain } from './contract.ts'
 import { createApps } from './service.ts'
@@ -12,6 +13,7 @@ export interface AppNeeds {
   domains: Pick<Domains, 'addAutomatic' | 'renameAutomatic' | 'automaticOf'>
   env: Pick<Variables, 'changedSince'>
   projects: Pick<Projects, 'requireQuota'>
+  volumes: Pick<Volumes, 'mountIds' | 'requireReplicas'>
 }
 
 /** Apps with what they need of the rest of the installation. */
@@ -37,7 +39,10 @@ export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
       renameAutomaticDomain: (app) => use.domains.renameAutomatic(app),
       automaticDomain: (id) => use.domains.automaticOf(id),
       moved: (id, from) => base.modules.app.moved(id, from),
-      enqueue: (kind, app) => use.deployments.enqueueLifecycle(kind, app),
+      enqueue: (kind, app, more) => use.deployments.enqueueLifecycle(kind, app, more),
+      mountsChanged: (id, release_id) =>
+        use.volumes.mountIds(id).join() !== use.deployments.releaseMountIds(release_id).join(),
+      requireReplicas: (id, replicas) => use.volumes.requireReplicas(id, replicas),
       cancelDeployments: (id) => use.deployments.cancelAll(id),
       refreshRoutes: (id) => use.deployments.refreshRoutesSoon(id),
     },

@@ -29,11 +29,15 @@ export interface AppRow extends AppSource {
   node_id: string | null
   live_deployment_id: string | null
   live_release_id: string | null
+  last_error: string | null
   next_number: number
   created_at: string
   updated_at: string
 }
-export type AppColumns = Omit<AppRow, 'live_deployment_id' | 'live_release_id' | 'next_number' | 'node_id'>
+export type AppColumns = Omit<
+  AppRow,
+  'live_deployment_id' | 'live_release_id' | 'last_error' | 'next_number' | 'node_id'
+>
 
 /** Columns that a user may change; keys of an update come from this list only. */
 export const CHANGEABLE = [
@@ -115,6 +119,8 @@ export function createAppRepository(db: Db) {
     setStatus: (id: string, from: AppStatus, to: AppStatus, at: string): boolean =>
       db.sql('UPDATE apps SET status = ?, updated_at = ? WHERE id = ? AND status = ?').run(to, at, id, from)
         .changes === 1,
+    setLastError: (id: string, text: string | null) =>
+      db.sql('UPDATE apps SET last_error = ? WHERE id = ?').run(text, id),
     setLive: (id: string, deployment_id: string | null, release_id: string | null, at: string) =>
       db
         .sql('UPDATE apps SET live_deployment_id = ?, live_release_id = ?, updated_at = ? WHERE id = ?')

@@ -310,6 +310,10 @@ export const App = v.pipe(
     soak_seconds: v.number(),
     node_id: v.nullable(v.string()),
     live_deployment_id: v.nullable(v.pipe(v.string(), v.description('Deployment whose release serves now.'))),
+    last_error: v.pipe(
+      v.nullable(v.string()),
+      v.description('Why the app does not run, and what to do; null while it does.'),
+    ),
     latest_deployment: v.nullable(LatestDeployment),
     needs_redeploy: v.pipe(
       v.boolean(),
@@ -343,6 +347,17 @@ export const AppQuery = v.strictObject({
   project_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Only apps of this project.'))),
   status: v.optional(AppStatus),
   q: v.optional(v.pipe(v.string(), v.maxLength(100), v.description('Part of the name.'))),
+})
+
+export const DeleteAppQuery = v.strictObject({
+  volumes: v.optional(
+    v.pipe(
+      v.boolean(),
+      v.description(
+        'Delete the volumes that only this app mounts as well, with what is in them. Default false.',
+      ),
+    ),
+  ),
 })
 
 /** Body of `POST /api/apps/detect`. */

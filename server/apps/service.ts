@@ -49,7 +49,11 @@ export interface AppPorts {
    */
   moved(app_id: string, from_project_id: string): void
   /** Queues stop, start or delete in the current transaction. */
-  enqueue(kind: 'app.stop' | 'app.start' | 'app.delete', app: AppRow): void
+  enqueue(kind: 'app.stop' | 'app.start' | 'app.delete', app: AppRow, more?: { volumes?: boolean }): void
+  /** Whether the app has other mounts now than a release of it. */
+  mountsChanged(app_id: string, release_id: string): boolean
+  /** Throws 409 when so many replicas cannot share the volumes of the app. */
+  requireReplicas(app_id: string, replicas: number): void
   cancelDeployments(app_id: string): void
   /** Applies the app's domains to the edge after the commit. */
   refreshRoutes(app_id: string): void
@@ -109,6 +113,7 @@ export function createApps(options: AppOptions) {
     const changed = live
       ? [
           ...changedKeys(live, configuration),
+          ...(ports.mountsChanged(row.id, row.live_release_id!) ? ['mounts'] : []),
           ...ports.changedVariables(row, row.live_release_id!).map((key) => `env.${key}`),
         ]
       : []
@@ -127,6 +132,7 @@ export function createApps(options: AppOptions) {
       soak_seconds: row.soak_seconds,
       node_id: row.node_id,
       live_deployment_id: row.live_deployment_id,
+      last_error: row.last_error,
       latest_deployment: ports.latestDeployment(row.id),
       needs_redeploy: changed.length > 0,
       changed_keys: changed,
@@ -142,6 +148,8 @@ export function createApps(options: AppOptions) {
     if (next === row.status) return next
     if (!repository.setStatus(id, row.status, next, clock.iso()))
       throw conflict('The app has changed meanwhile. Try again.')
+    if (next === 'running') repository.setLastError(id, null)
+    else if (typeof payload.error === 'string') repository.setLastError(id, payload.error)
     note({ ...row, status: next }, `app.${next}`, { from: row.status, ...payload })
     return next
   }
@@ -243,6 +251,7 @@ export function createApps(options: AppOptions) {
         if (before.status === 'deleting') throw conflict('Cannot change an app while it is being deleted.')
         if (body.name !== undefined && body.name !== before.name && repository.findByName(body.name))
           throw conflict(`An app named ${body.name} exists already. Choose another name.`)
+        if (body.replicas !== undefined) ports.requireReplicas(id, body.replicas)
         repository.update(id, changedColumns(before, body), clock.iso())
         const row = get(id)
         if (row.name !== before.name) {
@@ -268,14 +277,14 @@ export function createApps(options: AppOptions) {
     },
     start: (actor: Actor, id: string) => lifecycle(actor, id, 'start'),
     stop: (actor: Actor, id: string) => lifecycle(actor, id, 'stop'),
-    delete(actor: Actor, id: string) {
+    delete(actor: Actor, id: string, { volumes = false }: { volumes?: boolean } = {}) {
       db.tx(() => {
         ports.requireEngine()
         const row = get(id)
         if (row.status === 'deleting') return
         transition(id, 'delete')
         ports.cancelDeployments(id)
-        ports.enqueue('app.delete', row)
+        ports.enqueue('app.delete', row, { volumes })
         audit.record(actor, {
           action: 'app.delete',
           resource_type: 'app',

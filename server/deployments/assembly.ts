@@ -10,6 +10,7 @@ import type { Base } from '#server/platform/base'
 import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
 import type { GitCredential } from '#server/platform/git/git'
 import type { Registries } from '#server/registries/service'
+import type { Volumes } from '#server/volumes/service'
 import type { SettingsService } from '#server/settings/service'
 import type { DeploymentsDomain } from './contract.ts'
 import { deploymentDefaults } from './defaults.ts'
@@ -33,6 +34,7 @@ export interface DeploymentNeeds {
   ingress: Pick<IngressService, 'routes'>
   registries: Pick<Registries, 'authFor' | 'authsFor'>
   settings: Pick<SettingsService, 'server'>
+  volumes: Pick<Volumes, 'releaseMounts' | 'removeOf'>
 }
 
 /** The installation's side of the deploy runbook. */
@@ -60,6 +62,8 @@ function deployPorts(
     fingerprint: (values) =>
       createHmac('sha256', secrets.derive('env.fingerprint')).update(JSON.stringify(values)).digest('hex'),
     secretValues: ({ id, project_id }) => modules.app.secrets({ id, project_id }),
+    mounts: (app_id) => use.volumes.releaseMounts(app_id),
+    removeVolumes: (app_id) => use.volumes.removeOf(app_id),
     detect: (directory, overrides) => use.builds.detectFolder(directory, overrides),
     checkDockerfile: (dockerfile, options) => use.builds.checkDockerfile(dockerfile, options),
     checkImage: (reference, signal) => use.builds.checkImage(reference, signal),
@@ -134,7 +138,8 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     refreshRoutes: (app_id) => shop.routing.refresh(app_id),
     refreshRoutesSoon: (app_id) => shop.routing.refreshSoon(app_id),
     routesSettled: () => shop.routing.settled(),
-    enqueueLifecycle(kind, app) {
+    releaseMountIds: (release_id) => shop.releases.find(release_id)?.settings.mounts?.ids ?? [],
+    enqueueLifecycle(kind, app, more = {}) {
       const last = jobs.findBySubject(app.id)
       if (last?.kind === kind && (last.status === 'queued' || last.status === 'running')) return
       jobs.enqueue<LifecyclePayload>({
@@ -142,7 +147,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
         lane: `app:${app.id}`,
         subject: app.id,
         project_id: app.project_id,
-        payload: { app_id: app.id, project_id: app.project_id },
+        payload: { app_id: app.id, project_id: app.project_id, ...more },
       })
     },
   }

@@ -17,6 +17,8 @@ export interface DeploymentsDomain extends Deployments {
   requireEngine(): void
   /** Whether a job of the app is queued or under way. */
   isBusy(app_id: string): boolean
+  /** Ids of the mounts that a release has, sorted. */
+  releaseMountIds(release_id: string): string[]
   releaseConfiguration(release_id: string): Configuration | undefined
   /** Variables of a release in clear. */
   releaseVariables(release_id: string): ReleaseVariables
@@ -30,5 +32,6 @@ export interface DeploymentsDomain extends Deployments {
   enqueueLifecycle(
     kind: 'app.stop' | 'app.start' | 'app.delete',
     app: { id: string; project_id: string },
+    more?: { volumes?: boolean },
   ): void
 }

@@ -4,6 +4,7 @@ import { classify } from './classify.ts'
 import { buildStep, detectStep, undoBuild } from './steps/image.ts'
 import { releaseStep, soakStep, startStep, verifyStep } from './steps/run.ts'
 import { cloneStep, removeWork } from './steps/source.ts'
+import { restorePrevious } from './stop-first.ts'
 import { retireStep, switchStep, undoSwitch } from './steps/switch.ts'
 import type { DeployPayload, DeployState, Workshop } from './work.ts'
 
@@ -58,6 +59,7 @@ export function deployJob(
         attempts: 1,
         timeout_ms: 20 * MINUTE_MS,
         run: (context) => releaseStep(shop, context),
+        undo: (context) => restorePrevious(shop, context),
       },
       {
         name: 'start',

@@ -5,13 +5,16 @@ import { redactor } from '#server/kernel/redact'
 import { classify } from './classify.ts'
 import { askOf } from './repository.ts'
 import { NOTHING } from './routing.ts'
-import { drain, routeTo } from './steps/switch.ts'
+import { drain, routeTo } from './serving.ts'
 import { verify } from './steps/run.ts'
-import { networkOf, secretsOfApp, type Workshop, workloadOf } from './work.ts'
+import { workloadOf } from './release-workload.ts'
+import { networkOf, secretsOfApp, type Workshop } from './work.ts'
 
 export interface LifecyclePayload {
   app_id: string
   project_id: string
+  /** With a deletion: the volumes that only this app mounts go as well. */
+  volumes?: boolean
 }
 export interface LifecyclePorts {
   appEvent(app_id: string, event: 'stop' | 'start', payload: Record<string, unknown>): void
@@ -72,10 +75,7 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
           await shop.engine.ensureNetwork(networkOf(payload.project_id), {
             project: payload.project_id,
           })
-          await shop.engine.ensureRelease(
-            workloadOf(release, payload.project_id, shop.releases.environment(release.id)),
-            signal,
-          )
+          await shop.engine.ensureRelease(workloadOf(shop.releases, release, payload.project_id), signal)
         },
         undo: ({ payload }) => shop.engine.removeRelease(live(payload.app_id).id, 0),
       },
@@ -127,6 +127,14 @@ function deleteJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecyc
         name: 'containers',
         irrevocable: true,
         run: ({ payload }) => shop.engine.removeLabelled({ app: payload.app_id }),
+      },
+      {
+        name: 'volumes',
+        irrevocable: true,
+        async run({ payload, skip }) {
+          if (payload.volumes) await shop.ports.removeVolumes(payload.app_id)
+          else skip()
+        },
       },
       {
         name: 'images',

@@ -13,7 +13,11 @@ export default defineModule({
     },
   ],
   resources: [{ noun: 'deployment', table: 'deployments', listed: 'nowhere' }],
-  sealed: [sealedById('releases', 'environment'), sealedById('releases', 'variables')],
+  sealed: [
+    sealedById('releases', 'environment'),
+    sealedById('releases', 'variables'),
+    sealedById('releases', 'files'),
+  ],
   create: createDeploymentsDomain,
   retention: {
     logs: (own, use, { clock }) =>

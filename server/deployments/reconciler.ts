@@ -9,7 +9,8 @@ import {
 import { createCrashes } from './crashes.ts'
 import { NOTHING } from './routing.ts'
 import { removeWork } from './steps/source.ts'
-import { networkOf, targetOf, type Workshop, workloadOf } from './work.ts'
+import { workloadOf } from './release-workload.ts'
+import { networkOf, targetOf, type Workshop } from './work.ts'
 
 interface DesiredApp extends DesiredOwner {
   status: string
@@ -50,8 +51,7 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
       const release = releases.find(app.release_id)
       return release && [{ process: MAIN_PROCESS, replicas: release.settings.replicas }]
     },
-    workload: (app) =>
-      workloadOf(releases.find(app.release_id)!, app.project_id, releases.environment(app.release_id)),
+    workload: (app) => workloadOf(releases, releases.find(app.release_id)!, app.project_id),
     release(release_id) {
       const release = releases.find(release_id)
       return release && { owner_id: release.app_id, stop_grace_s: release.settings.stop_grace_s }
@@ -70,7 +70,10 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
       if (!(error instanceof EngineError && error.code === 'volume_missing')) return
       await shop.routing.serve(app.id, NOTHING)
       await shop.engine.removeRelease(app.release_id, 0)
-      ports.appEvent(app.id, 'lose', { error: error.message, hint: error.hint ?? null })
+      ports.appEvent(app.id, 'lose', {
+        code: error.code,
+        error: `${error.message} ${error.hint ?? ''}`.trim(),
+      })
     },
     exited: (app_id, event) =>
       ports.note(app_id, event.kind === 'oom' ? 'app.oom_killed' : 'app.instance_exited', {

@@ -2,6 +2,7 @@ import type { Configuration } from '#server/apps/configuration'
 import { type ReleaseVariables, secretValuesOf } from '#server/env/resolved'
 import type { Db } from '#server/kernel/db'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
+import type { Mount } from '#server/platform/engine/workload'
 
 /** How a release runs; immutable. */
 export interface ReleaseSettings {
@@ -20,7 +21,18 @@ export interface ReleaseSettings {
   limits: { cpus: number; memory_bytes: number; pids: number }
   replicas: number
   stop_grace_s: number
+  /** Absent in releases from before there were mounts. */
+  mounts?: ReleaseMounts
 }
+/** Mounts of a release; the text of its files is sealed apart. */
+export interface ReleaseMounts {
+  /** Ids of the app's mounts, sorted. */
+  ids: string[]
+  volumes: Extract<Mount, { kind: 'volume' }>[]
+  /** Volumes that the release writes to and no other instance may. */
+  exclusive: string[]
+}
+type FileMount = Extract<Mount, { kind: 'file' }>
 export interface Release {
   id: string
   app_id: string
@@ -40,12 +52,13 @@ interface Row extends Omit<Release, 'settings' | 'configuration' | 'image_presen
   configuration: string
   environment: string
   variables: string | null
+  files: string | null
   image_present: number
   proven: number
 }
 
 const read = (row: Row): Release => {
-  const { environment: _sealed, variables: _variables, ...rest } = row
+  const { environment: _sealed, variables: _variables, files: _files, ...rest } = row
   return {
     ...rest,
     settings: JSON.parse(row.settings) as ReleaseSettings,
@@ -62,6 +75,7 @@ const read = (row: Row): Release => {
 export function createReleases(db: Db, secrets: Secrets, kept: () => number) {
   const context = (id: string) => `releases/environment/${id}`
   const variables_context = (id: string) => `releases/variables/${id}`
+  const files_context = (id: string) => `releases/files/${id}`
   const find = (id: string) => {
     const row = db.sql('SELECT * FROM releases WHERE id = ?').get(id) as Row | undefined
     return row && read(row)
@@ -74,6 +88,7 @@ export function createReleases(db: Db, secrets: Secrets, kept: () => number) {
       release: Omit<Release, 'image_present' | 'proven'>,
       environment: Record<string, string>,
       variables: ReleaseVariables,
+      files: readonly FileMount[] = [],
     ): Release {
       const row = {
         ...release,
@@ -81,10 +96,11 @@ export function createReleases(db: Db, secrets: Secrets, kept: () => number) {
         configuration: JSON.stringify(release.configuration),
         environment: secrets.seal(JSON.stringify(environment), context(release.id)),
         variables: secrets.seal(JSON.stringify(variables), variables_context(release.id)),
+        files: files.length > 0 ? secrets.seal(JSON.stringify(files), files_context(release.id)) : null,
       }
       db.sql(
-        `INSERT OR IGNORE INTO releases (id, app_id, deployment_id, image_id, image_tag, commit_sha, build_key, settings, environment, variables, configuration, created_at)
-         VALUES (@id, @app_id, @deployment_id, @image_id, @image_tag, @commit_sha, @build_key, @settings, @environment, @variables, @configuration, @created_at)`,
+        `INSERT OR IGNORE INTO releases (id, app_id, deployment_id, image_id, image_tag, commit_sha, build_key, settings, environment, variables, files, configuration, created_at)
+         VALUES (@id, @app_id, @deployment_id, @image_id, @image_tag, @commit_sha, @build_key, @settings, @environment, @variables, @files, @configuration, @created_at)`,
       ).run(row)
       return find(release.id)!
     },
@@ -114,6 +130,11 @@ export function createReleases(db: Db, secrets: Secrets, kept: () => number) {
         secrets,
         rows.map(({ id, variables }) => [variables, variables_context(id)] as const),
       ).flatMap((text) => secretValuesOf(JSON.parse(text) as ReleaseVariables))
+    },
+    /** Inline files in clear. Throws SecretUnreadableError. */
+    files(id: string): FileMount[] {
+      const sealed = db.sql('SELECT files FROM releases WHERE id = ?').pluck().get(id) as string | null
+      return sealed ? (JSON.parse(secrets.open(sealed, files_context(id))) as FileMount[]) : []
     },
     /** The newest release built from the same commit and build configuration whose image is still here. */
     findBuilt: (app_id: string, build_key: string): Release | undefined =>

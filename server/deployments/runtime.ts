@@ -1,10 +1,12 @@
 import { inMilliseconds } from '#server/kernel/clock'
-import { ApiError, conflict, engineUnavailable } from '#server/kernel/errors'
+import { conflict } from '#server/kernel/errors'
 import { redactor } from '#server/kernel/redact'
-import { EngineError, type Instance, type LogLine } from '#server/platform/engine/engine'
+import { askingEngine } from '#server/platform/engine/asking'
+import type { Instance, LogLine } from '#server/platform/engine/engine'
 import { followLogs } from '#server/platform/engine/follow-logs'
 import type { DeploymentLogLine } from './schema.ts'
-import { containerSpec, networkOf, secretsOfApp, type Workshop } from './work.ts'
+import { containerSpec } from './release-workload.ts'
+import { networkOf, secretsOfApp, type Workshop } from './work.ts'
 import { newId } from '#server/kernel/ids'
 
 const MAX_OUTPUT = 1_048_576
@@ -20,17 +22,6 @@ export interface RuntimeLogLine {
   stream: string
   source: string
   text: string
-}
-
-/** An engine that is down is a 503 for whoever asked it something. */
-async function asking<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof EngineError && error.code === 'unavailable') throw engineUnavailable()
-    if (error instanceof EngineError && error.code !== 'failed') throw new ApiError('CONFLICT', error.message)
-    throw error
-  }
 }
 
 const healthOf = (instance: Instance, live: boolean): 'healthy' | 'starting' | 'unhealthy' | 'stopped' =>
@@ -50,7 +41,7 @@ export function createRuntime(shop: Workshop) {
 
   return {
     instances: (app_id: string) =>
-      asking(async () => {
+      askingEngine(async () => {
         const { live_release_id } = app(app_id)
         const found = await engine.instances({ owner: { kind: 'app', id: app_id } })
         return found.map((instance) => ({
@@ -73,7 +64,7 @@ export function createRuntime(shop: Workshop) {
       }),
     /** Newest lines of all instances in the order of their time. */
     logs: (app_id: string, query: RuntimeLogQuery): Promise<RuntimeLogLine[]> =>
-      asking(async () => {
+      askingEngine(async () => {
         const redact = redactor(secretsOf(app_id))
         const wanted = query.q?.toLowerCase()
         const lines: RuntimeLogLine[] = []
@@ -126,7 +117,7 @@ export function createRuntime(shop: Workshop) {
     },
     /** Runs one command in a fresh container of the live release and waits for its end. */
     exec: (app_id: string, command: string | string[], timeout_s: number, signal: AbortSignal) =>
-      asking(async () => {
+      askingEngine(async () => {
         const { live_release_id, project_id } = app(app_id)
         const release = live_release_id ? releases.find(live_release_id) : undefined
         if (!release)
@@ -134,11 +125,7 @@ export function createRuntime(shop: Workshop) {
         const redact = redactor(secretsOf(app_id))
         let output = ''
         let truncated = false
-        const { shell_command: _own, ...spec } = containerSpec(
-          release,
-          project_id,
-          releases.environment(release.id),
-        )
+        const { shell_command: _own, ...spec } = containerSpec(releases, release, project_id)
         await engine.ensureNetwork(networkOf(project_id), { project: project_id })
         const result = await engine.runOnce(
           {

@@ -8,17 +8,12 @@ import type { Clock } from '#server/kernel/clock'
 import type { StepContext } from '#server/kernel/jobs/definition'
 import type { Log } from '#server/kernel/log'
 import type { Engine, PullOptions } from '#server/platform/engine/engine'
-import {
-  type ContainerSpec,
-  MAIN_PROCESS,
-  type Workload,
-  type WorkloadProbe,
-} from '#server/platform/engine/workload'
+import { MAIN_PROCESS, type Mount } from '#server/platform/engine/workload'
 import type { Git, GitCredential } from '#server/platform/git/git'
 import type { Certificate, Ingress, Route } from '#server/platform/ingress/ingress'
 import type { DeploymentLogs } from './logs.ts'
 import type { DeploymentRepository } from './repository.ts'
-import type { Release, Releases, ReleaseSettings } from './releases.ts'
+import type { ReleaseMounts, Releases, ReleaseSettings } from './releases.ts'
 import type { Routing, Target } from './routing.ts'
 import type { DeploymentEventName } from './machine.ts'
 
@@ -65,6 +60,10 @@ export interface DeployPorts {
   variables(app: DeployedApp): ReleaseVariables
   /** A text that differs whenever these values do, and tells nothing about them. */
   fingerprint(values: unknown): string
+  /** What the next release of the app mounts. */
+  mounts(app_id: string): AppMounts
+  /** Removes the volumes that only this app mounts, with what is in them. */
+  removeVolumes(app_id: string): Promise<void>
   /** Values of the app, as they are now, that must not show up in any log. */
   secretValues(app: DeployedApp): string[]
   /** How the source in a folder is built and run. Throws a DetectionError when it is not understood. */
@@ -79,6 +78,11 @@ export interface DeployPorts {
   /** Written beside a generated Dockerfile when the repository has no .dockerignore. */
   dockerignore(): string
   extract(archive: string, directory: string, signal: AbortSignal): Promise<void>
+}
+
+/** Mounts of an app: `ids` tell one set of them from another; see `ReleaseMounts`. */
+export interface AppMounts extends ReleaseMounts {
+  files: Extract<Mount, { kind: 'file' }>[]
 }
 
 /** Limits of builds and defaults of instances on this host. */
@@ -132,6 +136,8 @@ export interface DeployState {
   /** What served before, to give traffic back to. */
   previous?: { deployment_id: string | null; release_id: string | null }
   switched?: boolean
+  /** Set while the previous release is ended for this one, so that an undo starts it again. */
+  stopped_previous?: boolean
   /** Whether the app followed its branch before a rollback took the traffic, which ends that. */
   auto_deploy?: boolean
   /** When traffic first went to it; stays set when it is taken back. */
@@ -146,47 +152,6 @@ export const secretsOfApp = (
 ): string[] => [...ports.secretValues(ports.app(app_id)), ...releases.secretValues(app_id)]
 
 export const networkOf = (project_id: string) => `ptr-${project_id.replace('prj_', '')}`
-
-/** What a container of a release looks like. */
-export function containerSpec(
-  release: Release,
-  project_id: string,
-  environment: Record<string, string>,
-): ContainerSpec {
-  const { settings } = release
-  return {
-    owner: { kind: 'app', id: release.app_id },
-    project_id,
-    release_id: release.id,
-    image: release.image_id,
-    environment,
-    network: networkOf(project_id),
-    limits: settings.limits,
-    stop_grace_s: settings.stop_grace_s,
-    ...(settings.shell_command ? { shell_command: settings.shell_command } : {}),
-  }
-}
-
-/** A release as a workload. */
-export function workloadOf(
-  release: Release,
-  project_id: string,
-  environment: Record<string, string>,
-): Workload {
-  const { settings } = release
-  return {
-    ...containerSpec(release, project_id, environment),
-    probe: probeOf(settings),
-    placement: { node: 'local' },
-    replicas: settings.replicas,
-    update: 'start_first',
-  }
-}
-
-function probeOf({ port, health_check }: ReleaseSettings): WorkloadProbe {
-  const { type, path, grace_s } = health_check
-  return type === 'http' ? { type, port, path, grace_s } : { type, port, grace_s }
-}
 
 /** Where requests for the app go: the instances of its main process that run. */
 export const targetOf = (

@@ -45,9 +45,16 @@ async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {
   const deployment = (await developer.get('/api/deployments')).body.data[0]
   kernel.db
     .sql(
-      `INSERT INTO releases (id, app_id, deployment_id, image_id, settings, environment, variables, configuration, created_at) VALUES ('rel_1', ?, ?, 'x', '{}', ?, ?, '{}', '')`,
+      `INSERT INTO releases (id, app_id, deployment_id, image_id, settings, environment, variables, files, configuration, created_at) VALUES ('rel_1', ?, ?, 'x', '{}', ?, ?, ?, '{}', '')`,
     )
-    .run(app.id, deployment.id, seal('releases/environment/rel_1'), seal('releases/variables/rel_1'))
+    .run(
+      app.id,
+      deployment.id,
+      seal('releases/environment/rel_1'),
+      seal('releases/variables/rel_1'),
+      seal('releases/files/rel_1'),
+    )
+  await developer.post(`/api/apps/${app.id}/mounts`, { path: '/etc/x', content: 'x' })
   await developer.post(`/api/apps/${app.id}/env`, { key: 'A', value: 'a', preview_value: 'b' })
   kernel.db
     .sql(

@@ -8,7 +8,7 @@ import { EngineError, type Image } from '#server/platform/engine/engine'
 import { isNamed } from '#server/platform/engine/images'
 import { askOf } from '../repository.ts'
 import type { ReleaseSettings } from '../releases.ts'
-import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
+import type { AppMounts, DeployContext, DeployedApp, Workshop } from '../work.ts'
 import { buildInputs } from '../build-inputs.ts'
 import { buildKey, sourceDirectory } from './source.ts'
 
@@ -144,6 +144,7 @@ function settingsOf(
   plan: BuildPlan | undefined,
   image: Image,
   asked_port: number | undefined,
+  mounts: AppMounts,
 ): ReleaseSettings {
   const { configuration } = app
   const own = plan === undefined || plan.stack === 'dockerfile'
@@ -165,6 +166,7 @@ function settingsOf(
     limits: { ...shop.defaults.instance, ...configuration.limits },
     replicas: configuration.replicas,
     stop_grace_s: DEFAULT_STOP_GRACE_S,
+    mounts: { ids: mounts.ids, volumes: mounts.volumes, exclusive: mounts.exclusive },
   }
 }
 
@@ -194,7 +196,11 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
   const taken = known && !ask.fresh_variables ? known : undefined
   const variables = taken ? shop.releases.variables(taken.id) : shop.ports.variables(app)
   const environment = taken ? shop.releases.environment(taken.id) : runtimeValues(variables)
-  const settings = known ? known.settings : settingsOf(shop, app, state.plan, image, portOf(variables))
+  const mounts = shop.ports.mounts(app_id)
+  const files = known ? shop.releases.files(known.id) : mounts.files
+  const settings = known
+    ? known.settings
+    : settingsOf(shop, app, state.plan, image, portOf(variables), mounts)
   shop.releases.ensure(
     {
       id: state.release_id,
@@ -216,6 +222,7 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
       ...(state.commit_sha ? { PORTREEVE_COMMIT: state.commit_sha } : {}),
     },
     variables,
+    files,
   )
   shop.deployments.change(deployment_id, { image: image.id, release_id: state.release_id })
   if (present) context.skip()

@@ -3,7 +3,9 @@ import type { Instance } from '#server/platform/engine/engine'
 import { unstartable } from '#server/platform/engine/start-failure'
 import { findOpenPort, waitUntilReady } from '../probe.ts'
 import type { Release } from '../releases.ts'
-import { containerSpec, type DeployContext, networkOf, type Workshop, workloadOf } from '../work.ts'
+import { containerSpec, workloadOf } from '../release-workload.ts'
+import { announceStopFirst, requireVolumes, stopPrevious } from '../stop-first.ts'
+import { type DeployContext, networkOf, type Workshop } from '../work.ts'
 
 const RELEASE_TIMEOUT_MS = 900_000
 const TAIL = 30
@@ -67,14 +69,14 @@ export async function releaseStep(shop: Workshop, context: DeployContext): Promi
   const { trigger } = shop.deployments.find(deployment_id)!
   const command = release.settings.release_command
   await shop.engine.ensureNetwork(networkOf(project_id), { project: project_id })
+  await requireVolumes(shop, release)
+  announceStopFirst(shop, context)
   if (!command || trigger === 'rollback' || trigger === 'restart') return context.skip()
+  // The command writes to the volumes of the app as well.
+  await stopPrevious(shop, context)
   shop.logs.append(deployment_id, 'release', 'system', `Running the release command: ${command}`)
   const tail: string[] = []
-  const { shell_command: _own, ...spec } = containerSpec(
-    release,
-    project_id,
-    shop.releases.environment(release.id),
-  )
+  const { shell_command: _own, ...spec } = containerSpec(shop.releases, release, project_id)
   const result = await shop.engine.runOnce(
     {
       ...spec,
@@ -112,14 +114,12 @@ export async function releaseStep(shop: Workshop, context: DeployContext): Promi
     )
 }
 
-/** Starts the new instances beside the old ones. */
+/** Starts the new instances beside the old ones, or after them where only one may write to a volume. */
 export async function startStep(shop: Workshop, context: DeployContext): Promise<void> {
   const { project_id } = context.payload
   const release = releaseOf(shop, context)
-  await shop.engine.ensureRelease(
-    workloadOf(release, project_id, shop.releases.environment(release.id)),
-    context.signal,
-  )
+  await stopPrevious(shop, context)
+  await shop.engine.ensureRelease(workloadOf(shop.releases, release, project_id), context.signal)
 }
 
 const ENDED: readonly Instance['state'][] = ['exited', 'dead', 'restarting']

@@ -1,22 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { Fatal } from '#server/kernel/jobs/definition'
-import { removableImages, type Release } from '../releases.ts'
-import { NOTHING } from '../routing.ts'
+import { removableImages } from '../releases.ts'
 import { type DeployContext, targetOf, type Workshop } from '../work.ts'
+import { drain, routeTo } from '../serving.ts'
+import { restorePrevious } from '../stop-first.ts'
 import { removeWork } from './source.ts'
-
-/** How long requests in flight may still use the old release. */
-const DRAIN_LIMIT_MS = 30_000
-const DRAIN_POLL_MS = 100
-
-/** Sends the app's domains to the instances of a release; answers how many there are. */
-export async function routeTo(shop: Workshop, app_id: string, release: Release | undefined): Promise<number> {
-  const target = release
-    ? targetOf(await shop.engine.instances({ release_id: release.id }), release.settings)
-    : NOTHING
-  await shop.routing.serve(app_id, target)
-  return target.addresses.length
-}
 
 /** Gives the traffic to the new release; requests in flight end on the old one. */
 export async function switchStep(shop: Workshop, context: DeployContext): Promise<void> {
@@ -45,6 +32,7 @@ export async function undoSwitch(shop: Workshop, context: DeployContext): Promis
   const { app_id } = context.payload
   if (!state.switched) return
   const previous = state.previous?.release_id ? shop.releases.find(state.previous.release_id) : undefined
+  await restorePrevious(shop, context)
   const serving = await routeTo(shop, app_id, previous)
   shop.ports.setLive(app_id, previous ? state.previous!.deployment_id : null, previous?.id ?? null)
   if (serving === 0) shop.ports.appEvent(app_id, 'lose', { deployment_id: context.payload.deployment_id })
@@ -57,30 +45,6 @@ export async function undoSwitch(shop: Workshop, context: DeployContext): Promis
       ? 'Traffic went back to the previous release.'
       : 'No earlier release is there to take the traffic.',
   )
-}
-
-/**
- * Waits until nobody uses the instances of a release any more on any of the ports that domains lead to, at
- * most the drain limit.
- */
-export async function drain(shop: Workshop, release: Release, signal?: AbortSignal): Promise<void> {
-  const end = shop.clock.monotonic_ms() + DRAIN_LIMIT_MS
-  const { addresses, port } = targetOf(
-    await shop.engine.instances({ release_id: release.id }),
-    release.settings,
-  )
-  const ports = new Set([
-    port,
-    ...shop.ports
-      .routes(release.app_id, { addresses, port })
-      .flatMap((route) => route.servers.map((server) => server.port)),
-  ])
-  for (const address of addresses) {
-    for (const one of ports) {
-      while (shop.clock.monotonic_ms() < end && (await shop.ingress.activeConnections(address, one)) > 0)
-        await delay(DRAIN_POLL_MS, undefined, { signal })
-    }
-  }
 }
 
 /**

@@ -1,0 +1,20 @@
+/** Places that the engine and the kernel fill themselves. */
+const RESERVED = ['/proc', '/sys', '/dev', '/run/secrets']
+const RESERVED_FILES = ['/etc/hosts', '/etc/hostname', '/etc/resolv.conf']
+
+/** Whether `inner` is `outer` or lies below it. */
+export const isWithin = (inner: string, outer: string): boolean =>
+  inner === outer || inner.startsWith(`${outer}/`)
+
+/** What is wrong with a path inside a container, as a sentence that follows `path: `; undefined for a good one. */
+export function mountPathFault(path: string): string | undefined {
+  if (!path.startsWith('/')) return 'must be absolute, such as /data.'
+  if (/[\u0000-\u001f\u007f]/.test(path)) return 'must not hold control characters.'
+  if (path === '/') return 'must not be the root of the container.'
+  const parts = path.slice(1).split('/')
+  if (parts.some((part) => part === '' || part === '.' || part === '..'))
+    return 'must be written plainly: without //, /./, /../ and a slash at the end.'
+  const reserved =
+    RESERVED.find((place) => isWithin(path, place)) ?? RESERVED_FILES.find((file) => file === path)
+  return reserved && `must not be in ${reserved}, which the engine fills itself.`
+}

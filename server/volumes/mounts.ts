@@ -1,0 +1,230 @@
+import type { Actor } from '#server/kernel/access'
+import type { AuditTrail } from '#server/kernel/audit'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import { conflict, invalid, notFound } from '#server/kernel/errors'
+import { newId } from '#server/kernel/ids'
+import { openReadable, type Secrets } from '#server/kernel/secrets'
+import type { Mount as EngineMount, UpdateStrategy } from '#server/platform/engine/workload'
+import { isWithin } from './mount-path.ts'
+import type { MountRow, VolumeRepository, VolumeRow } from './repository.ts'
+import type { Mount, MountChange, NewMount } from './schema.ts'
+
+const MAX_MOUNTS = 50
+const DEFAULT_MODE = 0o644
+
+/** The app as mounts see it. */
+export interface MountedApp {
+  id: string
+  name: string
+  project_id: string
+  status: string
+  replicas: number
+}
+export interface MountOptions {
+  db: Db
+  clock: Clock
+  audit: AuditTrail
+  secrets: Secrets
+  repository: VolumeRepository
+  ports: {
+    app(id: string): MountedApp | undefined
+    appChanged(app_id: string, actor: Actor): void
+  }
+}
+/** What the next release of an app mounts. */
+export interface AppMounts {
+  /** Tells one set of mounts from another: mounts are made and removed, never changed. */
+  ids: string[]
+  volumes: Extract<EngineMount, { kind: 'volume' }>[]
+  files: Extract<EngineMount, { kind: 'file' }>[]
+  /** Volumes that the release writes to and no other instance may. */
+  exclusive: string[]
+}
+
+const context = (id: string) => `mounts/content/${id}`
+
+/** What apps mount: volumes and inline files. */
+export function createMounts({ db, clock, audit, secrets, repository, ports }: MountOptions) {
+  const appOf = (id: string): MountedApp => {
+    const app = ports.app(id)
+    if (!app) throw notFound('app')
+    return app
+  }
+  const volumeOf = ({ volume_id }: MountRow): VolumeRow | undefined =>
+    volume_id === null ? undefined : repository.find(volume_id)
+  const view = (row: MountRow): Mount => ({
+    id: row.id,
+    app_id: row.app_id,
+    kind: row.volume_id ? 'volume' : 'file',
+    path: row.path,
+    volume_id: row.volume_id,
+    volume_name: volumeOf(row)?.name ?? null,
+    read_only: row.read_only === 1,
+    mode: row.mode === null ? null : `0${row.mode.toString(8).padStart(3, '0')}`,
+    content_bytes: row.content_bytes,
+    created_at: row.created_at,
+  })
+  /** Volumes that only one instance of the app may write to. */
+  const exclusiveOf = (app_id: string): VolumeRow[] =>
+    repository
+      .mountsOfApp(app_id)
+      .filter(({ read_only }) => read_only === 0)
+      .flatMap((mount) => volumeOf(mount) ?? [])
+      .filter(({ access }) => access === 'single_writer')
+  const updateOf = (app_id: string): UpdateStrategy =>
+    exclusiveOf(app_id).length > 0 ? 'stop_first' : 'start_first'
+
+  const changed = (before: UpdateStrategy, row: MountRow): MountChange => {
+    const update = updateOf(row.app_id)
+    const notice =
+      update === 'stop_first' && before === 'start_first'
+        ? `Only one instance may write to the volume ${volumeOf(row)?.name}. Once the app runs with it, each deployment ends the old instance before the new one starts, and the app does not answer in between.`
+        : null
+    return { ...view(row), update, notice }
+  }
+  const record = (actor: Actor, action: string, app: MountedApp, row: MountRow) => {
+    const { id, path, volume_id, read_only } = view(row)
+    const after = { mount_id: id, path, volume_id, read_only }
+    audit.record(actor, {
+      action: `app.${action}`,
+      resource_type: 'app',
+      resource_id: app.id,
+      project_id: app.project_id,
+      ...(action === 'mount' ? { after } : { before: after }),
+    })
+    ports.appChanged(app.id, actor)
+  }
+
+  const requirePlace = (app: MountedApp, { path }: NewMount) => {
+    const own = repository.mountsOfApp(app.id)
+    if (own.length >= MAX_MOUNTS) throw conflict(`An app has at most ${MAX_MOUNTS} mounts.`)
+    if (own.some((mount) => mount.path === path))
+      throw conflict(`The app has a mount at ${path} already. Remove it first.`)
+    const other = own.find((mount) => isWithin(path, mount.path) || isWithin(mount.path, path))
+    if (other) throw invalid('path', `overlaps with the mount at ${other.path}; mounts lie side by side.`)
+  }
+  const requireVolume = (app: MountedApp, id: string, read_only: boolean): VolumeRow => {
+    const volume = repository.find(id)
+    if (!volume || volume.project_id !== app.project_id)
+      throw invalid('volume_id', 'is no volume of the project of this app.')
+    if (volume.status !== 'ready')
+      throw conflict(`The volume ${volume.name} is ${volume.status} and cannot be mounted.`)
+    if (volume.access === 'shared' || read_only) return volume
+    const writer = repository.mountsOfVolumes([id]).find((mount) => mount.read_only === 0)
+    if (writer)
+      throw conflict(
+        `The volume ${volume.name} is written by ${ports.app(writer.app_id)?.name ?? 'another app'}, and only one may. Mount it read_only, or use a volume with access "shared".`,
+      )
+    if (app.replicas > 1)
+      throw conflict(
+        `The app has ${app.replicas} replicas, and only one may write to the volume ${volume.name}. Set replicas to 1, or use a volume with access "shared".`,
+      )
+    return volume
+  }
+
+  return {
+    mountsOf(app_id: string): Mount[] {
+      return repository.mountsOfApp(app_id).map(view)
+    },
+    mount: (actor: Actor, app_id: string, body: NewMount): MountChange =>
+      db.tx(() => {
+        const app = appOf(app_id)
+        if (app.status === 'deleting') throw conflict('Cannot change an app while it is being deleted.')
+        requirePlace(app, body)
+        const before = updateOf(app_id)
+        if (body.volume_id !== undefined) requireVolume(app, body.volume_id, body.read_only ?? false)
+        const id = newId('mnt')
+        const row: MountRow = {
+          id,
+          app_id,
+          path: body.path,
+          volume_id: body.volume_id ?? null,
+          read_only: body.read_only ? 1 : 0,
+          content: body.content === undefined ? null : secrets.seal(body.content, context(id)),
+          content_bytes: body.content === undefined ? null : Buffer.byteLength(body.content),
+          mode: body.content === undefined ? null : body.mode ? Number.parseInt(body.mode, 8) : DEFAULT_MODE,
+          created_at: clock.iso(),
+        }
+        repository.insertMount(row)
+        record(actor, 'mount', app, row)
+        return changed(before, row)
+      }),
+    unmount: (actor: Actor, app_id: string, mount_id: string): void =>
+      db.tx(() => {
+        const app = appOf(app_id)
+        const row = repository.findMount(mount_id)
+        if (row?.app_id !== app_id) throw notFound('mount')
+        repository.deleteMount(mount_id)
+        record(actor, 'unmount', app, row)
+      }),
+    /** What the next release of the app mounts, in clear. Throws SecretUnreadableError. */
+    releaseMounts(app_id: string): AppMounts {
+      const rows = repository.mountsOfApp(app_id)
+      return {
+        ids: rows.map(({ id }) => id).sort(),
+        volumes: rows.flatMap(({ volume_id, path, read_only }) =>
+          volume_id === null ? [] : [{ kind: 'volume', volume_id, path, read_only: read_only === 1 }],
+        ),
+        files: rows.flatMap(({ id, path, content, mode }) =>
+          content === null
+            ? []
+            : [
+                {
+                  kind: 'file',
+                  path,
+                  content: secrets.open(content, context(id)),
+                  mode: mode ?? DEFAULT_MODE,
+                },
+              ],
+        ),
+        exclusive: exclusiveOf(app_id).map(({ id }) => id),
+      }
+    },
+    /** Ids of the mounts of an app's next release, sorted. */
+    mountIds: (app_id: string): string[] =>
+      repository
+        .mountsOfApp(app_id)
+        .map(({ id }) => id)
+        .sort(),
+    /** Texts of an app's inline files, to keep them out of logs. */
+    fileTexts: (app_id: string): string[] =>
+      openReadable(
+        secrets,
+        repository
+          .mountsOfApp(app_id)
+          .flatMap(({ id, content }) =>
+            content === null ? [] : [[content, context(id)] as [string, string]],
+          ),
+      ),
+    /** Throws 409 when an app may not have so many replicas, because only one may write to a volume of it. */
+    requireReplicas(app_id: string, replicas: number): void {
+      const volume = replicas > 1 ? exclusiveOf(app_id)[0] : undefined
+      if (volume)
+        throw conflict(
+          `Only one replica may write to the volume ${volume.name}. Keep replicas at 1, or use a volume with access "shared".`,
+        )
+    },
+    /** Volumes that no other app mounts. */
+    ownedBy(app_id: string): string[] {
+      const ids = [...new Set(repository.mountsOfApp(app_id).flatMap(({ volume_id }) => volume_id ?? []))]
+      return ids.filter((id) => repository.mountsOfVolumes([id]).every((mount) => mount.app_id === app_id))
+    },
+    /** Takes an app's volumes along to its new project; throws 409 where another app stays behind with one. */
+    moved(app_id: string): void {
+      const { project_id } = appOf(app_id)
+      const owned = new Set(this.ownedBy(app_id))
+      for (const row of repository.mountsOfApp(app_id)) {
+        const volume = volumeOf(row)
+        if (!volume || volume.project_id === project_id) continue
+        if (!owned.has(volume.id))
+          throw conflict(
+            `The volume ${volume.name} is also mounted by other apps, which stay. Remove the mount before the app moves.`,
+          )
+        if (repository.hasName(project_id, volume.name))
+          throw conflict(`The other project has a volume named ${volume.name} already.`)
+        repository.move(volume.id, project_id, clock.iso())
+      }
+    },
+  }
+}

@@ -1,0 +1,88 @@
+import type { Db } from '#server/kernel/db'
+import { type Page, selectPage } from '#server/kernel/page'
+import type { VolumeStatus } from './schema.ts'
+
+export interface VolumeRow {
+  id: string
+  project_id: string
+  name: string
+  status: VolumeStatus
+  access: 'single_writer' | 'shared'
+  size_bytes: number | null
+  used_bytes: number | null
+  measured_at: string | null
+  created_by: string | null
+  created_at: string
+  updated_at: string
+}
+export interface MountRow {
+  id: string
+  app_id: string
+  path: string
+  volume_id: string | null
+  read_only: number
+  content: string | null
+  content_bytes: number | null
+  mode: number | null
+  created_at: string
+}
+
+/** SQL of volumes and mounts and nothing else. */
+export function createVolumeRepository(db: Db) {
+  return {
+    insert: (row: VolumeRow) =>
+      db
+        .sql(
+          `INSERT INTO volumes (id, project_id, name, status, access, size_bytes, used_bytes, measured_at, created_by, created_at, updated_at)
+       VALUES (@id, @project_id, @name, @status, @access, @size_bytes, @used_bytes, @measured_at, @created_by, @created_at, @updated_at)`,
+        )
+        .run(row),
+    find: (id: string) => db.sql('SELECT * FROM volumes WHERE id = ?').get(id) as VolumeRow | undefined,
+    hasName: (project_id: string, name: string) =>
+      db.sql('SELECT 1 FROM volumes WHERE project_id = ? AND name = ?').pluck().get(project_id, name) === 1,
+    all: () => db.sql('SELECT * FROM volumes').all() as VolumeRow[],
+    page: (
+      project_ids: readonly string[] | undefined,
+      filter: { project_id?: string; status?: string; q?: string },
+      limit: number,
+      offset: number,
+    ): Page<VolumeRow> =>
+      selectPage<VolumeRow>(db, {
+        table: 'volumes',
+        project_ids,
+        equals: { project_id: filter.project_id, status: filter.status },
+        contains: { column: 'name', text: filter.q },
+        limit,
+        offset,
+        uncounted: true,
+      }),
+    /** Compare-and-set; false when the status has changed meanwhile. */
+    setStatus: (id: string, from: VolumeStatus, to: VolumeStatus, at: string): boolean =>
+      db
+        .sql('UPDATE volumes SET status = ?, updated_at = ? WHERE id = ? AND status = ?')
+        .run(to, at, id, from).changes === 1,
+    setUsage: (id: string, used_bytes: number, at: string) =>
+      db.sql('UPDATE volumes SET used_bytes = ?, measured_at = ? WHERE id = ?').run(used_bytes, at, id),
+    move: (id: string, project_id: string, at: string) =>
+      db.sql('UPDATE volumes SET project_id = ?, updated_at = ? WHERE id = ?').run(project_id, at, id),
+    delete: (id: string) => db.sql('DELETE FROM volumes WHERE id = ?').run(id),
+
+    insertMount: (row: MountRow) =>
+      db
+        .sql(
+          `INSERT INTO mounts (id, app_id, path, volume_id, read_only, content, content_bytes, mode, created_at)
+       VALUES (@id, @app_id, @path, @volume_id, @read_only, @content, @content_bytes, @mode, @created_at)`,
+        )
+        .run(row),
+    findMount: (id: string) => db.sql('SELECT * FROM mounts WHERE id = ?').get(id) as MountRow | undefined,
+    mountsOfApp: (app_id: string) =>
+      db.sql('SELECT * FROM mounts WHERE app_id = ? ORDER BY path').all(app_id) as MountRow[],
+    mountsOfVolumes: (ids: readonly string[]) =>
+      db
+        .sql('SELECT * FROM mounts WHERE volume_id IN (SELECT value FROM json_each(?)) ORDER BY rowid')
+        .all(JSON.stringify(ids)) as MountRow[],
+    deleteMount: (id: string) => db.sql('DELETE FROM mounts WHERE id = ?').run(id),
+    deleteMountsOf: (app_id: string) => db.sql('DELETE FROM mounts WHERE app_id = ?').run(app_id),
+  }
+}
+export type VolumeRepository = ReturnType<typeof createVolumeRepository>

@@ -1,0 +1,212 @@
+import { type Actor, projectRole, visibleProjects } from '#server/kernel/access'
+import type { AuditTrail } from '#server/kernel/audit'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import { conflict, notFound } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
+import { newId } from '#server/kernel/ids'
+import type { Log } from '#server/kernel/log'
+import { limits, paged } from '#server/kernel/schemas'
+import type { Secrets } from '#server/kernel/secrets'
+import { askingEngine } from '#server/platform/engine/asking'
+import { type Engine, EngineError } from '#server/platform/engine/engine'
+import { type VolumeEventName, volumeMachine } from './machine.ts'
+import { createMounts, type MountedApp } from './mounts.ts'
+import { createVolumeRepository, type MountRow, type VolumeRow } from './repository.ts'
+import type { NewVolume, Volume, VolumeQuery } from './schema.ts'
+
+export interface VolumeOptions {
+  db: Db
+  clock: Clock
+  log: Log
+  events: Events
+  audit: AuditTrail
+  secrets: Secrets
+  engine: Engine
+  ports: {
+    app(id: string): MountedApp | undefined
+    /** Tells the timeline of an app that its mounts changed. */
+    appChanged(app_id: string, actor: Actor): void
+    /** Throws ENGINE_UNAVAILABLE when the engine does not answer. */
+    requireEngine(): void
+    /** Throws 409 when the project may not have one more volume. */
+    requireQuota(project_id: string): void
+  }
+}
+
+/** Volumes of projects and what apps mount. */
+export function createVolumes(options: VolumeOptions) {
+  const { db, clock, events, audit, engine, ports, log } = options
+  const repository = createVolumeRepository(db)
+  const mounts = createMounts({ ...options, repository })
+
+  const get = (id: string): VolumeRow => {
+    const row = repository.find(id)
+    if (!row) throw notFound('volume')
+    return row
+  }
+  const view = (row: VolumeRow, all: readonly MountRow[]): Volume => ({
+    ...row,
+    mounts: all
+      .filter((mount) => mount.volume_id === row.id)
+      .map(({ id, app_id, path, read_only }) => ({
+        id,
+        app_id,
+        app_name: ports.app(app_id)?.name ?? app_id,
+        path,
+        read_only: read_only === 1,
+      })),
+  })
+  const viewOne = (id: string) => view(get(id), repository.mountsOfVolumes([id]))
+  const note = (row: VolumeRow, type: string, payload: Record<string, unknown> = {}, actor?: Actor) =>
+    events.append({
+      type,
+      project_id: row.project_id,
+      actor_id: actor?.user_id || null,
+      payload: { volume_id: row.id, name: row.name, ...payload },
+    })
+  const record = (actor: Actor, action: string, row: VolumeRow, change: object) =>
+    audit.record(actor, {
+      action: `volume.${action}`,
+      resource_type: 'volume',
+      resource_id: row.id,
+      project_id: row.project_id,
+      ...change,
+    })
+  const audited = ({ name, access, size_bytes }: VolumeRow) => ({ name, access, size_bytes })
+
+  /** Moves the status by an event of the machine and tells subscribers when it changed. */
+  const transition = (id: string, event: VolumeEventName): void =>
+    db.tx(() => {
+      const row = get(id)
+      const next = volumeMachine.next(row.status, event)
+      if (next === row.status) return
+      if (!repository.setStatus(id, row.status, next, clock.iso()))
+        throw conflict('The volume has changed meanwhile. Try again.')
+      note(row, `volume.${next}`, { from: row.status })
+    })
+
+  /** Makes what was asked for on the engine; a volume that was ready once is never made again. */
+  const make = async (row: VolumeRow): Promise<void> => {
+    await engine.ensureVolume(row.id, { volume: row.id })
+    db.tx(() => {
+      repository.setUsage(row.id, 0, clock.iso())
+      transition(row.id, 'make')
+    })
+  }
+  /** Removes the data, then the row: after a crash in between the row says what is left to do. */
+  const destroy = async (id: string): Promise<void> => {
+    try {
+      await engine.removeVolume(id)
+    } catch (error) {
+      transition(id, 'keep')
+      if (error instanceof EngineError && error.code === 'conflict')
+        throw conflict(
+          'An instance still holds the volume. Deploy or stop the app that mounted it, then try again.',
+        )
+      throw error
+    }
+    db.tx(() => {
+      const row = repository.find(id)
+      if (!row) return
+      repository.delete(id)
+      note(row, 'volume.deleted')
+    })
+  }
+
+  return {
+    ...mounts,
+    projectOf: (id: string) => repository.find(id)?.project_id,
+    find: repository.find,
+    get: viewOne,
+    list(actor: Actor, query: VolumeQuery) {
+      const visible = visibleProjects(actor)
+      const projects =
+        query.project_id === undefined
+          ? visible
+          : projectRole(actor, query.project_id)
+            ? [query.project_id]
+            : []
+      const { rows, total } = repository.page(projects, query, ...limits(query))
+      const all = repository.mountsOfVolumes(rows.map(({ id }) => id))
+      return paged({ rows: rows.map((row) => view(row, all)), total }, query)
+    },
+    async create(actor: Actor, project_id: string, body: NewVolume): Promise<Volume> {
+      ports.requireEngine()
+      const at = clock.iso()
+      const row: VolumeRow = {
+        id: newId('vol'),
+        project_id,
+        name: body.name,
+        status: 'creating',
+        access: body.access,
+        size_bytes: body.size_bytes ?? null,
+        used_bytes: null,
+        measured_at: null,
+        created_by: actor.user_id || null,
+        created_at: at,
+        updated_at: at,
+      }
+      db.tx(() => {
+        if (repository.hasName(project_id, row.name))
+          throw conflict(`The project has a volume named ${row.name} already. Choose another name.`)
+        ports.requireQuota(project_id)
+        repository.insert(row)
+        note(row, 'volume.created', {}, actor)
+        record(actor, 'create', row, { after: audited(row) })
+      })
+      await askingEngine(() => make(row))
+      return viewOne(row.id)
+    },
+    async remove(actor: Actor, id: string): Promise<void> {
+      ports.requireEngine()
+      db.tx(() => {
+        const row = get(id)
+        const users = view(row, repository.mountsOfVolumes([id])).mounts
+        if (users.length > 0)
+          throw conflict(
+            `The volume is mounted by ${users.map(({ app_name }) => app_name).join(', ')}. Remove the mount first.`,
+          )
+        transition(id, 'delete')
+        record(actor, 'delete', row, { before: audited(row) })
+      })
+      await askingEngine(() => destroy(id))
+    },
+    /** Removes the volumes that only this app mounts, with all that is in them; part of its deletion. */
+    async removeOf(app_id: string): Promise<void> {
+      const ids = mounts.ownedBy(app_id)
+      db.tx(() => {
+        repository.deleteMountsOf(app_id)
+        for (const id of ids) transition(id, 'delete')
+      })
+      for (const id of ids) await destroy(id)
+    },
+    /**
+     * Reads from the engine what each volume holds, and tells which are gone; finishes what a crash left between
+     * a row and the engine.
+     */
+    async measure(signal?: AbortSignal): Promise<void> {
+      for (const row of repository.all()) {
+        if (row.status === 'creating') await make(row)
+        if (row.status === 'deleting')
+          await destroy(row.id).catch((error: unknown) =>
+            log.warn('A volume could not be deleted', { volume: row.id, error }),
+          )
+      }
+      const usage = await engine.volumeUsage(signal)
+      for (const row of repository.all()) {
+        const found = usage.get(row.id)
+        if (row.status === 'creating' || row.status === 'deleting') continue
+        db.tx(() => {
+          transition(row.id, found ? 'reappear' : 'lose')
+          if (!found) return
+          repository.setUsage(row.id, found.used_bytes, clock.iso())
+          const { size_bytes, used_bytes } = row
+          if (size_bytes !== null && found.used_bytes > size_bytes && (used_bytes ?? 0) <= size_bytes)
+            note(row, 'volume.over_size', { size_bytes, used_bytes: found.used_bytes })
+        })
+      }
+    },
+  }
+}
+export type Volumes = ReturnType<typeof createVolumes>

@@ -1,0 +1,298 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createTestApi, type Caller, type TestApi } from '#test/support/api'
+import { commitShop, SHOP_URL } from '#test/support/shop'
+
+let api: TestApi
+let app_id: string
+let volume_id: string
+
+const call = (caller: Caller = 'developer') => api.as(caller)
+const volume = async (name: string, more: Record<string, unknown> = {}) =>
+  (await call().post('/api/volumes', { name, ...more })).body.data.id as string
+const mount = (body: Record<string, unknown>, id = app_id) => call().post(`/api/apps/${id}/mounts`, body)
+const app = async (id = app_id) => (await call().get(`/api/apps/${id}`)).body.data
+const instances = (id = app_id) => api.fakes.engine.instances({ owner: { kind: 'app', id } })
+const create = async (name: string, more: Record<string, unknown> = {}) => {
+  const { body } = await call().post('/api/apps', { name, git_url: SHOP_URL, soak_seconds: 0, ...more })
+  await api.services.jobs.idle()
+  return body.data.id as string
+}
+/** Deploys a new version and answers its deployment. */
+async function deploy(text: string) {
+  commitShop(api, text)
+  const { body } = await call().post(`/api/apps/${app_id}/deploy`)
+  await api.services.jobs.idle()
+  return (await call().get(`/api/deployments/${body.data.id}`)).body.data
+}
+const log = async (id: string) =>
+  ((await call().get(`/api/deployments/${id}/logs`)).body.data as { text: string }[]).map(({ text }) => text)
+
+beforeEach(async () => {
+  api = await createTestApi()
+  commitShop(api, 'one')
+  app_id = await create('shop')
+  volume_id = await volume('data')
+})
+afterEach(() => api.close())
+
+describe('a volume', () => {
+  test('is made on the engine, shown with its use, and told to subscribers and the trail', async () => {
+    expect(api.fakes.engine.volumes()).toEqual([volume_id])
+    const { body } = await call('viewer').get('/api/volumes')
+    expect(body).toMatchObject({
+      total: 1,
+      data: [
+        { id: volume_id, name: 'data', status: 'ready', access: 'single_writer', used_bytes: 0, mounts: [] },
+      ],
+    })
+    await api.services.volumes.measure()
+    expect((await call().get('/api/volumes')).body.data[0].used_bytes).toBe(4096)
+    expect(api.events().map(({ type }) => type)).toEqual(
+      expect.arrayContaining(['volume.created', 'volume.ready']),
+    )
+    const trail = (await call('admin').get('/api/audit-logs?action=volume.create')).body.data
+    expect(trail).toMatchObject([{ resource: { id: volume_id } }])
+  })
+
+  test('has a name of its own in its project, and cannot be made while the engine is away', async () => {
+    expect((await call().post('/api/volumes', { name: 'data' })).status).toBe(409)
+    expect((await call('viewer').post('/api/volumes', { name: 'x' })).status).toBe(403)
+    expect((await call().post('/api/volumes', { name: '../x' })).status).toBe(422)
+    expect((await call('outsider').get('/api/volumes')).body.data).toEqual([])
+    api.fakes.engine.setUnavailable(true)
+    expect((await call().post('/api/volumes', { name: 'later' })).body.error.code).toBe('ENGINE_UNAVAILABLE')
+    api.fakes.engine.setUnavailable(false)
+    await api.services.volumes.measure()
+    const later = (await call().get('/api/volumes')).body.data.find((one: any) => one.name === 'later')
+    expect(later?.status ?? 'ready').toBe('ready')
+  })
+
+  test('is deleted by an owner only once no app mounts it and no instance holds it', async () => {
+    const { id } = (await mount({ path: '/data', volume_id })).body.data
+    await deploy('two')
+    expect((await call().delete(`/api/volumes/${volume_id}`)).status).toBe(403)
+    const mounted = await call('owner').delete(`/api/volumes/${volume_id}`)
+    expect([mounted.status, mounted.body.error.message]).toEqual([
+      409,
+      'The volume is mounted by shop. Remove the mount first.',
+    ])
+    expect((await call().delete(`/api/apps/${app_id}/mounts/${id}`)).status).toBe(200)
+    const held = await call('owner').delete(`/api/volumes/${volume_id}`)
+    expect([held.status, held.body.error.message]).toEqual([
+      409,
+      expect.stringContaining('An instance still holds'),
+    ])
+    await deploy('three')
+    expect((await call('owner').delete(`/api/volumes/${volume_id}`)).status).toBe(200)
+    expect([api.fakes.engine.volumes(), (await call().get('/api/volumes')).body.total]).toEqual([[], 0])
+  })
+})
+
+describe('a mount', () => {
+  test('says before anything happens that deployments will end the old instance first', async () => {
+    const { status, body } = await mount({ path: '/data', volume_id })
+    expect([status, body.data]).toMatchObject([
+      201,
+      {
+        kind: 'volume',
+        volume_name: 'data',
+        update: 'stop_first',
+        notice: expect.stringContaining('does not answer'),
+      },
+    ])
+    expect(await app()).toMatchObject({ needs_redeploy: true, changed_keys: ['mounts'] })
+    const shared = await volume('shared', { access: 'shared' })
+    const other = await create('other')
+    expect((await mount({ path: '/data', volume_id: shared }, other)).body.data).toMatchObject({
+      update: 'start_first',
+      notice: null,
+    })
+  })
+
+  test.each([
+    ['data', 'must be absolute'],
+    ['/', 'root of the container'],
+    ['/a/../etc', 'plainly'],
+    ['/a//b', 'plainly'],
+    ['/a/', 'plainly'],
+    ['/proc/1', '/proc'],
+    ['/etc/hosts', '/etc/hosts'],
+    ['/a\nb', 'control characters'],
+  ])('at %j is refused', async (path, reason) => {
+    const { status, body } = await mount({ path, volume_id })
+    expect([status, body.error.message]).toEqual([422, expect.stringMatching(/^path: /)])
+    expect(body.error.message).toContain(reason)
+  })
+
+  test('is either a volume or a file, beside all others, of the project of the app', async () => {
+    expect((await mount({ path: '/data' })).status).toBe(422)
+    expect((await mount({ path: '/data', volume_id, content: 'x' })).status).toBe(422)
+    expect((await mount({ path: '/data', volume_id, mode: '0600' })).status).toBe(422)
+    expect((await mount({ path: '/data', volume_id: 'vol_none' })).status).toBe(422)
+    await mount({ path: '/data', volume_id })
+    expect((await mount({ path: '/data', content: 'x' })).status).toBe(409)
+    expect((await mount({ path: '/data/x.conf', content: 'x' })).body.error.message).toContain('overlaps')
+    const { id } = (await call('admin').post('/api/projects', { name: 'elsewhere' })).body.data
+    const foreign = (await call('admin').post('/api/volumes', { name: 'f', project_id: id })).body.data.id
+    expect((await mount({ path: '/f', volume_id: foreign })).status).toBe(422)
+    expect((await call('viewer').get(`/api/apps/${app_id}/mounts`)).body.data).toHaveLength(1)
+  })
+
+  test('lets one app and one replica write to a volume that has a single writer', async () => {
+    await mount({ path: '/data', volume_id })
+    const other = await create('other')
+    const refused = await mount({ path: '/data', volume_id }, other)
+    expect([refused.status, refused.body.error.message]).toEqual([
+      409,
+      expect.stringContaining('written by shop'),
+    ])
+    expect((await mount({ path: '/data', volume_id, read_only: true }, other)).status).toBe(201)
+    expect((await call().put(`/api/apps/${app_id}`, { replicas: 2 })).status).toBe(409)
+    const many = await create('many', { replicas: 2 })
+    expect((await mount({ path: '/data', volume_id: await volume('more') }, many)).status).toBe(409)
+  })
+
+  test('keeps the text of a file sealed and to itself', async () => {
+    const text = 'password = "correct horse battery staple"'
+    const { body } = await mount({ path: '/etc/shop.toml', content: text, mode: '0600' })
+    expect(body.data).toMatchObject({
+      kind: 'file',
+      mode: '0600',
+      content_bytes: text.length,
+      update: 'start_first',
+    })
+    await deploy('two')
+    const [instance] = await instances()
+    const made = api.fakes.engine.calls.findLast(({ method }) => method === 'ensureRelease')!.args[0] as any
+    expect(made.release_id).toBe(instance!.release_id)
+    expect(made.mounts).toEqual([{ kind: 'file', path: '/etc/shop.toml', content: text, mode: 0o600 }])
+    const answers = await Promise.all(
+      [`/api/apps/${app_id}`, `/api/apps/${app_id}/mounts`, '/api/audit-logs'].map((path) =>
+        call('admin').get(path),
+      ),
+    )
+    const rows = [
+      ...api.kernel.db.sql('SELECT * FROM mounts').all(),
+      ...api.kernel.db.sql('SELECT * FROM releases').all(),
+    ]
+    expect(JSON.stringify([answers.map(({ body: shown }) => shown), rows, api.events()])).not.toContain(
+      'battery',
+    )
+  })
+})
+
+describe('a deployment of an app that alone writes to a volume', () => {
+  const order = () =>
+    api.fakes.engine.calls
+      .filter(({ method }) => method === 'ensureRelease' || method === 'removeRelease')
+      .map(
+        ({ method, args }) =>
+          `${method} ${typeof args[0] === 'string' ? args[0] : (args[0] as any).release_id}`,
+      )
+
+  beforeEach(async () => {
+    await mount({ path: '/data', volume_id })
+    await deploy('two')
+  })
+
+  test('ends the old instance before the new one starts, and says so in its log', async () => {
+    const [before] = await instances()
+    const known = order().length
+    const deployment = await deploy('three')
+    const [after, ...others] = await instances()
+    expect([deployment.status, others]).toEqual(['live', []])
+    expect(order().slice(known, known + 2)).toEqual([
+      `removeRelease ${before!.release_id}`,
+      `ensureRelease ${after!.release_id}`,
+    ])
+    expect((await log(deployment.id)).join('\n')).toContain('The old instance ends before the new one starts')
+  })
+
+  test('starts the old one again when the new one does not come up', async () => {
+    const [before] = await instances()
+    api.fakes.engine.behave(`app=${app_id}`, { start: 'exits' })
+    commitShop(api, 'broken')
+    const { body } = await call().post(`/api/apps/${app_id}/deploy`)
+    await expect
+      .poll(() => order().findLastIndex((line) => line === `ensureRelease ${before!.release_id}`))
+      .toBeGreaterThan(order().length - 6)
+    await api.services.jobs.idle()
+    const failed = (await call().get(`/api/deployments/${body.data.id}`)).body.data
+    expect(failed.status).toBe('failed')
+    expect((await log(failed.id)).join('\n')).toContain('The previous release was started again.')
+    expect((await instances()).map(({ release_id }) => release_id)).toEqual([before!.release_id])
+  })
+
+  test('fails while the old one serves when the volume is gone', async () => {
+    const [before] = await instances()
+    api.fakes.engine.loseVolume(volume_id)
+    const deployment = await deploy('three')
+    expect(deployment).toMatchObject({ status: 'failed', error: { code: 'volume_missing', step: 'release' } })
+    expect(await instances()).toMatchObject([{ id: before!.id, state: 'running' }])
+    expect(api.fakes.engine.volumes()).toEqual([])
+  })
+
+  test('is taken back with the mounts that its release had', async () => {
+    const { id } = (await call().get(`/api/apps/${app_id}/mounts`)).body.data[0]
+    await call().delete(`/api/apps/${app_id}/mounts/${id}`)
+    await deploy('three')
+    await call().post(`/api/apps/${app_id}/rollback`)
+    await api.services.jobs.idle()
+    const made = api.fakes.engine.calls.findLast(({ method }) => method === 'ensureRelease')!.args[0] as any
+    expect(made.mounts).toMatchObject([{ volume_id, path: '/data' }])
+  })
+})
+
+test('an app whose volume vanished is stopped with a sentence, and no empty volume comes in its place', async () => {
+  await mount({ path: '/data', volume_id })
+  await deploy('two')
+  await api.services.start()
+  const [instance] = await instances()
+  api.fakes.engine.loseVolume(volume_id)
+  api.fakes.engine.vanish(instance!.id)
+  await api.services.deployments.reconciler.reconcile()
+  expect(await app()).toMatchObject({
+    status: 'failed',
+    last_error: expect.stringMatching(/volume .+ is no longer on the server.+Restore it from a backup/),
+  })
+  await api.services.deployments.reconciler.reconcile()
+  expect([await instances(), api.fakes.engine.volumes()]).toEqual([[], []])
+  await expect.poll(async () => (await call().get('/api/volumes')).body.data[0].status).toBe('missing')
+  await call().post(`/api/apps/${app_id}/start`)
+  await api.services.jobs.idle()
+  expect([await instances(), (await app()).status]).toEqual([[], 'failed'])
+})
+
+describe('with the app', () => {
+  test('its volumes move to another project, unless another app stays behind with one', async () => {
+    await mount({ path: '/data', volume_id })
+    await deploy('two')
+    const { id } = (await call('admin').post('/api/projects', { name: 'new' })).body.data
+    expect((await call('admin').post(`/api/apps/${app_id}/move`, { project_id: id })).status).toBe(200)
+    await api.services.jobs.idle()
+    expect((await call('admin').get('/api/volumes')).body.data[0].project_id).toBe(id)
+    const back = (await call('admin').get('/api/projects')).body.data.find((one: any) => one.id !== id).id
+    const other = (
+      await call('admin').post('/api/apps', { name: 'reader', git_url: SHOP_URL, project_id: id })
+    ).body.data
+    await call('admin').post(`/api/apps/${other.id}/mounts`, { path: '/d', volume_id, read_only: true })
+    await api.services.jobs.idle()
+    const refused = await call('admin').post(`/api/apps/${app_id}/move`, { project_id: back })
+    expect([refused.status, refused.body.error.message]).toEqual([
+      409,
+      expect.stringContaining('also mounted'),
+    ])
+  })
+
+  test.each([
+    ['', 1],
+    ['?volumes=true', 0],
+  ])('its volumes go only on request: DELETE %s leaves %i', async (query, left) => {
+    await mount({ path: '/data', volume_id })
+    await deploy('two')
+    expect((await call('owner').delete(`/api/apps/${app_id}${query}`)).status).toBe(200)
+    await api.services.jobs.idle()
+    expect((await call().get('/api/volumes')).body).toMatchObject({ total: left })
+    expect(api.fakes.engine.volumes()).toHaveLength(left)
+  })
+})
