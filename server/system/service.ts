@@ -118,7 +118,10 @@ export function createSystem({
       const checks = {
         database: checkDatabase(),
         engine: await engine.version().then(
-          () => ({ ok: true }),
+          ({ classic_because: why }) => ({
+            ok: true,
+            ...(why ? { message: `The last build did not use BuildKit, since ${why}.` } : {}),
+          }),
           () => ({ ok: false, message: 'The container engine does not answer.' }),
         ),
         ingress: await ingress.status().then(

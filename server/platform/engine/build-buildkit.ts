@@ -10,14 +10,17 @@ import type { LabelScope } from './labels.ts'
 
 /** The engine runs the steps of this build where they cannot be capped; the classic builder must do it. */
 export class UncappedBuild extends Error {
-  constructor() {
-    super('build steps run outside the group that Portreeve caps')
+  constructor(reason: string, options?: ErrorOptions) {
+    super(reason, options)
     this.name = 'UncappedBuild'
   }
 }
 
-/** A step that runs for this long without being seen in the capped group runs outside of it. */
-const UNSEEN_STEP_MS = 1_000
+/**
+ * A step that runs for this long without being seen in the capped group runs outside of it. On a loaded
+ * machine some seconds pass between what the builder tells and the step's first process.
+ */
+const UNSEEN_STEP_MS = 10_000
 const CHECK_MS = 250
 
 /** Images of apps; none may be built on another, whoever they belong to. */
@@ -77,6 +80,15 @@ function cacheQuery(spec: BuildSpec, query: ReturnType<typeof buildQuery>) {
   }
 }
 
+function beginCapped(cap: BuildCap, spec: BuildSpec) {
+  try {
+    return cap.begin(spec.limits)
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new UncappedBuild(`the limits of build steps cannot be set (${code ?? message})`, { cause: error })
+  }
+}
+
 /**
  * Builds with BuildKit through the engine's API and answers the image's id. The answer counts as a success
  * only with an id in it: errors come as events of a successful response, and an answer that was cut off looks
@@ -87,8 +99,7 @@ export async function buildWithBuildKit(
   spec: BuildSpec,
   signal: AbortSignal,
 ): Promise<string> {
-  const slot = cap.begin(spec.limits)
-  if (!slot) throw new UncappedBuild()
+  const slot = beginCapped(cap, spec)
   const stop = new AbortController()
   const abort = () => stop.abort()
   if (signal.aborted) stop.abort()
@@ -154,7 +165,7 @@ export async function buildWithBuildKit(
   } catch (error) {
     trace.end()
     if (foreign !== undefined) throw foreignImage(error)
-    if (uncapped) throw new UncappedBuild()
+    if (uncapped) throw new UncappedBuild('the steps of this build ran outside of the group that is limited')
     if (stop.signal.aborted) void cancel(connection, build_id)
     throw error
   } finally {

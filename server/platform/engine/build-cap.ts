@@ -14,12 +14,14 @@ export interface CappedBuild {
 }
 
 const POLL_MS = 50
+/** Use grows between the look and the limit. */
+const ROOM_BYTES = 16 * 1024 ** 2
 
 /**
  * Caps BuildKit through the group in which the engine runs its build steps, since the engine ignores limits
  * and group names that are sent with such a build. All builds share the group: it may use the sum of what the
- * running builds may use, and when several run, each step is held to one build's share. Builds of other
- * processes on this engine count as well. Answers nothing where the groups cannot be set from here.
+ * running builds may use, and each step is held to one build's share. Builds of other
+ * processes on this engine count as well.
  */
 export function createBuildCap(
   layout: CgroupLayout,
@@ -33,9 +35,22 @@ export function createBuildCap(
   let kills = 0
   let timer: NodeJS.Timeout | undefined
 
+  /** What the group held before the builds that run now. */
+  let held = 0
+
   const applyToGroup = () => {
     const builds = all()
-    group.limitAll(builds.length === 0 ? undefined : together(builds))
+    if (builds.length === 0) return group.limitAll(undefined)
+    const sum = together(builds)
+    const limitWith = (more: number) => group.limitAll({ ...sum, memory_bytes: sum.memory_bytes + more })
+    try {
+      limitWith(held)
+    } catch (error) {
+      // The kernel refuses a limit below what is in use and cannot be taken back.
+      if ((error as NodeJS.ErrnoException).code !== 'EBUSY') throw error
+      held = group.held(true) + ROOM_BYTES
+      limitWith(held)
+    }
   }
 
   function poll(): void {
@@ -65,15 +80,18 @@ export function createBuildCap(
   }
 
   return {
-    begin(asked: GroupLimits): CappedBuild | undefined {
+    /** Throws when the groups cannot be set from here. */
+    begin(asked: GroupLimits): CappedBuild {
       const limits = { ...asked }
+      const is_first = all().length === 0
       active.set(limits, register.enter(limits))
       try {
         group.prepare()
+        if (is_first) held = group.held()
         applyToGroup()
-      } catch {
+      } catch (error) {
         end(limits)
-        return undefined
+        throw error
       }
       timer ??= setInterval(poll, POLL_MS)
       poll()

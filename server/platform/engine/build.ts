@@ -39,38 +39,49 @@ export function createBuilds(
   images: Images,
   options: BuildOptions,
 ) {
-  let cap: Promise<BuildCap | undefined> | undefined
+  /** Kept once it is known: what an engine cannot do now it may be able to after a restart. */
+  let cap: BuildCap | undefined
+  let reason: string | undefined
 
   /** Groups can be set only on the machine of the engine itself. */
-  async function findCap(): Promise<BuildCap | undefined> {
-    if (options.builder === 'classic' || !connection.local || process.getuid?.() !== 0) return undefined
-    if (!(await options.version()).buildkit) return undefined
+  async function findCap(): Promise<BuildCap | string> {
+    if (options.builder === 'classic') return 'the classic builder was asked for'
+    if (!connection.local) return 'the engine is not on this machine'
+    if (process.getuid?.() !== 0) return 'Portreeve does not run as root'
+    if (!(await options.version()).buildkit) return 'this engine has no BuildKit'
     const info = await connection.call<EngineInfo>({ path: '/info' })
-    if (info.Name !== hostname() || info.KernelVersion !== release()) return undefined
+    if (info.Name !== hostname() || info.KernelVersion !== release())
+      return 'the engine is not on this machine, or Portreeve runs in a container'
     const driver = info.CgroupDriver === 'systemd' ? 'systemd' : 'cgroupfs'
     return createBuildCap({ driver, version: info.CgroupVersion === '2' ? 2 : 1 })
   }
 
-  async function build(spec: BuildSpec, signal: AbortSignal): Promise<string> {
-    cap ??= findCap()
-    const usable = await cap.catch((error: unknown) => {
-      cap = undefined
-      throw error
-    })
+  async function withoutBuildKit(spec: BuildSpec, why: string, signal: AbortSignal): Promise<string> {
+    reason = why
     const { buildClassic } = await classic()
-    if (!usable) return buildClassic(connection, scope, spec, signal)
+    const text = `BuildKit is not used for this build, since ${why}: the classic builder makes it, without caches.`
+    if (options.builder !== 'classic') spec.onLog({ stream: 'system', text })
+    options.log(text)
+    return buildClassic(connection, scope, spec, signal)
+  }
+
+  /** Which builder makes an image is decided for each build anew. */
+  async function build(spec: BuildSpec, signal: AbortSignal): Promise<string> {
+    const found = cap ?? (await findCap())
+    if (typeof found === 'string') return withoutBuildKit(spec, found, signal)
+    cap = found
     const { buildWithBuildKit, UncappedBuild } = await buildKit()
     try {
-      return await buildWithBuildKit({ connection, scope, cap: usable }, spec, signal)
+      const id = await buildWithBuildKit({ connection, scope, cap: found }, spec, signal)
+      reason = undefined
+      return id
     } catch (error) {
       if (!(error instanceof UncappedBuild)) throw error
-      options.log('BuildKit builds cannot be limited on this engine; using the classic builder from now on.')
-      cap = Promise.resolve(undefined)
-      return buildClassic(connection, scope, spec, signal)
+      return withoutBuildKit(spec, error.message, signal)
     }
   }
 
-  return async function buildImage(spec: BuildSpec, signal: AbortSignal): Promise<Image> {
+  async function buildImage(spec: BuildSpec, signal: AbortSignal): Promise<Image> {
     if (signal.aborted) throw aborted('The build')
     if (!(await isFolder(spec.context)))
       throw new EngineError(
@@ -103,6 +114,11 @@ export function createBuilds(
     } finally {
       beat.stop()
     }
+  }
+  return {
+    buildImage,
+    /** Why the last build did not use BuildKit; undefined when it did. */
+    classicBecause: () => reason,
   }
 }
 

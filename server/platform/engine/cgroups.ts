@@ -19,6 +19,12 @@ export interface BuildGroup {
   readonly per_step: boolean
   /** Makes the group where it can be made; throws where it cannot be used. */
   prepare(): void
+  /**
+   * Bytes that the group holds before a build, such as kernel memory of steps that ended: steps would have
+   * that much less than they were promised. Files that are kept in memory are not counted, unless everything
+   * is asked for: they make room.
+   */
+  held(everything?: boolean): number
   /** Limits all steps together; without limits, lifts them. */
   limitAll(limits: GroupLimits | undefined): void
   limitStep(step: string, limits: GroupLimits): void
@@ -101,6 +107,7 @@ function systemdGroup(slice: BuildGroup): BuildGroup {
     prepare: () => {
       if (slice.steps().length === 0) throw new Error('there is no such slice')
     },
+    held: () => 0,
     limitAll: () => {},
     steps: () => slice.steps().filter((name) => SYSTEMD_STEP.test(name)),
     groupKills: () => 0,
@@ -128,9 +135,18 @@ function versionOne(root: string, group: string): BuildGroup {
     tryWrite(path('pids', step, 'pids.max'), limits ? PIDS : 'max')
   }
   return {
-    per_step: false,
+    // What the group holds moves its limit up; a step's own group begins empty.
+    per_step: true,
     prepare: () => {
       for (const controller of ['memory', 'cpu', 'pids']) makeGroup(join(root, controller), group)
+    },
+    held(everything = false) {
+      const used = readNumber(path('memory', 'memory.usage_in_bytes')) ?? 0
+      if (everything) return used
+      const files = ['total_inactive_file', 'total_active_file'].map(
+        (key) => readNumber(path('memory', 'memory.stat'), key) || 0,
+      )
+      return Math.max(0, used - files[0]! - files[1]!)
     },
     limitAll: (limits) => limit('', limits),
     limitStep: limit,
@@ -160,13 +176,17 @@ function versionTwo(root: string, group: string): BuildGroup {
     tryWrite(path(step, 'pids.max'), limits ? PIDS : 'max')
   }
   return {
-    per_step: false,
+    per_step: true,
     prepare() {
       makeGroup(root, group)
       const above = group.split('/').slice(0, -1)
       for (let depth = 0; depth <= above.length; depth++)
         writeFileSync(join(root, ...above.slice(0, depth), 'cgroup.subtree_control'), '+memory +cpu +pids')
     },
+    held: () =>
+      ['anon', 'shmem', 'slab_unreclaimable', 'kernel_stack', 'percpu']
+        .map((key) => readNumber(path('memory.stat'), key) || 0)
+        .reduce((sum, bytes_held) => sum + bytes_held, 0),
     limitAll: (limits) => limit('', limits),
     limitStep: limit,
     steps: () => folders(path()),

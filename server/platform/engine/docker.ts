@@ -41,13 +41,18 @@ const BUILDKIT_API = '1.39'
 export function createDockerEngine(options: DockerEngineOptions): Engine {
   const connection = createConnection(options.docker_host)
   const scope = createLabelScope(options.installation ?? 'default')
-  const version = (signal?: AbortSignal) => readVersion(connection, signal)
   const containers = createContainers(connection, scope)
   const networks = createNetworks(connection, scope)
   const images = createImages(connection, scope)
   const open = new AbortController()
   const whileOpen = (signal?: AbortSignal) => (signal ? AbortSignal.any([signal, open.signal]) : open.signal)
 
+  const readFacts = (signal?: AbortSignal) => readVersion(connection, signal)
+  const builds = createBuilds(connection, scope, images, {
+    builder: options.builder ?? 'auto',
+    log: options.log ?? (() => {}),
+    version: readFacts,
+  })
   const logs: Engine['logs'] = (instance_id, log_options, signal) =>
     containerLogs(connection, containers, instance_id, log_options, whileOpen(signal))
   const volumes = createVolumes(connection, scope)
@@ -60,14 +65,13 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
   })
 
   return {
-    version,
+    async version(signal) {
+      const classic_because = builds.classicBecause()
+      return { ...(await readFacts(signal)), ...(classic_because === undefined ? {} : { classic_because }) }
+    },
     ensureNetwork: networks.ensure,
     removeNetwork: networks.remove,
-    buildImage: createBuilds(connection, scope, images, {
-      builder: options.builder ?? 'auto',
-      log: options.log ?? (() => {}),
-      version,
-    }),
+    buildImage: builds.buildImage,
     pullImage: createPull(connection, images),
     findImage: images.find,
     listImages: images.list,

@@ -115,6 +115,8 @@ export interface EngineVersion {
   cpus: number
   memory_bytes: number
   buildkit: boolean
+  /** Why the last build used the classic builder, in a few words; undefined when it did not. */
+  classic_because?: string
 }
 
 export interface Image {

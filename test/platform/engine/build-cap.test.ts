@@ -25,7 +25,7 @@ const createBuildCap = (layout: CgroupLayout) => capOf(layout, createRegister(jo
 describe('the cap of BuildKit builds, in a folder of files like those of the kernel', () => {
   test('version 1: limits memory with swap, processor and processes of the group, and lifts them after the last build', () => {
     const cap = createBuildCap({ driver: 'cgroupfs', version: 1, root })
-    const build = cap.begin({ cpus: 1.5, memory_bytes: 2 * GIB })!
+    const build = cap.begin({ cpus: 1.5, memory_bytes: 2 * GIB })
     expect(read('memory/docker/buildkit/memory.limit_in_bytes')).toBe(String(2 * GIB))
     expect(read('memory/docker/buildkit/memory.memsw.limit_in_bytes')).toBe(String(2 * GIB))
     expect(read('cpu/docker/buildkit/cpu.cfs_quota_us')).toBe('150000')
@@ -58,7 +58,7 @@ describe('the cap of BuildKit builds, in a folder of files like those of the ker
     ]
     const one = here.begin({ cpus: 1, memory_bytes: GIB })!
     expect(one.memory()).toBe('fine')
-    const two = there.begin({ cpus: 1, memory_bytes: 2 * GIB })!
+    const two = there.begin({ cpus: 1, memory_bytes: 2 * GIB })
     expect(read('memory/docker/buildkit/memory.limit_in_bytes')).toBe(String(3 * GIB))
     expect(one.memory()).toBe('unknown')
     two.end()
@@ -111,18 +111,21 @@ describe('the cap of BuildKit builds, in a folder of files like those of the ker
     expect(read('system.slice/docker-abc.scope/memory.max')).toBe('')
   })
 
+  test('counts what the group held before a build, but not the files that it keeps in memory', () => {
+    const cap = createBuildCap({ driver: 'cgroupfs', version: 1, root })
+    write(String(500), 'memory/docker/buildkit/memory.usage_in_bytes')
+    write('total_inactive_file 100\ntotal_active_file 60\n', 'memory/docker/buildkit/memory.stat')
+    const build = cap.begin({ cpus: 1, memory_bytes: GIB })
+    expect(read('memory/docker/buildkit/memory.limit_in_bytes')).toBe(String(GIB + 340))
+    build.end()
+  })
   test('is not there where the groups cannot be written', () => {
-    expect(
-      createBuildCap({ driver: 'cgroupfs', version: 1, root: '/proc/nonexistent' }).begin({
-        cpus: 1,
-        memory_bytes: GIB,
-      }),
-    ).toBeUndefined()
-    expect(
-      createBuildCap({ driver: 'systemd', version: 2, root: '/proc/nonexistent' }).begin({
-        cpus: 1,
-        memory_bytes: GIB,
-      }),
-    ).toBeUndefined()
+    for (const layout of [
+      { driver: 'cgroupfs', version: 1 },
+      { driver: 'systemd', version: 2 },
+    ] as const) {
+      const cap = createBuildCap({ ...layout, root: '/proc/nonexistent' })
+      expect(() => cap.begin({ cpus: 1, memory_bytes: GIB })).toThrow(/ENOENT|no such/)
+    }
   })
 })
