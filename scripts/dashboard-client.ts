@@ -16,7 +16,7 @@ registerHooks({
 
 const { createDocuments } = await import('#server/http/openapi-documents')
 const document = await createDocuments(readEndpoints()).json({ version: '0.0.0', tags: [] })
-const types = astToString(await openapiTS(JSON.parse(document) as OpenAPI3))
+const types = astToString(await openapiTS(JSON.parse(document) as OpenAPI3, { defaultNonNullable: false }))
 const file = join(ROOT, 'dashboard/src/api/generated/schema.d.ts')
 mkdirSync(dirname(file), { recursive: true })
 writeFileSync(file, types)

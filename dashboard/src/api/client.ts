@@ -22,6 +22,9 @@ async function fetchCsrf(): Promise<string> {
   return body.data?.csrf_token ?? ''
 }
 
+/** The token of this session, asked for once. */
+export const csrfToken = (): Promise<string> => (csrf_token ??= fetchCsrf())
+
 const changes = (method: string) => !['GET', 'HEAD'].includes(method)
 /** Calls that come before there is a session. */
 const open = /\/api\/auth\/(login|invitations\/accept)$/
@@ -29,8 +32,7 @@ const open = /\/api\/auth\/(login|invitations\/accept)$/
 const session: Middleware = {
   async onRequest({ request, schemaPath }) {
     if (!changes(request.method) || open.test(schemaPath)) return undefined
-    csrf_token ??= fetchCsrf()
-    request.headers.set('X-CSRF-Token', await csrf_token)
+    request.headers.set('X-CSRF-Token', await csrfToken())
     return request
   },
   async onResponse({ response, schemaPath }) {

@@ -1,0 +1,14 @@
+import { Globe } from '@lucide/vue'
+import { defineFeature } from '@/shell/feature'
+
+export default defineFeature({
+  routes: [
+    { path: '/domains', component: () => import('./pages/DomainList.vue') },
+    { path: '/domains/:id', name: 'domain', component: () => import('./pages/DomainPage.vue') },
+  ],
+  entries: [{ label: 'Domains', to: '/domains', icon: Globe, group: 'Deliver', order: 3, key: 'n' }],
+  app_tabs: [
+    { label: 'Domains', path: 'domains', order: 3, component: () => import('./pages/AppDomains.vue') },
+  ],
+  resources: { domain: (id) => `/domains/${id}` },
+})
