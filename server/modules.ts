@@ -21,6 +21,7 @@ import type { AnyModule } from '#server/kernel/module'
 import type { Adapters, Base, Kernel } from '#server/platform/base'
 import { DNS_PROVIDERS } from '#server/platform/dns-providers/providers'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
+import monitoring from '#server/monitoring/module'
 import projects from '#server/projects/module'
 import realtime from '#server/realtime/module'
 import redirects from '#server/redirects/module'
@@ -61,6 +62,7 @@ export const MODULES = [
   databases,
   traffic,
   webhooks,
+  monitoring,
   search,
   rotation,
   system,

@@ -27,6 +27,8 @@ export interface ResourceSource {
   quota: string | undefined
   count(project_id: string): number
   list(project_id: string, limit: number, offset: number): ListedResource[]
+  /** Every one of them, whatever its project; for what watches all. */
+  all(): ListedResource[]
   /** Whose name holds the text, in these projects (undefined: all): the best ones, and how many there are. */
   search(
     project_ids: readonly string[] | undefined,
@@ -76,6 +78,7 @@ export function createTableSource(
           `SELECT ${columns} FROM ${table} WHERE ${project_column} = ? ORDER BY rowid DESC LIMIT ? OFFSET ?`,
         )
         .all(project_id, limit, offset) as ListedResource[],
+    all: () => db.sql(`SELECT ${columns} FROM ${table}`).all() as ListedResource[],
     search(project_ids, text, limit) {
       const values = { text, ids: project_ids ? JSON.stringify(project_ids) : null }
       const rows = db

@@ -1,4 +1,5 @@
 import type { EdgeRequest } from '#server/platform/ingress/ingress'
+import { LATENCY_BOUNDS_MS } from './schema.ts'
 
 /** The requests of one app in ten seconds, by the time of their end. */
 export interface TrafficSample {
@@ -17,11 +18,6 @@ export interface TrafficSample {
   latency: number[]
 }
 
-/** Upper ends of the classes of latency. */
-export const LATENCY_BOUNDS_MS = [
-  1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1_000, 1_500, 2_000, 3_000, 5_000,
-  7_000, 10_000, 15_000, 20_000, 30_000, 60_000,
-]
 export const SAMPLE_MS = 10_000
 /** So long a sample is kept for whoever collects it. */
 const KEPT_MS = 120_000

@@ -59,3 +59,9 @@ export type AccessLine = { seq: number; at: string } & (
   | { request: AccessRequest; omitted?: undefined }
   | { omitted: number; request?: undefined }
 )
+
+/** Upper ends of the classes of latency. */
+export const LATENCY_BOUNDS_MS = [
+  1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1_000, 1_500, 2_000, 3_000, 5_000,
+  7_000, 10_000, 15_000, 20_000, 30_000, 60_000,
+]

@@ -1,0 +1,102 @@
+import type { AlertMetric } from './metric.ts'
+
+/** A rule that every installation has from the start. Source: api.md "Monitoring". */
+export interface BuiltinRule {
+  key: string
+  name: string
+  severity: 'info' | 'warning' | 'critical'
+  subject_kind: 'server' | 'app' | 'database'
+  /** Events that raise it, and those that end it; both name their subject. */
+  raised_by?: readonly string[]
+  ended_by?: readonly string[]
+  /** Ends by itself after so many seconds, for what has no event of its own that ends it. */
+  ends_after_s?: number
+  /** Or a metric that is watched. */
+  metric?: { name: AlertMetric; comparison: 'above' | 'below'; threshold: number; for_s: number }
+  /** What a person reads; `{name}` is the subject, `{cause}` what the event told. */
+  message: string
+}
+
+export const BUILTIN: readonly BuiltinRule[] = [
+  {
+    key: 'app_crashed',
+    name: 'App crashed',
+    severity: 'critical',
+    subject_kind: 'app',
+    raised_by: ['app.crashed', 'app.failed'],
+    ended_by: ['app.running', 'app.stopped', 'app.deleting', 'app.deleted'],
+    message: '{name} has crashed: nothing of it serves.',
+  },
+  {
+    key: 'app_out_of_memory',
+    name: 'App ran out of memory',
+    severity: 'warning',
+    subject_kind: 'app',
+    raised_by: ['app.oom_killed'],
+    ends_after_s: 900,
+    message: 'An instance of {name} was killed because it used more memory than its limit.',
+  },
+  {
+    key: 'deployment_failed',
+    name: 'Deployment failed',
+    severity: 'warning',
+    subject_kind: 'app',
+    raised_by: ['deployment.failed'],
+    ended_by: ['deployment.live', 'app.deleted'],
+    message: 'A deployment of {name} failed. {cause}',
+  },
+  {
+    key: 'disk_full',
+    name: 'Disk above 85 %',
+    severity: 'critical',
+    subject_kind: 'server',
+    metric: { name: 'disk_percent', comparison: 'above', threshold: 85, for_s: 60 },
+    message: 'The disk of the server is {value} % full. Free space with POST /api/system/prune.',
+  },
+  {
+    key: 'certificate',
+    name: 'Certificate expires or cannot be issued',
+    severity: 'critical',
+    subject_kind: 'app',
+    raised_by: ['certificate.failed', 'certificate.expiring', 'certificate.expired'],
+    ended_by: ['certificate.active', 'certificate.issued', 'certificate.deleted'],
+    message: 'The certificate of {name} needs attention. {cause}',
+  },
+  {
+    key: 'backup',
+    name: 'Backup failed or was missed',
+    severity: 'critical',
+    subject_kind: 'database',
+    raised_by: ['backup.failed', 'backup.missed'],
+    ended_by: ['backup.succeeded'],
+    message: 'A backup of {name} failed or did not run. {cause}',
+  },
+  {
+    key: 'cron_missed',
+    name: 'Cron job missed',
+    severity: 'warning',
+    subject_kind: 'app',
+    raised_by: ['cron.missed'],
+    ended_by: ['cron.succeeded', 'cron.run_succeeded'],
+    ends_after_s: 86_400,
+    message: 'A cron job of {name} did not run when it should have. {cause}',
+  },
+  {
+    key: 'node_unreachable',
+    name: 'Node unreachable',
+    severity: 'critical',
+    subject_kind: 'server',
+    raised_by: ['node.unreachable'],
+    ended_by: ['node.ready', 'node.removed'],
+    message: 'The node {name} does not answer.',
+  },
+  {
+    key: 'uptime',
+    name: 'Uptime check failed',
+    severity: 'critical',
+    subject_kind: 'app',
+    raised_by: ['uptime.down'],
+    ended_by: ['uptime.up', 'uptime.deleted'],
+    message: '{name} is down. {cause}',
+  },
+]

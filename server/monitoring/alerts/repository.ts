@@ -1,0 +1,107 @@
+import type { Db } from '#server/kernel/db'
+import { type Page, selectPage } from '#server/kernel/page'
+import type { AlertMetric } from './metric.ts'
+
+/** A row of `alert_rules`. */
+export interface RuleRow {
+  id: string
+  project_id: string | null
+  builtin: string | null
+  name: string
+  subject_kind: 'server' | 'app' | 'database'
+  subject_id: string | null
+  metric: AlertMetric | null
+  comparison: 'above' | 'below' | null
+  threshold: number | null
+  for_s: number
+  severity: 'info' | 'warning' | 'critical'
+  channels: string
+  enabled: number
+  silenced_until: string | null
+  created_by: string | null
+  created_at: string
+  updated_at: string
+}
+/** A row of `alert_states`. */
+export interface StateRow {
+  rule_id: string
+  subject_id: string
+  project_id: string | null
+  state: 'pending' | 'firing' | 'resolved'
+  since: string
+  well_since: string | null
+  value: number | null
+  message: string
+  fired: number
+}
+/** A row of `alert_history`. */
+export interface HistoryRow {
+  id: string
+  rule_id: string
+  rule_name: string
+  project_id: string | null
+  subject_id: string
+  severity: RuleRow['severity']
+  message: string
+  value: number | null
+  fired_at: string
+  resolved_at: string | null
+}
+
+const RULE =
+  'id, project_id, builtin, name, subject_kind, subject_id, metric, comparison, threshold, for_s, severity, channels, enabled, silenced_until, created_by, created_at, updated_at'
+const STATE = 'rule_id, subject_id, project_id, state, since, well_since, value, message, fired'
+const HISTORY =
+  'id, rule_id, rule_name, project_id, subject_id, severity, message, value, fired_at, resolved_at'
+const named = (columns: string) => columns.replace(/\w+/g, '@$&')
+
+/** SQL of alerts and nothing else. */
+export function createAlertRepository(db: Db) {
+  return {
+    rules: () => db.sql('SELECT * FROM alert_rules ORDER BY rowid').all() as RuleRow[],
+    rule: (id: string) => db.sql('SELECT * FROM alert_rules WHERE id = ?').get(id) as RuleRow | undefined,
+    countOf: (project_id: string) =>
+      db.sql('SELECT count(*) FROM alert_rules WHERE project_id = ?').pluck().get(project_id) as number,
+    insertRule: (row: RuleRow) =>
+      db.sql(`INSERT INTO alert_rules (${RULE}) VALUES (${named(RULE)})`).run(row),
+    updateRule: (row: RuleRow) =>
+      db
+        .sql(
+          `UPDATE alert_rules SET name = @name, metric = @metric, comparison = @comparison, threshold = @threshold,
+             for_s = @for_s, severity = @severity, channels = @channels, enabled = @enabled,
+             silenced_until = @silenced_until, updated_at = @updated_at WHERE id = @id`,
+        )
+        .run(row),
+    deleteRule: (id: string) => db.sql('DELETE FROM alert_rules WHERE id = ?').run(id),
+    states: () => db.sql('SELECT * FROM alert_states').all() as StateRow[],
+    statesOf: (rule_id: string) =>
+      db.sql('SELECT * FROM alert_states WHERE rule_id = ?').all(rule_id) as StateRow[],
+    setState: (row: StateRow) =>
+      db.sql(`INSERT OR REPLACE INTO alert_states (${STATE}) VALUES (${named(STATE)})`).run(row),
+    clearState: (rule_id: string, subject_id: string) =>
+      db.sql('DELETE FROM alert_states WHERE rule_id = ? AND subject_id = ?').run(rule_id, subject_id),
+    relocate: (subject_id: string, project_id: string) =>
+      db.sql('UPDATE alert_states SET project_id = ? WHERE subject_id = ?').run(project_id, subject_id),
+    insertHistory: (row: HistoryRow) =>
+      db.sql(`INSERT INTO alert_history (${HISTORY}) VALUES (${named(HISTORY)})`).run(row),
+    resolveHistory: (rule_id: string, subject_id: string, at: string) =>
+      db
+        .sql(
+          'UPDATE alert_history SET resolved_at = ? WHERE rule_id = ? AND subject_id = ? AND resolved_at IS NULL',
+        )
+        .run(at, rule_id, subject_id),
+    /** Alerts of these projects, newest first; with `installation` those that belong to none as well. */
+    history: (project_ids: readonly string[] | undefined, limit: number, offset: number): Page<HistoryRow> =>
+      selectPage<HistoryRow>(db, {
+        table: 'alert_history',
+        project_ids,
+        equals: {},
+        limit,
+        offset,
+        uncounted: true,
+      }),
+    prune: (before: string) =>
+      db.sql('DELETE FROM alert_history WHERE fired_at < ? AND resolved_at IS NOT NULL').run(before).changes,
+  }
+}
+export type AlertRepository = ReturnType<typeof createAlertRepository>

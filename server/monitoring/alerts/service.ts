@@ -1,0 +1,257 @@
+import { type Actor, authorize, visibleProjects } from '#server/kernel/access'
+import type { AuditTrail } from '#server/kernel/audit'
+import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
+import { newId } from '#server/kernel/ids'
+import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { BUILTIN } from './builtin.ts'
+import { createAlertRepository, type RuleRow, type StateRow } from './repository.ts'
+import type { AlertRule, AlertRuleChange, NewAlertRule } from './schema.ts'
+import { createWatch, type WatchOptions, type WatchPorts } from './watch.ts'
+
+export interface AlertPorts extends WatchPorts {
+  /** Project of an app or database; undefined when there is none. */
+  projectOf(kind: 'app' | 'database', id: string): string | undefined
+  /** Project of a webhook that tells; undefined when there is none. */
+  channelProject(id: string): string | undefined
+}
+export interface AlertOptions extends Omit<WatchOptions, 'alerts' | 'ports'> {
+  audit: AuditTrail
+  ports: AlertPorts
+}
+
+const MOST_IN_PROJECT = 100
+const RANK = { ok: 0, resolved: 1, pending: 2, silenced: 3, firing: 4 } as const
+
+/** Rules that watch, and what they found. */
+export function createAlerts(options: AlertOptions) {
+  const { db, clock, audit, events, ports } = options
+  const alerts = createAlertRepository(db)
+  const watch = createWatch({ ...options, alerts })
+  let unsubscribe: (() => void) | undefined
+  let soon: NodeJS.Immediate | undefined
+
+  const get = (id: string): RuleRow => {
+    const row = alerts.rule(id)
+    if (!row) throw notFound('alert rule')
+    return row
+  }
+  const isVisible = (visible: readonly string[] | undefined, project_id: string | null) =>
+    visible === undefined || (project_id !== null && visible.includes(project_id))
+
+  const view = (row: RuleRow, actor: Actor, states: readonly StateRow[]): AlertRule => {
+    const visible = visibleProjects(actor)
+    const is_silenced = row.silenced_until !== null && Date.parse(row.silenced_until) > clock.now()
+    const subjects = states
+      .filter(({ project_id }) => isVisible(visible, project_id))
+      .map(({ subject_id, state, since, value, message }) => ({
+        subject_id,
+        state: state === 'firing' && is_silenced ? ('silenced' as const) : state,
+        since,
+        value,
+        message,
+      }))
+    const worst = subjects.reduce<AlertRule['state']>(
+      (found, { state }) => (RANK[state] > RANK[found] ? state : found),
+      'ok',
+    )
+    return {
+      ...row,
+      channels: JSON.parse(row.channels) as string[],
+      enabled: row.enabled === 1,
+      state: worst === 'ok' && is_silenced ? 'silenced' : worst,
+      subjects,
+    }
+  }
+  const requireChannels = (ids: readonly string[], project_id: string | null): void => {
+    for (const [index, id] of ids.entries()) {
+      const found = ports.channelProject(id)
+      if (!found || (project_id !== null && found !== project_id))
+        throw invalid(`channels.${index}`, 'is no webhook of this project.')
+    }
+  }
+  const record = (actor: Actor, what: string, row: RuleRow, before: RuleRow | null = null) => {
+    const audited = ({ name, metric, comparison, threshold, for_s, enabled, silenced_until }: RuleRow) => ({
+      name,
+      metric,
+      comparison,
+      threshold,
+      for_s,
+      enabled: enabled === 1,
+      silenced_until,
+    })
+    audit.record(actor, {
+      action: `alert_rule.${what}`,
+      resource_type: 'alert_rule',
+      resource_id: row.id,
+      project_id: row.project_id,
+      before: before && audited(before),
+      after: what === 'delete' ? null : audited(row),
+    })
+  }
+  /** What belongs to the whole installation is an administrator's to change, the rest its project's. */
+  const requireOwn = (actor: Actor, row: RuleRow): void => {
+    if (row.project_id !== null)
+      return authorize(actor, 'developer', { project_id: row.project_id, noun: 'alert rule' })
+    if (visibleProjects(actor) !== undefined)
+      throw forbidden('Only an administrator may change a rule of the installation.')
+  }
+
+  const ensureBuiltin = (): void =>
+    db.tx(() => {
+      const known = new Set(alerts.rules().map(({ builtin }) => builtin))
+      const at = clock.iso()
+      for (const { key, name, severity, subject_kind, metric } of BUILTIN) {
+        if (known.has(key)) continue
+        alerts.insertRule({
+          id: newId('alr'),
+          project_id: null,
+          builtin: key,
+          name,
+          subject_kind,
+          subject_id: null,
+          metric: metric?.name ?? null,
+          comparison: metric?.comparison ?? null,
+          threshold: metric?.threshold ?? null,
+          for_s: metric?.for_s ?? 0,
+          severity,
+          channels: '[]',
+          enabled: 1,
+          silenced_until: null,
+          created_by: null,
+          created_at: at,
+          updated_at: at,
+        })
+      }
+    })
+
+  const evaluate = (): void => watch.evaluate(alerts.rules())
+  /** Events of one moment are one evaluation, so that a hundred crashes are one message. */
+  const evaluateSoon = (): void => {
+    soon ??= setImmediate(() => {
+      soon = undefined
+      evaluate()
+    })
+  }
+
+  return {
+    evaluate,
+    start(): void {
+      ensureBuiltin()
+      unsubscribe = events.subscribe((event) => {
+        if (event.type.startsWith('alert.')) return
+        if (watch.hear(event, alerts.rules())) evaluateSoon()
+      })
+    },
+    stop(): void {
+      unsubscribe?.()
+      if (soon) clearImmediate(soon)
+    },
+    projectOf: (id: string): string | undefined => alerts.rule(id)?.project_id ?? undefined,
+    /** Rules of the caller's projects and of the installation, built-in ones first. */
+    list(actor: Actor, filter: { project_id?: string; state?: string }, paging: Paging) {
+      const visible = visibleProjects(actor)
+      const states = Map.groupBy(alerts.states(), ({ rule_id }) => rule_id)
+      const rows = alerts
+        .rules()
+        .filter((row) => row.project_id === null || isVisible(visible, row.project_id))
+        .filter((row) => filter.project_id === undefined || row.project_id === filter.project_id)
+        .map((row) => view(row, actor, states.get(row.id) ?? []))
+        .filter(({ state }) => filter.state === undefined || state === filter.state)
+      const [limit, offset] = limits(paging)
+      return paged({ rows: rows.slice(offset, offset + limit), total: rows.length }, paging)
+    },
+    add: (actor: Actor, project_id: string, body: NewAlertRule): AlertRule =>
+      db.tx(() => {
+        if (body.subject_kind === 'server' && visibleProjects(actor) !== undefined)
+          throw forbidden('Only an administrator may watch the server.')
+        if (
+          body.subject_id !== undefined &&
+          (body.subject_kind === 'server' ||
+            ports.projectOf(body.subject_kind, body.subject_id) !== project_id)
+        )
+          throw notFound(body.subject_kind)
+        requireChannels(body.channels, project_id)
+        if (alerts.countOf(project_id) >= MOST_IN_PROJECT)
+          throw conflict(`A project may have ${MOST_IN_PROJECT} alert rules at most.`)
+        const at = clock.iso()
+        const row: RuleRow = {
+          id: newId('alr'),
+          project_id: body.subject_kind === 'server' ? null : project_id,
+          builtin: null,
+          name: body.name,
+          subject_kind: body.subject_kind,
+          subject_id: body.subject_id ?? null,
+          metric: body.metric,
+          comparison: body.comparison,
+          threshold: body.threshold,
+          for_s: body.for_s,
+          severity: body.severity,
+          channels: JSON.stringify(body.channels),
+          enabled: Number(body.enabled),
+          silenced_until: null,
+          created_by: actor.user_id || null,
+          created_at: at,
+          updated_at: at,
+        }
+        alerts.insertRule(row)
+        record(actor, 'create', row)
+        return view(row, actor, [])
+      }),
+    change: (actor: Actor, id: string, body: AlertRuleChange): AlertRule =>
+      db.tx(() => {
+        const before = get(id)
+        requireOwn(actor, before)
+        if (before.metric === null && (body.metric || body.comparison || body.threshold !== undefined))
+          throw conflict('This rule watches events; it has no metric or threshold.')
+        if (body.channels) requireChannels(body.channels, before.project_id)
+        const { channels, enabled, silenced_until, ...rest } = body
+        const row: RuleRow = {
+          ...before,
+          ...rest,
+          silenced_until:
+            silenced_until === undefined
+              ? before.silenced_until
+              : silenced_until && new Date(silenced_until).toISOString(),
+          channels: channels ? JSON.stringify(channels) : before.channels,
+          enabled: enabled === undefined ? before.enabled : Number(enabled),
+          updated_at: clock.iso(),
+        }
+        alerts.updateRule(row)
+        if (row.enabled === 0)
+          for (const state of alerts.statesOf(id)) alerts.clearState(id, state.subject_id)
+        record(actor, 'update', row, before)
+        return view(row, actor, alerts.statesOf(id))
+      }),
+    remove: (actor: Actor, id: string): void =>
+      db.tx(() => {
+        const row = get(id)
+        requireOwn(actor, row)
+        if (row.builtin)
+          throw conflict('A built-in rule cannot be deleted. Turn it off with `enabled: false`.')
+        alerts.deleteRule(id)
+        record(actor, 'delete', row)
+      }),
+    history(actor: Actor, paging: Paging) {
+      return paged(alerts.history(visibleProjects(actor), ...limits(paging)), paging)
+    },
+    /** What fires now, of what the caller can see. */
+    firing(actor: Actor) {
+      const visible = visibleProjects(actor)
+      const names = new Map(alerts.rules().map((rule) => [rule.id, rule]))
+      return alerts
+        .states()
+        .filter(({ state, project_id }) => state === 'firing' && isVisible(visible, project_id))
+        .map(({ rule_id, subject_id, since, message }) => ({
+          rule_id,
+          name: names.get(rule_id)?.name ?? '',
+          severity: names.get(rule_id)?.severity ?? ('warning' as const),
+          subject_id,
+          since,
+          message,
+        }))
+    },
+    moved: (subject_id: string, project_id: string) => void alerts.relocate(subject_id, project_id),
+    prune: (before: string): number => alerts.prune(before),
+  }
+}
+export type Alerts = ReturnType<typeof createAlerts>

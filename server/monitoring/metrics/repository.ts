@@ -1,0 +1,61 @@
+import type { Db } from '#server/kernel/db'
+import { COLUMNS, type Interval } from './interval.ts'
+
+export type SubjectKind = 'server' | 'app' | 'database'
+
+/** SQL of metrics and nothing else. Times are seconds since 1970. */
+export function createMetricRepository(db: Db) {
+  const columns = COLUMNS.join(', ')
+  const values = COLUMNS.map((column) => `@${column}`).join(', ')
+  return {
+    /** Number of a subject, made when it is new. */
+    number: (kind: SubjectKind, subject: string): number => {
+      const found = db
+        .sql('SELECT number FROM metric_subjects WHERE kind = ? AND subject = ?')
+        .pluck()
+        .get(kind, subject) as number | undefined
+      return (
+        found ??
+        Number(
+          db.sql('INSERT INTO metric_subjects (kind, subject) VALUES (?, ?)').run(kind, subject)
+            .lastInsertRowid,
+        )
+      )
+    },
+    find: (kind: SubjectKind, subject: string) =>
+      db
+        .sql('SELECT number FROM metric_subjects WHERE kind = ? AND subject = ?')
+        .pluck()
+        .get(kind, subject) as number | undefined,
+    write: (subject: number, step_s: number, interval: Interval) =>
+      db
+        .sql(
+          `INSERT OR REPLACE INTO metrics (subject, step_s, ${columns}) VALUES (@subject, @step_s, ${values})`,
+        )
+        .run({ ...interval, subject, step_s }),
+    /** Intervals of one subject, oldest first. */
+    range: (subject: number, step_s: number, from: number, to: number) =>
+      db
+        .sql(
+          `SELECT ${columns} FROM metrics WHERE subject = ? AND step_s = ? AND at >= ? AND at < ? ORDER BY at`,
+        )
+        .all(subject, step_s, from, to) as Interval[],
+    /** Intervals of all subjects, by subject and age. */
+    all: (step_s: number, from: number, to: number) =>
+      db
+        .sql(
+          `SELECT subject, ${columns} FROM metrics INDEXED BY metrics_age WHERE step_s = ? AND at >= ? AND at < ?
+           ORDER BY subject, at`,
+        )
+        .all(step_s, from, to) as (Interval & { subject: number })[],
+    latest: (step_s: number) =>
+      db.sql('SELECT max(at) FROM metrics WHERE step_s = ?').pluck().get(step_s) as number | null,
+    oldest: (step_s: number) =>
+      db.sql('SELECT min(at) FROM metrics WHERE step_s = ?').pluck().get(step_s) as number | null,
+    prune: (step_s: number, before: number) =>
+      db.sql('DELETE FROM metrics WHERE step_s = ? AND at < ?').run(step_s, before).changes,
+    forget: (kind: SubjectKind, subject: string) =>
+      db.sql('DELETE FROM metric_subjects WHERE kind = ? AND subject = ?').run(kind, subject),
+  }
+}
+export type MetricRepository = ReturnType<typeof createMetricRepository>

@@ -1,0 +1,91 @@
+import { defineModule } from '#server/kernel/module'
+import type { Base } from '#server/platform/base'
+import { authoritiesOf } from '#server/platform/outbound/authorities'
+import { createGuardedClient } from '#server/platform/outbound/client'
+import { createDial } from '#server/platform/outbound/dial'
+import type { Traffic } from '#server/traffic/service'
+import { readHost } from './metrics/host.ts'
+import { SAMPLE_S, type SampledInstance } from './metrics/sampler.ts'
+import { createMonitoring, type MonitoredResource } from './service.ts'
+import { createStatusPages } from './status-pages.ts'
+
+const HISTORY_KEPT_DAYS = 90
+const WATCHED = new Set(['app', 'database'])
+
+interface Needs {
+  traffic: Pick<Traffic, 'samples'>
+  webhooks: { projectOf(id: string): string | undefined }
+  projects: { nameOf(id: string): string | undefined }
+}
+
+function createMonitoringDomain(base: Base, use: Needs) {
+  const { engine, config, policy, modules, db, clock } = base
+  const ca = authoritiesOf(config.ca_file)
+  const monitoring = createMonitoring({
+    ...base,
+    tools: { client: createGuardedClient(policy, ca ? { ca } : {}), dial: createDial(policy) },
+    ports: {
+      resources: () =>
+        modules
+          .sources('overview')
+          .filter(({ kind }) => WATCHED.has(kind))
+          .flatMap((source) => source.all() as MonitoredResource[]),
+      channelProject: (id) => use.webhooks.projectOf(id),
+      instances: async () =>
+        (await engine.instances({})).flatMap(({ id, owner, state }): SampledInstance[] =>
+          state === 'running' && (owner.kind === 'app' || owner.kind === 'database')
+            ? [{ kind: owner.kind, subject: owner.id, instance_id: id }]
+            : [],
+        ),
+      use: (instance_id) => engine.stats(instance_id),
+      host: () => readHost(config.data_directory),
+      statusPage: (project_id) => status_pages.pathOf(project_id),
+      traffic: (from_ms) => use.traffic.samples.since(from_ms),
+    },
+  })
+  const status_pages = createStatusPages({
+    db,
+    clock,
+    shown: (project_id) => monitoring.uptime.shown(project_id),
+    projectName: (id) => use.projects.nameOf(id),
+  })
+  let timer: NodeJS.Timeout | undefined
+  return {
+    ...monitoring,
+    status_pages,
+    /** Samples on whole tens of seconds, so that intervals of all subjects begin together. */
+    start(): void {
+      monitoring.alerts.start()
+      const next = () => {
+        const wait_ms = SAMPLE_S * 1000 - (clock.now() % (SAMPLE_S * 1000))
+        timer = setTimeout(() => void monitoring.tick().finally(next), wait_ms).unref()
+      }
+      next()
+    },
+    async stop(): Promise<void> {
+      clearTimeout(timer)
+      monitoring.alerts.stop()
+      await monitoring.uptime.idle()
+    },
+  }
+}
+
+export default defineModule({
+  name: 'monitoring',
+  resources: [
+    { noun: 'alert_rule', table: 'alert_rules', listed: 'nowhere' },
+    { noun: 'uptime_check', table: 'uptime_checks', status_column: 'status' },
+  ],
+  create: createMonitoringDomain,
+  retention: {
+    alerts: (own, _use, { clock }) =>
+      own.alerts.prune(new Date(clock.now() - HISTORY_KEPT_DAYS * 86_400_000).toISOString()),
+    uptime_results: (own) => own.uptime.prune(),
+  },
+  app: {
+    moved: (own, app_id) => own.moved(app_id),
+    removed: (own, app_id) => own.forget('app', app_id),
+  },
+  start: (own) => own.start(),
+  stop: (own) => own.stop(),
+})

@@ -1,0 +1,222 @@
+import { type Actor, visibleProjects } from '#server/kernel/access'
+import type { PlatformEvent } from '#server/kernel/events'
+import { type AlertOptions, type Alerts, createAlerts } from './alerts/service.ts'
+import type { WatchedSubject } from './alerts/watch.ts'
+import type { Interval } from './metrics/interval.ts'
+import { createMetricRepository, type SubjectKind } from './metrics/repository.ts'
+import { createRollup } from './metrics/rollup.ts'
+import { createSampler, SAMPLE_S, type SamplerPorts, SERVER } from './metrics/sampler.ts'
+import { pointOf, readSeries, type SeriesQuery } from './metrics/series.ts'
+import { type MetricFamily, renderPrometheus } from './prometheus.ts'
+import type { MonitoringOverview } from './schema.ts'
+import { createUptime, type UptimeOptions } from './uptime/service.ts'
+
+/** An app or database as monitoring knows it. */
+export interface MonitoredResource {
+  kind: 'app' | 'database'
+  id: string
+  project_id: string
+  name: string
+  status: string
+}
+export interface MonitoringPorts extends SamplerPorts {
+  resources(): MonitoredResource[]
+  channelProject(id: string): string | undefined
+  /** Path of the public page of a project. */
+  statusPage(project_id: string): string
+}
+export interface MonitoringOptions
+  extends Omit<AlertOptions, 'ports'>,
+    Pick<UptimeOptions, 'log' | 'policy' | 'tools'> {
+  ports: MonitoringPorts
+}
+
+/** A sample that is older says nothing about now. */
+const FRESH_S = 60
+const TOP = 5
+const DISK_LIMIT_PERCENT = 85
+
+/** Whether the parts of the platform answer, by part. */
+interface Readiness {
+  checks: Record<string, { ok: boolean; message?: string }>
+}
+
+/** Metrics, alerts and uptime checks. */
+export function createMonitoring(options: MonitoringOptions) {
+  const { db, clock, log, ports } = options
+  const metrics = createMetricRepository(db)
+  const sampler = createSampler({ db, clock, log, metrics, ports })
+  const rollUp = createRollup({ db, clock, metrics })
+  const now_s = () => Math.floor(clock.now() / 1000)
+  const find = (id: string) => ports.resources().find((one) => one.id === id)
+
+  const latestOf = (kind: SubjectKind, subject: string): Interval | undefined => {
+    const number = metrics.find(kind, subject)
+    return number === undefined
+      ? undefined
+      : metrics.range(number, SAMPLE_S, now_s() - FRESH_S, now_s() + 1).at(-1)
+  }
+  const subjects = (): WatchedSubject[] => [
+    {
+      kind: 'server',
+      id: SERVER,
+      project_id: null,
+      name: 'the server',
+      latest: latestOf('server', SERVER),
+    },
+    ...ports.resources().map(({ kind, id, project_id, name }) => ({
+      kind,
+      id,
+      project_id,
+      name,
+      latest: latestOf(kind, id),
+    })),
+  ]
+  /** What an event is about: its app, or the database that its payload names. */
+  const nameOf = ({ app_id, payload, project_id }: PlatformEvent) => {
+    const named = [app_id, payload.database_id, payload.node_id, payload.target_id, payload.uptime_check_id]
+    const id = named.find((value) => typeof value === 'string') ?? project_id
+    if (typeof id !== 'string') return undefined
+    const told = [payload.hostname, payload.name].find((text) => typeof text === 'string')
+    return { id, name: find(id)?.name ?? (typeof told === 'string' ? told : id) }
+  }
+  const alerts: Alerts = createAlerts({
+    ...options,
+    ports: {
+      subjects,
+      nameOf,
+      projectOf: (kind, id) => {
+        const found = find(id)
+        return found?.kind === kind ? found.project_id : undefined
+      },
+      channelProject: ports.channelProject,
+    },
+  })
+  const uptime = createUptime({
+    ...options,
+    ports: {
+      appProject: (id) => (find(id)?.kind === 'app' ? find(id)!.project_id : undefined),
+      statusPage: ports.statusPage,
+    },
+  })
+
+  const consumers = (apps: readonly WatchedSubject[], read: (latest: Interval) => number | null) =>
+    apps
+      .map(({ id, name, latest }) => ({ id, name, value: (latest && read(latest)) ?? 0 }))
+      .filter(({ value }) => value > 0)
+      .sort((a, b) => b.value - a.value)
+      .slice(0, TOP)
+
+  return {
+    alerts,
+    uptime,
+    /** One sample, then what follows from it: longer intervals, alerts, uptime checks that are due. */
+    async tick(): Promise<void> {
+      await sampler.sample()
+      try {
+        rollUp()
+        alerts.evaluate()
+      } catch (error) {
+        log.error('Metrics cannot be worked on now', { error })
+      }
+      uptime.wake()
+    },
+    series: (kind: SubjectKind, id: string, query: SeriesQuery) =>
+      readSeries(metrics, metrics.find(kind, id), query, clock.now()),
+    /** The checks of readiness with those that only matter over time. */
+    health(readiness: Readiness) {
+      const server = latestOf('server', SERVER)
+      const full = server?.disk_total ? ((server.disk_used ?? 0) / server.disk_total) * 100 : undefined
+      const disk =
+        full === undefined || full <= DISK_LIMIT_PERCENT
+          ? { ok: true }
+          : { ok: false, message: `The data disk is ${Math.round(full)} % full.` }
+      const checks = { ...readiness.checks, disk }
+      const is_well = Object.values(checks).every(({ ok }) => ok)
+      return { status: is_well ? ('ok' as const) : ('degraded' as const), checks }
+    },
+    overview(actor: Actor): MonitoringOverview {
+      const visible = visibleProjects(actor)
+      const resources = ports
+        .resources()
+        .filter(({ project_id }) => visible === undefined || visible.includes(project_id))
+      const ids = new Set(resources.map(({ id }) => id))
+      const apps = subjects().filter(({ kind, id }) => kind === 'app' && ids.has(id))
+      const counts: Record<string, number> = {}
+      for (const { kind, status } of resources) if (kind === 'app') counts[status] = (counts[status] ?? 0) + 1
+      const server = latestOf('server', SERVER)
+      return {
+        apps: counts,
+        top_cpu: consumers(apps, ({ cpu }) => (cpu === null ? null : cpu / 1000)),
+        top_memory: consumers(apps, ({ memory }) => memory),
+        server: server ? pointOf(server, SAMPLE_S) : null,
+        alerts: alerts.firing(actor),
+      }
+    },
+    /** Numbers of everything that the caller may see, in the text format of Prometheus. */
+    prometheus(actor: Actor): string {
+      const visible = visibleProjects(actor)
+      const own = ports
+        .resources()
+        .filter(({ project_id }) => visible === undefined || visible.includes(project_id))
+      const rows = own.map(({ kind, id, name, status }) => ({
+        labels: { kind, id, name },
+        status,
+        latest: latestOf(kind, id),
+      }))
+      const server = visible === undefined ? latestOf('server', SERVER) : undefined
+      const family = (
+        name: string,
+        help: string,
+        read: (latest: Interval) => number | null,
+      ): MetricFamily => ({
+        name,
+        help,
+        type: 'gauge',
+        samples: rows.map(({ labels, latest }) => ({ labels, value: latest ? read(latest) : null })),
+      })
+      const ofServer = (name: string, help: string, value: number | null | undefined): MetricFamily => ({
+        name,
+        help,
+        type: 'gauge',
+        samples: [{ value: value ?? null }],
+      })
+      return renderPrometheus([
+        {
+          name: 'portreeve_resource_up',
+          help: 'Whether an app or database runs.',
+          type: 'gauge',
+          samples: rows.map(({ labels, status }) => ({ labels, value: Number(status === 'running') })),
+        },
+        family('portreeve_resource_cpu_cores', 'Processor time in cores.', ({ cpu }) =>
+          cpu === null ? null : cpu / 1000,
+        ),
+        family('portreeve_resource_memory_bytes', 'Memory in use.', ({ memory }) => memory),
+        family('portreeve_resource_instances', 'Running instances.', ({ instances }) => instances),
+        family('portreeve_http_requests_10s', 'Requests of the last ten seconds.', (one) => one.requests),
+        family(
+          'portreeve_http_errors_10s',
+          'Failed requests of the last ten seconds.',
+          (one) => one.status_5xx,
+        ),
+        ofServer(
+          'portreeve_server_cpu_cores',
+          'Processor time of the server.',
+          server?.cpu && server.cpu / 1000,
+        ),
+        ofServer('portreeve_server_memory_used_bytes', 'Used memory of the server.', server?.memory),
+        ofServer('portreeve_server_memory_total_bytes', 'Memory of the server.', server?.memory_total),
+        ofServer('portreeve_server_disk_used_bytes', 'Used bytes of the data disk.', server?.disk_used),
+        ofServer('portreeve_server_disk_total_bytes', 'Size of the data disk.', server?.disk_total),
+        ofServer('portreeve_alerts_firing', 'Alerts that fire.', alerts.firing(actor).length),
+      ])
+    },
+    forget: (kind: SubjectKind, id: string) => void metrics.forget(kind, id),
+    /** Alerts of an app go where it went. */
+    moved(app_id: string): void {
+      const app = find(app_id)
+      if (app) alerts.moved(app_id, app.project_id)
+    },
+  }
+}
+export type Monitoring = ReturnType<typeof createMonitoring>

@@ -1,0 +1,93 @@
+import type { UptimeCheck } from './uptime/schema.ts'
+
+/** What a status page shows of one check. */
+export interface ShownCheck extends Pick<UptimeCheck, 'name' | 'status' | 'availability_30d_percent'> {
+  days: { at_s: number; availability_percent: number | null }[]
+}
+export interface StatusPage {
+  title: string
+  checks: ShownCheck[]
+  incidents: { title: string; from: string; until: string | null }[]
+  updated_at: string
+}
+
+const ENTITIES: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+const escape = (text: string) => text.replace(/[&<>"']/g, (character) => ENTITIES[character]!)
+const percent = (value: number | null) => (value === null ? 'no data' : `${value.toFixed(2)} %`)
+const WORDS = { up: 'Operational', down: 'Down', unknown: 'Not checked yet', paused: 'Paused' } as const
+
+/** Levels of a day: colours have words beside them, for whoever does not see colours. */
+const levelOf = (value: number | null) =>
+  value === null ? 'none' : value >= 99.9 ? 'good' : value >= 95 ? 'fair' : 'bad'
+
+function bars({ days }: ShownCheck): string {
+  return days
+    .map(({ at_s, availability_percent }) => {
+      const day = new Date(at_s * 1000).toISOString().slice(0, 10)
+      return `<i class="${levelOf(availability_percent)}" title="${day}: ${percent(availability_percent)}"></i>`
+    })
+    .join('')
+}
+
+const STYLE = `
+:root{color-scheme:light dark;--ink:#1c2430;--soft:#5b6b7f;--line:#d9e0e8;--page:#fbfcfd;--good:#2e8b57;--fair:#c98a1b;--bad:#c0392b;--none:#c7d0da}
+@media(prefers-color-scheme:dark){:root{--ink:#e8edf3;--soft:#9aa8b8;--line:#2b3541;--page:#12171d;--none:#3a4653}}
+*{box-sizing:border-box}body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
+main{max-width:46rem;margin:0 auto;padding:2rem 1rem}h1{font-size:1.5rem;margin:0 0 .25rem}.all{margin:0 0 2rem;color:var(--soft)}
+section{border-top:1px solid var(--line);padding:1rem 0}h2{font-size:1rem;margin:0;display:flex;justify-content:space-between;gap:1rem}
+h2 span{font-weight:400}.up{color:var(--good)}.down{color:var(--bad)}.unknown,.paused,p,time{color:var(--soft)}
+.days{display:flex;gap:2px;height:1.75rem;margin:.5rem 0}.days i{flex:1;border-radius:2px;background:var(--none)}
+.days .good{background:var(--good)}.days .fair{background:var(--fair)}.days .bad{background:var(--bad)}p{margin:.25rem 0;font-size:.875rem}`
+
+/** A page without scripts and without anything loaded from elsewhere. The nonce lets its one style through. */
+export function renderStatusPage(
+  { title, checks, incidents, updated_at }: StatusPage,
+  nonce: string,
+): string {
+  const down = checks.filter(({ status }) => status === 'down').length
+  const summary =
+    checks.length === 0
+      ? 'Nothing is shown here yet.'
+      : down === 0
+        ? 'All systems operate.'
+        : `${down} of ${checks.length} do not answer.`
+  const sections = checks.map(
+    (
+      check,
+    ) => `<section><h2>${escape(check.name)} <span class="${check.status}">${WORDS[check.status]}</span></h2>
+<div class="days" role="img" aria-label="Availability of each day">${bars(check)}</div>
+<p>${percent(check.availability_30d_percent)} in 30 days</p></section>`,
+  )
+  const past = incidents.map(
+    ({ title: what, from, until }) =>
+      `<p><time datetime="${from}">${from.slice(0, 16).replace('T', ' ')} UTC</time> ${escape(what)} ${until ? `Over at ${until.slice(0, 16).replace('T', ' ')} UTC.` : 'Not over yet.'}</p>`,
+  )
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<title>${escape(title)}: status</title><link rel="alternate" type="application/atom+xml" href="?format=atom">
+<style nonce="${nonce}">${STYLE}</style></head>
+<body><main><h1>${escape(title)}</h1><p class="all">${summary} <time datetime="${updated_at}">${updated_at.slice(0, 16).replace('T', ' ')} UTC</time></p>
+${sections.join('\n')}
+${past.length > 0 ? `<section><h2>Incidents</h2>${past.join('\n')}</section>` : ''}
+</main></body></html>
+`
+}
+
+/** The incidents as an Atom feed. */
+export function renderStatusFeed({ title, incidents, updated_at }: StatusPage, address: string): string {
+  const entries = incidents.map(
+    ({ title: what, from, until }) =>
+      `<entry><id>${escape(`${address}#${from}`)}</id><title>${escape(what)}</title><updated>${until ?? from}</updated><content>${until ? `Over since ${until}.` : 'Not over yet.'}</content></entry>`,
+  )
+  return `<?xml version="1.0" encoding="utf-8"?>
+<feed xmlns="http://www.w3.org/2005/Atom"><id>${escape(address)}</id><title>${escape(title)}: status</title><updated>${updated_at}</updated>
+${entries.join('\n')}
+</feed>
+`
+}

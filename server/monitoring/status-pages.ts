@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import { renderStatusFeed, renderStatusPage, type StatusPage } from './status-page.ts'
+import type { Uptime } from './uptime/service.ts'
+
+export interface StatusPageOptions {
+  db: Db
+  clock: Clock
+  /** Checks that a project shows. */
+  shown(project_id: string): ReturnType<Uptime['shown']>
+  projectName(id: string): string | undefined
+}
+interface PageRow {
+  project_id: string
+  slug: string
+}
+
+const INCIDENTS = 20
+
+/** Public pages, one per project that shows an uptime check. Whoever knows the address sees what the project shows. */
+export function createStatusPages({ db, clock, shown, projectName }: StatusPageOptions) {
+  const ofProject = (project_id: string) =>
+    db.sql('SELECT * FROM status_pages WHERE project_id = ?').get(project_id) as PageRow | undefined
+  const bySlug = (slug: string) =>
+    db.sql('SELECT * FROM status_pages WHERE slug = ?').get(slug) as PageRow | undefined
+
+  const contentOf = (row: PageRow): StatusPage => {
+    const checks = shown(row.project_id)
+    const names = new Map(checks.map(({ id, name }) => [id, name]))
+    const incidents = db
+      .sql(
+        `SELECT subject_id, fired_at, resolved_at FROM alert_history
+         WHERE project_id = ? AND subject_id IN (SELECT value FROM json_each(?)) ORDER BY fired_at DESC LIMIT ?`,
+      )
+      .all(row.project_id, JSON.stringify([...names.keys()]), INCIDENTS) as {
+      subject_id: string
+      fired_at: string
+      resolved_at: string | null
+    }[]
+    return {
+      title: projectName(row.project_id) ?? 'Status',
+      checks,
+      incidents: incidents.map(({ subject_id, fired_at, resolved_at }) => ({
+        title: `${names.get(subject_id)} did not answer.`,
+        from: fired_at,
+        until: resolved_at,
+      })),
+      updated_at: clock.iso(),
+    }
+  }
+
+  return {
+    /**
+     * Path of the page of a project, made when it is asked for the first time. It cannot be guessed: who is to
+     * see it gets it from somebody who may.
+     */
+    pathOf(project_id: string): string {
+      db.sql('INSERT INTO status_pages (project_id, slug) VALUES (?, ?) ON CONFLICT DO NOTHING').run(
+        project_id,
+        randomBytes(12).toString('base64url'),
+      )
+      return `/status/${ofProject(project_id)!.slug}`
+    },
+    /** The page as HTML; undefined for an address that nobody has. */
+    html(slug: string, nonce: string): string | undefined {
+      const row = bySlug(slug)
+      return row && renderStatusPage(contentOf(row), nonce)
+    },
+    feed(slug: string, address: string): string | undefined {
+      const row = bySlug(slug)
+      return row && renderStatusFeed(contentOf(row), address)
+    },
+  }
+}
+export type StatusPages = ReturnType<typeof createStatusPages>

@@ -1,0 +1,110 @@
+import type { Db } from '#server/kernel/db'
+import { type Page, selectPage } from '#server/kernel/page'
+import type { UptimeTarget } from './probe.ts'
+
+/** A row of `uptime_checks`. */
+export interface CheckRow extends UptimeTarget {
+  id: string
+  project_id: string
+  app_id: string | null
+  name: string
+  interval_s: number
+  failures_needed: number
+  enabled: number
+  public: number
+  status: 'unknown' | 'up' | 'down'
+  failures: number
+  last_error: string | null
+  last_latency_ms: number | null
+  checked_at: string | null
+  changed_at: string | null
+  next_at: string
+  created_at: string
+  updated_at: string
+}
+/** Results of an interval, added up. Times are seconds since 1970. */
+export interface ResultRow {
+  at: number
+  checks: number
+  failures: number
+  latency_sum_ms: number
+  latency_peak_ms: number
+  last_error: string | null
+}
+/** Lengths of the intervals in which results are kept, in seconds, and for how long. */
+export const RESULT_STEPS = [
+  { step_s: 300, kept_s: 7 * 86_400 },
+  { step_s: 86_400, kept_s: 400 * 86_400 },
+] as const
+
+const COLUMNS =
+  'id, project_id, app_id, name, kind, target, interval_s, timeout_s, expected_status, expected_text, days_left, failures_needed, enabled, public, status, failures, last_error, last_latency_ms, checked_at, changed_at, next_at, created_at, updated_at'
+
+/** SQL of uptime checks and nothing else. */
+export function createUptimeRepository(db: Db) {
+  return {
+    page: (
+      project_ids: readonly string[] | undefined,
+      { project_id, app_id }: { project_id?: string; app_id?: string },
+      limit: number,
+      offset: number,
+    ): Page<CheckRow> =>
+      selectPage<CheckRow>(db, {
+        table: 'uptime_checks',
+        project_ids,
+        equals: { project_id, app_id },
+        limit,
+        offset,
+        uncounted: true,
+      }),
+    find: (id: string) => db.sql('SELECT * FROM uptime_checks WHERE id = ?').get(id) as CheckRow | undefined,
+    countOf: (project_id: string) =>
+      db.sql('SELECT count(*) FROM uptime_checks WHERE project_id = ?').pluck().get(project_id) as number,
+    /** Checks of a project that its status page shows. */
+    shown: (project_id: string) =>
+      db
+        .sql('SELECT * FROM uptime_checks WHERE project_id = ? AND public = 1 AND enabled = 1 ORDER BY name')
+        .all(project_id) as CheckRow[],
+    due: (at: string, limit: number) =>
+      db
+        .sql('SELECT * FROM uptime_checks WHERE enabled = 1 AND next_at <= ? ORDER BY next_at LIMIT ?')
+        .all(at, limit) as CheckRow[],
+    insert: (row: CheckRow) =>
+      db.sql(`INSERT INTO uptime_checks (${COLUMNS}) VALUES (${COLUMNS.replace(/\w+/g, '@$&')})`).run(row),
+    update: (row: CheckRow) =>
+      db
+        .sql(
+          `UPDATE uptime_checks SET ${COLUMNS.replace(/\w+/g, '$& = @$&').replace('id = @id, ', '')} WHERE id = @id`,
+        )
+        .run(row),
+    delete: (id: string) => db.sql('DELETE FROM uptime_checks WHERE id = ?').run(id),
+    count: (check_id: string, step_s: number, at: number, error: string | null, latency_ms: number) =>
+      db
+        .sql(
+          `INSERT INTO uptime_results (check_id, step_s, at, checks, failures, latency_sum_ms, latency_peak_ms, last_error)
+           VALUES (@check_id, @step_s, @at, 1, @failed, @latency_ms, @latency_ms, @error)
+           ON CONFLICT (check_id, step_s, at) DO UPDATE SET checks = checks + 1, failures = failures + @failed,
+             latency_sum_ms = latency_sum_ms + @latency_ms, latency_peak_ms = max(latency_peak_ms, @latency_ms),
+             last_error = coalesce(@error, last_error)`,
+        )
+        .run({ check_id, step_s, at, error, latency_ms, failed: Number(error !== null) }),
+    results: (check_id: string, step_s: number, from: number, to: number) =>
+      db
+        .sql(
+          `SELECT at, checks, failures, latency_sum_ms, latency_peak_ms, last_error FROM uptime_results
+           WHERE check_id = ? AND step_s = ? AND at >= ? AND at < ? ORDER BY at`,
+        )
+        .all(check_id, step_s, from, to) as ResultRow[],
+    totals: (check_id: string, from: number) =>
+      db
+        .sql(
+          `SELECT coalesce(sum(checks), 0) AS checks, coalesce(sum(failures), 0) AS failures,
+             coalesce(sum(latency_sum_ms), 0) AS latency_sum_ms
+           FROM uptime_results WHERE check_id = ? AND step_s = 86400 AND at >= ?`,
+        )
+        .get(check_id, from) as Pick<ResultRow, 'checks' | 'failures' | 'latency_sum_ms'>,
+    prune: (step_s: number, before: number) =>
+      db.sql('DELETE FROM uptime_results WHERE step_s = ? AND at < ?').run(step_s, before).changes,
+  }
+}
+export type UptimeRepository = ReturnType<typeof createUptimeRepository>

@@ -1,0 +1,124 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { readNetwork } from '#server/monitoring/metrics/host'
+import { addUp, emptyInterval, type Interval } from '#server/monitoring/metrics/interval'
+import { percentileOf, readLatency, writeLatency } from '#server/monitoring/metrics/latency'
+import { createMetricRepository } from '#server/monitoring/metrics/repository'
+import { createRollup } from '#server/monitoring/metrics/rollup'
+import { readSeries } from '#server/monitoring/metrics/series'
+import { createTestKernel, type TestKernel } from '#test/support/kernel'
+
+let kernel: TestKernel
+beforeEach(() => {
+  kernel = createTestKernel()
+})
+afterEach(() => kernel.dispose())
+
+const sample = (at: number, change: Partial<Interval> = {}): Interval => ({
+  ...emptyInterval(at),
+  samples: 1,
+  cpu: 500,
+  cpu_peak: 500,
+  memory: 1000,
+  memory_peak: 1000,
+  ...change,
+})
+const now_s = () => Math.floor(kernel.clock.now() / 1000)
+
+describe('latencies', () => {
+  it('are read as they were written', () => {
+    const counts = new Map([
+      [3, 10],
+      [28, 1],
+    ])
+    expect(readLatency(writeLatency(counts))).toEqual(counts)
+    expect(readLatency(null)).toEqual(new Map())
+  })
+  it('have percentiles over the sum of intervals, not averages of percentiles', () => {
+    const fast = sample(0, { latency: '3:99' })
+    const slow = sample(10, { latency: '17:1' })
+    const { latency } = addUp(0, [fast, slow])
+    expect(percentileOf(readLatency(latency), 0.5)).toBe(5)
+    expect(percentileOf(readLatency(latency), 0.99)).toBe(5)
+    expect(percentileOf(readLatency(latency), 1)).toBe(1000)
+  })
+})
+
+describe('samples', () => {
+  const write = (metrics: ReturnType<typeof createMetricRepository>, count: number) => {
+    const app = metrics.number('app', 'app_1')
+    const first = now_s()
+    kernel.db.tx(() => {
+      for (let n = 0; n < count; n++)
+        metrics.write(app, 10, sample(first + n * 10, { cpu: n % 2 ? 1000 : 0, requests: 1 }))
+    })
+    kernel.clock.advance(count * 10_000)
+    return app
+  }
+  it('become minutes and hours that add up, each once', () => {
+    const metrics = createMetricRepository(kernel.db)
+    const rollUp = createRollup({ ...kernel, metrics })
+    const app = write(metrics, 720)
+    rollUp()
+    rollUp()
+    const minutes = metrics.range(app, 60, 0, now_s())
+    expect(minutes).toHaveLength(120)
+    expect(minutes[5]).toMatchObject({ samples: 6, cpu: 3000, requests: 6 })
+    expect(metrics.range(app, 3600, 0, now_s())).toMatchObject([
+      { samples: 360, requests: 360 },
+      { samples: 360, requests: 360 },
+    ])
+  })
+  it('are shown as averages, peaks and rates, at a length that fits the range', () => {
+    const metrics = createMetricRepository(kernel.db)
+    const rollUp = createRollup({ ...kernel, metrics })
+    const app = write(metrics, 360)
+    rollUp()
+    const hour = readSeries(metrics, app, {}, kernel.clock.now())
+    expect([hour.step_s, hour.points.length]).toEqual([10, 360])
+    const coarse = readSeries(metrics, app, { step: 600 }, kernel.clock.now())
+    expect(coarse.points).toHaveLength(6)
+    expect(coarse.points[2]).toMatchObject({ cpu_cores: 0.5, requests: 60, requests_per_second: 0.1 })
+    const month = readSeries(
+      metrics,
+      app,
+      { from: new Date(kernel.clock.now() - 30 * 86_400_000).toISOString() },
+      kernel.clock.now(),
+    )
+    expect(month.step_s % 3600).toBe(0)
+    expect(month.points.length).toBeLessThanOrEqual(720)
+  })
+  it('are forgotten: 10 s after 2 h, minutes after 48 h', () => {
+    const metrics = createMetricRepository(kernel.db)
+    const rollUp = createRollup({ ...kernel, metrics })
+    const app = write(metrics, 60)
+    rollUp()
+    kernel.clock.advance(3 * 3_600_000)
+    rollUp()
+    expect(metrics.range(app, 10, 0, now_s())).toEqual([])
+    expect(metrics.range(app, 60, 0, now_s())).toHaveLength(10)
+    kernel.clock.advance(48 * 3_600_000)
+    rollUp()
+    expect(metrics.range(app, 60, 0, now_s())).toEqual([])
+    expect(metrics.range(app, 3600, 0, now_s()).length).toBeGreaterThan(0)
+  })
+  it('of an app are gone with it', () => {
+    const metrics = createMetricRepository(kernel.db)
+    const app = write(metrics, 6)
+    metrics.forget('app', 'app_1')
+    expect(metrics.range(app, 10, 0, now_s())).toEqual([])
+  })
+})
+
+describe('the network of the server', () => {
+  it('counts what leads outside, and nothing twice', () => {
+    const text = [
+      'Inter-|   Receive                                                |  Transmit',
+      ' face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets',
+      '    lo: 9999 1 0 0 0 0 0 0 9999 1 0 0 0 0 0 0',
+      '  eth0: 100 1 0 0 0 0 0 0 200 1 0 0 0 0 0 0',
+      'docker0: 9999 1 0 0 0 0 0 0 9999 1 0 0 0 0 0 0',
+      'veth12ab: 9999 1 0 0 0 0 0 0 9999 1 0 0 0 0 0 0',
+    ].join('\n')
+    expect(readNetwork(text)).toEqual({ net_in_bytes: 100, net_out_bytes: 200 })
+  })
+})

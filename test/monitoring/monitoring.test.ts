@@ -1,0 +1,234 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { commitShop, SHOP_URL } from '#test/support/shop'
+
+let api: TestApi
+let app_id: string
+beforeEach(async () => {
+  api = await createTestApi({ environment: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: '127.0.0.1' } })
+  api.services.monitoring.alerts.start()
+  commitShop(api, 'first')
+  app_id = (await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 }))
+    .body.data.id
+  await api.services.jobs.idle()
+})
+afterEach(async () => {
+  api.services.monitoring.alerts.stop()
+  await api.services.monitoring.uptime.idle()
+  await api.close()
+})
+const settled = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+const raise = async (type: string, id = app_id, payload: Record<string, unknown> = {}) => {
+  const project_id = api.services.http.default_project()
+  api.kernel.db.tx(() => api.services.events.append({ type, project_id, app_id: id, payload }))
+  await settled()
+}
+const alerts = (since: number) => api.events(since).filter(({ type }) => type.startsWith('alert.'))
+const rules = async (as: 'viewer' | 'admin' | 'outsider' = 'viewer') =>
+  (await api.as(as).get('/api/monitoring/alerts?per_page=100')).body.data
+
+describe('built-in alerts', () => {
+  it('are there from the start', async () => {
+    const names = (await rules()).map(({ builtin }: { builtin: string }) => builtin)
+    expect(names).toEqual(
+      expect.arrayContaining(['app_crashed', 'deployment_failed', 'disk_full', 'certificate', 'backup']),
+    )
+  })
+  it('tell of a crash at once and once, and that it is over', async () => {
+    const since = api.services.events.latest()
+    await raise('app.crashed')
+    await raise('app.crashed')
+    expect(alerts(since)).toMatchObject([
+      { type: 'alert.firing', payload: { message: 'shop has crashed: nothing of it serves.' } },
+    ])
+    const [crashed] = (await rules()).filter(({ builtin }: { builtin: string }) => builtin === 'app_crashed')
+    expect(crashed).toMatchObject({ state: 'firing', subjects: [{ subject_id: app_id }] })
+    await raise('app.running')
+    expect(alerts(since).map(({ type }) => type)).toEqual(['alert.firing', 'alert.resolved'])
+    const { data } = (await api.as('viewer').get('/api/monitoring/alerts/history')).body
+    expect(data).toMatchObject([{ rule_name: 'App crashed', resolved_at: expect.any(String) }])
+  })
+  it('of a hundred apps at once are one message', async () => {
+    const since = api.services.events.latest()
+    const project_id = api.services.http.default_project()
+    api.kernel.db.tx(() => {
+      for (let n = 0; n < 100; n++)
+        api.services.events.append({ type: 'app.crashed', project_id, app_id: `app_${n}`, payload: {} })
+    })
+    await settled()
+    expect(alerts(since)).toHaveLength(1)
+    expect(alerts(since)[0]!.payload.alerts).toHaveLength(100)
+  })
+  it('hold over a restart', async () => {
+    await raise('app.crashed')
+    api.services.monitoring.alerts.stop()
+    api.services.monitoring.alerts.start()
+    const since = api.services.events.latest()
+    api.services.monitoring.alerts.evaluate()
+    expect(alerts(since)).toEqual([])
+    expect((await api.as('viewer').get('/api/monitoring/overview')).body.data.alerts).toHaveLength(1)
+  })
+  it('can be silenced and turned off by an administrator, not deleted', async () => {
+    const [crashed] = (await rules()).filter(({ builtin }: { builtin: string }) => builtin === 'app_crashed')
+    const path = `/api/monitoring/alerts/${crashed.id}`
+    expect((await api.as('owner').put(path, { enabled: false })).status).toBe(403)
+    expect((await api.as('admin').delete(path)).status).toBe(409)
+    const until = new Date(api.fakes.clock.now() + 3_600_000).toISOString()
+    await api.as('admin').put(path, { silenced_until: until })
+    const since = api.services.events.latest()
+    await raise('app.crashed')
+    expect(alerts(since)).toEqual([])
+    expect((await rules()).find(({ id }: { id: string }) => id === crashed.id).state).toBe('silenced')
+  })
+  it('show nothing of a project to strangers', async () => {
+    await raise('app.crashed')
+    expect(JSON.stringify(await rules('outsider'))).not.toContain(app_id)
+    expect((await api.as('outsider').get('/api/monitoring/alerts/history')).body.total).toBe(0)
+    expect((await api.as('outsider').get('/api/monitoring/overview')).body.data.alerts).toEqual([])
+  })
+})
+
+describe('a rule of a project', () => {
+  it('fires when its metric is beyond the threshold for long enough', async () => {
+    const body = { name: 'Busy', metric: 'cpu_cores', threshold: 0.001, for_s: 20 }
+    const rule = (await api.as('developer').post('/api/monitoring/alerts', body)).body.data
+    const since = api.services.events.latest()
+    for (let n = 0; n < 5; n++) {
+      await api.services.monitoring.tick()
+      api.fakes.clock.advance(10_000)
+    }
+    const state = (await rules()).find(({ id }: { id: string }) => id === rule.id)
+    const point = (await api.as('viewer').get(`/api/monitoring/apps/${app_id}`)).body.data.points.at(-1)
+    expect(point.memory_bytes).toBeGreaterThan(0)
+    expect(state.state).toBe(point.cpu_cores > 0.001 ? 'firing' : 'ok')
+    expect(alerts(since).length).toBe(point.cpu_cores > 0.001 ? 1 : 0)
+  })
+  it('cannot watch the server, another project or channels of others', async () => {
+    const post = (body: object, as: 'developer' | 'outsider' = 'developer') =>
+      api.as(as).post('/api/monitoring/alerts', { name: 'x', metric: 'cpu_cores', threshold: 1, ...body })
+    expect((await post({ subject_kind: 'server' })).status).toBe(403)
+    expect((await post({ subject_id: 'app_00000000000000000000' })).status).toBe(404)
+    expect((await post({ channels: ['whk_00000000000000000000'] })).status).toBe(422)
+    expect((await post({ metric: 'wishes' })).status).toBe(422)
+  })
+})
+
+describe('metrics', () => {
+  it('of server and apps are sampled and shown, also for Prometheus', async () => {
+    await api.services.monitoring.tick()
+    api.fakes.clock.advance(10_000)
+    await api.services.monitoring.tick()
+    const server = (await api.as('viewer').get('/api/monitoring/server')).body.data
+    expect(server.points.at(-1)).toMatchObject({
+      memory_total_bytes: expect.any(Number),
+      disk_total_bytes: expect.any(Number),
+    })
+    const text = (await api.request('GET', '/metrics', { as: 'admin' })).text
+    expect(text).toMatch(/^# TYPE portreeve_resource_up gauge$/m)
+    expect(text).toContain(`portreeve_resource_up{kind="app",id="${app_id}",name="shop"} 1`)
+    expect(text).toMatch(/^portreeve_server_memory_total_bytes \d+$/m)
+    expect((await api.request('GET', '/metrics')).status).toBe(401)
+    expect((await api.request('GET', '/metrics', { as: 'outsider' })).text).not.toContain(app_id)
+  })
+  it('of an app that a caller does not see are 404', async () => {
+    expect((await api.as('outsider').get(`/api/monitoring/apps/${app_id}`)).status).toBe(404)
+  })
+  it('refuse a range that ends before it begins', async () => {
+    const path = '/api/monitoring/server?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z'
+    expect((await api.as('viewer').get(path)).status).toBe(422)
+  })
+})
+
+describe('an uptime check', () => {
+  let server: Server
+  let status = 200
+  let url: string
+  beforeEach(async () => {
+    status = 200
+    server = createServer((_request, response) => response.writeHead(status).end('all is <well>'))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  })
+  afterEach(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const add = async (body: object = {}) => {
+    const path = '/api/monitoring/uptime'
+    const answer = await api.as('developer').post(path, { name: 'Shop', target: url, ...body })
+    expect(answer.body.error).toBeUndefined()
+    return answer.body.data
+  }
+  const look = async () => {
+    api.services.monitoring.uptime.wake()
+    await api.services.monitoring.uptime.idle()
+    await settled()
+    api.fakes.clock.advance(61_000)
+  }
+  const get = async (id: string) => (await api.as('viewer').get(`/api/monitoring/uptime/${id}`)).body.data
+
+  it('is up, then down after two failures, then up again, and raises an alert in between', async () => {
+    const check = await add()
+    await look()
+    expect(await get(check.id)).toMatchObject({ status: 'up', availability_24h_percent: 100 })
+    const since = api.services.events.latest()
+    status = 503
+    await look()
+    expect((await get(check.id)).status).toBe('up')
+    await look()
+    expect(await get(check.id)).toMatchObject({ status: 'down', last_error: 'It answered 503.' })
+    status = 200
+    await look()
+    expect(await get(check.id)).toMatchObject({ status: 'up', availability_24h_percent: 50 })
+    expect(api.events(since).map(({ type }) => type)).toEqual([
+      'uptime.down',
+      'alert.firing',
+      'uptime.up',
+      'alert.resolved',
+    ])
+  })
+  it('looks for a text, a status and a port', async () => {
+    const text = await add({ expected_text: 'nothing of this' })
+    const code = await add({ expected_status: 204 })
+    const tcp = await add({ kind: 'tcp', target: new URL(url).host, name: 'Port' })
+    await look()
+    expect((await get(text.id)).last_error).toBe('Its answer does not hold the expected text.')
+    expect((await get(code.id)).last_error).toBe('It answered 200, not 204.')
+    expect((await get(tcp.id)).status).toBe('up')
+  })
+  it('never looks where the installation does not allow it', async () => {
+    for (const target of [
+      'http://169.254.169.254/',
+      'http://localhost:1/',
+      'https://[::1]/',
+      'http://10.0.0.1/',
+    ])
+      expect(
+        (await api.as('developer').post('/api/monitoring/uptime', { name: 'x', target })).status,
+        target,
+      ).toBe(422)
+  })
+  it('that is public is shown on a page without scripts, and no other one is', async () => {
+    await add({ name: 'Hidden' })
+    const shown = await add({ name: 'Shop <b>', public: true })
+    await look()
+    const page = await api.request('GET', shown.status_page)
+    expect(page.status).toBe(200)
+    expect(page.text).toContain('Shop &lt;b&gt;')
+    expect(page.text).toContain('Operational')
+    expect(page.text).not.toMatch(/Hidden|<script|127\.0\.0\.1/)
+    expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'nonce-/)
+    const feed = await api.request('GET', `${shown.status_page}?format=atom`)
+    expect(feed.text).toContain('<feed xmlns="http://www.w3.org/2005/Atom">')
+    expect((await api.request('GET', '/status/unknown')).status).toBe(404)
+  })
+  it('can be paused, changed and deleted', async () => {
+    const check = await add()
+    const paused = await api.as('developer').put(`/api/monitoring/uptime/${check.id}`, { enabled: false })
+    expect(paused.body.data.status).toBe('paused')
+    await api.as('developer').delete(`/api/monitoring/uptime/${check.id}`)
+    expect((await api.as('viewer').get(`/api/monitoring/uptime/${check.id}`)).status).toBe(404)
+  })
+})
