@@ -130,7 +130,6 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
     projectOf: (id: string): string | undefined => (repository.exists(id) ? id : undefined),
     /** Whether there are projects beside this one. */
     hasOthers: repository.hasOthers,
-    nameOf: (id: string): string | undefined => repository.find(id)?.name,
     default: ensureDefault,
     nameOf: (id: string): string | undefined => repository.find(id)?.name,
     rolesOf: repository.rolesOf as (user_id: string) => { project_id: string; role: ProjectRole }[],
