@@ -5,6 +5,7 @@ import backups from '#server/backups/module'
 import builds from '#server/builds/module'
 import certificates from '#server/certificates/module'
 import databases from '#server/databases/module'
+import cron from '#server/cron/module'
 import deployments from '#server/deployments/module'
 import domains from '#server/domains/module'
 import env from '#server/env/module'
@@ -60,6 +61,7 @@ export const MODULES = [
   volumes,
   deployments,
   databases,
+  cron,
   traffic,
   webhooks,
   monitoring,

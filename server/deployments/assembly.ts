@@ -134,6 +134,10 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     requireEngine,
     isBusy: desired_state.busy,
     releaseConfiguration: (release_id) => shop.releases.find(release_id)?.configuration,
+    declaredCronJobs(app_id) {
+      const { live_deployment_id } = use.apps.deployed(app_id) ?? {}
+      return live_deployment_id ? (deployments.planOf(live_deployment_id)?.cron_jobs ?? []) : undefined
+    },
     releaseVariables: (release_id) => shop.releases.variables(release_id),
     refreshRoutes: (app_id) => shop.routing.refresh(app_id),
     refreshRoutesSoon: (app_id) => shop.routing.refreshSoon(app_id),

@@ -1,4 +1,5 @@
 import type { Configuration } from '#server/apps/configuration'
+import type { BuildPlan } from '#server/builds/plan'
 import type { ReleaseVariables } from '#server/env/resolved'
 import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
 import type { DeploymentLogs } from './logs.ts'
@@ -20,6 +21,8 @@ export interface DeploymentsDomain extends Deployments {
   /** Ids of the mounts that a release has, sorted. */
   releaseMountIds(release_id: string): string[]
   releaseConfiguration(release_id: string): Configuration | undefined
+  /** Cron jobs that the files of what is live declare; undefined when nothing is live. */
+  declaredCronJobs(app_id: string): BuildPlan['cron_jobs'] | undefined
   /** Variables of a release in clear. */
   releaseVariables(release_id: string): ReleaseVariables
   /** Brings an app's routes to what its domains and instances say; rejects when the edge does not take it. */

@@ -2,7 +2,7 @@ import { inMilliseconds } from '#server/kernel/clock'
 import { conflict } from '#server/kernel/errors'
 import { redactor } from '#server/kernel/redact'
 import { askingEngine } from '#server/platform/engine/asking'
-import type { Instance, LogLine } from '#server/platform/engine/engine'
+import type { Instance, LogLine, RunResult } from '#server/platform/engine/engine'
 import { followLogs } from '#server/platform/engine/follow-logs'
 import type { DeploymentLogLine } from './schema.ts'
 import { containerSpec } from './release-workload.ts'
@@ -38,6 +38,31 @@ export function createRuntime(shop: Workshop) {
   const { engine, releases, clock } = shop
   const app = (id: string) => shop.ports.app(id)
   const secretsOf = (app_id: string): string[] => secretsOfApp(shop, app_id)
+  /** The same for other domains, which take errors of the engine as they are; lines come without secrets. */
+  const runCommand = async (
+    app_id: string,
+    ask: { command: string | string[]; purpose: string; timeout_ms: number; onLine(text: string): void },
+    signal: AbortSignal,
+  ): Promise<RunResult> => {
+    const { live_release_id, project_id } = app(app_id)
+    const release = live_release_id ? releases.find(live_release_id) : undefined
+    if (!release)
+      throw conflict('This app has never been live, so there is no image to run a command in. Deploy it.')
+    const redact = redactor(secretsOf(app_id))
+    const { command, purpose, timeout_ms, onLine } = ask
+    const { shell_command: _own, ...spec } = containerSpec(releases, release, project_id)
+    await engine.ensureNetwork(networkOf(project_id), { project: project_id })
+    return engine.runOnce(
+      {
+        ...spec,
+        ...(typeof command === 'string' ? { shell_command: command } : { command }),
+        purpose,
+        timeout_ms,
+        onLog: (line) => onLine(redact(line.text)),
+      },
+      signal,
+    )
+  }
 
   return {
     instances: (app_id: string) =>
@@ -118,23 +143,16 @@ export function createRuntime(shop: Workshop) {
     /** Runs one command in a fresh container of the live release and waits for its end. */
     exec: (app_id: string, command: string | string[], timeout_s: number, signal: AbortSignal) =>
       askingEngine(async () => {
-        const { live_release_id, project_id } = app(app_id)
-        const release = live_release_id ? releases.find(live_release_id) : undefined
-        if (!release)
-          throw conflict('This app has never been live, so there is no image to run a command in. Deploy it.')
-        const redact = redactor(secretsOf(app_id))
         let output = ''
         let truncated = false
-        const { shell_command: _own, ...spec } = containerSpec(releases, release, project_id)
-        await engine.ensureNetwork(networkOf(project_id), { project: project_id })
-        const result = await engine.runOnce(
+        const result = await runCommand(
+          app_id,
           {
-            ...spec,
-            ...(typeof command === 'string' ? { shell_command: command } : { command }),
+            command,
             purpose: `exec-${newId('run').slice(4, 12)}`,
             timeout_ms: timeout_s * 1000,
-            onLog(line) {
-              if (output.length < MAX_OUTPUT) output += `${redact(line.text)}\n`
+            onLine(text) {
+              if (output.length < MAX_OUTPUT) output += `${text}\n`
               else truncated = true
             },
           },
@@ -148,6 +166,11 @@ export function createRuntime(shop: Workshop) {
           duration_ms: result.duration_ms,
         }
       }),
+    runCommand,
+    /** Removes a command that a process which is gone has left running. */
+    removeCommand: (purpose: string) => engine.removeLabelled({ run: purpose }),
+    /** A text of an app without its secrets. */
+    redact: (app_id: string, text: string): string => redactor(secretsOf(app_id))(text),
   }
 }
 export type Runtime = ReturnType<typeof createRuntime>

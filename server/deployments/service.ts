@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import type { BuildPlan } from '#server/builds/plan'
 import { type Actor, PLATFORM, projectRole, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Db } from '#server/kernel/db'
@@ -228,6 +229,13 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     endSoak: (app_id: string) => soaks.under_way.get(app_id)?.abort(),
     latest: (app_id: string) => repository.latest(app_id) ?? null,
     projectOf: repository.projectOf,
+    /** What was detected for what a deployment runs, which a rollback or a restart took from another one. */
+    planOf(id: string): BuildPlan | undefined {
+      const row = repository.find(id)
+      const { from_deployment } = row ? askOf(row) : {}
+      if (from_deployment) return this.planOf(from_deployment)
+      return row?.plan ? (JSON.parse(row.plan) as BuildPlan) : undefined
+    },
     /** Values that the log of a deployment must not show; none once its app is gone. */
     secretsOf(id: string): string[] {
       const row = repository.find(id)

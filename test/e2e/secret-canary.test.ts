@@ -236,6 +236,14 @@ async function setVariables(): Promise<void> {
   await created(`${env}/import`, { text: `A_PASSWORD=${canary('import')}`, scopes: ['build'] })
   await created(`${env}/import`, { variables: { B_PASSWORD: canary('object') } })
   expect((await portreeve.call('GET', `${env}/ADDED_TOKEN/reveal`)).status).toBe(200)
+  const http = () => ({
+    url: 'https://example.com/tasks',
+    headers: { Authorization: `Bearer ${canary('header')}` },
+    body: canary('body'),
+  })
+  const job = { app_id, expression: '@daily', enabled: false, http: http() }
+  const { id: cron_job } = await created('/api/cron-jobs', job)
+  await changed(`/api/cron-jobs/${cron_job}`, { http: http() })
   const { id } = await created(`/api/apps/${app_id}/deploy`, {})
   expect(await portreeve.untilDeployment(id)).toMatchObject({ status: 'live' })
 }

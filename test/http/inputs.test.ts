@@ -10,6 +10,7 @@ const FIELDS: Record<string, string> = {
   'POST /api/apps/:id/env env.key': 'key',
   'POST /api/apps/:id/env env.value': 'value',
   'POST /api/cron-jobs cron': 'expression',
+  'POST /api/cron-jobs cron.command': 'command',
 }
 const served = new Set(readEndpoints().map((route) => `${route.method.toUpperCase()} ${route.path}`))
 const isServed = (input: InputCase) => served.has(input.endpoint)
@@ -35,6 +36,7 @@ const BASES: Record<string, () => Record<string, unknown>> = {
   'POST /api/team/members': () => ({ email: 'ada@example.test' }),
   'POST /api/auth/login': () => ({ email: 'admin@localhost', password: 'not the password' }),
   'PUT /api/apps/:id': () => ({}),
+  'POST /api/cron-jobs': () => ({ app_id, expression: '0 4 * * *', command: 'true' }),
   'POST /api/apps/:id/env': () => ({ key: `KEY_${(number += 1)}`, value: 'x' }),
 }
 

@@ -55,6 +55,11 @@ async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {
       seal('releases/files/rel_1'),
     )
   await developer.post(`/api/apps/${app.id}/mounts`, { path: '/etc/x', content: 'x' })
+  await developer.post('/api/cron-jobs', {
+    app_id: app.id,
+    expression: '@daily',
+    http: { url: 'https://example.com/', headers: { Authorization: 'Bearer of nothing' } },
+  })
   await developer.post(`/api/apps/${app.id}/env`, { key: 'A', value: 'a', preview_value: 'b' })
   kernel.db
     .sql(

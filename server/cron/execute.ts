@@ -1,0 +1,154 @@
+import type { Secrets } from '#server/kernel/secrets'
+import type { GuardedClient } from '#server/platform/outbound/client'
+import { OutboundError } from '#server/platform/outbound/outbound'
+import type { CronJobRow } from './repository.ts'
+import type { HttpCall } from './schema.ts'
+import { createTail } from './tail.ts'
+
+const MOST_OUTPUT = 65_536
+const MOST_ANSWER = 4096
+
+/** What a command in the image of an app came to. */
+export interface CommandResult {
+  exit_code: number
+  oom_killed: boolean
+  timed_out: boolean
+}
+/** What runs need of the rest of the installation. */
+export interface ExecutionPorts {
+  /**
+   * Runs a command beside the app, in the image, environment and limits of what is live; lines come without
+   * secrets. Throws a conflict when nothing is live.
+   */
+  command(
+    app_id: string,
+    ask: { command: string | string[]; purpose: string; timeout_ms: number; onLine(text: string): void },
+    signal: AbortSignal,
+  ): Promise<CommandResult>
+  /** Removes what an interrupted command has left running. */
+  removeCommand(purpose: string): Promise<void>
+  /** Takes secrets of an app out of a text. */
+  redact(app_id: string, text: string): string
+  client: Pick<GuardedClient, 'send'>
+}
+
+/** How one attempt went. */
+export interface Attempt {
+  ok: boolean
+  timed_out: boolean
+  exit_code: number | null
+  http_status: number | null
+  error: string | null
+  output: string
+  truncated: boolean
+}
+
+export const requestContext = (id: string) => `cron_jobs/request/${id}`
+/** Headers and body of a call, in clear. */
+export const openRequest = (secrets: Secrets, row: CronJobRow): Pick<HttpCall, 'headers' | 'body'> =>
+  row.request === null
+    ? {}
+    : (JSON.parse(secrets.open(row.request, requestContext(row.id))) as Pick<HttpCall, 'headers' | 'body'>)
+
+async function runCommand(
+  ports: ExecutionPorts,
+  job: CronJobRow,
+  purpose: string,
+  signal: AbortSignal,
+): Promise<Attempt> {
+  const tail = createTail(MOST_OUTPUT)
+  const result = await ports.command(
+    job.app_id,
+    {
+      command: JSON.parse(job.command!) as string | string[],
+      purpose,
+      timeout_ms: job.timeout_s * 1000,
+      onLine: tail.add,
+    },
+    signal,
+  )
+  const error = result.timed_out
+    ? `The command was ended after ${job.timeout_s} seconds.`
+    : result.oom_killed
+      ? 'The command was ended because it used more memory than the limit of the app.'
+      : result.exit_code === 0
+        ? null
+        : `The command exited with code ${result.exit_code}.`
+  return {
+    ok: error === null,
+    timed_out: result.timed_out,
+    exit_code: result.timed_out ? null : result.exit_code,
+    http_status: null,
+    error,
+    ...tail.end(),
+  }
+}
+
+/** The beginning of a body as text; the rest is not waited for. */
+async function beginningOf(body: AsyncIterable<Uint8Array>): Promise<{ text: string; truncated: boolean }> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body) {
+    chunks.push(chunk)
+    size += chunk.byteLength
+    if (size > MOST_ANSWER) break
+  }
+  const text = Buffer.concat(chunks).subarray(0, MOST_ANSWER).toString('utf8')
+  return { text: text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, ''), truncated: size > MOST_ANSWER }
+}
+
+async function call(
+  ports: ExecutionPorts,
+  secrets: Secrets,
+  job: CronJobRow,
+  signal: AbortSignal,
+): Promise<Attempt> {
+  const failed = (error: string, timed_out = false): Attempt => ({
+    ok: false,
+    timed_out,
+    exit_code: null,
+    http_status: null,
+    error,
+    output: '',
+    truncated: false,
+  })
+  const { headers = {}, body } = openRequest(secrets, job)
+  try {
+    const answer = await ports.client.send(job.url!, {
+      method: job.method as HttpCall['method'],
+      headers,
+      ...(body ? { body } : {}),
+      signal,
+      timeout_ms: job.timeout_s * 1000,
+    })
+    const { text, truncated } = await beginningOf(answer.body)
+    const ok = answer.status < 400
+    return {
+      ok,
+      timed_out: false,
+      exit_code: null,
+      http_status: answer.status,
+      error: ok ? null : `The address answered ${answer.status}.`,
+      output: Object.values(headers).reduce(
+        (rest, value) => (value.length >= 8 ? rest.replaceAll(value, '[redacted]') : rest),
+        ports.redact(job.app_id, text),
+      ),
+      truncated,
+    }
+  } catch (error) {
+    if (!(error instanceof OutboundError) || error.code === 'aborted') throw error
+    return error.code === 'timeout'
+      ? failed(`The address did not answer within ${job.timeout_s} seconds.`, true)
+      : failed(error.message)
+  }
+}
+
+/** One attempt of a job: a command or a call. */
+export const execute = (
+  ports: ExecutionPorts,
+  secrets: Secrets,
+  job: CronJobRow,
+  purpose: string,
+  signal: AbortSignal,
+): Promise<Attempt> =>
+  job.command === null ? call(ports, secrets, job, signal) : runCommand(ports, job, purpose, signal)

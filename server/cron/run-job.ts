@@ -1,0 +1,172 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Clock } from '#server/kernel/clock'
+import { ApiError } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
+import { defineJob, Fatal, type JobDefinition } from '#server/kernel/jobs/definition'
+import type { Log } from '#server/kernel/log'
+import { type Secrets, SecretUnreadableError } from '#server/kernel/secrets'
+import { EngineError } from '#server/platform/engine/engine'
+import { type Attempt, execute, type ExecutionPorts } from './execute.ts'
+import { type RunEvent, runMachine } from './machine.ts'
+import type { CronRepository, CronRunRow } from './repository.ts'
+
+/** Commands of users that run at once on the installation. */
+export const CRON_POOL = { cron: 8 }
+/** The longest time limit with all its retries and the waits between them. */
+const STEP_LIMIT_MS = 12 * 86_400_000
+
+export interface RunPayload {
+  run_id: string
+}
+export interface RunState {
+  attempts: number
+  /** An attempt is under way: after a crash it is not known how it went. */
+  is_trying: boolean
+}
+export interface RunJobParts {
+  repository: CronRepository
+  clock: Clock
+  events: Events
+  secrets: Secrets
+  log: Log
+  ports: ExecutionPorts
+}
+
+const purposeOf = (run_id: string) => `cron-${run_id.slice(4, 16)}`
+
+/** What an error of the platform means for a run: a failed attempt with a sentence. */
+function failedBy(error: unknown, log: Log): Attempt {
+  const is_known =
+    error instanceof EngineError || error instanceof ApiError || error instanceof SecretUnreadableError
+  if (!is_known) log.error('A cron job failed by a fault', { error })
+  return {
+    ok: false,
+    timed_out: false,
+    exit_code: null,
+    http_status: null,
+    error: is_known ? error.message : 'An internal fault stopped the run. Look at the log of the server.',
+    output: '',
+    truncated: false,
+  }
+}
+
+/**
+ * One run as a durable job. What was interrupted by a restart of Portreeve is a failed attempt: a command is
+ * never begun a second time unless retries were asked for.
+ */
+export function runJob({
+  repository,
+  clock,
+  events,
+  secrets,
+  log: server_log,
+  ports,
+}: RunJobParts): JobDefinition<RunPayload, RunState> {
+  const move = (run: CronRunRow, event: RunEvent): void => {
+    const next = runMachine.next(run.status, event)
+    if (next !== run.status) repository.setRunStatus(run.id, run.status, next)
+  }
+  const tell = (run_id: string) => {
+    const run = repository.run(run_id)
+    const job = run && repository.find(run.cron_job_id)
+    if (!run || !job) return
+    events.append({
+      type: `cron.${run.status}`,
+      project_id: job.project_id,
+      app_id: job.app_id,
+      actor_id: run.created_by,
+      payload: {
+        app_id: job.app_id,
+        cron_job_id: job.id,
+        run_id: run.id,
+        name: job.name,
+        trigger: run.trigger,
+        error: run.error,
+      },
+    })
+  }
+  return defineJob<RunPayload, RunState>({
+    kind: 'cron.run',
+    initial: () => ({ attempts: 0, is_trying: false }),
+    classify: (error) => ({
+      kind: 'user',
+      code: 'internal',
+      message: failedBy(error, server_log).error!,
+      hint: null,
+      log: [],
+    }),
+    steps: [
+      {
+        name: 'run',
+        pool: 'cron',
+        attempts: 1,
+        timeout_ms: STEP_LIMIT_MS,
+        async run({ payload, state, signal, save, log }) {
+          const purpose = purposeOf(payload.run_id)
+          for (;;) {
+            const run = repository.run(payload.run_id)
+            const job = run && repository.find(run.cron_job_id)
+            if (!run || !job) return
+            let error: string | null
+            let timed_out = false
+            if (state.is_trying) {
+              await ports.removeCommand(purpose)
+              error = 'Portreeve was restarted while it ran, so it is not known how it ended.'
+            } else {
+              state.attempts += 1
+              state.is_trying = true
+              save()
+              move(run, 'start')
+              repository.changeRun(run.id, {
+                attempts: state.attempts,
+                started_at: run.started_at ?? clock.iso(),
+              })
+              const {
+                ok: _ok,
+                truncated,
+                ...told
+              } = await execute(ports, secrets, job, purpose, signal).catch((fault: unknown) => {
+                if (signal.aborted) throw fault
+                return failedBy(fault, log)
+              })
+              timed_out = told.timed_out
+              error = told.error
+              const { timed_out: _late, ...kept } = told
+              repository.changeRun(run.id, { ...kept, truncated: Number(truncated) })
+            }
+            state.is_trying = false
+            save()
+            if (error === null) return
+            if (state.attempts > job.retries) throw new Fatal(timed_out ? 'timed_out' : 'run_failed', error)
+            await delay(job.retry_delay_s * 1000 * 2 ** (state.attempts - 1), undefined, { signal })
+          }
+        },
+      },
+    ],
+    onEnd(job, outcome) {
+      const run = repository.run(job.subject)
+      if (!run) return
+      const at = clock.iso()
+      const late = outcome.failure?.code === 'timed_out'
+      repository.changeRun(run.id, {
+        finished_at: at,
+        duration_ms: run.started_at ? Math.max(0, Date.parse(at) - Date.parse(run.started_at)) : null,
+        error:
+          outcome.status === 'cancelled'
+            ? 'The run was ended: a newer one took its place, or the job was changed or deleted.'
+            : (outcome.failure?.message ?? null),
+      })
+      move(
+        run,
+        outcome.status === 'succeeded'
+          ? 'succeed'
+          : outcome.status === 'cancelled'
+            ? 'cancel'
+            : late
+              ? 'time_out'
+              : 'fail',
+      )
+      tell(run.id)
+    },
+  })
+}

@@ -1,0 +1,97 @@
+import { Cron } from 'croner'
+
+/** Patterns of everyday schedules by name. */
+const NAMED = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/
+/** No cache grows beyond this; apps of a whole installation rarely have so many patterns. */
+const MOST_KEPT = 5000
+const MINUTE_MS = 60_000
+
+const patterns = new Map<string, Cron>()
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+function kept<T>(cache: Map<string, T>, key: string, make: () => T): T {
+  const known = cache.get(key)
+  if (known !== undefined) return known
+  if (cache.size >= MOST_KEPT) cache.clear()
+  const made = make()
+  cache.set(key, made)
+  return made
+}
+
+const inZone = (expression: string, timezone: string): Cron =>
+  kept(patterns, `${timezone} ${expression}`, () => new Cron(expression, { timezone, paused: true }))
+const atOffset = (expression: string, minutes: number): Cron =>
+  kept(patterns, `${minutes} ${expression}`, () => new Cron(expression, { utcOffset: minutes, paused: true }))
+
+/** Minutes by which a zone is ahead of UTC at a time. */
+function offsetAt(timezone: string, at_ms: number): number {
+  const format = kept(
+    formats,
+    timezone,
+    () => new Intl.DateTimeFormat('en-US', { timeZone: timezone, timeZoneName: 'longOffset' }),
+  )
+  const name = format.formatToParts(at_ms).find(({ type }) => type === 'timeZoneName')?.value ?? 'GMT'
+  const [, sign, hours = '0', minutes = '0'] = /^GMT([+-])(\d\d):(\d\d)$/.exec(name) ?? []
+  return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes))
+}
+
+/** The first minute of the new offset between two times with different ones. */
+function changeBetween(timezone: string, from_ms: number, to_ms: number): number {
+  const before = offsetAt(timezone, from_ms)
+  let [low, high] = [Math.floor(from_ms / MINUTE_MS), Math.ceil(to_ms / MINUTE_MS)]
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (offsetAt(timezone, middle * MINUTE_MS) === before) low = middle
+    else high = middle
+  }
+  return high * MINUTE_MS
+}
+
+/** Whether a pattern runs in every hour, so that it is about intervals and not about times of the day. */
+const isEveryHour = (expression: string): boolean => {
+  const fields = expression.split(' ')
+  return expression === '@hourly' || fields.at(-4) === '*'
+}
+
+/**
+ * When a schedule is due next after a time; undefined when it never is again. A time of the day that the clock
+ * of the zone skips is due as much later, and one that it shows twice is due once. What runs in every hour
+ * does not notice that clocks change.
+ */
+export function nextSlot(expression: string, timezone: string, after_ms: number): number | undefined {
+  const next = (cron: Cron, from_ms: number) => cron.nextRun(new Date(from_ms))?.getTime()
+  if (!isEveryHour(expression)) return next(inZone(expression, timezone), after_ms)
+  const offset = offsetAt(timezone, after_ms)
+  const slot = next(atOffset(expression, offset), after_ms)
+  if (slot === undefined || offsetAt(timezone, slot) === offset) return slot
+  const change = changeBetween(timezone, after_ms, slot)
+  return next(atOffset(expression, offsetAt(timezone, change)), change - 1)
+}
+
+/** A zone of the IANA data base, by a name that it knows. */
+export function isTimezone(text: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en-US', { timeZone: text })
+    return /^[A-Za-z]/.test(text)
+  } catch {
+    return false
+  }
+}
+
+/** What is wrong with an expression; undefined when it can be scheduled. */
+export function faultOf(expression: string, timezone: string, now_ms: number): string | undefined {
+  const fields = expression.split(' ')
+  if (!NAMED.test(expression) && fields.length !== 5 && fields.length !== 6)
+    return 'must be five or six fields, or @hourly, @daily, @weekly, @monthly or @yearly.'
+  if (fields.length === 6 && !/^\d{1,2}$/.test(fields[0]!))
+    return 'would run more than once a minute: with six fields, the first has to be one second of the minute.'
+  try {
+    if (nextSlot(expression, timezone, now_ms) === undefined) return 'never comes: no such date exists.'
+    return undefined
+  } catch {
+    return 'is no schedule: minute, hour, day of month, month and day of week, such as 30 4 * * 1-5.'
+  }
+}
+
+/** The expression with one space between its fields. */
+export const plainExpression = (text: string): string => text.trim().replace(/[ \t]+/g, ' ')

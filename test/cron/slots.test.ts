@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest'
+import { faultOf, nextSlot } from '#server/cron/slots'
+
+/** Clocks that change at 1, 2 and 3 in the morning, at midnight, by half an hour, and on both halves of the earth. */
+const ZONES = [
+  'Europe/Berlin',
+  'America/New_York',
+  'America/Santiago',
+  'Australia/Lord_Howe',
+  'Pacific/Auckland',
+] as const
+const FROM = Date.parse('2026-01-01T00:00:00Z')
+const TO = Date.parse('2027-01-01T00:00:00Z')
+const MINUTE_MS = 60_000
+
+/** Every slot of the year, as the scheduler walks from one to the next. */
+function year(expression: string, zone: string): number[] {
+  const slots: number[] = []
+  for (
+    let at = nextSlot(expression, zone, FROM - 1);
+    at !== undefined && at < TO;
+    at = nextSlot(expression, zone, at)
+  )
+    slots.push(at)
+  return slots
+}
+/** Every minute of the year in UTC whose wall clock shows one of these minutes, read without any scheduler. */
+function minutesShowing(minutes: readonly number[], zone: string): number[] {
+  const format = new Intl.DateTimeFormat('en-GB', { timeZone: zone, minute: 'numeric' })
+  const found: number[] = []
+  for (let at = FROM; at < TO; at += MINUTE_MS)
+    // Offsets are whole minutes, so only the minute of the hour has to be looked at.
+    if (at % (15 * MINUTE_MS) === 0 && minutes.includes(Number(format.format(at)))) found.push(at)
+  return found
+}
+const dayOf = (zone: string) => {
+  const format = new Intl.DateTimeFormat('en-CA', { timeZone: zone, dateStyle: 'short' })
+  return (at: number) => format.format(at)
+}
+const timeOf = (zone: string) => {
+  const format = new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeStyle: 'short' })
+  return (at: number) => format.format(at)
+}
+
+describe.each(ZONES)('a year of schedules in %s', (zone) => {
+  it.each(['30 0 * * *', '15 1 * * *', '30 2 * * *', '45 2 * * *', '0 3 * * *', '10 0 2 * * *'])(
+    'at a time of the day runs each day once: %s',
+    (expression) => {
+      const slots = year(expression, zone)
+      const days = slots.map(dayOf(zone))
+      expect(new Set(days).size).toBe(days.length)
+      expect(days.length).toBeGreaterThanOrEqual(364)
+      const odd = slots.map(timeOf(zone)).filter((time, _i, all) => time !== all[100])
+      // The one day on which that time does not exist; at the year's ends of other zones nothing is odd.
+      expect(odd.length).toBeLessThanOrEqual(1)
+    },
+  )
+  it.each([
+    ['30 * * * *', [30]],
+    ['0,15,45 * * * *', [0, 15, 45]],
+    ['@hourly', [0]],
+  ] as const)(
+    'in every hour runs whenever the clock shows it, also in an hour that comes twice: %s',
+    (expression, minutes) => {
+      expect(year(expression, zone)).toEqual(minutesShowing(minutes, zone))
+    },
+  )
+})
+
+describe('an expression', () => {
+  it.each([
+    ['', /five or six fields/],
+    ['@every 1ns', /five or six fields/],
+    ['@reboot', /five or six fields/],
+    ['2026-01-01T00:00:00', /five or six fields/],
+    ['* * * * * *', /more than once a minute/],
+    ['*/10 * * * * *', /more than once a minute/],
+    ['*/0 * * * *', /is no schedule/],
+    ['60 * * * *', /is no schedule/],
+    ['a b c d e', /is no schedule/],
+    ['0 0 30 2 *', /never comes/],
+  ])('that cannot be scheduled says why: %j', (expression, message) => {
+    expect(faultOf(expression, 'UTC', FROM)).toMatch(message)
+  })
+  it.each(['*/5 * * * *', '0 0 29 2 *', '@daily', '30 0 4 * * MON-FRI', '0 0 1 jan *', '0 12 * * 7'])(
+    'that can be is taken: %j',
+    (expression) => {
+      expect(faultOf(expression, 'Europe/Berlin', FROM)).toBeUndefined()
+    },
+  )
+})
