@@ -2,6 +2,7 @@ import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import type { Nitro } from 'nitropack/types'
+import { DETECT_WORKER } from '../server/builds/detect-apart.ts'
 import { readMigrations } from '../scripts/read-migrations.ts'
 
 /**
@@ -51,10 +52,27 @@ export async function bundleCommandLine(root: string, file: string): Promise<voi
   chmodSync(file, 0o755)
 }
 
-/** Puts the command line beside the server, as `.output/server/portreeve.mjs`. */
+/** Writes the thread that looks at source folders as one file. */
+export async function bundleDetection(root: string, file: string): Promise<void> {
+  await build({
+    entryPoints: [join(root, 'server/builds/detect-worker.ts')],
+    outfile: file,
+    absWorkingDir: root,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node22',
+    banner: { js: `import{createRequire}from'node:module';const require=createRequire(import.meta.url);` },
+    logLevel: 'warning',
+  })
+}
+
+/** Puts the command line beside the server, as `.output/server/portreeve.mjs`, and the thread of detections. */
 export default function commandLine(nitro: Nitro): void {
   nitro.hooks.hook('compiled', async () => {
-    if (!nitro.options.dev)
-      await bundleCommandLine(nitro.options.rootDir, join(nitro.options.output.serverDir, 'portreeve.mjs'))
+    if (nitro.options.dev) return
+    const { rootDir, output } = nitro.options
+    await bundleCommandLine(rootDir, join(output.serverDir, 'portreeve.mjs'))
+    await bundleDetection(rootDir, join(output.serverDir, DETECT_WORKER))
   })
 }

@@ -5,8 +5,7 @@ import type { GitCredential } from '#server/platform/git/git'
 import { createGuardedClient } from '#server/platform/outbound/client'
 import type { BuildsDomain } from './contract.ts'
 import { defaultDockerignore } from './dockerignore.ts'
-import type { DetectOptions } from './detect.ts'
-import type { BuildPlan } from './plan.ts'
+import { detectApart } from './detect-apart.ts'
 import { createDetection } from './service.ts'
 import { createSourceGuard } from './source-guard.ts'
 
@@ -15,15 +14,6 @@ export interface BuildNeeds {
   git_credentials: { forUrl(project_id: string, git_url: string): GitCredential | undefined }
   registries: { authFor(image: string): PullOptions['auth'] }
   settings: { server(): { build_concurrency: number } }
-}
-
-/**
- * Works out how a folder is built. The stacks and their parsers are loaded by the first build: a start needs
- * none of them.
- */
-async function detectFolder(directory: string, overrides: DetectOptions): Promise<BuildPlan> {
-  const [{ detect }, { openTree }] = await Promise.all([import('./detect.ts'), import('./source-tree.ts')])
-  return detect(openTree(directory), overrides)
 }
 
 /** How sources become images: the dry run of requests, and what deployments ask. */
@@ -36,14 +26,14 @@ export function createBuildsDomain(
     ...createDetection({
       git,
       work_directory: directories.work,
-      detect: detectFolder,
+      detect: detectApart,
       checks: {
         git_url: (text) => use.apps.checks.git_url(text),
         branch: (text) => use.apps.checks.branch(text),
       },
       credential: (project_id, git_url) => use.git_credentials.forUrl(project_id, git_url),
     }),
-    detectFolder,
+    detectFolder: detectApart,
     ...createSourceGuard({
       engine,
       policy,

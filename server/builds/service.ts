@@ -1,9 +1,12 @@
-import { mkdtempSync, mkdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BuildOverrides, BuildPlan } from '#server/builds/plan'
 import { DetectionError, overridesOf } from '#server/builds/plan'
 import { BaseDirectoryError, sourceFolder } from '#server/platform/archive/source-folder'
+import type { Actor } from '#server/kernel/access'
 import { ApiError, invalid } from '#server/kernel/errors'
+import { removeTree } from '#server/kernel/removal'
+import { createUserPool } from '#server/kernel/user-pool'
 import type { Git, GitCredential, GitErrorCode } from '#server/platform/git/git'
 import { GitError } from '#server/platform/git/git'
 
@@ -24,6 +27,14 @@ export interface DetectionOptions {
 
 /** Time for the clone of a dry run; a client waits for it. */
 const TIMEOUT_MS = 60_000
+/** Each has a process of git, a clone on the disk and a thread. */
+const POOL = {
+  at_once: 2,
+  at_once_per_user: 1,
+  waiting_per_user: 3,
+  waiting: 20,
+  refusal: 'Too many repositories are being looked at. Wait for one, then try again.',
+}
 /** Faults of Git that a field of the request can mend. */
 const FIELD: Partial<Record<GitErrorCode, string>> = {
   invalid_url: 'git_url',
@@ -41,31 +52,37 @@ const FIELD: Partial<Record<GitErrorCode, string>> = {
 
 /** The dry run of `POST /api/apps/detect`: clones, looks, forgets. */
 export function createDetection(options: DetectionOptions) {
+  const pool = createUserPool(POOL)
   return {
-    async detect(project_id: string, ask: DetectionAsk): Promise<BuildPlan> {
+    /** Throws RATE_LIMITED when the user has too many of them under way. */
+    async detect(actor: Actor, project_id: string, ask: DetectionAsk): Promise<BuildPlan> {
       options.checks.git_url(ask.git_url)
       if (ask.branch !== undefined) options.checks.branch(ask.branch)
-      mkdirSync(options.work_directory, { recursive: true })
-      const work = mkdtempSync(join(options.work_directory, 'detect-'))
-      try {
-        const source = join(work, 'source')
-        const credential = options.credential(project_id, ask.git_url)
-        await options.git.checkout(
-          { url: ask.git_url, branch: ask.branch, ...(credential ? { credential } : {}) },
-          source,
-          { lfs: false, onLog: () => undefined },
-          AbortSignal.timeout(TIMEOUT_MS),
-        )
-        return await options.detect(
-          sourceFolder(source, ask.base_directory ?? '.'),
-          overridesOf(ask.build ?? {}, ask.port),
-        )
-      } catch (error) {
-        throw asApiError(error)
-      } finally {
-        rmSync(work, { recursive: true, force: true })
-      }
+      return pool.run(actor.user_id, () => look(project_id, ask))
     },
+  }
+
+  async function look(project_id: string, ask: DetectionAsk): Promise<BuildPlan> {
+    mkdirSync(options.work_directory, { recursive: true })
+    const work = mkdtempSync(join(options.work_directory, 'detect-'))
+    try {
+      const source = join(work, 'source')
+      const credential = options.credential(project_id, ask.git_url)
+      await options.git.checkout(
+        { url: ask.git_url, branch: ask.branch, ...(credential ? { credential } : {}) },
+        source,
+        { lfs: false, onLog: () => undefined },
+        AbortSignal.timeout(TIMEOUT_MS),
+      )
+      return await options.detect(
+        sourceFolder(source, ask.base_directory ?? '.'),
+        overridesOf(ask.build ?? {}, ask.port),
+      )
+    } catch (error) {
+      throw asApiError(error)
+    } finally {
+      void removeTree(work)
+    }
   }
 }
 export type Detection = ReturnType<typeof createDetection>

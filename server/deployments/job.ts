@@ -43,7 +43,7 @@ export function deployJob(
         name: 'clone',
         timeout_ms: 15 * MINUTE_MS,
         run: (context) => cloneStep(shop, context),
-        undo: async (context) => removeWork(shop, context.payload.deployment_id),
+        undo: (context) => removeWork(shop, context.payload.deployment_id),
       },
       { name: 'detect', run: async (context) => detectStep(shop, context) },
       {

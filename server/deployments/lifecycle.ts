@@ -1,3 +1,4 @@
+import { removeTree } from '#server/kernel/removal'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
@@ -150,7 +151,7 @@ function deleteJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecyc
         async run({ payload }) {
           for (const row of shop.deployments.history(payload.app_id, -1, 0).rows) {
             shop.logs.remove(row.id)
-            rmSync(join(shop.work_directory, row.id), { recursive: true, force: true })
+            await removeTree(join(shop.work_directory, row.id))
             const { upload } = askOf(row)
             if (upload) rmSync(join(shop.uploads_directory, upload), { force: true })
           }

@@ -1,4 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { REMOVED_PREFIX, removeAway } from '#server/kernel/removal'
 import { EngineError } from '#server/platform/engine/engine'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import {
@@ -85,8 +87,11 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
       await shop.routing.mend()
       const at_work = ports.deploymentsAtWork()
       if (!existsSync(shop.work_directory)) return
-      for (const name of readdirSync(shop.work_directory))
-        if (name.startsWith('dep_') && !at_work.has(name)) removeWork(shop, name)
+      for (const name of readdirSync(shop.work_directory)) {
+        if (name.startsWith('dep_') && !at_work.has(name)) void removeWork(shop, name)
+        // Left by a process that ended while it removed it; removing it twice does no harm.
+        if (name.startsWith(REMOVED_PREFIX)) void removeAway(join(shop.work_directory, name))
+      }
     },
   }
 }

@@ -8,7 +8,7 @@ import type { InitialPassword } from './first-administrator.ts'
 import { wrongCredentials } from './login.ts'
 import type { LoginLimit } from './login-limit.ts'
 import { weaknessOf } from './password-rules.ts'
-import type { Passwords } from './passwords.ts'
+import type { Hasher, Passwords } from './passwords.ts'
 import { permissionsOf } from './permissions.ts'
 import type { UserRepository, UserRow } from './repository.ts'
 import type { Revocations } from './revocations.ts'
@@ -38,6 +38,9 @@ export interface StepUp {
   totp_code?: string
 }
 
+/** Somebody who is logged in already. */
+const insider = ({ id }: UserRow): Hasher => ({ key: id, is_known: true })
+
 /** The account of the caller: what they see of themselves and may change. */
 export function createAccount(parts: AccountParts) {
   const { db, clock, audit, users, sessions, passwords, two_factor, limit } = parts
@@ -50,7 +53,7 @@ export function createAccount(parts: AccountParts) {
     if (proof.password === undefined)
       throw invalid(path, 'is required: confirm this change with your password.')
     limit.confirmation(user.email)
-    const fits = await passwords.verify(proof.password, user.password_hash)
+    const fits = await passwords.verify(proof.password, user.password_hash, insider(user))
     if (fits && user.totp_seed !== null && !proof.totp_code)
       throw new ApiError(
         'TOTP_REQUIRED',
@@ -138,7 +141,7 @@ export function createAccount(parts: AccountParts) {
     ): Promise<number> {
       const user = own(actor)
       limit.confirmation(user.email)
-      if (!(await passwords.verify(current_password, user.password_hash))) {
+      if (!(await passwords.verify(current_password, user.password_hash, insider(user)))) {
         limit.failed(user.email, actor.address)
         audit.record(actor, {
           action: 'account.password_change_failed',
@@ -153,7 +156,7 @@ export function createAccount(parts: AccountParts) {
         throw invalid('new_password', 'must differ from the current password.')
       const weakness = weaknessOf(new_password, user)
       if (weakness) throw invalid('new_password', weakness)
-      const password_hash = await passwords.hash(new_password)
+      const password_hash = await passwords.hash(new_password, insider(user))
       const ended = db.tx(() => {
         // The hash that was verified must still be the one in place: two changes at once must not both
         // succeed.

@@ -53,6 +53,12 @@ export function createSessionRepository(db: Db) {
         .pluck()
         .get(user_id, now) as number,
     }),
+    /** Where the user's sessions began, of those that have not ended. */
+    addressesOf: (user_id: string): string[] =>
+      db
+        .sql('SELECT DISTINCT address FROM sessions WHERE user_id = ? LIMIT 200')
+        .pluck()
+        .all(user_id) as string[],
     touch: (id: string, at: string) =>
       db.sql('UPDATE sessions SET last_used_at = ? WHERE id = ?').run(at, id),
     /** Moves to the next version of the token; false when another refresh was faster. */

@@ -8,7 +8,7 @@ import { newId } from '#server/kernel/ids'
 import type { Mail } from '#server/platform/mail/mail'
 import { sha256 } from './authenticate.ts'
 import type { InvitationRepository, InvitationRow, ProjectGrant } from './invitations-repository.ts'
-import type { LoginLimit } from './login-limit.ts'
+import { type LoginLimit, peerOf } from './login-limit.ts'
 import { weaknessOf } from './password-rules.ts'
 import type { Passwords } from './passwords.ts'
 import type { UserRepository } from './repository.ts'
@@ -193,7 +193,10 @@ export function createInvitations(parts: InvitationParts) {
       if (!row || row.expires_at <= clock.iso()) throw gone()
       const weakness = weaknessOf(given.password, { email: row.email, name: given.name })
       if (weakness) throw invalid('password', weakness)
-      const password_hash = await passwords.hash(given.password)
+      const password_hash = await passwords.hash(given.password, {
+        key: peerOf(client.address),
+        is_known: false,
+      })
       return db.tx(() => {
         if (!invitations.take(row.id)) throw gone()
         if (users.findByEmail(row.email)) throw conflict('There is a user with this e-mail address already.')

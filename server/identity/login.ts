@@ -2,7 +2,7 @@ import { PLATFORM, type Actor } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import { ApiError } from '#server/kernel/errors'
-import type { LoginLimit } from './login-limit.ts'
+import { type LoginLimit, peerOf } from './login-limit.ts'
 import type { Passwords } from './passwords.ts'
 import type { UserRepository, UserRow } from './repository.ts'
 import type { User } from './schema.ts'
@@ -74,7 +74,10 @@ export function createLogin({ clock, audit, users, sessions, passwords, limit, t
     const attempt = { ...given, email: given.email.trim().toLowerCase() }
     limit.attempt(client.address, attempt.email)
     const user = users.findByEmail(attempt.email)
-    const fits = await passwords.verify(attempt.password, user?.password_hash)
+    const peer = peerOf(client.address)
+    const is_known = user !== undefined && sessions.addressesOf(user.id).some((one) => peerOf(one) === peer)
+    const hasher = { key: peer, is_known }
+    const fits = await passwords.verify(attempt.password, user?.password_hash, hasher)
     if (!user || !fits) return fail(attempt, user, client, 'wrong_credentials')
     if (user.status !== 'active') return fail(attempt, user, client, 'disabled')
     if (user.totp_seed !== null) {
@@ -89,7 +92,7 @@ export function createLogin({ clock, audit, users, sessions, passwords, limit, t
     }
     limit.succeeded(attempt.email)
     if (passwords.isOutdated(user.password_hash))
-      users.update(user.id, { password_hash: await passwords.hash(attempt.password) }, clock.iso())
+      users.update(user.id, { password_hash: await passwords.hash(attempt.password, hasher) }, clock.iso())
     const opened = await sessions.open(user, client, (session_id) =>
       note(
         'login.succeeded',

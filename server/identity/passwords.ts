@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { ApiError } from '#server/kernel/errors'
+import { createHashQueue } from './hash-queue.ts'
 
 /** What scrypt-kdf 4 really exports; its own type file describes functions that are not there. */
 interface ScryptKdf {
@@ -19,19 +19,21 @@ export interface Cost {
 /** 32 MiB and about 0.2 s: one of the sets of equal strength that the OWASP password storage page names. */
 export const COST: Cost = { logN: 15, r: 8, p: 3 }
 
-/** Hashes at once. Each holds one of the four threads that files, names and signatures need as well. */
-const AT_ONCE = 2
-/**
- * Callers that may wait for their turn; more are told to come back, because the wait would be longer than
- * they have patience.
- */
-const MAX_WAITING = 40
+/** Who waits for a hash. */
+export interface Hasher {
+  /** Address or user whose turns are counted together. */
+  key: string
+  /** Whether they were let in before: a session that is open, or one that began at the same address. */
+  is_known: boolean
+}
+/** The platform itself, at its first start. */
+const PLATFORM_HASHER: Hasher = { key: '', is_known: true }
 
 export interface Passwords {
   /** Text to store: scrypt's own header with parameters and salt, as base64. */
-  hash(password: string): Promise<string>
+  hash(password: string, by?: Hasher): Promise<string>
   /** Whether the password fits. Without a stored hash it takes the same time and says no. */
-  verify(password: string, stored: string | undefined): Promise<boolean>
+  verify(password: string, stored: string | undefined, by?: Hasher): Promise<boolean>
   /** Whether a stored hash was made at another cost than today's. */
   isOutdated(stored: string): boolean
 }
@@ -54,36 +56,15 @@ function unmatchable(cost: Cost): Buffer {
 
 /** Password hashing off the event loop, a few at a time. */
 export function createPasswords(cost: Cost = COST): Passwords {
-  let free = AT_ONCE
-  const waiting: (() => void)[] = []
-  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
-    if (free > 0) free -= 1
-    else {
-      if (waiting.length >= MAX_WAITING)
-        throw new ApiError(
-          'RATE_LIMITED',
-          'Too many logins at once. Try again in a few seconds.',
-          undefined,
-          5,
-        )
-      await new Promise<void>((resolve) => waiting.push(resolve))
-    }
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else free += 1
-    }
-  }
-  const hash = (password: string) =>
-    inTurn(async () => Buffer.from(await (await scrypt()).kdf(password, cost)).toString('base64'))
+  const queue = createHashQueue()
+  const hash = (password: string, by = PLATFORM_HASHER) =>
+    queue.run(by, async () => Buffer.from(await (await scrypt()).kdf(password, cost)).toString('base64'))
   const nobody = unmatchable(cost)
   return {
     hash,
-    async verify(password, stored) {
+    async verify(password, stored, by = PLATFORM_HASHER) {
       const key = stored === undefined ? nobody : Buffer.from(stored, 'base64')
-      const fits = await inTurn(async () => (await scrypt()).verify(new Uint8Array(key), password))
+      const fits = await queue.run(by, async () => (await scrypt()).verify(new Uint8Array(key), password))
       return fits && stored !== undefined
     },
     isOutdated(stored) {

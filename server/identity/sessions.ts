@@ -69,6 +69,8 @@ export function createSessions({
     for (const id of ids) revocations.announce({ kind: 'session', id, user_id })
   }
   return {
+    /** Where the user's sessions began. */
+    addressesOf: sessions.addressesOf,
     /** Opens a session; `record` runs in its transaction. */
     async open(user: UserRow, client: Client, record: (session_id: string) => void): Promise<OpenedSession> {
       const session_id = newId('ses')

@@ -14,6 +14,11 @@ export interface Db {
   tx<T>(fn: () => T extends PromiseLike<unknown> ? never : T): T
   /** Runs `fn` once the current transaction has committed (at once outside of one); dropped on rollback. */
   afterCommit(fn: () => void): void
+  /**
+   * How long a statement waits for the lock of another program. All others wait as long, since there is one
+   * thread; what is still locked then fails with SQLITE_BUSY.
+   */
+  setPatience(wait_ms: number): void
   close(): void
 }
 
@@ -22,6 +27,7 @@ const PRAGMAS: readonly [name: string, value: string | number, expected: unknown
   ['journal_mode', 'WAL', 'wal'],
   ['synchronous', 'FULL', 2],
   ['foreign_keys', 'ON', 1],
+  // For a start and for programs beside the server; the server itself waits for nobody, see `setPatience`.
   ['busy_timeout', 5000, 5000],
   ['trusted_schema', 'OFF', 0],
   ['cell_size_check', 'ON', 1],
@@ -96,6 +102,7 @@ function wrap(raw: Database.Database): Db {
       pending.push(fn)
       if (!raw.inTransaction) flush()
     },
+    setPatience: (wait_ms) => void raw.pragma(`busy_timeout = ${wait_ms}`),
     close() {
       statements.clear()
       if (raw.open) raw.close()

@@ -58,6 +58,9 @@ function requireFitting(secrets: Secrets, check: string, source: string): void {
   }
 }
 
+/** What a running server waits for the lock of another program, with everybody else. */
+const LOCK_WAIT_MS = 40
+
 export const databasePath = ({ data_directory }: Config): string => join(data_directory, 'portreeve.db')
 
 /** Opens the data directory: the database, brought up to date, and the keys that belong to it. */
@@ -66,5 +69,7 @@ export function openKernel(config: Config, log: Log, migrations: readonly Migrat
   const db = openDb(databasePath(config))
   const applied = migrate(db, migrations, paths.backups)
   if (applied.length > 0) log.info('Migrated the database', { migrations: applied.join(', ') })
-  return { config, db, clock: systemClock, log, secrets: openSecrets(config, db, paths.keys) }
+  const secrets = openSecrets(config, db, paths.keys)
+  db.setPatience(LOCK_WAIT_MS)
+  return { config, db, clock: systemClock, log, secrets }
 }

@@ -4,6 +4,7 @@ import { type Actor, isAdministrator, projectRole, visibleProjects } from '#serv
 import type { Clock } from '#server/kernel/clock'
 import type { Config } from '#server/kernel/config'
 import type { Db } from '#server/kernel/db'
+import { answeredWithin, shared } from '#server/kernel/deadline'
 import { notFound } from '#server/kernel/errors'
 import type { Failure, JobRow } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
@@ -11,6 +12,17 @@ import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Engine } from '#server/platform/engine/engine'
 import type { HostGuard } from '#server/platform/host-rules/host-guard'
 import type { Ingress } from '#server/platform/ingress/ingress'
+
+/** Every check answers within this, whatever it asks. */
+const CHECK_MS = 3_000
+interface Check {
+  ok: boolean
+  message?: string
+}
+const noAnswer = (what: string): Check => ({
+  ok: false,
+  message: `${what} takes connections and has not answered within ${CHECK_MS / 1000} s.`,
+})
 
 export interface SystemOptions {
   config: Config
@@ -77,13 +89,26 @@ export function createSystem({
       return { ok: false, message: 'The database cannot be read.' }
     }
   }
+  const engineVersion = shared(() => engine.version().catch(() => undefined))
+  const edgeStatus = shared(() => ingress.status().catch(() => undefined))
+  const checkEngine = async (): Promise<Check> => {
+    const found = await engineVersion()
+    if (!found) return { ok: false, message: 'The container engine does not answer.' }
+    const why = found.classic_because
+    return { ok: true, ...(why ? { message: `The last build did not use BuildKit, since ${why}.` } : {}) }
+  }
+  const checkEdge = async (): Promise<Check> => {
+    const status = await edgeStatus()
+    if (!status) return { ok: false, message: 'The edge does not answer.' }
+    return { ok: status.running, ...(status.message ? { message: status.message } : {}) }
+  }
   return {
     /** Version of the product. */
     version,
     async info() {
       const [found, edge] = await Promise.all([
-        engine.version().catch(() => undefined),
-        ingress.status().catch(() => undefined),
+        answeredWithin(CHECK_MS, engineVersion(), undefined),
+        answeredWithin(CHECK_MS, edgeStatus(), undefined),
       ])
       return {
         version,
@@ -115,22 +140,14 @@ export function createSystem({
     },
     /** Whether the parts that deployments need are there. */
     async readiness() {
+      const [engine_check, ingress_check] = await Promise.all([
+        answeredWithin(CHECK_MS, checkEngine(), noAnswer('The container engine')),
+        answeredWithin(CHECK_MS, checkEdge(), noAnswer('The edge')),
+      ])
       const checks = {
         database: checkDatabase(),
-        engine: await engine.version().then(
-          ({ classic_because: why }) => ({
-            ok: true,
-            ...(why ? { message: `The last build did not use BuildKit, since ${why}.` } : {}),
-          }),
-          () => ({ ok: false, message: 'The container engine does not answer.' }),
-        ),
-        ingress: await ingress.status().then(
-          (status) => ({
-            ok: status.running,
-            ...(status.message ? { message: status.message } : {}),
-          }),
-          () => ({ ok: false, message: 'The edge does not answer.' }),
-        ),
+        engine: engine_check,
+        ingress: ingress_check,
         ...guard?.checks(),
       }
       return {

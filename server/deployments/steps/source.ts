@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { portOf } from '#server/env/resolved'
 import { Fatal } from '#server/kernel/jobs/definition'
+import { removeTree } from '#server/kernel/removal'
 import type { GitSource } from '#server/platform/git/git'
 import { askOf, type DeploymentAsk } from '../repository.ts'
 import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
@@ -68,7 +69,7 @@ async function fromGit(
   }
   say(`Cloning ${source.url}${source.branch ? ` (${source.branch})` : ''}.`)
   const directory = sourceDirectory(shop, deployment_id)
-  rmSync(directory, { recursive: true, force: true })
+  await removeTree(directory)
   const checkout = await shop.git.checkout(
     source,
     directory,
@@ -85,8 +86,7 @@ async function fromGit(
     commit_author: author,
   })
   say(`Commit ${checkout.sha.slice(0, 12)} by ${author}: ${message}`)
-  if (adopt(shop, context, app, checkout.sha, ask.no_cache))
-    rmSync(directory, { recursive: true, force: true })
+  if (adopt(shop, context, app, checkout.sha, ask.no_cache)) void removeTree(directory)
 }
 
 /**
@@ -138,7 +138,7 @@ export async function cloneStep(shop: Workshop, context: DeployContext): Promise
     case 'upload': {
       const archive = join(shop.uploads_directory, ask.upload ?? '')
       const directory = sourceDirectory(shop, deployment_id)
-      rmSync(directory, { recursive: true, force: true })
+      await removeTree(directory)
       shop.logs.append(deployment_id, 'clone', 'system', 'Unpacking the uploaded archive.')
       return shop.ports.extract(archive, directory, context.signal)
     }
@@ -151,8 +151,6 @@ export async function cloneStep(shop: Workshop, context: DeployContext): Promise
   }
 }
 
-/** Removes what `cloneStep` put there. */
-export function removeWork(shop: Workshop, deployment_id: string): void {
-  const directory = join(shop.work_directory, deployment_id)
-  if (existsSync(directory)) rmSync(directory, { recursive: true, force: true })
-}
+/** Removes what `cloneStep` put there; it is out of the way at once. */
+export const removeWork = (shop: Workshop, deployment_id: string): Promise<void> =>
+  removeTree(join(shop.work_directory, deployment_id))

@@ -64,7 +64,7 @@ export async function retireStep(shop: Workshop, context: DeployContext): Promis
     await drain(shop, old, context.signal)
     await shop.engine.removeRelease(old.id, old.settings.stop_grace_s)
   }
-  removeWork(shop, deployment_id)
+  void removeWork(shop, deployment_id)
   await pruneImages(shop, app_id, release_id)
 }
 

@@ -175,8 +175,8 @@ export function createWorkloadReconciler({
     /** Whether the engine did not answer when it was asked last. */
     engineIsDown: () => engine_up === false,
     async start() {
-      await probeEngine()
-      void watch()
+      // An engine that takes connections and answers none must not keep the API waiting.
+      void probeEngine().then(watch)
       timer = setInterval(() => void reconcile(), PASS_MS)
       timer.unref()
     },
