@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { hostAndPort, isOwnImage, registryHost } from '#server/kernel/image-reference'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { type Engine, EngineError, type PullOptions } from '#server/platform/engine/engine'
@@ -63,7 +64,7 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
 
   /** A registry, and the service that hands out its tokens, by the addresses that they have now. */
   async function checkRegistry(host: string, signal: AbortSignal): Promise<void> {
-    const base = API_HOST[host] ?? host
+    const base = own(API_HOST, host) ?? host
     const [name, port] = hostAndPort(base)
     await policy.resolve(name, port, signal)
     const answer = await client.send(`https://${base}/v2/`).catch((error: unknown) => {

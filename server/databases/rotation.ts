@@ -71,7 +71,7 @@ export function rotationJob(room: Workroom) {
         timeout_ms: 3_600_000,
         async run({ payload, state, save, signal }) {
           for (const app_id of users(payload.database_id)) {
-            if (app_id in state.refreshed) continue
+            if (Object.hasOwn(state.refreshed, app_id)) continue
             state.refreshed[app_id] = ports.refreshApp(app_id) ?? null
             save()
           }

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { parse } from 'dotenv'
 
 /** One assignment of a dotenv text. */
@@ -76,7 +77,7 @@ function readEntry(
   const quote = text[from]
   if (!quoted && (quote === '"' || quote === "'" || quote === '`') && !closes(text, from, quote))
     return { end, fault: `opens a quote for ${key} that is never closed.` }
-  return { end, key, value: parse(text.slice(place, end))[key] ?? '' }
+  return { end, key, value: own(parse(text.slice(place, end)), key) ?? '' }
 }
 
 /** Whether a quote has its other half on the same line, as in `"a" and more`, which is taken as it stands. */

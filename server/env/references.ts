@@ -1,3 +1,5 @@
+import { own } from '#server/kernel/own'
+
 /** A value that stands for another: `${{ project.KEY }}` or `${{ <database>.KEY }}`. */
 export interface Reference {
   /** `project`, or the name of a database of the project. */
@@ -73,7 +75,7 @@ export function createResolver({ shared, database }: ReferenceSources) {
       throw new UnresolvedError(
         `names ${owner}.${key}; the database offers ${Object.keys(offered).join(', ') || 'nothing'}.`,
       )
-    return { value: offered[key]!, secret: true }
+    return { value: own(offered, key)!, secret: true }
   }
 
   function resolve({ value, secret }: Known): Known {

@@ -1,3 +1,5 @@
+import { own } from '#server/kernel/own'
+
 /** A variable of an app as one release uses it: references are looked up. */
 export interface ReleaseVariable {
   value: string
@@ -27,8 +29,7 @@ export const secretValuesOf = (variables: ReleaseVariables): string[] =>
 
 /** Keys that differ between two releases, sorted. */
 export function changedVariables(before: ReleaseVariables, after: ReleaseVariables): string[] {
-  const at = (variables: ReleaseVariables, key: string) =>
-    Object.hasOwn(variables, key) ? variables[key] : undefined
+  const at = (variables: ReleaseVariables, key: string) => own(variables, key)
   const same = (one?: ReleaseVariable, other?: ReleaseVariable) =>
     one !== undefined &&
     other !== undefined &&

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -101,7 +102,7 @@ export function createDashboard(origin: string) {
       const bytes = await readFile(file + suffix).catch(() => {
         throw notFound('file')
       })
-      setResponseHeader(event, 'Content-Type', TYPES[ending]!)
+      setResponseHeader(event, 'Content-Type', own(TYPES, ending)!)
       setResponseHeader(event, 'Cache-Control', 'public, max-age=31536000, immutable')
       setResponseHeader(event, 'Vary', 'Accept-Encoding')
       if (encoding) setResponseHeader(event, 'Content-Encoding', encoding)

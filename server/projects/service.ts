@@ -216,7 +216,7 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
     },
     /** The number that an administrator has set; undefined without one. */
     quota: (project_id: string, name: keyof Quotas): number | undefined =>
-      quotasOf(get(project_id))[name] ?? undefined,
+      own(quotasOf(get(project_id)), String(name)) ?? undefined,
     /**
      * Throws 409 when the project may not have one more of a kind. Call it in the transaction that creates
      * it.

@@ -62,7 +62,7 @@ export function createStorageProviders({ db, clock, secrets, events, audit, port
       name: row.name,
       kind: kind as StorageProvider['kind'],
       config,
-      secrets: names.filter((name) => name in (JSON.parse(opened) as Fields)),
+      secrets: names.filter((name) => Object.hasOwn(JSON.parse(opened) as Fields, name)),
       location: descriptorOf(row.kind).location(config),
       has_passphrase: row.passphrase !== null,
       is_default: row.is_default === 1,
