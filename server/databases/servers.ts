@@ -100,19 +100,16 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
     const files = tlsFilesOf(spec)
     if (!files) return
     const path = (name: string) => `${files.directory}/server.${name}`
+    const isThere = async (in_container: DatabaseInstance) =>
+      (await in_container.run({ argv: ['test', '-s', path('pem')], env: {} }, {}, signal)).exit_code === 0
+    const server = await find(spec.volume_id)
+    if (server?.state === 'running' && (await isThere(instanceOf(server.id, spec)))) return
     const put = async (idle: DatabaseInstance) => {
-      const there = await idle.run({ argv: ['test', '-s', path('pem')], env: {} }, {}, signal)
-      if (there.exit_code === 0) return
-      for (const [name, stdin] of Object.entries(certificateFiles(spec, clock.now())))
-        await requireSuccess(
-          idle,
-          {
-            argv: ['install', '-D', '-o', files.owner, '-m', '600', '/dev/stdin', path(name)],
-            env: {},
-            stdin,
-          },
-          signal,
-        )
+      if (await isThere(idle)) return
+      for (const [name, stdin] of Object.entries(certificateFiles(spec, clock.now()))) {
+        const argv = ['install', '-D', '-o', files.owner, '-m', '600', '/dev/stdin', path(name)]
+        await requireSuccess(idle, { argv, env: {}, stdin }, signal)
+      }
     }
     await instead(spec, put, signal)
   }
@@ -125,7 +122,7 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
     instead,
     /** Makes sure that the server runs as it is described, and answers. */
     async ensure(spec: ServerSpec, signal: AbortSignal): Promise<DatabaseInstance> {
-      if ((await find(spec.volume_id))?.state !== 'running') await ensureCertificate(spec, signal)
+      await ensureCertificate(spec, signal)
       await start(spec, signal)
       return untilReady(spec, signal)
     },

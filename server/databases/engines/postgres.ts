@@ -61,7 +61,7 @@ export const postgres = {
       `SELECT 'REASSIGN OWNED BY ${username} TO app; DROP OWNED BY ${username}; DROP ROLE ${username}' FROM pg_roles WHERE rolname = '${username}' \\gexec`,
     ]),
   url: (credentials, address) =>
-    databaseUrl('postgres', credentials, address, address.tls ? { sslmode: 'no-verify' } : {}),
+    databaseUrl('postgres', credentials, address, address.tls ? { sslmode: 'require' } : {}),
   tls: { port: 5432, files: { owner: 'postgres', directory: '/var/lib/postgresql/data/tls' } },
   command: (tls) => [
     'postgres',

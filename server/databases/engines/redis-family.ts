@@ -77,11 +77,12 @@ export function redisFamily(server: 'redis' | 'valkey') {
       ),
     username: () => 'default',
     probe: (credentials) => client(credentials, 'ping'),
+    // Before it has a password, the server takes any: it must refuse those who give none.
     login: (credentials) => ({
       argv: [
         'sh',
         '-c',
-        `test "$(printf 'AUTH %s\\nPING\\n' "$PASSWORD" | ${server}-cli | tail -n 1)" = PONG`,
+        `test "$(${server}-cli PING)" != PONG && test "$(printf 'AUTH %s\\nPING\\n' "$PASSWORD" | ${server}-cli | tail -n 1)" = PONG`,
       ],
       env: { PASSWORD: credentials.password },
     }),
