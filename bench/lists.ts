@@ -156,7 +156,7 @@ async function measure(server: Awaited<ReturnType<typeof start>>, size: number):
     'member of one project': await server.login('one@example.test'),
     'member of three with few rows': await server.login('three@example.test'),
   }
-  push('/healthz filter', await lowOf(server.url + '/healthz'))
+  push('/healthz filter', await lowOf(`${server.url}/healthz`))
   for (const [who, token] of Object.entries(callers)) {
     const ask = async (name: string, path: string) =>
       push(

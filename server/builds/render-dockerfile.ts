@@ -25,7 +25,7 @@ export interface Stage {
 const HEADER =
   '# Made by Portreeve from the files of the repository. To take over, commit it as `Dockerfile`.'
 const IMAGE = /^[a-z0-9][a-z0-9./_-]*(:[A-Za-z0-9._-]+)?$/
-const PLAIN_PATH = /^[A-Za-z0-9_.\/][A-Za-z0-9_@+~./-]*$/
+const PLAIN_PATH = /^[A-Za-z0-9_./][A-Za-z0-9_@+~./-]*$/
 /** A line that means the same to a shell and to every Dockerfile parser, with or without here-documents. */
 const PLAIN_LINE = /^[A-Za-z][A-Za-z0-9 ._/:@=,&+-]*[A-Za-z0-9._/:@=]$/
 

@@ -168,7 +168,7 @@ export function describeChain(chain: readonly X509Certificate[]): Omit<ChainFact
   const leaf = chain[0]!
   const sent = chain.length > 1 && isRoot(chain.at(-1)!) ? chain.slice(0, -1) : chain
   return {
-    chain: sent.map((one) => one.toString().trimEnd() + '\n').join(''),
+    chain: sent.map((one) => `${one.toString().trimEnd()}\n`).join(''),
     names: namesOf(leaf),
     issuer: issuerOf(leaf),
     key_type: leaf.publicKey.asymmetricKeyType === 'rsa' ? 'rsa' : 'ecdsa',

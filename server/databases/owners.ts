@@ -39,7 +39,7 @@ export function databaseOwners(
     },
     exited(id, event: EngineEvent) {
       const row = repository.find(id)
-      if (!row || row.status !== 'running') return
+      if (row?.status !== 'running') return
       const killed = event.kind === 'oom'
       change(id, {
         last_error: killed

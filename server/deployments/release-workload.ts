@@ -1,9 +1,4 @@
-import {
-  type ContainerSpec,
-  type UpdateStrategy,
-  type Workload,
-  type WorkloadProbe,
-} from '#server/platform/engine/workload'
+import type { ContainerSpec, UpdateStrategy, Workload, WorkloadProbe } from '#server/platform/engine/workload'
 import type { Release, Releases, ReleaseSettings } from './releases.ts'
 import { networkOf } from './work.ts'
 

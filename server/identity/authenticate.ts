@@ -80,7 +80,7 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
 
   const activeUser = (id: string): UserRow => {
     const user = users.find(id)
-    if (!user || user.status !== 'active') throw unauthorized()
+    if (user?.status !== 'active') throw unauthorized()
     return user
   }
   const liveSession = (session: SessionRow | undefined): SessionRow => {

@@ -91,7 +91,7 @@ export function createTelling({ db, clock, secrets, events, webhooks, deliveries
     if (!state || !event.deployment_id || !event.project_id || !event.app_id) return false
     const hook = webhooks.gitHookOf(event.project_id, event.app_id)
     const deployment = hook && ports.deployment(event.deployment_id)
-    if (!deployment || deployment.trigger !== 'push' || !deployment.git_url) return false
+    if (!hook || deployment?.trigger !== 'push' || !deployment.git_url) return false
     const { git_url, app_name, number, error } = deployment
     // Before the clone only the request names the commit.
     const sha = deployment.sha ?? event.payload.commit

@@ -367,7 +367,7 @@ describe('a source tree shows nothing but files of the folder', () => {
     expect(tree.files()).toEqual(['linked.txt', 'real.txt'])
     expect(tree.read('linked.txt')).toBe('text')
     expect(tree.read('package.json')).toBeUndefined()
-    expect(tree.read('../' + outside.split('/').at(-1) + '/secret.txt')).toBeUndefined()
+    expect(tree.read(`../${outside.split('/').at(-1)}/secret.txt`)).toBeUndefined()
   })
 
   it('shows a sub-folder as a tree of its own that cannot be left', () => {

@@ -106,7 +106,7 @@ test('when the edge was changed behind our back, apply puts it right', async () 
   await createMasterCli(join(edge.directory, 'run/master.sock')).run([
     'del map /edge/maps/hosts.map app.test',
     'add map /edge/maps/hosts.map foreign.test b00001',
-    'disable server b00001/127.0.0.1_' + String(app.server.port),
+    `disable server b00001/127.0.0.1_${String(app.server.port)}`,
   ])
   expect(await serves(edge)).toBe(false)
   await edge.ingress.apply({

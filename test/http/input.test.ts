@@ -93,7 +93,7 @@ describe('an upload', () => {
     expect(
       await codeOf(
         (async () => {
-          for await (const _chunk of limited) continue
+          for await (const _chunk of limited);
         })(),
       ),
     ).toBe('REQUEST_TIMEOUT')

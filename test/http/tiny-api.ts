@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { type Actor, type PlatformRole, type ProjectRole } from '#server/kernel/access'
+import type { Actor, PlatformRole, ProjectRole } from '#server/kernel/access'
 import { ApiError, conflict } from '#server/kernel/errors'
 import { createIdempotency } from '#server/http/idempotency'
 import { endpointsOf } from '#server/http/endpoint'

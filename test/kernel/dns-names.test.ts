@@ -16,7 +16,7 @@ const BAD = [
   'a.b\n',
   'münchen.de',
   `${'a'.repeat(64)}.b`,
-  LONG.slice(0, 252) + '.a',
+  `${LONG.slice(0, 252)}.a`,
   'a*.b',
   '*.*.b',
 ]

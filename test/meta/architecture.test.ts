@@ -23,8 +23,7 @@ const imports = sources.flatMap((source) => importsOf(source).map((one) => ({ fr
 describe('imports', () => {
   it('only go down: routes, tasks, plugins, then composition, http, domains, platform, kernel', () => {
     const up = imports.filter(
-      ({ from, target }) =>
-        target !== undefined && target.startsWith('server/') && rankOf(target)! > rankOf(from)!,
+      ({ from, target }) => target?.startsWith('server/') && rankOf(target)! > rankOf(from)!,
     )
     expect(up.map(({ from, target }) => `${from} -> ${target}`)).toEqual([])
   })

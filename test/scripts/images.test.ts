@@ -192,7 +192,7 @@ function fakeEngine(images: Record<string, StoredImage>, registry: (image: strin
   const make = async (wanted: Wanted): Promise<string> => {
     if (wanted.image === 'node:20-slim') throw new Error('no package')
     made.push(wanted.recipe!.name)
-    images['made'] = {
+    images.made = {
       id: 'made',
       size_bytes: 2e6,
       labels: { 'portreeve.stand-in': 'true', 'portreeve.stand-in.version': '22.1.0' },

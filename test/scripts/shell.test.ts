@@ -36,7 +36,7 @@ function bash(script: string, args: string[] = [], env: Record<string, string> =
   return execFileSync(
     'bash',
     ['--norc', '-c', `set -euo pipefail\nROOT="${root}"\n${sources}\n${script}`, 'bash', ...args],
-    { encoding: 'utf8', env: { PATH: process.env['PATH'] ?? '', ...env } },
+    { encoding: 'utf8', env: { PATH: process.env.PATH ?? '', ...env } },
   )
 }
 
@@ -182,7 +182,7 @@ describe('install.sh', () => {
         said: execFileSync('bash', [join(root, 'install.sh'), ...args], {
           encoding: 'utf8',
           stdio: 'pipe',
-          env: { PATH: process.env['PATH'] ?? '' },
+          env: { PATH: process.env.PATH ?? '' },
         }),
       }
     } catch (error) {
@@ -245,7 +245,7 @@ describe.runIf(process.getuid?.() === 0)('an installation whose data folder was 
       (
         await promisify(execFile)('bash', [join(checkout, 'install.sh'), ...args], {
           cwd: '/',
-          env: { PATH: process.env['PATH'] ?? '', ...env },
+          env: { PATH: process.env.PATH ?? '', ...env },
         }).catch((error: { stdout: string }) => error)
       ).stdout
     return { run, url: `http://127.0.0.1:${port}`, close: () => server.close() }
@@ -296,7 +296,7 @@ describe('the command on the PATH', () => {
     const said = execFileSync(file, ['rotate-key', '--wait'], {
       encoding: 'utf8',
       cwd: folder,
-      env: { PATH: process.env['PATH'] ?? '' },
+      env: { PATH: process.env.PATH ?? '' },
     })
     expect(said).toBe(
       `${directory}/.output/server/portreeve.mjs|rotate-key|--wait|${join(folder, 'the data')}|9100|`,
@@ -304,7 +304,7 @@ describe('the command on the PATH', () => {
     expect(
       execFileSync(file, ['--help'], {
         encoding: 'utf8',
-        env: { PATH: process.env['PATH'] ?? '', PORTREEVE_DATA_DIR: '/elsewhere' },
+        env: { PATH: process.env.PATH ?? '', PORTREEVE_DATA_DIR: '/elsewhere' },
       }),
     ).toContain('|/elsewhere|9100|')
   })

@@ -196,7 +196,7 @@ function serveGit(
     for (const line of head.subarray(0, end).toString().split('\r\n')) {
       const colon = line.indexOf(':')
       const [name, value] = [line.slice(0, colon), line.slice(colon + 1).trim()]
-      if (name.toLowerCase() === 'status') status = Number.parseInt(value)
+      if (name.toLowerCase() === 'status') status = Number.parseInt(value, 10)
       else response.setHeader(name, value)
     }
     response.writeHead(status)

@@ -1,4 +1,4 @@
-import { createServer, type Server, Socket } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, TLSSocket, createSecureContext } from 'node:tls'
 import { createSelfSigned } from '#server/platform/ingress/self-signed'
 

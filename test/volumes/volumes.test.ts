@@ -214,7 +214,7 @@ describe('a deployment of an app that alone writes to a volume', () => {
     commitShop(api, 'broken')
     const { body } = await call().post(`/api/apps/${app_id}/deploy`)
     await expect
-      .poll(() => order().findLastIndex((line) => line === `ensureRelease ${before!.release_id}`))
+      .poll(() => order().lastIndexOf(`ensureRelease ${before!.release_id}`))
       .toBeGreaterThan(order().length - 6)
     await api.services.jobs.idle()
     const failed = (await call().get(`/api/deployments/${body.data.id}`)).body.data

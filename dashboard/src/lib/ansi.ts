@@ -12,7 +12,6 @@ export type Colour = (typeof COLOURS)[number]
 type Look = Omit<Token, 'text'>
 
 // Control sequences: colours are read, everything else (links, titles, the clipboard, the cursor) is dropped.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that are looked for
 const SEQUENCE =
   /\u001b\[([0-9;:]*)([@-~])|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|\u001b[PX^_][^\u001b]*(?:\u001b\\)?|\u001b.?|[\u0000-\u0008\u000b\u000c\u000e-\u001a\u001c-\u001f\u007f]/g
 
@@ -66,7 +65,6 @@ export const afterReturns = (line: string): string => {
 /** Takes a line apart into runs of text; never makes markup of it. */
 export function parseAnsi(line: string): Token[] {
   const text = afterReturns(line)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the beginning of a control sequence
   if (!/[\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) return text === '' ? [] : [{ text }]
   const tokens: Token[] = []
   let look: Look = {}

@@ -1,4 +1,4 @@
-import { OutboundError } from '#server/platform/outbound/outbound'
+import type { OutboundError } from '#server/platform/outbound/outbound'
 import {
   authenticationNeeded,
   authenticationRefused,

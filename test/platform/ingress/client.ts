@@ -1,4 +1,4 @@
-import { Agent, request, type IncomingHttpHeaders } from 'node:http'
+import { type Agent, request, type IncomingHttpHeaders } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Seen } from './app.ts'
 

@@ -181,7 +181,7 @@ export function installFiles(tree: SourceTree, folder = ''): string[] {
 
 /** A package's program through the package manager. */
 export function execLine(manager: PackageManager, command: string): string {
-  return { npm: 'npx', pnpm: 'pnpm exec', yarn: 'yarn', bun: 'bunx' }[manager.name] + ` ${command}`
+  return `${{ npm: 'npx', pnpm: 'pnpm exec', yarn: 'yarn', bun: 'bunx' }[manager.name]} ${command}`
 }
 
 /** A script of the package in the current folder. */
