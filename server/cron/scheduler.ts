@@ -96,15 +96,10 @@ export function createScheduler({ db, clock, events, jobs, repository, isActive 
       last = next
       next = slotAfter(job, Date.parse(last))
     }
-    tell(job, 'cron.missed', { count, first, last, catch_up: job.catch_up })
+    const error = `Portreeve was not running at ${count === 1 ? first : `${count} times, from ${first} on`}.`
+    tell(job, 'cron.missed', { count, first, last, catch_up: job.catch_up, error })
     if (job.catch_up === 'once') begin(job, { slot: last, trigger: 'catch_up', created_by: null })
-    else
-      insert(
-        job,
-        { slot: last, trigger: 'schedule', created_by: null },
-        'missed',
-        `Portreeve was not running at ${count === 1 ? 'that time' : `${count} times, from ${first} on`}.`,
-      )
+    else insert(job, { slot: last, trigger: 'schedule', created_by: null }, 'missed', error)
   }
 
   const runDue = (job: CronJobRow, now: number): void =>

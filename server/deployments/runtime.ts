@@ -99,12 +99,14 @@ export function createRuntime(shop: Workshop) {
             since: query.since,
             until: query.until,
           })) {
-            if (wanted && !line.text.toLowerCase().includes(wanted)) continue
+            const text = redact(line.text)
+            // After the secrets are out: else a search would tell whether one begins with what was asked for.
+            if (wanted && !text.toLowerCase().includes(wanted)) continue
             lines.push({
               at: line.at,
               stream: line.stream,
               source: instance.id,
-              text: redact(line.text),
+              text,
             })
           }
         }
@@ -135,10 +137,13 @@ export function createRuntime(shop: Workshop) {
       signal: AbortSignal,
       onLine: (instance_id: string, line: LogLine) => void,
     ): Promise<void> {
-      const redact = redactor(secretsOf(app_id))
-      await followLogs(shop, { kind: 'app', id: app_id }, tail, signal, (instance_id, line) =>
-        onLine(instance_id, { ...line, text: redact(line.text) }),
-      )
+      // An instance that starts later may have been given other secrets.
+      const redactors = new Map<string, (text: string) => string>()
+      await followLogs(shop, { kind: 'app', id: app_id }, tail, signal, (instance_id, line) => {
+        const redact = redactors.get(instance_id) ?? redactor(secretsOf(app_id))
+        redactors.set(instance_id, redact)
+        onLine(instance_id, { ...line, text: redact(line.text) })
+      })
     },
     /** Runs one command in a fresh container of the live release and waits for its end. */
     exec: (app_id: string, command: string | string[], timeout_s: number, signal: AbortSignal) =>

@@ -277,9 +277,6 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
       ...secretValuesOf(release.readable(app)),
       ...secretValuesOf(release.readable(app, true)),
     ],
-    /** Apps of a project whose variables name a database, so that it is not renamed or deleted unnoticed. */
-    usesOfDatabase: (project_id: string, name: string, key: string) =>
-      repository.usesOf(project_id, `${name}.${key}`),
   }
 }
 export type Variables = ReturnType<typeof createVariables>

@@ -162,6 +162,33 @@ describe('a deployment', () => {
   })
 })
 
+describe('a log', () => {
+  it('leaves out the secrets that an instance has, also when somebody has followed it since before', async () => {
+    const heard: string[] = []
+    const stop = new AbortController()
+    const { follow } = api.services.deployments.runtime
+    const following = follow(app_id, 10, stop.signal, (_id, { text }) => heard.push(text)).catch(
+      () => undefined,
+    )
+    await set('A_TOKEN', 'first-secret-value', { scopes: ['runtime'] })
+    await ask('deploy')
+    const instances = await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
+    for (const { id } of instances) api.fakes.engine.print(id, 'the token is first-secret-value.')
+    await expect.poll(() => heard).toContain('the token is [redacted].')
+    stop.abort()
+    await following
+  })
+  it('is searched without them: what is asked for is not found in what is not shown', async () => {
+    await set('A_TOKEN', 'first-secret-value', { scopes: ['runtime'] })
+    await ask('deploy')
+    const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
+    api.fakes.engine.print(instance!.id, 'the token is first-secret-value.')
+    const found = async (q: string) =>
+      (await api.as('viewer').get(`/api/apps/${app_id}/logs?q=${q}`)).body.data.length
+    expect([await found('first-s'), await found('the%20token')]).toEqual([0, 1])
+  })
+})
+
 describe('a rollback', () => {
   it('brings the values back that the release had, secrets and shared ones too, and leaves the variables as they are', async () => {
     await set('MODE', 'first', { scopes: ['runtime'] })

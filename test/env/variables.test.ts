@@ -176,6 +176,37 @@ describe('a variable', () => {
   })
 })
 
+describe('a database of the project', () => {
+  it('is named in a value, and gives its connection to the next release as a secret; a link does so by itself', async () => {
+    const made = await developer().post('/api/databases', { name: 'orders', engine: 'postgres' })
+    expect(made.status).toBe(201)
+    expect((await add({ key: 'URL', value: '${{ orders.DATABASE_URL }}?pool=5' })).status).toBe(201)
+    const unknown = await add({ key: 'B', value: '${{ invoices.DATABASE_URL }}' })
+    expect([unknown.status, unknown.body.error.message]).toEqual([
+      422,
+      expect.stringContaining('no database invoices'),
+    ])
+    expect(
+      (await developer().post(`/api/databases/${made.body.data.id}/links`, { app_id, key: 'LINKED' })).status,
+    ).toBe(201)
+    const release = api.services.env.forRelease({ id: app_id, project_id })
+    expect(release.URL).toMatchObject({
+      value: expect.stringMatching(/^postgres.*:\/\/.*\?pool=5$/),
+      secret: true,
+    })
+    expect(release.LINKED).toMatchObject({
+      value: expect.stringMatching(/^postgres/),
+      secret: true,
+      build: false,
+    })
+    expect(api.services.env.secretValues({ id: app_id, project_id })).toContain(release.URL!.value)
+    await add({ key: 'LINKED', value: 'of my own' })
+    expect(api.services.env.forRelease({ id: app_id, project_id }).LINKED).toMatchObject({
+      value: 'of my own',
+    })
+  })
+})
+
 describe('an import', () => {
   it('merges or replaces, and reports every key in one list', async () => {
     await add({ key: 'KEEP', value: '1' })
