@@ -12,6 +12,7 @@ Installs what Portreeve needs, builds it, starts it and prints where it is and h
   ./install.sh                start in the background: as a systemd unit, or supervised where there is no systemd
   ./install.sh --foreground   the same, but stay in this terminal until Ctrl-C
   ./install.sh --stop         stop Portreeve; the apps it runs go on serving
+  ./install.sh --uninstall    stop Portreeve and take away its unit and its firewall rules; apps and data stay
   ./install.sh --status       say whether it runs; the exit code is 0 when it is ready, 3 when it is not
 
   --port <number>      port of the API and the dashboard (default 9000)
@@ -45,7 +46,7 @@ choose_mode() { [ "$mode" = background ] || wrong "--$mode and $1 exclude each o
 while [ $# -gt 0 ]; do
   case $1 in
     --help | -h) usage; exit 0 ;;
-    --foreground | --stop | --status) choose_mode "$1" ;;
+    --foreground | --stop | --status | --uninstall) choose_mode "$1" ;;
     --port | --data-dir)
       [ $# -ge 2 ] || wrong "$1 needs a value."
       if [ "$1" = --port ]; then port_option=$2; else data_dir_option=$2; fi
@@ -72,6 +73,7 @@ require_tools
 case $mode in
   status) show_status; exit ;;
   stop) stop_portreeve; exit ;;
+  uninstall) uninstall_portreeve; exit ;;
 esac
 
 if [ "$mode" = foreground ] && is_running; then fail 'Portreeve runs in the background already. Stop it with --stop first.'; fi

@@ -17,6 +17,22 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends "$@" >> "$PACKAGE_LOG" 2>&1
 }
 
+# Takes Portreeve's chains out of the firewall: all of them begin with PTR-. A Portreeve that runs makes its own again.
+host_rules_remove() {
+  local program rules
+  for program in iptables ip6tables; do
+    rules=$("$program" -w 10 -S 2> /dev/null) || continue
+    case $rules in *'-N PTR-'*) ;; *) continue ;; esac
+    {
+      echo '*filter'
+      sed -n '/^-A .* -j PTR-[^ ]*$/s/^-A/-D/p' <<< "$rules"
+      sed -n 's/^-N \(PTR-.*\)/-F \1/p' <<< "$rules"
+      sed -n 's/^-N \(PTR-.*\)/-X \1/p' <<< "$rules"
+      echo COMMIT
+    } | "$program-restore" -w 10 --noflush || return 1
+  done
+}
+
 # Starts an engine of its own: socket, state and images in folders that belong to nobody else. Prints nothing when it succeeds.
 # private_engine_start <run folder> <data folder>
 private_engine_start() {
@@ -55,6 +71,7 @@ private_engine_stop() {
     if [ "$waited" -gt 60 ]; then kill -9 "$pid" 2> /dev/null || true; fi
     sleep 0.5
   done
+  host_rules_remove || true
   # An engine mounts its data folder on itself and leaves that behind.
   awk -v run="$run/" -v data="$data/" 'index($2 "/", run) == 1 || index($2 "/", data) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mounted; do umount --lazy "$mounted" || true; done
   rm -rf "$run"

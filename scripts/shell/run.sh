@@ -89,6 +89,18 @@ stop_portreeve() {
   say 'Portreeve is stopped. The apps it runs go on serving.'
 }
 
+uninstall_portreeve() {
+  stop_portreeve
+  if has_systemd && [ -e "$UNIT" ]; then
+    systemctl disable --quiet portreeve.service || true
+    rm -f "$UNIT"
+    systemctl daemon-reload
+  fi
+  host_rules_remove || fail 'The rules of the firewall could not be taken away.'
+  say "The unit and the firewall rules of Portreeve are gone. What it keeps is still in $DATA_DIR, and its containers run on."
+  say 'To remove them: docker rm -f $(docker ps -aq --filter label=portreeve.managed=true --filter label=portreeve.edge)'
+}
+
 show_status() {
   if is_ready; then say "Portreeve is ready at $(public_url)."; return; fi
   if is_running; then say "Portreeve runs, but is not ready (/readyz answers $(http_status /readyz))."; else say 'Portreeve is not running.'; fi

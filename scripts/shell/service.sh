@@ -48,7 +48,8 @@ unit_quote() {
 }
 
 # render_unit <checkout> <data folder>: the systemd unit, on standard output. Portreeve drives the engine, which amounts to root, so it runs
-# as root; the unit takes away what it does not need, and leaves it the cgroup tree, where it caps builds.
+# as root; the unit takes away what it does not need, and leaves it the cgroup tree, where it caps builds, and /run, where installations on one
+# engine agree and the firewall has its lock.
 render_unit() {
   local checkout=$1 data=$2
   cat << UNIT
@@ -73,7 +74,7 @@ LimitNOFILE=65536
 OOMScoreAdjust=-200
 NoNewPrivileges=yes
 ProtectSystem=strict
-ReadWritePaths=$(unit_quote "$data") /sys/fs/cgroup
+ReadWritePaths=$(unit_quote "$data") /sys/fs/cgroup /run
 PrivateTmp=yes
 ProtectHome=read-only
 ProtectClock=yes

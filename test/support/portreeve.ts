@@ -225,6 +225,7 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
       for (const id of edge)
         if (docker('inspect', id, '--format', '{{json .Mounts}}').includes(data_directory))
           docker('rm', '-f', id)
+      execFileSync('bash', ['-c', '. scripts/shell/engine.sh && host_rules_remove'], { cwd: ROOT })
       rmSync(data_directory, { recursive: true, force: true })
     },
   }

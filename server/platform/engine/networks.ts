@@ -8,6 +8,8 @@ import { formatAddress, overlaps, parseAddress, parseRange, type Range } from '.
 
 /** Project networks are /22 slots of this range: 512 networks of 1,022 addresses each. */
 const POOL: Range = { first: parseAddress('10.200.0.0'), prefix: 13 }
+/** The range in CIDR notation. */
+export const PROJECT_NETWORKS = `${formatAddress(POOL.first)}/${POOL.prefix}`
 const SLOT_PREFIX = 22
 const SLOT_SIZE = 2 ** (32 - SLOT_PREFIX)
 const SLOT_COUNT = 2 ** (SLOT_PREFIX - POOL.prefix)

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, readlink, rmdir, writeFile } from 'node:fs/promises'
-import { lookup } from 'node:dns/promises'
-import { isIPv6 } from 'node:net'
+import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { run as runProgram, type Run } from '#server/kernel/process'
 import { createRegister, type Register } from '#server/kernel/register'
 import { classifyAddress } from '#server/platform/outbound/addresses'
-import { compileAllowList } from '#server/platform/outbound/allow-list'
-import { type Chains, createChains, PREFIX } from './chains.ts'
+import { type Chains, PREFIX } from './chains.ts'
 import { allowedRules, egressRules, type Opening } from './egress-rules.ts'
-import { type EngineProcess, findEngine, groupOf, startOf, unifiedRoot } from './engine-process.ts'
+import { type EngineProcess, groupOf, startOf, unifiedRoot } from './engine-process.ts'
+import { openFirewall } from './firewall.ts'
+import { createListedAddresses, type ListedAddresses } from './listed-addresses.ts'
+import { readNameservers } from './nameservers.ts'
 
 /** Whether a guard of this machine stands, and why not. */
 export interface GuardState {
@@ -39,13 +39,13 @@ export interface EgressOptions {
   log(message: string): void
   run?: Run
   register_directory?: string
+  listed?: ListedAddresses
 }
 
 const CHAIN = `${PREFIX}EGRESS-`
 const GROUP = 'portreeve-engine-'
 /** Addresses of listed wildcards that are remembered at most. */
 const MAX_ADMITTED = 256
-const DNS_TIMEOUT_MS = 3_000
 
 const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 /** Stays the same over restarts of the engine and of this process. */
@@ -60,7 +60,7 @@ export const keyOf = (socket: string) => createHash('sha256').update(socket).dig
 export function createEgressFilter(options: EgressOptions): EgressFilter {
   const socket = /^unix:\/\/(\/.*)$/.exec(options.docker_host)?.[1]
   const run = options.run ?? runProgram
-  const list = compileAllowList(options.allowed_private_hosts)
+  const listed = options.listed ?? createListedAddresses(options.allowed_private_hosts)
   const key = keyOf(socket ?? '')
   const directory = join(options.register_directory ?? '/run/portreeve/egress', key)
   const register: Register<Opening[]> = createRegister(directory)
@@ -68,7 +68,6 @@ export function createEgressFilter(options: EgressOptions): EgressFilter {
   let state: GuardState = { active: false, reason: 'The filter has not been made yet.' }
   let held: { engine: EngineProcess; chains: Chains; root: string; origin: string } | undefined
   let leave: (() => void) | undefined
-  let looked_up: Opening[] = []
   let working: Promise<unknown> = Promise.resolve()
   let told = ''
 
@@ -79,43 +78,21 @@ export function createEgressFilter(options: EgressOptions): EgressFilter {
     return turn
   }
 
-  const openings = (): Opening[] => [...list.networks, ...looked_up, ...admitted.values()]
-
-  async function lookUp(): Promise<void> {
-    const found = await Promise.all(
-      list.names.map(async ({ name, port }) => {
-        const timeout = new Promise<[]>((resolve) => setTimeout(resolve, DNS_TIMEOUT_MS, []).unref())
-        const answers = await Promise.race([lookup(name, { all: true }).catch(() => []), timeout])
-        return answers
-          .filter(({ address }) => classifyAddress(address) === 'private')
-          .map(({ address }) => ({ network: address, ...(port === undefined ? {} : { port }) }))
-      }),
-    )
-    looked_up = found.flat()
-  }
+  const openings = (): Opening[] => [...listed.openings(), ...admitted.values()]
 
   async function find(): Promise<NonNullable<typeof held>> {
-    if (socket === undefined) throw new Error('the engine is not on this machine')
-    if (process.getuid?.() !== 0) throw new Error('Portreeve does not run as root')
     const root = await unifiedRoot()
     if (!root) throw new Error('this kernel has no unified control groups')
-    const engine = await findEngine(socket)
-    if (!engine) throw new Error('the process of the engine cannot be seen from here')
-    const here = (await readlink('/proc/self/ns/net')) === engine.network
-    const origin = await originOf(engine.group)
-    return {
-      engine,
-      root,
-      origin,
-      chains: createChains(run, here ? undefined : `/proc/${engine.pid}/ns/net`),
-    }
+    const firewall = await openFirewall(options.docker_host, run)
+    return { ...firewall, root, origin: await originOf(firewall.engine.group) }
   }
 
   /** Where the engine was before it was moved, also when an earlier start of Portreeve moved it. */
   async function originOf(group: string): Promise<string> {
     if (!group.endsWith(`/${GROUP}${key}`)) {
       await mkdir(directory, { recursive: true, mode: 0o700 })
-      await writeFile(join(directory, 'origin'), group, { mode: 0o600 })
+        .then(() => writeFile(join(directory, 'origin'), group, { mode: 0o600 }))
+        .catch(() => {}) // Without it, the engine is left in the uppermost group in the end.
       return group
     }
     return (await readFile(join(directory, 'origin'), 'utf8').catch(() => '')) || '/'
@@ -202,7 +179,7 @@ export function createEgressFilter(options: EgressOptions): EgressFilter {
   const make = () =>
     attempt(async () => {
       held = await find()
-      await lookUp()
+      await listed.lookUp()
       await apply()
       await sweep()
     })
@@ -219,7 +196,7 @@ export function createEgressFilter(options: EgressOptions): EgressFilter {
       inTurn(async () => {
         if (!(await isHeld())) return make()
         return attempt(async () => {
-          await lookUp()
+          await listed.lookUp()
           await apply()
         })
       }),
@@ -254,17 +231,4 @@ export function createEgressFilter(options: EgressOptions): EgressFilter {
         }
       }),
   }
-}
-
-/** Name servers of this machine, which the engine asks over TCP when an answer is long. */
-export async function readNameservers(): Promise<string[]> {
-  const texts = await Promise.all(
-    ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'].map((path) =>
-      readFile(path, 'utf8').catch(() => ''),
-    ),
-  )
-  const found = texts.flatMap((text) =>
-    [...text.matchAll(/^\s*nameserver\s+([0-9a-fA-F.:]+)\s*$/gm)].map(([, address]) => address!),
-  )
-  return [...new Set(found)].sort((a, b) => Number(isIPv6(a)) - Number(isIPv6(b)) || a.localeCompare(b))
 }

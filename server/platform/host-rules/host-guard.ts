@@ -1,6 +1,9 @@
 import type { Config } from '#server/kernel/config'
 import type { Log } from '#server/kernel/log'
+import { createConnection } from '#server/platform/engine/connection'
 import { createEgressFilter, type EgressFilter, type GuardState } from './egress.ts'
+import { createIsolation } from './isolation.ts'
+import { createListedAddresses } from './listed-addresses.ts'
 
 /** What Portreeve adds to the firewall of its machine, and whether it stands. */
 export interface HostGuard {
@@ -32,30 +35,42 @@ const checkOf = ({ active, reason }: GuardState) => ({
 
 /** The guards of this machine. */
 export function createHostGuard({ config, edge_ports, log }: HostGuardOptions): HostGuard {
-  const egress = createEgressFilter({
+  const connection = createConnection(config.docker_host)
+  const listed = createListedAddresses(config.allowed_private_hosts)
+  const common = {
     docker_host: config.docker_host,
-    allowed_private_hosts: config.allowed_private_hosts,
+    listed,
     edge_ports: [...new Set(edge_ports)],
-    log: (message) => log.info(message),
+    log: (message: string) => log.info(message),
+  }
+  const egress = createEgressFilter({
+    ...common,
+    allowed_private_hosts: config.allowed_private_hosts,
   })
+  const isolation = createIsolation({ ...common, engine: connection })
   let timer: NodeJS.Timeout | undefined
   let looks = 0
   let is_stopped = false
 
   async function look(): Promise<void> {
-    await (looks % RENEW_EVERY === 0 ? egress.renew() : egress.ensure())
+    if (looks % RENEW_EVERY === 0) {
+      await egress.renew()
+      await isolation.renew()
+    } else await egress.ensure()
     looks += 1
     if (!is_stopped) timer = setTimeout(() => void look(), LOOK_MS).unref()
   }
 
   return {
     egress,
-    checks: () => ({ egress: checkOf(egress.state()) }),
+    checks: () => ({ egress: checkOf(egress.state()), isolation: checkOf(isolation.state()) }),
     start: () => void look(),
     async stop() {
       is_stopped = true
       clearTimeout(timer)
+      isolation.leave()
       await egress.release()
+      connection.close()
     },
   }
 }

@@ -1,0 +1,126 @@
+import { run as runProgram, type Run } from '#server/kernel/process'
+import { createRegister, type Register } from '#server/kernel/register'
+import type { Connection } from '#server/platform/engine/connection'
+import { PROJECT_NETWORKS } from '#server/platform/engine/networks'
+import { PREFIX } from './chains.ts'
+import type { GuardState } from './egress.ts'
+import type { Opening } from './egress-rules.ts'
+import { startOf } from './engine-process.ts'
+import { type Firewall, openFirewall } from './firewall.ts'
+import { forwardRules, inputRules } from './isolation-rules.ts'
+import type { ListedAddresses } from './listed-addresses.ts'
+import { readNameservers } from './nameservers.ts'
+
+/** Keeps apps and build steps from the control plane, metadata services and neighbours of this machine. */
+export interface Isolation {
+  /** Sets the rules, or makes sure that they stand. Never throws. */
+  renew(): Promise<GuardState>
+  state(): GuardState
+  /** Ends the announcement of this installation. The rules stay, since apps go on serving. */
+  leave(): void
+}
+
+export interface IsolationOptions {
+  docker_host: string
+  /** To ask the engine on which bridge build steps run. */
+  engine: Pick<Connection, 'call'>
+  listed: ListedAddresses
+  edge_ports: readonly number[]
+  log(message: string): void
+  run?: Run
+}
+
+/** What one installation lets through. */
+interface Share {
+  openings: Opening[]
+  edge_ports: readonly number[]
+}
+
+const DEFAULT_BRIDGE = 'docker0'
+const BRIDGE_OPTION = 'com.docker.network.bridge.name'
+
+/**
+ * Rules in `INPUT` and in the engine's `DOCKER-USER`, for packets that come from project networks and from the
+ * bridge of build steps. They outlive this process, as the apps do, and are taken away when Portreeve is
+ * uninstalled.
+ */
+export function createIsolation(options: IsolationOptions): Isolation {
+  const run = options.run ?? runProgram
+  let state: GuardState = { active: false, reason: 'The rules have not been made yet.' }
+  let leave: (() => void) | undefined
+  let held: (Firewall & { register: Register<Share> }) | undefined
+  let told = ''
+
+  async function bridgeOfBuilds(): Promise<string> {
+    const found = await options.engine.call<{ Options?: Record<string, string> } | undefined>({
+      path: '/networks/bridge',
+      accept: [404],
+    })
+    const name = found?.Options?.[BRIDGE_OPTION] ?? DEFAULT_BRIDGE
+    return /^[\w.-]{1,15}$/.test(name) ? name : DEFAULT_BRIDGE
+  }
+
+  async function apply(): Promise<void> {
+    if (!held || (await startOf(held.engine.pid)) !== held.engine.started) {
+      leave?.()
+      const opened = await openFirewall(options.docker_host, run)
+      const namespace = /\d+/.exec(opened.engine.network)?.[0] ?? ''
+      held = { ...opened, register: createRegister<Share>(`/run/portreeve/isolation/${namespace}`) }
+    }
+    const { chains, register } = held
+    const own: Share = { openings: options.listed.openings(), edge_ports: options.edge_ports }
+    leave?.()
+    leave = register.enter(own)
+    const shares = [own, ...register.others()]
+    const facts = {
+      openings: shares.flatMap(({ openings }) => openings),
+      edge_ports: [...new Set(shares.flatMap(({ edge_ports }) => edge_ports))].sort((a, b) => a - b),
+      nameservers: await readNameservers(),
+      own_networks: PROJECT_NETWORKS,
+    }
+    const sources = [
+      ['PROJECTS', ['-s', PROJECT_NETWORKS, '-i', 'br-+']],
+      ['BUILDS', ['-i', await bridgeOfBuilds()]],
+    ] as const
+    for (const [source, match] of sources) {
+      const base = { family: 4, match } as const
+      await chains.ensure({
+        ...base,
+        name: `${PREFIX}IN-${source}`,
+        parent: 'INPUT',
+        rules: inputRules(facts),
+      })
+      await chains.ensure({
+        ...base,
+        name: `${PREFIX}OUT-${source}`,
+        parent: 'DOCKER-USER',
+        rules: forwardRules(facts),
+      })
+    }
+  }
+
+  return {
+    state: () => state,
+    async renew() {
+      try {
+        await apply()
+        state = { active: true }
+      } catch (error) {
+        held = undefined
+        const reason = error instanceof Error ? error.message : String(error)
+        state = {
+          active: false,
+          reason: `Apps and build steps can reach this machine and its network, since ${reason}.`,
+        }
+      }
+      const now = state.reason ?? 'Apps and build steps are kept from this machine and its network.'
+      if (now !== told) options.log(now)
+      told = now
+      return state
+    },
+    leave: () => {
+      leave?.()
+      leave = undefined
+    },
+  }
+}
