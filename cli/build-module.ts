@@ -33,6 +33,10 @@ export async function bundleCommandLine(root: string, file: string): Promise<voi
     format: 'esm',
     target: 'node22',
     external: EXTERNAL,
+    // Libraries in the older form of modules ask for parts of Node while they run.
+    banner: {
+      js: `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`,
+    },
     logLevel: 'warning',
     plugins: [
       {

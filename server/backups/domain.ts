@@ -2,18 +2,30 @@ import { join } from 'node:path'
 import { defineBackupJob } from './backup-job.ts'
 import { createArchives } from './archives.ts'
 import type { JobDefinition } from '#server/kernel/jobs/definition'
+import type { AppsDomain } from '#server/apps/contract'
 import type { Base } from '#server/platform/base'
+import type { DeploymentsDomain } from '#server/deployments/contract'
+import { PLATFORM } from '#server/kernel/access'
+import { createRecovery } from './recovery.ts'
+import type { Databases } from '#server/databases/assembly'
 import type { StorageProviders } from '#server/storage-providers/service'
 import { createBackupRepository } from './repository.ts'
 import { defineRestoreJob } from './restore-job.ts'
 import { createSchedules } from './schedules.ts'
 import { createBackupService } from './service.ts'
 import type { Targets } from './target.ts'
+import { createDatabaseTarget, type DatabasePort } from './targets/database.ts'
 import { createPlatformTarget } from './targets/platform.ts'
 import { defineVerifyJob } from './verify-job.ts'
 
+/** More than any installation has. */
+const MANY = 100_000
+
 export interface BackupNeeds {
   storage_providers: Pick<StorageProviders, 'open' | 'passphrase' | 'find' | 'default'>
+  databases: DatabasePort & Pick<Databases, 'plug' | 'list'>
+  deployments: Pick<DeploymentsDomain, 'enqueue'>
+  apps: Pick<AppsDomain, 'find' | 'sources'>
   projects: { nameOf(id: string): string | undefined }
 }
 
@@ -32,6 +44,10 @@ export function createBackups(base: Base, use: BackupNeeds) {
     projectName: (id) => use.projects.nameOf(id),
   })
   const all: Targets = {
+    database: createDatabaseTarget(
+      () => use.databases,
+      (id) => use.apps.find(id)?.name,
+    ),
     platform: createPlatformTarget({
       db,
       version,
@@ -56,6 +72,27 @@ export function createBackups(base: Base, use: BackupNeeds) {
     defineRestoreJob(parts),
     defineVerifyJob(parts),
   ]
-  return { ...service, schedules, definitions }
+  use.databases.plug({
+    final_backup: {
+      plan: ({ id }, actor) => service.planFinal(actor, 'database', id).id,
+      take: async (id, signal) => void (await service.takeFinal(id, signal)),
+    },
+  })
+  const recovery = createRecovery({
+    db,
+    jobs,
+    events,
+    newestGood: service.newestGood,
+    restore: (id, given) => service.restore(PLATFORM, id, given),
+    resources: () => [
+      { target: 'database', list: use.databases.list(PLATFORM, {}, { page: 1, per_page: MANY }).data },
+    ],
+    apps: () => use.apps.sources().filter(({ id }) => use.apps.find(id)?.status !== 'stopped'),
+    deploy(id) {
+      const app = use.apps.find(id)
+      if (app) use.deployments.enqueue(app, 'manual', {}, PLATFORM)
+    },
+  })
+  return { ...service, schedules, recovery, definitions: [...definitions, recovery.definition] }
 }
 export type Backups = ReturnType<typeof createBackups>

@@ -19,5 +19,6 @@ export default defineModule({
   pools: { backup: 2 },
   create: createBackups,
   jobs: (own) => own.definitions,
+  start: (own) => own.recovery.start(),
   schedules: [{ name: 'due', cron: '* * * * *', task: 'backups', run: (own) => own.schedules.pass() }],
 })

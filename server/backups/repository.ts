@@ -111,6 +111,8 @@ export function createBackupRepository(db: Db) {
           `SELECT 1 FROM backups WHERE target = ? AND target_id IS ? AND status IN ('queued', 'running') LIMIT 1`,
         )
         .get(target, target_id) !== undefined,
+    underWay: () =>
+      db.sql(`SELECT * FROM backups WHERE status IN ('queued', 'running')`).all() as BackupRow[],
     countAt: (destination_id: string) =>
       db.sql('SELECT count(*) FROM backups WHERE destination_id = ?').pluck().get(destination_id) as number,
     move: (target_id: string, project_id: string) =>

@@ -138,6 +138,10 @@ export const RestoreBackup = v.pipe(
   v.title('RestoreBackup'),
 )
 export type RestoreBackup = v.InferOutput<typeof RestoreBackup>
+export const RestoreDatabase = v.pipe(
+  v.strictObject({ backup_id: id('A backup of this very database.') }),
+  v.title('RestoreDatabase'),
+)
 export const Restore = v.pipe(
   v.object({
     job_id: v.pipe(v.string(), v.description('Follow it with `GET /api/system/jobs/:id`.')),

@@ -237,12 +237,12 @@ export function createBackupService(options: BackupOptions) {
     },
     /** @param target_id set when the restore was asked for at its target. */
     restore(actor: Actor, id: string, given: RestoreBackup, target_id?: string): Restore {
-      const row = get(id)
-      if (target_id !== undefined && row.target_id !== target_id)
+      if (target_id !== undefined && repository.find(id)?.target_id !== target_id)
         throw invalid(
           'backup_id',
           'is a backup of something else. Restore it with POST /api/backups/:id/restore.',
         )
+      const row = get(id)
       backupMachine.next(row.status, 'restore')
       const { restore } = targetOf(row.target)
       if (!restore)

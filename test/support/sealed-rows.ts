@@ -28,7 +28,7 @@ export function fillSealedColumns(db: Database.Database, secrets: Secrets, rows:
               ({ name, notnull, dflt_value, pk }) =>
                 key.includes(name) || pk > 0 || (notnull === 1 && dflt_value === null),
             )
-            .map(({ name, type }) => [name, type === 'INTEGER' ? 0 : dummy]),
+            .map(({ name, type }) => [name, type === 'INTEGER' || type === 'REAL' ? 0 : dummy]),
         )
         row[column] = secrets.seal(plainOf(table, column), context(row as Record<string, string>))
         db.prepare(

@@ -1,0 +1,188 @@
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import * as v from 'valibot'
+import { ArchiveError } from '#server/backups/archive/archive-error'
+import { keyFromManifest } from '#server/backups/archives'
+import { type Manifest, manifestKey, readManifest } from '#server/backups/archive/manifest'
+import { checkArchive, readArchive } from '#server/backups/archive/read'
+import { settleCopy } from '#server/backups/recovery'
+import { inspectPlatform, unpackPlatform } from '#server/backups/targets/platform-archive'
+import { loadConfig } from '#server/kernel/config'
+import { openDb } from '#server/kernel/db'
+import { directories } from '#server/kernel/directories'
+import { lockDirectory, LockedError } from '#server/kernel/lock'
+import { createLocalStore } from '#server/platform/objectstore/local'
+import { type ObjectStore, ObjectStoreError } from '#server/platform/objectstore/objectstore'
+import { findObjectStore } from '#server/platform/objectstore/stores'
+import { authoritiesOf } from '#server/platform/outbound/authorities'
+import { createGuardedClient } from '#server/platform/outbound/client'
+import { createDial } from '#server/platform/outbound/dial'
+import { createOutboundPolicy } from '#server/platform/outbound/policy'
+import { prepareDataDirectory } from '#server/start/data-directory'
+import { CommandError, say } from './terminal.ts'
+
+export interface RestoreOptions {
+  /** An archive, a folder with archives, or a file that describes a destination. */
+  source: string
+  passphrase_file?: string
+}
+interface Found {
+  store: ObjectStore
+  key: string
+}
+type Config = ReturnType<typeof loadConfig>
+
+const PLATFORM = 'platform/installation/'
+/** What people want to know is back, by table. */
+const SHOWN: readonly [table: string, words: string][] = [
+  ['users', 'users'],
+  ['projects', 'projects'],
+  ['apps', 'apps'],
+  ['domains', 'domains'],
+  ['certificates', 'certificates'],
+  ['variables', 'variables'],
+  ['databases', 'databases'],
+  ['volumes', 'volumes'],
+  ['backups', 'backups'],
+]
+
+/** Opens what the API calls a storage provider, from a file with the same `kind` and `config`. */
+function openDestination(path: string, config: Config): ObjectStore {
+  let described: { kind?: unknown; config?: unknown }
+  try {
+    described = JSON.parse(readFileSync(path, 'utf8')) as typeof described
+  } catch (cause) {
+    throw new CommandError(`${path} is not JSON. Describe the destination as {"kind": …, "config": …}.`, 2, {
+      cause,
+    })
+  }
+  const descriptor = findObjectStore(String(described.kind))
+  if (!descriptor) throw new CommandError(`${path} names no kind of destination: local, s3 or sftp.`, 2)
+  const parsed = v.safeParse(descriptor.config, described.config ?? {})
+  if (!parsed.success) {
+    const [issue] = parsed.issues
+    throw new CommandError(`${path}: config.${v.getDotPath(issue) ?? ''} ${issue.message}`, 2)
+  }
+  const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
+  const ca = authoritiesOf(config.ca_file)
+  return descriptor.create(parsed.output as Record<string, unknown>, {
+    client: createGuardedClient(policy, ca ? { ca } : {}),
+    dial: createDial(policy),
+    local_directory: join(directories(config.data_directory).backups, 'archives'),
+  })
+}
+
+/** The newest backup of the platform at a place. */
+async function newest(store: ObjectStore): Promise<Found> {
+  const manifests: string[] = []
+  for await (const { key } of store.list(PLATFORM))
+    if (key.endsWith('.manifest.json')) manifests.push(key.replace(/\.manifest\.json$/, ''))
+  const key = manifests.sort().at(-1)
+  if (key === undefined) throw new CommandError('There is no backup of the platform at this destination.')
+  return { store, key }
+}
+
+async function find(source: string, config: Config): Promise<Found> {
+  const path = resolve(source)
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (!found) throw new CommandError(`There is nothing at ${path}.`, 2)
+  if (found.isDirectory()) return newest(createLocalStore(path))
+  if (path.endsWith('.json') && !path.endsWith('.manifest.json')) return newest(openDestination(path, config))
+  const archive = path.replace(/\.manifest\.json$/, '')
+  if (!existsSync(manifestKey(archive)))
+    throw new CommandError(`${manifestKey(archive)} is missing: keep the manifest beside the archive.`)
+  return { store: createLocalStore(dirname(archive)), key: basename(archive) }
+}
+
+function passphraseOf({ passphrase_file }: RestoreOptions): string | undefined {
+  if (passphrase_file === undefined) return process.env.PORTREEVE_BACKUP_PASSPHRASE
+  try {
+    return readFileSync(passphrase_file, 'utf8').replace(/\r?\n$/, '')
+  } catch (cause) {
+    throw new CommandError(`The passphrase cannot be read from ${passphrase_file}.`, 2, { cause })
+  }
+}
+
+/** Takes an empty data directory; one with an installation in it is never written over. */
+function takeDirectory(config: Config): () => void {
+  const data = config.data_directory
+  const database = join(data, 'portreeve.db')
+  if ((statSync(database, { throwIfNoEntry: false })?.size ?? 0) > 0)
+    throw new CommandError(
+      `${data} holds an installation. Move it away first, or set PORTREEVE_DATA_DIR to an empty folder.`,
+    )
+  prepareDataDirectory(data)
+  try {
+    return lockDirectory(data)
+  } catch (error) {
+    if (error instanceof LockedError) throw new CommandError('Portreeve is running there. Stop it first.')
+    throw error
+  }
+}
+
+/** Puts the files in their places: the key first, since a database without its key is refused. */
+function install(config: Config, folder: string, names: readonly string[], manifest: Manifest): void {
+  const { keys } = directories(config.data_directory)
+  if (names.includes('secret.key')) renameSync(join(folder, 'secret.key'), join(keys, 'secret.key'))
+  const db = openDb(join(folder, 'portreeve.db'))
+  // The server restores databases and volumes, and deploys apps, at its next start.
+  settleCopy(db, manifest.created_at)
+  db.raw.pragma('wal_checkpoint(TRUNCATE)')
+  db.close()
+  for (const ending of ['-wal', '-shm'])
+    rmSync(join(config.data_directory, `portreeve.db${ending}`), { force: true })
+  renameSync(join(folder, 'portreeve.db'), join(config.data_directory, 'portreeve.db'))
+}
+
+async function restoreFrom({ store, key }: Found, config: Config, options: RestoreOptions): Promise<void> {
+  const began = performance.now()
+  const manifest = await readManifest(store, key)
+  if (manifest.target.kind !== 'platform')
+    throw new CommandError(
+      `This is a backup of the ${manifest.target.kind} ${manifest.target.name}. Restore it in a running Portreeve, with POST /api/backups/:id/restore.`,
+    )
+  const data_key = await keyFromManifest(manifest, { passphrase: passphraseOf(options) })
+  const archive = { store, key, sha256: manifest.sha256, ...(data_key ? { data_key } : {}) }
+  await checkArchive(archive)
+  const unlock = takeDirectory(config)
+  const { keys } = directories(config.data_directory)
+  await mkdir(keys, { recursive: true, mode: 0o700 })
+  const folder = mkdtempSync(join(config.data_directory, 'work-restore-'))
+  try {
+    const names = await unpackPlatform(readArchive(archive), folder)
+    const { counts } = inspectPlatform(join(folder, 'portreeve.db'))
+    install(config, folder, names, manifest)
+    say(`Restored the platform as of ${manifest.created_at} (Portreeve ${manifest.portreeve_version}):`)
+    for (const [table, words] of SHOWN)
+      if (table in counts) say(`  ${String(counts[table]).padStart(6)} ${words}`)
+    say(
+      names.includes('secret.key')
+        ? 'The key of stored secrets is back.'
+        : 'The key is not in the archive: start Portreeve with the PORTREEVE_SECRET_KEY of that installation.',
+    )
+    say('Start Portreeve: it restores databases and volumes from their newest backups and deploys the apps.')
+    say(`This took ${((performance.now() - began) / 1000).toFixed(1)} s.`)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+    unlock()
+  }
+}
+
+/** `portreeve restore`: an installation from a backup of the platform, into an empty data directory. */
+export async function restore(
+  env: Record<string, string | undefined>,
+  options: RestoreOptions,
+): Promise<void> {
+  const config = loadConfig(env)
+  const found = await find(options.source, config)
+  try {
+    await restoreFrom(found, config, options)
+  } catch (error) {
+    if (error instanceof ArchiveError || error instanceof ObjectStoreError)
+      throw new CommandError(`${error.message} Nothing was changed.`, 1, { cause: error })
+    throw error
+  } finally {
+    await found.store.close()
+  }
+}

@@ -1,0 +1,139 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Db } from '#server/kernel/db'
+import { ApiError } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
+import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
+import type { Jobs } from '#server/kernel/jobs/jobs'
+import { createJobRepository } from '#server/kernel/jobs/repository'
+import { classify } from './classify.ts'
+import { RECOVERY_KEY } from './recovery-mark.ts'
+import { createBackupRepository } from './repository.ts'
+import type { Backup, Restore, RestoreBackup, Target } from './schema.ts'
+
+const KIND = 'platform.recover'
+const LANE = 'recovery'
+const PAUSE_MS = 500
+const LONG_MS = 24 * 3_600_000
+const UNDER_WAY = new Set(['queued', 'running', 'undoing'])
+
+interface Resource {
+  id: string
+  name: string
+}
+interface State {
+  /** Restores that were begun, by resource. */
+  jobs: Record<string, string>
+  restored: string[]
+  /** What did not come back, with the reason. */
+  lost: Record<string, string>
+  deployed: string[]
+}
+export interface RecoveryOptions {
+  db: Db
+  jobs: Jobs
+  events: Events
+  newestGood(target: Target, id: string): Backup | undefined
+  restore(backup_id: string, given: RestoreBackup): Restore
+  /** Everything with data of its own. */
+  resources(): { target: Target; list: readonly Resource[] }[]
+  /** Apps that were to run. */
+  apps(): readonly Resource[]
+  deploy(app_id: string): void
+}
+
+/**
+ * A copy of the database knows work that was under way when it was made, first of all the backup that it is
+ * from. None of that is to go on: it would write over archives.
+ */
+export function settleCopy(db: Db, at: string): void {
+  const backups = createBackupRepository(db)
+  const jobs = createJobRepository(db)
+  db.tx(() => {
+    for (const row of backups.underWay()) {
+      const job = jobs.findBySubject(row.id)
+      if (job && UNDER_WAY.has(job.status)) jobs.setStatus(job.id, job.status, 'failed', at, null)
+      backups.setStatus(row.id, row.status, 'failed')
+      backups.update(row.id, {
+        error: 'It was under way when the backup was made that this installation was restored from.',
+        finished_at: at,
+      })
+    }
+    db.sql('INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)').run(RECOVERY_KEY, at)
+  })
+}
+
+/** After `portreeve restore`: databases from their newest backups first, then the apps that use them. */
+export function createRecovery(options: RecoveryOptions): { definition: JobDefinition; start(): void } {
+  const { db, jobs, events } = options
+  const mark = () =>
+    db.sql('SELECT value FROM meta WHERE key = ?').pluck().get(RECOVERY_KEY) as string | undefined
+  const begin = (state: State, target: Target, { id, name }: Resource): void => {
+    const backup = options.newestGood(target, id)
+    if (!backup) {
+      state.lost[name] = `There is no good backup of the ${target}.`
+      return
+    }
+    try {
+      state.jobs[id] = options.restore(backup.id, { mode: 'in_place' }).job_id
+      state.restored.push(name)
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      state.lost[name] = error.message
+    }
+  }
+  const definition = defineJob<object, State>({
+    kind: KIND,
+    initial: () => ({ jobs: {}, restored: [], lost: {}, deployed: [] }),
+    classify,
+    steps: [
+      {
+        name: 'restore',
+        async run({ state, save }) {
+          for (const { target, list } of options.resources())
+            for (const resource of list) {
+              if (resource.id in state.jobs || resource.name in state.lost) continue
+              begin(state, target, resource)
+              save()
+            }
+        },
+      },
+      {
+        name: 'wait',
+        timeout_ms: LONG_MS,
+        async run({ state, signal }) {
+          const isUnderWay = (id: string) => UNDER_WAY.has(jobs.find(id)?.status ?? '')
+          while (Object.values(state.jobs).some(isUnderWay)) await wait(PAUSE_MS, undefined, { signal })
+        },
+      },
+      {
+        name: 'deploy',
+        async run({ state, save }) {
+          for (const { id, name } of options.apps()) {
+            if (state.deployed.includes(name)) continue
+            options.deploy(id)
+            state.deployed.push(name)
+            save()
+          }
+        },
+      },
+    ],
+    onEnd(_job, outcome, { restored, lost, deployed }) {
+      db.sql('DELETE FROM meta WHERE key = ?').run(RECOVERY_KEY)
+      events.append({
+        type: `platform.${outcome.status === 'succeeded' ? 'recovered' : 'recovery_failed'}`,
+        payload: { restored, lost, deployed },
+      })
+    },
+  })
+  return {
+    definition,
+    /** Queues the job when this database was restored and nobody is at it. */
+    start() {
+      const subject = mark()
+      if (subject === undefined) return
+      const known = jobs.findBySubject(subject)
+      if (known && UNDER_WAY.has(known.status)) return
+      jobs.enqueue({ kind: KIND, payload: {}, lane: LANE, subject, project_id: null })
+    },
+  }
+}

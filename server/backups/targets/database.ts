@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { Databases } from '#server/databases/assembly'
+import { dumpStream } from '#server/databases/commands'
+import type { Credentials } from '#server/databases/engine'
+import { ENGINE_NAMES, type EngineName, engineOf } from '#server/databases/engines'
+import { countObjects, type SpareSpec } from '#server/databases/spares'
+import { PLATFORM } from '#server/kernel/access'
+import { conflict } from '#server/kernel/errors'
+import { Fatal } from '#server/kernel/jobs/definition'
+import type { BackupTarget, OpenDump, RestoreRequest } from '../target.ts'
+
+export type DatabasePort = Pick<
+  Databases,
+  | 'find'
+  | 'instance'
+  | 'spares'
+  | 'spareSpec'
+  | 'imageOf'
+  | 'replace'
+  | 'advance'
+  | 'create'
+  | 'delete'
+  | 'view'
+>
+
+const isEngine = (name: string): name is EngineName => (ENGINE_NAMES as string[]).includes(name)
+/** Memory of a server that only has to read a dump. */
+const TRIAL_BYTES = 512 * 1024 ** 2
+
+/** The volume of a restore or a trial is named after it, so that a step that runs again finds it. */
+const volumeOf = (work_id: string) => `vol_${work_id.split('_').at(-1)}`
+const readableOf = (open: OpenDump) => () => Readable.from(open(), { objectMode: false })
+
+/** Logins of a server that nobody but the trial itself knows. */
+const strangers = (engine: EngineName): Credentials => ({
+  username: engineOf(engine).username(1),
+  password: randomBytes(24).toString('hex'),
+  database: 'restored',
+  admin_password: randomBytes(24).toString('hex'),
+})
+
+/** Databases of every engine: how to dump, restore and count is a fact of its descriptor. */
+export function createDatabaseTarget(
+  port: () => DatabasePort,
+  appName: (id: string) => string | undefined,
+): BackupTarget {
+  const requireInstance = async (id: string) => {
+    const instance = await port().instance(id)
+    if (!instance)
+      throw new Fatal(
+        'not_running',
+        'The database does not run, so that nothing can be read from it.',
+        'Start it, then try again.',
+      )
+    return instance
+  }
+  /** A server for a dump whose database may be gone. */
+  const trialSpec = async (
+    backup: {
+      id: string
+      target_id: string | null
+      project_id: string
+      engine: string | null
+      version: string | null
+    },
+    signal: AbortSignal,
+  ): Promise<SpareSpec> => {
+    const { engine: name, version } = backup
+    if (name === null || version === null || !isEngine(name))
+      throw new Fatal('unknown_engine', 'This version of Portreeve does not know the engine of the backup.')
+    const engine = engineOf(name)
+    const database_id = backup.target_id ?? backup.id
+    return {
+      database_id,
+      project_id: backup.project_id,
+      volume_id: volumeOf(backup.id),
+      image_id: await port().imageOf(engine, version, false, signal),
+      engine,
+      version,
+      credentials: strangers(name),
+      limits: { cpus: 1, memory_bytes: Math.max(TRIAL_BYTES, engine.least_memory_bytes) },
+    }
+  }
+  const specOf = ({ target_id, restore_id }: RestoreRequest): SpareSpec =>
+    port().spareSpec(target_id, volumeOf(restore_id))
+  const isTaken = (request: RestoreRequest) =>
+    port().find(request.target_id)?.volume_id === volumeOf(request.restore_id)
+
+  return {
+    kind: 'database',
+    extension: ({ engine }) =>
+      engine !== null && isEngine(engine) ? engineOf(engine).dump.extension : 'dump',
+    find(id) {
+      const row = id === null ? undefined : port().find(id)
+      if (!row) return undefined
+      const { project_id, name, engine, version } = row
+      const apps = port()
+        .view(row.id)
+        .links.flatMap(({ app_id }) => appName(app_id) ?? [])
+      return { id: row.id, name, project_id, engine, version, apps }
+    },
+    requireReadable(id) {
+      const status = port().find(id!)?.status
+      if (status !== 'running')
+        throw conflict(`Cannot back up a database while it is ${status}. It must run.`)
+    },
+    async dump(id, _options, signal) {
+      const instance = await requireInstance(id!)
+      return { bytes: dumpStream(instance, signal), extension: instance.engine.dump.extension }
+    },
+    async verify(backup, open, signal) {
+      const spec = await trialSpec(backup, signal)
+      try {
+        return await countObjects(await port().spares.load(spec, readableOf(open), signal), signal)
+      } finally {
+        await port().spares.remove(spec.volume_id)
+      }
+    },
+    restore: {
+      lane: (id) => `database:${id}`,
+      begin({ mode, target_id, project_id, name, engine, version }) {
+        if (mode === 'in_place') {
+          if (target_id === null || !port().find(target_id))
+            throw conflict('The database is gone. Restore the backup with mode «new».')
+          port().advance(target_id, 'restore')
+          return target_id
+        }
+        if (engine === null || !isEngine(engine)) throw conflict('The engine of the backup is not known.')
+        const limits = target_id === null ? undefined : port().find(target_id)
+        const made = port().create(PLATFORM, project_id, {
+          name,
+          engine,
+          public: false,
+          ...(version === null ? {} : { version }),
+          limits: { cpus: limits?.cpus ?? 1, ...(limits ? { memory_bytes: limits.memory_bytes } : {}) },
+        })
+        return made.id
+      },
+      async prepare(request, open, signal) {
+        const row = port().find(request.target_id)
+        // The job that makes a new database comes before this one in its lane.
+        if (request.mode === 'new' && row?.status === 'running') port().advance(row.id, 'restore')
+        if (port().find(request.target_id)?.status !== 'restoring')
+          throw new Fatal('not_ready', row?.last_error ?? 'The new database could not be made.')
+        await port().spares.load(specOf(request), readableOf(open), signal)
+      },
+      async activate(request, signal) {
+        const { volume_id, version, image_id } = specOf(request)
+        await port().replace(request.target_id, { volume_id, version, image_id }, signal)
+      },
+      async discard(request) {
+        if (isTaken(request)) return
+        await port().spares.remove(volumeOf(request.restore_id))
+      },
+      ended({ target_id, mode }, status) {
+        const row = port().find(target_id)
+        if (row?.status === 'restoring') port().advance(target_id, status === 'succeeded' ? 'ready' : 'keep')
+        if (row && status === 'failed' && mode === 'new' && row.status !== 'deleting')
+          port().delete(PLATFORM, target_id, { skip_backup: true })
+      },
+    },
+  }
+}

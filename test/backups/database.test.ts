@@ -1,0 +1,167 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { type PretendedServer, pretendServer } from '../databases/server.ts'
+
+let api: TestApi
+let server: PretendedServer
+let id: string
+beforeEach(async () => {
+  api = await createTestApi()
+  server = pretendServer(api)
+  id = (await api.as('developer').post('/api/databases', { name: 'orders', engine: 'postgres' })).body.data.id
+  await api.services.jobs.idle()
+  server.ran.length = 0
+})
+afterEach(() => api.close())
+
+const database = async (of = id) => (await api.as('developer').get(`/api/databases/${of}`)).body.data
+const backup = async (of: string) => (await api.as('viewer').get(`/api/backups/${of}`)).body.data
+const backUp = async (body: object = {}) => {
+  const { body: answer } = await api.as('developer').post(`/api/databases/${id}/backup`, body)
+  await api.services.jobs.idle()
+  return backup(answer.data.id)
+}
+const volumes = () => api.fakes.engine.volumes()
+const pathOf = (location: string) =>
+  join(api.kernel.config.data_directory, 'backups/archives/default', location.replace('folder default/', ''))
+
+describe('a backup of a database', () => {
+  it('is made while it runs, and listed with it', async () => {
+    const made = await backUp()
+    expect(made).toMatchObject({
+      status: 'succeeded',
+      target: 'database',
+      target_id: id,
+      target_name: 'orders',
+      engine: 'postgres',
+      original_bytes: 4,
+    })
+    const list = await api.as('viewer').get(`/api/databases/${id}/backups`)
+    expect(list.body.data).toMatchObject([{ id: made.id }])
+    expect((await database()).status).toBe('running')
+  })
+  it('that is not encrypted holds the very dump', async () => {
+    const { zstdDecompressSync } = await import('node:zlib')
+    const { location, encrypted } = await backUp({ encrypted: false })
+    expect([encrypted, zstdDecompressSync(readFileSync(pathOf(location))).toString()]).toEqual([
+      false,
+      'DUMP',
+    ])
+  })
+  it('fails with what the dump said, without its passwords, and leaves no file', async () => {
+    server.failing.set('pg_dump', 1)
+    const { status, error } = await backUp()
+    expect([status, error]).toEqual(['failed', expect.stringContaining('pg_dump ended with exit code 1')])
+    expect(error).not.toContain((await database()).password)
+  })
+  it('is refused with 409 while the database is stopped', async () => {
+    await api.as('developer').post(`/api/databases/${id}/stop`)
+    await api.services.jobs.idle()
+    const { status, body } = await api.as('developer').post(`/api/databases/${id}/backup`)
+    expect([status, body.error.message]).toEqual([409, expect.stringContaining('stopped')])
+  })
+  it('is verified in a throw-away server, of which nothing stays', async () => {
+    const { id: backup_id } = await backUp()
+    const before = volumes()
+    await api.as('developer').post(`/api/backups/${backup_id}/verify`)
+    await api.services.jobs.idle()
+    expect((await backup(backup_id)).verification).toMatchObject({
+      status: 'succeeded',
+      objects: 1,
+      rows: 3,
+      counts: { 'public.notes': 3 },
+    })
+    expect(volumes()).toEqual(before)
+  })
+})
+
+describe('a restore', () => {
+  it('puts the data into a new volume and keeps the old one', async () => {
+    const { id: backup_id } = await backUp()
+    const before = await database()
+    const { status, body } = await api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
+    expect([status, body.data]).toEqual([
+      201,
+      expect.objectContaining({ backup_id, mode: 'in_place', target_id: id, status: 'queued' }),
+    ])
+    expect((await database()).status).toBe('restoring')
+    await api.services.jobs.idle()
+    const after = await database()
+    expect([after.status, after.password === before.password]).toEqual(['running', true])
+    expect(after.previous_volume).toMatchObject({ volume_id: before.volume_id })
+    expect(volumes()).toHaveLength(2)
+  })
+  it('of a changed archive is refused before anything is touched', async () => {
+    const { id: backup_id, location } = await backUp()
+    const bytes = readFileSync(pathOf(location))
+    bytes[bytes.length >> 1]! ^= 1
+    writeFileSync(pathOf(location), bytes)
+    const since = api.services.events.latest()
+    server.ran.length = 0
+    await api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
+    await api.services.jobs.idle()
+    expect([(await database()).status, volumes().length, server.ran]).toEqual(['running', 1, []])
+    const failed = api.events(since).find(({ type }) => type === 'backup.restore_failed')
+    expect(failed?.payload.error).toContain('checksum')
+  })
+  it('that the engine refuses leaves the old data serving, and no second volume', async () => {
+    const { id: backup_id } = await backUp()
+    server.failing.set('pg_restore', 1)
+    await api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
+    await api.services.jobs.idle()
+    expect([(await database()).status, volumes().length]).toEqual(['running', 1])
+  })
+  it('into a new database leaves the present one alone', async () => {
+    const { id: backup_id } = await backUp()
+    const { body } = await api
+      .as('owner')
+      .post(`/api/backups/${backup_id}/restore`, { mode: 'new', name: 'orders-copy' })
+    await api.services.jobs.idle()
+    expect(await database(body.data.target_id)).toMatchObject({ name: 'orders-copy', status: 'running' })
+    expect((await database()).status).toBe('running')
+    expect(body.data.target_id).not.toBe(id)
+  })
+  it('into a new database that fails leaves none', async () => {
+    const { id: backup_id } = await backUp()
+    server.failing.set('pg_restore', 1)
+    await api.as('owner').post(`/api/backups/${backup_id}/restore`, { mode: 'new', name: 'orders-copy' })
+    await api.services.jobs.idle()
+    expect((await api.as('viewer').get('/api/databases')).body.total).toBe(1)
+    expect(volumes()).toHaveLength(1)
+  })
+  it('of a backup of another database is 422, the same for one that is not there', async () => {
+    const restore = (backup_id: string) => api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
+    const unknown = await restore('bkp_00000000000000000000')
+    expect([unknown.status, unknown.body.error.message]).toEqual([422, expect.stringMatching(/^backup_id: /)])
+  })
+  it('is not for developers', async () => {
+    const { id: backup_id } = await backUp()
+    const answer = await api.as('developer').post(`/api/databases/${id}/restore`, { backup_id })
+    expect(answer.status).toBe(403)
+  })
+})
+
+describe('deleting a database', () => {
+  it('takes a final backup first, names it, and it can be restored afterwards', async () => {
+    const { body } = await api.as('owner').delete(`/api/databases/${id}`)
+    const { final_backup_id } = body.data
+    await api.services.jobs.idle()
+    expect(await backup(final_backup_id)).toMatchObject({ status: 'succeeded', trigger: 'final' })
+    expect((await api.as('viewer').get('/api/databases')).body.total).toBe(0)
+    const restored = await api
+      .as('owner')
+      .post(`/api/backups/${final_backup_id}/restore`, { mode: 'new', name: 'orders' })
+    await api.services.jobs.idle()
+    expect(await database(restored.body.data.target_id)).toMatchObject({ name: 'orders', status: 'running' })
+  })
+  it('deletes nothing when the final backup fails', async () => {
+    server.failing.set('pg_dump', 1)
+    await api.as('owner').delete(`/api/databases/${id}`)
+    await api.services.jobs.idle()
+    const { status, last_error } = await database()
+    expect([status, last_error]).toEqual(['failed', expect.stringContaining('The final backup failed')])
+    expect(volumes()).toHaveLength(1)
+  })
+})

@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { openDb } from '#server/kernel/db'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { ROOT } from '#test/support/routes'
+import { bundleCommandLine } from '../../cli/build-module.ts'
+
+const PASSPHRASE = 'correct horse battery staple'
+const built = mkdtempSync(join(tmpdir(), 'portreeve-cli-'))
+const program = join(built, 'portreeve.mjs')
+let api: TestApi
+/** Copy of the destination: what is left after a disaster. */
+let saved: string
+let archive: string
+beforeAll(async () => {
+  symlinkSync(join(ROOT, 'node_modules'), join(built, 'node_modules'))
+  await bundleCommandLine(ROOT, program)
+  api = await createTestApi()
+  await api.as('admin').post('/api/projects', { name: 'shop' })
+  const [{ id }] = (await api.as('admin').get('/api/storage-providers')).body.data
+  await api.as('admin').put(`/api/storage-providers/${id}`, { passphrase: PASSPHRASE })
+  const made = (await api.as('admin').post('/api/backups', { target: 'platform' })).body.data
+  await api.services.jobs.idle()
+  saved = mkdtempSync(join(tmpdir(), 'portreeve-saved-'))
+  cpSync(join(api.kernel.config.data_directory, 'backups/archives/default'), saved, { recursive: true })
+  archive = join(saved, made.location.replace('folder default/', ''))
+}, 60_000)
+afterAll(async () => {
+  await api.close()
+  for (const folder of [built, saved]) rmSync(folder, { recursive: true, force: true })
+})
+let data: string
+beforeEach(() => {
+  data = mkdtempSync(join(tmpdir(), 'portreeve-data-'))
+})
+afterEach(() => rmSync(data, { recursive: true, force: true }))
+
+const run = (args: string[], env: Record<string, string> = {}) =>
+  new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve) => {
+    const child = spawn(process.execPath, [program, 'restore', ...args], {
+      cwd: built,
+      env: {
+        PATH: process.env.PATH,
+        PORTREEVE_DATA_DIR: data,
+        PORTREEVE_BACKUP_PASSPHRASE: PASSPHRASE,
+        ...env,
+      },
+    })
+    let [stdout, stderr] = ['', '']
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+    child.on('close', (code) => resolve({ code, stdout, stderr }))
+  })
+const names = () => {
+  const db = openDb(join(data, 'portreeve.db'))
+  try {
+    return db.raw.prepare('SELECT name FROM projects ORDER BY name').pluck().all()
+  } finally {
+    db.close()
+  }
+}
+
+describe('portreeve restore', () => {
+  it('rebuilds the database from an archive, says what is back and how long it took', async () => {
+    const { code, stdout, stderr } = await run([archive])
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/Restored the platform as of 2\d{3}-/)
+    expect(stdout).toMatch(/ 2 projects\n/)
+    expect(stdout).toMatch(/This took \d+\.\d s\./)
+    expect(names()).toContain('shop')
+    expect(readdirSync(data).filter((name) => name.startsWith('work-restore'))).toEqual([])
+  })
+  it('takes the newest archive of a folder, and of a destination that a file describes', async () => {
+    expect((await run([saved])).code).toBe(0)
+    rmSync(data, { recursive: true })
+    const described = join(saved, 'destination.json')
+    writeFileSync(described, JSON.stringify({ kind: 'local', config: { folder: 'nightly' } }))
+    cpSync(dirname(archive), join(data, 'backups/archives/nightly/platform/installation'), {
+      recursive: true,
+    })
+    const { code, stderr } = await run([described])
+    expect([code, stderr]).toEqual([0, ''])
+    expect(names()).toContain('shop')
+  })
+  it.each([
+    ['a wrong passphrase', { PORTREEVE_BACKUP_PASSPHRASE: 'another passphrase' }, /passphrase does not open/],
+    ['none', { PORTREEVE_BACKUP_PASSPHRASE: undefined as unknown as string }, /its passphrase is needed/],
+  ])('with %s changes nothing', async (_what, env, message) => {
+    const { code, stderr } = await run([archive], env)
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)])
+    expect(existsSync(join(data, 'portreeve.db'))).toBe(false)
+  })
+  it('refuses an archive in which a bit was changed, before anything is written', async () => {
+    const changed = `${archive}.changed`
+    const bytes = readFileSync(archive)
+    bytes[bytes.length >> 1]! ^= 4
+    writeFileSync(changed, bytes)
+    writeFileSync(`${changed}.manifest.json`, readFileSync(`${archive}.manifest.json`))
+    const { code, stderr } = await run([changed])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('checksum')])
+    expect(readdirSync(data)).toEqual([])
+    for (const path of [changed, `${changed}.manifest.json`]) rmSync(path)
+  })
+  it('never writes over an installation', async () => {
+    expect((await run([archive])).code).toBe(0)
+    const { code, stderr } = await run([archive])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('holds an installation')])
+  })
+  it('marks the backup that it came from as not under way, so that nothing writes over it', async () => {
+    await run([archive])
+    const db = openDb(join(data, 'portreeve.db'))
+    const rows = db.raw.prepare('SELECT status FROM backups').pluck().all()
+    const open = db.raw
+      .prepare(`SELECT count(*) FROM jobs WHERE status IN ('queued', 'running')`)
+      .pluck()
+      .get()
+    db.close()
+    expect([rows, open]).toEqual([['failed'], 0])
+  })
+})
