@@ -5,11 +5,13 @@ import type { Events } from '#server/kernel/events'
 import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { createJobRepository } from '#server/kernel/jobs/repository'
+import { createMeta } from '#server/kernel/meta'
 import { classify } from './classify.ts'
-import { RECOVERY_KEY } from './recovery-mark.ts'
 import { createBackupRepository } from './repository.ts'
 import type { Backup, Restore, RestoreBackup, Target } from './schema.ts'
 
+/** Value of the installation by which a copy says that the rest is still to come back. */
+const RECOVERY_KEY = 'recovery'
 const KIND = 'platform.recover'
 const LANE = 'recovery'
 const PAUSE_MS = 500
@@ -58,15 +60,14 @@ export function settleCopy(db: Db, at: string): void {
         finished_at: at,
       })
     }
-    db.sql('INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)').run(RECOVERY_KEY, at)
+    createMeta(db).set(RECOVERY_KEY, at)
   })
 }
 
 /** After `portreeve restore`: databases from their newest backups first, then the apps that use them. */
 export function createRecovery(options: RecoveryOptions): { definition: JobDefinition; start(): void } {
   const { db, jobs, events } = options
-  const mark = () =>
-    db.sql('SELECT value FROM meta WHERE key = ?').pluck().get(RECOVERY_KEY) as string | undefined
+  const meta = createMeta(db)
   const begin = (state: State, target: Target, { id, name }: Resource): void => {
     const backup = options.newestGood(target, id)
     if (!backup) {
@@ -118,7 +119,7 @@ export function createRecovery(options: RecoveryOptions): { definition: JobDefin
       },
     ],
     onEnd(_job, outcome, { restored, lost, deployed }) {
-      db.sql('DELETE FROM meta WHERE key = ?').run(RECOVERY_KEY)
+      meta.remove(RECOVERY_KEY)
       events.append({
         type: `platform.${outcome.status === 'succeeded' ? 'recovered' : 'recovery_failed'}`,
         payload: { restored, lost, deployed },
@@ -129,7 +130,7 @@ export function createRecovery(options: RecoveryOptions): { definition: JobDefin
     definition,
     /** Queues the job when this database was restored and nobody is at it. */
     start() {
-      const subject = mark()
+      const subject = meta.get(RECOVERY_KEY)
       if (subject === undefined) return
       const known = jobs.findBySubject(subject)
       if (known && UNDER_WAY.has(known.status)) return

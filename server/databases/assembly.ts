@@ -6,6 +6,8 @@ import type { Base } from '#server/platform/base'
 import type { Projects } from '#server/projects/service'
 import type { DatabaseContext, DatabasePorts, FinalBackup } from './context.ts'
 import { ENGINES } from './engines.ts'
+import { dumpStream } from './commands.ts'
+import type { DatabaseEngine } from './engine.ts'
 import type { DatabaseInstance } from './instance.ts'
 import { lifecycleJobs, type Workroom } from './lifecycle.ts'
 import { createLinks } from './links.ts'
@@ -18,7 +20,7 @@ import { createDatabaseRepository } from './repository.ts'
 import { rotationJob } from './rotation.ts'
 import { createServers } from './servers.ts'
 import { createDatabaseService } from './service.ts'
-import { createSpares } from './spares.ts'
+import { countObjects, createSpares } from './spares.ts'
 import { createVault } from './vault.ts'
 import { factsOf, variablesOf } from './view.ts'
 
@@ -131,6 +133,11 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
       return { ...spec, volume_id }
     },
     imageOf: live.imageOf,
+    /** A whole, consistent copy as it is written; it breaks off where the server does. */
+    dump: dumpStream,
+    /** What is in a server, object by object. */
+    count: countObjects,
+    engineNamed: (name: string): DatabaseEngine | undefined => ENGINES.find((one) => one.name === name),
     /** The live server, if it runs. */
     instance: (id: string): Promise<DatabaseInstance | undefined> => live.instance(get(id)),
     bringUp: live.bringUp,

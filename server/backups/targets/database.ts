@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { Databases } from '#server/databases/assembly'
-import { dumpStream } from '#server/databases/commands'
-import type { Credentials } from '#server/databases/engine'
-import { ENGINE_NAMES, type EngineName, engineOf } from '#server/databases/engines'
-import { countObjects, type SpareSpec } from '#server/databases/spares'
+import type { Credentials, DatabaseEngine } from '#server/databases/engine'
+import type { EngineName } from '#server/databases/engines'
+import type { SpareSpec } from '#server/databases/spares'
 import { PLATFORM } from '#server/kernel/access'
 import { conflict } from '#server/kernel/errors'
 import { Fatal } from '#server/kernel/jobs/definition'
@@ -22,9 +21,11 @@ export type DatabasePort = Pick<
   | 'create'
   | 'delete'
   | 'view'
+  | 'dump'
+  | 'count'
+  | 'engineNamed'
 >
 
-const isEngine = (name: string): name is EngineName => (ENGINE_NAMES as string[]).includes(name)
 /** Memory of a server that only has to read a dump. */
 const TRIAL_BYTES = 512 * 1024 ** 2
 
@@ -33,8 +34,8 @@ const volumeOf = (work_id: string) => `vol_${work_id.split('_').at(-1)}`
 const readableOf = (open: OpenDump) => () => Readable.from(open(), { objectMode: false })
 
 /** Logins of a server that nobody but the trial itself knows. */
-const strangers = (engine: EngineName): Credentials => ({
-  username: engineOf(engine).username(1),
+const strangers = (engine: DatabaseEngine): Credentials => ({
+  username: engine.username(1),
   password: randomBytes(24).toString('hex'),
   database: 'restored',
   admin_password: randomBytes(24).toString('hex'),
@@ -67,9 +68,9 @@ export function createDatabaseTarget(
     signal: AbortSignal,
   ): Promise<SpareSpec> => {
     const { engine: name, version } = backup
-    if (name === null || version === null || !isEngine(name))
+    const engine = port().engineNamed(name ?? '')
+    if (!engine || version === null)
       throw new Fatal('unknown_engine', 'This version of Portreeve does not know the engine of the backup.')
-    const engine = engineOf(name)
     const database_id = backup.target_id ?? backup.id
     return {
       database_id,
@@ -78,7 +79,7 @@ export function createDatabaseTarget(
       image_id: await port().imageOf(engine, version, false, signal),
       engine,
       version,
-      credentials: strangers(name),
+      credentials: strangers(engine),
       limits: { cpus: 1, memory_bytes: Math.max(TRIAL_BYTES, engine.least_memory_bytes) },
     }
   }
@@ -89,8 +90,7 @@ export function createDatabaseTarget(
 
   return {
     kind: 'database',
-    extension: ({ engine }) =>
-      engine !== null && isEngine(engine) ? engineOf(engine).dump.extension : 'dump',
+    extension: ({ engine }) => port().engineNamed(engine ?? '')?.dump.extension ?? 'dump',
     find(id) {
       const row = id === null ? undefined : port().find(id)
       if (!row) return undefined
@@ -107,12 +107,12 @@ export function createDatabaseTarget(
     },
     async dump(id, _options, signal) {
       const instance = await requireInstance(id!)
-      return { bytes: dumpStream(instance, signal), extension: instance.engine.dump.extension }
+      return { bytes: port().dump(instance, signal), extension: instance.engine.dump.extension }
     },
     async verify(backup, open, signal) {
       const spec = await trialSpec(backup, signal)
       try {
-        return await countObjects(await port().spares.load(spec, readableOf(open), signal), signal)
+        return await port().count(await port().spares.load(spec, readableOf(open), signal), signal)
       } finally {
         await port().spares.remove(spec.volume_id)
       }
@@ -126,11 +126,11 @@ export function createDatabaseTarget(
           port().advance(target_id, 'restore')
           return target_id
         }
-        if (engine === null || !isEngine(engine)) throw conflict('The engine of the backup is not known.')
+        if (!port().engineNamed(engine ?? '')) throw conflict('The engine of the backup is not known.')
         const limits = target_id === null ? undefined : port().find(target_id)
         const made = port().create(PLATFORM, project_id, {
           name,
-          engine,
+          engine: engine as EngineName,
           public: false,
           ...(version === null ? {} : { version }),
           limits: { cpus: limits?.cpus ?? 1, ...(limits ? { memory_bytes: limits.memory_bytes } : {}) },
