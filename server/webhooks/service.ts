@@ -85,15 +85,24 @@ export function createWebhooks(options: WebhookOptions) {
     events: told,
     target,
   })
-  const record = (actor: Actor, what: string, before: WebhookRow | null, after: WebhookRow | null) =>
+  const record = (actor: Actor, what: string, before: WebhookRow | null, after: WebhookRow | null) => {
+    const { id, project_id, app_id, name } = (after ?? before)!
+    events.append({
+      type: `webhook.${what}`,
+      project_id,
+      app_id,
+      actor_id: actor.user_id || null,
+      payload: { webhook_id: id, name },
+    })
     audit.record(actor, {
       action: `webhook.${what}`,
       resource_type: 'webhook',
-      resource_id: (after ?? before)!.id,
-      project_id: (after ?? before)!.project_id,
+      resource_id: id,
+      project_id,
       before: before && audited(before),
       after: after && audited(after),
     })
+  }
 
   /** Seals what a receiver needs, and refuses an address that requests may not go to. */
   const receiver = (id: string, { provider, config }: Receiver) => {

@@ -15,11 +15,14 @@ const BROKEN: Look = { tone: 'bad', shape: 'cross' }
 const RESTS: Look = { tone: 'idle', shape: 'minus' }
 
 const LOOKS: Record<string, Look> = {
-  ...all(GOOD, 'running live active verified succeeded healthy enabled ok online ready connected'),
+  ...all(
+    GOOD,
+    'running live active verified succeeded healthy enabled ok online ready connected up resolved',
+  ),
   ...all(BUSY, 'building starting releasing issuing stopping deleting undoing creating restoring'),
-  ...all(WAITS, 'queued pending scheduled invited'),
-  ...all(BROKEN, 'failed crashed expired revoked unhealthy offline error unreachable firing'),
-  ...all(RESTS, 'cancelled superseded replaced skipped disabled'),
+  ...all(WAITS, 'queued pending scheduled invited unknown'),
+  ...all(BROKEN, 'failed crashed expired revoked unhealthy offline error unreachable firing down'),
+  ...all(RESTS, 'cancelled superseded replaced skipped disabled ignored silenced'),
   stopped: { tone: 'idle', shape: 'pause' },
   asleep: { tone: 'idle', shape: 'pause' },
   paused: { tone: 'idle', shape: 'pause' },

@@ -79,6 +79,12 @@ export function createAlerts(options: AlertOptions) {
       enabled: enabled === 1,
       silenced_until,
     })
+    events.append({
+      type: `alert_rule.${what}`,
+      project_id: row.project_id,
+      actor_id: actor.user_id || null,
+      payload: { alert_rule_id: row.id, name: row.name },
+    })
     audit.record(actor, {
       action: `alert_rule.${what}`,
       resource_type: 'alert_rule',

@@ -82,15 +82,24 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
     enabled: enabled === 1,
     public: is_public === 1,
   })
-  const record = (actor: Actor, what: string, before: CheckRow | null, after: CheckRow | null) =>
+  const record = (actor: Actor, what: string, before: CheckRow | null, after: CheckRow | null) => {
+    const { id, project_id, app_id, name } = (after ?? before)!
+    events.append({
+      type: `uptime_check.${what}`,
+      project_id,
+      app_id,
+      actor_id: actor.user_id || null,
+      payload: { uptime_check_id: id, name },
+    })
     audit.record(actor, {
       action: `uptime_check.${what}`,
       resource_type: 'uptime_check',
-      resource_id: (after ?? before)!.id,
-      project_id: (after ?? before)!.project_id,
+      resource_id: id,
+      project_id,
       before: before && audited(before),
       after: after && audited(after),
     })
+  }
   const tell = (row: CheckRow, type: string, payload: Record<string, unknown> = {}) =>
     events.append({
       type,

@@ -1,0 +1,23 @@
+import { Archive } from '@lucide/vue'
+import { defineFeature } from '@/shell/feature'
+
+export default defineFeature({
+  routes: [
+    {
+      path: '/backups',
+      component: () => import('./pages/BackupsFrame.vue'),
+      children: [
+        { path: '', component: () => import('./pages/BackupList.vue') },
+        { path: 'schedules', component: () => import('./pages/ScheduleList.vue') },
+        { path: 'destinations', component: () => import('./pages/DestinationList.vue') },
+      ],
+    },
+    { path: '/backups/:id', name: 'backup', component: () => import('./pages/BackupPage.vue') },
+  ],
+  entries: [{ label: 'Backups', to: '/backups', icon: Archive, group: 'Data', order: 3, key: 'u' }],
+  resources: {
+    backup: (id) => `/backups/${id}`,
+    backup_schedule: () => '/backups/schedules',
+    storage_provider: () => '/backups/destinations',
+  },
+})

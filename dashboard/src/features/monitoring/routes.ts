@@ -1,0 +1,24 @@
+import { Activity } from '@lucide/vue'
+import { defineFeature } from '@/shell/feature'
+
+export default defineFeature({
+  routes: [
+    {
+      path: '/monitoring',
+      component: () => import('./pages/MonitoringFrame.vue'),
+      children: [
+        { path: '', component: () => import('./pages/ServerMetrics.vue') },
+        { path: 'alerts', component: () => import('./pages/AlertList.vue') },
+        { path: 'uptime', component: () => import('./pages/UptimeList.vue') },
+      ],
+    },
+  ],
+  entries: [{ label: 'Monitoring', to: '/monitoring', icon: Activity, group: 'Watch', order: 1, key: 'm' }],
+  app_tabs: [
+    { label: 'Metrics', path: 'metrics', order: 5, component: () => import('./pages/AppMetrics.vue') },
+  ],
+  resources: {
+    uptime_check: () => '/monitoring/uptime',
+    alert_rule: () => '/monitoring/alerts',
+  },
+})

@@ -1,0 +1,13 @@
+import { defineFeature } from '@/shell/feature'
+
+export default defineFeature({
+  routes: [],
+  app_tabs: [
+    {
+      label: 'Variables',
+      path: 'variables',
+      order: 4,
+      component: () => import('./pages/AppVariables.vue'),
+    },
+  ],
+})
