@@ -27,7 +27,10 @@ import { factsOf, variablesOf } from './view.ts'
 export interface DatabaseNeeds {
   addresses: Pick<Addresses, 'public_url'>
   apps: Pick<AppsDomain, 'find' | 'sources'>
-  deployments: Pick<DeploymentsDomain, 'requireEngine' | 'refresh' | 'ended' | 'holds' | 'keepRunning'>
+  deployments: Pick<
+    DeploymentsDomain,
+    'requireEngine' | 'refresh' | 'ended' | 'holds' | 'keepRunning' | 'replaceCredentials'
+  >
   projects: Pick<Projects, 'requireQuota'>
 }
 /** What other modules add to databases once they are made. */
@@ -47,6 +50,9 @@ function databasePorts(use: DatabaseNeeds, plugs: Plugs): DatabasePorts {
         .map(({ id }) => id)
         .filter((id) => use.deployments.holds(id, text)),
     refreshApp: (app_id) => use.deployments.refresh(app_id),
+    replaceCredentials(project_id, from, to) {
+      for (const { id } of use.apps.sources(project_id)) use.deployments.replaceCredentials(id, from, to)
+    },
     refreshed: (deployment_id) => use.deployments.ended(deployment_id),
     finalBackup: () => plugs.final_backup,
   }

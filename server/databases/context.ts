@@ -4,6 +4,7 @@ import type { Events } from '#server/kernel/events'
 import type { Log } from '#server/kernel/log'
 import type { Actor } from '#server/kernel/access'
 import type { Engine } from '#server/platform/engine/engine'
+import type { Credentials } from './engine.ts'
 import type { DatabaseEventName } from './machine.ts'
 import type { DatabaseColumns, DatabaseRepository, DatabaseRow } from './repository.ts'
 import type { Vault } from './vault.ts'
@@ -25,6 +26,8 @@ export interface DatabasePorts {
    * it runs.
    */
   refreshApp(app_id: string): string | undefined
+  /** Makes releases of the project's apps that hold credentials which end now hold their successors. */
+  replaceCredentials(project_id: string, from: Credentials, to: Credentials): void
   /** How that ended; undefined while it goes on. */
   refreshed(reference: string): 'succeeded' | 'failed' | undefined
   /** The final backup before a deletion. Undefined while the installation has no place for backups. */

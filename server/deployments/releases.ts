@@ -68,6 +68,18 @@ const read = (row: Row): Release => {
   }
 }
 
+/** A login as values of variables hold it: in an address, or in parts. */
+export interface Login {
+  username: string
+  password: string
+}
+/** Values in JSON with one login in the place of another; passwords are long and random, so none is met by chance. */
+const withLogin = (json: string, from: Login, to: Login): string =>
+  json
+    .replaceAll(`${from.username}:${from.password}`, `${to.username}:${to.password}`)
+    .replaceAll(from.password, to.password)
+    .replaceAll(JSON.stringify(from.username), JSON.stringify(to.username))
+
 /**
  * Releases with their sealed environment.
  * @param kept of so many releases of an app the images are never removed.
@@ -130,6 +142,27 @@ export function createReleases(db: Db, secrets: Secrets, kept: () => number) {
         secrets,
         rows.map(({ id, variables }) => [variables, variables_context(id)] as const),
       ).flatMap((text) => secretValuesOf(JSON.parse(text) as ReleaseVariables))
+    },
+    /**
+     * Puts new credentials in the place of ones that no longer open anything, in every release of an app. The
+     * one change that a release takes: a rollback or a start with the old ones could only fail.
+     */
+    replaceCredentials(app_id: string, from: Login, to: Login): void {
+      const rows = db
+        .sql('SELECT id, environment, variables FROM releases WHERE app_id = ?')
+        .all(app_id) as Pick<Row, 'id' | 'environment' | 'variables'>[]
+      const replaced = (sealed: string, bound: string): string => {
+        const text = secrets.open(sealed, bound)
+        return text.includes(from.password) ? secrets.seal(withLogin(text, from, to), bound) : sealed
+      }
+      db.tx(() => {
+        for (const { id, environment, variables } of rows)
+          db.sql('UPDATE releases SET environment = ?, variables = ? WHERE id = ?').run(
+            replaced(environment, context(id)),
+            variables && replaced(variables, variables_context(id)),
+            id,
+          )
+      })
     },
     /** Inline files in clear. Throws SecretUnreadableError. */
     files(id: string): FileMount[] {

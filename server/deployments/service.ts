@@ -316,6 +316,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
         Object.values(releases.environment(live_release_id)).some((value) => value.includes(text))
       )
     },
+    replaceCredentials: releases.replaceCredentials,
     /** How a deployment ended; undefined while it goes on. */
     ended(id: string): 'succeeded' | 'failed' | undefined {
       const row = repository.find(id)

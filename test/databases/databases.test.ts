@@ -317,6 +317,29 @@ describe('a link', () => {
     expect((await environment(app_id)).DATABASE_URL).toBe(after.connection_string)
     expect([...server.logins.keys()]).toEqual(['app_2'])
   })
+  it('outlasts a rotation in what one can go back to, and in apps that are stopped', async () => {
+    const [app_id, id] = [await deployed(), await made()]
+    await developer().post(`/api/databases/${id}/links`, { app_id })
+    await developer().post(`/api/apps/${app_id}/deploy`, {})
+    await idle()
+    const earlier = (await developer().get(`/api/apps/${app_id}/deployments`)).body.data[0].id
+    await developer().post(`/api/apps/${app_id}/stop`)
+    await idle()
+    await owner().post(`/api/databases/${id}/credentials/rotate`)
+    await idle()
+    const { connection_string } = await show(id)
+    await developer().post(`/api/apps/${app_id}/start`)
+    await idle()
+    expect((await environment(app_id)).DATABASE_URL).toBe(connection_string)
+    commitShop(api, 'two')
+    await developer().post(`/api/apps/${app_id}/deploy`, {})
+    await idle()
+    await owner().post(`/api/databases/${id}/credentials/rotate`)
+    await idle()
+    await developer().post(`/api/apps/${app_id}/rollback`, { deployment_id: earlier })
+    await idle()
+    expect((await environment(app_id)).DATABASE_URL).toBe((await show(id)).connection_string)
+  })
   it('whose app does not come up keeps the old password valid, and the next rotation goes on from there', async () => {
     const [app_id, id] = [await deployed(), await made()]
     await developer().post(`/api/databases/${id}/links`, { app_id })
