@@ -5,6 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually, nodeApp, type Portreeve } from '#test/support/portreeve'
+import { isAlive } from './support/alive.ts'
 import { leftovers, remains } from './support/leftovers.ts'
 import { startProber } from './support/probe.ts'
 import { createReport, median, ms, numberOptions } from './support/report.ts'
@@ -105,14 +106,6 @@ async function dieAt(portreeve: Portreeve, point: string, work: () => Promise<un
 }
 function ended(): void {
   recoveries[recoveries.length - 1]! += performance.now()
-}
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }
 
 async function crashDeploy(

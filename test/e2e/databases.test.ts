@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { GitServer } from '#test/support/git-server'
+import { settledDatabase } from '#test/support/databases'
 import { docker, eventually, type Portreeve } from '#test/support/portreeve'
 import { ROOT } from '#test/support/routes'
 import { deployed, redeployed } from './support/deployed.ts'
@@ -20,16 +21,7 @@ const run = promisify(execFile)
 const path = (id: string, rest = '') => `/api/databases/${id}${rest}`
 const show = async (id: string) => (await portreeve.call('GET', path(id))).body.data
 
-/** Waits until the work on a database that was asked for last has ended; answers the database. */
-const settled = (id: string) =>
-  eventually(
-    `The work on ${id} ending`,
-    async () => {
-      const database = await show(id)
-      return ['queued', 'running', 'undoing'].includes(database.job?.status) ? undefined : database
-    },
-    120_000,
-  )
+const settled = (id: string) => settledDatabase(portreeve, id)
 async function created(body: Record<string, unknown>) {
   const answer = await portreeve.call('POST', '/api/databases', body)
   expect(answer.status, JSON.stringify(answer.body)).toBe(201)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Actor, ProjectRole } from '#server/kernel/access'
 import { ApiError } from '#server/kernel/errors'
-import { createEvents } from '#server/kernel/events'
+import { createEvents, type NewEvent } from '#server/kernel/events'
 import { createDeploymentLogs } from '#server/deployments/logs'
 import type { Outgoing, Peer, RealtimePorts, Revoked, RuntimeLine } from '#server/realtime/ports'
 import { createRealtime } from '#server/realtime/realtime'
@@ -69,7 +69,9 @@ export function createRealtimeBench() {
     locate: (_noun, id) =>
       id.startsWith('app_many')
         ? 'prj_1'
-        : { app_1: 'prj_1', dep_1: 'prj_1', prj_1: 'prj_1', app_2: 'prj_2', prj_2: 'prj_2' }[id],
+        : { app_1: 'prj_1', dep_1: 'prj_1', db_1: 'prj_1', prj_1: 'prj_1', app_2: 'prj_2', prj_2: 'prj_2' }[
+            id
+          ],
     refresh(who) {
       const change = users.get(who.user_id)
       if (!change) throw new ApiError('UNAUTHORIZED', 'ended')
@@ -128,7 +130,7 @@ export function createRealtimeBench() {
     },
     event: (
       type: string,
-      about: { app_id?: string; deployment_id?: string; project_id?: string } = {
+      about: Partial<NewEvent> = {
         app_id: 'app_1',
         project_id: 'prj_1',
       },

@@ -53,6 +53,16 @@ describe('a subscription', () => {
     )
     expect(heard.at(-1)!.cursor).toBe('460')
   })
+  it('to a database hears what is told of that one, and resumes it', () => {
+    const about = (database_id: string) => ({ app_id: null, payload: { database_id } })
+    bench.event('database.created', about('db_1'))
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('databases/db_1', 0)
+    bench.event('database.running', about('db_2'))
+    bench.event('database.running', about('db_1'))
+    bench.event('app.updated')
+    expect(types(peer)).toEqual(['subscribed', 'database.created', 'database.running'])
+  })
   it('to a deployment has its events and its log lines, and its cursor resumes both', () => {
     bench.line('first')
     bench.event('deployment.step', { deployment_id: 'dep_1', app_id: 'app_1' })
@@ -235,7 +245,8 @@ describe('what a client may send', () => {
     'deployments/dep_1/logs',
     'apps/../system',
     "apps/app_' OR 1",
-    'databases/db_1',
+    'databases/db_9',
+    'databases/db_1/logs/access',
     'System',
     'x'.repeat(150),
   ])('knows no channel %s', (channel) => {
