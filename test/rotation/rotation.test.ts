@@ -60,6 +60,11 @@ async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {
     expression: '@daily',
     http: { url: 'https://example.com/', headers: { Authorization: 'Bearer of nothing' } },
   })
+  const database = (await developer.post('/api/databases', { name: 'db', engine: 'postgres' })).body.data
+  for (const column of ['password', 'next_password', 'previous_password', 'admin_password'])
+    kernel.db
+      .sql(`UPDATE databases SET ${column} = ? WHERE id = ?`)
+      .run(seal(`databases/${column}/${database.id}`), database.id)
   await developer.post(`/api/apps/${app.id}/env`, { key: 'A', value: 'a', preview_value: 'b' })
   kernel.db
     .sql(
@@ -106,6 +111,9 @@ async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {
     plain: () => all().map(([context, sealed]) => createSecrets(Buffer.alloc(32, 9)).open(sealed, context)),
   }
 }
+
+/** Tables with several sealed columns, whose contexts are written once; the test above fills each of them. */
+const TOLD_BY_PLACE = new Set(['users.${column}', 'databases.${column}'])
 
 describe('F24: rotating the key of secrets', () => {
   it('seals every column anew, and goes on after a crash in the middle', async () => {
@@ -171,7 +179,7 @@ describe('F24: rotating the key of secrets', () => {
     )
     const listed = SEALED_COLUMNS.map(({ table, column }) => `${table}.${column}`)
     expect(used.length).toBeGreaterThanOrEqual(7)
-    expect([...new Set(used)].filter((name) => !listed.includes(name) && name !== 'users.${column}')).toEqual(
+    expect([...new Set(used)].filter((name) => !listed.includes(name) && !TOLD_BY_PLACE.has(name))).toEqual(
       [],
     )
   })
