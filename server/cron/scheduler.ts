@@ -7,12 +7,12 @@ import { newId } from '#server/kernel/ids'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import type { CronJobRow, CronRepository, CronRunRow } from './repository.ts'
 import type { RunPayload } from './run-job.ts'
-import { nextSlot } from './slots.ts'
+import { lastSlot, nextSlot } from './slots.ts'
 
 /** A slot that is later than this was missed: Portreeve was not running, or could not work. */
 const MISSED_AFTER_MS = 90_000
-/** Slots that are counted of a long absence. */
-const MOST_COUNTED = 10_000
+/** Slots that are counted of a long absence: a start must not be busy with a week of minutes. */
+const MOST_COUNTED = 1000
 const BATCH = 200
 /** Timers are not set further ahead, so that a clock that is set is noticed. */
 const LONGEST_WAIT_MS = 60_000
@@ -86,17 +86,16 @@ export function createScheduler({ db, clock, events, jobs, repository, isActive 
   /** All slots of a job that passed unseen: told once, and made up for once when the job says so. */
   const catchUp = (job: CronJobRow, now: number) => {
     const first = job.next_run_at!
-    let last = first
     let count = 1
     for (
-      let next = slotAfter(job, Date.parse(last));
+      let next = slotAfter(job, Date.parse(first));
       next !== null && Date.parse(next) <= now && count < MOST_COUNTED;
+      next = slotAfter(job, Date.parse(next))
+    )
       count += 1
-    ) {
-      last = next
-      next = slotAfter(job, Date.parse(last))
-    }
-    const error = `Portreeve was not running at ${count === 1 ? first : `${count} times, from ${first} on`}.`
+    const last = new Date(lastSlot(job.expression, job.timezone, now) ?? Date.parse(first)).toISOString()
+    const times = count < MOST_COUNTED ? `${count} times` : `${MOST_COUNTED} times or more`
+    const error = `Portreeve was not running at ${count === 1 ? first : `${times}, from ${first} on`}.`
     tell(job, 'cron.missed', { count, first, last, catch_up: job.catch_up, error })
     if (job.catch_up === 'once') begin(job, { slot: last, trigger: 'catch_up', created_by: null })
     else insert(job, { slot: last, trigger: 'schedule', created_by: null }, 'missed', error)

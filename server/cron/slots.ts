@@ -68,6 +68,24 @@ export function nextSlot(expression: string, timezone: string, after_ms: number)
   return next(atOffset(expression, offsetAt(timezone, change)), change - 1)
 }
 
+/** How far back a slot is looked for, ever further; the next step is at most some dozens of slots. */
+const LOOKED_BACK_MS = [1, 60, 1440, 46_080, 528_480, 4_207_680].map((minutes) => minutes * MINUTE_MS)
+
+/** When a schedule was due last, up to a time; undefined when it was not within the last eight years. */
+export function lastSlot(expression: string, timezone: string, until_ms: number): number | undefined {
+  for (const back of LOOKED_BACK_MS) {
+    let last: number | undefined
+    for (
+      let slot = nextSlot(expression, timezone, until_ms - back);
+      slot !== undefined && slot <= until_ms;
+      slot = nextSlot(expression, timezone, slot)
+    )
+      last = slot
+    if (last !== undefined) return last
+  }
+  return undefined
+}
+
 /** A zone of the IANA data base, by a name that it knows. */
 export function isTimezone(text: string): boolean {
   try {

@@ -226,6 +226,16 @@ describe('F40, F18: times that pass unseen', () => {
       ['succeeded', 'succeeded'],
     ])
   })
+  it('for a month are not counted one by one, and made up for at the newest of them', async () => {
+    await deployed()
+    const id = await added({ expression: '* * * * *', catch_up: 'once' })
+    await at('2026-04-01T12:00:30.000Z')
+    expect(await runs(id)).toMatchObject([{ trigger: 'catch_up', slot: '2026-04-01T12:00:00.000Z' }])
+    const missed = api.events().find(({ type }) => type === 'cron.missed')
+    expect(missed?.payload.error).toBe(
+      'Portreeve was not running at 1000 times or more, from 2026-03-01T12:00:00.000Z on.',
+    )
+  })
   it('because the clock was set run at most once: back, far ahead and back again', async () => {
     await deployed()
     const id = await added()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { faultOf, nextSlot } from '#server/cron/slots'
+import { faultOf, lastSlot, nextSlot } from '#server/cron/slots'
 
 /** Clocks that change at 1, 2 and 3 in the morning, at midnight, by half an hour, and on both halves of the earth. */
 const ZONES = [
@@ -56,7 +56,6 @@ describe.each(ZONES)('a year of schedules in %s', (zone) => {
     },
   )
   it.each([
-    ['30 * * * *', [30]],
     ['0,15,45 * * * *', [0, 15, 45]],
     ['@hourly', [0]],
   ] as const)(
@@ -65,6 +64,19 @@ describe.each(ZONES)('a year of schedules in %s', (zone) => {
       expect(year(expression, zone)).toEqual(minutesShowing(minutes, zone))
     },
   )
+})
+
+describe('the last time that a schedule was due', () => {
+  it.each([
+    ['* * * * *', '2026-03-01T12:00:00.000Z'],
+    ['0 */6 * * *', '2026-03-01T12:00:00.000Z'],
+    ['30 4 * * 1', '2026-02-23T04:30:00.000Z'],
+    ['0 0 29 2 *', '2024-02-29T00:00:00.000Z'],
+  ])('is found however long ago it was: %s', (expression, expected) => {
+    expect(new Date(lastSlot(expression, 'UTC', Date.parse('2026-03-01T12:00:30Z'))!).toISOString()).toBe(
+      expected,
+    )
+  })
 })
 
 describe('an expression', () => {

@@ -88,7 +88,7 @@ function withoutCacheMounts(spec: BuildSpec): string {
     throw new EngineError(
       'build_failed',
       'The build uses secrets, which need BuildKit, and BuildKit cannot be used safely on this engine.',
-      'Run Portreeve as root on the machine of the engine, so that it can limit builds.',
+      'Run Portreeve as root on the machine of the engine, so that it can limit builds; or give secret variables the scope runtime alone.',
     )
   }
   return text
