@@ -2,6 +2,12 @@ import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 /**
+ * Shared machines of CI stall for seconds, and tests against real programs may fail by it; the report names each
+ * test that needed another attempt. On a developer's machine every failure shows.
+ */
+const retry = process.env.CI ? 2 : 0
+
+/**
  * `unit` needs nothing; `engine` needs a container engine and the images of `npm run images`; `e2e` also the
  * built server.
  */
@@ -17,9 +23,6 @@ export default defineConfig({
   },
   test: {
     pool: 'forks',
-    // Shared machines of CI stall for seconds; a test that only fails then is no fault. On a developer's
-    // machine every failure shows.
-    retry: process.env.CI ? 2 : 0,
     projects: [
       {
         extends: true,
@@ -34,6 +37,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'engine',
+          retry,
           include: ['test/engine/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -44,6 +48,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'e2e',
+          retry,
           include: ['test/e2e/**/*.test.ts'],
           testTimeout: 180_000,
           hookTimeout: 240_000,

@@ -22,10 +22,11 @@ needs() { case " ${projects[*]} " in *" $1 "*) return 0 ;; *) return 1 ;; esac }
 
 reports=$(mktemp -d "${TMPDIR:-/tmp}/portreeve-test-XXXXXX")
 PACKAGE_LOG=$reports/packages.log
-engine_run='' engine_data_usual=${PORTREEVE_TEST_ENGINE_DATA:-/var/lib/portreeve-test-engine}
+unit_run='' engine_run='' engine_data_usual=${PORTREEVE_TEST_ENGINE_DATA:-/var/lib/portreeve-test-engine}
 engine_data=$engine_data_usual
 # shellcheck disable=SC2317 # the trap calls it
 clean_up() {
+  if [ -n "$unit_run" ]; then kill "$unit_run" 2> /dev/null || true; fi
   if [ -n "$engine_run" ]; then
     private_engine_stop "$engine_run" "$engine_data"
     # A clone made for one run leaves nothing behind; a developer keeps the images for the next run.
@@ -103,15 +104,30 @@ run_project() {
   local status=0 report=$reports/$1.json
   # In the foreground, so that a signal to this run reaches vitest as well.
   timeout --foreground --kill-after=30 "$(limit_s "$1")" \
-    vitest run --project "$1" --passWithNoTests --reporter=default --reporter=json --outputFile.json="$report" "${filters[@]}" < /dev/null || status=$?
-  if [ $status -eq 124 ] || [ $status -eq 137 ]; then results+=("failed:The tests of $1 did not end within $(limit_s "$1") s."); fi
-  if [ -e "$report" ]; then
-    results+=("$report")
-    # A run that ends badly although its report says that all is well (a crash at the very end) must not be green.
-    if [ $status -ne 0 ] && node scripts/test-report.ts "$report" > /dev/null; then results+=("failed:vitest ended with code $status after $1."); fi
-  else
-    results+=("failed:vitest ended with code $status and left no report of $1.")
-  fi
+    vitest run --project "$1" --passWithNoTests --reporter=default --reporter=./scripts/retried-reporter.ts --reporter=json --outputFile.json="$report" "${filters[@]}" < /dev/null || status=$?
+  # As lines of a file, since a run in the background cannot add to a list of this shell.
+  {
+    if [ $status -eq 124 ] || [ $status -eq 137 ]; then echo "failed:The tests of $1 did not end within $(limit_s "$1") s."; fi
+    if [ -e "$report" ]; then
+      echo "$report"
+      # A run that ends badly although its report says that all is well (a crash at the very end) must not be green.
+      if [ $status -ne 0 ] && node scripts/test-report.ts "$report" > /dev/null; then echo "failed:vitest ended with code $status after $1."; fi
+    else
+      echo "failed:vitest ended with code $status and left no report of $1."
+    fi
+  } > "$reports/$1.results"
+}
+
+# Tests that need no engine run while images are downloaded and made.
+start_unit() {
+  run_project unit > "$reports/unit.log" 2>&1 &
+  unit_run=$!
+}
+await_unit() {
+  if [ -z "$unit_run" ]; then return; fi
+  wait "$unit_run" || true
+  unit_run=''
+  cat "$reports/unit.log"
 }
 
 install_dependencies || { echo 'npm ci failed.' >&2; echo '0 passed, 1 failed'; exit 1; }
@@ -125,6 +141,7 @@ tsc --noEmit || results+=('failed:The types do not check.')
 { node scripts/dashboard-client.ts && vue-tsc --noEmit -p dashboard; } || results+=('failed:The types of the dashboard do not check.')
 
 install_tools || results+=('failed:The programs that tests run against could not be installed.')
+if needs unit && { needs engine || needs e2e; }; then start_unit; fi
 if needs engine || needs e2e; then
   ensure_engine || give_up 'There is no container engine.'
   step 'images'
@@ -134,7 +151,11 @@ if needs e2e; then
   step 'building the server'
   nitro build || give_up 'The server does not build.'
 fi
-for project in "${projects[@]}"; do run_project "$project"; done
+await_unit
+for project in "${projects[@]}"; do
+  if ! [ -e "$reports/$project.results" ]; then run_project "$project"; fi
+  mapfile -t -O "${#results[@]}" results < "$reports/$project.results"
+done
 
 step 'result'
 status=0

@@ -8,7 +8,8 @@ import {
   type SourceTree,
 } from './plan.ts'
 import { renderDockerfile } from './render-dockerfile.ts'
-import { declaredExplanations, declaredSettings, type DeclaredSettings } from './repository-settings.ts'
+import type { DeclaredSettings } from './declared.ts'
+import { declaredExplanations, declaredSettings } from './repository-settings.ts'
 import { findDockerfile, otherDockerfile, planDockerfile } from './stacks/dockerfile.ts'
 import { STACKS } from './stacks/index.ts'
 import { because, type Commands, type Stack, type StackProposal } from './stacks/stack.ts'

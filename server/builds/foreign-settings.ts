@@ -1,5 +1,5 @@
 import type { SourceTree } from './plan.ts'
-import type { SettingValues } from './repository-settings.ts'
+import type { SettingValues } from './declared.ts'
 import { asFields, at, listAt, readJson, readToml, readYaml, textAt } from './text-formats.ts'
 
 /** One file of another platform and what it declares in our words. */

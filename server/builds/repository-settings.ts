@@ -1,11 +1,6 @@
 import * as v from 'valibot'
-import {
-  DetectionError,
-  type BuildOverrides,
-  type Explanation,
-  type HealthCheckPlan,
-  type SourceTree,
-} from './plan.ts'
+import { DetectionError, type BuildOverrides, type Explanation, type SourceTree } from './plan.ts'
+import type { DeclaredSettings, SettingValues } from './declared.ts'
 import { appJsonSettings, foreignSettings } from './foreign-settings.ts'
 import { parseJson } from './text-formats.ts'
 
@@ -55,31 +50,6 @@ export const PortreeveJson = v.strictObject({
 })
 /** What `portreeve.json` may say. */
 export type PortreeveJson = v.InferOutput<typeof PortreeveJson>
-
-/** The value of one field and where it was declared. */
-export interface Declared<T> {
-  value: T
-  source: string
-}
-
-/** What user and repository declare, each field with its source. What is missing is detected. */
-export interface DeclaredSettings {
-  stack?: Declared<string>
-  version?: Declared<string>
-  install_command?: Declared<string>
-  build_command?: Declared<string>
-  start_command?: Declared<string>
-  release_command?: Declared<string>
-  dockerfile_path?: Declared<string>
-  port?: Declared<number>
-  health_check?: Declared<HealthCheckPlan>
-  cron_jobs?: Declared<{ schedule: string; command: string }[]>
-}
-
-/** Fields of one source, before the sources are put on top of each other. */
-export type SettingValues = {
-  [Key in keyof DeclaredSettings]: NonNullable<DeclaredSettings[Key]>['value'] | undefined
-}
 
 /**
  * Everything declared, the first source that has a field wins: the app's settings, `portreeve.json`,

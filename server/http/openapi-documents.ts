@@ -1,5 +1,5 @@
 import { stringify } from 'yaml'
-import type { EndpointHandler } from './endpoint.ts'
+import type { EndpointHandler } from './definition.ts'
 import { buildDocument, type DocumentFacts } from './openapi.ts'
 import type { JsonSchema } from './openapi-schemas.ts'
 

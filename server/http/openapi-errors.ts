@@ -1,5 +1,5 @@
 import { type ErrorCode, ERRORS } from '#server/kernel/errors'
-import type { AnyEndpoint } from './endpoint.ts'
+import type { AnyEndpoint } from './definition.ts'
 import type { JsonSchema } from './openapi-schemas.ts'
 
 /** What a code says in the examples of the document. */

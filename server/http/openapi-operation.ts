@@ -1,6 +1,6 @@
 import { own } from '#server/kernel/own'
 import * as v from 'valibot'
-import type { AnyEndpoint } from './endpoint.ts'
+import type { AnyEndpoint } from './definition.ts'
 import { byStatus, errorCodesOf, responseName } from './openapi-errors.ts'
 import { exampleOf } from './openapi-examples.ts'
 import type { JsonSchema, SchemaConverter } from './openapi-schemas.ts'

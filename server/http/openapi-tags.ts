@@ -3,17 +3,10 @@ import type { ApiTag } from '#server/kernel/module'
 /** Groups of domains that are not there yet; a module that declares one of them takes it over. */
 const PLANNED: readonly ApiTag[] = [
   {
-    name: 'storage',
-    description: 'Volumes, mounts and backup destinations.',
-    paths: /^(apps\/:id\/mounts|volumes|storage-providers)\b/,
-  },
-  {
     name: 'scaling',
     description: 'Replicas, limits and auto-scaling.',
     paths: /^apps\/:id\/scaling\b/,
   },
-  { name: 'monitoring', description: 'Metrics, alerts, uptime checks and health.' },
-  { name: 'cron', description: 'Scheduled commands and calls.', paths: /^cron-jobs\b/ },
   { name: 'nodes', description: 'Servers that run apps.' },
   {
     name: 'services',
@@ -21,20 +14,11 @@ const PLANNED: readonly ApiTag[] = [
     paths: /^apps\/:id\/services\b/,
   },
   {
-    name: 'backups',
-    description: 'Backups, restores and their schedules.',
-    paths: /^backup-schedules\b/,
-  },
-  {
     name: 'previews',
     description: 'Preview environments of pull requests.',
     paths: /^apps\/:id\/previews\b/,
   },
   { name: 'templates', description: 'Ready-made apps.' },
-  {
-    name: 'webhooks',
-    description: 'Inbound git hooks, outbound notifications and their deliveries.',
-  },
 ]
 
 /** The groups of the API: those that modules declare, in the order of the list, and where a path belongs. */

@@ -7,7 +7,7 @@ import {
   type ProjectRole,
 } from '#server/kernel/access'
 import { ApiError } from '#server/kernel/errors'
-import type { AnyEndpoint } from './endpoint.ts'
+import type { AnyEndpoint } from './definition.ts'
 
 /** One row of the matrix: an endpoint, and what each kind of caller gets. */
 export interface PermissionRow {

@@ -13,7 +13,7 @@ import * as v from 'valibot'
 import { type Actor, authorize, projectRole } from '#server/kernel/access'
 import { ApiError, invalid, notFound } from '#server/kernel/errors'
 import type { HttpPorts, RequestFacts, ResponseControls, UploadStream } from './context.ts'
-import { type AnyEndpoint, type HandlerContext, isToldByBody } from './endpoint.ts'
+import { type AnyEndpoint, type HandlerContext, isToldByBody } from './definition.ts'
 import { closeWhenUnread } from './entrance.ts'
 import { toErrorAnswer } from './errors.ts'
 import {

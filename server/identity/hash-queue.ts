@@ -1,6 +1,13 @@
 import { randomInt } from 'node:crypto'
 import { ApiError } from '#server/kernel/errors'
-import type { Hasher } from './passwords.ts'
+
+/** Who waits for a hash. */
+export interface Hasher {
+  /** Address or user whose turns are counted together. */
+  key: string
+  /** Whether they were let in before: a session that is open, or one that began at the same address. */
+  is_known: boolean
+}
 
 /** Hashes at once. Each holds one of the four threads that files, names and signatures need as well. */
 const AT_ONCE = 2

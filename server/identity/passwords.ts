@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { createHashQueue } from './hash-queue.ts'
+import { createHashQueue, type Hasher } from './hash-queue.ts'
+
+export type { Hasher } from './hash-queue.ts'
 
 /** What scrypt-kdf 4 really exports; its own type file describes functions that are not there. */
 interface ScryptKdf {
@@ -19,13 +21,6 @@ export interface Cost {
 /** 32 MiB and about 0.2 s: one of the sets of equal strength that the OWASP password storage page names. */
 export const COST: Cost = { logN: 15, r: 8, p: 3 }
 
-/** Who waits for a hash. */
-export interface Hasher {
-  /** Address or user whose turns are counted together. */
-  key: string
-  /** Whether they were let in before: a session that is open, or one that began at the same address. */
-  is_known: boolean
-}
 /** The platform itself, at its first start. */
 const PLATFORM_HASHER: Hasher = { key: '', is_known: true }
 

@@ -72,6 +72,7 @@ function createMonitoringDomain(base: Base, use: Needs) {
 
 export default defineModule({
   name: 'monitoring',
+  tags: [{ name: 'monitoring', description: 'Metrics, alerts, uptime checks and health.' }],
   resources: [
     { noun: 'alert_rule', table: 'alert_rules', listed: 'nowhere' },
     { noun: 'uptime_check', table: 'uptime_checks', status_column: 'status' },

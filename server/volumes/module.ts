@@ -7,6 +7,13 @@ import { createVolumes } from './service.ts'
 
 export default defineModule({
   name: 'volumes',
+  tags: [
+    {
+      name: 'storage',
+      description: 'Volumes, mounts and backup destinations.',
+      paths: /^(apps\/:id\/mounts|volumes|storage-providers)\b/,
+    },
+  ],
   resources: [{ noun: 'volume', table: 'volumes', status_column: 'status' }],
   sealed: [sealedById('mounts', 'content')],
   create: (

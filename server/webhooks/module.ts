@@ -78,6 +78,12 @@ function createWebhooksDomain(base: Base, use: Needs) {
 
 export default defineModule({
   name: 'webhooks',
+  tags: [
+    {
+      name: 'webhooks',
+      description: 'Inbound git hooks, outbound notifications and their deliveries.',
+    },
+  ],
   resources: [{ noun: 'webhook', table: 'webhooks', name_column: 'name', access: 'developer' }],
   sealed: [
     sealedById('webhooks', 'config'),

@@ -73,6 +73,26 @@ describe('imports', () => {
     )
     expect(busy.map(({ path }) => path)).toEqual([])
   })
+  it('go in no circle, types included', () => {
+    const targets = new Map<string, string[]>()
+    for (const { from, target } of imports) {
+      const file = from.replace(/\.ts$/, '')
+      if (target) targets.set(file, [...(targets.get(file) ?? []), target])
+    }
+    const clear = new Set<string>()
+    /** A way from a file back to itself or to one that led to it. */
+    const circle = (file: string, way: readonly string[]): string | undefined => {
+      if (way.includes(file)) return [...way.slice(way.indexOf(file)), file].join(' -> ')
+      if (clear.has(file)) return undefined
+      for (const target of targets.get(file) ?? []) {
+        const found = circle(target, [...way, file])
+        if (found) return found
+      }
+      clear.add(file)
+      return undefined
+    }
+    expect([...targets.keys()].flatMap((file) => circle(file, []) ?? [])).toEqual([])
+  })
   it('cover every file', () => {
     expect(sources.filter(({ path }) => rankOf(path) === undefined).map(({ path }) => path)).toEqual([])
     expect(sources.length).toBeGreaterThan(100)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { notFound } from '#server/kernel/errors'
-import type { EndpointHandler } from '#server/http/endpoint'
+import type { EndpointHandler } from '#server/http/definition'
 import {
   permissionMatrix,
   PERMISSION_CALLERS,

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { EventHandler } from 'h3'
-import type { EndpointHandler } from '#server/http/endpoint'
+import type { EndpointHandler } from '#server/http/definition'
 
 /** One file below `routes/`, read as Nitro reads it. */
 export interface RouteFile {

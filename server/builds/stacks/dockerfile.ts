@@ -1,6 +1,7 @@
 import { posix } from 'node:path'
 import { DetectionError, type BuildPlan, type SourceTree } from '../plan.ts'
-import { declaredExplanations, type DeclaredSettings } from '../repository-settings.ts'
+import type { DeclaredSettings } from '../declared.ts'
+import { declaredExplanations } from '../repository-settings.ts'
 import { TCP, because } from './stack.ts'
 
 const NAMES = ['Dockerfile', 'Containerfile', 'dockerfile']

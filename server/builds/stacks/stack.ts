@@ -1,6 +1,6 @@
 import type { BuildLayout } from '../layout.ts'
 import type { Explanation, HealthCheckPlan, PlanFacts, SourceTree } from '../plan.ts'
-import type { DeclaredSettings } from '../repository-settings.ts'
+import type { DeclaredSettings } from '../declared.ts'
 import type { VersionRequest } from '../versions.ts'
 
 /** What a stack sees when it plans. */

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Clock } from '../clock.ts'
-import type { Db } from '../db.ts'
 import { newId } from '../ids.ts'
-import type { Log } from '../log.ts'
 import type { Failure, JobDefinition, JobRow, StepRow } from './definition.ts'
+import type { JobsOptions } from './options.ts'
 import { createPool, type Pool } from './pool.ts'
 import { createJobRepository, type JobRepository } from './repository.ts'
 import { afterEnd, createExecution, type Execution } from './run.ts'
+
+export type { JobsOptions } from './options.ts'
 
 export interface NewJob<P> {
   kind: string
@@ -14,19 +14,6 @@ export interface NewJob<P> {
   lane: string
   subject: string
   project_id: string | null
-}
-export interface JobsOptions {
-  db: Db
-  clock: Clock
-  log: Log
-  /** Sizes of the pools that steps name. */
-  pools: Record<string, number>
-  /** Jobs that run at once on the installation. */
-  max_running?: number
-  /** Waits between attempts; tests pass one that does not. */
-  pause?: (duration_ms: number, signal: AbortSignal) => Promise<void>
-  /** For fault experiments: called at `<kind>.<step>` `before` and `after`. */
-  fault?: (point: string, when: 'before' | 'after') => void
 }
 
 /** Durable work: rows first, then effects; survives the process. */

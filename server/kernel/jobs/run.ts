@@ -11,7 +11,7 @@ import {
   type Verdict,
 } from './definition.ts'
 import { type Log, redacting } from '../log.ts'
-import type { JobsOptions } from './jobs.ts'
+import type { JobsOptions } from './options.ts'
 import type { Pool } from './pool.ts'
 import type { JobRepository } from './repository.ts'
 

@@ -3,7 +3,7 @@ import { COMPRESSION } from './render-compression.ts'
 import { renderErrorPages } from './error-pages.ts'
 import { renderForwarding } from './render-forwarding.ts'
 import { RULE_FIELDS, RULE_FLAGS } from './rules.ts'
-import type { EdgeSettings } from './render.ts'
+import type { EdgeSettings } from './edge-settings.ts'
 
 /**
  * The rules of every route: what its app is told about its client, and when the edge answers by itself. A

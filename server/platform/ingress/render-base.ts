@@ -1,7 +1,7 @@
 import { DEFAULT_PAGES_MAP, renderDefaultPages } from './error-pages.ts'
 import { MAINTENANCE_PAGE, PAGES } from './pages.ts'
 import { PROGRAM_FILE, renderProgram } from './program.ts'
-import type { EdgeSettings } from './render.ts'
+import type { EdgeSettings } from './edge-settings.ts'
 import { renderApp } from './render-app.ts'
 import { renderFrontends } from './render-frontends.ts'
 import { HTTP3_GLOBAL } from './render-http3.ts'

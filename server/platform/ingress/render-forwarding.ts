@@ -1,4 +1,4 @@
-import type { EdgeSettings } from './render.ts'
+import type { EdgeSettings } from './edge-settings.ts'
 
 /**
  * Headers in which something in front of an app says who the client is. Only the edge, and proxies it trusts,

@@ -1,5 +1,5 @@
 import { BY_PATH, CHALLENGES_MAP, HOSTS_MAP, PATHS_MAP, WILDCARDS_MAP } from './maps.ts'
-import type { EdgeSettings } from './render.ts'
+import type { EdgeSettings } from './edge-settings.ts'
 import { renderHttp3 } from './render-http3.ts'
 import { renderLog, UNLOGGED } from './render-log.ts'
 

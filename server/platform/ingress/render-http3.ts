@@ -1,4 +1,4 @@
-import type { EdgeSettings } from './render.ts'
+import type { EdgeSettings } from './edge-settings.ts'
 
 /** Whether the edge's build speaks QUIC is for the edge to know: these lines count only where it does. */
 const withQuic = (lines: string[]): string[] => ['.if feature(QUIC)', ...lines, '.endif']

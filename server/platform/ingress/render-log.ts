@@ -1,4 +1,4 @@
-import type { EdgeSettings } from './render.ts'
+import type { EdgeSettings } from './edge-settings.ts'
 
 /** Where a worker tells its log, by its path in the edge's folder. */
 export const LOG_SOCKET = 'run/log.sock'

@@ -1,3 +1,4 @@
+import type { EdgeSettings } from './edge-settings.ts'
 import { renderBase } from './render-base.ts'
 import { CERTIFICATE_LIST, renderCertificateList, type StoredCertificate } from './certificates.ts'
 import type { Route, RouteServer } from './ingress.ts'
@@ -12,6 +13,8 @@ import {
 } from './maps.ts'
 import { placesOf } from './places.ts'
 
+export type { EdgeSettings } from './edge-settings.ts'
+
 /** Everything the edge's files are made of. */
 export interface EdgeState {
   settings: EdgeSettings
@@ -23,16 +26,6 @@ export interface EdgeState {
   certificates?: ReadonlyMap<string, StoredCertificate>
   /** ACME challenges: host name and path to the answer. */
   challenges?: ReadonlyMap<string, string>
-}
-export interface EdgeSettings {
-  http_port: number
-  https_port: number
-  /** Also listen on IPv6. */
-  ipv6: boolean
-  /** Addresses and networks whose forwarding headers are believed. */
-  trusted_proxies: string[]
-  /** The user that Portreeve runs as, who may read the log of requests. */
-  owner_uid: number
 }
 
 /**

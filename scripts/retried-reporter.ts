@@ -1,0 +1,18 @@
+import type { Reporter, TestCase } from 'vitest/node'
+
+/** Names the tests that passed only when they were tried again, so that none of them hides. */
+export default class RetriedReporter implements Reporter {
+  readonly #retried: string[] = []
+
+  onTestCaseResult(test: TestCase): void {
+    const attempts = test.diagnostic()?.retryCount ?? 0
+    if (attempts > 0) this.#retried.push(`${test.fullName} (${test.module.relativeModuleId}): ${attempts}`)
+  }
+
+  onTestRunEnd(): void {
+    if (this.#retried.length === 0) return
+    process.stdout.write(
+      `Tests that needed another attempt:\n${this.#retried.map((line) => `  ${line}\n`).join('')}`,
+    )
+  }
+}
