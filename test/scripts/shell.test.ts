@@ -170,7 +170,7 @@ describe('the systemd unit', () => {
     )
     expect(unit).toContain('WorkingDirectory=/opt/my 100%% port\n')
     expect(unit).toContain('EnvironmentFile=/var/lib/port reeve/portreeve.env\n')
-    expect(unit).toContain('ReadWritePaths="/var/lib/port reeve" /sys/fs/cgroup\n')
+    expect(unit).toContain('ReadWritePaths="/var/lib/port reeve" /sys/fs/cgroup /run\n')
   })
 })
 

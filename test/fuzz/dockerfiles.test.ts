@@ -1,0 +1,118 @@
+import { randomInt } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { dockerfileSources } from '#server/builds/dockerfile-sources'
+
+/** Milliseconds of work: a moment in `npm test`, a minute with `npm run fuzz`. */
+const BUDGET_MS = Number(process.env.FUZZ_SECONDS ?? 3) * 1000
+/** Seeds that once found something, and those of this run; `FUZZ_SEED` runs one again. */
+const SEEDS = [1, 7, 20_221]
+const INSIDE = 'http://127.0.0.1/x'
+const IMAGE = '10.0.0.1:5000/x'
+
+/** A generator of numbers that gives the same ones for the same seed (mulberry32). */
+function randomOf(seed: number) {
+  let state = seed
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+  }
+  return {
+    next,
+    one: <T>(of: readonly T[]): T => of[Math.floor(next() * of.length)]!,
+    some: (chance: number) => next() < chance,
+  }
+}
+type Random = ReturnType<typeof randomOf>
+
+/** The same word as the engine reads it, written otherwise. */
+const anyCase = (random: Random, word: string) =>
+  [...word].map((letter) => (random.some(0.5) ? letter.toLowerCase() : letter.toUpperCase())).join('')
+/** White space between two words, which may be a continued line with comments in it. */
+const gap = (random: Random, escape: string): string =>
+  random.one([
+    ' ',
+    '\t',
+    '   ',
+    ` ${escape}\n`,
+    ` ${escape}\r\n  `,
+    ` ${escape}\n# a comment\n`,
+    ` ${escape}\n\n`,
+    ` ${escape}  \n`,
+  ])
+
+/** A Dockerfile that makes the engine fetch, and what has to be found in it. */
+function hostile(random: Random): { text: string; kind: 'address' | 'image' | 'frontend' } {
+  const escape = random.one(['\\', '\\', '`'])
+  const space = () => gap(random, escape)
+  const head = random.one([
+    '',
+    '# a comment\n# escape=|\n',
+    '\n# escape=|\n',
+    '# a\n#\fescape=|\n',
+    '#!/bin/sh\n#escape=|\n',
+    '#\u00a0escape=|\n',
+  ])
+  const other = escape === '`' ? '\\' : '`'
+  const directives = escape === '`' ? `# escape=\`\n${head.replace('|', other)}` : head.replace('|', other)
+  const prefix = random.one(['', '  ', '\t', `${anyCase(random, 'onbuild')}${space()}`])
+  const noise = random.one(['', 'RUN true\n', `RUN a ${escape}\n b\n`, 'LABEL a="b c"\n', 'ENV A=b\n'])
+  const kind = random.one(['address', 'image', 'frontend'] as const)
+  if (kind === 'frontend') {
+    const blank = () => random.one(['', ' ', '\t', '\f', '\r', '  '])
+    const name = `#${blank()}${anyCase(random, 'syntax')}${blank()}=${blank()}evil/x`
+    return {
+      kind,
+      text: `${random.one(['', '# escape=\\\n', '#check=skip=all\n'])}${name}\nFROM a\n${noise}`,
+    }
+  }
+  const add = anyCase(random, 'add')
+  const run = anyCase(random, 'run')
+  const from = random.one(['from', 'From', 'FROM'])
+  const line =
+    kind === 'address'
+      ? random.one([
+          `${add}${space()}${INSIDE}${space()}/x`,
+          `${add}${space()}--chown=1:1${space()}${INSIDE}${space()}/x`,
+          `${add} ["${INSIDE}", "/x"]`,
+          `${add}${space()}a${space()}"${INSIDE}"${space()}/x/`,
+        ])
+      : random.one([
+          `COPY${space()}--from=${IMAGE}${space()}/a${space()}/b`,
+          `${run}${space()}--mount=type=bind,${from}=${IMAGE},target=/x${space()}true`,
+          `${run}${space()}--mount=type=bind,"${from}=${IMAGE}",target=/x${space()}true`,
+          `${anyCase(random, 'from')}${space()}--platform=linux/amd64${space()}${IMAGE}`,
+        ])
+  return { kind, text: `${directives}FROM a\n${noise}${prefix}${line}\n${noise}` }
+}
+
+function check(seed: number, from: string): void {
+  const random = randomOf(seed)
+  const { text, kind } = hostile(random)
+  const found = dockerfileSources(text, {})
+  const label = `seed ${seed} (${from}): ${JSON.stringify(text)}`
+  const seen = {
+    address: found.addresses.includes(INSIDE),
+    image: found.images.includes(IMAGE),
+    frontend: found.frontend === 'evil/x',
+  }
+  expect(seen[kind] || found.unclear.length > 0, label).toBe(true)
+  // What is built is read as it was read here, as often as one likes, and has the user's lines.
+  const again = dockerfileSources(found.text, {})
+  expect({ ...again, text: found.text }, label).toEqual(found)
+  expect(found.text.split('\n').length, label).toBe(text.split('\n').length)
+  const above = found.text.split('\n').slice(0, found.text.split('\n').indexOf('FROM a'))
+  for (const one of above.filter((comment) => comment.trimStart().startsWith('#')))
+    expect(one, label).toMatch(/^(?:#:|# syntax=evil\/x$|# escape=`$)/)
+}
+
+describe('whatever a Dockerfile is written like', () => {
+  it('what it makes the engine fetch is found, and no directive is left that was not read', () => {
+    const given = process.env.FUZZ_SEED
+    if (given !== undefined) return check(Number(given), 'given')
+    for (const seed of SEEDS) check(seed, 'kept')
+    const end = performance.now() + BUDGET_MS
+    while (performance.now() < end) check(randomInt(2 ** 31), 'drawn')
+  }, 600_000)
+})
