@@ -1,4 +1,4 @@
-import { type MaybeRefOrGetter, onScopeDispose, ref, shallowReactive, toValue, watch } from 'vue'
+import { type MaybeRefOrGetter, onScopeDispose, ref, toValue, watch } from 'vue'
 import { answerOf, api, type Schemas } from '@/api/client'
 import { useChannel } from '@/api/follow'
 import { appendLines, type LogEntry } from '@/lib/log'
@@ -71,7 +71,7 @@ export function useAppLog(id: MaybeRefOrGetter<string>, type: MaybeRefOrGetter<'
   const timer = setInterval(flush, TOGETHER_MS)
   onScopeDispose(() => clearInterval(timer))
   watch([() => toValue(id), () => toValue(type)], read, { immediate: true })
-  return { lines: shallowReactive(lines) as readonly LogEntry[], version, error, read }
+  return { lines: lines as readonly LogEntry[], version, error, read }
 }
 
 /** Ids of instances are long; their end tells them apart. */

@@ -4,7 +4,15 @@ import { useChannel } from '@/api/follow'
 import { appendLines, type LogEntry } from '@/lib/log'
 
 const TOGETHER_MS = 80
+/** Lines of one answer; a longer log comes in several. */
+const PAGE = 10_000
 type Line = Schemas['DeploymentLogLine']
+
+async function readAfter(id: string, after: number): Promise<Line[]> {
+  const query = { after, tail: PAGE }
+  const { data } = await answerOf(api.GET('/api/deployments/{id}/logs', { params: { path: { id }, query } }))
+  return data
+}
 
 /** The log of a deployment from its first line, and each further one as it comes. */
 export function useDeploymentLog(id: MaybeRefOrGetter<string>) {
@@ -37,16 +45,17 @@ export function useDeploymentLog(id: MaybeRefOrGetter<string>) {
     channel.value = undefined
     error.value = undefined
     try {
-      const { data } = await answerOf(
-        api.GET('/api/deployments/{id}/logs', { params: { path: { id: deployment } } }),
-      )
-      if (deployment !== toValue(id)) return
       last = 0
       waiting = []
       lines.length = 0
-      data.forEach(take)
       version.value += 1
-      flush()
+      for (let more = true; more; ) {
+        const page = await readAfter(deployment, last)
+        if (deployment !== toValue(id)) return
+        page.forEach(take)
+        flush()
+        more = page.length === PAGE
+      }
       channel.value = `deployments/${deployment}`
     } catch (fault) {
       error.value = fault as Error

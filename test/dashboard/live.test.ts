@@ -1,0 +1,110 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+
+/** A socket whose other side is the test. */
+class FakeSocket {
+  static readonly OPEN = 1
+  static all: FakeSocket[] = []
+  readyState = 0
+  sent: { type: string; channel?: string; after?: string }[] = []
+  onopen?: () => void
+  onmessage?: (event: { data: string }) => void
+  onclose?: () => void
+  constructor(readonly url: string) {
+    FakeSocket.all.push(this)
+  }
+  send(text: string) {
+    this.sent.push(JSON.parse(text))
+  }
+  close() {
+    this.readyState = 3
+    this.onclose?.()
+  }
+  open() {
+    this.readyState = 1
+    this.onopen?.()
+  }
+  tell(channel: string, cursor: string, type = 'app.updated', data: unknown = {}) {
+    this.onmessage?.({ data: JSON.stringify({ type, channel, cursor, data }) })
+  }
+}
+const newest = () => FakeSocket.all.at(-1)!
+
+let live: typeof import('@/api/live')
+beforeEach(async () => {
+  vi.useFakeTimers()
+  vi.resetModules()
+  // Before the page is stood in for: Vue looks at it when it is loaded.
+  live = await import('@/api/live')
+  FakeSocket.all = []
+  const target = { addEventListener: () => undefined, removeEventListener: () => undefined }
+  vi.stubGlobal('WebSocket', FakeSocket)
+  vi.stubGlobal('location', { protocol: 'http:', host: 'localhost:9000' })
+  vi.stubGlobal('document', { ...target, visibilityState: 'visible' })
+  vi.stubGlobal('window', target)
+})
+afterEach(() => {
+  live.stopLive()
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
+
+describe('the live connection', () => {
+  it('goes on from its cursor after it was lost, and tells those who need more', () => {
+    const heard: unknown[] = []
+    const again = vi.fn()
+    live.startLive()
+    live.onReopened(again)
+    live.listen('system', (frame) => heard.push(frame.cursor))
+    newest().open()
+    expect(newest().sent).toEqual([{ type: 'subscribe', channel: 'system' }])
+    newest().tell('system', '41')
+    newest().close()
+    expect(live.live_state.value).toBe('lost')
+    vi.advanceTimersByTime(20_000)
+    newest().open()
+    expect(newest().sent).toEqual([{ type: 'subscribe', channel: 'system', after: '41' }])
+    expect([heard, live.live_state.value, again.mock.calls.length]).toEqual([['41'], 'open', 1])
+  })
+  it('waits longer after each failure, and never for the same time', () => {
+    const random = vi.spyOn(Math, 'random').mockReturnValue(0.5)
+    live.startLive()
+    const waits: number[] = []
+    for (let round = 0; round < 9; round += 1) {
+      const before = FakeSocket.all.length
+      newest().close()
+      let waited = 0
+      while (FakeSocket.all.length === before) {
+        vi.advanceTimersByTime(125)
+        waited += 125
+      }
+      waits.push(waited)
+    }
+    expect(waits.slice(0, 4)).toEqual([375, 750, 1500, 3000])
+    expect(waits.at(-1)).toBe(15_000)
+    random.mockReturnValue(0)
+    const before = FakeSocket.all.length
+    newest().close()
+    vi.advanceTimersByTime(10_000)
+    expect(FakeSocket.all.length).toBe(before + 1)
+  })
+  it('begins a channel anew when the server no longer knows its cursor', () => {
+    live.startLive()
+    live.listen('deployments/dep_1', () => undefined, '7.9')
+    newest().open()
+    newest().tell('deployments/dep_1', null as unknown as string, 'error', { code: 'BAD_REQUEST' })
+    expect(newest().sent).toEqual([
+      { type: 'subscribe', channel: 'deployments/dep_1', after: '7.9' },
+      { type: 'subscribe', channel: 'deployments/dep_1' },
+    ])
+  })
+  it('listens once for all who want the same channel, until the last has left', () => {
+    live.startLive()
+    newest().open()
+    const first = live.listen('apps/app_1', () => undefined)
+    const second = live.listen('apps/app_1', () => undefined)
+    first()
+    expect(newest().sent.map(({ type }) => type)).toEqual(['subscribe'])
+    second()
+    expect(newest().sent.map(({ type }) => type)).toEqual(['subscribe', 'unsubscribe'])
+  })
+})

@@ -1,0 +1,228 @@
+import { appendFileSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { enter, join as joinTeam, type Person } from '#test/support/cast'
+import { type GitServer, startGitServer } from '#test/support/git-server'
+import { ADMIN, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
+import { ROOT } from '#test/support/routes'
+import { launch, type Look, visit } from './support/browser.ts'
+import { addresses } from './support/dashboard-pages.ts'
+
+/** Shown wherever something may have a name of its own; none of it may become markup or leave its box. */
+const HOSTILE = `"><img src=x onerror=alert(1)>${'W'.repeat(40)}`
+const WIDE: Look = { width: 1280, height: 800, scheme: 'light' }
+const NARROW: Look = { width: 375, height: 740, scheme: 'dark' }
+
+let browser: Browser
+let forge: GitServer
+let portreeve: Portreeve
+let admin: Person
+let viewer: Person
+let outsider: Person
+const samples: Record<string, string> = {}
+
+beforeAll(async () => {
+  forge = await startGitServer()
+  portreeve = await startPortreeve({
+    env: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: forge.host, PORTREEVE_TRUSTED_PROXIES: '127.0.0.1' },
+  })
+  browser = await launch()
+  admin = await enter(portreeve, ADMIN.email, ADMIN.password)
+  viewer = await joinTeam(portreeve, 'viewer', 'viewer')
+  outsider = await joinTeam(portreeve, 'outsider', 'outsider')
+})
+afterAll(async () => {
+  await browser?.close()
+  await portreeve?.dispose()
+  await forge?.close()
+})
+
+const make = async (path: string, body: unknown) => {
+  const answer = await portreeve.call('POST', path, body)
+  expect(answer.status, `${path}: ${JSON.stringify(answer.body)}`).toBeLessThan(300)
+  return answer.body.data
+}
+
+describe('the dashboard', () => {
+  it('leads from the login to a running app with the keyboard alone', async () => {
+    const repository = forge.repository('team/shop')
+    repository.commit(nodeApp('one'), 'first')
+    const { page, faults, context } = await visit(browser, portreeve)
+    await page.goto(portreeve.url)
+    await page.waitForURL('**/login')
+    const { keyboard } = page
+    await page.waitForFunction(() => document.activeElement?.tagName === 'INPUT')
+    await keyboard.type(ADMIN.email)
+    await keyboard.press('Tab')
+    await keyboard.type(ADMIN.password)
+    await keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    await keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Search or go to' }).waitFor()
+    await keyboard.type('create an app')
+    await keyboard.press('Enter')
+    await page.waitForURL('**/apps/new')
+    await page.waitForFunction(() =>
+      (document.activeElement as HTMLInputElement)?.placeholder?.includes('git'),
+    )
+    await keyboard.type(repository.url)
+    await page.getByText('server.js').first().waitFor()
+    await keyboard.press('Enter')
+    await page.waitForURL('**/deployments/dep_*')
+    await page.locator('h1 + *').getByText('Live', { exact: true }).waitFor({ timeout: 120_000 })
+    await page.getByRole('log').getByText('Detected node').waitFor()
+    samples.deployments = page.url().split('/').at(-1)!
+    expect(await portreeve.visit('shop.apps.test')).toEqual({ status: 200, body: 'one' })
+    expect(faults).toEqual([])
+    await context.close()
+  })
+
+  it('shows every page without a barrier, a fault, markup out of names or a bar to scroll sideways, to whoever looks', async () => {
+    const [app] = (await portreeve.call('GET', '/api/apps')).body.data
+    samples.apps = app.id
+    const project = await make('/api/projects', { name: HOSTILE.slice(0, 60), description: HOSTILE })
+    samples.projects = (await portreeve.call('GET', `/api/apps/${app.id}`)).body.data.project_id
+    await make('/api/ssh-keys/generate', { name: HOSTILE })
+    await make('/api/git-credentials', {
+      name: HOSTILE,
+      host: `${'w'.repeat(60)}.example.com`,
+      token: 'a-token-of-some-length',
+      project_id: project.id,
+    })
+    const domain = await make('/api/domains', {
+      app_id: app.id,
+      hostname: `${'w'.repeat(60)}.${'w'.repeat(60)}.example.com`,
+    })
+    samples.domains = domain.id
+    await make('/api/redirects', { domain_id: domain.id, from: `/${'a'.repeat(150)}`, to: '/new' })
+    await make('/api/auth/api-keys', { name: HOSTILE, scope: 'read' })
+    await make('/api/team/members', { email: `${'w'.repeat(60)}@example.com` })
+    const paths = [
+      ...addresses(samples),
+      '/apps?status=failed',
+      '/no/such/page',
+      '/explorer?operation=post--api-apps',
+    ]
+    expect(paths.length).toBeGreaterThan(25)
+
+    const walks: [string, Person, Look, readonly string[], boolean][] = [
+      ['administrator, wide, light', admin, WIDE, paths, true],
+      ['administrator, narrow, dark', admin, NARROW, paths, true],
+      ['viewer, narrow, light', viewer, { ...NARROW, scheme: 'light' }, paths, false],
+      [
+        'outsider, wide, dark',
+        outsider,
+        { ...WIDE, scheme: 'dark' },
+        paths.filter((path) => !/_/.test(path)),
+        false,
+      ],
+    ]
+    const problems: string[] = []
+    const walk = async ([who, person, look, list, thorough]: (typeof walks)[number]) => {
+      const { page, open, faults, barriers, context } = await visit(browser, portreeve, look, person.cookie)
+      for (const path of list) {
+        await open(path)
+        const overhang = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
+        const found = [
+          ...(overhang > 0 ? [`scrolls sideways by ${overhang} px`] : []),
+          ...faults.splice(0).filter((fault) => !isRefusal(fault, person)),
+          ...(thorough ? await barriers() : []),
+        ]
+        problems.push(...found.map((one) => `${path} (${who}): ${one}`))
+      }
+      await context.close()
+    }
+    await Promise.all([
+      walk(walks[0]!).then(() => walk(walks[2]!)),
+      walk(walks[1]!).then(() => walk(walks[3]!)),
+    ])
+    expect(problems).toEqual([])
+  })
+
+  it('shows a log of 100,000 lines with at most 200 of them in the page', async () => {
+    const file = join(portreeve.data_directory, 'logs/deployments', `${samples.deployments}.ndjson`)
+    const kept = readFileSync(file, 'utf8').trim().split('\n').length
+    const at = new Date().toISOString()
+    const lines = Array.from({ length: 100_000 }, (_, index) =>
+      JSON.stringify({
+        seq: kept + index + 1,
+        at,
+        step: 'build',
+        stream: 'stdout',
+        text: `line ${index + 1}`,
+      }),
+    )
+    appendFileSync(file, `${lines.join('\n')}\n`)
+    const { page, context } = await visit(browser, portreeve, WIDE, admin.cookie)
+    await page.goto(`${portreeve.url}/deployments/${samples.deployments}`)
+    const log = page.getByRole('log')
+    await log.getByText('line 100000', { exact: true }).waitFor({ timeout: 60_000 })
+    expect(await log.locator('time').count()).toBeLessThanOrEqual(200)
+    await log.evaluate((box) => (box.scrollTop = box.scrollHeight / 2))
+    await page.getByRole('button', { name: 'To the end' }).waitFor()
+    expect(await log.locator('time').count()).toBeLessThanOrEqual(200)
+    await page.getByLabel('Text or /pattern/').fill('/line 4242\\d$/')
+    await log.getByText('line 42421', { exact: true }).waitFor()
+    expect(await log.locator('time').count()).toBe(10)
+    await context.close()
+  })
+
+  it('keeps what was typed over a restart of the server, an ended session and a new login', async () => {
+    const { page, open, context } = await visit(browser, portreeve, WIDE, admin.cookie)
+    await open(`/apps/${samples.apps}/settings`)
+    await page.getByLabel('Start command').fill('node other.js')
+    await portreeve.stop()
+    await portreeve.start()
+    await portreeve.call('PUT', `/api/apps/${samples.apps}`, { branch: 'main', watch_paths: ['src/**'] })
+    await page.getByLabel('Watched paths').filter({ visible: true }).waitFor()
+    await expect.poll(() => page.getByLabel('Watched paths').inputValue(), { timeout: 30_000 }).toBe('src/**')
+    expect(await page.getByLabel('Start command').inputValue()).toBe('node other.js')
+
+    const { body } = await portreeve.call('GET', '/api/auth/sessions')
+    for (const session of body.data)
+      if (!session.current) await portreeve.call('DELETE', `/api/auth/sessions/${session.id}`)
+    await page.getByRole('button', { name: 'Save' }).nth(1).click()
+    const dialog = page.getByRole('dialog', { name: 'Log in again' })
+    await dialog.getByLabel('Password').fill(ADMIN.password)
+    await dialog.getByRole('button', { name: 'Log in' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await page.getByLabel('Start command').inputValue()).toBe('node other.js')
+    await page.getByRole('button', { name: 'Save' }).nth(1).click()
+    await page.getByText('Saved.').waitFor()
+    const saved = await portreeve.call('GET', `/api/apps/${samples.apps}`)
+    expect(saved.body.data).toMatchObject({
+      build: { start_command: 'node other.js' },
+      watch_paths: ['src/**'],
+    })
+    await context.close()
+  })
+
+  it('is small: at most 150 kB before the first page, and 60 kB for any page, compressed', () => {
+    const root = join(ROOT, '.output/public')
+    const manifest = JSON.parse(readFileSync(join(root, '.vite/manifest.json'), 'utf8')) as Record<
+      string,
+      { file: string; isEntry?: boolean; imports?: string[] }
+    >
+    const reached = (name: string, seen = new Set<string>()): Set<string> => {
+      if (seen.has(name)) return seen
+      seen.add(name)
+      for (const one of manifest[name]!.imports ?? []) reached(one, seen)
+      return seen
+    }
+    const size = (name: string) => gzipSync(readFileSync(join(root, manifest[name]!.file))).length
+    const entry = Object.keys(manifest).find((name) => manifest[name]!.isEntry)!
+    const initial = reached(entry)
+    const sum = (names: Iterable<string>) => [...names].reduce((total, name) => total + size(name), 0)
+    expect(sum(initial)).toBeLessThanOrEqual(150_000)
+    const large = Object.keys(manifest)
+      .filter((name) => /\/pages\//.test(name))
+      .map((name) => [name, sum([...reached(name)].filter((one) => !initial.has(one)))] as const)
+      .filter(([, bytes]) => bytes > 60_000)
+    expect(large).toEqual([])
+  })
+})
+
+/** Answers 403 and 404 are what a person without the right sees; the browser tells them on its console. */
+const isRefusal = (fault: string, person: Person) => person !== admin && /status of (403|404)/.test(fault)
