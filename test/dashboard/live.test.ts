@@ -9,7 +9,7 @@ class FakeSocket {
   onopen?: () => void
   onmessage?: (event: { data: string }) => void
   onclose?: () => void
-  constructor(readonly url: string) {
+  constructor() {
     FakeSocket.all.push(this)
   }
   send(text: string) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { appendLines, asText, type LogEntry, matcherOf, MOST_LINES } from '@/lib/log'
+import { appendLines, asText, levelOf, type LogEntry, matcherOf, MOST_LINES } from '@/lib/log'
 
 const entry = (text: string, key = text): LogEntry => ({
   key,
@@ -31,5 +31,15 @@ describe('a log', () => {
   })
   it('is saved as plain text', () => {
     expect(asText([entry('\u001b[32mready\u001b[0m')])).toBe('2026-03-01T12:00:00.000Z web ready')
+  })
+  it('shows what a line says of itself, not which stream it came by', () => {
+    const level = (text: string, stream = 'stderr') => levelOf({ ...entry(text), stream })
+    expect([
+      level('Receiving objects: 100% (4/4)'),
+      level("Error: Cannot find module '/app/missing.js'", 'stdout'),
+      level('    at wrapModuleLoad (node:internal/modules/cjs/loader:261:19)'),
+      level('npm warn deprecated thing@1'),
+      level('Detected node 24.', 'system'),
+    ]).toEqual(['plain', 'error', 'error', 'warning', 'platform'])
   })
 })

@@ -30,6 +30,14 @@ export function matcherOf(query: string): ((entry: LogEntry) => boolean) | undef
   return (entry) => plainText(entry.text).toLowerCase().includes(wanted)
 }
 
+/** How a line should be seen. Programs write progress to standard error, so the stream alone says little. */
+export function levelOf({ text, stream }: LogEntry): 'error' | 'warning' | 'platform' | 'plain' {
+  if (stream === 'system') return 'platform'
+  const start = text.slice(0, 400)
+  if (/\b(error|fatal|exception|panic|failed)\b/i.test(start) || /^\s+at\s.+:\d+/.test(start)) return 'error'
+  return /\bwarn(ing)?\b|\bdeprecated\b/i.test(start) ? 'warning' : 'plain'
+}
+
 /** Most lines that a page keeps; the oldest go first. */
 export const MOST_LINES = 200_000
 
