@@ -9,14 +9,16 @@ const MOST_PROJECTS = 80
 const TOGETHER_MS = 150
 
 let due = new Set<string>()
-let timer: ReturnType<typeof setTimeout> | undefined
+let gathering = false
 
 function gather({ type }: Frame): void {
   const [noun, what] = type.split('.')
   if (!noun || what === undefined) return
   due.add(noun)
-  timer ??= setTimeout(() => {
-    timer = undefined
+  if (gathering) return
+  gathering = true
+  setTimeout(() => {
+    gathering = false
     const nouns = [...due]
     due = new Set()
     void refresh(nouns)
