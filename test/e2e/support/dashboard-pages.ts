@@ -17,9 +17,12 @@ export function pagePatterns(): string[] {
   })
 }
 
+/** Stands for a thing that nobody made: its page has to say so. */
+export const UNKNOWN = 'unknown_0'
+
 /**
- * Addresses to walk: patterns with the ids of samples filled in. Throws for a pattern without a sample, so that
- * a new page is never left out.
+ * Addresses to walk: patterns with the ids of samples filled in, so that a new page is never left out. A pattern
+ * without a sample is walked as for something that does not exist.
  * @param samples ids by the first part of the address: `{ apps: 'app_…' }`.
  */
 export function addresses(samples: Record<string, string>): string[] {
@@ -29,8 +32,6 @@ export function addresses(samples: Record<string, string>): string[] {
     .map((pattern) => {
       const [, group = ''] = pattern.split('/')
       if (!pattern.includes(':')) return pattern
-      const id = samples[group]
-      if (!id) throw new Error(`${pattern} has no sample. Make one in test/e2e/dashboard.test.ts.`)
-      return pattern.replace(/:\w+/, id)
+      return pattern.replace(/:\w+/, samples[group] ?? UNKNOWN)
     })
 }
