@@ -123,9 +123,13 @@ describe('the dashboard', () => {
     const walk = async ([who, person, look, list, thorough]: (typeof walks)[number]) => {
       const { page, open, faults, barriers, context } = await visit(browser, portreeve, look, person.cookie)
       for (const path of list) {
-        await open(path)
+        const shown = await open(path).then(
+          () => [],
+          () => ['never shows all of itself'],
+        )
         const overhang = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
         const found = [
+          ...shown,
           ...(overhang > 0 ? [`scrolls sideways by ${overhang} px`] : []),
           ...faults.splice(0).filter((fault) => !isRefusal(fault, person, path)),
           ...(thorough ? await barriers() : []),

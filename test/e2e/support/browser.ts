@@ -64,7 +64,7 @@ export async function visit(
     page.waitForFunction(
       () => document.querySelector('h1, h2') !== null && document.querySelector('.animate-pulse') === null,
       undefined,
-      { timeout: 20_000 },
+      { timeout: 10_000 },
     )
   return {
     context,
