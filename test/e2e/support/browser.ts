@@ -13,6 +13,7 @@ const QUIET = [
   '--disable-component-update',
   '--disable-sync',
 ]
+const NETWORK_CHANGED = 'ERR_NETWORK_CHANGED'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 export const launch = (): Promise<Browser> =>
@@ -62,7 +63,9 @@ export async function visit(
   })
   const settled = () =>
     page.waitForFunction(
-      () => document.querySelector('h1, h2') !== null && document.querySelector('.animate-pulse') === null,
+      () =>
+        document.querySelector('h1, h2, [role="alert"]') !== null &&
+        document.querySelector('.animate-pulse') === null,
       undefined,
       { timeout: 10_000 },
     )
@@ -71,6 +74,14 @@ export async function visit(
     page,
     faults,
     async open(path) {
+      const before = faults.length
+      await page.goto(portreeve.url + path)
+      await settled().catch((error: unknown) => {
+        if (!faults.some((fault) => fault.includes(NETWORK_CHANGED))) throw error
+      })
+      if (!faults.some((fault) => fault.includes(NETWORK_CHANGED))) return
+      // A container of the tests came or went meanwhile, and Chromium gave its requests up.
+      faults.length = before
       await page.goto(portreeve.url + path)
       await settled()
     },
