@@ -40,6 +40,8 @@ export function databaseOwners(
     exited(id, event: EngineEvent) {
       const row = repository.find(id)
       if (row?.status !== 'running') return
+      // A trial restore or an upgrade has a server of its own beside the one that serves.
+      if (event.release_id !== undefined && event.release_id !== row.volume_id) return
       const killed = event.kind === 'oom'
       change(id, {
         last_error: killed
