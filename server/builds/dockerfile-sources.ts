@@ -127,7 +127,8 @@ function parse(text: string): Read[] {
   const file = DockerfileParser.parse(text)
   return [...file.getInstructions(), ...file.getOnbuildTriggers()].flatMap((instruction: Instruction) => {
     const rest = instruction.getArgumentsContent()
-    return rest === null ? [] : [{ name: instruction.getKeyword().toUpperCase(), rest }]
+    // Continued lines are joined; what follows a line break is the text of a heredoc.
+    return rest === null ? [] : [{ name: instruction.getKeyword().toUpperCase(), rest: rest.split('\n')[0]! }]
   })
 }
 

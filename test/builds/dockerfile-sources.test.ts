@@ -35,6 +35,7 @@ describe('what the engine fetches for a Dockerfile', () => {
     ['ADD hello.txt /x', [], []],
     ['COPY https://example.com/x /x', [], []],
     ['RUN curl http://127.0.0.1/', [], []],
+    ['ADD <<EOF /etc/site.conf\nproxy_pass http://app:3000;\nEOF', [], []],
   ])('%s', (line, addresses, unclear) =>
     expect(read(`FROM a\n${line}`)).toMatchObject({ addresses, unclear }),
   )
