@@ -138,7 +138,8 @@ export const WebhookChange = v.pipe(
 )
 export type WebhookChange = v.InferOutput<typeof WebhookChange>
 
-export const Webhook = v.pipe(
+/** A webhook as lists show it: without any key. */
+export const WebhookSummary = v.pipe(
   v.object({
     id: v.pipe(v.string(), v.examples(['whk_0123456789abcdefghjk'])),
     project_id: v.pipe(v.string(), v.description('Project that it belongs to.')),
@@ -165,13 +166,6 @@ export const Webhook = v.pipe(
       ),
     ),
     target: v.nullable(v.pipe(v.string(), v.description('Where messages go, without a secret.'))),
-    secret: v.nullable(
-      v.pipe(
-        v.string(),
-        v.description('Key of signatures; in the answer to creation and `rotate` only.'),
-        SECRET,
-      ),
-    ),
     help: v.nullable(v.pipe(v.string(), v.description('Where the forge has its settings for webhooks.'))),
     last_delivery: v.nullable(
       v.object({
@@ -181,6 +175,19 @@ export const Webhook = v.pipe(
     ),
     created_at: Timestamp,
     updated_at: Timestamp,
+  }),
+  v.title('WebhookSummary'),
+)
+export const Webhook = v.pipe(
+  v.object({
+    ...WebhookSummary.pipe[0].entries,
+    secret: v.nullable(
+      v.pipe(
+        v.string(),
+        v.description('Key of signatures; in the answer to creation and `rotate` only.'),
+        SECRET,
+      ),
+    ),
   }),
   v.title('Webhook'),
 )

@@ -1,6 +1,6 @@
 import { endpoint } from '#server/endpoint'
 import { list } from '#server/http/schemas'
-import { Webhook, WebhookQuery } from '#server/webhooks/schema'
+import { WebhookQuery, WebhookSummary } from '#server/webhooks/schema'
 
 /** Webhooks of the projects in which the caller is a developer, newest first. */
 export default endpoint({
@@ -8,7 +8,7 @@ export default endpoint({
   description: 'Hooks of forges, deploy hooks and notifications. Secrets are never part of a list.',
   access: 'developer',
   query: WebhookQuery,
-  response: list(Webhook),
+  response: list(WebhookSummary),
   handler({ actor, query: { page, per_page, ...filter }, services }) {
     return services.webhooks.list(actor, filter, { page, per_page })
   },
