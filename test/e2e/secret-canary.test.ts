@@ -13,6 +13,7 @@ import { CAST_ENVIRONMENT, enter, joinAll, newPeer, type Part, type Person, send
 import { createTestAuthority, type TestAuthority } from '#test/support/chains'
 import { type GitServer, startGitServer } from '#test/support/git-server'
 import { ADMIN, docker, eventually, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
+import { settledDatabase } from '#test/support/databases'
 import { type NameServer, startNameServer } from '#test/support/name-server'
 import { type Registry, REGISTRY_LOGIN, startRegistry } from '#test/support/registry'
 import {
@@ -47,6 +48,9 @@ const administrators_password = canary('administrator')
 const REFERENCE = '${{ project.SHARED }}'
 /** Told to everybody in the description of the API, and changed at once; and what names a secret. */
 const PUBLIC = [ADMIN.password, REFERENCE]
+/** Who may see a database is shown what opens it, and nothing else shows it. */
+const SHOWN =
+  /^\w+ \/api\/databases\S* answer data\.(password|(external_)?connection_string) \d+ in GET \/api\/databases\/db_\w+ as (admin|owner|developer)$/
 /** The one service of this table that is on the internet: its token is refused, unseen. */
 const UNREACHABLE = ['PUT /api/settings/dns-provider body config.api_token']
 /** What ran on this machine at each request of git, and ten times a second while an app was deployed. */
@@ -67,6 +71,10 @@ let cast: Record<Part, Person>
 let admin: Person
 let app_id: string
 let imported_key: string
+let socket: WebSocket
+let database_id: string
+/** Of a webhook: it answers with an error and everything that it was sent. */
+let receiver: Server
 
 async function created<T = any>(
   path: string,
@@ -99,17 +107,16 @@ async function equip(): Promise<void> {
     const { recovery_codes } = await as('/api/auth/2fa/enable', {
       totp_code: await generate({ secret }),
     })
+    // What changes how somebody logs in ends their other sessions: each of them enters again.
     if (part === 'viewer') {
       await as('/api/auth/2fa/disable', { password, totp_code: recovery_codes[0] })
+      cast.viewer = await enter(portreeve, email, password)
       continue
     }
-    await as('/api/auth/2fa/recovery-codes', { password, totp_code: recovery_codes[0] }).then((renewed) =>
-      as('/api/auth/api-keys', {
-        name: 'canary',
-        password,
-        totp_code: renewed.recovery_codes[0],
-      }),
-    )
+    const renewed = await as('/api/auth/2fa/recovery-codes', { password, totp_code: recovery_codes[0] })
+    const [first, second] = renewed.recovery_codes
+    await as('/api/auth/api-keys', { name: 'canary', password, totp_code: first })
+    cast.developer = await enter(portreeve, email, password, second)
   }
   await created('/api/auth/api-keys', { name: 'canary' }, { 'idempotency-key': canary('idempotency') })
   expect(
@@ -170,6 +177,15 @@ function startAuthority(): Promise<Server> {
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)))
 }
 
+/** Sends back what it gets, to see that nobody is told of it. */
+function startReceiver(): Promise<Server> {
+  const server = createServer((request, response) => {
+    response.writeHead(500, { 'x-path': request.url, 'x-token': request.headers.authorization ?? '' })
+    request.pipe(response)
+  })
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)))
+}
+
 /** The secrets of the settings: each is taken after a test against a server of its kind. */
 async function furnish(): Promise<void> {
   await changed('/api/settings/smtp', {
@@ -209,7 +225,7 @@ async function furnish(): Promise<void> {
 
 /** Hears everything that the WebSocket tells about an app, its deployment and the installation. */
 async function listen(deployment_id: string): Promise<void> {
-  const socket = new WebSocket(`${portreeve.url.replace('http', 'ws')}/api/ws`, {
+  socket = new WebSocket(`${portreeve.url.replace('http', 'ws')}/api/ws`, {
     headers: admin.bearer,
   } as unknown as string[])
   socket.addEventListener('message', (event) => frames.push(String(event.data)))
@@ -220,6 +236,66 @@ async function listen(deployment_id: string): Promise<void> {
   for (const channel of ['system', `apps/${app_id}`, `deployments/${deployment_id}`])
     socket.send(JSON.stringify({ type: 'subscribe', channel, after: 0 }))
   socket.send(JSON.stringify({ type: 'subscribe', channel: `apps/${app_id}/logs` }))
+}
+
+/** Databases are asked for their password and change it, are backed up and restored; one is open to the outside. */
+async function addDatabase(): Promise<void> {
+  const of = (id: string) => settledDatabase(portreeve, id)
+  const running = async (id: string) => {
+    const database = await of(id)
+    expect(database, JSON.stringify(database)).toMatchObject({ status: 'running', last_error: null })
+  }
+  const { id } = await created('/api/databases', { name: 'store', engine: 'valkey', public: true })
+  database_id = id
+  socket.send(JSON.stringify({ type: 'subscribe', channel: `databases/${id}`, after: 0 }))
+  await running(id)
+  await created(`/api/databases/${id}/links`, { app_id, key: 'STORE_URL' })
+  await changed(`/api/databases/${id}`, { limits: { cpus: 0.5 } })
+  await running(id)
+  await created(`/api/databases/${id}/restart`, {})
+  await running(id)
+  const { id: backup_id } = await created('/api/backups', { target: 'database', target_id: id })
+  await eventually('The backup of the database', async () => {
+    const { data } = (await portreeve.call('GET', `/api/backups/${backup_id}`)).body
+    expect(data.status, data.error).not.toBe('failed')
+    return data.status === 'succeeded' || undefined
+  })
+  const restored = await created(`/api/backups/${backup_id}/restore`, {
+    ...{ mode: 'new', name: 'restored', passphrase: canary('restore') },
+  })
+  await running(restored.target_id)
+  await created(`/api/databases/${id}/stop`, {})
+  expect(await of(id)).toMatchObject({ status: 'stopped' })
+  await created(`/api/databases/${id}/start`, {})
+  await running(id)
+  await created(`/api/databases/${id}/credentials/rotate`, {})
+  await running(id)
+}
+
+/** Webhooks of every kind with a secret; receivers hear of deployments and are tried once. */
+async function addWebhooks(): Promise<void> {
+  const at = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
+  const webhook = (body: object) => created('/api/webhooks', body)
+  const git = await webhook({ kind: 'git', provider: 'github', app_id, secret: canary('forge') })
+  await changed(`/api/webhooks/${git.id}`, { secret: canary('forge') })
+  await changed(`/api/webhooks/${git.id}`, { rotate: true })
+  const hook = await webhook({ kind: 'deployment', app_id })
+  secrets['address of a deploy hook'] = hook.url.split('/').at(-1)
+  const notification = (provider: string, config: object, events = ['deployment.*']) =>
+    webhook({ kind: 'notification', app_id, provider, config, events })
+  const bot_token = `123456:${canary('bot').slice(0, 60)}`
+  await notification('telegram', { bot_token, chat_id: '@deployments' }, ['preview.created'])
+  const receivers = [
+    await notification('generic', { url: `${at}/generic`, secret: canary('signature') }),
+    await notification('ntfy', { url: `${at}/ntfy`, topic: 'deployments', token: canary('ntfy') }),
+    await notification('discord', { url: `${at}/${canary('chat')}` }),
+    await notification('slack', { url: `${at}/${canary('chat')}` }),
+  ]
+  await changed(`/api/webhooks/${receivers[3].id}`, { config: { url: `${at}/${canary('chat')}` } })
+  for (const { id } of receivers) {
+    const { body } = await portreeve.call('POST', `/api/webhooks/${id}/test`)
+    expect(body.data).toMatchObject({ succeeded: false, response_status: 500 })
+  }
 }
 
 /** Secret variables of the app and of its project, set in every way there is, and what runs has them. */
@@ -244,6 +320,7 @@ async function setVariables(): Promise<void> {
   const job = { app_id, expression: '@daily', enabled: false, http: http() }
   const { id: cron_job } = await created('/api/cron-jobs', job)
   await changed(`/api/cron-jobs/${cron_job}`, { http: http() })
+  await created(`/api/apps/${app_id}/mounts`, { path: '/etc/vault/file', content: canary('file') })
   const { id } = await created(`/api/apps/${app_id}/deploy`, {})
   expect(await portreeve.untilDeployment(id)).toMatchObject({ status: 'live' })
 }
@@ -288,6 +365,7 @@ async function deploy(): Promise<void> {
     const { body } = await portreeve.call('GET', `/api/apps/${app_id}/deployments`)
     await listen(body.data[0].id)
     expect(await portreeve.untilDeployment(body.data[0].id)).toMatchObject({ status: 'live' })
+    await Promise.all([addWebhooks(), addDatabase()])
     await setVariables()
     const image = registry.publish('nginx:stable', 'team/web:1')
     const pulled = await created('/api/apps', {
@@ -342,7 +420,7 @@ async function addDestinations(): Promise<void> {
 
 const MAIL_PASSWORD = canary('mail')
 beforeAll(async () => {
-  ;[forge, registry, mail, names, authority, bucket_server, sftp] = await Promise.all([
+  ;[forge, registry, mail, names, authority, receiver, bucket_server, sftp] = await Promise.all([
     startGitServer({ tls: true }),
     startRegistry(),
     startSmtpServer({
@@ -351,6 +429,7 @@ beforeAll(async () => {
     }),
     startNameServer('example.com'),
     startAuthority(),
+    startReceiver(),
     startS3Server(),
     startSftpServer(),
   ])
@@ -365,6 +444,7 @@ beforeAll(async () => {
     names.address,
     `127.0.0.1:${mail.port}`,
     `127.0.0.1:${(authority.address() as AddressInfo).port}`,
+    `127.0.0.1:${(receiver.address() as AddressInfo).port}`,
     new URL(bucket_server.endpoint).host,
     `127.0.0.1:${sftp.port}`,
   ]
@@ -407,6 +487,7 @@ afterAll(async () => {
   await portreeve?.dispose()
   chains?.close()
   authority?.close()
+  receiver?.close()
   await Promise.all([
     forge?.close(),
     registry?.close(),
@@ -484,15 +565,22 @@ describe('T6: a secret that was given to the built server', () => {
       ...Object.entries(cast).map(([part, { bearer }]) => [part, bearer] as const),
     ] as const
     let answered = 0
+    const found: string[] = []
     for (const [who, headers] of callers) {
       const answers: Record<string, string> = {}
+      const self = await send(portreeve, 'GET', '/api/auth/me', undefined, headers)
+      expect([who, self.status]).toEqual([who, who === 'nobody' ? 401 : 200])
       for (const path of paths) {
         const answer = await send(portreeve, 'GET', path, undefined, headers as Record<string, string>)
         if (answer.status === 200) answered += 1
         answers[`GET ${path} as ${who}`] = `${answer.text}\n${JSON.stringify([...answer.headers])}`
       }
-      expect(betrayed(secrets, answers)).toEqual([])
+      found.push(...betrayed(secrets, answers))
     }
+    expect(found.filter((one) => !SHOWN.test(one))).toEqual([])
+    expect(new Set(found.map((one) => one.split(' ').at(-1)))).toEqual(
+      new Set(['admin', 'owner', 'developer']),
+    )
     expect(answered).toBeGreaterThan(60)
   })
   it('is not repeated by any error, wherever it was sent', async () => {
@@ -506,6 +594,9 @@ describe('T6: a secret that was given to the built server', () => {
       token: [git_token],
       private_key: imported_key,
       passphrase: 3,
+      config: { url: git_token, bot_token: git_token },
+      secret: 3,
+      content: 5,
       host: git_token,
       totp_code: one('data.secret 0'),
     }
@@ -601,9 +692,10 @@ describe('T6: a secret that was given to the built server', () => {
         (id) =>
           /portreeve/.test(docker('inspect', id, '--format', '{{json .Config.Labels}}')) &&
           (docker('inspect', id).includes(app_id) ||
+            docker('inspect', id).includes(database_id) ||
             docker('inspect', id).includes(portreeve.data_directory)),
       )
-    expect(containers.length).toBeGreaterThanOrEqual(2)
+    expect(containers.length).toBeGreaterThanOrEqual(3)
     const images = [...new Set(containers.map((id) => docker('inspect', id, '--format', '{{.Image}}')))]
     expect(
       betrayed(secrets, {
