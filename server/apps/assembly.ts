@@ -4,6 +4,7 @@ import type { Variables } from '#server/env/service'
 import type { Base } from '#server/platform/base'
 import type { Volumes } from '#server/volumes/service'
 import type { Projects } from '#server/projects/service'
+import type { SettingsService } from '#server/settings/service'
 import type { AppsDomain } from './contract.ts'
 import { createApps } from './service.ts'
 import { createSourceChecks } from './source-checks.ts'
@@ -12,7 +13,8 @@ export interface AppNeeds {
   deployments: DeploymentsDomain
   domains: Pick<Domains, 'addAutomatic' | 'renameAutomatic' | 'automaticOf'>
   env: Pick<Variables, 'changedSince'>
-  projects: Pick<Projects, 'requireQuota'>
+  projects: Pick<Projects, 'requireQuota' | 'requireShare' | 'share'>
+  settings: Pick<SettingsService, 'server'>
   volumes: Pick<Volumes, 'mountIds' | 'requireReplicas'>
 }
 
@@ -25,6 +27,9 @@ export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
     ports: {
       requireEngine: () => use.deployments.requireEngine(),
       requireQuota: (project_id) => use.projects.requireQuota(project_id, 'app'),
+      requireShare: (...given) => use.projects.requireShare(...given),
+      share: (project_id) => use.projects.share(project_id),
+      defaultLimits: () => use.settings.server(),
       deploy: (app, actor) => void use.deployments.enqueue(app, 'create', {}, actor),
       restart: (app, actor) => void use.deployments.enqueue(app, 'restart', {}, actor),
       isBusy: (id) => use.deployments.isBusy(id),

@@ -6,4 +6,5 @@ export default defineModule({
   tags: [{ name: 'apps', description: 'Apps: create, configure, start, stop, read logs, run commands.' }],
   resources: [{ noun: 'app', table: 'apps', status_column: 'status', quota: 'apps' }],
   create: createAppsDomain,
+  share: (own, project_id) => own.shares.inProject(project_id),
 })

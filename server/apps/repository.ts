@@ -71,6 +71,9 @@ export function createAppRepository(db: Db) {
         .run(row),
     find: (id: string) => db.sql('SELECT * FROM apps WHERE id = ?').get(id) as AppRow | undefined,
     findByName: (name: string) => db.sql('SELECT * FROM apps WHERE name = ?').get(name) as AppRow | undefined,
+    /** Apps of a project that are not on their way out. */
+    inProject: (project_id: string) =>
+      db.sql(`SELECT * FROM apps WHERE project_id = ? AND status <> 'deleting'`).all(project_id) as AppRow[],
     projectOf: (id: string) =>
       db.sql('SELECT project_id FROM apps WHERE id = ?').pluck().get(id) as string | undefined,
     desired: () =>

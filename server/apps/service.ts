@@ -15,13 +15,14 @@ import {
   newColumns,
   type SourceChecks,
 } from './configuration.ts'
+import { createAppShares, type SharePorts } from './shares.ts'
 import { type AppEventName, appMachine } from './machine.ts'
 import { type AppRow, createAppRepository } from './repository.ts'
 import type { App, AppChange, AppStatus, LatestDeployment, NewApp } from './schema.ts'
 import type { InferOutput } from 'valibot'
 
 /** What apps need from other domains; handed in at composition. */
-export interface AppPorts {
+export interface AppPorts extends SharePorts {
   /** Throws 409 when the project may not have one more app. */
   requireQuota(project_id: string): void
   /** Queues the first deployment in the current transaction. */
@@ -92,6 +93,7 @@ const audited = (row: AppRow) => Object.fromEntries(AUDITED.map((key) => [key, r
 export function createApps(options: AppOptions) {
   const { db, clock, events, audit, checks, ports } = options
   const repository = createAppRepository(db)
+  const shares = createAppShares(repository, ports)
 
   const get = (id: string): AppRow =>
     repository.find(id) ??
@@ -221,6 +223,7 @@ export function createApps(options: AppOptions) {
       )
     },
     get: (id: string) => view(get(id)),
+    shares,
     create(actor: Actor, project_id: string, body: NewApp): App {
       checkSource(body, checks)
       const columns = newColumns(newId('app'), project_id, body, clock.iso())
@@ -229,7 +232,7 @@ export function createApps(options: AppOptions) {
         if (repository.findByName(body.name))
           throw conflict(`An app named ${body.name} exists already. Choose another name.`)
         ports.requireQuota(project_id)
-        repository.insert(columns)
+        shares.within(project_id, () => repository.insert(columns))
         const row = get(columns.id)
         ports.addAutomaticDomain(row)
         note(row, 'app.created', {}, actor)
@@ -252,7 +255,8 @@ export function createApps(options: AppOptions) {
         if (body.name !== undefined && body.name !== before.name && repository.findByName(body.name))
           throw conflict(`An app named ${body.name} exists already. Choose another name.`)
         if (body.replicas !== undefined) ports.requireReplicas(id, body.replicas)
-        repository.update(id, changedColumns(before, body), clock.iso())
+        const columns = changedColumns(before, body)
+        shares.within(before.project_id, () => repository.update(id, columns, clock.iso()))
         const row = get(id)
         if (row.name !== before.name) {
           ports.renameAutomaticDomain(row)
@@ -304,7 +308,7 @@ export function createApps(options: AppOptions) {
             'Cannot move an app while it is deployed, started or stopped. Wait for it, or cancel the deployment.',
           )
         ports.requireQuota(project_id)
-        repository.move(id, project_id, clock.iso())
+        shares.within(project_id, () => repository.move(id, project_id, clock.iso()))
         ports.moved(id, before.project_id)
         const row = get(id)
         note(row, 'app.moved', { from: before.project_id, to: project_id }, actor)

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { type Actor, projectRole, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
@@ -91,7 +92,7 @@ export function createCron({ db, clock, events, jobs, secrets, log, audit, ports
     const old = before ? openRequest(secrets, before) : {}
     const headers = Object.fromEntries(
       Object.entries(http.headers ?? {}).map(([name, value]) => {
-        const kept = old.headers && Object.hasOwn(old.headers, name) ? old.headers[name] : undefined
+        const kept = own(old.headers, name)
         if (value === MASK && kept === undefined)
           throw invalid(`http.headers.${name}`, 'is the mask, and there is no header for it to keep.')
         return [name, value === MASK ? kept! : value]

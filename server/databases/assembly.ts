@@ -31,7 +31,7 @@ export interface DatabaseNeeds {
     DeploymentsDomain,
     'requireEngine' | 'refresh' | 'ended' | 'holds' | 'keepRunning' | 'replaceCredentials'
   >
-  projects: Pick<Projects, 'requireQuota'>
+  projects: Pick<Projects, 'requireQuota' | 'requireShare' | 'share'>
 }
 /** What other modules add to databases once they are made. */
 interface Plugs {
@@ -43,6 +43,8 @@ function databasePorts(use: DatabaseNeeds, plugs: Plugs): DatabasePorts {
     app: (id) => use.apps.find(id),
     requireEngine: () => use.deployments.requireEngine(),
     requireQuota: (project_id) => use.projects.requireQuota(project_id, 'database'),
+    requireShare: (...given) => use.projects.requireShare(...given),
+    share: (project_id) => use.projects.share(project_id),
     public_host: () => new URL(use.addresses.public_url()).hostname,
     appsHolding: (project_id, text) =>
       use.apps

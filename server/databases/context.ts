@@ -1,3 +1,4 @@
+import type { Share } from '#server/kernel/shares'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import type { Events } from '#server/kernel/events'
@@ -17,6 +18,10 @@ export interface DatabasePorts {
   requireEngine(): void
   /** Throws 409 when the project may not have one more database. */
   requireQuota(project_id: string): void
+  /** Throws 409 when instances of the project may now use more than its quotas; see projects. */
+  requireShare(project_id: string, before?: Share): void
+  /** What instances of the project may use together. */
+  share(project_id: string): Share
   /** Name under which clients from outside reach this server. */
   public_host(): string
   /** Apps of a project that run with this text in a variable: by a link, by a reference or by hand. */

@@ -12,6 +12,7 @@ export default defineModule({
     sealedById('databases', 'admin_password'),
   ],
   create: createDatabasesDomain,
+  share: (own, project_id) => own.shareIn(project_id),
   schedules: [{ name: 'measure', cron: '*/15 * * * *', task: 'metrics', run: (own) => own.measure() }],
   offers: (own, project_id, name) => own.connectionVariables(project_id, name),
   app: {

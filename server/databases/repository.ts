@@ -68,6 +68,11 @@ export function createDatabaseRepository(db: Db) {
   return {
     ...databaseRows(db),
     ...linkRows(db),
+    /** Databases of a project that are not on their way out. */
+    inProject: (project_id: string) =>
+      db
+        .sql(`SELECT * FROM databases WHERE project_id = ? AND status <> 'deleting'`)
+        .all(project_id) as DatabaseRow[],
     insertSpare: (row: SpareRow) =>
       db
         .sql(

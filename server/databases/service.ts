@@ -1,3 +1,4 @@
+import { type Share, sumOf } from '#server/kernel/shares'
 import { type Actor, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import { conflict } from '#server/kernel/errors'
@@ -80,6 +81,8 @@ export function createDatabaseService(options: ServiceOptions) {
       const { rows, total } = repository.page(visibleProjects(actor), equals, q, ...limits(paging))
       return paged<DatabaseSummary>({ rows: rows.map(summaryOf), total }, paging)
     },
+    /** What the databases of a project may use together. */
+    shareIn: (project_id: string): Share => sumOf(repository.inProject(project_id)),
     create(actor: Actor, project_id: string, body: NewDatabase): Database {
       const engine = engineOf(body.engine)
       const version = body.version ?? engine.lines[0]
@@ -121,7 +124,9 @@ export function createDatabaseService(options: ServiceOptions) {
           created_at: at,
           updated_at: at,
         }
+        const share = ports.share(project_id)
         repository.insert(row)
+        ports.requireShare(project_id, share)
         start(row, { restart: false, fresh: false })
         note(row, 'database.created', {}, actor)
         record(actor, row, 'create', { after: audited(row) })
@@ -133,7 +138,9 @@ export function createDatabaseService(options: ServiceOptions) {
         const before = get(id)
         const { columns, work, fresh } = planChange(options, before, body)
         if (work !== 'none') ports.requireEngine()
+        const share = ports.share(before.project_id)
         const row = Object.keys(columns).length > 0 ? change(id, columns) : before
+        ports.requireShare(before.project_id, share)
         if (work === 'start') start(row, { restart: false, fresh })
         if (work === 'confirm' || work === 'revert') enqueue(row, work, payloadOf(row))
         if (work === 'upgrade') {

@@ -97,6 +97,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     ports: {
       requireEngine,
       takeNumber: (id) => use.apps.takeNumber(id),
+      requireShare: (id, other) => use.apps.shares.require(id, other),
       appDeploys: (id) => void use.apps.transition(id, 'deploy'),
       setAutoDeploy: (id, on) => use.apps.setAutoDeploy(id, on),
       checkBranch: (text) => use.apps.checks.branch(text),

@@ -19,7 +19,7 @@ import { askOf, type DeploymentAsk, type DeploymentRow } from './repository.ts'
 import { createRollbackTarget } from './rollback.ts'
 import type { DeployRequest, Trigger } from './schema.ts'
 import { createRouting, NOTHING } from './routing.ts'
-import { receive } from './upload.ts'
+import { pruneArchives, receive } from './upload.ts'
 import { summaryOf, viewOf } from './view.ts'
 import { type DeployPayload, type DeployState, secretsOfApp, targetOf, type Workshop } from './work.ts'
 
@@ -27,6 +27,8 @@ import { type DeployPayload, type DeployState, secretsOfApp, targetOf, type Work
 export interface DeploymentPorts {
   requireEngine(): void
   takeNumber(app_id: string): number
+  /** Throws 409 when instances of the project would use more than its quotas, as the app or a release of it is. */
+  requireShare(app_id: string, other?: Release['configuration']): void
   /** Tells the app that a deployment was accepted; throws a 409 when its status does not allow one. */
   appDeploys(app_id: string): void
   setAutoDeploy(app_id: string, on: boolean): void
@@ -121,7 +123,10 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
         const row = repository.find(job.subject)
         if (!row) return
         logs.append(row.id, 'end', 'system', lastWord(row, outcome))
-        db.afterCommit(() => logs.close(row.id))
+        db.afterCommit(() => {
+          logs.close(row.id)
+          pruneArchives(repository, shop.uploads_directory, row.app_id)
+        })
         if (outcome.status === 'succeeded') {
           repository.change(row.id, { finished_at: clock.iso() })
           return tell(get(row.id), 'deployment.finished')
@@ -171,6 +176,12 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     actor: Actor,
   ): DeploymentRow => {
     precedence.require(app.id, trigger)
+    // What is live was counted when it came; restarting it must work.
+    if (trigger !== 'restart')
+      ports.requireShare(
+        app.id,
+        ask.from_release ? releases.find(ask.from_release)?.configuration : undefined,
+      )
     const id = newId('dep')
     const number = ports.takeNumber(app.id)
     supersede({ id, app_id: app.id, number, trigger })
@@ -339,7 +350,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
       return true
     },
     /** Takes a gzipped tar of a source folder and deploys it. */
-    async upload(actor: Actor, app_id: string, stream: Readable) {
+    async upload(actor: Actor, app_id: string, stream: Readable, content_length?: number) {
       ports.requireEngine()
       const { app, ...row } = appRow(app_id)
       if (app.configuration.source !== 'upload')
@@ -347,9 +358,11 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
           `The source of this app is ${app.configuration.source}; create one with source "upload" for uploads.`,
         )
       const name = `${newId('dep')}.tar.gz`
-      await receive(shop.uploads_directory, name, stream)
+      await receive(shop.uploads_directory, name, stream, content_length)
       try {
-        return db.tx(() => view(enqueue(row, 'manual', { upload: name }, actor)))
+        const queued = db.tx(() => view(enqueue(row, 'manual', { upload: name }, actor)))
+        pruneArchives(repository, shop.uploads_directory, app_id)
+        return queued
       } catch (error) {
         rmSync(join(shop.uploads_directory, name), { force: true })
         throw error

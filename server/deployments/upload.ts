@@ -1,17 +1,30 @@
-import { createWriteStream, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { createWriteStream, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { requireFree } from '#server/kernel/disk-reserve'
 import { ApiError } from '#server/kernel/errors'
+import { askOf, type DeploymentRepository } from './repository.ts'
 
 /** Largest archive of `POST /api/apps/:id/upload`. */
 export const MAX_UPLOAD_BYTES = 512 * 1024 * 1024
 
+/** How often it is looked whether the disk still has room for what nobody announced. */
+const LOOK_EVERY_BYTES = 16 * 1024 * 1024
+/** Deployments of an app that are looked through for archives. */
+const LOOKED_AT = 100
+
 /** Writes an upload to its file; a body that is too large or breaks off leaves nothing behind. */
-export async function receive(directory: string, name: string, stream: Readable): Promise<void> {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+export async function receive(
+  directory: string,
+  name: string,
+  stream: Readable,
+  content_length = 0,
+): Promise<void> {
+  requireFree(directory, content_length)
   const partial = join(directory, `${name}.partial`)
   let size = 0
+  let next_look = LOOK_EVERY_BYTES
   try {
     await pipeline(
       stream,
@@ -20,6 +33,10 @@ export async function receive(directory: string, name: string, stream: Readable)
           size += chunk.length
           if (size > MAX_UPLOAD_BYTES)
             throw new ApiError('PAYLOAD_TOO_LARGE', `The archive is larger than ${MAX_UPLOAD_BYTES} bytes.`)
+          if (size >= next_look) {
+            requireFree(directory)
+            next_look = size + LOOK_EVERY_BYTES
+          }
           yield chunk
         }
       },
@@ -31,5 +48,24 @@ export async function receive(directory: string, name: string, stream: Readable)
   } catch (error) {
     rmSync(partial, { force: true })
     throw error
+  }
+}
+
+/**
+ * Removes the archives of an app that nothing will be built from: the newest is kept, for the next deployment,
+ * and those that a deployment under way needs.
+ */
+export function pruneArchives(
+  deployments: Pick<DeploymentRepository, 'history'>,
+  directory: string,
+  app_id: string,
+): void {
+  const rows = deployments.history(app_id, LOOKED_AT, 0).rows.filter((row) => askOf(row).upload)
+  const kept = new Set(
+    rows.filter((row, index) => index === 0 || !row.finished_at).map((row) => askOf(row).upload),
+  )
+  for (const row of rows) {
+    const { upload } = askOf(row)
+    if (upload && !kept.has(upload)) rmSync(join(directory, upload), { force: true })
   }
 }

@@ -1,3 +1,4 @@
+import { NO_SHARE, sumOf } from './shares.ts'
 import type { Clock } from './clock.ts'
 import type { Db } from './db.ts'
 import type { Jobs } from './jobs/jobs.ts'
@@ -94,6 +95,7 @@ function createDeclared(
     kinds.map(({ noun }) => noun),
   )
   const followers = modules.filter(({ app }) => app)
+  const sharing = modules.filter(({ share }) => share)
   const offering = modules.filter(({ offers }) => offers)
   return {
     sources: (where) => sources[where],
@@ -108,6 +110,8 @@ function createDeclared(
       }
       return undefined
     },
+    share: (project_id) =>
+      sumOf(sharing.map((module) => module.share?.(own(module), project_id) ?? NO_SHARE)),
     app: {
       moved: (id, from) => followers.forEach((module) => module.app?.moved?.(own(module), id, from)),
       removed: (id) => followers.forEach((module) => module.app?.removed?.(own(module), id)),

@@ -1,5 +1,6 @@
 import type { JobDefinition } from './jobs/definition.ts'
 import type { ResourceSource, TableSource } from './resources.ts'
+import type { Share } from './shares.ts'
 
 /** A kind of resource that belongs to projects: found by its id, listed, searched, counted. */
 export interface ResourceKind extends Omit<TableSource, 'kind'> {
@@ -85,6 +86,8 @@ export interface Module<Name extends string, Base, Use, Own> {
   /** Forgets what is past its time, by what it is; a number says how much. */
   retention?: Readonly<Record<string, (own: Own, use: Use, base: Base) => number | void>>
   app?: AppFacet<Own>
+  /** What the domain's instances in a project may use together, stopped ones too, since they may be started. */
+  share?(own: Own, project_id: string): Share
   /**
    * Variables that a resource of a project, found by its name, offers to apps that name it, as in
    * `${{ orders.DATABASE_URL }}`; undefined when there is none of that name.
@@ -115,6 +118,8 @@ export interface Declared {
   readonly tags: readonly ApiTag[]
   /** What the first module that knows the name offers under it in a project. */
   offered(project_id: string, name: string): Readonly<Record<string, string>> | undefined
+  /** What all instances in a project may use together. */
+  share(project_id: string): Share
   /** What apps take along. */
   app: {
     moved(app_id: string, from_project_id: string): void

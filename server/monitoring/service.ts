@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { type Actor, visibleProjects } from '#server/kernel/access'
 import type { PlatformEvent } from '#server/kernel/events'
 import { type AlertOptions, type Alerts, createAlerts } from './alerts/service.ts'
@@ -143,7 +144,8 @@ export function createMonitoring(options: MonitoringOptions) {
       const ids = new Set(resources.map(({ id }) => id))
       const apps = subjects().filter(({ kind, id }) => kind === 'app' && ids.has(id))
       const counts: Record<string, number> = {}
-      for (const { kind, status } of resources) if (kind === 'app') counts[status] = (counts[status] ?? 0) + 1
+      for (const { kind, status } of resources)
+        if (kind === 'app') counts[status] = (own(counts, status) ?? 0) + 1
       const server = latestOf('server', SERVER)
       return {
         apps: counts,

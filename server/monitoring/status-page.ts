@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import type { UptimeCheck } from './uptime/schema.ts'
 
 /** What a status page shows of one check. */
@@ -18,7 +19,7 @@ const ENTITIES: Record<string, string> = {
   '"': '&quot;',
   "'": '&#39;',
 }
-const escape = (text: string) => text.replace(/[&<>"']/g, (character) => ENTITIES[character]!)
+const escape = (text: string) => text.replace(/[&<>"']/g, (character) => own(ENTITIES, character)!)
 const percent = (value: number | null) => (value === null ? 'no data' : `${value.toFixed(2)} %`)
 const WORDS = { up: 'Operational', down: 'Down', unknown: 'Not checked yet', paused: 'Paused' } as const
 

@@ -12,6 +12,7 @@ export default defineModule({
       ...base,
       people: () => use.identity.people,
       resources: () => modules.sources('overview'),
+      share: (project_id) => modules.share(project_id),
     }),
   // Members are invited into the default project before anything is created there.
   start: (own) => void own.default(),

@@ -39,7 +39,19 @@ const Quotas = v.objectWithRest(
     ),
     databases: Limit('Most databases.'),
     volumes: Limit('Most volumes.'),
-    memory_bytes: Limit('Most memory that all instances together may be given.'),
+    memory_bytes: Limit(
+      'Most memory that all instances of apps and databases together may be given, stopped ones too. Told by 409 when something is created, changed, moved, deployed or rolled back.',
+    ),
+    cpus: v.optional(
+      v.nullable(
+        v.pipe(
+          v.number(),
+          v.minValue(0),
+          v.maxValue(100_000),
+          v.description('Most CPU cores, counted in the same way.'),
+        ),
+      ),
+    ),
     storage_bytes: Limit('Most bytes of all volumes together.'),
   },
   Limit('Most resources of a kind.'),

@@ -1,4 +1,5 @@
 import { own } from '#server/kernel/own'
+import { NO_SHARE, type Share, sumOf } from '#server/kernel/shares'
 import {
   type Actor,
   isAdministrator,
@@ -29,6 +30,8 @@ export interface ProjectOptions {
   people: () => People
   /** Every kind of resource that lives in projects; late, because their domains come after. */
   resources: () => readonly ResourceSource[]
+  /** What all instances in a project may use together. */
+  share: (project_id: string) => Share
 }
 
 /** Name of the project that a fresh installation has. */
@@ -37,10 +40,14 @@ const DEFAULT_NAME = 'default'
 const MANY = 1_000
 const RANK = { viewer: 1, developer: 2, owner: 3 } as const
 
+const SHARED = [
+  ['memory_bytes', 'bytes of memory'],
+  ['cpus', 'CPU cores'],
+] as const
 const quotasOf = (row: ProjectRow) => JSON.parse(row.quotas) as Quotas
 
 /** Projects: every resource lives in one, and roles in it decide who may do what. */
-export function createProjects({ db, clock, audit, events, people, resources }: ProjectOptions) {
+export function createProjects({ db, clock, audit, events, people, resources, share }: ProjectOptions) {
   const repository = createProjectRepository(db)
   const members = createMembers({ db, clock, audit, events, repository, people })
   const get = (id: string): ProjectRow =>
@@ -217,6 +224,22 @@ export function createProjects({ db, clock, audit, events, people, resources }: 
     /** The number that an administrator has set; undefined without one. */
     quota: (project_id: string, name: keyof Quotas): number | undefined =>
       own(quotasOf(get(project_id)), String(name)) ?? undefined,
+    /**
+     * Throws 409 when instances of the project may use more than its quotas. Call it in the transaction of the
+     * change, once that is made. What was too much `before` and is not more now may stay.
+     */
+    requireShare(project_id: string, before: Share = NO_SHARE, extra: Share = NO_SHARE): void {
+      const quotas = quotasOf(get(project_id))
+      const now = sumOf([share(project_id), extra])
+      for (const [name, unit] of SHARED) {
+        const most = quotas[name]
+        if (typeof most !== 'number' || now[name] <= most || now[name] <= before[name]) continue
+        throw conflict(
+          `Apps and databases of the project may use ${most} ${unit} together, and would use ${now[name]}. Lower limits or replicas, or ask an administrator to raise the quota ${name}.`,
+        )
+      }
+    },
+    share,
     /**
      * Throws 409 when the project may not have one more of a kind. Call it in the transaction that creates
      * it.

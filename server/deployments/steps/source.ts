@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { portOf } from '#server/env/resolved'
 import { Fatal } from '#server/kernel/jobs/definition'
+import { requireFree } from '#server/kernel/disk-reserve'
 import { removeTree } from '#server/kernel/removal'
 import type { GitSource } from '#server/platform/git/git'
 import { askOf, type DeploymentAsk } from '../repository.ts'
@@ -130,6 +131,7 @@ export async function cloneStep(shop: Workshop, context: DeployContext): Promise
     return context.skip()
   }
   shop.advance(deployment_id, 'build')
+  requireFree(shop.work_directory)
   // Before anything is fetched or built: a value that cannot be had fails the deployment at once.
   shop.ports.variables(app)
   switch (app.configuration.source) {

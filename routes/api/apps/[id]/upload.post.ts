@@ -24,6 +24,6 @@ export default endpoint({
   response: data(Deployment),
   errors: ['CONFLICT', 'ENGINE_UNAVAILABLE'],
   handler: async ({ actor, params, upload, services }) => ({
-    data: await services.deployments.upload(actor, params.id, upload.stream),
+    data: await services.deployments.upload(actor, params.id, upload.stream, upload.content_length),
   }),
 })

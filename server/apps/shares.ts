@@ -1,0 +1,50 @@
+import { cpus } from 'node:os'
+import { differenceOf, largerOf, NO_SHARE, type Share, sumOf } from '#server/kernel/shares'
+import { type Configuration, configurationOf } from './configuration.ts'
+import type { AppRepository, AppRow } from './repository.ts'
+
+export interface SharePorts {
+  /** Throws 409 when instances of the project may now use more than its quotas; see projects. */
+  requireShare(project_id: string, before?: Share, extra?: Share): void
+  /** What instances of the project may use together. */
+  share(project_id: string): Share
+  /** What an app gets that names no limits of its own. */
+  defaultLimits(): { default_cpus: number | null; default_memory_bytes: number }
+  liveConfiguration(release_id: string): Configuration | undefined
+}
+
+/** What apps may use, against the quotas of their project. */
+export function createAppShares(repository: Pick<AppRepository, 'find' | 'inProject'>, ports: SharePorts) {
+  /** What all instances of an app may use. */
+  const shareOf = ({ replicas, limits }: Pick<Configuration, 'replicas' | 'limits'>): Share => {
+    const { default_cpus, default_memory_bytes } = ports.defaultLimits()
+    return {
+      memory_bytes: replicas * (limits.memory_bytes ?? default_memory_bytes),
+      cpus: replicas * (limits.cpus ?? default_cpus ?? cpus().length),
+    }
+  }
+  /** As it is configured, or as it runs where that is more: a change alone ends no instance. */
+  const counted = (row: AppRow): Share => {
+    const live = row.live_release_id ? ports.liveConfiguration(row.live_release_id) : undefined
+    const wanted = shareOf(configurationOf(row))
+    return live ? largerOf(wanted, shareOf(live)) : wanted
+  }
+  return {
+    /** What instances of all apps of a project may use together. */
+    inProject: (project_id: string): Share => sumOf(repository.inProject(project_id).map(counted)),
+    /** Makes a change in the current transaction; throws 409 when the project has no room for it. */
+    within(project_id: string, change: () => unknown): void {
+      const before = ports.share(project_id)
+      change()
+      ports.requireShare(project_id, before)
+    },
+    /** Throws 409 when an app may not be deployed as it is, or as another release of it was. */
+    require(id: string, other?: Configuration): void {
+      const row = repository.find(id)
+      if (!row) return
+      // It takes the place of what runs, whatever that uses.
+      const extra = differenceOf(shareOf(other ?? configurationOf(row)), counted(row))
+      ports.requireShare(row.project_id, NO_SHARE, extra)
+    },
+  }
+}
