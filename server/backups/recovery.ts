@@ -92,7 +92,7 @@ export function createRecovery(options: RecoveryOptions): { definition: JobDefin
         async run({ state, save }) {
           for (const { target, list } of options.resources())
             for (const resource of list) {
-              if (resource.id in state.jobs || resource.name in state.lost) continue
+              if (Object.hasOwn(state.jobs, resource.id) || Object.hasOwn(state.lost, resource.name)) continue
               begin(state, target, resource)
               save()
             }
