@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -155,7 +156,7 @@ async function restoreFrom({ store, key }: Found, config: Config, options: Resto
     install(config, folder, names, manifest)
     say(`Restored the platform as of ${manifest.created_at} (Portreeve ${manifest.portreeve_version}):`)
     for (const [table, words] of SHOWN)
-      if (table in counts) say(`  ${String(counts[table]).padStart(6)} ${words}`)
+      if (Object.hasOwn(counts, table)) say(`  ${String(own(counts, table)).padStart(6)} ${words}`)
     say(
       names.includes('secret.key')
         ? 'The key of stored secrets is back.'
