@@ -36,7 +36,7 @@ export interface Portreeve {
   start(env?: Record<string, string>): Promise<void>
   /** SIGTERM; resolves with the exit code. */
   stop(): Promise<number | null>
-  /** Stops it and removes its containers, networks, images and data. */
+  /** Stops it and removes its containers, networks, images, volumes and data. */
   dispose(): Promise<void>
 }
 export interface PortreeveOptions {
@@ -231,7 +231,7 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
   }
 }
 
-/** What the server marked its containers, images and networks with. */
+/** What the server marked its containers, images, networks and volumes with. */
 function installationOf(data_directory: string): string {
   const db = new Database(join(data_directory, 'portreeve.db'), { readonly: true })
   try {
@@ -248,6 +248,8 @@ function removeOf(label: string): void {
   if (images.length > 0) docker('rmi', '-f', ...new Set(images))
   const networks = docker('network', 'ls', '-q', '--filter', `label=${label}`).split('\n').filter(Boolean)
   if (networks.length > 0) docker('network', 'rm', ...networks)
+  const volumes = docker('volume', 'ls', '-q', '--filter', `label=${label}`).split('\n').filter(Boolean)
+  if (volumes.length > 0) docker('volume', 'rm', '-f', ...volumes)
 }
 
 /** What a test app prints first, and files of small apps that need nothing but their base image. */
