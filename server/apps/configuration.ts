@@ -1,6 +1,6 @@
 import { invalid } from '#server/kernel/errors'
 import type { AppColumns, AppRow, AppSource } from './repository.ts'
-import type { AppChange, BuildSettings, HealthCheck, Limits, NewApp } from './schema.ts'
+import type { AppChange, BuildSettings, HealthCheck, Limits, NewApp, Processes } from './schema.ts'
 
 /** What a release is made from: the app's configuration as plain values. */
 export interface Configuration extends AppSource {
@@ -9,6 +9,7 @@ export interface Configuration extends AppSource {
   health_check: HealthCheck
   replicas: number
   limits: Limits
+  processes: Processes
 }
 
 export function configurationOf(row: AppRow): Configuration {
@@ -24,6 +25,7 @@ export function configurationOf(row: AppRow): Configuration {
     health_check: JSON.parse(row.health_check) as HealthCheck,
     replicas: row.replicas,
     limits: JSON.parse(row.limits) as Limits,
+    processes: JSON.parse(row.processes) as Processes,
   }
 }
 
@@ -103,6 +105,7 @@ export function newColumns(id: string, project_id: string, body: NewApp, at: str
     health_check: JSON.stringify(body.health_check ?? {}),
     replicas: body.replicas ?? 1,
     limits: JSON.stringify(body.limits ?? {}),
+    processes: JSON.stringify(body.processes ?? {}),
     auto_deploy: body.auto_deploy === false ? 0 : 1,
     watch_paths: JSON.stringify(body.watch_paths ?? []),
     soak_seconds: body.soak_seconds ?? 10,
@@ -134,6 +137,7 @@ export function changedColumns(row: AppRow, body: AppChange): Record<string, unk
     health_check: json(body.health_check),
     replicas: body.replicas,
     limits: json(body.limits),
+    processes: json(body.processes),
     auto_deploy: body.auto_deploy === undefined ? undefined : body.auto_deploy ? 1 : 0,
     watch_paths: json(body.watch_paths),
     soak_seconds: body.soak_seconds,

@@ -23,6 +23,7 @@ export interface AppRow extends AppSource {
   health_check: string
   replicas: number
   limits: string
+  processes: string
   auto_deploy: number
   watch_paths: string
   soak_seconds: number
@@ -52,6 +53,7 @@ export const CHANGEABLE = [
   'health_check',
   'replicas',
   'limits',
+  'processes',
   'auto_deploy',
   'watch_paths',
   'soak_seconds',
@@ -63,9 +65,9 @@ export function createAppRepository(db: Db) {
     insert: (row: AppColumns) =>
       db
         .sql(
-          `INSERT INTO apps (id, name, project_id, status, source, git_url, branch, image, dockerfile, base_directory, build, port, health_check, replicas, limits,
+          `INSERT INTO apps (id, name, project_id, status, source, git_url, branch, image, dockerfile, base_directory, build, port, health_check, replicas, limits, processes,
          auto_deploy, watch_paths, soak_seconds, created_at, updated_at)
-       VALUES (@id, @name, @project_id, @status, @source, @git_url, @branch, @image, @dockerfile, @base_directory, @build, @port, @health_check, @replicas, @limits,
+       VALUES (@id, @name, @project_id, @status, @source, @git_url, @branch, @image, @dockerfile, @base_directory, @build, @port, @health_check, @replicas, @limits, @processes,
          @auto_deploy, @watch_paths, @soak_seconds, @created_at, @updated_at)`,
         )
         .run(row),

@@ -163,6 +163,56 @@ export const Limits = v.strictObject({
 })
 export type Limits = v.InferOutput<typeof Limits>
 
+const Process = v.strictObject({
+  command: v.optional(
+    command(
+      'Starts the process. Default: what the Procfile says, else the command of the image.',
+      'node worker.js',
+    ),
+  ),
+  replicas: v.optional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(0),
+      v.maxValue(100),
+      v.description('Instances that run. Default 1; with 0 the process does not run.'),
+    ),
+  ),
+  limits: v.optional(v.pipe(Limits, v.description('What one instance may use. Default: as the app.'))),
+  grace_s: v.optional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(1),
+      v.maxValue(600),
+      v.description('Seconds that an instance must stay up to count as ready. Default 5.'),
+    ),
+  ),
+})
+export const Processes = v.pipe(
+  v.record(
+    v.pipe(
+      v.string(),
+      v.regex(
+        /^[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?$/,
+        'must be lower-case letters, digits and hyphens, not at the ends.',
+      ),
+    ),
+    Process,
+  ),
+  v.check((all) => Object.keys(all).length <= 20, 'has at most 20 processes.'),
+  v.check(
+    ({ web }) => web === undefined || (web.replicas === 0 && Object.keys(web).length === 1),
+    'web is described by the other fields of the app; only {"replicas": 0} may be said here, for an app without it.',
+  ),
+  v.description(
+    'Processes beside `web`, which takes the requests, by name; each runs in the same release with a command of its own. Those of a Procfile run by themselves; what is said here goes first. `"web": {"replicas": 0}` makes an app without web, domain and port, such as a bot or a queue worker.',
+  ),
+  v.examples([{ worker: { command: 'node worker.js', replicas: 2 } }]),
+)
+export type Processes = v.InferOutput<typeof Processes>
+
 const GitUrl = v.pipe(
   v.string(),
   v.minLength(1),
@@ -234,6 +284,7 @@ const configuration = {
     ),
   ),
   limits: v.optional(v.pipe(Limits, v.description('What one instance may use.'))),
+  processes: v.optional(Processes),
   auto_deploy: v.optional(
     v.pipe(v.boolean(), v.description('Deploy on push. Default true; a rollback turns it off.')),
   ),
@@ -290,7 +341,7 @@ export const App = v.pipe(
     status: AppStatus,
     domain: v.pipe(
       v.string(),
-      v.description('Host name that was assigned on creation.'),
+      v.description('Host name that was assigned on creation; empty for an app without a web process.'),
       v.examples(['shop.localhost']),
     ),
     url: v.pipe(v.string(), v.description('Where the app answers.'), v.examples(['http://shop.localhost'])),
@@ -305,6 +356,7 @@ export const App = v.pipe(
     health_check: HealthCheck,
     replicas: v.number(),
     limits: Limits,
+    processes: v.record(v.string(), Process),
     auto_deploy: v.boolean(),
     watch_paths: v.array(v.string()),
     soak_seconds: v.number(),
@@ -388,6 +440,14 @@ export const DetectedPlan = v.pipe(
     port: v.number(),
     health_check: v.object({ type: v.picklist(['http', 'tcp']), path: v.optional(v.string()) }),
     dockerfile: v.pipe(v.string(), v.description('Text of the Dockerfile that would be built.')),
+    web: v.pipe(
+      v.boolean(),
+      v.description('Whether a process takes requests. A Procfile that names others only has none.'),
+    ),
+    processes: v.pipe(
+      v.record(v.string(), v.string()),
+      v.description('Commands of the processes that run beside it, by name.'),
+    ),
     cron_jobs: v.array(v.object({ schedule: v.string(), command: v.string() })),
     explanation: v.pipe(
       v.array(v.object({ field: v.string(), value: v.string(), source: v.string() })),
@@ -400,6 +460,7 @@ export const DetectedPlan = v.pipe(
 export const Instance = v.pipe(
   v.object({
     id: v.string(),
+    process: v.pipe(v.string(), v.description('`web` takes requests; any other runs beside it.')),
     index: v.number(),
     node: v.pipe(v.string(), v.description('Where it runs; `local` is this server.')),
     deployment_id: v.nullable(v.string()),

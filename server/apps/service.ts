@@ -84,6 +84,7 @@ const AUDITED = [
   'health_check',
   'replicas',
   'limits',
+  'processes',
   'auto_deploy',
   'watch_paths',
   'soak_seconds',
@@ -234,7 +235,8 @@ export function createApps(options: AppOptions) {
         ports.requireQuota(project_id)
         shares.within(project_id, () => repository.insert(columns))
         const row = get(columns.id)
-        ports.addAutomaticDomain(row)
+        // One that says so has no web process, and nothing to give a name to.
+        if (body.processes?.web?.replicas !== 0) ports.addAutomaticDomain(row)
         note(row, 'app.created', {}, actor)
         audit.record(actor, {
           action: 'app.create',

@@ -17,6 +17,7 @@ export interface DeclaredSettings {
   dockerfile_path?: Declared<string>
   port?: Declared<number>
   health_check?: Declared<HealthCheckPlan>
+  processes?: Declared<Record<string, string>>
   cron_jobs?: Declared<{ schedule: string; command: string }[]>
 }
 

@@ -79,14 +79,18 @@ function finish(
   declared: DeclaredSettings,
   { build_args = [], build_secrets = false }: DetectOptions,
 ): BuildPlan {
-  const start_command = declared.start_command?.value ?? proposal.start_command
+  const others = declared.processes?.value ?? {}
+  const web = declared.start_command !== undefined || declared.processes === undefined
+  // A Procfile without `web` says all that runs: the image starts as the first of its processes does.
+  const start_command =
+    declared.start_command?.value ?? (web ? proposal.start_command : Object.values(others)[0]!)
   const fixed_port =
     declared.start_command === undefined ? undefined : portOfCommand(declared.start_command.value)
   const commands: Commands = {
     install: declared.install_command?.value ?? proposal.install_command,
     build: declared.build_command?.value ?? proposal.build_command,
     start: start_command,
-    own_start: declared.start_command === undefined,
+    own_start: web && declared.start_command === undefined,
     port: declared.port?.value ?? fixed_port ?? proposal.port,
     build_args: build_args.filter((name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)),
   }
@@ -99,11 +103,13 @@ function finish(
     package_manager: proposal.package_manager,
     install_command: commands.install,
     build_command: commands.build,
-    start_command: start_command,
+    start_command: web ? start_command : null,
     release_command: declared.release_command?.value ?? proposal.release_command,
     port: commands.port,
     health_check: declared.health_check?.value ?? proposal.health_check,
     dockerfile: renderDockerfile(layoutStages(layout)),
+    processes: others,
+    web,
     cron_jobs: declared.cron_jobs?.value ?? [],
     explanation: mergeExplanations(
       [

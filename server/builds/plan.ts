@@ -73,6 +73,10 @@ export interface PlanFacts {
 export interface BuildPlan extends PlanFacts {
   /** Whole text of the Dockerfile that will be built: generated, or the repository's own. */
   dockerfile: string
+  /** Commands of processes beside the one that takes requests, by name. */
+  processes: Record<string, string>
+  /** Whether a process takes requests: a Procfile that names others only has none. */
+  web: boolean
   /** Where `portreeve.json`, `Procfile` or `app.json` declared cron jobs. */
   cron_jobs: { schedule: string; command: string }[]
   explanation: Explanation[]

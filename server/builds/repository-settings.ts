@@ -62,7 +62,11 @@ export function declaredSettings(tree: SourceTree, overrides: BuildOverrides): D
   const processes = procfile(tree)
   layer(
     settings,
-    { start_command: processes.get('web'), release_command: processes.get('release') },
+    {
+      start_command: processes.get('web'),
+      release_command: processes.get('release'),
+      processes: otherProcesses(processes),
+    },
     'Procfile',
   )
   layer(settings, appJsonSettings(tree), 'app.json')
@@ -77,6 +81,20 @@ export function declaredExplanations(settings: DeclaredSettings): Explanation[] 
     value: typeof value === 'object' ? JSON.stringify(value) : String(value),
     source,
   }))
+}
+
+/** Names of Procfiles that are run by hand, or once. */
+const BY_HAND = new Set(['web', 'release', 'console', 'rake', 'shell', 'migrate', 'test'])
+/** A process becomes part of the names of containers. */
+const PROCESS_NAME = /^[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?$/
+
+/** Processes that run beside the one that takes requests. */
+function otherProcesses(processes: ReadonlyMap<string, string>): Record<string, string> | undefined {
+  const others = [...processes].flatMap(([name, command]) => {
+    const plain = name.toLowerCase().replaceAll('_', '-')
+    return BY_HAND.has(plain) || !PROCESS_NAME.test(plain) ? [] : [[plain, command] as const]
+  })
+  return others.length > 0 ? Object.fromEntries(others.slice(0, 20)) : undefined
 }
 
 /** The processes of a Procfile by name. */

@@ -28,7 +28,7 @@ export interface DeploymentNeeds {
   apps: AppsDomain
   builds: BuildsDomain
   certificates: Pick<Certificates, 'forEdge'>
-  domains: Pick<Domains, 'routes' | 'activate'>
+  domains: Pick<Domains, 'routes' | 'activate' | 'followWeb'>
   env: Pick<Variables, 'forRelease'>
   git_credentials: { forUrl(project_id: string, git_url: string): GitCredential | undefined }
   ingress: Pick<IngressService, 'routes'>
@@ -51,6 +51,10 @@ function deployPorts(
     projectOf: (app_id) => use.apps.projectOf(app_id),
     setLive: (app_id, deployment_id, release_id) => use.apps.setLive(app_id, deployment_id, release_id),
     appEvent: (app_id, event, payload) => void use.apps.transition(app_id, event, payload),
+    followWeb(app_id, has_web) {
+      const app = use.apps.find(app_id)
+      if (app) use.domains.followWeb(app, has_web)
+    },
     routes: (app_id, target) => use.domains.routes(app_id, target),
     platformRoutes: () => use.ingress.routes(),
     certificates: () => use.certificates.forEdge(),

@@ -8,7 +8,7 @@ import { askOf } from './repository.ts'
 import { NOTHING } from './routing.ts'
 import { drain, routeTo } from './serving.ts'
 import { verify } from './steps/run.ts'
-import { workloadOf } from './release-workload.ts'
+import { ensureProcesses } from './release-workload.ts'
 import { networkOf, secretsOfApp, type Workshop } from './work.ts'
 
 export interface LifecyclePayload {
@@ -76,7 +76,7 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
           await shop.engine.ensureNetwork(networkOf(payload.project_id), {
             project: payload.project_id,
           })
-          await shop.engine.ensureRelease(workloadOf(shop.releases, release, payload.project_id), signal)
+          await ensureProcesses(shop, release, payload.project_id, signal)
         },
         undo: ({ payload }) => shop.engine.removeRelease(live(payload.app_id).id, 0),
       },

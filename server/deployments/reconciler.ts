@@ -8,6 +8,7 @@ import {
   type DesiredOwner,
   type WorkloadOwners,
 } from '#server/platform/engine/workload-reconciler'
+import { hasWeb, processesOf } from './processes.ts'
 import { createCrashes } from './crashes.ts'
 import { NOTHING } from './routing.ts'
 import { removeWork } from './steps/source.ts'
@@ -51,9 +52,15 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
     network: (app) => networkOf(app.project_id),
     processes(app) {
       const release = releases.find(app.release_id)
-      return release && [{ process: MAIN_PROCESS, replicas: release.settings.replicas }]
+      return (
+        release && processesOf(release.settings).map(({ name, replicas }) => ({ process: name, replicas }))
+      )
     },
-    workload: (app) => workloadOf(releases, releases.find(app.release_id)!, app.project_id),
+    workload(app, process) {
+      const release = releases.find(app.release_id)!
+      const wanted = processesOf(release.settings).find(({ name }) => name === process)!
+      return workloadOf(releases, release, app.project_id, wanted)
+    },
     release(release_id) {
       const release = releases.find(release_id)
       return release && { owner_id: release.app_id, stop_grace_s: release.settings.stop_grace_s }
@@ -64,7 +71,11 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
     async observed(app, instances) {
       const release = releases.find(app.release_id)!
       await shop.routing.serve(app.id, targetOf(instances, release.settings))
-      const { event, ...payload } = crashes.judge(app.status, instances) ?? {}
+      // An app crashes when nobody answers its requests, whatever else of it still runs.
+      const judged = hasWeb(release.settings)
+        ? instances.filter(({ process }) => process === MAIN_PROCESS)
+        : instances
+      const { event, ...payload } = crashes.judge(app.status, judged) ?? {}
       if (event) ports.appEvent(app.id, event, payload)
     },
     async failed(app, error) {

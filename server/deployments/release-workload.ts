@@ -1,4 +1,12 @@
-import type { ContainerSpec, UpdateStrategy, Workload, WorkloadProbe } from '#server/platform/engine/workload'
+import type { Engine } from '#server/platform/engine/engine'
+import {
+  type ContainerSpec,
+  MAIN_PROCESS,
+  type UpdateStrategy,
+  type Workload,
+  type WorkloadProbe,
+} from '#server/platform/engine/workload'
+import { processesOf, type ReleaseProcess } from './processes.ts'
 import type { Release, Releases, ReleaseSettings } from './releases.ts'
 import { networkOf } from './work.ts'
 
@@ -20,14 +28,23 @@ export function containerSpec(releases: Releases, release: Release, project_id: 
   }
 }
 
-/** A release as a workload. */
-export function workloadOf(releases: Releases, release: Release, project_id: string): Workload {
+/** One process of a release as a workload. */
+export function workloadOf(
+  releases: Releases,
+  release: Release,
+  project_id: string,
+  { name, shell_command, limits, replicas, grace_s }: ReleaseProcess,
+): Workload {
   const { settings } = release
+  const { shell_command: _web, ...spec } = containerSpec(releases, release, project_id)
   return {
-    ...containerSpec(releases, release, project_id),
-    probe: probeOf(settings),
+    ...spec,
+    ...(shell_command ? { shell_command } : {}),
+    ...(name === MAIN_PROCESS ? {} : { process: name }),
+    limits,
+    probe: name === MAIN_PROCESS ? probeOf(settings) : { type: 'none', grace_s },
     placement: { node: 'local' },
-    replicas: settings.replicas,
+    replicas,
     update: updateOf(settings),
   }
 }
@@ -39,4 +56,15 @@ export const updateOf = (settings: ReleaseSettings): UpdateStrategy =>
 function probeOf({ port, health_check }: ReleaseSettings): WorkloadProbe {
   const { type, path, grace_s } = health_check
   return type === 'http' ? { type, port, path, grace_s } : { type, port, grace_s }
+}
+
+/** Makes sure that every process of a release has its instances. */
+export async function ensureProcesses(
+  { engine, releases }: { engine: Pick<Engine, 'ensureRelease'>; releases: Releases },
+  release: Release,
+  project_id: string,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const process of processesOf(release.settings))
+    await engine.ensureRelease(workloadOf(releases, release, project_id, process), signal)
 }

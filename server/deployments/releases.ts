@@ -1,3 +1,4 @@
+import type { ReleaseProcess } from './processes.ts'
 import type { Configuration } from '#server/apps/configuration'
 import { type ReleaseVariables, secretValuesOf } from '#server/env/resolved'
 import type { Db } from '#server/kernel/db'
@@ -21,6 +22,10 @@ export interface ReleaseSettings {
   limits: { cpus: number; memory_bytes: number; pids: number }
   replicas: number
   stop_grace_s: number
+  /** Whether a process takes requests; absent in releases from before there were others. */
+  web?: boolean
+  /** Processes beside it. */
+  processes?: ReleaseProcess[]
   /** Absent in releases from before there were mounts. */
   mounts?: ReleaseMounts
 }
@@ -57,12 +62,18 @@ interface Row extends Omit<Release, 'settings' | 'configuration' | 'image_presen
   proven: number
 }
 
+/** Fields that releases from before them lack. */
+const DEFAULTS: Partial<Configuration> = { processes: {} }
+
 const read = (row: Row): Release => {
   const { environment: _sealed, variables: _variables, files: _files, ...rest } = row
   return {
     ...rest,
     settings: JSON.parse(row.settings) as ReleaseSettings,
-    configuration: JSON.parse(row.configuration) as Configuration,
+    configuration: {
+      ...DEFAULTS,
+      ...(JSON.parse(row.configuration) as Partial<Configuration>),
+    } as Configuration,
     image_present: row.image_present === 1,
     proven: row.proven === 1,
   }

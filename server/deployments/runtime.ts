@@ -71,6 +71,7 @@ export function createRuntime(shop: Workshop) {
         const found = await engine.instances({ owner: { kind: 'app', id: app_id } })
         return found.map((instance) => ({
           id: instance.id,
+          process: instance.process,
           index: instance.index,
           node: 'local',
           deployment_id: releases.find(instance.release_id)?.deployment_id ?? null,

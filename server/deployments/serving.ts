@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { hasWeb } from './processes.ts'
 import type { Release } from './releases.ts'
 import { NOTHING } from './routing.ts'
 import { targetOf, type Workshop } from './work.ts'
@@ -7,13 +8,17 @@ import { targetOf, type Workshop } from './work.ts'
 const DRAIN_LIMIT_MS = 30_000
 const DRAIN_POLL_MS = 100
 
-/** Sends the app's domains to the instances of a release; answers how many there are. */
+/**
+ * Sends the app's domains to the instances of a release; answers how many serve, which for an app without
+ * requests is how many run.
+ */
 export async function routeTo(shop: Workshop, app_id: string, release: Release | undefined): Promise<number> {
-  const target = release
-    ? targetOf(await shop.engine.instances({ release_id: release.id }), release.settings)
-    : NOTHING
+  const instances = release ? await shop.engine.instances({ release_id: release.id }) : []
+  const target = release ? targetOf(instances, release.settings) : NOTHING
   await shop.routing.serve(app_id, target)
-  return target.addresses.length
+  return !release || hasWeb(release.settings)
+    ? target.addresses.length
+    : instances.filter(({ state }) => state === 'running').length
 }
 
 /**

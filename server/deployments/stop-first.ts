@@ -1,6 +1,6 @@
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { Release } from './releases.ts'
-import { workloadOf } from './release-workload.ts'
+import { ensureProcesses } from './release-workload.ts'
 import { NOTHING } from './routing.ts'
 import { drain, routeTo } from './serving.ts'
 import type { DeployContext, Workshop } from './work.ts'
@@ -58,10 +58,7 @@ export async function restorePrevious(shop: Workshop, context: DeployContext): P
   const previous = previousOf(shop, context)
   if (!state.stopped_previous || !previous) return
   await shop.engine.removeRelease(state.release_id, 0)
-  await shop.engine.ensureRelease(
-    workloadOf(shop.releases, previous, payload.project_id),
-    new AbortController().signal,
-  )
+  await ensureProcesses(shop, previous, payload.project_id, new AbortController().signal)
   await shop.engine.superviseRelease(previous.id, true)
   await routeTo(shop, payload.app_id, previous)
   state.stopped_previous = false

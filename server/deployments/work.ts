@@ -41,6 +41,8 @@ export interface DeployPorts {
     event: 'go_live' | 'fail' | 'cancel' | 'lose',
     payload: Record<string, unknown>,
   ): void
+  /** Gives the app its name below the base domain, or takes it: one without requests has none. */
+  followWeb(app_id: string, has_web: boolean): void
   /** One route for each of the app's domains that may be served, to these instances. */
   routes(app_id: string, target: Target): Route[]
   /** Routes of the platform itself. */

@@ -90,6 +90,17 @@ export function createAutomaticDomains({
       })
       db.afterCommit(() => certify(id))
     },
+    /**
+     * Gives or takes the name of an app that has just got, or no longer has, a process that takes requests. A
+     * name that is not free meanwhile is left to whoever has it.
+     */
+    followWeb(app: NamedApp, has_web: boolean): void {
+      const row = repository.automaticOf(app.id)
+      if (!has_web && row) repository.delete(row.id)
+      const hostname = nameOf(app.name)
+      const is_free = !isDashboard(hostname) && repository.having([hostname]).length === 0
+      if (has_web && !row && is_free) this.addAutomatic(app)
+    },
     renameAutomatic(app: NamedApp): void {
       requireFree(nameOf(app.name), app.id)
       repository.renameAutomatic(app.id, nameOf(app.name), clock.iso())

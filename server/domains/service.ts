@@ -205,6 +205,8 @@ export function createDomains(options: DomainOptions) {
   return {
     checks,
     addAutomatic: automatic.addAutomatic,
+    followWeb: (app: { id: string; name: string; project_id: string }, has_web: boolean) =>
+      automatic.followWeb(app, has_web),
     renameAutomatic: automatic.renameAutomatic,
     /**
      * Moves the automatic names of all apps below the base domain, and returns the apps; throws 422 when some

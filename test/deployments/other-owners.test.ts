@@ -11,10 +11,10 @@ beforeEach(async () => {
 afterEach(() => api.close())
 
 const database = { id: 'db_orders', project_id: 'prj_x', release_id: 'rel_orders' }
-const owner = { kind: 'database' as const, id: database.id }
+const owner = { kind: 'task' as const, id: database.id }
 const workload = testWorkload({ ...database, owner, image: 'postgres:17', network: 'ptr-x' })
 const owners = (more: Partial<WorkloadOwners> = {}): WorkloadOwners => ({
-  kind: 'database',
+  kind: 'task',
   desired: () => [database],
   processes: () => [{ process: 'web', replicas: 1 }],
   workload: () => workload,

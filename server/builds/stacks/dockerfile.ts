@@ -76,10 +76,14 @@ export function planDockerfile(tree: SourceTree, declared: DeclaredSettings, pat
     port,
     health_check: declared.health_check?.value ?? TCP,
     dockerfile,
+    processes: {},
+    web: true,
     cron_jobs: declared.cron_jobs?.value ?? [],
     explanation: [
       ...declaredExplanations(declared).filter(
-        ({ field }) => !field.endsWith('_command') || field === 'release_command' || start_command !== null,
+        ({ field }) =>
+          field !== 'processes' &&
+          (!field.endsWith('_command') || field === 'release_command' || start_command !== null),
       ),
       ...because('stack', 'dockerfile', path),
       ...(declared.port === undefined

@@ -7,14 +7,11 @@ import { Fatal } from '#server/kernel/jobs/definition'
 import { EngineError, type Image } from '#server/platform/engine/engine'
 import { isNamed } from '#server/platform/engine/images'
 import { askOf } from '../repository.ts'
-import type { ReleaseSettings } from '../releases.ts'
-import type { AppMounts, DeployContext, DeployedApp, Workshop } from '../work.ts'
+import { hasWeb, requireSound } from '../processes.ts'
+import { settingsOf } from '../release-settings.ts'
+import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
 import { buildInputs } from '../build-inputs.ts'
 import { buildKey, sourceDirectory } from './source.ts'
-
-const DEFAULT_GRACE_S = 60
-const DEFAULT_STOP_GRACE_S = 15
-const DEFAULT_PORT = 3000
 
 const inlinePlan = (app: DeployedApp): BuildPlan => ({
   stack: 'dockerfile',
@@ -28,6 +25,8 @@ const inlinePlan = (app: DeployedApp): BuildPlan => ({
   port: app.configuration.port ?? 0,
   health_check: { type: 'tcp' },
   dockerfile: app.configuration.dockerfile!,
+  processes: {},
+  web: true,
   cron_jobs: [],
   explanation: [{ field: 'dockerfile', value: 'inline', source: 'app.dockerfile' }],
 })
@@ -137,39 +136,6 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
   )
 }
 
-/** How the release runs: what the user set, else what was detected, else what the image says. */
-function settingsOf(
-  shop: Workshop,
-  app: DeployedApp,
-  plan: BuildPlan | undefined,
-  image: Image,
-  asked_port: number | undefined,
-  mounts: AppMounts,
-): ReleaseSettings {
-  const { configuration } = app
-  const own = plan === undefined || plan.stack === 'dockerfile'
-  const check = configuration.health_check
-  const path = check.path ?? plan?.health_check.path
-  return {
-    shell_command: own ? (configuration.build.start_command ?? plan?.start_command ?? null) : null,
-    release_command: configuration.build.release_command ?? plan?.release_command ?? null,
-    port:
-      configuration.port ?? asked_port ?? (plan?.port || undefined) ?? image.exposed_ports[0] ?? DEFAULT_PORT,
-    health_check: {
-      type: check.type ?? (check.path ? 'http' : (plan?.health_check.type ?? 'tcp')),
-      path: path ?? '/',
-      strict: check.path !== undefined,
-      interval_ms: check.interval_ms ?? 250,
-      timeout_ms: check.timeout_ms ?? 5000,
-      grace_s: check.grace_s ?? DEFAULT_GRACE_S,
-    },
-    limits: { ...shop.defaults.instance, ...configuration.limits },
-    replicas: configuration.replicas,
-    stop_grace_s: DEFAULT_STOP_GRACE_S,
-    mounts: { ids: mounts.ids, volumes: mounts.volumes, exclusive: mounts.exclusive },
-  }
-}
-
 /** Builds or pulls the image, or takes that of an earlier release, and fixes the release. */
 export async function buildStep(shop: Workshop, context: DeployContext): Promise<void> {
   const { deployment_id, app_id } = context.payload
@@ -200,7 +166,8 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
   const files = known ? shop.releases.files(known.id) : mounts.files
   const settings = known
     ? known.settings
-    : settingsOf(shop, app, state.plan, image, portOf(variables), mounts)
+    : settingsOf(shop.defaults, app, { plan: state.plan, image, port: portOf(variables), mounts })
+  requireSound(settings)
   shop.releases.ensure(
     {
       id: state.release_id,
@@ -216,7 +183,7 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
     },
     {
       ...environment,
-      PORT: String(settings.port),
+      ...(hasWeb(settings) ? { PORT: String(settings.port) } : {}),
       PORTREEVE_APP: app.name,
       PORTREEVE_DEPLOYMENT_ID: deployment_id,
       ...(state.commit_sha ? { PORTREEVE_COMMIT: state.commit_sha } : {}),

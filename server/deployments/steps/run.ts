@@ -1,9 +1,12 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { Instance } from '#server/platform/engine/engine'
 import { unstartable } from '#server/platform/engine/start-failure'
+import { MAIN_PROCESS } from '#server/platform/engine/workload'
+import { instancesOf, processesOf } from '../processes.ts'
 import { findOpenPort, waitUntilReady } from '../probe.ts'
 import type { Release } from '../releases.ts'
-import { containerSpec, workloadOf } from '../release-workload.ts'
+import { containerSpec, ensureProcesses } from '../release-workload.ts'
 import { announceStopFirst, requireVolumes, stopPrevious } from '../stop-first.ts'
 import { type DeployContext, networkOf, type Workshop } from '../work.ts'
 
@@ -51,12 +54,17 @@ export async function exited(
   const refused = unstartable(instance.exit_code, log)
   if (refused) return new Fatal(refused.code, refused.message, refused.hint ?? null, log)
   const code = instance.exit_code ?? 1
+  const { process } = instance
   return new Fatal(
     'exited',
-    `The app exited with code ${code} ${when}.`,
-    code === 0
-      ? 'A web app must keep running in the foreground; look at its start command.'
-      : 'Its last lines are in the log.',
+    process === MAIN_PROCESS
+      ? `The app exited with code ${code} ${when}.`
+      : `The process ${process} of the app exited with code ${code} ${when}.`,
+    code !== 0
+      ? 'Its last lines are in the log.'
+      : process === MAIN_PROCESS
+        ? 'A web app must keep running in the foreground; look at its start command. For an app without requests, set processes.'
+        : `A process must keep running in the foreground. Set processes.${process}.replicas to 0 for a command that is run by hand.`,
     log,
   )
 }
@@ -119,7 +127,7 @@ export async function startStep(shop: Workshop, context: DeployContext): Promise
   const { project_id } = context.payload
   const release = releaseOf(shop, context)
   await stopPrevious(shop, context)
-  await shop.engine.ensureRelease(workloadOf(shop.releases, release, project_id), context.signal)
+  await ensureProcesses(shop, release, project_id, context.signal)
 }
 
 const ENDED: readonly Instance['state'][] = ['exited', 'dead', 'restarting']
@@ -134,7 +142,7 @@ async function firstExit(
   signal: AbortSignal,
   known?: Instance[],
 ): Promise<Instance | undefined> {
-  const expected = release.settings.replicas
+  const expected = instancesOf(release.settings)
   for (let instances = known; !signal.aborted; instances = undefined) {
     instances ??= await shop.engine.instances({ release_id: release.id })
     const ended = instances.find((instance) => ENDED.includes(instance.state) || instance.oom_killed)
@@ -181,11 +189,14 @@ export async function verify(
   const ready = new AbortController()
   const probing = AbortSignal.any([signal, ready.signal])
   const watch = firstExit(shop, release, probing, instances)
+  const graces = new Map(processesOf(settings).map(({ name, grace_s }) => [name, grace_s]))
   const probes = Promise.all(
-    instances.map((instance) =>
-      waitUntilReady(instance.address ?? '', settings.port, settings.health_check, probing, () =>
-        shop.clock.monotonic_ms(),
-      ),
+    instances.map(async (instance) =>
+      instance.process === MAIN_PROCESS
+        ? waitUntilReady(instance.address ?? '', settings.port, settings.health_check, probing, () =>
+            shop.clock.monotonic_ms(),
+          )
+        : staysUp(graces.get(instance.process) ?? 0, probing),
     ),
   )
   try {
@@ -206,6 +217,12 @@ export async function verify(
   }
 }
 
+/** A process that nobody can ask is ready when it stays up for its grace; an exit is seen by `firstExit`. */
+async function staysUp(grace_s: number, signal: AbortSignal): Promise<{ ready: boolean; last: string }> {
+  await wait(grace_s * 1000, undefined, { signal }).catch(() => undefined)
+  return { ready: true, last: '' }
+}
+
 async function neverReady(
   shop: Workshop,
   told: { deployment_id: string; step: string },
@@ -224,7 +241,7 @@ async function neverReady(
     `The app did not become ready within ${health_check.grace_s} seconds: ${what}: ${last}.`,
     other
       ? `It listens on port ${other}: set port to ${other}, or listen on the PORT variable.`
-      : 'Listen on 0.0.0.0 and the port that the PORT variable names, or raise health_check.grace_s.',
+      : 'Listen on 0.0.0.0 and the port that the PORT variable names, or raise health_check.grace_s. For an app that takes no requests, set processes.',
     log,
   )
 }

@@ -1,6 +1,7 @@
 import { Fatal } from '#server/kernel/jobs/definition'
 import { removableImages } from '../releases.ts'
 import { type DeployContext, targetOf, type Workshop } from '../work.ts'
+import { hasWeb } from '../processes.ts'
 import { drain, routeTo } from '../serving.ts'
 import { restorePrevious } from '../stop-first.ts'
 import { removeWork } from './source.ts'
@@ -11,7 +12,11 @@ export async function switchStep(shop: Workshop, context: DeployContext): Promis
   const release = shop.releases.find(context.state.release_id)!
   const instances = await shop.engine.instances({ release_id: release.id })
   const target = targetOf(instances, release.settings)
-  if (target.addresses.length === 0)
+  if (
+    hasWeb(release.settings)
+      ? target.addresses.length === 0
+      : !instances.some(({ state }) => state === 'running')
+  )
     throw new Fatal(
       'exited',
       'The new release ended just before traffic was to go to it.',
@@ -22,6 +27,7 @@ export async function switchStep(shop: Workshop, context: DeployContext): Promis
   context.state.switched = true
   context.state.live_at = shop.clock.iso()
   context.save()
+  shop.ports.followWeb(app_id, hasWeb(release.settings))
   await shop.routing.serve(app_id, target)
   shop.advance(deployment_id, 'go_live', { live_at: context.state.live_at })
 }
@@ -33,6 +39,7 @@ export async function undoSwitch(shop: Workshop, context: DeployContext): Promis
   if (!state.switched) return
   const previous = state.previous?.release_id ? shop.releases.find(state.previous.release_id) : undefined
   await restorePrevious(shop, context)
+  if (previous) shop.ports.followWeb(app_id, hasWeb(previous.settings))
   const serving = await routeTo(shop, app_id, previous)
   shop.ports.setLive(app_id, previous ? state.previous!.deployment_id : null, previous?.id ?? null)
   if (serving === 0) shop.ports.appEvent(app_id, 'lose', { deployment_id: context.payload.deployment_id })

@@ -1,0 +1,54 @@
+import { Fatal } from '#server/kernel/jobs/definition'
+import { MAIN_PROCESS } from '#server/platform/engine/workload'
+import type { ReleaseSettings } from './releases.ts'
+
+/** One process of a release: all of its instances have the same command and limits. */
+export interface ReleaseProcess {
+  name: string
+  /** Line of shell; null for the image's own command. */
+  shell_command: string | null
+  replicas: number
+  limits: ReleaseSettings['limits']
+  /** How long an instance must stay up to count as ready. */
+  grace_s: number
+}
+
+/** Whether the release has a process that takes requests. */
+export const hasWeb = ({ web = true }: Pick<ReleaseSettings, 'web'>): boolean => web
+
+/** All processes of a release, the one that takes requests first. */
+export const processesOf = (settings: ReleaseSettings): ReleaseProcess[] => [
+  ...(hasWeb(settings)
+    ? [
+        {
+          name: MAIN_PROCESS,
+          shell_command: settings.shell_command,
+          replicas: settings.replicas,
+          limits: settings.limits,
+          grace_s: settings.health_check.grace_s,
+        },
+      ]
+    : []),
+  ...(settings.processes ?? []),
+]
+
+/** How many instances of a release there should be. */
+export const instancesOf = (settings: ReleaseSettings): number =>
+  processesOf(settings).reduce((sum, { replicas }) => sum + replicas, 0)
+
+/** Fails before anything is started when nothing would run, or when several would write where only one may. */
+export function requireSound(settings: ReleaseSettings): void {
+  const running = processesOf(settings).filter(({ replicas }) => replicas > 0)
+  if (running.length === 0)
+    throw new Fatal(
+      'nothing_to_run',
+      'The app has neither a web process nor another one with replicas.',
+      'Add a line to its Procfile, or set processes.',
+    )
+  if ((settings.mounts?.exclusive ?? []).length > 0 && instancesOf(settings) > 1)
+    throw new Fatal(
+      'several_writers',
+      `Only one instance may write to a volume of this app, and it would have ${instancesOf(settings)}: ${running.map(({ name, replicas }) => `${name} ${replicas}`).join(', ')}.`,
+      'Use a volume with access "shared", or set replicas of the other processes to 0.',
+    )
+}

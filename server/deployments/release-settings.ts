@@ -1,0 +1,72 @@
+import type { Configuration } from '#server/apps/configuration'
+import type { BuildPlan } from '#server/builds/plan'
+import type { Image } from '#server/platform/engine/engine'
+import { MAIN_PROCESS } from '#server/platform/engine/workload'
+import type { ReleaseProcess } from './processes.ts'
+import type { ReleaseSettings } from './releases.ts'
+import type { AppMounts, DeployDefaults, DeployedApp } from './work.ts'
+
+const DEFAULT_GRACE_S = 60
+const DEFAULT_STOP_GRACE_S = 15
+const DEFAULT_PORT = 3000
+const DEFAULT_PROCESS_GRACE_S = 5
+
+/** What a release is made of besides the app's configuration. */
+export interface ReleaseParts {
+  plan: BuildPlan | undefined
+  image: Image
+  /** Port that a variable names. */
+  port: number | undefined
+  mounts: AppMounts
+}
+
+/** How the release runs: what the user set, else what was detected, else what the image says. */
+export function settingsOf(
+  defaults: DeployDefaults,
+  app: DeployedApp,
+  { plan, image, port, mounts }: ReleaseParts,
+): ReleaseSettings {
+  const { configuration } = app
+  const own = plan === undefined || plan.stack === 'dockerfile'
+  const check = configuration.health_check
+  const path = check.path ?? plan?.health_check.path
+  return {
+    shell_command: own ? (configuration.build.start_command ?? plan?.start_command ?? null) : null,
+    release_command: configuration.build.release_command ?? plan?.release_command ?? null,
+    port: configuration.port ?? port ?? (plan?.port || undefined) ?? image.exposed_ports[0] ?? DEFAULT_PORT,
+    health_check: {
+      type: check.type ?? (check.path ? 'http' : (plan?.health_check.type ?? 'tcp')),
+      path: path ?? '/',
+      strict: check.path !== undefined,
+      interval_ms: check.interval_ms ?? 250,
+      timeout_ms: check.timeout_ms ?? 5000,
+      grace_s: check.grace_s ?? DEFAULT_GRACE_S,
+    },
+    limits: { ...defaults.instance, ...configuration.limits },
+    replicas: configuration.replicas,
+    web: (plan?.web ?? true) && configuration.processes.web?.replicas !== 0,
+    processes: processesOf(defaults, configuration, plan?.processes ?? {}),
+    stop_grace_s: DEFAULT_STOP_GRACE_S,
+    mounts: { ids: mounts.ids, volumes: mounts.volumes, exclusive: mounts.exclusive },
+  }
+}
+
+/** Processes beside the one that takes requests: those of the repository, and what the user says of them. */
+function processesOf(
+  defaults: DeployDefaults,
+  { processes, limits }: Configuration,
+  found: Record<string, string>,
+): ReleaseProcess[] {
+  const names = new Set([...Object.keys(found), ...Object.keys(processes)])
+  names.delete(MAIN_PROCESS)
+  return [...names].map((name) => {
+    const own = Object.hasOwn(processes, name) ? processes[name] : undefined
+    return {
+      name,
+      shell_command: own?.command ?? (Object.hasOwn(found, name) ? found[name]! : null),
+      replicas: own?.replicas ?? 1,
+      limits: { ...defaults.instance, ...limits, ...own?.limits },
+      grace_s: own?.grace_s ?? DEFAULT_PROCESS_GRACE_S,
+    }
+  })
+}
