@@ -1,17 +1,6 @@
 import { Fatal } from '#server/kernel/jobs/definition'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
-import type { ReleaseSettings } from './releases.ts'
-
-/** One process of a release: all of its instances have the same command and limits. */
-export interface ReleaseProcess {
-  name: string
-  /** Line of shell; null for the image's own command. */
-  shell_command: string | null
-  replicas: number
-  limits: ReleaseSettings['limits']
-  /** How long an instance must stay up to count as ready. */
-  grace_s: number
-}
+import type { ReleaseProcess, ReleaseSettings } from './releases.ts'
 
 /** Whether the release has a process that takes requests. */
 export const hasWeb = ({ web = true }: Pick<ReleaseSettings, 'web'>): boolean => web

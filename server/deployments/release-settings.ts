@@ -2,8 +2,7 @@ import type { Configuration } from '#server/apps/configuration'
 import type { BuildPlan } from '#server/builds/plan'
 import type { Image } from '#server/platform/engine/engine'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
-import type { ReleaseProcess } from './processes.ts'
-import type { ReleaseSettings } from './releases.ts'
+import type { ReleaseProcess, ReleaseSettings } from './releases.ts'
 import type { AppMounts, DeployDefaults, DeployedApp } from './work.ts'
 
 const DEFAULT_GRACE_S = 60

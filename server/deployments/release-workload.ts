@@ -6,8 +6,8 @@ import {
   type Workload,
   type WorkloadProbe,
 } from '#server/platform/engine/workload'
-import { processesOf, type ReleaseProcess } from './processes.ts'
-import type { Release, Releases, ReleaseSettings } from './releases.ts'
+import { processesOf } from './processes.ts'
+import type { Release, ReleaseProcess, Releases, ReleaseSettings } from './releases.ts'
 import { networkOf } from './work.ts'
 
 /** What a container of a release looks like. Opens its environment and files: throws SecretUnreadableError. */

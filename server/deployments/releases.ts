@@ -1,4 +1,3 @@
-import type { ReleaseProcess } from './processes.ts'
 import type { Configuration } from '#server/apps/configuration'
 import { type ReleaseVariables, secretValuesOf } from '#server/env/resolved'
 import type { Db } from '#server/kernel/db'
@@ -28,6 +27,16 @@ export interface ReleaseSettings {
   processes?: ReleaseProcess[]
   /** Absent in releases from before there were mounts. */
   mounts?: ReleaseMounts
+}
+/** One process of a release: all of its instances have the same command and limits. */
+export interface ReleaseProcess {
+  name: string
+  /** Line of shell; null for the image's own command. */
+  shell_command: string | null
+  replicas: number
+  limits: ReleaseSettings['limits']
+  /** How long an instance must stay up to count as ready. */
+  grace_s: number
 }
 /** Mounts of a release; the text of its files is sealed apart. */
 export interface ReleaseMounts {
