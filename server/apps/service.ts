@@ -20,6 +20,7 @@ import { type AppEventName, appMachine } from './machine.ts'
 import { type AppRow, createAppRepository } from './repository.ts'
 import type { App, AppChange, AppStatus, LatestDeployment, NewApp } from './schema.ts'
 import type { InferOutput } from 'valibot'
+import { audited } from './audited.ts'
 
 /** What apps need from other domains; handed in at composition. */
 export interface AppPorts extends SharePorts {
@@ -69,27 +70,6 @@ export interface AppOptions {
   checks: SourceChecks
   ports: AppPorts
 }
-
-const AUDITED = [
-  'name',
-  'project_id',
-  'status',
-  'source',
-  'git_url',
-  'branch',
-  'image',
-  'base_directory',
-  'build',
-  'port',
-  'health_check',
-  'replicas',
-  'limits',
-  'processes',
-  'auto_deploy',
-  'watch_paths',
-  'soak_seconds',
-] as const
-const audited = (row: AppRow) => Object.fromEntries(AUDITED.map((key) => [key, row[key]]))
 
 export function createApps(options: AppOptions) {
   const { db, clock, events, audit, checks, ports } = options

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import type { Configuration } from '#server/apps/configuration'
 import type { BuildPlan } from '#server/builds/plan'
 import type { Image } from '#server/platform/engine/engine'
@@ -59,13 +60,13 @@ function processesOf(
   const names = new Set([...Object.keys(found), ...Object.keys(processes)])
   names.delete(MAIN_PROCESS)
   return [...names].map((name) => {
-    const own = Object.hasOwn(processes, name) ? processes[name] : undefined
+    const chosen = own(processes, name)
     return {
       name,
-      shell_command: own?.command ?? (Object.hasOwn(found, name) ? found[name]! : null),
-      replicas: own?.replicas ?? 1,
-      limits: { ...defaults.instance, ...limits, ...own?.limits },
-      grace_s: own?.grace_s ?? DEFAULT_PROCESS_GRACE_S,
+      shell_command: chosen?.command ?? own(found, name) ?? null,
+      replicas: chosen?.replicas ?? 1,
+      limits: { ...defaults.instance, ...limits, ...chosen?.limits },
+      grace_s: chosen?.grace_s ?? DEFAULT_PROCESS_GRACE_S,
     }
   })
 }

@@ -1,0 +1,24 @@
+import type { AppRow } from './repository.ts'
+
+/** Columns whose values before and after a change stand in the audit trail. */
+const AUDITED = [
+  'name',
+  'project_id',
+  'status',
+  'source',
+  'git_url',
+  'branch',
+  'image',
+  'base_directory',
+  'build',
+  'port',
+  'health_check',
+  'replicas',
+  'limits',
+  'processes',
+  'auto_deploy',
+  'watch_paths',
+  'soak_seconds',
+] as const
+
+export const audited = (row: AppRow) => Object.fromEntries(AUDITED.map((key) => [key, row[key]]))
