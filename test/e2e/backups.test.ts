@@ -89,7 +89,7 @@ const ended = (id: string, of: (backup: any) => string | undefined) =>
     120_000,
   )
 
-describe('a backup that is made while clients write', () => {
+describe.concurrent('a backup that is made while clients write', () => {
   it.each(CLIENTS)('is verified and restored: $engine', async (client) => {
     const { engine } = client
     const asked = await portreeve.call('POST', '/api/databases', { name: `kept-${engine}`, engine })

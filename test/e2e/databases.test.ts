@@ -97,7 +97,7 @@ process.on('SIGTERM', () => process.exit(0))
 `,
 }
 
-describe('a PostgreSQL database', () => {
+describe.concurrent('a PostgreSQL database', () => {
   it('is made, linked, rotated under traffic, opened, upgraded and deleted without a loss', async () => {
     const made = await created({ name: 'notes-db', engine: 'postgres', version: '15' })
     const { id } = made
@@ -178,7 +178,7 @@ describe('a PostgreSQL database', () => {
   })
 })
 
-describe('a MariaDB database', () => {
+describe.concurrent('a MariaDB database', () => {
   it('takes its address as it is, keeps its data over a restart, and rotates without a gap', async () => {
     const made = await created({ name: 'maria-db', engine: 'mariadb', version: '11.8' })
     await ask(made, 'mysql2', 'CREATE TABLE notes AS SELECT seq AS id FROM seq_1_to_1000')
@@ -192,7 +192,7 @@ describe('a MariaDB database', () => {
   })
 })
 
-describe.each(['redis', 'valkey'])('a %s database', (engine) => {
+describe.concurrent.each(['redis', 'valkey'])('a %s database', (engine) => {
   it('takes its address as it is, keeps its data over a restart, and rotates without a gap', async () => {
     const made = await created({ name: `${engine}-db`, engine, version: '8' })
     await ask(made, 'ioredis', 'SET greeting hello')
