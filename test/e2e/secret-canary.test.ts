@@ -462,9 +462,7 @@ beforeAll(async () => {
   })
   admin = await enter(portreeve, ADMIN.email, administrators_password)
   await equip()
-  await furnish()
-  await addDestinations()
-  await deploy()
+  await Promise.all([furnish(), addDestinations(), deploy()])
   overheard.stop()
   fields = secretFields((await portreeve.call('GET', '/api/openapi.json')).body)
   // What a DNS provider needs is no schema of its own in the description.
