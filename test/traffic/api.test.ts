@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Peer } from '#server/realtime/realtime'
+import { poll } from '#test/support/poll'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { request } from './requests.ts'
 
@@ -41,7 +42,7 @@ describe('GET /api/apps/:id/logs?type=access', () => {
     ).toEqual([])
   })
 
-  it('is followed by a channel of the WebSocket, which goes on from a cursor without a gap', () => {
+  it('is followed by a channel of the WebSocket, which goes on from a cursor without a gap', async () => {
     const connect = () => {
       const heard: { type: string; cursor: string | null; data: { request?: { path: string } } }[] = []
       const peer: Peer = {
@@ -68,10 +69,13 @@ describe('GET /api/apps/:id/logs?type=access', () => {
     const first = connect()
     first.subscribe()
     api.fakes.ingress.answered([request({ app_id, target: '/live' })])
+    // What was missed is read in pages, and lines as they come wait for it.
+    await poll(() => first.heard.length === 2)
     expect(first.heard.map(({ type, data }) => data.request?.path ?? type)).toEqual(['subscribed', '/live'])
     api.fakes.ingress.answered([request({ app_id, target: '/missed' })])
     const next = connect()
     next.subscribe(first.heard[1]!.cursor!)
+    await poll(() => next.heard.length === 2)
     expect(next.heard.map(({ type, data }) => data.request?.path ?? type)).toEqual(['subscribed', '/missed'])
   })
 
