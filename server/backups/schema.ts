@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, Timestamp } from '#server/kernel/schemas'
 import { BACKUP_STATUSES } from './machine.ts'
 
 export const TARGETS = ['database', 'volume', 'app', 'platform'] as const
@@ -125,14 +125,6 @@ export const RestoreBackup = v.pipe(
     ),
     name: v.optional(
       v.pipe(v.string(), v.minLength(1), v.maxLength(63), v.description('Name of the new resource.')),
-    ),
-    passphrase: v.optional(
-      v.pipe(
-        v.string(),
-        v.maxLength(1000),
-        v.description('For archives whose key this installation does not have.'),
-        SECRET,
-      ),
     ),
   }),
   v.title('RestoreBackup'),

@@ -260,9 +260,7 @@ async function addDatabase(): Promise<void> {
     expect(data.status, data.error).not.toBe('failed')
     return data.status === 'succeeded' || undefined
   })
-  const restored = await created(`/api/backups/${backup_id}/restore`, {
-    ...{ mode: 'new', name: 'restored', passphrase: canary('restore') },
-  })
+  const restored = await created(`/api/backups/${backup_id}/restore`, { mode: 'new', name: 'restored' })
   await running(restored.target_id)
   await created(`/api/databases/${id}/stop`, {})
   expect(await of(id)).toMatchObject({ status: 'stopped' })
