@@ -1,16 +1,8 @@
 import * as v from 'valibot'
+import { Commit, filesOf, text } from './commits.ts'
 import { other, shaOrNull, splitRef, unreadable, verifyHex, type Forge, type ForgeEvent } from './forge.ts'
 
-const text = v.optional(v.nullable(v.string()))
 const Repository = v.object({ clone_url: text, ssh_url: text, html_url: text, default_branch: text })
-const Files = v.optional(v.nullable(v.array(v.string())))
-const Commit = v.object({
-  id: v.string(),
-  message: v.string(),
-  added: Files,
-  modified: Files,
-  removed: Files,
-})
 const Push = v.object({
   ref: v.string(),
   after: v.string(),
@@ -54,13 +46,7 @@ export function parsePush(payload: unknown): ForgeEvent {
     ...split,
     sha: shaOrNull(after),
     message: head_commit?.message ?? commits.find(({ id }) => id === after)?.message ?? '',
-    changed: is_whole
-      ? commits.flatMap(({ added, modified, removed }) => [
-          ...(added ?? []),
-          ...(modified ?? []),
-          ...(removed ?? []),
-        ])
-      : undefined,
+    changed: is_whole ? filesOf(commits) : undefined,
     default_branch: repository.default_branch ?? undefined,
     repository: addressesOf(repository),
   }

@@ -1,16 +1,8 @@
 import * as v from 'valibot'
+import { Commit, filesOf, text } from './commits.ts'
 import { isSame, other, shaOrNull, splitRef, unreadable, type Forge, type ForgeEvent } from './forge.ts'
 
-const text = v.optional(v.nullable(v.string()))
 const Project = v.object({ git_http_url: text, git_ssh_url: text, web_url: text, default_branch: text })
-const Files = v.optional(v.nullable(v.array(v.string())))
-const Commit = v.object({
-  id: v.string(),
-  message: v.string(),
-  added: Files,
-  modified: Files,
-  removed: Files,
-})
 const Push = v.object({
   ref: v.string(),
   before: v.string(),
@@ -52,13 +44,7 @@ function parsePush(payload: unknown): ForgeEvent {
     ...split,
     sha: shaOrNull(after) && (parsed.output.checkout_sha ?? after),
     message: commits.find(({ id }) => id === after)?.message ?? commits.at(-1)?.message ?? '',
-    changed: is_whole
-      ? commits.flatMap(({ added, modified, removed }) => [
-          ...(added ?? []),
-          ...(modified ?? []),
-          ...(removed ?? []),
-        ])
-      : undefined,
+    changed: is_whole ? filesOf(commits) : undefined,
     default_branch: project.default_branch ?? undefined,
     repository: addressesOf(project),
   }
