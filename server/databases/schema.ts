@@ -27,7 +27,7 @@ const Version = v.pipe(
   ),
   v.examples(['17']),
 )
-const Name = v.pipe(
+export const DatabaseName = v.pipe(
   v.string(),
   v.regex(
     /^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$/,
@@ -64,7 +64,7 @@ const PublicPort = v.pipe(
 
 export const NewDatabase = v.pipe(
   v.strictObject({
-    name: Name,
+    name: DatabaseName,
     engine: Engine,
     version: v.optional(
       v.pipe(Version, v.description('Default: the newest line that is known to be stable.')),
@@ -144,7 +144,7 @@ export type DatabaseLink = v.InferOutput<typeof DatabaseLink>
 
 const listed = {
   id: v.string(),
-  name: Name,
+  name: DatabaseName,
   project_id: v.string(),
   engine: Engine,
   version: Version,

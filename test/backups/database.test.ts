@@ -123,6 +123,14 @@ describe('a restore', () => {
     expect((await database()).status).toBe('running')
     expect(body.data.target_id).not.toBe(id)
   })
+  it('into a new database whose name would not be taken elsewhere is 422, and makes none', async () => {
+    const { id: backup_id } = await backUp()
+    for (const name of ['Bad Name', '1st', 'a'.repeat(41), 'x;y']) {
+      const answer = await api.as('owner').post(`/api/backups/${backup_id}/restore`, { mode: 'new', name })
+      expect([answer.status, answer.body.error?.details[0].path], name).toEqual([422, 'name'])
+    }
+    expect((await api.as('viewer').get('/api/databases')).body.total).toBe(1)
+  })
   it('into a new database that fails leaves none', async () => {
     const { id: backup_id } = await backUp()
     server.failing.set('pg_restore', 1)

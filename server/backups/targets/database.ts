@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
+import * as v from 'valibot'
 import type { Databases } from '#server/databases/assembly'
 import type { Credentials, DatabaseEngine } from '#server/databases/engine'
 import type { EngineName } from '#server/databases/engines'
+import { DatabaseName } from '#server/databases/schema'
 import type { SpareSpec } from '#server/databases/spares'
 import { PLATFORM } from '#server/kernel/access'
-import { conflict } from '#server/kernel/errors'
+import { conflict, invalid } from '#server/kernel/errors'
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { BackupTarget, OpenDump, RestoreRequest } from '../target.ts'
 
@@ -127,6 +129,9 @@ export function createDatabaseTarget(
           return target_id
         }
         if (!port().engineNamed(engine ?? '')) throw conflict('The engine of the backup is not known.')
+        // Names of other targets have other rules, so the schema of the request cannot tell.
+        const [fault] = v.safeParse(DatabaseName, name).issues ?? []
+        if (fault) throw invalid('name', fault.message)
         const limits = target_id === null ? undefined : port().find(target_id)
         const made = port().create(PLATFORM, project_id, {
           name,
