@@ -22,6 +22,14 @@ export function createVolumes(connection: Connection, scope: LabelScope) {
   const path = (id: string) => `/volumes/${encodeURIComponent(requireId(id))}`
   const inspect = (id: string) => connection.call<RawVolume | undefined>({ path: path(id), accept: [404] })
 
+  /** The engine refuses to walk the files for two at a time, so callers take turns. */
+  let last: Promise<unknown> = Promise.resolve()
+  function inTurn<T>(walk: () => Promise<T>): Promise<T> {
+    const result = last.then(walk)
+    last = result.catch(() => undefined)
+    return result
+  }
+
   async function find(id: string): Promise<VolumeInfo | undefined> {
     const raw = await inspect(id)
     return raw && scope.owns(raw.Labels) ? { id: raw.Name, created_at: raw.CreatedAt ?? '' } : undefined
@@ -49,12 +57,14 @@ export function createVolumes(connection: Connection, scope: LabelScope) {
       await connection.call({ method: 'DELETE', path: path(id), accept: [404], deadline_ms: 60_000 })
     },
     async usage(signal?: AbortSignal): Promise<ReadonlyMap<string, VolumeUsage>> {
-      const answer = await connection.call<{ Volumes?: RawVolume[] | null }>({
-        path: '/system/df',
-        query: { type: 'volume' },
-        signal,
-        deadline_ms: USAGE_DEADLINE_MS,
-      })
+      const answer = await inTurn(() =>
+        connection.call<{ Volumes?: RawVolume[] | null }>({
+          path: '/system/df',
+          query: { type: 'volume' },
+          signal,
+          deadline_ms: USAGE_DEADLINE_MS,
+        }),
+      )
       return new Map(
         (answer.Volumes ?? [])
           .filter(({ Labels }) => scope.owns(Labels))

@@ -1,0 +1,31 @@
+import { afterEach, expect, test } from 'vitest'
+import { createConnection } from '#server/platform/engine/connection'
+import { createLabelScope } from '#server/platform/engine/labels'
+import { createVolumes } from '#server/platform/engine/volumes'
+import { createEngineStandIn, json } from '#test/support/engine-stand-in'
+
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+test('usage is asked for one at a time, since the engine refuses a second one', async () => {
+  let walking = false
+  let first = true
+  const server = await createEngineStandIn((_, response) => {
+    if (walking) return json(response, { message: 'a disk usage operation is already running' }, 409)
+    // The first one fails, which must not be the end of the next.
+    const status = first ? 500 : 200
+    first = false
+    walking = true
+    setImmediate(() => {
+      walking = false
+      json(response, { Volumes: [] }, status)
+    })
+  })
+  const connection = createConnection(server.docker_host)
+  closing.push(() => connection.close(), server.close)
+  const volumes = createVolumes(connection, createLabelScope('here'))
+  const asked = await Promise.allSettled([volumes.usage(), volumes.usage(), volumes.usage()])
+  expect(asked.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled'])
+})
