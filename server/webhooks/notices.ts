@@ -56,6 +56,14 @@ export function severityOf(type: string): Severity {
   return UNSURE.test(type) ? 'warning' : 'info'
 }
 
+const OF_ALERT: ReadonlyMap<unknown, Severity> = new Map([
+  ['info', 'info'],
+  ['warning', 'warning'],
+])
+/** An alert says itself how grave it is; that it is over is good news whatever it was. */
+const graveness = ({ type, payload }: PlatformEvent): Severity =>
+  (type === 'alert.firing' && OF_ALERT.get(payload.severity)) || severityOf(type)
+
 /** What a sentence about an event needs to name. */
 export interface NoticeNames {
   app?: string
@@ -73,6 +81,8 @@ function titleOf({ type, payload }: PlatformEvent, app: string | undefined): str
     | undefined
   if (family === 'deployment')
     return `${app ?? 'An app'}: deployment #${String(payload.number ?? '?')} is ${what}`
+  if (family === 'alert' && typeof payload.message === 'string')
+    return `${rest[0] === 'firing' ? 'Alert: ' : ''}${payload.message}`
   if (family === 'app') return `${app ?? 'An app'}: ${what}`
   return [app, `${family}${name && name !== app ? ` ${name}` : ''}: ${what}`].filter(Boolean).join(', ')
 }
@@ -80,7 +90,9 @@ function titleOf({ type, payload }: PlatformEvent, app: string | undefined): str
 /** What an event says to people and programs outside. Payloads of events never hold a secret. */
 export function noticeOf(id: string, event: PlatformEvent, names: NoticeNames): Notice {
   const { error, reason, message } = event.payload
-  const cause = [error, reason, message].find((value) => typeof value === 'string')
+  // The message of an alert is its title.
+  const causes = event.type.startsWith('alert.') ? [] : [error, reason, message]
+  const cause = causes.find((value) => typeof value === 'string')
   const place = event.deployment_id
     ? `/deployments/${event.deployment_id}`
     : event.app_id && `/apps/${event.app_id}`
@@ -88,7 +100,7 @@ export function noticeOf(id: string, event: PlatformEvent, names: NoticeNames): 
     id,
     type: event.type,
     created_at: event.created_at,
-    severity: severityOf(event.type),
+    severity: graveness(event),
     title: titleOf(event, names.app),
     text: typeof cause === 'string' ? cause : '',
     url: names.dashboard && place ? `${names.dashboard}${place}` : names.dashboard,

@@ -36,8 +36,8 @@ export interface SenderOptions {
   /** Read at each message: the settings may change. */
   mail(): Mail
   deliveries: DeliveryRepository
-  /** Builds the request of a delivery; undefined when its webhook is gone or off. */
-  requestOf(row: DeliveryRow): NoticeRequest | undefined
+  /** Builds the request of a delivery, or says why there is none. */
+  requestOf(row: DeliveryRow): NoticeRequest | { ignored: string }
   /** Hears of a delivery that ended, in whatever way. */
   ended(row: DeliveryRow, attempt: Attempt): void
 }
@@ -119,12 +119,12 @@ export function createSender(options: SenderOptions) {
     busy.set(row.webhook_id, (busy.get(row.webhook_id) ?? 0) + 1)
     try {
       const request = options.requestOf(row)
-      if (request) finish(row, await attemptRequest(request, options))
+      if (!('ignored' in request)) finish(row, await attemptRequest(request, options))
       else
         deliveries.update({
           ...row,
           status: 'ignored',
-          detail: 'The webhook is off.',
+          detail: request.ignored,
           next_attempt_at: null,
           finished_at: clock.iso(),
         })

@@ -122,11 +122,15 @@ export function createTelling({ db, clock, secrets, events, webhooks, deliveries
     return findNotifier(hook.provider!)!.request(notice, config, Math.floor(clock.now() / 1000))
   }
 
-  const statusRequest = (hook: WebhookRow, content: StatusContent): NoticeRequest | undefined => {
+  const statusRequest = (hook: WebhookRow, content: StatusContent): NoticeRequest | { ignored: string } => {
     const place = placeOf(content.git_url)
     const token = ports.forgeToken(hook.project_id, content.git_url)
     const forge = findForge(hook.provider ?? '')
-    if (!place || !token || !forge) return undefined
+    if (!place || !forge) return { ignored: 'The repository has no address of a forge.' }
+    if (!token)
+      return {
+        ignored: `The project has no token for ${place.split('/')[0]}. Add one with POST /api/git-credentials.`,
+      }
     const slash = place.indexOf('/')
     const { url, headers, body } = forge.status({
       host: place.slice(0, slash),
@@ -161,9 +165,9 @@ export function createTelling({ db, clock, secrets, events, webhooks, deliveries
       webhooks.setPosition(events.latest())
     },
     requestFor,
-    requestOf(row: DeliveryRow): NoticeRequest | undefined {
+    requestOf(row: DeliveryRow): NoticeRequest | { ignored: string } {
       const hook = webhooks.find(row.webhook_id)
-      if (!hook || hook.enabled === 0) return undefined
+      if (!hook || hook.enabled === 0) return { ignored: 'The webhook is off.' }
       return row.event === COMMIT_STATUS
         ? statusRequest(hook, JSON.parse(row.content) as StatusContent)
         : requestFor(hook, JSON.parse(row.content) as Notice)

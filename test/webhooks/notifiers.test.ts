@@ -83,6 +83,23 @@ describe('events', () => {
     expect(severityOf('deployment.cancelled')).toBe('warning')
     expect(severityOf('app.created')).toBe('info')
   })
+  it('of an alert say what is wrong, as gravely as the alert', () => {
+    const told = (type: string, payload: Record<string, unknown>) => {
+      const rest = { seq: 1, project_id: 'prj_1', app_id: null, deployment_id: null, actor_id: null }
+      const event = { ...rest, type, payload, created_at: notice.created_at }
+      const { title, text, severity } = noticeOf('dlv_1', event, { dashboard: null })
+      return [title, text, severity]
+    }
+    const message = 'A deployment of shop failed.'
+    expect(told('alert.firing', { message, severity: 'warning' })).toEqual([
+      `Alert: ${message}`,
+      '',
+      'warning',
+    ])
+    expect(told('alert.firing', { message, severity: 'critical' })[2]).toBe('error')
+    const over = { message: `Over: ${message}`, severity: 'critical' }
+    expect(told('alert.resolved', over)).toEqual([`Over: ${message}`, '', 'success'])
+  })
   it('name the app and lead to the deployment', () => {
     const event = {
       seq: 1,

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
@@ -234,15 +235,10 @@ describe('the address of a receiver', () => {
 })
 
 describe('a push', () => {
-  it('reports its deployment as a commit status at the forge', async () => {
-    // Proven for the form of requests in forges.test.ts; here that they are made, and with which state.
-    const { createHmac } = await import('node:crypto')
+  async function pushed() {
     await deploy()
     await api.services.jobs.idle()
     const app_id = (await api.as('viewer').get('/api/apps')).body.data[0].id
-    await api
-      .as('developer')
-      .post('/api/git-credentials', { name: 'forge', host: 'git.example.com', token: 'token-of-forge' })
     const hook = (await api.as('developer').post('/api/webhooks', { kind: 'git', provider: 'gitea', app_id }))
       .body.data
     const raw = JSON.stringify({
@@ -259,10 +255,27 @@ describe('a push', () => {
       },
     })
     await api.services.jobs.idle()
+    return hook
+  }
+  it('reports its deployment as a commit status at the forge', async () => {
+    // Proven for the form of requests in forges.test.ts; here that they are made, and with which state.
+    await api
+      .as('developer')
+      .post('/api/git-credentials', { name: 'forge', host: 'git.example.com', token: 'token-of-forge' })
+    const hook = await pushed()
     const states = (await log(hook))
       .filter(({ event }: { event: string }) => event === 'commit_status')
       .map(({ content }: { content: { state: string } }) => content.state)
     expect([...new Set(states)].sort()).toEqual(['pending', 'success'])
     expect(JSON.stringify(await log(hook))).not.toContain('token-of-forge')
+  })
+  it('says that a commit status needs a token of the forge', async () => {
+    const statuses = (await log(await pushed())).filter(
+      ({ event }: { event: string }) => event === 'commit_status',
+    )
+    expect(statuses[0]).toMatchObject({
+      status: 'ignored',
+      detail: 'The project has no token for git.example.com. Add one with POST /api/git-credentials.',
+    })
   })
 })
