@@ -1,6 +1,6 @@
 import { endpoint } from '#server/endpoint'
 
-/** Numbers for Prometheus, of what the key may see: `Authorization: Bearer <API key or token>`. */
+/** Numbers for Prometheus, of what the key may see: with `X-API-Key`. */
 export default endpoint({
   summary: 'Get metrics for Prometheus',
   description: 'The text format of Prometheus; what the caller cannot see is left out.',

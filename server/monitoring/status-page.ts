@@ -55,9 +55,11 @@ export function renderStatusPage(
   const summary =
     checks.length === 0
       ? 'Nothing is shown here yet.'
-      : down === 0
-        ? 'All systems operate.'
-        : `${down} of ${checks.length} do not answer.`
+      : checks.every(({ status }) => status === 'unknown')
+        ? 'Not checked yet.'
+        : down === 0
+          ? 'All systems operate.'
+          : `${down} of ${checks.length} do not answer.`
   const sections = checks.map(
     (
       check,

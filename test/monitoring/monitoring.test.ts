@@ -213,6 +213,7 @@ describe('an uptime check', () => {
   it('that is public is shown on a page without scripts, and no other one is', async () => {
     await add({ name: 'Hidden' })
     const shown = await add({ name: 'Shop <b>', public: true })
+    expect((await api.request('GET', shown.status_page)).text).toContain('Not checked yet.')
     await look()
     const page = await api.request('GET', shown.status_page)
     expect(page.status).toBe(200)

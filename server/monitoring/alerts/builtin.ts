@@ -51,7 +51,8 @@ export const BUILTIN: readonly BuiltinRule[] = [
     severity: 'critical',
     subject_kind: 'server',
     metric: { name: 'disk_percent', comparison: 'above', threshold: 85, for_s: 60 },
-    message: 'The disk of the server is {value} % full. Free space with POST /api/system/prune.',
+    message:
+      'The disk of the server is {value} % full. Delete backups and apps that are not needed, or enlarge it.',
   },
   {
     key: 'certificate',
