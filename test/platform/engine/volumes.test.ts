@@ -18,10 +18,11 @@ test('usage is asked for one at a time, since the engine refuses a second one', 
     const status = first ? 500 : 200
     first = false
     walking = true
-    setImmediate(() => {
+    // Long enough for all who do not take turns to arrive meanwhile.
+    setTimeout(() => {
       walking = false
       json(response, { Volumes: [] }, status)
-    })
+    }, 50)
   })
   const connection = createConnection(server.docker_host)
   closing.push(() => connection.close(), server.close)
