@@ -82,7 +82,8 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
         // was.
         if (row.trigger === 'rollback') ports.setAutoDeploy(row.app_id, false)
       }
-      if (next !== row.status) tell(get(id), `deployment.${next}`)
+      const failure = change.failure ? (JSON.parse(change.failure) as Failure) : undefined
+      if (next !== row.status) tell(get(id), `deployment.${next}`, failure ? { error: failure.message } : {})
     })
   const routing = createRouting({
     ingress: parts.ingress,

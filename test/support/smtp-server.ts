@@ -101,11 +101,11 @@ export async function startSmtpServer(
             ? say('530 5.7.0 Authentication required')
             : ((state.from = line), say('250 Ok'))
         case 'RCPT':
-          return (state.to.push(line), say('250 Ok'))
+          return state.to.push(line), say('250 Ok')
         case 'DATA':
-          return ((body = []), say('354 Go on'))
+          return (body = []), say('354 Go on')
         case 'QUIT':
-          return (say('221 Bye'), socket.end())
+          return say('221 Bye'), socket.end()
         default:
           return say('250 Ok')
       }

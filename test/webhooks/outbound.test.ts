@@ -131,6 +131,19 @@ describe('a notification', () => {
   })
 })
 
+describe('a notification of a failure', () => {
+  it('says why the deployment failed', async () => {
+    await create({ events: ['deployment.failed'] })
+    const git_url = 'https://git.example.com/team/notes.git'
+    api.fakes.git.commit(git_url, 'main', { 'notes.txt': 'nothing that runs' })
+    await api.as('developer').post('/api/apps', { name: 'notes', git_url })
+    await api.services.jobs.idle()
+    await arrived()
+    const { type, data } = JSON.parse(received[0]!.body)
+    expect([type, data.error]).toEqual(['deployment.failed', expect.stringMatching(/^[A-Z].+\.$/)])
+  })
+})
+
 describe('a receiver that fails', () => {
   it('is tried again with growing waits, and given up after a day', async () => {
     const hook = await create()

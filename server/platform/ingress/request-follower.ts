@@ -70,7 +70,7 @@ export function createRequestFollower({
       const head = readHead(rest)
       if (!head) return false
       ;({ pid, source, rest } = head)
-      if (attached.has(pid)) return (socket.destroy(), false)
+      if (attached.has(pid)) return socket.destroy(), false
       attached.set(pid, { socket, idle_looks: 0 })
       skip = skipOf(source)
       return true
