@@ -50,20 +50,31 @@ function createMonitoringDomain(base: Base, use: Needs) {
     projectName: (id) => use.projects.nameOf(id),
   })
   let timer: NodeJS.Timeout | undefined
+  let ticking: Promise<void> | undefined
+  let is_running = false
   return {
     ...monitoring,
     status_pages,
     /** Samples on whole tens of seconds, so that intervals of all subjects begin together. */
     start(): void {
       monitoring.alerts.start()
+      is_running = true
+      const tick = async () => {
+        ticking = monitoring.tick()
+        await ticking
+        next()
+      }
       const next = () => {
+        if (!is_running) return
         const wait_ms = SAMPLE_S * 1000 - (clock.now() % (SAMPLE_S * 1000))
-        timer = setTimeout(() => void monitoring.tick().finally(next), wait_ms).unref()
+        timer = setTimeout(() => void tick(), wait_ms).unref()
       }
       next()
     },
     async stop(): Promise<void> {
+      is_running = false
       clearTimeout(timer)
+      await ticking
       monitoring.alerts.stop()
       await monitoring.uptime.idle()
     },

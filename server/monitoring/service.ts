@@ -111,16 +111,18 @@ export function createMonitoring(options: MonitoringOptions) {
   return {
     alerts,
     uptime,
-    /** One sample, then what follows from it: longer intervals, alerts, uptime checks that are due. */
+    /**
+     * One sample, then what follows from it: longer intervals, alerts, uptime checks that are due. Never throws.
+     */
     async tick(): Promise<void> {
       await sampler.sample()
       try {
         rollUp()
         alerts.evaluate()
+        uptime.wake()
       } catch (error) {
         log.error('Metrics cannot be worked on now', { error })
       }
-      uptime.wake()
     },
     series: (kind: SubjectKind, id: string, query: SeriesQuery) =>
       readSeries(metrics, metrics.find(kind, id), query, clock.now()),

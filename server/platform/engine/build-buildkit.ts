@@ -10,9 +10,12 @@ import type { LabelScope } from './labels.ts'
 
 /** The engine runs the steps of this build where they cannot be capped; the classic builder must do it. */
 export class UncappedBuild extends Error {
-  constructor(reason: string, options?: ErrorOptions) {
+  /** Whether a step was seen to run without limits, and not only that limits could not be set. */
+  readonly ran_outside: boolean
+  constructor(reason: string, options: ErrorOptions & { ran_outside?: boolean } = {}) {
     super(reason, options)
     this.name = 'UncappedBuild'
+    this.ran_outside = options.ran_outside ?? false
   }
 }
 
@@ -165,7 +168,10 @@ export async function buildWithBuildKit(
   } catch (error) {
     trace.end()
     if (foreign !== undefined) throw foreignImage(error)
-    if (uncapped) throw new UncappedBuild('the steps of this build ran outside of the group that is limited')
+    if (uncapped)
+      throw new UncappedBuild('the steps of a build ran outside of the group that is limited', {
+        ran_outside: true,
+      })
     if (stop.signal.aborted) void cancel(connection, build_id)
     throw error
   } finally {

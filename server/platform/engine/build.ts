@@ -27,6 +27,9 @@ interface EngineInfo {
  * memory of an idle server.
  */
 const classic = () => import('./build-classic.ts')
+/** So long a builder whose steps ran outside of the limited group is not tried again. */
+const OUTSIDE_MS = 600_000
+
 const buildKit = () => import('./build-buildkit.ts')
 
 /**
@@ -42,6 +45,7 @@ export function createBuilds(
   /** Kept once it is known: what an engine cannot do now it may be able to after a restart. */
   let cap: BuildCap | undefined
   let reason: string | undefined
+  let outside: { until_ms: number; why: string } | undefined
 
   /** Groups can be set only on the machine of the engine itself. */
   async function findCap(): Promise<BuildCap | string> {
@@ -65,10 +69,14 @@ export function createBuilds(
     return buildClassic(connection, scope, spec, signal)
   }
 
-  /** Which builder makes an image is decided for each build anew. */
+  /**
+   * Which builder makes an image is decided for each build anew. A step that ran outside of the limited group
+   * had no limits until that was seen, so the builds of the next minutes are not put at the same risk.
+   */
   async function build(spec: BuildSpec, signal: AbortSignal): Promise<string> {
     const found = cap ?? (await findCap())
     if (typeof found === 'string') return withoutBuildKit(spec, found, signal)
+    if (outside && performance.now() < outside.until_ms) return withoutBuildKit(spec, outside.why, signal)
     cap = found
     const { buildWithBuildKit, UncappedBuild } = await buildKit()
     try {
@@ -77,6 +85,7 @@ export function createBuilds(
       return id
     } catch (error) {
       if (!(error instanceof UncappedBuild)) throw error
+      if (error.ran_outside) outside = { until_ms: performance.now() + OUTSIDE_MS, why: error.message }
       return withoutBuildKit(spec, error.message, signal)
     }
   }
