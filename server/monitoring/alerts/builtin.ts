@@ -101,3 +101,8 @@ export const BUILTIN: readonly BuiltinRule[] = [
     message: '{name} is down. {cause}',
   },
 ]
+
+/** Every event that raises or ends an alert: all others are passed over without a look at the rules. */
+export const WATCHED_EVENTS: ReadonlySet<string> = new Set(
+  BUILTIN.flatMap(({ raised_by = [], ended_by = [] }) => [...raised_by, ...ended_by]),
+)

@@ -3,7 +3,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
-import { BUILTIN } from './builtin.ts'
+import { BUILTIN, WATCHED_EVENTS } from './builtin.ts'
 import { createAlertRepository, type RuleRow, type StateRow } from './repository.ts'
 import type { AlertRule, AlertRuleChange, NewAlertRule } from './schema.ts'
 import { createWatch, type WatchOptions, type WatchPorts } from './watch.ts'
@@ -144,7 +144,7 @@ export function createAlerts(options: AlertOptions) {
     start(): void {
       ensureBuiltin()
       unsubscribe = events.subscribe((event) => {
-        if (event.type.startsWith('alert.')) return
+        if (!WATCHED_EVENTS.has(event.type)) return
         if (watch.hear(event, alerts.rules())) evaluateSoon()
       })
     },
