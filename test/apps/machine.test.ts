@@ -6,7 +6,7 @@ import type { AppStatus } from '#server/apps/schema'
 
 /** The table of the documentation as `state -> event -> state`. */
 function documented(): Record<string, Record<string, string>> {
-  const text = readFileSync('docs/architecture.md', 'utf8')
+  const text = readFileSync('docs/states.md', 'utf8')
   const table = text.split('| App status |')[1]!.split('\n\n')[0]!
   const rows = table
     .split('\n')

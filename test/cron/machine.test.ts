@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { runMachine } from '#server/cron/machine'
 
 it('the states of a run are those that the documentation tells, and one that has ended stays as it is', () => {
-  const [, section = ''] = readFileSync('docs/architecture.md', 'utf8').split('| Cron run status |')
+  const [, section = ''] = readFileSync('docs/states.md', 'utf8').split('| Cron run status |')
   const rows = section
     .split('\n\n')[0]!
     .split('\n')

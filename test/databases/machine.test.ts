@@ -4,7 +4,7 @@ import { databaseMachine } from '#server/databases/machine'
 
 describe('the statuses of a database', () => {
   it('are those that the documentation tells, with no event more or less', () => {
-    const text = readFileSync('docs/architecture.md', 'utf8')
+    const text = readFileSync('docs/states.md', 'utf8')
     const table = text.split('| Database status |')[1]!.split('\n\n')[0]!
     const rows = table.split('\n').filter((line) => /^\| [a-z]+ \|/.test(line))
     const documented = Object.fromEntries(

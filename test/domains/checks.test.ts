@@ -122,7 +122,7 @@ it('a domain that is proven while the edge refuses it is served by the next pass
   expect((await get()).status).toBe('active')
 })
 it('every status accepts the events that the documentation says, and no other', () => {
-  const table = readFileSync('docs/architecture.md', 'utf8').split('| Domain status |')[1]!.split('\n\n')[0]!
+  const table = readFileSync('docs/states.md', 'utf8').split('| Domain status |')[1]!.split('\n\n')[0]!
   const rows = table
     .split('\n')
     .map((line) => line.split('|').map((cell) => cell.trim()))

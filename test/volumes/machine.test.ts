@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { volumeMachine } from '#server/volumes/machine'
 
 test('the states of a volume are those that the documentation tells', () => {
-  const text = readFileSync('docs/architecture.md', 'utf8')
+  const text = readFileSync('docs/states.md', 'utf8')
   const rows = text
     .split('| Volume status |')[1]!
     .split('\n\n')[0]!
