@@ -1,18 +1,21 @@
 import type { DeploymentsDomain } from '#server/deployments/contract'
 import type { Domains } from '#server/domains/service'
 import type { Variables } from '#server/env/service'
+import type { GitAccess } from '#server/git-credentials/module'
 import type { Base } from '#server/platform/base'
 import type { Volumes } from '#server/volumes/service'
 import type { Projects } from '#server/projects/service'
 import type { SettingsService } from '#server/settings/service'
 import type { AppsDomain } from './contract.ts'
-import { createApps } from './service.ts'
+import { createRepositoryAccess } from './repository-access.ts'
+import { type Apps, createApps } from './service.ts'
 import { createSourceChecks } from './source-checks.ts'
 
 export interface AppNeeds {
   deployments: DeploymentsDomain
   domains: Pick<Domains, 'addAutomatic' | 'renameAutomatic' | 'automaticOf'>
   env: Pick<Variables, 'changedSince'>
+  git_credentials: Pick<GitAccess, 'forUrl' | 'requireChosen'>
   projects: Pick<Projects, 'requireQuota' | 'requireShare' | 'share'>
   settings: Pick<SettingsService, 'server'>
   volumes: Pick<Volumes, 'mountIds' | 'requireReplicas'>
@@ -21,7 +24,15 @@ export interface AppNeeds {
 /** Apps with what they need of the rest of the installation. */
 export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
   const checks = createSourceChecks(base.policy)
-  const apps = createApps({
+  const access = createRepositoryAccess({
+    git: base.git,
+    credentials: {
+      forUrl: (...given) => use.git_credentials.forUrl(...given),
+      requireChosen: (...given) => use.git_credentials.requireChosen(...given),
+    },
+    find: (id) => apps.find(id),
+  })
+  const apps: Apps = createApps({
     ...base,
     checks,
     ports: {
@@ -40,6 +51,7 @@ export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
       liveConfiguration: (release_id) => use.deployments.releaseConfiguration(release_id),
       changedVariables: (app, release_id) =>
         use.env.changedSince(app, use.deployments.releaseVariables(release_id)),
+      requireMovable: (app) => access.requireNone(app),
       addAutomaticDomain: (app) => use.domains.addAutomatic(app),
       renameAutomaticDomain: (app) => use.domains.renameAutomatic(app),
       automaticDomain: (id) => use.domains.automaticOf(id),
@@ -52,5 +64,5 @@ export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
       refreshRoutes: (id) => use.deployments.refreshRoutesSoon(id),
     },
   })
-  return { ...apps, checks }
+  return { ...apps, checks, access }
 }

@@ -19,6 +19,8 @@ const AUDITED = [
   'auto_deploy',
   'watch_paths',
   'soak_seconds',
+  'ssh_key_id',
+  'git_credential_id',
 ] as const
 
 export const audited = (row: AppRow) => Object.fromEntries(AUDITED.map((key) => [key, row[key]]))

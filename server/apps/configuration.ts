@@ -109,6 +109,8 @@ export function newColumns(id: string, project_id: string, body: NewApp, at: str
     auto_deploy: body.auto_deploy === false ? 0 : 1,
     watch_paths: JSON.stringify(body.watch_paths ?? []),
     soak_seconds: body.soak_seconds ?? 10,
+    ssh_key_id: body.ssh_key_id ?? null,
+    git_credential_id: body.git_credential_id ?? null,
     created_at: at,
     updated_at: at,
   }
@@ -141,5 +143,7 @@ export function changedColumns(row: AppRow, body: AppChange): Record<string, unk
     auto_deploy: body.auto_deploy === undefined ? undefined : body.auto_deploy ? 1 : 0,
     watch_paths: json(body.watch_paths),
     soak_seconds: body.soak_seconds,
+    ssh_key_id: body.ssh_key_id,
+    git_credential_id: body.git_credential_id,
   }
 }

@@ -27,6 +27,8 @@ export interface AppRow extends AppSource {
   auto_deploy: number
   watch_paths: string
   soak_seconds: number
+  ssh_key_id: string | null
+  git_credential_id: string | null
   node_id: string | null
   live_deployment_id: string | null
   live_release_id: string | null
@@ -57,6 +59,8 @@ export const CHANGEABLE = [
   'auto_deploy',
   'watch_paths',
   'soak_seconds',
+  'ssh_key_id',
+  'git_credential_id',
 ] as const
 
 /** SQL of apps and nothing else. */
@@ -66,9 +70,9 @@ export function createAppRepository(db: Db) {
       db
         .sql(
           `INSERT INTO apps (id, name, project_id, status, source, git_url, branch, image, dockerfile, base_directory, build, port, health_check, replicas, limits, processes,
-         auto_deploy, watch_paths, soak_seconds, created_at, updated_at)
+         auto_deploy, watch_paths, soak_seconds, ssh_key_id, git_credential_id, created_at, updated_at)
        VALUES (@id, @name, @project_id, @status, @source, @git_url, @branch, @image, @dockerfile, @base_directory, @build, @port, @health_check, @replicas, @limits, @processes,
-         @auto_deploy, @watch_paths, @soak_seconds, @created_at, @updated_at)`,
+         @auto_deploy, @watch_paths, @soak_seconds, @ssh_key_id, @git_credential_id, @created_at, @updated_at)`,
         )
         .run(row),
     find: (id: string) => db.sql('SELECT * FROM apps WHERE id = ?').get(id) as AppRow | undefined,
@@ -93,11 +97,11 @@ export function createAppRepository(db: Db) {
     sources: (project_id?: string) =>
       db
         .sql(
-          'SELECT id, name, project_id, git_url, image FROM apps WHERE @project_id IS NULL OR project_id = @project_id',
+          'SELECT id, name, project_id, git_url, image, ssh_key_id, git_credential_id FROM apps WHERE @project_id IS NULL OR project_id = @project_id',
         )
         .all({ project_id: project_id ?? null }) as Pick<
         AppRow,
-        'id' | 'name' | 'project_id' | 'git_url' | 'image'
+        'id' | 'name' | 'project_id' | 'git_url' | 'image' | 'ssh_key_id' | 'git_credential_id'
       >[],
     page: (
       project_ids: readonly string[] | undefined,

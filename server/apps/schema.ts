@@ -262,6 +262,33 @@ const Soak = v.pipe(
   v.description('Seconds after the switch in which a crash gives traffic back to the previous release.'),
 )
 
+export const repositoryAccess = {
+  ssh_key_id: v.optional(
+    v.nullable(
+      v.pipe(
+        v.string(),
+        v.maxLength(64),
+        v.description(
+          'SSH key of the project to read the repository with, such as its deploy key; tried when it is set. Default: the newest that fits the host.',
+        ),
+        v.examples(['ssh_0123456789abcdefghjk']),
+      ),
+    ),
+  ),
+  git_credential_id: v.optional(
+    v.nullable(
+      v.pipe(
+        v.string(),
+        v.maxLength(64),
+        v.description(
+          'Token of the project to read the repository with over https; tried when it is set. Default: the newest that fits the host.',
+        ),
+        v.examples(['git_0123456789abcdefghjk']),
+      ),
+    ),
+  ),
+}
+
 const configuration = {
   branch: v.optional(v.nullable(Branch)),
   base_directory: v.optional(
@@ -290,6 +317,7 @@ const configuration = {
   ),
   watch_paths: v.optional(WatchPaths),
   soak_seconds: v.optional(Soak),
+  ...repositoryAccess,
 }
 
 /** Body of `POST /api/apps`. */
@@ -360,6 +388,14 @@ export const App = v.pipe(
     auto_deploy: v.boolean(),
     watch_paths: v.array(v.string()),
     soak_seconds: v.number(),
+    ssh_key_id: v.pipe(
+      v.nullable(v.string()),
+      v.description('SSH key that the repository is read with; null for the newest that fits the host.'),
+    ),
+    git_credential_id: v.pipe(
+      v.nullable(v.string()),
+      v.description('Token that the repository is read with; null for the newest that fits the host.'),
+    ),
     node_id: v.nullable(v.string()),
     live_deployment_id: v.nullable(v.pipe(v.string(), v.description('Deployment whose release serves now.'))),
     last_error: v.pipe(
@@ -426,6 +462,7 @@ export const DetectRequest = v.strictObject({
   base_directory: v.optional(RepositoryPath),
   build: v.optional(BuildSettings),
   port: v.optional(Port),
+  ...repositoryAccess,
 })
 export const DetectedPlan = v.pipe(
   v.object({

@@ -42,6 +42,8 @@ export interface AppPorts extends SharePorts {
   liveConfiguration(release_id: string): Configuration | undefined
   /** Keys of variables that a release does not have as they are now. */
   changedVariables(app: AppRow, release_id: string): string[]
+  /** Throws 409 while the app names something that stays in its project. */
+  requireMovable(app: AppRow): void
   addAutomaticDomain(app: AppRow): void
   renameAutomaticDomain(app: AppRow): void
   automaticDomain(app_id: string): { hostname: string; url: string }
@@ -113,6 +115,8 @@ export function createApps(options: AppOptions) {
       auto_deploy: row.auto_deploy === 1,
       watch_paths: JSON.parse(row.watch_paths) as string[],
       soak_seconds: row.soak_seconds,
+      ssh_key_id: row.ssh_key_id,
+      git_credential_id: row.git_credential_id,
       node_id: row.node_id,
       live_deployment_id: row.live_deployment_id,
       last_error: row.last_error,
@@ -176,6 +180,8 @@ export function createApps(options: AppOptions) {
         live_deployment_id,
         soak_seconds,
         auto_deploy: row.auto_deploy === 1,
+        ssh_key_id: row.ssh_key_id,
+        git_credential_id: row.git_credential_id,
         configuration: configurationOf(row),
       }
     },
@@ -289,6 +295,7 @@ export function createApps(options: AppOptions) {
           throw conflict(
             'Cannot move an app while it is deployed, started or stopped. Wait for it, or cancel the deployment.',
           )
+        ports.requireMovable(before)
         ports.requireQuota(project_id)
         shares.within(project_id, () => repository.move(id, project_id, clock.iso()))
         ports.moved(id, before.project_id)

@@ -1,7 +1,7 @@
 import type { SourceChecks } from '#server/apps/configuration'
+import type { GitAccess } from '#server/git-credentials/module'
 import type { Base } from '#server/platform/base'
 import type { PullOptions } from '#server/platform/engine/engine'
-import type { GitCredential } from '#server/platform/git/git'
 import { createGuardedClient } from '#server/platform/outbound/client'
 import type { BuildsDomain } from './contract.ts'
 import { defaultDockerignore } from './dockerignore.ts'
@@ -11,7 +11,7 @@ import { createSourceGuard } from './source-guard.ts'
 
 export interface BuildNeeds {
   apps: { checks: SourceChecks }
-  git_credentials: { forUrl(project_id: string, git_url: string): GitCredential | undefined }
+  git_credentials: Pick<GitAccess, 'forUrl' | 'requireChosen'>
   registries: { authFor(image: string): PullOptions['auth'] }
   settings: { server(): { build_concurrency: number } }
 }
@@ -31,7 +31,10 @@ export function createBuildsDomain(
         git_url: (text) => use.apps.checks.git_url(text),
         branch: (text) => use.apps.checks.branch(text),
       },
-      credential: (project_id, git_url) => use.git_credentials.forUrl(project_id, git_url),
+      credential(project_id, ask) {
+        use.git_credentials.requireChosen(project_id, ask.git_url, ask)
+        return use.git_credentials.forUrl(project_id, ask.git_url, ask)
+      },
     }),
     detectFolder: detectApart,
     ...createSourceGuard({

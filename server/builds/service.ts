@@ -16,13 +16,17 @@ export interface DetectionAsk {
   base_directory?: string
   build?: Record<string, unknown>
   port?: number
+  /** Key or token of the project to read it with, instead of what fits the host. */
+  ssh_key_id?: string | null
+  git_credential_id?: string | null
 }
 export interface DetectionOptions {
   git: Git
   work_directory: string
   detect(directory: string, overrides: BuildOverrides): Promise<BuildPlan>
   checks: { git_url(text: string): void; branch(text: string): void }
-  credential(project_id: string, git_url: string): GitCredential | undefined
+  /** Throws a 422 when what is named to read it with cannot be used for it. */
+  credential(project_id: string, ask: DetectionAsk): GitCredential | undefined
 }
 
 /** Time for the clone of a dry run; a client waits for it. */
@@ -67,7 +71,7 @@ export function createDetection(options: DetectionOptions) {
     const work = mkdtempSync(join(options.work_directory, 'detect-'))
     try {
       const source = join(work, 'source')
-      const credential = options.credential(project_id, ask.git_url)
+      const credential = options.credential(project_id, ask)
       await options.git.checkout(
         { url: ask.git_url, branch: ask.branch, ...(credential ? { credential } : {}) },
         source,

@@ -4,11 +4,11 @@ import type { BuildsDomain } from '#server/builds/contract'
 import type { Certificates } from '#server/certificates/service'
 import type { Domains } from '#server/domains/service'
 import type { Variables } from '#server/env/service'
+import type { GitAccess } from '#server/git-credentials/module'
 import type { IngressService } from '#server/ingress/service'
 import { engineUnavailable, notFound } from '#server/kernel/errors'
 import type { Base } from '#server/platform/base'
 import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
-import type { GitCredential } from '#server/platform/git/git'
 import type { Registries } from '#server/registries/service'
 import type { Volumes } from '#server/volumes/service'
 import type { SettingsService } from '#server/settings/service'
@@ -30,7 +30,7 @@ export interface DeploymentNeeds {
   certificates: Pick<Certificates, 'forEdge'>
   domains: Pick<Domains, 'routes' | 'activate' | 'followWeb'>
   env: Pick<Variables, 'forRelease'>
-  git_credentials: { forUrl(project_id: string, git_url: string): GitCredential | undefined }
+  git_credentials: Pick<GitAccess, 'forUrl'>
   ingress: Pick<IngressService, 'routes'>
   registries: Pick<Registries, 'authFor' | 'authsFor'>
   settings: Pick<SettingsService, 'server'>
@@ -59,7 +59,7 @@ function deployPorts(
     platformRoutes: () => use.ingress.routes(),
     certificates: () => use.certificates.forEdge(),
     routed: (domain_ids) => use.domains.activate(domain_ids),
-    gitCredential: (app) => use.git_credentials.forUrl(app.project_id, app.configuration.git_url ?? ''),
+    gitCredential: (app) => use.git_credentials.forUrl(app.project_id, app.configuration.git_url ?? '', app),
     registryAuth: (image) => use.registries.authFor(image),
     registryAuths: (text) => use.registries.authsFor(text),
     variables: ({ id, project_id }) => use.env.forRelease({ id, project_id }),

@@ -27,6 +27,9 @@ export interface DeployedApp {
   live_deployment_id: string | null
   soak_seconds: number
   auto_deploy: boolean
+  /** Key or token that its repository is read with; null for what fits the host. */
+  ssh_key_id: string | null
+  git_credential_id: string | null
   configuration: Configuration
 }
 

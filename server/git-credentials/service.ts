@@ -50,18 +50,17 @@ function createRepository(db: Db) {
         .run(row),
     find: (id: string) =>
       db.sql('SELECT * FROM git_credentials WHERE id = ?').get(id) as GitCredentialRow | undefined,
-    /** A token for this very port counts before one for the whole host. */
+    /** A token for this very port counts before one for the whole host; of several, the newest. */
     forHost: (project_id: string, host: string, port: number) =>
       db
         .sql(
-          `SELECT * FROM git_credentials WHERE project_id = @project_id AND host IN (@host, @with_port) ORDER BY host = @with_port DESC LIMIT 1`,
+          `SELECT * FROM git_credentials WHERE project_id = @project_id AND host IN (@host, @with_port) ORDER BY host = @with_port DESC, rowid DESC LIMIT 1`,
         )
         .get({ project_id, host, with_port: `${host}:${port}` }) as GitCredentialRow | undefined,
-    hasHost: (project_id: string, host: string) =>
-      db
-        .sql('SELECT 1 FROM git_credentials WHERE project_id = ? AND host = ?')
-        .pluck()
-        .get(project_id, host) === 1,
+    within: (project_id: string, id: string) =>
+      db.sql('SELECT * FROM git_credentials WHERE project_id = ? AND id = ?').get(project_id, id) as
+        | GitCredentialRow
+        | undefined,
     ofProject: (project_id: string) =>
       db.sql('SELECT * FROM git_credentials WHERE project_id = ?').all(project_id) as GitCredentialRow[],
     touch: (id: string, at: string) =>
@@ -70,17 +69,20 @@ function createRepository(db: Db) {
   }
 }
 
-/** Tokens for private repositories: one per project and host, sealed, sent to that host only. */
+/** Tokens for private repositories: sealed, sent to their host only. */
 export function createGitCredentials({
   db,
   clock,
   secrets,
   audit,
+  usesOf,
 }: {
   db: Db
   clock: Clock
   secrets: Secrets
   audit: AuditTrail
+  /** Names of the apps that name a token as theirs. */
+  usesOf(token: { id: string; project_id: string }): string[]
 }) {
   const repository = createRepository(db)
   return {
@@ -98,10 +100,6 @@ export function createGitCredentials({
     },
     add: (actor: Actor, project_id: string, given: NewGitCredential): GitCredentialView =>
       db.tx(() => {
-        if (repository.hasHost(project_id, given.host))
-          throw conflict(
-            `The project has a token for ${given.host} already. Delete it first to use another one.`,
-          )
         const id = newId('git')
         const row: GitCredentialRow = {
           id,
@@ -132,6 +130,11 @@ export function createGitCredentials({
           (() => {
             throw notFound('Git credential')
           })()
+        const uses = usesOf(row)
+        if (uses.length > 0)
+          throw conflict(
+            `The token is the git_credential_id of ${uses.slice(0, 5).join(', ')}${uses.length > 5 ? ' and others' : ''}. Give them another one, or null, first.`,
+          )
         repository.delete(id)
         audit.record(actor, {
           action: 'git_credential.delete',
@@ -147,10 +150,21 @@ export function createGitCredentials({
         secrets,
         repository.ofProject(project_id).map((row) => [row.token, gitTokenContext(row.id)]),
       ),
-    /** The credential for a clone over HTTPS; notes the use. */
-    credentialFor(project_id: string, host: string, port: number): GitCredential | undefined {
-      const row = repository.forHost(project_id, host, port)
-      if (!row) return undefined
+    /** The host that a token of the project is for; undefined when it has no such token. */
+    hostOf: (project_id: string, id: string): string | undefined => repository.within(project_id, id)?.host,
+    /**
+     * The credential for a clone over HTTPS; notes the use.
+     * @param chosen the token of the project to use instead of the newest that fits the host. It is given to
+     *   its own host only.
+     */
+    credentialFor(
+      project_id: string,
+      host: string,
+      port: number,
+      chosen?: string | null,
+    ): GitCredential | undefined {
+      const row = chosen ? repository.within(project_id, chosen) : repository.forHost(project_id, host, port)
+      if (!row || (row.host !== host && row.host !== `${host}:${port}`)) return undefined
       repository.touch(row.id, clock.iso())
       return {
         kind: 'token',

@@ -15,7 +15,8 @@ export default defineModule({
       usesOf: (key) =>
         use.apps
           .sources(key.project_id)
-          .filter(({ project_id, git_url }) => {
+          .filter(({ project_id, git_url, ssh_key_id }) => {
+            if (ssh_key_id) return ssh_key_id === key.id
             const url = git_url ? readableGitUrl(git_url, policy) : undefined
             return url?.protocol === 'ssh' && own.keyFor(project_id, url.host) === key.id
           })

@@ -74,6 +74,10 @@ function createRepository(db: Db) {
           `SELECT * FROM ssh_keys WHERE project_id = ? AND private_key IS NOT NULL AND (host = ? OR host IS NULL) ORDER BY host IS NULL, rowid DESC LIMIT 1`,
         )
         .get(project_id, host) as SshKeyRow | undefined,
+    privateIn: (project_id: string, id: string) =>
+      db
+        .sql('SELECT * FROM ssh_keys WHERE project_id = ? AND id = ? AND private_key IS NOT NULL')
+        .get(project_id, id) as SshKeyRow | undefined,
     privateOf: (project_id: string) =>
       db
         .sql('SELECT * FROM ssh_keys WHERE project_id = ? AND private_key IS NOT NULL')
@@ -192,9 +196,15 @@ export function createSshKeys({ db, clock, secrets, audit, usesOf }: SshKeyOptio
         secrets,
         repository.privateOf(project_id).map((row) => [row.private_key!, sshKeyContext(row.id)]),
       ),
-    /** The credential for a clone over SSH; notes the use. */
-    credentialFor(project_id: string, host: string): GitCredential | undefined {
-      const row = repository.forHost(project_id, host)
+    /** The host that a key of the project is for, null for any; undefined when it has no such private key. */
+    hostOf: (project_id: string, id: string): string | null | undefined =>
+      repository.privateIn(project_id, id)?.host,
+    /**
+     * The credential for a clone over SSH; notes the use.
+     * @param chosen the key of the project to use instead of the newest that fits the host.
+     */
+    credentialFor(project_id: string, host: string, chosen?: string | null): GitCredential | undefined {
+      const row = chosen ? repository.privateIn(project_id, chosen) : repository.forHost(project_id, host)
       if (!row) return undefined
       repository.touch(row.id, clock.iso())
       return {

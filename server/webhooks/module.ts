@@ -1,7 +1,7 @@
 import type { Addresses } from '#server/addresses/service'
 import type { Apps } from '#server/apps/service'
 import type { DeploymentsDomain } from '#server/deployments/contract'
-import type { createGitCredentials } from '#server/git-credentials/service'
+import type { GitAccess } from '#server/git-credentials/module'
 import { PLATFORM } from '#server/kernel/access'
 import { defineModule, sealedById } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
@@ -16,7 +16,7 @@ interface Needs {
   addresses: Pick<Addresses, 'public_url' | 'chosen_url'>
   apps: Pick<Apps, 'find' | 'sources'>
   deployments: Pick<DeploymentsDomain, 'enqueue' | 'get'>
-  git_credentials: Pick<ReturnType<typeof createGitCredentials>, 'credentialFor'>
+  git_credentials: Pick<GitAccess, 'credentialFor'>
   settings: { mail: Mail }
 }
 
@@ -69,7 +69,12 @@ function createWebhooksDomain(base: Base, use: Needs) {
       },
       forgeToken(project_id, git_url) {
         const place = forgeHost(git_url)
-        const credential = place && use.git_credentials.credentialFor(project_id, place.host, place.port)
+        // The token of an app that is built from it, else the newest for the host.
+        const chosen = use.apps
+          .sources(project_id)
+          .find((app) => app.git_url === git_url && app.git_credential_id)?.git_credential_id
+        const credential =
+          place && use.git_credentials.credentialFor(project_id, place.host, place.port, chosen)
         return credential && credential.kind === 'token' ? credential.token : undefined
       },
     },

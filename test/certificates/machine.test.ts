@@ -3,9 +3,7 @@ import { expect, it } from 'vitest'
 import { certificateMachine } from '#server/certificates/machine'
 
 it('the states of a certificate are those that the documentation tells, with no event more or less', () => {
-  const table = readFileSync('docs/states.md', 'utf8')
-    .split('| Certificate status |')[1]!
-    .split('\n\n')[0]!
+  const table = readFileSync('docs/states.md', 'utf8').split('| Certificate status |')[1]!.split('\n\n')[0]!
   const rows = table
     .split('\n')
     .slice(2)

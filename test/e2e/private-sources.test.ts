@@ -198,6 +198,37 @@ describe('a private repository over HTTPS', () => {
     const { body } = await portreeve.call('GET', '/api/git-credentials')
     expect(body.data).toMatchObject([{ id: credential.id, last_used_at: expect.any(String) }])
   })
+  it('is read with the token that the app names, where each repository of a host has a token of its own', async () => {
+    const own = (name: string) => `glpat-canary-only-for-${name}-71c0`
+    const [left, right] = await Promise.all(
+      ['left', 'right'].map(async (name) => {
+        const repository = forge.repository(`team/${name}`, {
+          credential: { username: 'deployer', password: own(name) },
+        })
+        repository.commit(nodeApp(name))
+        const { id } = await created('/api/git-credentials', {
+          name,
+          host: forge.host,
+          username: 'deployer',
+          token: own(name),
+        })
+        return { name, git_url: repository.url, git_credential_id: id as string }
+      }),
+    )
+    const wrong = await portreeve.call('POST', '/api/apps', {
+      ...left,
+      git_credential_id: right!.git_credential_id,
+    })
+    expect([wrong.status, wrong.body.error.details[0].path]).toEqual([422, 'git_credential_id'])
+    for (const one of [left!, right!]) {
+      const app = await created('/api/apps', { ...one, soak_seconds: 0 })
+      const { body } = await portreeve.call('GET', `/api/apps/${app.id}/deployments`)
+      expect(await portreeve.untilDeployment(body.data[0].id)).toMatchObject({ status: 'live' })
+      expect((await portreeve.visit(`${one.name}.apps.test`)).body).toBe(one.name)
+      const held = await portreeve.call('DELETE', `/api/git-credentials/${one.git_credential_id}`)
+      expect(held.status).toBe(409)
+    }
+  })
   it('leaves no trace of the token: in no command line or environment while git runs, no log, answer, image, container or file', async () => {
     expect(seen.join('\n')).toContain('git-remote-http')
     const secrets = { 'the token': TOKEN, 'the wrong token': 'glpat-canary-expired-token' }

@@ -14,8 +14,9 @@ export default endpoint({
   example: { name: 'shop', git_url: 'https://git.example.com/team/shop.git', branch: 'main' },
   status: 201,
   response: data(App),
-  errors: ['CONFLICT', 'ENGINE_UNAVAILABLE'],
-  handler: ({ actor, project_id, body, services }) => ({
-    data: services.apps.create(actor, project_id, body),
-  }),
+  errors: ['CONFLICT', 'ENGINE_UNAVAILABLE', 'UNAVAILABLE', 'RATE_LIMITED'],
+  async handler({ actor, project_id, body, services }) {
+    await services.apps.access.ofNew(actor, project_id, body)
+    return { data: services.apps.create(actor, project_id, body) }
+  },
 })

@@ -5,12 +5,12 @@ import { data, Deleted, deleted, IdParam } from '#server/http/schemas'
 export default endpoint({
   summary: 'Delete a token',
   description:
-    'Forgets the token. Apps whose repositories need it fail at their next clone and say so; what runs goes on.',
+    'Forgets the token. Refused while an app names it in `git_credential_id`. Other apps whose repositories need it fail at their next clone and say so; what runs goes on.',
   access: 'developer',
   scope: { noun: 'git_credential' },
   params: IdParam,
   response: data(Deleted),
-  errors: ['NOT_FOUND'],
+  errors: ['NOT_FOUND', 'CONFLICT'],
   handler({ actor, params, services }) {
     services.git_credentials.remove(actor, params.id)
     return deleted(params.id)

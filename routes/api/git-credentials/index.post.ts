@@ -5,14 +5,15 @@ import { GitCredentialView, NewGitCredential } from '#server/git-credentials/sch
 /** Adds a token for one Git host. */
 export default endpoint({
   summary: 'Add a token for a Git host',
-  description: 'Apps of the project clone from this host with it. One token per project and host.',
+  description:
+    'Apps of the project clone from this host with the newest one, unless they name another in `git_credential_id`. It is told to this host only.',
   access: 'developer',
   scope: 'body',
   body: NewGitCredential,
   example: { name: 'GitHub, read only', host: 'github.com', token: 'github_pat_example' },
   status: 201,
   response: data(GitCredentialView),
-  errors: ['NOT_FOUND', 'CONFLICT'],
+  errors: ['NOT_FOUND'],
   handler: ({ actor, project_id, body, services }) => ({
     data: services.git_credentials.add(actor, project_id, body),
   }),

@@ -13,8 +13,9 @@ export default endpoint({
   body: AppChange,
   example: { port: 8080, health_check: { path: '/health' } },
   response: data(App),
-  errors: ['CONFLICT'],
+  errors: ['CONFLICT', 'UNAVAILABLE', 'RATE_LIMITED'],
   async handler({ actor, params, body, services }) {
+    await services.apps.access.ofChange(actor, params.id, body)
     const updated = services.apps.update(actor, params.id, body)
     if (body.name !== undefined) await services.ingress.settled()
     return { data: updated }
