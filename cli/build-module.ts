@@ -1,9 +1,9 @@
 import { chmodSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
 import type { Nitro } from 'nitropack/types'
 import { DETECT_WORKER } from '../server/builds/detect-apart.ts'
-import { readMigrations } from '../scripts/read-migrations.ts'
+import { migrationsPlugin, namesPlugin } from './bundle-plugins.ts'
 
 /**
  * Stays outside: the compiled part of the database lies in the folder of packages that the server was built
@@ -20,13 +20,16 @@ const EXTERNAL = [
 ]
 
 /**
- * Writes the command line of a checkout as one executable file, which needs a folder of packages beside or
- * above it.
+ * Writes the command line of a checkout as an executable file, which needs a folder of packages beside or above
+ * it. Each verb is a part of its own in `portreeve-parts`, so that a call loads what it needs.
  */
 export async function bundleCommandLine(root: string, file: string): Promise<void> {
   await build({
-    entryPoints: [join(root, 'cli/portreeve.ts')],
-    outfile: file,
+    entryPoints: { [basename(file, '.mjs')]: join(root, 'cli/portreeve.ts') },
+    outdir: dirname(file),
+    outExtension: { '.js': '.mjs' },
+    chunkNames: 'portreeve-parts/[name]-[hash]',
+    splitting: true,
     absWorkingDir: root,
     bundle: true,
     platform: 'node',
@@ -38,20 +41,7 @@ export async function bundleCommandLine(root: string, file: string): Promise<voi
       js: `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`,
     },
     logLevel: 'warning',
-    plugins: [
-      {
-        name: 'migrations',
-        setup(bundle) {
-          bundle.onResolve({ filter: /^#migrations$/ }, () => ({
-            path: 'migrations',
-            namespace: 'virtual',
-          }))
-          bundle.onLoad({ filter: /.*/, namespace: 'virtual' }, () => ({
-            contents: `export const migrations = ${JSON.stringify(readMigrations(root))}`,
-          }))
-        },
-      },
-    ],
+    plugins: [migrationsPlugin(root), namesPlugin],
   })
   chmodSync(file, 0o755)
 }

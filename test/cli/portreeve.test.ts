@@ -86,7 +86,7 @@ describe('portreeve', () => {
     const ended = await run(args)
     expect(ended.code).toBe(code)
     if (code === 0)
-      expect(ended.stdout).toMatch(args[0] === '--version' ? /^\d+\.\d+\.\d+\n$/ : /portreeve rotate-key/)
+      expect(ended.stdout).toMatch(args[0] === '--version' ? /^\d+\.\d+\.\d+\n$/ : /\brotate-key\b/)
     else expect(ended.stderr).toMatch(/Try portreeve --help\.\n$/)
   })
   it('serve says what is missing where no server was built', async () => {

@@ -1,0 +1,44 @@
+import { pathToFileURL } from 'node:url'
+import type { Plugin } from 'esbuild'
+import { readMigrations } from '../scripts/read-migrations.ts'
+
+/** The migrations of a checkout as the module `#migrations`. */
+export const migrationsPlugin = (root: string): Plugin => ({
+  name: 'migrations',
+  setup(bundle) {
+    bundle.onResolve({ filter: /^#migrations$/ }, () => ({ path: 'migrations', namespace: 'virtual' }))
+    bundle.onLoad({ filter: /.*/, namespace: 'virtual' }, () => ({
+      contents: `export const migrations = ${JSON.stringify(readMigrations(root))}`,
+    }))
+  },
+})
+
+/**
+ * Libraries in the older form of modules that are loaded with `import()`. Split into parts, esbuild would give
+ * them a default export alone; this gives them the names that Node gives them.
+ */
+export const namesPlugin: Plugin = {
+  name: 'names',
+  setup(bundle) {
+    bundle.onResolve({ filter: /^[a-z@][^:]*$/i }, async ({ path, kind, resolveDir, namespace }) => {
+      if (kind !== 'dynamic-import' || namespace !== 'file') return undefined
+      const found = await bundle.resolve(path, { kind: 'import-statement', resolveDir })
+      if (found.external || found.errors.length > 0) return found
+      return { path: found.path, namespace: 'names' }
+    })
+    bundle.onLoad({ filter: /.*/, namespace: 'names' }, async ({ path }) => {
+      const names = Object.keys((await import(pathToFileURL(path).href)) as object)
+      const lines = names
+        .filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && name !== 'default')
+        .map((name) => `export const ${name} = all.${name}`)
+      return {
+        contents: [
+          `import * as all from ${JSON.stringify(path)}`,
+          ...lines,
+          ...(names.includes('default') ? ['export default all.default'] : []),
+        ].join('\n'),
+        resolveDir: '/',
+      }
+    })
+  },
+}
