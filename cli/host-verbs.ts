@@ -17,4 +17,29 @@ export const HOST_VERBS: readonly Verb[] = [
     summary: 'rebuild an installation from a backup of the platform',
     load: () => import('./host/restore.ts'),
   },
+  {
+    name: 'status',
+    summary: 'whether the server runs and is ready, and what it runs',
+    load: () => import('./host/status.ts'),
+  },
+  {
+    name: 'doctor',
+    summary: 'look at everything that a start needs, and say what to do',
+    load: () => import('./host/doctor.ts'),
+  },
+  {
+    name: 'logs',
+    summary: 'what the server writes to its log',
+    load: () => import('./host/logs.ts'),
+  },
+  {
+    name: 'reset-password',
+    summary: 'a new password for somebody who lost theirs',
+    load: () => import('./host/reset-password.ts'),
+  },
+  {
+    name: 'disable-2fa',
+    summary: 'no second factor for somebody who lost theirs',
+    load: () => import('./host/disable-2fa.ts'),
+  },
 ]

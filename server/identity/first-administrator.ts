@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PLATFORM } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
@@ -96,7 +96,8 @@ export function createInitialPassword({
     },
     isPending() {
       const owner = meta.get(OWNER)
-      return owner !== undefined && users.find(owner)?.password_stale === 1
+      // A password that was reset later is stale as well; only the generated first one is in the file.
+      return owner !== undefined && users.find(owner)?.password_stale === 1 && existsSync(path)
     },
     forget(user_id) {
       const owner = meta.get(OWNER)

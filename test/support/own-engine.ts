@@ -67,6 +67,8 @@ export async function startOwnEngine(...extra: string[]) {
   return {
     docker,
     docker_host: `unix://${socket}`,
+    /** The network in which it works, for `ip -n` and `nsenter`. */
+    namespace,
     /** Ends the engine and starts it again; without live-restore its containers end with it. */
     async restart(): Promise<void> {
       await end('SIGTERM')

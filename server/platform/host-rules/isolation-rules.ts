@@ -1,7 +1,13 @@
 import type { Opening } from './egress-rules.ts'
-import { LINK_LOCAL_V4, PRIVATE_V4 } from './ranges.ts'
+import { LINK_LOCAL_V4, NAT64, PRIVATE_V4, PRIVATE_V6, throughNat64 } from './ranges.ts'
 
-const REFUSE = '-j REJECT --reject-with icmp-admin-prohibited'
+type Family = 4 | 6
+const REFUSE: Record<Family, string> = {
+  4: '-j REJECT --reject-with icmp-admin-prohibited',
+  6: '-j REJECT --reject-with icmp6-adm-prohibited',
+}
+/** Without neighbour discovery nothing is found over IPv6, not even the gateway. */
+const ICMP: Record<Family, string> = { 4: 'icmp', 6: 'ipv6-icmp' }
 const STANDING = '-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN'
 
 /** What containers may do, of which the rules are made. */
@@ -15,12 +21,12 @@ export interface IsolationFacts {
   own_networks: string
 }
 
-const isV4 = (network: string) => !network.includes(':')
+const familyOf = (network: string): Family => (network.includes(':') ? 6 : 4)
 
-function allowed({ openings, nameservers }: IsolationFacts): string[] {
+function allowed(family: Family, { openings, nameservers }: IsolationFacts): string[] {
   // A published port is told by where the connection was aimed at.
   const listed = openings
-    .filter(({ network }) => isV4(network))
+    .filter(({ network }) => familyOf(network) === family)
     .flatMap(({ network, port }) =>
       port === undefined
         ? [`-d ${network} -j RETURN`, `-m conntrack --ctorigdst ${network} -j RETURN`]
@@ -30,7 +36,7 @@ function allowed({ openings, nameservers }: IsolationFacts): string[] {
           ]),
     )
   const names = nameservers
-    .filter(isV4)
+    .filter((address) => familyOf(address) === family)
     .flatMap((address) =>
       ['udp', 'tcp'].map((protocol) => `-p ${protocol} -d ${address} --dport 53 -j RETURN`),
     )
@@ -38,22 +44,31 @@ function allowed({ openings, nameservers }: IsolationFacts): string[] {
 }
 
 /** For packets from containers to this machine itself: what serves the public, and nothing else. */
-export const inputRules = (facts: IsolationFacts): string[] => [
+export const inputRules = (facts: IsolationFacts, family: Family = 4): string[] => [
   STANDING,
-  ...allowed(facts),
+  ...allowed(family, facts),
   ...facts.edge_ports.flatMap((port) => [
     `-p tcp --dport ${port} -j RETURN`,
     `-p udp --dport ${port} -j RETURN`,
   ]),
-  '-p icmp -j RETURN',
-  REFUSE,
+  `-p ${ICMP[family]} -j RETURN`,
+  REFUSE[family],
 ]
 
 /** For packets from containers to others: no metadata service and no neighbour of this machine. */
-export const forwardRules = (facts: IsolationFacts): string[] => [
+export const forwardRules = (facts: IsolationFacts, family: Family = 4): string[] => [
   STANDING,
-  ...allowed(facts),
-  ...LINK_LOCAL_V4.map((network) => `-d ${network} ${REFUSE}`),
-  `-d ${facts.own_networks} -j RETURN`,
-  ...PRIVATE_V4.map((network) => `-d ${network} ${REFUSE}`),
+  ...allowed(family, facts),
+  ...(family === 4
+    ? [
+        ...LINK_LOCAL_V4.map((network) => `-d ${network} ${REFUSE[4]}`),
+        `-d ${facts.own_networks} -j RETURN`,
+        ...PRIVATE_V4.map((network) => `-d ${network} ${REFUSE[4]}`),
+      ]
+    : [
+        // What a translator would reach is refused as it is over IPv4.
+        ...[...LINK_LOCAL_V4, ...PRIVATE_V4].map((network) => `-d ${throughNat64(network)} ${REFUSE[6]}`),
+        `-d ${NAT64} -j RETURN`,
+        ...PRIVATE_V6.map((network) => `-d ${network} ${REFUSE[6]}`),
+      ]),
 ]

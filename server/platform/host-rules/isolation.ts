@@ -2,7 +2,7 @@ import { run as runProgram, type Run } from '#server/kernel/process'
 import { createRegister, type Register } from '#server/kernel/register'
 import type { Connection } from '#server/platform/engine/connection'
 import { PROJECT_NETWORKS } from '#server/platform/engine/networks'
-import { PREFIX } from './chains.ts'
+import { type Chains, PREFIX } from './chains.ts'
 import type { GuardState } from './egress.ts'
 import type { Opening } from './egress-rules.ts'
 import { startOf } from './engine-process.ts'
@@ -37,7 +37,23 @@ interface Share {
 }
 
 const DEFAULT_BRIDGE = 'docker0'
+/** Where the engine lets others decide about what it forwards. */
+const ENGINE_CHAIN = 'DOCKER-USER'
 const BRIDGE_OPTION = 'com.docker.network.bridge.name'
+
+/**
+ * Which packets come from containers. Project networks have no IPv6: what apps could send there carries an
+ * address of the link, which no bridge of others is known by either.
+ */
+const sourcesOf = (family: 4 | 6, bridge: string) =>
+  [
+    ['PROJECTS', ['-s', family === 4 ? PROJECT_NETWORKS : 'fe80::/10', '-i', 'br-+']],
+    ['BUILDS', ['-i', bridge]],
+  ] as const
+
+/** The engine has its chain for IPv6 only where it keeps rules for it. */
+const forwardParent = async (chains: Chains, family: 4 | 6): Promise<string> =>
+  family === 4 || (await chains.names(family, ENGINE_CHAIN)).includes(ENGINE_CHAIN) ? ENGINE_CHAIN : 'FORWARD'
 
 /**
  * Rules in `INPUT` and in the engine's `DOCKER-USER`, for packets that come from project networks and from the
@@ -78,24 +94,25 @@ export function createIsolation(options: IsolationOptions): Isolation {
       nameservers: await readNameservers(),
       own_networks: PROJECT_NETWORKS,
     }
-    const sources = [
-      ['PROJECTS', ['-s', PROJECT_NETWORKS, '-i', 'br-+']],
-      ['BUILDS', ['-i', await bridgeOfBuilds()]],
-    ] as const
-    for (const [source, match] of sources) {
-      const base = { family: 4, match } as const
-      await chains.ensure({
-        ...base,
-        name: `${PREFIX}IN-${source}`,
-        parent: 'INPUT',
-        rules: inputRules(facts),
-      })
-      await chains.ensure({
-        ...base,
-        name: `${PREFIX}OUT-${source}`,
-        parent: 'DOCKER-USER',
-        rules: forwardRules(facts),
-      })
+    const bridge = await bridgeOfBuilds()
+    for (const family of [4, 6] as const) {
+      if (!chains.has(family)) continue
+      const forward = await forwardParent(chains, family)
+      for (const [source, match] of sourcesOf(family, bridge)) {
+        const base = { family, match } as const
+        await chains.ensure({
+          ...base,
+          name: `${PREFIX}IN-${source}`,
+          parent: 'INPUT',
+          rules: inputRules(facts, family),
+        })
+        await chains.ensure({
+          ...base,
+          name: `${PREFIX}OUT-${source}`,
+          parent: forward,
+          rules: forwardRules(facts, family),
+        })
+      }
     }
   }
 
