@@ -1,3 +1,4 @@
+import { isModestYaml } from '#server/kernel/modest-yaml'
 import { own } from '#server/kernel/own'
 import { parse as parseTomlText } from 'smol-toml'
 import { parse as parseYamlText } from 'yaml'
@@ -20,7 +21,7 @@ export function readJson(tree: SourceTree, path: string): Fields | undefined {
  */
 export function readJson5(tree: SourceTree, path: string): Fields | undefined {
   const text = tree.read(path)
-  if (text === undefined || !isModestYaml(text)) return undefined
+  if (text === undefined || !isModestYaml(text, YAML_LIMITS)) return undefined
   return attempt(() =>
     parseYamlText(withoutComments(text), {
       maxAliasCount: 50,
@@ -42,7 +43,7 @@ export function readToml(tree: SourceTree, path: string): Fields | undefined {
 /** A file that should be YAML 1.2. Undefined also when its shape is one that no person writes. */
 export function readYaml(tree: SourceTree, path: string): Fields | undefined {
   const text = tree.read(path)
-  if (text === undefined || !isModestYaml(text)) return undefined
+  if (text === undefined || !isModestYaml(text, YAML_LIMITS)) return undefined
   return attempt(() =>
     parseYamlText(text, {
       maxAliasCount: 50,
@@ -63,42 +64,10 @@ export function parseJson(text: string): unknown {
   }
 }
 
-const YAML_MAX_CHARACTERS = 64 * 1024
-const YAML_MAX_LINE = 4096
-const YAML_MAX_DEPTH = 48
-const YAML_MAX_LINES = 2500
-/** Explicit keys (`? key`) in a row double the time with each one; nobody writes them by hand. */
-const YAML_MAX_EXPLICIT_KEYS = 12
-const EXPLICIT_KEY = /(?:^|[\s?:-])\?(?=\s|$)/g
-const MANY_DASHES = /^ {0,200}(?:- ){17}/m
-
 /**
- * The parser takes minutes for some kilobytes of open brackets, quotes, dashes or question marks in a row,
- * and its time grows with the square of the lines. Real settings have few and short lines and few levels, so
- * that one pass over the characters tells them from an attack. Brackets inside of strings count too, which is
- * harmless. For the same reason keys are not compared with each other: that is quadratic.
+ * For the same reason that these are bounded, keys are not compared with each other: that is quadratic.
  */
-function isModestYaml(text: string): boolean {
-  if (
-    text.length > YAML_MAX_CHARACTERS ||
-    MANY_DASHES.test(text) ||
-    (text.match(EXPLICIT_KEY)?.length ?? 0) > YAML_MAX_EXPLICIT_KEYS
-  )
-    return false
-  let depth = 0
-  let line_start = 0
-  let lines = 1
-  for (let at = 0; at < text.length; at++) {
-    const character = text[at]
-    if (character === '\n') {
-      line_start = at + 1
-      lines++
-    } else if (character === '[' || character === '{') depth++
-    else if ((character === ']' || character === '}') && depth > 0) depth--
-    if (depth > YAML_MAX_DEPTH || lines > YAML_MAX_LINES || at - line_start > YAML_MAX_LINE) return false
-  }
-  return true
-}
+const YAML_LIMITS = { characters: 64 * 1024, depth: 48, lines: 2500, line: 4096 }
 
 function attempt(parse: () => unknown): Fields | undefined {
   try {

@@ -1,0 +1,20 @@
+import type { Issues } from './issues.ts'
+import type { ComposeFiles } from './model.ts'
+
+/** A top-level config or secret: its text, undefined where that could not be had. */
+export type Shared = ReadonlyMap<string, string | undefined>
+
+/** What the readers of one service know of the rest of the file. */
+export interface ServiceContext {
+  issues: Issues
+  name: string
+  /** Names of the top-level volumes. */
+  volumes: ReadonlySet<string>
+  configs: Shared
+  secrets: Shared
+  variables: Readonly<Record<string, string>>
+  /** Absent for a file without a repository. */
+  files: ComposeFiles | undefined
+  /** Folder of the compose file, seen from the root of the checkout. */
+  directory: string
+}

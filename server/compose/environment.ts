@@ -1,0 +1,61 @@
+import { parse as parseDotenv } from 'dotenv'
+import type { ServiceContext } from './context.ts'
+import { own } from '#server/kernel/own'
+import { at, type Fields, isFields } from './issues.ts'
+import { inCheckout } from './repository-path.ts'
+import { readBoolean, readPairs, readText } from './values.ts'
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*$/
+
+/** Variables of a service: those of its files, and over them those of `environment`. */
+export function readEnvironment(
+  context: ServiceContext,
+  fields: Fields,
+  path: string,
+): Record<string, string> {
+  const here = at(path, 'environment')
+  const all = new Map(readEnvFiles(context, fields.env_file, at(path, 'env_file')))
+  for (const [name, value] of readPairs(context.issues, fields.environment, here)) {
+    if (!NAME.test(name)) context.issues.add(here, 'has a name that no variable may have.')
+    const known = value ?? own(context.variables, name)
+    if (known === undefined) all.delete(name)
+    else if (known.includes('\0')) context.issues.add(at(here, name), 'must not hold NUL.')
+    else all.set(name, known)
+  }
+  return Object.fromEntries(all)
+}
+
+function readEnvFiles(context: ServiceContext, value: unknown, path: string): Map<string, string> {
+  const all = new Map<string, string>()
+  if (value === undefined || value === null) return all
+  for (const [index, entry] of (Array.isArray(value) ? value : [value]).entries()) {
+    const here = Array.isArray(value) ? at(path, index) : path
+    const fields: Fields = isFields(entry) ? entry : { path: entry }
+    const name = readText(context.issues, fields.path, here)
+    if (name === undefined) continue
+    const required = readBoolean(context.issues, fields.required, at(here, 'required')) ?? true
+    const text = fileOf(context, name, here, required)
+    for (const [key, one] of Object.entries(parseDotenv(text ?? ''))) all.set(key, one)
+  }
+  return all
+}
+
+/** Text of a file of the repository. */
+export function fileOf(
+  context: Pick<ServiceContext, 'issues' | 'files' | 'directory'>,
+  name: string,
+  path: string,
+  required = true,
+): string | undefined {
+  const inside = inCheckout(context.directory, name)
+  if (inside === undefined)
+    return context.issues.add(path, 'is refused: it names a file outside of the repository.')
+  const text = context.files?.read(inside)
+  if (text !== undefined || !required) return text
+  return context.issues.add(
+    path,
+    context.files
+      ? 'names a file that is not in the repository, or that is no text of at most 1 MiB.'
+      : 'is refused: the file has no repository to take it from.',
+  )
+}

@@ -1,0 +1,138 @@
+import { posix } from 'node:path'
+import type { ServiceContext } from './context.ts'
+import { at, type Fields, isFields } from './issues.ts'
+import type { ComposeMount } from './model.ts'
+import { inCheckout } from './repository-path.ts'
+import { readBoolean, readBytes, readText, readTexts } from './values.ts'
+
+const FILES_MAX = 200
+const FILES_MAX_BYTES = 1024 * 1024
+const HOST_PATH =
+  'is refused: paths of the host are not mounted. Use a named volume for data, or a file of the repository.'
+
+interface Wanted {
+  type: string
+  source: string | undefined
+  target: string
+  read_only: boolean
+  size_bytes: number | null
+}
+
+/** `volumes` and `tmpfs` of one service. */
+export function readMounts(context: ServiceContext, fields: Fields, path: string): ComposeMount[] {
+  const { issues } = context
+  const volumes = Array.isArray(fields.volumes) ? fields.volumes : []
+  if (fields.volumes !== undefined && fields.volumes !== null && !Array.isArray(fields.volumes))
+    issues.add(at(path, 'volumes'), 'must be a list.')
+  const mounts = volumes.flatMap((value, index) => {
+    const here = at(at(path, 'volumes'), index)
+    const wanted = isFields(value) ? longForm(context, value, here) : shortForm(context, value, here)
+    return wanted ? oneMount(context, wanted, here) : []
+  })
+  const memory = readTexts(issues, fields.tmpfs, at(path, 'tmpfs')).map((text): ComposeMount => {
+    const [target = '', options = ''] = text.split(':')
+    const size = /(?:^|,)size=([^,]+)/.exec(options)?.[1]
+    const size_bytes = size ? (readBytes(issues, size, at(path, 'tmpfs')) ?? null) : null
+    return { kind: 'tmpfs', path: target, size_bytes }
+  })
+  const all = [...mounts, ...memory]
+  for (const mount of all)
+    if (!mount.path.startsWith('/') || posix.normalize(mount.path) === '/' || /[\0-\x1f:]/.test(mount.path))
+      issues.add(
+        at(path, mount.kind === 'tmpfs' ? 'tmpfs' : 'volumes'),
+        'must name an absolute path in the container.',
+      )
+  return all
+}
+
+/** `source:target:mode`, or a target alone. */
+function shortForm(context: ServiceContext, value: unknown, path: string): Wanted | undefined {
+  const text = readText(context.issues, value, path)
+  if (text === undefined) return undefined
+  const parts = text.split(':')
+  if (parts.length > 3) return context.issues.add(path, 'must be source:target or source:target:mode.')
+  if (parts.length === 1) return { ...typed('volume'), target: parts[0]! }
+  const [source, target, mode = ''] = parts as [string, string, string?]
+  const type = /^[./~]/.test(source) ? 'bind' : 'volume'
+  return { ...typed(type), source, target, read_only: mode.split(',').includes('ro') }
+}
+
+const typed = (type: string): Wanted => ({
+  type,
+  source: undefined,
+  target: '',
+  read_only: false,
+  size_bytes: null,
+})
+
+function longForm({ issues }: ServiceContext, fields: Fields, path: string): Wanted | undefined {
+  const type = readText(issues, fields.type, at(path, 'type'))
+  if (type === undefined) return issues.add(at(path, 'type'), 'is required.')
+  const memory = isFields(fields.tmpfs) ? fields.tmpfs : {}
+  return {
+    type,
+    source: readText(issues, fields.source, at(path, 'source')),
+    target: readText(issues, fields.target, at(path, 'target')) ?? '',
+    read_only: readBoolean(issues, fields.read_only, at(path, 'read_only')) ?? false,
+    size_bytes: readBytes(issues, memory.size, at(at(path, 'tmpfs'), 'size')) ?? null,
+  }
+}
+
+function oneMount(context: ServiceContext, wanted: Wanted, path: string): ComposeMount[] {
+  const { issues } = context
+  const { type, source, target, read_only, size_bytes } = wanted
+  if (type === 'tmpfs') return [{ kind: 'tmpfs', path: target, size_bytes }]
+  if (type === 'bind') return filesOf(context, source ?? '', target, path)
+  if (type !== 'volume') {
+    issues.add(
+      path,
+      `is refused: mounts of the type ${/^[a-z]{1,10}$/.test(type) ? type : 'given'} are not taken.`,
+    )
+    return []
+  }
+  // Data at a path without a name is kept too, under one that the path decides.
+  const volume = source ?? `${context.name}${target.replace(/[^A-Za-z0-9.-]+/g, '_')}`
+  if (/^[./~]/.test(volume)) issues.add(path, HOST_PATH)
+  else if (source !== undefined && !context.volumes.has(source))
+    issues.add(path, 'names a volume that is not among the top-level volumes.')
+  return [{ kind: 'volume', volume, path: target, read_only }]
+}
+
+/** A file or a folder of the repository, copied into the container when it starts. */
+function filesOf(context: ServiceContext, source: string, target: string, path: string): ComposeMount[] {
+  const { issues, files, directory } = context
+  const inside = inCheckout(directory, source)
+  const refuse = (message: string): ComposeMount[] => {
+    issues.add(path, message)
+    return []
+  }
+  if (inside === undefined || /docker\.sock/i.test(source)) return refuse(HOST_PATH)
+  if (!files)
+    return refuse('is refused: the file has no repository to take it from. Use a named volume or a config.')
+  const all =
+    inside === '.'
+      ? files.files()
+      : files.files().filter((name) => name === inside || name.startsWith(`${inside}/`))
+  if (all.length === 0)
+    return refuse('names nothing in the repository. Use a named volume for data that the service writes.')
+  if (all.length > FILES_MAX) return refuse(`names more than ${FILES_MAX} files; build an image with them.`)
+  let bytes = 0
+  const mounts: ComposeMount[] = []
+  for (const name of all) {
+    const content = files.read(name)
+    bytes += Buffer.byteLength(content ?? '')
+    if (content === undefined || bytes > FILES_MAX_BYTES)
+      return refuse('names files that are not text or more than 1 MiB; build an image with them.')
+    const below = name === inside ? '' : inside === '.' ? `/${name}` : name.slice(inside.length)
+    mounts.push({
+      kind: 'file',
+      path: `${target.replace(/\/+$/, '')}${below}`,
+      content,
+      mode: modeOf(content),
+    })
+  }
+  return mounts
+}
+
+/** Scripts may be run: a checkout's permissions are not asked for. */
+const modeOf = (content: string): number => (content.startsWith('#!') ? 0o755 : 0o644)

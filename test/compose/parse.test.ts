@@ -1,0 +1,550 @@
+import { describe, expect, it } from 'vitest'
+import { ComposeError, parseCompose, type ComposeOptions } from '#server/compose/parse'
+import { invalidCompose } from '#server/compose/refusal'
+
+const issuesOf = (text: string, options: ComposeOptions = {}) => {
+  try {
+    parseCompose(text, options)
+  } catch (error) {
+    if (error instanceof ComposeError) return error.issues
+    throw error
+  }
+  return []
+}
+const one = (lines: string, options: ComposeOptions = {}) => {
+  const body = lines
+    .trim()
+    .split('\n')
+    .map((line) => `    ${line}`)
+    .join('\n')
+  return parseCompose(`services:\n  web:\n    image: nginx:1\n${body}\n`, options).services[0]!
+}
+const refusedPaths = (lines: string, more = '') => {
+  const body = lines
+    .trim()
+    .split('\n')
+    .map((line) => `    ${line}`)
+    .join('\n')
+  return issuesOf(`services:\n  web:\n    image: nginx:1\n${body}\n${more}`).map(({ path }) => path)
+}
+const repository = (texts: Record<string, string>) => ({
+  files: () => Object.keys(texts).sort(),
+  read: (path: string) => texts[path],
+})
+
+describe('a service', () => {
+  it('has its defaults where the file says nothing', () => {
+    expect(parseCompose('services: {web: {image: "nginx:1.29"}}').services).toEqual([
+      {
+        name: 'web',
+        image: 'nginx:1.29',
+        build: null,
+        entrypoint: null,
+        command: null,
+        environment: {},
+        user: null,
+        working_dir: null,
+        read_only: false,
+        mounts: [],
+        ports: [],
+        public_port: null,
+        health_path: null,
+        aliases: [],
+        depends_on: [],
+        health_check: 'image',
+        replicas: 1,
+        limits: {},
+        stop_grace_s: 10,
+        one_off: false,
+      },
+    ])
+  })
+
+  it('splits a command as a shell would and gives it to no shell', () => {
+    expect(one(`command: node 'my app.js' --name="a b" $$HOME \\;`).command).toEqual([
+      'node',
+      'my app.js',
+      '--name=a b',
+      '$HOME',
+      ';',
+    ])
+    expect(one('command: ["a", "b c"]\nentrypoint: sh -c').entrypoint).toEqual(['sh', '-c'])
+    expect(refusedPaths(`command: "echo 'open"`)).toEqual(['services.web.command'])
+  })
+
+  it('takes variables as a mapping and as a list, and those without a value from the app', () => {
+    const variables = { GIVEN: 'yes' }
+    expect(one('environment:\n  A: 1\n  B: true\n  GIVEN:\n  ABSENT:', { variables }).environment).toEqual({
+      A: '1',
+      B: 'true',
+      GIVEN: 'yes',
+    })
+    expect(one('environment:\n  - A=x=y\n  - GIVEN\n  - ABSENT', { variables }).environment).toEqual({
+      A: 'x=y',
+      GIVEN: 'yes',
+    })
+  })
+
+  it('reads files of variables below those of environment', () => {
+    const files = repository({ 'a.env': 'A=1\nB="two words"', 'b.env': 'B=3' })
+    const found = one(
+      'env_file:\n  - a.env\n  - path: ./b.env\n  - path: c.env\n    required: false\nenvironment:\n  A: own',
+      { files },
+    )
+    expect(found.environment).toEqual({ A: 'own', B: '3' })
+    expect(issuesOf('services: {web: {image: a, env_file: [../x.env]}}', { files })[0]?.path).toBe(
+      'services.web.env_file.0',
+    )
+    expect(issuesOf('services: {web: {image: a, env_file: x.env}}')[0]?.path).toBe('services.web.env_file')
+  })
+
+  it('has limits and replicas, of which deploy goes first', () => {
+    expect(one('cpus: "0.5"\nmem_limit: 512m\npids_limit: -1').limits).toEqual({
+      cpus: 0.5,
+      memory_bytes: 512 * 1024 * 1024,
+    })
+    const deployed = one(
+      'mem_limit: 1g\nscale: 2\ndeploy:\n  replicas: 3\n  resources:\n    limits: {cpus: "1.5", memory: 64M, pids: 50}',
+    )
+    expect(deployed).toMatchObject({
+      replicas: 3,
+      limits: { cpus: 1.5, memory_bytes: 64 * 1024 ** 2, pids: 50 },
+    })
+    expect(refusedPaths('mem_limit: 1k')).toEqual(['services.web.deploy.resources.limits'])
+    expect(refusedPaths('deploy: {replicas: 1000}')).toEqual(['services.web.deploy.replicas'])
+  })
+
+  it('has a health check in every form', () => {
+    expect(
+      one('healthcheck:\n  test: ["CMD", "curl", "-f", "http://localhost"]\n  interval: 1m30s\n  retries: 5')
+        .health_check,
+    ).toEqual({
+      command: ['curl', '-f', 'http://localhost'],
+      interval_ms: 90_000,
+      timeout_ms: 30_000,
+      retries: 5,
+      start_period_ms: 0,
+    })
+    expect(one('healthcheck: {test: "pg_isready || exit 1", start_period: 20s}').health_check).toMatchObject({
+      command: ['/bin/sh', '-c', 'pg_isready || exit 1'],
+      start_period_ms: 20_000,
+    })
+    expect(one('healthcheck: {test: ["NONE"]}').health_check).toBe('none')
+    expect(one('healthcheck: {disable: true}').health_check).toBe('none')
+    expect(refusedPaths('healthcheck: {test: ["curl"]}')).toEqual(['services.web.healthcheck.test'])
+    expect(refusedPaths('healthcheck: {test: a, interval: soon}')).toEqual([
+      'services.web.healthcheck.interval',
+    ])
+  })
+
+  it('is named by its networks, links, container and host', () => {
+    const plan = parseCompose(`
+services:
+  web:
+    image: a
+    container_name: my_web
+    hostname: www
+    networks: {back: {aliases: [api, web]}}
+    links: ["db:database"]
+  db: {image: b, networks: [back, default]}
+networks: {back: }
+`)
+    expect(Object.fromEntries(plan.services.map(({ name, aliases }) => [name, aliases]))).toEqual({
+      web: ['my_web', 'www', 'api'],
+      db: ['database'],
+    })
+    expect(refusedPaths('networks: [nowhere]')).toEqual(['services.web.networks'])
+  })
+})
+
+describe('ports', () => {
+  it.each([
+    ['"8080:80"', 80],
+    ['80', 80],
+    ['"3000-3002"', 3000],
+    ['"9090-9091:8080-8081"', 8080],
+    ['"0.0.0.0:8080:80/tcp"', 80],
+    ['"[::]:8080:80"', 80],
+    ['"127.0.0.1::8080"', null],
+    ['"127.0.0.1:8080:80"', null],
+    ['"[::1]:8080:80"', null],
+    ['"5432:5432"', null],
+    ['"53:53/udp"', null],
+    ['{target: 8080, published: "80", protocol: tcp}', 8080],
+    ['{target: 8080, host_ip: 127.0.0.1}', null],
+  ])('of %s make %s public', (port, expected) => {
+    expect(one(`ports: [${port}]`).public_port).toBe(expected)
+  })
+
+  it('are public or private as x-portreeve says', () => {
+    expect(one('ports: ["80:80"]\nx-portreeve: {public: false}').public_port).toBeNull()
+    expect(one('expose: ["8080"]\nx-portreeve: {public: true, health_path: /up}')).toMatchObject({
+      public_port: 8080,
+      health_path: '/up',
+    })
+    expect(one('x-portreeve: {public: 9000}').public_port).toBe(9000)
+    expect(refusedPaths('x-portreeve: {pubic: 9000}')).toEqual(['services.web.x-portreeve.pubic'])
+  })
+
+  it.each(['"a:b"', '"0"', '"70000"', '"1-60000"', '{published: 80}'])('refuse %s', (port) => {
+    expect(refusedPaths(`ports: [${port}]`)[0]).toMatch(/^services\.web\.ports\.0/)
+  })
+})
+
+describe('mounts', () => {
+  it('are named volumes, unnamed ones and folders in memory', () => {
+    const plan = parseCompose(`
+services:
+  db:
+    image: a
+    tmpfs: /run:size=64m
+    volumes:
+      - data:/var/lib/data:ro
+      - /cache
+      - {type: volume, source: data, target: /again}
+      - {type: tmpfs, target: /scratch, tmpfs: {size: 1m}}
+volumes: {data: }
+`)
+    expect(plan.services[0]?.mounts).toEqual([
+      { kind: 'volume', volume: 'data', path: '/var/lib/data', read_only: true },
+      { kind: 'volume', volume: 'db_cache', path: '/cache', read_only: false },
+      { kind: 'volume', volume: 'data', path: '/again', read_only: false },
+      { kind: 'tmpfs', path: '/scratch', size_bytes: 1024 ** 2 },
+      { kind: 'tmpfs', path: '/run', size_bytes: 64 * 1024 ** 2 },
+    ])
+    expect(plan.volumes).toEqual(['data', 'db_cache'])
+  })
+
+  it('copy files and folders of the repository', () => {
+    const files = repository({
+      'deploy/nginx.conf': 'server {}',
+      'deploy/init/1.sql': 'x',
+      'deploy/init/2.sh': '#!/bin/sh',
+    })
+    const found = one('volumes: ["./nginx.conf:/etc/nginx/nginx.conf:ro", "./init:/init/"]', {
+      files,
+      directory: 'deploy',
+    })
+    expect(found.mounts).toEqual([
+      { kind: 'file', path: '/etc/nginx/nginx.conf', content: 'server {}', mode: 0o644 },
+      { kind: 'file', path: '/init/1.sql', content: 'x', mode: 0o644 },
+      { kind: 'file', path: '/init/2.sh', content: '#!/bin/sh', mode: 0o755 },
+    ])
+  })
+
+  it.each([
+    '/var/run/docker.sock:/var/run/docker.sock',
+    '/:/host',
+    '/etc/passwd:/x:ro',
+    '~/data:/data',
+    '../up:/data',
+    './missing:/data',
+    './../../up:/data',
+    'unknown:/data',
+  ])('refuse %s', (mount) => {
+    const files = repository({ 'a/compose.yaml': '' })
+    const text = `services: {web: {image: a, volumes: ["${mount}"]}}`
+    expect(issuesOf(text, { files }).map(({ path }) => path)).toEqual(['services.web.volumes.0'])
+  })
+
+  it('refuse host paths in the long form, other types and drivers of volumes', () => {
+    expect(refusedPaths('volumes: [{type: bind, source: /etc, target: /x}]')).toEqual([
+      'services.web.volumes.0',
+    ])
+    expect(refusedPaths('volumes: [{type: npipe, source: a, target: /x}]')).toEqual([
+      'services.web.volumes.0',
+    ])
+    expect(refusedPaths('volumes: [{type: volume, source: /etc, target: /x}]')).toEqual([
+      'services.web.volumes.0',
+    ])
+    const options = 'volumes: {data: {driver_opts: {type: none, o: bind, device: /}}}'
+    expect(refusedPaths('volumes: ["data:/x"]', options)).toEqual(['volumes.data.driver_opts'])
+    expect(refusedPaths('volumes: ["data:/x"]', 'volumes: {data: {external: true}}')).toEqual([
+      'volumes.data.external',
+    ])
+    expect(refusedPaths('volumes: ["data:x"]', 'volumes: {data: }')).toEqual(['services.web.volumes'])
+  })
+
+  it('put configs and secrets where the file says', () => {
+    const text = `
+services:
+  web:
+    image: a
+    configs: [plain, {source: plain, target: /etc/app.conf, mode: 0440}]
+    secrets: [token, {source: key, target: deploy_key, mode: 0o400}]
+configs: {plain: {content: "host=\${HOST}"}}
+secrets: {token: {environment: TOKEN}, key: {file: ./key.txt}}
+`
+    const files = repository({ 'key.txt': 'k' })
+    const plan = parseCompose(text, { files, variables: { HOST: 'h', TOKEN: 't' } })
+    expect(plan.services[0]?.mounts).toEqual([
+      { kind: 'file', path: '/plain', content: 'host=h', mode: 0o444 },
+      { kind: 'file', path: '/etc/app.conf', content: 'host=h', mode: 0o440 },
+      { kind: 'file', path: '/run/secrets/token', content: 't', mode: 0o444 },
+      { kind: 'file', path: '/run/secrets/deploy_key', content: 'k', mode: 0o400 },
+    ])
+    expect(issuesOf(text, { files, strict: true, variables: { HOST: 'h' } }).map(({ path }) => path)).toEqual(
+      ['secrets.token.environment'],
+    )
+  })
+})
+
+describe('dependencies and profiles', () => {
+  it('put each service after those that it depends on', () => {
+    const plan = parseCompose(`
+services:
+  web: {image: a, depends_on: {api: {condition: service_healthy}, migrate: {condition: service_completed_successfully}}}
+  api: {image: a, depends_on: [db]}
+  migrate: {image: a, depends_on: [db]}
+  db: {image: b}
+`)
+    expect(plan.services.map(({ name }) => name)).toEqual(['db', 'api', 'migrate', 'web'])
+    expect(plan.services.filter(({ one_off }) => one_off).map(({ name }) => name)).toEqual(['migrate'])
+  })
+
+  it('refuse a circle and a service that is not there, unless it may be missing', () => {
+    expect(
+      issuesOf('services: {a: {image: x, depends_on: [b]}, b: {image: x, depends_on: [a]}}')[0]?.path,
+    ).toBe('services.a.depends_on')
+    expect(refusedPaths('depends_on: [db]')).toEqual(['services.web.depends_on'])
+    expect(one('depends_on: {db: {condition: service_started, required: false}}').depends_on).toEqual([])
+    expect(refusedPaths('depends_on: {db: {condition: service_ready}}')).toContain(
+      'services.web.depends_on.db.condition',
+    )
+  })
+
+  it('leave out services of profiles that are not active', () => {
+    const text = 'services: {web: {image: a}, debug: {image: b, profiles: [tools, dev]}}'
+    expect(parseCompose(text).left_out).toEqual(['debug'])
+    const chosen = parseCompose(text, { variables: { COMPOSE_PROFILES: 'other,dev' } })
+    expect(chosen.services.map(({ name }) => name)).toEqual(['web', 'debug'])
+  })
+
+  it('check services that are left out as well', () => {
+    expect(
+      issuesOf('services: {a: {image: x}, b: {image: x, profiles: [p], privileged: true}}')[0]?.path,
+    ).toBe('services.b.privileged')
+  })
+})
+
+describe('a build', () => {
+  it('is a folder, or a mapping', () => {
+    const files = repository({ 'deploy/compose.yaml': '', 'api/Dockerfile': 'FROM a' })
+    const options = { files, directory: 'deploy', variables: { VERSION: '7' } }
+    expect(parseCompose('services: {api: {build: ../api}}', options).services[0]?.build).toEqual({
+      context: 'api',
+      dockerfile: null,
+      inline: null,
+      args: {},
+      target: null,
+    })
+    const text =
+      'services: {api: {build: {context: .., dockerfile: api/Dockerfile, target: run, args: [VERSION, A=1, NONE]}}}'
+    expect(parseCompose(text, options).services[0]?.build).toEqual({
+      context: '.',
+      dockerfile: 'api/Dockerfile',
+      inline: null,
+      args: { VERSION: '7', A: '1' },
+      target: 'run',
+    })
+  })
+
+  it('stays in the repository', () => {
+    const files = repository({ 'compose.yaml': '' })
+    for (const build of [
+      '..',
+      '/etc',
+      'https://example.com/a.git',
+      '{context: ., dockerfile: ../../Dockerfile}',
+    ])
+      expect(issuesOf(`services: {api: {build: ${build}}}`, { files }), build).toHaveLength(1)
+    expect(issuesOf('services: {api: {build: .}}')[0]?.path).toBe('services.api.build')
+    expect(issuesOf('services: {api: {build: {dockerfile_inline: "FROM a"}}}')).toEqual([])
+  })
+
+  it.each([
+    'privileged: true',
+    'network: host',
+    'entitlements: [security.insecure]',
+    'ssh: [default]',
+    'extra_hosts: ["a:host-gateway"]',
+  ])('refuses %s', (line) => {
+    const files = repository({ 'compose.yaml': '' })
+    const [key] = line.split(':')
+    expect(issuesOf(`services: {api: {build: {context: ., ${line}}}}`, { files })[0]?.path).toBe(
+      `services.api.build.${key}`,
+    )
+  })
+})
+
+describe('variables', () => {
+  const value = (text: string, variables: Record<string, string> = {}, strict = true) =>
+    parseCompose(`services: {web: {image: a, environment: {X: "${text}"}}}`, { variables, strict })
+      .services[0]!.environment.X
+  it.each([
+    ['$A', 'a'],
+    ['${A}', 'a'],
+    ['$A.$E-', 'a.-'],
+    ['${E}', ''],
+    ['${NONE}', ''],
+    ['${NONE-d}', 'd'],
+    ['${E-d}', ''],
+    ['${E:-d}', 'd'],
+    ['${A:-d}', 'a'],
+    ['${A:?needed}', 'a'],
+    ['${E?needed}', ''],
+    ['${A+r}', 'r'],
+    ['${E+r}', 'r'],
+    ['${E:+r}', ''],
+    ['${NONE+r}', ''],
+    ['${NONE:-${A}}', 'a'],
+    ['${NONE:-${NONE:-deep}}', 'deep'],
+    ['${A:+${A}-x}', 'a-x'],
+    ['$$A', '$A'],
+    ['$${A}', '${A}'],
+    ['${NONE:-a:b/c?d}', 'a:b/c?d'],
+    ['${A}${A}', 'aa'],
+  ])('in %s give %s', (text, expected) => {
+    expect(value(text, { A: 'a', E: '' })).toBe(expected)
+  })
+
+  it.each(['${A', '${}', '$', '${A!x}', '${1}', 'a $ b', '${A:}'])('in %s are refused', (text) => {
+    expect(() => value(text, { A: 'a' })).toThrow(ComposeError)
+  })
+
+  it('that the file cannot do without are named where they are missing, and listed in a dry run', () => {
+    const text = 'services: {web: {image: "a:${TAG:?set it}", environment: {U: "${USER_NAME:-admin}"}}}'
+    expect(issuesOf(text, { strict: true }).map(({ path }) => path)).toEqual(['services.web.image'])
+    expect(parseCompose(text).variables).toEqual([
+      { name: 'TAG', default: null, required: true, paths: ['services.web.image'] },
+      { name: 'USER_NAME', default: 'admin', required: false, paths: ['services.web.environment.U'] },
+    ])
+  })
+
+  it('come from .env beside the file, and never from the process', () => {
+    const files = repository({ 'deploy/.env': 'A=file\nB=file' })
+    const text = 'services: {web: {image: "x:$A-$B-$PATH"}}'
+    expect(
+      parseCompose(text, { files, directory: 'deploy', variables: { A: 'app' } }).services[0]?.image,
+    ).toBe('x:app-file-')
+  })
+
+  it('of names that every object has are not set', () => {
+    expect(value('${constructor:-d}${__proto__:-d}${toString}')).toBe('dd')
+  })
+})
+
+describe('what is not taken', () => {
+  it.each([
+    'privileged: true',
+    'cap_add: [SYS_ADMIN]',
+    'security_opt: ["seccomp:unconfined"]',
+    'devices: ["/dev/sda"]',
+    'device_cgroup_rules: ["c 1:3 mr"]',
+    'gpus: all',
+    'network_mode: host',
+    'network_mode: "container:x"',
+    'pid: host',
+    'ipc: host',
+    'uts: host',
+    'userns_mode: host',
+    'cgroup: host',
+    'cgroup_parent: /x',
+    'volumes_from: [db]',
+    'extra_hosts: ["host.docker.internal:host-gateway"]',
+    'group_add: [docker]',
+    'sysctls: {net.core.somaxconn: 1}',
+    'runtime: nvidia',
+    'oom_score_adj: -1000',
+    'use_api_socket: true',
+    'extends: {service: a}',
+    'provider: {type: x}',
+    'post_start: [{command: a, privileged: true}]',
+    'privilegd: false',
+  ])('refuses %s with its path', (line) => {
+    expect(refusedPaths(line)).toEqual([`services.web.${line.split(':')[0]}`])
+  })
+
+  it('is told all at once, as a 422 below the field of the request', () => {
+    const text = 'include: [a.yaml]\nservices: {web: {image: a, privileged: true, colour: red}}'
+    try {
+      parseCompose(text)
+      expect.unreachable()
+    } catch (error) {
+      expect(invalidCompose('compose', error as ComposeError)).toMatchObject({
+        status: 422,
+        code: 'VALIDATION_ERROR',
+        message: expect.stringMatching(/^compose\.include: is refused/),
+        details: [
+          { path: 'compose.include' },
+          { path: 'compose.services.web.privileged' },
+          { path: 'compose.services.web.colour' },
+        ],
+      })
+    }
+  })
+
+  it('but asks for nothing is ignored, and both lists are in the plan', () => {
+    const plan = parseCompose(
+      'version: "3"\nx-common: {a: 1}\nservices: {web: {image: a, privileged: false, network_mode: bridge, restart: always, security_opt: ["no-new-privileges:true"]}}',
+    )
+    expect(plan.taken.map(({ path }) => path)).toEqual(['services', 'services.web.image'])
+    expect(plan.ignored.map(({ path }) => path)).toEqual([
+      'version',
+      'x-common',
+      'services.web.privileged',
+      'services.web.network_mode',
+      'services.web.restart',
+      'services.web.security_opt',
+    ])
+    expect(plan.ignored.every(({ text }) => text.length > 0)).toBe(true)
+  })
+
+  it.each([
+    '',
+    '[]',
+    'services:',
+    'services: {}',
+    'services: {web: 1}',
+    'services: {"a b": {image: x}}',
+    'a: [',
+    'services: {web: {}}',
+  ])('refuses %j', (text) => {
+    expect(issuesOf(text).length).toBeGreaterThan(0)
+  })
+})
+
+describe('YAML', () => {
+  it('has anchors and merge keys', () => {
+    const plan = parseCompose(
+      'x-base: &base {image: a, environment: {A: "1"}}\nservices:\n  one: {<<: *base}\n  two: {<<: *base, environment: {B: "2"}}',
+    )
+    expect(plan.services.map(({ environment }) => environment)).toEqual([{ A: '1' }, { B: '2' }])
+  })
+
+  it('with aliases upon aliases, too many values or too much text is refused', () => {
+    const bomb = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]']
+    for (let level = 1; level < 9; level++)
+      bomb.push(`a${level}: &a${level} [${Array.from({ length: 10 }, () => `*a${level - 1}`).join(', ')}]`)
+    expect(issuesOf(`${bomb.join('\n')}\nservices: {web: {image: a}}`)[0]?.message).toMatch(/aliases/)
+    expect(issuesOf(`services: {web: {image: a}}\nx-a: ${'['.repeat(100_000)}`)).toHaveLength(1)
+    expect(issuesOf(`services: {web: {image: a, environment: {${'A: b, '.repeat(60_000)}}}}`)).toHaveLength(1)
+    expect(
+      issuesOf(`services:\n  web:\n    image: a\n    environment:\n${'      - A\n'.repeat(2400)}`),
+    ).toEqual([])
+    const wide = `services: {web: {image: a, environment: [${Array.from({ length: 90 }, () => '"$A$A$A$A$A"').join(',')}]}}`
+    expect(issuesOf(wide, { variables: { A: 'x'.repeat(60_000) } })).toHaveLength(1)
+  })
+
+  it('of a custom tag is refused', () => {
+    expect(issuesOf('services: {web: {image: a, ports: !reset []}}')).toHaveLength(1)
+  })
+
+  it('cannot reach what every object inherits', () => {
+    expect(
+      issuesOf('services: {web: {image: a, constructor: {a: 1}, __proto__: {privileged: true}}}').map(
+        ({ path }) => path,
+      ),
+    ).toEqual(['services.web.constructor', 'services.web.__proto__'])
+  })
+})
