@@ -6,5 +6,6 @@ export default defineModule({
   tags: [{ name: 'apps', description: 'Apps: create, configure, start, stop, read logs, run commands.' }],
   resources: [{ noun: 'app', table: 'apps', status_column: 'status', quota: 'apps' }],
   create: createAppsDomain,
+  channels: () => [{ name: 'apps/:id', kind: 'events', noun: 'app', events: (app_id) => ({ app_id }) }],
   share: (own, project_id) => own.shares.inProject(project_id),
 })

@@ -12,6 +12,15 @@ export default defineModule({
     sealedById('databases', 'admin_password'),
   ],
   create: createDatabasesDomain,
+  channels: (own) => [
+    {
+      name: 'databases/:id',
+      kind: 'events',
+      noun: 'database',
+      events: (database_id) => ({ database_id }),
+    },
+    { name: 'databases/:id/logs', kind: 'follow', noun: 'database', follow: own.logs.follow },
+  ],
   share: (own, project_id) => own.shareIn(project_id),
   schedules: [{ name: 'measure', cron: '*/15 * * * *', task: 'metrics', run: (own) => own.measure() }],
   offers: (own, project_id, name) => own.connectionVariables(project_id, name),

@@ -113,6 +113,10 @@ export function createDeploymentLogs(
       flush()
       return linesAfter<DeploymentLogLine>(path(deployment_id), seq, limit)
     },
+    /** Number of the newest line; 0 before the first. */
+    latest(deployment_id: string): number {
+      return this.tail(deployment_id, 1)[0]?.seq ?? 0
+    },
     tail(deployment_id: string, count: number): DeploymentLogLine[] {
       flush()
       return lastLines<DeploymentLogLine>(path(deployment_id), count)

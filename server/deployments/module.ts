@@ -19,6 +19,16 @@ export default defineModule({
     sealedById('releases', 'files'),
   ],
   create: createDeploymentsDomain,
+  channels: (own) => [
+    {
+      name: 'deployments/:id',
+      kind: 'events',
+      noun: 'deployment',
+      events: (deployment_id) => ({ deployment_id }),
+      log: own.logs,
+    },
+    { name: 'apps/:id/logs', kind: 'follow', noun: 'app', follow: own.runtime.follow },
+  ],
   retention: {
     logs: (own, use, { clock }) =>
       own.logs.prune(clock.now() - use.settings.server().deployment_log_retention_days * DAY_MS),

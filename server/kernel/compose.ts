@@ -1,4 +1,5 @@
 import { NO_SHARE, sumOf } from './shares.ts'
+import type { Channel } from './channels.ts'
 import type { Clock } from './clock.ts'
 import type { Db } from './db.ts'
 import type { Jobs } from './jobs/jobs.ts'
@@ -47,7 +48,7 @@ export const poolsOf = (modules: readonly AnyModule[]): Record<string, number> =
 export const sealedOf = (modules: readonly AnyModule[]) => modules.flatMap(({ sealed }) => sealed ?? [])
 export const tagsOf = (modules: readonly AnyModule[]) => modules.flatMap(({ tags }) => tags ?? [])
 
-/** Fails the start when two modules claim the same name, noun, pool or schedule. */
+/** Fails the start when two modules claim the same name, noun, pool or channel. */
 function requireDistinct(what: string, names: readonly string[]): void {
   const twice = names.find((name, at) => names.indexOf(name) !== at)
   if (twice !== undefined) throw new Error(`Two modules declare the ${what} «${twice}».`)
@@ -74,6 +75,7 @@ function createDeclared(
   modules: readonly AnyModule[],
   db: Db,
   own: (module: AnyModule) => unknown,
+  channels: () => readonly Channel[],
 ): Declared {
   const kinds: readonly (ResourceKind & { source: ResourceSource })[] = modules.flatMap(({ resources }) =>
     (resources ?? []).map((kind) => ({
@@ -103,6 +105,7 @@ function createDeclared(
     nouns: [...locators.keys()],
     sealed: sealedOf(modules),
     tags: tagsOf(modules),
+    channels,
     offered(project_id, name) {
       for (const module of offering) {
         const found = module.offers?.(own(module), project_id, name)
@@ -146,9 +149,15 @@ export function compose<const L extends readonly AnyModule[], B extends ComposeB
   const use = lateServices(list, made)
   // Asked too early it throws; a name that no module has is not asked for.
   const own = ({ name }: AnyModule): unknown => Reflect.get(use, name)
-  const declared = createDeclared(list, base.db, own)
+  const channels: Channel[] = []
+  const declared = createDeclared(list, base.db, own, () => channels)
   const full = { ...base, modules: declared }
   for (const module of list) made.set(module.name, module.create(full, use))
+  channels.push(...list.flatMap((module) => module.channels?.(own(module), use, full) ?? []))
+  requireDistinct(
+    'channel',
+    channels.map(({ name }) => name),
+  )
   for (const module of list)
     for (const job of module.jobs?.(own(module), use, full) ?? []) base.jobs.define(job)
   const cleanup = () => {

@@ -1,3 +1,4 @@
+import type { Channel } from './channels.ts'
 import type { JobDefinition } from './jobs/definition.ts'
 import type { ResourceSource, TableSource } from './resources.ts'
 import type { Share } from './shares.ts'
@@ -93,6 +94,8 @@ export interface Module<Name extends string, Base, Use, Own> {
    * `${{ orders.DATABASE_URL }}`; undefined when there is none of that name.
    */
   offers?(own: Own, project_id: string, name: string): Readonly<Record<string, string>> | undefined
+  /** Channels of the WebSocket: what clients can follow and open. */
+  channels?(own: Own, use: Use, base: Base): readonly Channel[]
   /** After everything is composed, in the order of the list. */
   start?(own: Own, use: Use, base: Base): void | Promise<void>
   /** When the process ends, in the opposite order. */
@@ -120,6 +123,8 @@ export interface Declared {
   offered(project_id: string, name: string): Readonly<Record<string, string>> | undefined
   /** What all instances in a project may use together. */
   share(project_id: string): Share
+  /** Every channel of the WebSocket. */
+  channels(): readonly Channel[]
   /** What apps take along. */
   app: {
     moved(app_id: string, from_project_id: string): void

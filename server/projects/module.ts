@@ -14,6 +14,9 @@ export default defineModule({
       resources: () => modules.sources('overview'),
       share: (project_id) => modules.share(project_id),
     }),
+  channels: () => [
+    { name: 'projects/:id', kind: 'events', noun: 'project', events: (project_id) => ({ project_id }) },
+  ],
   // Members are invited into the default project before anything is created there.
   start: (own) => void own.default(),
 })

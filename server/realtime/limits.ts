@@ -2,7 +2,7 @@
 export const MAX_MESSAGE_BYTES = 64 * 1024
 export const MAX_SUBSCRIPTIONS = 100
 export const MAX_LOG_SUBSCRIPTIONS = 10
-export const LOGS = new Set<string>(['runtime_log', 'access_log'])
+export const LOGS = new Set<string>(['log', 'follow', 'session'])
 /** Of one user, over all connections. */
 export const MAX_USER_SUBSCRIPTIONS = 500
 export const MAX_USER_LOGS = 30
@@ -10,6 +10,8 @@ export const MAX_PER_USER = 50
 export const MAX_CONNECTIONS = 2000
 export const WINDOW_MS = 10_000
 export const MAX_MESSAGES_PER_WINDOW = 300
+/** The same for what is typed into open sessions: every key may be a message. */
+export const MAX_INPUTS_PER_WINDOW = 2_000
 /** A connection that holds more than this is full: nothing more is put into it. */
 export const FULL_BYTES = 128 * 1024
 /** The same once all connections together hold `CROWDED_BYTES`. */

@@ -1,7 +1,9 @@
 import type { Actor } from '#server/kernel/access'
+import type { SessionEnd } from '#server/kernel/channels'
 import { ApiError } from '#server/kernel/errors'
-import { authorizeChannel, type Channel, parseChannel } from './channels.ts'
-import { type Incoming, readIncoming } from './incoming.ts'
+import { authorizeChannel, findChannel } from './channels.ts'
+import { type Connection, excess, isWithinLimits } from './connection.ts'
+import { type Incoming, inputOf, readIncoming } from './incoming.ts'
 import {
   CHECKS_AT_ONCE,
   CHECK_MS,
@@ -14,20 +16,14 @@ import {
   FULL_FOR_MS,
   LOGS,
   MAX_CONNECTIONS,
-  MAX_LOG_SUBSCRIPTIONS,
-  MAX_MESSAGES_PER_WINDOW,
   MAX_MESSAGE_BYTES,
   MAX_PER_USER,
-  MAX_SUBSCRIPTIONS,
-  MAX_USER_LOGS,
-  MAX_USER_SUBSCRIPTIONS,
   PING_MS,
   SILENT_MS,
-  WINDOW_MS,
 } from './limits.ts'
 import type { Outgoing, Peer, RealtimePorts, Revoked } from './ports.ts'
-import { createShares, type Share, type User } from './shares.ts'
-import { createSubscription, isCursor, type Outlet, type Subscription } from './subscription.ts'
+import { createShares } from './shares.ts'
+import { createSubscription, isCursor, type Outlet } from './subscription.ts'
 import { createTurns, type TurnsOptions } from './turns.ts'
 
 export { CLOSE, MAX_MESSAGE_BYTES } from './limits.ts'
@@ -50,25 +46,11 @@ export interface Realtime {
   stop(): void
 }
 
-interface Connection {
-  peer: Peer
-  actor: Actor
-  user: User
-  share: Share
-  subscriptions: Map<string, Subscription>
-  /** Subscriptions that are logs of apps. */
-  logs: number
-  /** Start of the current ten seconds, and messages in it. */
-  window: { since_ms: number; messages: number }
-  heard_ms: number
-  pinged_ms: number
-  checked_ms: number
-  /** Since when the client has not taken what was sent. */
-  full_since_ms: number | undefined
-  /** Since when it has been told to go. It holds its place until it has gone. */
-  ended_ms: number | undefined
+type Subscribe = Extract<Incoming, { type: 'subscribe' }>
+const ENDS: Record<number, SessionEnd> = {
+  [CLOSE.going_away]: 'server_stopping',
+  [CLOSE.unauthorized]: 'revoked',
 }
-
 const TOO_SLOW = 'The connection is too slow. Connect again and go on from the last cursor.'
 
 /** Creates the hub. It knows connections as `Peer`s, so that tests need no socket. */
@@ -98,27 +80,27 @@ export function createRealtime(
   }
   const refuse = (connection: Connection, channel: string | null, code: string, message: string) =>
     tell(connection, { type: 'error', channel, cursor: null, data: { code, message } })
-  const drop = (connection: Connection, name: string) => {
+  const drop = (connection: Connection, name: string, reason: SessionEnd) => {
     const subscription = connection.subscriptions.get(name)
     if (!subscription) return
-    subscription.stop()
+    subscription.stop(reason)
     turns.remove(connection.user.id, subscription)
     connection.subscriptions.delete(name)
-    const logs = LOGS.has(subscription.channel.kind) ? 1 : 0
+    const logs = LOGS.has(subscription.channel.of.kind) ? 1 : 0
     connection.logs -= logs
     connection.user.logs -= logs
     connection.user.subscriptions -= 1
   }
-  const quiet = (connection: Connection) => {
-    for (const name of [...connection.subscriptions.keys()]) drop(connection, name)
+  const quiet = (connection: Connection, reason: SessionEnd) => {
+    for (const name of [...connection.subscriptions.keys()]) drop(connection, name, reason)
   }
   const forget = (connection: Connection) => {
-    quiet(connection)
+    quiet(connection, 'connection_lost')
     if (connections.delete(connection.peer)) connection.user.connections -= 1
   }
   function end(connection: Connection, code: number, reason: string): void {
     if (connection.ended_ms !== undefined) return
-    quiet(connection)
+    quiet(connection, ENDS[code] ?? 'connection_lost')
     connection.ended_ms = clock.monotonic_ms()
     connection.peer.close(code, reason)
   }
@@ -136,16 +118,6 @@ export function createRealtime(
     return true
   }
 
-  /** Why a connection may not have one more channel of this kind. */
-  const excess = ({ subscriptions, logs, user }: Connection, channel: Channel): string | undefined => {
-    const is_log = LOGS.has(channel.kind)
-    if (subscriptions.size >= MAX_SUBSCRIPTIONS || (is_log && logs >= MAX_LOG_SUBSCRIPTIONS))
-      return `A connection may have ${MAX_SUBSCRIPTIONS} channels, ${MAX_LOG_SUBSCRIPTIONS} of them logs of apps. Unsubscribe from one first.`
-    if (user.subscriptions >= MAX_USER_SUBSCRIPTIONS || (is_log && user.logs >= MAX_USER_LOGS))
-      return `A user may have ${MAX_USER_SUBSCRIPTIONS} channels over all connections, ${MAX_USER_LOGS} of them logs of apps. Unsubscribe from one first.`
-    if (!user.starts.isLeft()) return 'Too many channels in a short time. Wait a few seconds, then try again.'
-    return undefined
-  }
   const outletOf = (connection: Connection, name: string): Outlet => {
     let paid = 0
     return {
@@ -168,17 +140,17 @@ export function createRealtime(
         paid = rows
         return true
       },
+      finish(message) {
+        if (connection.ended_ms !== undefined) return
+        tell(connection, { ...message, channel: name })
+        drop(connection, name, 'closed')
+      },
     }
   }
-  const subscribe = (connection: Connection, name: string, after: string | number | undefined) => {
-    const channel = parseChannel(name)
+  const subscribe = (connection: Connection, { channel: name, after, data }: Subscribe) => {
+    const channel = findChannel(name, ports.channels())
     if (!channel) return refuse(connection, name, 'NOT_FOUND', 'There is no such channel.')
-    try {
-      authorizeChannel(channel, connection.actor, ports)
-    } catch (error) {
-      if (error instanceof ApiError) return refuse(connection, name, error.code, error.message)
-      throw error
-    }
+    const project_id = authorizeChannel(channel, connection.actor, ports)
     const open = connection.subscriptions.get(name)
     // Asked for again it goes on where it is: what was sent is not sent a second time.
     if (open) return tell(connection, { type: 'subscribed', channel: name, cursor: open.cursor(), data: {} })
@@ -194,10 +166,11 @@ export function createRealtime(
     connection.user.starts.spend(1)
     const outlet = outletOf(connection, name)
     const from = after === undefined ? undefined : String(after)
-    const subscription = createSubscription(ports, channel, from, outlet)
-    if (connection.ended_ms !== undefined) return subscription.stop()
+    const wish = { actor: connection.actor, project_id, after: from, options: data }
+    const subscription = createSubscription(ports, channel, wish, outlet)
+    if (connection.ended_ms !== undefined) return subscription.stop('connection_lost')
     connection.subscriptions.set(name, subscription)
-    const logs = LOGS.has(channel.kind) ? 1 : 0
+    const logs = LOGS.has(channel.of.kind) ? 1 : 0
     connection.logs += logs
     connection.user.logs += logs
     connection.user.subscriptions += 1
@@ -207,8 +180,13 @@ export function createRealtime(
   const act = (connection: Connection, message: Incoming) => {
     if (message.type === 'ping')
       return tell(connection, { type: 'pong', channel: null, cursor: null, data: {} })
-    if (message.type === 'subscribe') return subscribe(connection, message.channel, message.after)
-    drop(connection, message.channel)
+    if (message.type === 'subscribe') return subscribe(connection, message)
+    if (message.type === 'input' || message.type === 'resize') {
+      const session = connection.subscriptions.get(message.channel)
+      if (session?.receive) return session.receive(inputOf(message))
+      return refuse(connection, message.channel, 'NOT_FOUND', 'Nothing that takes input is open here.')
+    }
+    drop(connection, message.channel, 'closed')
     tell(connection, { type: 'unsubscribed', channel: message.channel, cursor: null, data: {} })
   }
 
@@ -224,7 +202,7 @@ export function createRealtime(
       try {
         authorizeChannel(channel, connection.actor, ports)
       } catch (error) {
-        drop(connection, name)
+        drop(connection, name, 'revoked')
         const { code, message } =
           error instanceof ApiError
             ? error
@@ -275,7 +253,7 @@ export function createRealtime(
         share: shares.open(user),
         subscriptions: new Map(),
         logs: 0,
-        window: { since_ms: now, messages: 0 },
+        window: { since_ms: now, messages: 0, inputs: 0 },
         heard_ms: now,
         pinged_ms: now,
         checked_ms: now,
@@ -288,14 +266,11 @@ export function createRealtime(
       if (!connection || connection.ended_ms !== undefined) return
       const now = clock.monotonic_ms()
       connection.heard_ms = now
-      if (now - connection.window.since_ms >= WINDOW_MS) connection.window = { since_ms: now, messages: 0 }
-      connection.window.messages += 1
-      connection.user.messages.spend(1)
-      if (connection.window.messages > MAX_MESSAGES_PER_WINDOW || !connection.user.messages.isLeft())
-        return end(connection, CLOSE.policy, 'Too many messages.')
       if (Buffer.byteLength(text) > MAX_MESSAGE_BYTES)
         return end(connection, CLOSE.too_large, 'The message is too large.')
       const message = readIncoming(text)
+      if (!isWithinLimits(connection, message, now))
+        return end(connection, CLOSE.policy, 'Too many messages.')
       if (!message)
         return refuse(
           connection,
@@ -306,6 +281,8 @@ export function createRealtime(
       try {
         act(connection, message)
       } catch (error) {
+        const channel = 'channel' in message ? message.channel : null
+        if (error instanceof ApiError) return refuse(connection, channel, error.code, error.message)
         ports.log.error('A message of a WebSocket failed', { error })
         refuse(connection, null, 'INTERNAL_ERROR', 'Something went wrong on the server.')
       }

@@ -1,15 +1,26 @@
+import type { Actor } from '#server/kernel/access'
+import type {
+  ChannelLog,
+  FollowChannel,
+  PrintedLine,
+  SessionEnd,
+  SessionInput,
+} from '#server/kernel/channels'
 import { inMilliseconds } from '#server/kernel/clock'
 import type { EventFilter, PlatformEvent } from '#server/kernel/events'
-import type { Channel } from './channels.ts'
+import type { OpenChannel } from './channels.ts'
 import { createFeed, type Entry, type Feed, type Source } from './feed.ts'
-import type { Outgoing, RealtimePorts, RuntimeLine } from './ports.ts'
+import type { Outgoing, RealtimePorts } from './ports.ts'
+import { openSession } from './session.ts'
 import type { Progress, Task } from './turns.ts'
 
 export interface Subscription extends Task {
-  readonly channel: Channel
+  readonly channel: OpenChannel
   /** Cursor of what was sent last. */
   cursor(): string | null
-  stop(): void
+  /** What the client sends on the channel; only sessions take any. */
+  receive?(input: SessionInput): void
+  stop(reason: SessionEnd): void
 }
 /** The connection of a subscription. */
 export interface Outlet {
@@ -19,15 +30,27 @@ export interface Outlet {
   due(): void
   /** Whether so many rows may be asked of somebody who sends them in one piece; counts them as used. */
   reserve(rows: number): boolean
+  /** Sends the last message of the channel and closes it. */
+  finish(message: Omit<Outgoing, 'channel'>): void
+}
+/** What somebody wants of a channel. */
+export interface Wish {
+  actor: Actor
+  project_id: string
+  /** Cursor to go on from. */
+  after: string | undefined
+  /** What a session is opened with. */
+  options: unknown
 }
 
 /** Lines of an app's log that are looked through for what came after a cursor. */
 const RESUME_LINES = 5000
 
 /** Whether a text can be a cursor of this channel. */
-export function isCursor(channel: Channel, text: string): boolean {
-  if (channel.kind === 'runtime_log') return /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text)
-  return (channel.kind === 'deployment' ? /^\d{1,15}(\.\d{1,15})?$/ : /^\d{1,15}$/).test(text)
+export function isCursor({ of }: OpenChannel, text: string): boolean {
+  if (of.kind === 'follow') return /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text)
+  if (of.kind === 'session') return false
+  return (of.kind === 'events' && of.log ? /^\d{1,15}(\.\d{1,15})?$/ : /^\d{1,15}$/).test(text)
 }
 
 /** Where a client wants to go on; undefined: only what is new. */
@@ -50,64 +73,45 @@ const entryOf = (event: PlatformEvent): Entry => {
   return { position: seq, type, data }
 }
 
-function eventSource(
-  ports: RealtimePorts,
-  channel: Exclude<Channel, { kind: 'runtime_log' | 'access_log' }>,
-): Source {
+function eventSource(ports: RealtimePorts, filter: EventFilter): Source {
   return {
-    after: (position, limit) => ports.events.after(position, channel.filter, limit).map(entryOf),
+    after: (position, limit) => ports.events.after(position, filter, limit).map(entryOf),
     subscribe: (listener) =>
       ports.events.subscribe((event) => {
-        if (matches(event, channel.filter)) listener(entryOf(event))
+        if (matches(event, filter)) listener(entryOf(event))
       }),
   }
 }
 
-function lineSource(ports: RealtimePorts, deployment_id: string): Source {
+function lineSource(log: ChannelLog, id: string): Source {
   return {
     after: (position, limit) =>
-      ports.deploymentLogs
-        .after(deployment_id, position, limit)
-        .map((line) => ({ position: line.seq, type: 'log', data: line })),
+      log.after(id, position, limit).map((line) => ({ position: line.seq, type: 'log', data: line })),
     subscribe: (listener) =>
-      ports.deploymentLogs.subscribe(deployment_id, (line) =>
-        listener({ position: line.seq, type: 'log', data: line }),
-      ),
-  }
-}
-
-function accessSource(ports: RealtimePorts, app_id: string): Source {
-  return {
-    after: (position, limit) =>
-      ports.accessLogs
-        .after(app_id, position, limit)
-        .map((line) => ({ position: line.seq, type: 'log', data: line })),
-    subscribe: (listener) =>
-      ports.accessLogs.subscribe(app_id, (line) => listener({ position: line.seq, type: 'log', data: line })),
+      log.subscribe(id, (line) => listener({ position: line.seq, type: 'log', data: line })),
   }
 }
 
 /** Subscribes to a channel from a cursor; tells `subscribed` first. */
 export function createSubscription(
   ports: RealtimePorts,
-  channel: Channel,
-  after: string | undefined,
+  channel: OpenChannel,
+  wish: Wish,
   outlet: Outlet,
 ): Subscription {
-  if (channel.kind === 'runtime_log') return followRuntimeLog(ports, channel, after, outlet)
-  if (channel.kind === 'access_log')
-    return followOne(
-      channel,
-      accessSource(ports, channel.id),
-      after === undefined ? ports.accessLogs.latest(channel.id) : Number(after),
-      outlet,
-    )
+  const { of, id } = channel
+  const { after } = wish
+  if (of.kind === 'session') return openSession(channel, of, wish, outlet)
+  if (of.kind === 'follow') return followLines(ports, channel, of, after, outlet)
+  if (of.kind === 'log') {
+    const from = after === undefined ? of.log.latest(id) : Number(after)
+    return followOne(channel, lineSource(of.log, id), from, outlet)
+  }
+  const events = eventSource(ports, of.events(id))
   const [event_position, line_position] = positionsOf(after)
   const events_from = event_position ?? ports.events.latest()
-  if (channel.kind !== 'deployment')
-    return followOne(channel, eventSource(ports, channel), events_from, outlet)
-  const lines_from = line_position ?? ports.deploymentLogs.tail(channel.id, 1)[0]?.seq ?? 0
-  const at = { events: events_from, lines: lines_from }
+  if (!of.log) return followOne(channel, events, events_from, outlet)
+  const at = { events: events_from, lines: line_position ?? of.log.latest(id) }
   const cursor = () => `${at.events}.${at.lines}`
   const deliver = (part: keyof typeof at) => (entry: Entry, position: number) => {
     const before = at[part]
@@ -117,20 +121,20 @@ export function createSubscription(
     return sent
   }
   const feeds = [
-    createFeed(eventSource(ports, channel), events_from, deliver('events'), outlet.due),
-    createFeed(lineSource(ports, channel.id), lines_from, deliver('lines'), outlet.due),
+    createFeed(events, events_from, deliver('events'), outlet.due),
+    createFeed(lineSource(of.log, id), at.lines, deliver('lines'), outlet.due),
   ]
   return begin(channel, feeds, cursor, outlet)
 }
 
-function followOne(channel: Channel, source: Source, from: number, outlet: Outlet): Subscription {
+function followOne(channel: OpenChannel, source: Source, from: number, outlet: Outlet): Subscription {
   const deliver = (entry: Entry, position: number) =>
     outlet.send({ type: entry.type, cursor: String(position), data: entry.data })
   const feed = createFeed(source, from, deliver, outlet.due)
   return begin(channel, [feed], () => String(feed.position), outlet)
 }
 
-function begin(channel: Channel, feeds: Feed[], cursor: () => string, outlet: Outlet): Subscription {
+function begin(channel: OpenChannel, feeds: Feed[], cursor: () => string, outlet: Outlet): Subscription {
   outlet.send({ type: 'subscribed', cursor: cursor(), data: {} })
   return {
     channel,
@@ -150,9 +154,10 @@ function begin(channel: Channel, feeds: Feed[], cursor: () => string, outlet: Ou
  * What instances print is kept by the engine, not by us: when the connection is full, lines are dropped and a
  * `gap` says how many.
  */
-function followRuntimeLog(
+function followLines(
   ports: RealtimePorts,
-  channel: Extract<Channel, { kind: 'runtime_log' }>,
+  channel: OpenChannel,
+  of: FollowChannel,
   after: string | undefined,
   outlet: Outlet,
 ): Subscription {
@@ -165,7 +170,7 @@ function followRuntimeLog(
     if (dropped > 0 && outlet.send({ type: 'gap', cursor, data: { dropped } })) dropped = 0
     return dropped === 0
   }
-  const onLine = (instance_id: string, line: RuntimeLine) => {
+  const onLine = (instance_id: string, line: PrintedLine) => {
     if (stop.signal.aborted || (after !== undefined && line.at <= after)) return
     const data = { instance_id, ...line, at: inMilliseconds(line.at) }
     if (tellGap() && outlet.send({ type: 'log', cursor: line.at, data })) {
@@ -177,9 +182,9 @@ function followRuntimeLog(
   }
   const follow = () => {
     started = true
-    ports.runtimeLogs.follow(channel, tail, stop.signal, onLine).catch((error: unknown) => {
+    of.follow(channel.id, tail, stop.signal, onLine).catch((error: unknown) => {
       if (stop.signal.aborted) return
-      ports.log.debug('Following a log ended', { [channel.noun]: channel.id, error })
+      ports.log.debug('Following a log ended', { of: channel.id, error })
       outlet.send({
         type: 'gap',
         cursor,

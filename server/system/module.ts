@@ -18,6 +18,7 @@ export default defineModule({
   ],
   create: (base: Base, use: { addresses: Addresses; settings: Pick<SettingsService, 'server'> }) =>
     createSystem({ ...base, addresses: use.addresses }),
+  channels: () => [{ name: 'system', kind: 'events', access: 'admin', events: () => ({}) }],
   retention: {
     events: (_own, use, base) => base.events.prune(before(base, use.settings.server().event_retention_days)),
     jobs: (_own, use, base) => base.jobs.prune(before(base, use.settings.server().job_retention_days)),

@@ -13,6 +13,7 @@ export default defineModule({
       directory: directories.access_logs,
       appExists: (id) => use.apps.projectOf(id) !== undefined,
     }),
+  channels: (own) => [{ name: 'apps/:id/logs/access', kind: 'log', noun: 'app', log: own }],
   start: (own) => own.start(),
   stop: (own) => own.stop(),
 })

@@ -3,7 +3,8 @@ import type { Actor, ProjectRole } from '#server/kernel/access'
 import { ApiError } from '#server/kernel/errors'
 import { createEvents, type NewEvent } from '#server/kernel/events'
 import { createDeploymentLogs } from '#server/deployments/logs'
-import type { Outgoing, Peer, RealtimePorts, Revoked, RuntimeLine } from '#server/realtime/ports'
+import type { Channel, FollowLines, PrintedLine } from '#server/kernel/channels'
+import type { Outgoing, Peer, RealtimePorts, Revoked } from '#server/realtime/ports'
 import { createRealtime } from '#server/realtime/realtime'
 import { createTestKernel } from '#test/support/kernel'
 
@@ -41,7 +42,7 @@ export function createRealtimeBench() {
     app_id: string
     tail: number
     signal: AbortSignal
-    print(instance_id: string, line: RuntimeLine): void
+    print(instance_id: string, line: PrintedLine): void
     fail(error: Error): void
   }[] = []
   const actor = (name: string, project?: ProjectRole): Actor => {
@@ -60,12 +61,41 @@ export function createRealtimeBench() {
     users.set(who.user_id, {})
     return who
   }
+  const follow: FollowLines = (app_id, tail, signal, onLine) =>
+    new Promise((resolve, reject) => {
+      runtime.push({ app_id, tail, signal, print: onLine, fail: reject })
+      signal.addEventListener('abort', () => resolve())
+    })
+  const channels: Channel[] = [
+    { name: 'apps/:id', kind: 'events', noun: 'app', events: (app_id) => ({ app_id }) },
+    { name: 'apps/:id/logs', kind: 'follow', noun: 'app', follow },
+    {
+      name: 'apps/:id/logs/access',
+      kind: 'log',
+      noun: 'app',
+      log: { latest: () => 0, after: () => [], subscribe: () => () => undefined },
+    },
+    {
+      name: 'databases/:id',
+      kind: 'events',
+      noun: 'database',
+      events: (database_id) => ({ database_id }),
+    },
+    {
+      name: 'deployments/:id',
+      kind: 'events',
+      noun: 'deployment',
+      events: (deployment_id) => ({ deployment_id }),
+      log: logs,
+    },
+    { name: 'projects/:id', kind: 'events', noun: 'project', events: (project_id) => ({ project_id }) },
+    { name: 'system', kind: 'events', access: 'admin', events: () => ({}) },
+  ]
   const ports: RealtimePorts = {
     clock: kernel.clock,
     log: kernel.log,
     events,
-    deploymentLogs: logs,
-    accessLogs: { latest: () => 0, after: () => [], subscribe: () => () => undefined },
+    channels: () => channels,
     locate: (_noun, id) =>
       id.startsWith('app_many')
         ? 'prj_1'
@@ -80,13 +110,6 @@ export function createRealtimeBench() {
     onRevocation(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
-    },
-    runtimeLogs: {
-      follow: ({ id: app_id }, tail, signal, onLine) =>
-        new Promise((resolve, reject) => {
-          runtime.push({ app_id, tail, signal, print: onLine, fail: reject })
-          signal.addEventListener('abort', () => resolve())
-        }),
     },
   }
   const realtime = createRealtime(ports, {
