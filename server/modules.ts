@@ -33,6 +33,7 @@ import settings from '#server/settings/module'
 import sshKeys from '#server/ssh-keys/module'
 import storageProviders from '#server/storage-providers/module'
 import system from '#server/system/module'
+import terminals from '#server/terminals/module'
 import traffic from '#server/traffic/module'
 import volumes from '#server/volumes/module'
 import webhooks from '#server/webhooks/module'
@@ -62,6 +63,7 @@ export const MODULES = [
   databases,
   cron,
   backups,
+  terminals,
   traffic,
   webhooks,
   monitoring,

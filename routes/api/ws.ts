@@ -2,7 +2,7 @@ import { defineWebSocketHandler } from 'h3'
 import { createWebSocketHooks } from '#server/http/websocket'
 import { runningServices } from '#server/running'
 
-/** The one WebSocket of the product: events and logs as they happen. */
+/** The one WebSocket of the product: events, logs and terminals as they happen. */
 export default defineWebSocketHandler(
   createWebSocketHooks(() => {
     const services = runningServices()

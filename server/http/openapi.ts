@@ -28,8 +28,12 @@ const WEBSOCKET: JsonSchema = {
   description: `Upgrades to a WebSocket. Prove who you are with a bearer token, an API key, the session cookie of the same origin, or \`?ticket=\` from \`POST /api/auth/ws-ticket\`.
 
 Send \`{ "type": "subscribe", "channel": "deployments/dep_…", "after": <cursor> }\` or \`unsubscribe\`; receive \`{ "type", "channel", "cursor", "data" }\`.
-Channels: \`apps/:id\`, \`apps/:id/logs\`, \`deployments/:id\`, \`projects/:id\`, \`system\`. A client that reconnects with the last \`cursor\` misses nothing.
-A message of the type \`gap\` says that the connection was too slow and what came in between was dropped: subscribe again with the last cursor.`,
+Channels: \`apps/:id\`, \`apps/:id/logs\`, \`apps/:id/logs/access\`, \`databases/:id\`, \`databases/:id/logs\`, \`deployments/:id\`, \`projects/:id\`, \`system\`. A client that reconnects with the last \`cursor\` misses nothing.
+A message of the type \`gap\` says that the connection was too slow and what came in between was dropped: subscribe again with the last cursor.
+
+\`apps/:id/terminal\` and \`databases/:id/terminal\` open a shell in a running instance, for developers and above. The subscription takes \`data\` with \`instance_id\`, \`cols\` and \`rows\`.
+Send \`{ "type": "input", "channel", "data": { "text" } }\` and \`{ "type": "resize", "channel", "data": { "cols", "rows" } }\`; receive \`started\` (\`session_id\`, \`instance_id\`, \`process\`, \`index\`), \`output\` (\`text\`), and \`exit\` (\`reason\`, \`exit_code\`), after which the channel is closed.
+Between \`input_paused\` and \`input_resumed\` the program takes no input: what is sent is held up to a bound and refused after that. \`unsubscribe\` ends the shell and what it started. There is no cursor: a lost connection ends the terminal.`,
   tags: ['realtime'],
   security: [{ bearerAuth: [] }, { apiKey: [] }, { cookie: [] }, {}],
   parameters: [

@@ -36,6 +36,7 @@ export type IdPrefix =
   | 'inv'
   | 'req'
   | 'aud'
+  | 'trm'
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const LENGTH = 20

@@ -13,7 +13,7 @@ import {
 } from './limits.ts'
 import type { Peer } from './ports.ts'
 import type { Share, User } from './shares.ts'
-import type { Subscription } from './subscription.ts'
+import type { Subscription } from './outlet.ts'
 
 /** One open WebSocket, who it belongs to and what it listens to. */
 export interface Connection {

@@ -23,7 +23,8 @@ import {
 } from './limits.ts'
 import type { Outgoing, Peer, RealtimePorts, Revoked } from './ports.ts'
 import { createShares } from './shares.ts'
-import { createSubscription, isCursor, type Outlet } from './subscription.ts'
+import type { Outlet } from './outlet.ts'
+import { createSubscription, isCursor } from './subscription.ts'
 import { createTurns, type TurnsOptions } from './turns.ts'
 
 export { CLOSE, MAX_MESSAGE_BYTES } from './limits.ts'

@@ -1,6 +1,6 @@
 import type { SessionChannel } from '#server/kernel/channels'
 import type { OpenChannel } from './channels.ts'
-import type { Outlet, Subscription, Wish } from './subscription.ts'
+import type { Outlet, Subscription, Wish } from './outlet.ts'
 
 /** Opens a session for one connection. It has no cursor: what was missed while nobody was there is gone. */
 export function openSession(

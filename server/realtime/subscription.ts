@@ -1,47 +1,12 @@
-import type { Actor } from '#server/kernel/access'
-import type {
-  ChannelLog,
-  FollowChannel,
-  PrintedLine,
-  SessionEnd,
-  SessionInput,
-} from '#server/kernel/channels'
+import type { ChannelLog, FollowChannel, PrintedLine } from '#server/kernel/channels'
 import { inMilliseconds } from '#server/kernel/clock'
 import type { EventFilter, PlatformEvent } from '#server/kernel/events'
 import type { OpenChannel } from './channels.ts'
 import { createFeed, type Entry, type Feed, type Source } from './feed.ts'
-import type { Outgoing, RealtimePorts } from './ports.ts'
+import type { Outlet, Subscription, Wish } from './outlet.ts'
+import type { RealtimePorts } from './ports.ts'
 import { openSession } from './session.ts'
-import type { Progress, Task } from './turns.ts'
-
-export interface Subscription extends Task {
-  readonly channel: OpenChannel
-  /** Cursor of what was sent last. */
-  cursor(): string | null
-  /** What the client sends on the channel; only sessions take any. */
-  receive?(input: SessionInput): void
-  stop(reason: SessionEnd): void
-}
-/** The connection of a subscription. */
-export interface Outlet {
-  /** Sends a message of the channel; false when the connection is full or has had enough for now. */
-  send(message: Omit<Outgoing, 'channel'>): boolean
-  /** There is something to do again: steps are due. */
-  due(): void
-  /** Whether so many rows may be asked of somebody who sends them in one piece; counts them as used. */
-  reserve(rows: number): boolean
-  /** Sends the last message of the channel and closes it. */
-  finish(message: Omit<Outgoing, 'channel'>): void
-}
-/** What somebody wants of a channel. */
-export interface Wish {
-  actor: Actor
-  project_id: string
-  /** Cursor to go on from. */
-  after: string | undefined
-  /** What a session is opened with. */
-  options: unknown
-}
+import type { Progress } from './turns.ts'
 
 /** Lines of an app's log that are looked through for what came after a cursor. */
 const RESUME_LINES = 5000

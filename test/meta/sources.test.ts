@@ -83,7 +83,7 @@ describe('programs on the host', () => {
       .filter(({ text }) => /['"](\/bin\/)?(ba|da)?sh['"],\s*['"]-l?c['"]/.test(text))
       .map(({ path }) => path)
     // A line in a Dockerfile, the start command of an app's container, and one-off commands in it. Scripts for
-    // the containers of databases are constants; what varies reaches them as variables.
+    // databases and terminals are constants; what varies reaches them as variables and arguments.
     expect(users).toEqual([
       'server/builds/commands.ts',
       'server/builds/render-dockerfile.ts',
@@ -92,6 +92,7 @@ describe('programs on the host', () => {
       'server/databases/engines/mongodb.ts',
       'server/databases/engines/redis-family.ts',
       'server/platform/engine/container-body.ts',
+      'server/platform/engine/terminal.ts',
     ])
   })
   it('do not exist for code that is made from text', () => {

@@ -64,6 +64,18 @@ export const beacons = defineModule({
       removed: repository.removeOf,
     }
   },
+  channels: () => [
+    {
+      name: 'beacons/:id/flashes',
+      kind: 'log',
+      noun: 'beacon',
+      log: {
+        latest: () => 0,
+        after: (id, seq) => (seq === 0 ? [{ seq: 1, text: `flash of ${id}` } as { seq: number }] : []),
+        subscribe: () => () => undefined,
+      },
+    },
+  ],
   schedules: [{ name: 'blink', cron: '* * * * *', run: () => passes.push('blink') }],
   retention: { beacons: () => passes.push('forget') },
   app: {

@@ -4,6 +4,7 @@ import { permissionMatrix } from '#server/http/permissions'
 import { createSecrets } from '#server/kernel/secrets'
 import { createSealing } from '#server/rotation/sealing'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { poll } from '#test/support/poll'
 import { BEACON_DOMAIN, BEACON_ENDPOINTS, beacons, passes } from './beacons.ts'
 
 let api: TestApi
@@ -62,6 +63,29 @@ describe('a domain that only has its folder, its routes, its migration and one l
     expect((await set({ beacons: 1 })).status).toBe(200)
     expect((await api.as('admin').post('/api/beacons', { name: 'second', project_id })).status).toBe(409)
     expect((await set({ lanterns: 1 })).status).toBe(422)
+  })
+  it('has its channel on the WebSocket, for members of its project alone', async () => {
+    const { realtime } = api.services
+    const hear = async (caller: 'admin' | 'owner') => {
+      const heard: { type: string; data: { text?: string; code?: string } }[] = []
+      const peer = {
+        send: (text: string) => void heard.push(JSON.parse(text)),
+        bufferedBytes: () => 0,
+        ping() {},
+        close() {},
+        terminate() {},
+      }
+      realtime.open(peer, api.actor(caller))
+      realtime.message(
+        peer,
+        JSON.stringify({ type: 'subscribe', channel: `beacons/${id}/flashes`, after: 0 }),
+      )
+      await poll(() => heard.some(({ type }) => type !== 'subscribed'))
+      realtime.close(peer)
+      return heard.at(-1)!
+    }
+    expect((await hear('admin')).data.text).toBe(`flash of ${id}`)
+    expect((await hear('owner')).data.code).toBe('NOT_FOUND')
   })
   it('has its group in the API document', () => {
     const document = buildDocument(BEACON_ENDPOINTS, api.services.http.document) as {

@@ -15,6 +15,7 @@ import { createOneOffs } from './one-off.ts'
 import { createPull } from './pull.ts'
 import { DEFAULT_PUBLISHED_PORTS, type PortRange } from './published-ports.ts'
 import { createReleases } from './releases.ts'
+import { createTerminals } from './terminal.ts'
 import { createVolumes } from './volumes.ts'
 
 export interface DockerEngineOptions {
@@ -55,6 +56,7 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
   })
   const logs: Engine['logs'] = (instance_id, log_options, signal) =>
     containerLogs(connection, containers, instance_id, log_options, whileOpen(signal))
+  const terminals = createTerminals(connection)
   const volumes = createVolumes(connection, scope)
   const releases = createReleases({
     connection,
@@ -82,6 +84,8 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     instances: containers.instances,
     runOnce: createOneOffs(connection, containers, volumes),
     exec: createExec(connection),
+    openTerminal: terminals.open,
+    hangUpTerminal: terminals.hangUp,
     ensureVolume: volumes.ensure,
     findVolume: volumes.find,
     removeVolume: volumes.remove,

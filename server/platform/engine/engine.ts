@@ -2,6 +2,8 @@ import type {
   ContainerSpec,
   ExecProcess,
   ExecSpec,
+  TerminalProcess,
+  TerminalSpec,
   Owner,
   VolumeInfo,
   VolumeUsage,
@@ -80,6 +82,11 @@ export interface Engine {
    * machine, the command.
    */
   exec(instance_id: string, spec: ExecSpec, signal: AbortSignal): Promise<ExecProcess>
+
+  /** Opens a shell with a terminal inside a running instance. */
+  openTerminal(instance_id: string, spec: TerminalSpec, signal: AbortSignal): Promise<TerminalProcess>
+  /** Ends what a terminal's session started, also what runs on in the background. */
+  hangUpTerminal(instance_id: string, session: string): Promise<void>
 
   /**
    * Log lines of one instance, oldest first; with `follow` until the signal aborts or the container is

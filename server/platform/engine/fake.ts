@@ -6,6 +6,7 @@ import { createFakeImages, type FakeImages } from './fake-images.ts'
 import { followLog, printLine, silence } from './fake-instance.ts'
 import { carries, createFakeInstances, type FakeInstances } from './fake-instances.ts'
 import { execFake } from './fake-exec.ts'
+import { createFakeTerminals } from './fake-terminal.ts'
 import { runFake } from './fake-run.ts'
 import { createFakeVolumes, type FakeVolumes } from './fake-volumes.ts'
 import { clampMessage } from './messages.ts'
@@ -198,8 +199,16 @@ function releaseCalls({
   volumes,
 }: State): Pick<
   Engine,
-  'ensureRelease' | 'superviseRelease' | 'removeRelease' | 'instances' | 'runOnce' | 'exec'
+  | 'ensureRelease'
+  | 'superviseRelease'
+  | 'removeRelease'
+  | 'instances'
+  | 'runOnce'
+  | 'exec'
+  | 'openTerminal'
+  | 'hangUpTerminal'
 > {
+  const terminals = createFakeTerminals()
   const ofRelease = (release_id: string) =>
     instances.all().filter(({ spec }) => spec.release_id === release_id)
   return {
@@ -241,6 +250,17 @@ function releaseCalls({
       if (instance.record.state !== 'running')
         throw new EngineError('conflict', 'The container does not run.')
       return execFake(images.behaviourOf(instance.spec.image), spec, signal)
+    },
+    async openTerminal(instance_id, spec) {
+      called('openTerminal', instance_id, spec)
+      const instance = instances.get(instance_id)
+      if (instance.record.state !== 'running')
+        throw new EngineError('conflict', 'The container does not run.')
+      return terminals.open(instance_id, spec)
+    },
+    async hangUpTerminal(instance_id, session) {
+      called('hangUpTerminal', instance_id, session)
+      terminals.hangUp(session)
     },
   }
 }

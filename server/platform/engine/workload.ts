@@ -1,3 +1,5 @@
+import type { Duplex } from 'node:stream'
+
 /** What a workload runs for. The kind is the label below which its containers keep the owner's id. */
 export const OWNER_KINDS = ['app', 'database', 'service', 'preview', 'task'] as const
 export type OwnerKind = (typeof OWNER_KINDS)[number]
@@ -91,6 +93,24 @@ export interface ExecResult {
   exit_code: number
   /** The last 16 KiB of what it wrote to stderr. */
   stderr: string
+}
+
+export interface TerminalSize {
+  cols: number
+  rows: number
+}
+/** A shell with a terminal inside a running instance. Its command is fixed; its user is the image's own. */
+export interface TerminalSpec extends TerminalSize {
+  /** Id of the session; marks its processes, so that all of them can be ended. */
+  session: string
+  environment?: Record<string, string>
+}
+export interface TerminalProcess {
+  /** What is typed and what is shown. The reader sets the pace; destroying it lets go of the shell. */
+  stream: Duplex
+  resize(size: TerminalSize): Promise<void>
+  /** Settles once the stream has closed: the exit code, undefined when the container is gone. */
+  done: Promise<number | undefined>
 }
 
 export interface VolumeInfo {
