@@ -33,7 +33,7 @@ A message of the type \`gap\` says that the connection was too slow and what cam
 
 \`apps/:id/terminal\` and \`databases/:id/terminal\` open a shell in a running instance, for developers and above. The subscription takes \`data\` with \`instance_id\`, \`cols\` and \`rows\`.
 Send \`{ "type": "input", "channel", "data": { "text" } }\` and \`{ "type": "resize", "channel", "data": { "cols", "rows" } }\`; receive \`started\` (\`session_id\`, \`instance_id\`, \`process\`, \`index\`), \`output\` (\`text\`), and \`exit\` (\`reason\`, \`exit_code\`), after which the channel is closed.
-Between \`input_paused\` and \`input_resumed\` the program takes no input: what is sent is held up to a bound and refused after that. \`unsubscribe\` ends the shell and what it started. There is no cursor: a lost connection ends the terminal.`,
+\`input_taken\` tells how many \`chars\` of all that was typed the program has taken: keep what is under way below 128 KiB, since 256 KiB are held and more is refused. \`unsubscribe\` ends the shell and what it started. There is no cursor: a lost connection ends the terminal.`,
   tags: ['realtime'],
   security: [{ bearerAuth: [] }, { apiKey: [] }, { cookie: [] }, {}],
   parameters: [

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import * as v from 'valibot'
 import { type Actor, PLATFORM } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
@@ -39,6 +40,9 @@ interface Open {
 /** A shell that cannot be started ends at once with one of these. */
 const NOT_EXECUTABLE = [126, 127]
 const NO_SHELL_MS = 3_000
+const KILLED = 137
+const GONE_ATTEMPTS = 20
+const GONE_PAUSE_MS = 100
 
 /** Terminals inside running instances: opened for one connection each, recorded with start, end and who. */
 export function createTerminals({ db, clock, log, audit, engine, liveRelease }: TerminalsOptions) {
@@ -85,11 +89,17 @@ export function createTerminals({ db, clock, log, audit, engine, liveRelease }: 
     })
     hangUp(row)
   }
+  /** A shell that was killed may have gone with its container, which the engine says a moment later. */
   const reasonOf = async (place: TerminalPlace, row: TerminalRow, code: number | null, short: boolean) => {
     if (short && code !== null && NOT_EXECUTABLE.includes(code)) return 'no_shell' as const
-    const found = await instancesOf(place).catch((): Instance[] => [])
-    const lives = found.some(({ id, state }) => id === row.instance_id && state === 'running')
-    return lives ? ('exited' as const) : ('instance_gone' as const)
+    for (let attempt = 0; attempt < GONE_ATTEMPTS; attempt++) {
+      const found = await instancesOf(place).catch((): Instance[] => [])
+      if (!found.some(({ id, state }) => id === row.instance_id && state === 'running'))
+        return 'instance_gone' as const
+      if (code !== KILLED) break
+      await wait(GONE_PAUSE_MS)
+    }
+    return 'exited' as const
   }
 
   /** Opens the shell and waits for its end; what goes wrong is told on the channel. */

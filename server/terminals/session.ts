@@ -36,8 +36,8 @@ export function createTerminalSession(
   let shown = ''
   let typed_early = ''
   let typed_ms = clock.monotonic_ms()
-  let is_held_up = false
-  let told_held_up = false
+  let taken = 0
+  let told_taken = 0
   let last: { type: string; data: unknown } | undefined
   let has_ended = false
 
@@ -56,14 +56,11 @@ export function createTerminalSession(
     }
     const { stream } = terminal
     if (stream.writableLength > MAX_UNTAKEN_BYTES)
-      throw new ApiError(
-        'RATE_LIMITED',
-        'The program does not take what was typed. Wait for `input_resumed`.',
-      )
-    if (!stream.write(text)) {
-      is_held_up = true
+      throw new ApiError('RATE_LIMITED', 'The program does not take what was typed. Wait for `input_taken`.')
+    stream.write(text, () => {
+      taken += text.length
       outlet.due()
-    }
+    })
   }
   const resize = (wanted: TerminalSize) => {
     size = wanted
@@ -88,10 +85,6 @@ export function createTerminalSession(
       stream.on('data', (chunk: Buffer) => {
         shown += decoder.write(chunk)
         if (shown.length >= HELD_CHARS) stream.pause()
-        outlet.due()
-      })
-      stream.on('drain', () => {
-        is_held_up = false
         outlet.due()
       })
       if (typed_early) type(typed_early)
@@ -119,10 +112,9 @@ export function createTerminalSession(
         if (!outlet.send({ type: 'output', data: { text: part } })) return 'blocked'
         shown = shown.slice(part.length)
       }
-      if (told_held_up !== is_held_up && !has_ended) {
-        const type_of = is_held_up ? 'input_paused' : 'input_resumed'
-        if (!outlet.send({ type: type_of, data: {} })) return 'blocked'
-        told_held_up = is_held_up
+      if (told_taken !== taken && !has_ended) {
+        if (!outlet.send({ type: 'input_taken', data: { chars: taken } })) return 'blocked'
+        told_taken = taken
       }
       if (last) outlet.finish(last)
       else terminal?.stream.resume()

@@ -191,12 +191,15 @@ describe('a terminal', () => {
     await one.until('exit')
   })
 
-  it('tells when a program takes no input, and refuses what does not fit any more', async () => {
+  it('tells how much of the input was taken, and refuses what does not fit any more', async () => {
+    const other = await opened()
+    other.type('four')
+    await poll(() => other.last('input_taken')?.chars === 4)
     const one = await opened()
     one.type('stall')
     for (let n = 0; n < 12; n += 1) one.type('y'.repeat(30_000))
-    await one.until('input_paused')
     expect(one.last('error')).toMatchObject({ code: 'RATE_LIMITED' })
+    expect(one.all('input_taken')).toEqual([])
   })
 
   it('is limited in number for each user', async () => {
