@@ -8,7 +8,11 @@ export type AppEventName =
   | 'fail'
   | 'cancel'
   | 'stop'
+  | 'halt'
   | 'start'
+  | 'rise'
+  | 'give_up'
+  | 'rebuild'
   | 'crash'
   | 'recover'
   | 'lose'
@@ -17,7 +21,10 @@ export type AppEventName =
 /**
  * `deploy` changes the status only while nothing is meant to serve: a running app stays `running` while its
  * next release is made.
- * `lose`: the release that just went live failed in its soak, and nothing older serves.
+ * `stop` is asked for, `halt` is when it is done; `start` is asked for, and ends with `rise`, or with
+ * `rebuild` when its image has to be made anew first. One that fails leaves the app as it was: `give_up`
+ * stopped, `crash` crashed, `lose` failed.
+ * `lose` is also when the release that just went live failed in its soak, and nothing older serves.
  */
 export const appMachine = createMachine<AppStatus, AppEventName>('an app', {
   building: {
@@ -27,20 +34,46 @@ export const appMachine = createMachine<AppStatus, AppEventName>('an app', {
     cancel: 'stopped',
     delete: 'deleting',
   },
+  starting: {
+    deploy: 'starting',
+    fail: 'starting',
+    cancel: 'starting',
+    start: 'starting',
+    rise: 'running',
+    give_up: 'stopped',
+    rebuild: 'building',
+    crash: 'crashed',
+    lose: 'failed',
+    stop: 'stopping',
+    delete: 'deleting',
+  },
   running: {
     deploy: 'running',
     go_live: 'running',
     fail: 'running',
     cancel: 'running',
-    stop: 'stopped',
+    stop: 'stopping',
     crash: 'crashed',
     lose: 'failed',
+    delete: 'deleting',
+  },
+  stopping: {
+    deploy: 'stopping',
+    fail: 'stopping',
+    cancel: 'stopping',
+    crash: 'stopping',
+    lose: 'stopping',
+    rise: 'stopping',
+    give_up: 'stopping',
+    rebuild: 'stopping',
+    stop: 'stopping',
+    halt: 'stopped',
     delete: 'deleting',
   },
   stopped: {
     deploy: 'building',
     go_live: 'running',
-    start: 'running',
+    start: 'starting',
     fail: 'failed',
     cancel: 'stopped',
     delete: 'deleting',
@@ -48,8 +81,8 @@ export const appMachine = createMachine<AppStatus, AppEventName>('an app', {
   failed: {
     deploy: 'building',
     go_live: 'running',
-    stop: 'stopped',
-    start: 'running',
+    stop: 'stopping',
+    start: 'starting',
     fail: 'failed',
     cancel: 'failed',
     lose: 'failed',
@@ -62,10 +95,20 @@ export const appMachine = createMachine<AppStatus, AppEventName>('an app', {
     cancel: 'crashed',
     crash: 'crashed',
     recover: 'running',
-    stop: 'stopped',
-    start: 'running',
+    stop: 'stopping',
+    start: 'starting',
     lose: 'failed',
     delete: 'deleting',
   },
-  deleting: { fail: 'deleting', cancel: 'deleting', lose: 'deleting', delete: 'deleting' },
+  deleting: {
+    fail: 'deleting',
+    cancel: 'deleting',
+    lose: 'deleting',
+    halt: 'deleting',
+    rise: 'deleting',
+    give_up: 'deleting',
+    rebuild: 'deleting',
+    crash: 'deleting',
+    delete: 'deleting',
+  },
 })

@@ -32,7 +32,12 @@ export const AppName = v.pipe(
   v.examples(['shop']),
 )
 
-export const AppStatus = v.picklist(['building', 'running', 'stopped', 'failed', 'crashed', 'deleting'])
+export const AppStatus = v.pipe(
+  v.picklist(['building', 'starting', 'running', 'stopping', 'stopped', 'failed', 'crashed', 'deleting']),
+  v.description(
+    '`building`: the first release is made. `starting`, `stopping`: as was asked for, until it is `running` or `stopped`. `failed`: nothing serves; `last_error` says why. `crashed`: nothing of it serves, and it is started again and again.',
+  ),
+)
 export type AppStatus = v.InferOutput<typeof AppStatus>
 export const AppSource = v.picklist(['git', 'image', 'dockerfile', 'compose', 'upload', 'template'])
 export type AppSource = v.InferOutput<typeof AppSource>
@@ -417,6 +422,19 @@ export const App = v.pipe(
   v.title('App'),
 )
 export type App = v.InferOutput<typeof App>
+
+/** Answer of a start or a stop. */
+export const AppAtWork = v.pipe(
+  v.object({
+    ...App.entries,
+    job_id: v.pipe(
+      v.string(),
+      v.description('Job that does it; follow it with `GET /api/system/jobs/:id`.'),
+      v.examples(['job_0123456789abcdefghjk']),
+    ),
+  }),
+  v.title('AppAtWork'),
+)
 
 /** The five fields of the list. Source: spec.md section 2. */
 export const AppSummary = v.pipe(

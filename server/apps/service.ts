@@ -52,8 +52,12 @@ export interface AppPorts extends SharePorts {
    * moved to.
    */
   moved(app_id: string, from_project_id: string): void
-  /** Queues stop, start or delete in the current transaction. */
-  enqueue(kind: 'app.stop' | 'app.start' | 'app.delete', app: AppRow, more?: { volumes?: boolean }): void
+  /** Queues stop, start or delete in the current transaction; the job that does it. */
+  enqueue(
+    kind: 'app.stop' | 'app.start' | 'app.delete',
+    app: AppRow,
+    more?: { volumes?: boolean; was?: string },
+  ): string
   /** Whether the app has other mounts now than a release of it. */
   mountsChanged(app_id: string, release_id: string): boolean
   /** Throws 409 when so many replicas cannot share the volumes of the app. */
@@ -150,7 +154,8 @@ export function createApps(options: AppOptions) {
         throw conflict(`Cannot ${event} an app while a deployment is under way. Wait for it or cancel it.`)
       if (event === 'start' && !row.live_release_id)
         throw conflict('This app has never been live, so there is nothing to start. Deploy it.')
-      ports.enqueue(`app.${event}`, row)
+      transition(id, event)
+      const job_id = ports.enqueue(`app.${event}`, row, event === 'start' ? { was: row.status } : {})
       if (event === 'stop') db.afterCommit(() => ports.endSoak(id))
       audit.record(actor, {
         action: `app.${event}`,
@@ -158,7 +163,7 @@ export function createApps(options: AppOptions) {
         resource_id: id,
         project_id: row.project_id,
       })
-      return view(row)
+      return { ...view(get(id)), job_id }
     })
 
   return {

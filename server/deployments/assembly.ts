@@ -120,6 +120,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     },
     appEvent: (id, event, payload) => void use.apps.transition(id, event, payload),
     note,
+    rebuild: (id) => void deployments.remake(id),
   }))
     jobs.define(job)
   const kept: WorkloadOwners[] = []
@@ -150,8 +151,12 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     releaseMountIds: (release_id) => shop.releases.find(release_id)?.settings.mounts?.ids ?? [],
     enqueueLifecycle(kind, app, more = {}) {
       const last = jobs.findBySubject(app.id)
-      if (last?.kind === kind && (last.status === 'queued' || last.status === 'running')) return
-      jobs.enqueue<LifecyclePayload>({
+      if (last && (last.status === 'queued' || last.status === 'running')) {
+        if (last.kind === kind) return last.id
+        // Whoever stops an app does not wait until it has come up.
+        if (kind === 'app.stop' && last.kind === 'app.start') jobs.cancel(last.id)
+      }
+      return jobs.enqueue<LifecyclePayload>({
         kind,
         lane: `app:${app.id}`,
         subject: app.id,

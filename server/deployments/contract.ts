@@ -31,10 +31,10 @@ export interface DeploymentsDomain extends Deployments {
   refreshRoutesSoon(app_id: string): void
   /** Resolves once the routes that were asked for so far have been tried at the edge. */
   routesSettled(): Promise<void>
-  /** Queues a stop, start or deletion in the current transaction; asked for twice it happens once. */
+  /** Queues a stop, start or deletion in the current transaction; asked for twice it happens once. The job that does it. */
   enqueueLifecycle(
     kind: 'app.stop' | 'app.start' | 'app.delete',
     app: { id: string; project_id: string },
-    more?: { volumes?: boolean },
-  ): void
+    more?: { volumes?: boolean; was?: string },
+  ): string
 }

@@ -16,9 +16,28 @@ export interface LifecyclePayload {
   project_id: string
   /** With a deletion: the volumes that only this app mounts go as well. */
   volumes?: boolean
+  /** With a start: what the app was before, which it is again when that fails. */
+  was?: string
+}
+/** What a start that fails is to an app that was not simply stopped before. */
+const FAILED_START = new Map<string, 'crash' | 'lose'>([
+  ['crashed', 'crash'],
+  ['failed', 'lose'],
+])
+
+/** What a start has found out. */
+interface StartState {
+  /** A deployment makes the image anew and starts the app with it. */
+  handed_over?: boolean
 }
 export interface LifecyclePorts {
-  appEvent(app_id: string, event: 'stop' | 'start', payload: Record<string, unknown>): void
+  appEvent(
+    app_id: string,
+    event: 'halt' | 'rise' | 'give_up' | 'crash' | 'lose' | 'rebuild',
+    payload: Record<string, unknown>,
+  ): void
+  /** Queues a deployment that makes the image of what is live anew and runs it. */
+  rebuild(app_id: string): void
   removeApp(app_id: string): void
   note(app_id: string, type: string, payload: Record<string, unknown>): void
 }
@@ -50,22 +69,33 @@ function stopJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycle
         },
       },
     ],
-    onEnd: (job) => ports.appEvent(job.subject, 'stop', {}),
+    onEnd: (job) => ports.appEvent(job.subject, 'halt', {}),
   })
 }
 
 /** Brings the live release back and gives it the traffic once it is ready. */
-function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<LifecyclePayload, object> {
+function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<LifecyclePayload, StartState> {
   const live = (app_id: string) => shop.releases.find(shop.ports.app(app_id).live_release_id ?? '')!
-  return defineJob<LifecyclePayload, object>({
+  return defineJob<LifecyclePayload, StartState>({
     kind: 'app.start',
     initial: () => ({}),
     classify,
     redact: redactIn(shop),
     steps: [
       {
+        name: 'image',
+        async run({ payload, state, save, skip }) {
+          if (await shop.engine.findImage(live(payload.app_id).image_id)) return skip()
+          if (state.handed_over) return
+          state.handed_over = true
+          save()
+          ports.rebuild(payload.app_id)
+        },
+      },
+      {
         name: 'start',
-        async run({ payload, signal }) {
+        async run({ payload, signal, state, skip }) {
+          if (state.handed_over) return skip()
           const release = live(payload.app_id)
           // Of a crashed app the engine holds instances that it starts again ever later: a start does not
           // wait for that, and sees how they end.
@@ -83,7 +113,8 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
       {
         name: 'verify',
         timeout_ms: 2_400_000,
-        async run({ payload, signal }) {
+        async run({ payload, signal, state, skip }) {
+          if (state.handed_over) return skip()
           const release = live(payload.app_id)
           await verify(shop, { release, deployment_id: release.deployment_id, step: 'start' }, signal)
         },
@@ -91,19 +122,23 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
       {
         name: 'switch',
         irrevocable: true,
-        async run({ payload }) {
+        async run({ payload, state, skip }) {
+          if (state.handed_over) return skip()
           const release = live(payload.app_id)
           await routeTo(shop, payload.app_id, release)
           await shop.engine.superviseRelease(release.id, true)
         },
       },
     ],
-    onEnd(job, outcome) {
-      if (outcome.status === 'succeeded') ports.appEvent(job.subject, 'start', {})
-      else
-        ports.note(job.subject, 'app.start_failed', {
-          error: outcome.failure?.message ?? 'cancelled',
-        })
+    onEnd(job, outcome, { handed_over }) {
+      if (outcome.status === 'succeeded')
+        return ports.appEvent(job.subject, handed_over ? 'rebuild' : 'rise', {})
+      const { was } = JSON.parse(job.payload) as LifecyclePayload
+      const { message = 'The start was cancelled.', hint = null } = outcome.failure ?? {}
+      if (outcome.failure) ports.note(job.subject, 'app.start_failed', { error: message })
+      return ports.appEvent(job.subject, FAILED_START.get(was ?? '') ?? 'give_up', {
+        error: [message, hint].filter(Boolean).join(' '),
+      })
     },
   })
 }

@@ -34,6 +34,11 @@ export interface DeploymentAsk {
   from_release?: string
   /** Deployment whose release that is. */
   from_deployment?: string
+  /**
+   * Set when the image of that release is gone from the engine: it is made again, from the same source and
+   * with the same configuration.
+   */
+  rebuild?: boolean
   /** Set for a restart that takes the variables of the app as they are now, instead of those of its release. */
   fresh_variables?: boolean
   /** File name of the uploaded archive below `<data>/uploads`. */

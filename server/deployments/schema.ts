@@ -2,9 +2,9 @@ import * as v from 'valibot'
 import { pagingEntries, Timestamp } from '#server/kernel/schemas'
 
 export const DeploymentStatus = v.pipe(
-  v.picklist(['queued', 'building', 'releasing', 'live', 'failed', 'cancelled', 'superseded']),
+  v.picklist(['queued', 'building', 'releasing', 'live', 'replaced', 'failed', 'cancelled', 'superseded']),
   v.description(
-    '`live`: got the traffic, and stays so for good once it has proven itself; `live_deployment_id` of the app names the one that serves now. `superseded`: a newer one took its place in the queue.',
+    '`live`: has the traffic, or had it when the app was stopped; one of each app. `replaced`: had the traffic until another one got it. `superseded`: a newer one took its place in the queue.',
   ),
 )
 export type DeploymentStatus = v.InferOutput<typeof DeploymentStatus>

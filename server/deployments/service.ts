@@ -68,6 +68,11 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
       },
     })
 
+  /** The deployment of what serves of an app. */
+  const serving = (app_id: string): DeploymentRow | undefined => {
+    const { live_deployment_id } = parts.ports.app(app_id)
+    return live_deployment_id ? repository.find(live_deployment_id) : undefined
+  }
   const advance: Workshop['advance'] = (id, event: DeploymentEventName, change = {}) =>
     db.tx(() => {
       const row = get(id)
@@ -76,6 +81,8 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
       if (next !== row.status) repository.setStatus(id, row.status, next)
       if (Object.keys({ ...started, ...change }).length > 0) repository.change(id, { ...started, ...change })
       if (event === 'go_live') {
+        const before = serving(row.app_id)
+        if (before && before.id !== id && before.status === 'live') advance(before.id, 'replace')
         parts.ports.setLive(row.app_id, id, repository.find(id)!.release_id)
         parts.ports.appEvent(row.app_id, 'go_live', { deployment_id: id })
         // Not when it is queued: one that is replaced or fails before it has traffic leaves the app as it
@@ -83,7 +90,8 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
         if (row.trigger === 'rollback') ports.setAutoDeploy(row.app_id, false)
       }
       const failure = change.failure ? (JSON.parse(change.failure) as Failure) : undefined
-      if (next !== row.status) tell(get(id), `deployment.${next}`, failure ? { error: failure.message } : {})
+      const type = event === 'restore' ? 'deployment.restored' : `deployment.${next}`
+      if (next !== row.status) tell(get(id), type, failure ? { error: failure.message } : {})
     })
   const routing = createRouting({
     ingress: parts.ingress,
@@ -103,10 +111,21 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
   })
   const soaks: Workshop['soaks'] = {
     under_way: new Map(),
-    areOver: (app_id) => jobs.findBySubject(app_id)?.status === 'queued',
+    areOver: (app_id) =>
+      jobs.findBySubject(app_id)?.status === 'queued' || repository.withStatus(app_id, ['queued']).length > 0,
   }
   const shop: Workshop = { ...parts, routing, advance, soaks }
   const precedence = createPrecedence(repository)
+  /** Whether a rollback of the app is queued, for which what soaks gives its traffic back. */
+  const rollsBack = (app_id: string) =>
+    repository.withStatus(app_id, ['queued']).some(({ trigger }) => trigger === 'rollback')
+  /** Ends the soak of an app, so that nothing that is to follow waits for it. */
+  const endSoak = (app_id: string) => soaks.under_way.get(app_id)?.abort()
+  /** Gives the traffic back at once when what is rolled back is still watched: its old instances are there. */
+  const endTrial = (app_id: string) => {
+    for (const { status, job_id } of repository.unfinished(app_id))
+      if (status === 'live' && job_id) jobs.cancel(job_id)
+  }
 
   jobs.define(
     deployJob(
@@ -123,7 +142,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
       (job, outcome, state: DeployState) => {
         const row = repository.find(job.subject)
         if (!row) return
-        logs.append(row.id, 'end', 'system', lastWord(row, outcome))
+        logs.append(row.id, 'end', 'system', lastWord(row, outcome, rollsBack(row.app_id)))
         db.afterCommit(() => {
           logs.close(row.id)
           pruneArchives(repository, shop.uploads_directory, row.app_id)
@@ -134,6 +153,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
         }
         if (row.status === 'superseded') return
         const event = outcome.status === 'failed' ? 'fail' : 'cancel'
+        const is_rolled_back = event === 'cancel' && row.status === 'live' && rollsBack(row.app_id)
         // The app is as it was before the rollback, so it follows its branch as it did.
         if (row.trigger === 'rollback' && row.status === 'live' && state.auto_deploy)
           ports.setAutoDeploy(row.app_id, true)
@@ -141,10 +161,12 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
           deployment_id: row.id,
           error: outcome.failure?.message,
         })
-        advance(row.id, event, {
+        advance(row.id, is_rolled_back ? 'replace' : event, {
           failure: outcome.failure && JSON.stringify(outcome.failure),
           finished_at: clock.iso(),
         })
+        const back = serving(row.app_id)
+        if (back?.status === 'replaced') advance(back.id, 'restore')
       },
     ),
   )
@@ -206,6 +228,8 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     })
     repository.change(id, { job_id })
     ports.appDeploys(app.id)
+    if (trigger === 'rollback') endTrial(app.id)
+    else db.afterCommit(() => endSoak(app.id))
     const row = get(id)
     tell(row, 'deployment.queued', ask.commit ? { commit: ask.commit } : {})
     audit.record(actor, {
@@ -238,7 +262,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     /** Whether a deployment is queued or under way that has no traffic yet. */
     isMaking: (app_id: string) => repository.unfinished(app_id).some(({ status }) => status !== 'live'),
     /** Ends the soak of an app that is to be stopped, so that the stop need not wait for it. */
-    endSoak: (app_id: string) => soaks.under_way.get(app_id)?.abort(),
+    endSoak,
     latest: (app_id: string) => repository.latest(app_id) ?? null,
     projectOf: repository.projectOf,
     /** What was detected for what a deployment runs, which a rollback or a restart took from another one. */
@@ -305,7 +329,6 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
         const { app, ...row } = appRow(app_id)
         const live = app.live_release_id ? releases.find(app.live_release_id) : undefined
         if (!live) throw conflict('This app has never been live, so there is nothing to restart. Deploy it.')
-        requireImage(live)
         return enqueue(row, 'restart', {}, actor)
       })
     },
@@ -318,6 +341,15 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
       const is_meant_to_run = app.status === 'running' || app.status === 'crashed'
       if (!is_meant_to_run || !releases.find(app.live_release_id ?? '')?.image_present) return undefined
       return db.tx(() => enqueue(row, 'restart', { fresh_variables: true }, PLATFORM)).id
+    },
+    /**
+     * Queues a restart of an app whose image is gone, which makes it again; nothing when a deployment waits
+     * already, which brings one.
+     */
+    remake(app_id: string): void {
+      const { app: _app, ...row } = appRow(app_id)
+      if (repository.withStatus(app_id, ['queued']).length > 0) return
+      db.tx(() => enqueue(row, 'restart', {}, PLATFORM))
     },
     /** Whether what is live of an app has this text in one of its variables. */
     holds(app_id: string, text: string): boolean {
@@ -333,7 +365,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     ended(id: string): 'succeeded' | 'failed' | undefined {
       const row = repository.find(id)
       if (row && row.finished_at === null) return undefined
-      return row?.status === 'live' ? 'succeeded' : 'failed'
+      return row?.status === 'live' || row?.status === 'replaced' ? 'succeeded' : 'failed'
     },
     /**
      * Restarts an app without having been asked; once only, so false when the last deployment was such a
@@ -411,10 +443,12 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
 export type Deployments = ReturnType<typeof createDeployments>
 
 /** The line that ends the log of a deployment. */
-function lastWord(row: DeploymentRow, outcome: Outcome): string {
+function lastWord(row: DeploymentRow, outcome: Outcome, rolls_back: boolean): string {
   if (outcome.status === 'succeeded') return 'The deployment is live.'
   if (row.status === 'superseded')
     return summaryOf(row).error?.message ?? 'A newer deployment took the place of this one.'
+  if (outcome.status === 'cancelled' && row.status === 'live' && rolls_back)
+    return 'A rollback was asked for while the release was watched.'
   return outcome.failure
     ? [outcome.failure.message, outcome.failure.hint].filter(Boolean).join(' ')
     : 'The deployment was cancelled.'

@@ -12,7 +12,7 @@ import { MAIN_PROCESS, type Mount } from '#server/platform/engine/workload'
 import type { Git, GitCredential } from '#server/platform/git/git'
 import type { Certificate, Ingress, Route } from '#server/platform/ingress/ingress'
 import type { DeploymentLogs } from './logs.ts'
-import type { DeploymentRepository } from './repository.ts'
+import { askOf, type DeploymentRepository } from './repository.ts'
 import type { ReleaseMounts, Releases, ReleaseSettings } from './releases.ts'
 import type { Routing, Target } from './routing.ts'
 import type { DeploymentEventName } from './machine.ts'
@@ -149,6 +149,14 @@ export interface DeployState {
   live_at?: string
 }
 export type DeployContext = StepContext<DeployPayload, DeployState>
+
+/** The app as its image is made: as it is now, or as the release was whose image is made again. */
+export function appToBuild(shop: Workshop, { payload }: Pick<DeployContext, 'payload'>): DeployedApp {
+  const app = shop.ports.app(payload.app_id)
+  const { rebuild, from_release } = askOf(shop.deployments.find(payload.deployment_id)!)
+  const release = rebuild && from_release ? shop.releases.find(from_release) : undefined
+  return release ? { ...app, configuration: release.configuration } : app
+}
 
 /** Values that no log of an app may show: as they are now, and as its releases have them. */
 export const secretsOfApp = (

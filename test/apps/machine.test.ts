@@ -8,9 +8,7 @@ import type { AppStatus } from '#server/apps/schema'
 function documented(): Record<string, Record<string, string>> {
   const text = readFileSync('docs/states.md', 'utf8')
   const table = text.split('| App status |')[1]!.split('\n\n')[0]!
-  const rows = table
-    .split('\n')
-    .filter((line) => /^\| (building|running|stopped|failed|crashed|deleting) \|/.test(line))
+  const rows = table.split('\n').filter((line) => /^\| [a-z]+ \|/.test(line))
   return Object.fromEntries(
     rows.map((row) => {
       const [, state = '', events = ''] = row.split('|').map((cell) => cell.trim())
@@ -39,6 +37,10 @@ describe('the states of an app', () => {
 })
 
 describe('the states of a deployment', () => {
+  it('lead back from a live one to the one that it replaced, and nowhere else from there', () => {
+    expect(deploymentMachine.transitions.live).toMatchObject({ replace: 'replaced' })
+    expect(deploymentMachine.transitions.replaced).toEqual({ restore: 'live' })
+  })
   it('end for good once it failed, was cancelled or superseded', () => {
     for (const state of ['failed', 'cancelled', 'superseded'] as const)
       expect(deploymentMachine.transitions[state]).toEqual({})

@@ -197,7 +197,7 @@ describe('a deployment', () => {
       'live',
       'superseded',
       'superseded',
-      'live',
+      'replaced',
     ])
   })
 
@@ -238,7 +238,9 @@ describe('a deployment', () => {
     const all = (await api.as('viewer').get(`/api/apps/${id}/deployments?per_page=100`)).body.data
     expect(all).toHaveLength(51)
     expect(
-      all.every((one: { status: string }) => ['live', 'superseded', 'cancelled'].includes(one.status)),
+      all.every((one: { status: string }) =>
+        ['live', 'replaced', 'superseded', 'cancelled'].includes(one.status),
+      ),
     ).toBe(true)
     expect(now.live_deployment_id).toBe(all.find((one: { status: string }) => one.status === 'live').id)
     expect(await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).toHaveLength(1)

@@ -90,6 +90,110 @@ describe('the start of a stopped app', () => {
   })
 })
 
+describe('what is asked for', () => {
+  const last = () => api.services.jobs.findBySubject(app_id)!.id
+  it('is answered with the state that it leads to and the job that does it', async () => {
+    // A request in flight keeps the stop from ending before the questions that follow.
+    const address = (await instances())[0]!.address!
+    api.fakes.ingress.hold(address, 3000, 1)
+    const stopping = await ask('stop')
+    expect(stopping.body.data).toMatchObject({ status: 'stopping', job_id: last() })
+    expect((await ask('stop')).body.data).toMatchObject({ status: 'stopping', job_id: last() })
+    expect((await ask('start')).status).toBe(409)
+    api.fakes.ingress.hold(address, 3000, 0)
+    await api.services.jobs.idle()
+    expect((await app()).status).toBe('stopped')
+    const starting = await ask('start')
+    expect(starting.body.data).toMatchObject({ status: 'starting', job_id: last() })
+    expect((await api.as('viewer').get(`/api/system/jobs/${starting.body.data.job_id}`)).status).toBe(200)
+    await api.services.jobs.idle()
+    expect((await app()).status).toBe('running')
+  })
+  it('as a stop ends a start that is under way, and leaves nothing running', async () => {
+    await done('stop')
+    behave({ start: 'never_listens' })
+    await ask('start')
+    await expect.poll(async () => (await instances()).length).toBe(1)
+    await done('stop')
+    expect([(await app()).status, await instances(), failures()]).toEqual(['stopped', [], []])
+  })
+  it('and fails stands in last_error until it succeeds', async () => {
+    await done('stop')
+    behave({ start: 'exits', exit_code: 3 })
+    await done('start')
+    expect((await app()).last_error).toContain('exited with code 3')
+    behave({})
+    await done('start')
+    expect(await app()).toMatchObject({ status: 'running', last_error: null })
+  })
+  it('as a deletion while the app is stopped is done after that', async () => {
+    await ask('stop')
+    expect((await api.as('owner').delete(`/api/apps/${app_id}`)).status).toBe(200)
+    await api.services.jobs.idle()
+    expect((await api.as('viewer').get(`/api/apps/${app_id}`)).status).toBe(404)
+  })
+})
+
+describe('an image that was removed behind our back', () => {
+  const image = () => {
+    const { live_release_id } = api.services.apps.find(app_id)!
+    return api.services.deployments.shop.releases.find(live_release_id!)!.image_id
+  }
+  const remove = async () => {
+    await api.fakes.engine.removeImage(image())
+    expect(await api.fakes.engine.findImage(image())).toBeUndefined()
+  }
+  const deployments = async () =>
+    (await api.as('viewer').get(`/api/apps/${app_id}/deployments`)).body.data as {
+      status: string
+      trigger: string
+      commit: { sha: string }
+    }[]
+
+  it('is built again by a start, from the commit that was live and not from a newer one', async () => {
+    const [live] = await deployments()
+    await done('stop')
+    await remove()
+    api.fakes.git.commit(URL, 'main', { 'server.js': '// newer' })
+    await done('start')
+    expect(await app()).toMatchObject({ status: 'running', last_error: null })
+    const [remade] = await deployments()
+    expect(remade).toMatchObject({ status: 'live', trigger: 'restart', commit: { sha: live!.commit.sha } })
+    expect(await api.fakes.engine.findImage(image())).toBeDefined()
+  })
+  it('is built again by a restart and by a deployment of the same commit', async () => {
+    await done('stop')
+    await remove()
+    await api.as('developer').post(`/api/apps/${app_id}/restart`)
+    await api.services.jobs.idle()
+    expect((await deployments())[0]).toMatchObject({ status: 'live', trigger: 'restart' })
+    await done('stop')
+    await remove()
+    await api.as('developer').post(`/api/apps/${app_id}/deploy`)
+    await api.services.jobs.idle()
+    expect((await deployments())[0]).toMatchObject({ status: 'live', trigger: 'manual' })
+    expect(await api.fakes.engine.findImage(image())).toBeDefined()
+  })
+  it('is pulled again where it was pulled', async () => {
+    app_id = (
+      await api.as('developer').post('/api/apps', { name: 'site', image: 'nginx:1.29', soak_seconds: 0 })
+    ).body.data.id
+    await api.services.jobs.idle()
+    await done('stop')
+    await remove()
+    await done('start')
+    expect((await app()).status).toBe('running')
+  })
+  it('that cannot be made again leaves the app failed with the reason, and the next start tries again', async () => {
+    await done('stop')
+    await remove()
+    api.fakes.git.deleteRepository(URL)
+    await done('start')
+    const { status, last_error } = await app()
+    expect([status, last_error]).toEqual(['failed', expect.stringContaining('no Git repository')])
+  })
+})
+
 describe('the start of a crashed app', () => {
   const reconcile = () => api.services.deployments.reconciler.reconcile()
   const startedAt = async () => (await instances()).map(({ started_at }) => started_at)

@@ -47,7 +47,7 @@ describe('a restart', () => {
     release()
     await api.services.jobs.idle()
     expect([(await deployment(deploy.id)).status, (await deployment(restart.id)).status]).toEqual([
-      'live',
+      'replaced',
       'live',
     ])
     expect([(await app()).live_deployment_id, await serving()]).toEqual([restart.id, 'v2'])
@@ -71,7 +71,7 @@ describe('a restart', () => {
     release()
     await api.services.jobs.idle()
     expect(await Promise.all([wanted, last].map(async ({ id }) => (await deployment(id)).status))).toEqual([
-      'live',
+      'replaced',
       'live',
     ])
     expect(await serving()).toBe('v2')
@@ -124,6 +124,6 @@ it('a rollback without a deployment leads to what served before the release that
   const rollback = await ask('rollback')
   release()
   await api.services.jobs.idle()
-  expect((await deployment(deploy.id)).status).toBe('live')
+  expect((await deployment(deploy.id)).status).toBe('replaced')
   expect([(await app()).live_deployment_id, await serving()]).toEqual([rollback.id, 'v1'])
 })

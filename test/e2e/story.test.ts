@@ -86,7 +86,13 @@ describe('from a Git URL to a running app', () => {
     expect((await portreeve.call('POST', `/api/apps/${id}/stop`)).status).toBe(200)
     expect(await portreeve.untilApp(id, 'stopped')).toMatchObject({ live_deployment_id: soaking })
     expect((await portreeve.visit('shop.apps.test')).status).toBe(503)
-    await portreeve.call('POST', `/api/apps/${id}/start`)
+    // Somebody cleans up on the machine: the start makes the image again, from the commit that was live.
+    const { image } = (await portreeve.call('GET', `/api/deployments/${soaking}`)).body.data
+    docker('rmi', '--force', image)
+    expect((await portreeve.call('POST', `/api/apps/${id}/start`)).body.data).toMatchObject({
+      status: 'starting',
+      job_id: expect.stringMatching(/^job_/),
+    })
     await portreeve.untilApp(id, 'running')
     expect((await portreeve.visit('shop.apps.test')).body).toBe('one')
 

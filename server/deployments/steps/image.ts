@@ -9,7 +9,7 @@ import { isNamed } from '#server/platform/engine/images'
 import { askOf } from '../repository.ts'
 import { hasWeb, requireSound } from '../processes.ts'
 import { settingsOf } from '../release-settings.ts'
-import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
+import { appToBuild, type DeployContext, type DeployedApp, type Workshop } from '../work.ts'
 import { buildInputs } from '../build-inputs.ts'
 import { buildKey, sourceDirectory } from './source.ts'
 
@@ -42,14 +42,11 @@ function addDockerignore(folder: string, text: string): void {
 
 /** Looks at the source and decides how to build and run it. */
 export async function detectStep(shop: Workshop, context: DeployContext): Promise<void> {
-  const { deployment_id, app_id } = context.payload
-  const app = shop.ports.app(app_id)
+  const { deployment_id } = context.payload
+  const app = appToBuild(shop, context)
   const { configuration } = app
-  if (
-    context.state.image_id ||
-    askOf(shop.deployments.find(deployment_id)!).from_release ||
-    configuration.source === 'image'
-  ) {
+  const { from_release, rebuild } = askOf(shop.deployments.find(deployment_id)!)
+  if (context.state.image_id || (from_release && !rebuild) || configuration.source === 'image') {
     if (context.state.plan)
       shop.deployments.change(deployment_id, { plan: JSON.stringify(context.state.plan) })
     return context.skip()
@@ -140,12 +137,12 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
 export async function buildStep(shop: Workshop, context: DeployContext): Promise<void> {
   const { deployment_id, app_id } = context.payload
   const { state } = context
-  const app = shop.ports.app(app_id)
+  const app = appToBuild(shop, context)
   const ask = askOf(shop.deployments.find(deployment_id)!)
   const known = ask.from_release ? shop.releases.find(ask.from_release) : undefined
-  const wanted = known?.image_id ?? state.image_id
+  const wanted = ask.rebuild ? state.image_id : (known?.image_id ?? state.image_id)
   const present = wanted ? await shop.engine.findImage(wanted) : undefined
-  if (known && !present)
+  if (known && wanted && !present)
     throw new Fatal(
       'image_gone',
       'The image of that release is no longer on this server.',
@@ -174,7 +171,7 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
       app_id,
       deployment_id,
       image_id: image.id,
-      image_tag: known?.image_tag ?? state.image_tag ?? null,
+      image_tag: (ask.rebuild ? undefined : known?.image_tag) ?? state.image_tag ?? null,
       commit_sha: known?.commit_sha ?? state.commit_sha ?? null,
       build_key: known?.build_key ?? state.build_key ?? null,
       settings,

@@ -6,8 +6,8 @@ import { Fatal } from '#server/kernel/jobs/definition'
 import { requireFree } from '#server/kernel/disk-reserve'
 import { removeTree } from '#server/kernel/removal'
 import type { GitSource } from '#server/platform/git/git'
-import { askOf, type DeploymentAsk } from '../repository.ts'
-import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
+import { askOf, type DeploymentAsk, type DeploymentRow } from '../repository.ts'
+import { appToBuild, type DeployContext, type DeployedApp, type Workshop } from '../work.ts'
 
 export const sourceDirectory = (shop: Workshop, deployment_id: string) =>
   join(shop.work_directory, deployment_id, 'source')
@@ -29,17 +29,27 @@ export function buildKey(shop: Workshop, app: DeployedApp, commit: string): stri
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex')
 }
 
-function adopt(
+async function adopt(
   shop: Workshop,
   context: DeployContext,
   app: DeployedApp,
   commit: string,
   no_cache: boolean | undefined,
-): boolean {
+): Promise<boolean> {
   context.state.commit_sha = commit
   context.state.build_key = buildKey(shop, app, commit)
   const known = no_cache ? undefined : shop.releases.findBuilt(app.id, context.state.build_key)
   if (!known) return false
+  if (!(await shop.engine.findImage(known.image_id))) {
+    shop.releases.markImageGone(known.image_id)
+    shop.logs.append(
+      context.payload.deployment_id,
+      'clone',
+      'system',
+      'The image that was built from this before has been removed from the server; it is built again.',
+    )
+    return false
+  }
   const origin = shop.deployments.find(known.deployment_id)
   context.state.image_id = known.image_id
   context.state.image_tag = known.image_tag ?? undefined
@@ -87,7 +97,7 @@ async function fromGit(
     commit_author: author,
   })
   say(`Commit ${checkout.sha.slice(0, 12)} by ${author}: ${message}`)
-  if (adopt(shop, context, app, checkout.sha, ask.no_cache)) void removeTree(directory)
+  if (await adopt(shop, context, app, checkout.sha, ask.no_cache)) void removeTree(directory)
 }
 
 /**
@@ -108,6 +118,44 @@ function askForLive(shop: Workshop, deployment_id: string, app: DeployedApp): De
   return ask
 }
 
+/**
+ * What a deployment asks for that takes over a release: with the source of that release as well, when its
+ * image is gone and has to be made again.
+ */
+async function askForRelease(
+  shop: Workshop,
+  deployment_id: string,
+  ask: DeploymentAsk,
+): Promise<DeploymentAsk> {
+  const release = shop.releases.find(ask.from_release ?? '')
+  if (!release || (await shop.engine.findImage(release.image_id))) return ask
+  const origin = shop.deployments.find(release.deployment_id)
+  const { upload } = origin ? sourceOf(shop, origin) : {}
+  const { source } = release.configuration
+  shop.logs.append(
+    deployment_id,
+    'clone',
+    'system',
+    `The image of the release has been removed from the server; it is ${source === 'image' ? 'pulled' : 'built'} again.`,
+  )
+  const rebuilt: DeploymentAsk = {
+    ...ask,
+    rebuild: true,
+    ...(source === 'git' && origin?.branch ? { branch: origin.branch } : {}),
+    ...(source === 'git' && origin?.commit_sha ? { commit: origin.commit_sha } : {}),
+    ...(upload ? { upload } : {}),
+  }
+  shop.deployments.change(deployment_id, { request: JSON.stringify(rebuilt) })
+  return rebuilt
+}
+
+/** What the deployment asked for that made what another one took over. */
+function sourceOf(shop: Workshop, row: DeploymentRow): DeploymentAsk {
+  const ask = askOf(row)
+  const origin = ask.from_deployment ? shop.deployments.find(ask.from_deployment) : undefined
+  return origin ? sourceOf(shop, origin) : ask
+}
+
 /** Brings the source into the work folder, or finds that no build is needed. */
 export async function cloneStep(shop: Workshop, context: DeployContext): Promise<void> {
   const { deployment_id, app_id } = context.payload
@@ -117,7 +165,8 @@ export async function cloneStep(shop: Workshop, context: DeployContext): Promise
     deployment_id: app.live_deployment_id,
     release_id: app.live_release_id,
   }
-  const ask = deployment.trigger === 'restart' ? askForLive(shop, deployment_id, app) : askOf(deployment)
+  const asked = deployment.trigger === 'restart' ? askForLive(shop, deployment_id, app) : askOf(deployment)
+  const ask = await askForRelease(shop, deployment_id, asked)
   if (ask.from_release) {
     const release = shop.releases.find(ask.from_release)
     const origin = shop.deployments.find(release?.deployment_id ?? '')
@@ -128,10 +177,21 @@ export async function cloneStep(shop: Workshop, context: DeployContext): Promise
         commit_message: origin.commit_message,
         commit_author: origin.commit_author,
       })
-    return context.skip()
+    if (!ask.rebuild) return context.skip()
   }
   shop.advance(deployment_id, 'build')
   requireFree(shop.work_directory)
+  return fetchSource(shop, context, appToBuild(shop, context), ask)
+}
+
+/** Where the source comes from, by its kind. */
+async function fetchSource(
+  shop: Workshop,
+  context: DeployContext,
+  app: DeployedApp,
+  ask: DeploymentAsk,
+): Promise<void> {
+  const { deployment_id } = context.payload
   // Before anything is fetched or built: a value that cannot be had fails the deployment at once.
   shop.ports.variables(app)
   switch (app.configuration.source) {
@@ -146,7 +206,7 @@ export async function cloneStep(shop: Workshop, context: DeployContext): Promise
     }
     case 'dockerfile':
       mkdirSync(sourceDirectory(shop, deployment_id), { recursive: true })
-      adopt(shop, context, app, 'inline', ask.no_cache)
+      await adopt(shop, context, app, 'inline', ask.no_cache)
       return undefined
     default:
       return context.skip()
