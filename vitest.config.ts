@@ -17,6 +17,7 @@ export default defineConfig({
     alias: {
       '#endpoints': resolve('test/support/virtual-endpoints.ts'),
       '#migrations': resolve('test/support/virtual-migrations.ts'),
+      '#templates': resolve('test/support/virtual-templates.ts'),
       '#dashboard': resolve('test/support/virtual-dashboard.ts'),
       '@': resolve('dashboard/src'),
     },

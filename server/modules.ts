@@ -34,6 +34,7 @@ import sshKeys from '#server/ssh-keys/module'
 import storageProviders from '#server/storage-providers/module'
 import system from '#server/system/module'
 import terminals from '#server/terminals/module'
+import templates from '#server/templates/module'
 import traffic from '#server/traffic/module'
 import volumes from '#server/volumes/module'
 import webhooks from '#server/webhooks/module'
@@ -64,6 +65,7 @@ export const MODULES = [
   cron,
   backups,
   terminals,
+  templates,
   traffic,
   webhooks,
   monitoring,

@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
 import type { Nitro } from 'nitropack/types'
 import { readMigrations } from '../../scripts/read-migrations.ts'
+import { readTemplates } from '../../scripts/read-templates.ts'
 
 const METHODS = /\.(get|post|put|delete)\.ts$/
 /** Files below `routes/` that are no endpoints: the WebSocket and the pages. */
@@ -25,6 +26,11 @@ export default function endpoints(nitro: Nitro): void {
       .join(',\n')}]`
   nitro.options.virtual['#migrations'] = () =>
     `export const migrations = ${JSON.stringify(readMigrations(nitro.options.rootDir))}`
+  // One text in a file of its own, which is loaded when somebody asks for a template.
+  nitro.options.virtual['#templates'] = () =>
+    `export const readShelf = async () => JSON.parse((await import('#template-shelf')).shelf)`
+  nitro.options.virtual['#template-shelf'] = () =>
+    `export const shelf = ${JSON.stringify(JSON.stringify(readTemplates(nitro.options.rootDir)))}`
   nitro.hooks.hook('rollup:before', () => {
     const seen = new Map<string, string>()
     for (const found of nitro.scannedHandlers.filter((one) => !one.middleware)) {

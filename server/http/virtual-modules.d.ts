@@ -16,3 +16,8 @@ declare module '#migrations' {
 declare module '#dashboard' {
   export const origin: string
 }
+
+/** The templates of `templates/`, checked and put into the bundle by `build-module.ts`. */
+declare module '#templates' {
+  export function readShelf(): Promise<import('#server/templates/folder').TemplateFolder[]>
+}

@@ -1,10 +1,13 @@
 import { type Actor, developerProjects, mayOnlyRead, visibleProjects } from '#server/kernel/access'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Resource } from '#server/projects/schema'
-import type { Match, ResourceSource } from '#server/kernel/resources'
+import type { ResourceSource } from '#server/kernel/resources'
+
+/** A match that may belong to no project. */
+type Found = Resource & { rank: number }
 
 /** As every source orders its own, so that pages follow one another without a gap or a repetition. */
-function inOrder(a: Match, b: Match): number {
+function inOrder(a: Found, b: Found): number {
   return (
     a.rank - b.rank ||
     [...a.name].length - [...b.name].length ||
@@ -14,13 +17,17 @@ function inOrder(a: Match, b: Match): number {
 }
 
 /** Finds things by name, in what the caller may see and nowhere else. */
-export function createSearch(options: { sources: () => readonly ResourceSource[] }) {
+export function createSearch(options: {
+  sources: () => readonly ResourceSource[]
+  /** Templates whose name holds the text; everybody may see them. */
+  templates(text: string): Promise<readonly Found[]>
+}) {
   return {
     /**
      * A page of what has the text in its name: the very name first, then names that begin with it, the
      * shorter ones first.
      */
-    find(actor: Actor, text: string, paging: Paging) {
+    async find(actor: Actor, text: string, paging: Paging) {
       const [limit, offset] = limits(paging)
       const found = options.sources().flatMap((source) => {
         if (source.access === 'developer' && mayOnlyRead(actor)) return []
@@ -32,11 +39,12 @@ export function createSearch(options: { sources: () => readonly ResourceSource[]
           ),
         ]
       })
-      const rows: Resource[] = found
-        .flatMap((part) => part.rows)
+      const templates = await options.templates(text)
+      const rows: Resource[] = [...found.flatMap((part): Found[] => part.rows), ...templates]
         .sort(inOrder)
         .slice(offset, offset + limit)
-      return paged({ rows, total: found.reduce((sum, part) => sum + part.total, 0) }, paging)
+      const total = found.reduce((sum, part) => sum + part.total, templates.length)
+      return paged({ rows, total }, paging)
     },
   }
 }

@@ -41,6 +41,7 @@ describe('search', () => {
       'app eshop',
       'app my-shop',
       'redirect /old-Shop',
+      'template EverShop',
     ])
   })
   it('finds redirects by their source', async () => {
@@ -72,10 +73,11 @@ describe('search', () => {
       total: whole.total,
     })
   })
-  it('counts nothing that the caller may not see', async () => {
+  it('counts nothing that the caller may not see; templates are there for everybody', async () => {
     expect((await api.as('outsider').get('/api/search?q=shop')).body).toMatchObject({
-      data: [],
-      total: 0,
+      data: [{ kind: 'template', name: 'EverShop' }],
+      total: 1,
     })
+    expect((await api.as('outsider').get('/api/search?q=my-shop')).body).toMatchObject({ data: [], total: 0 })
   })
 })

@@ -1,0 +1,87 @@
+import { limits, paged } from '#server/kernel/schemas'
+import { parseCompose } from '#server/compose/parse'
+import type { TemplateFolder } from './folder.ts'
+import type { TemplateQuery } from './schema.ts'
+import type { Shelf } from './shelf.ts'
+
+/** Stacks that are ready to deploy. */
+export function createTemplates({ shelf }: { shelf: Shelf }) {
+  const summary = ({ slug, template }: TemplateFolder) => ({
+    slug,
+    name: template.name,
+    description: template.description,
+    category: template.category,
+    links: template.links,
+    minimum_memory_bytes: template.minimum_memory_bytes,
+  })
+
+  return {
+    async list(query: TemplateQuery) {
+      const found = await shelf.find(query)
+      const [limit, offset] = limits(query)
+      const rows = found.slice(offset, offset + limit).map(summary)
+      return paged({ rows, total: found.length }, query)
+    },
+
+    /** Categories by name, with how many templates each has. */
+    async categories() {
+      const counts = new Map<string, number>()
+      for (const { template } of await shelf.all())
+        counts.set(template.category, (counts.get(template.category) ?? 0) + 1)
+      return [...counts].sort().map(([category, count]) => ({ category, count }))
+    },
+
+    /** Those whose name holds the text, ranked as the search does. */
+    async named(text: string) {
+      const wanted = text.toLowerCase()
+      return (await shelf.all()).flatMap(({ slug, template: { name } }) => {
+        const at = name.toLowerCase().indexOf(wanted)
+        if (at < 0) return []
+        // Behind everything that the caller has already.
+        const rank = 3 + (at > 0 ? 2 : Number(name.length !== text.length))
+        return [
+          {
+            kind: 'template',
+            id: slug,
+            name,
+            status: null,
+            project_id: null,
+            created_at: null,
+            rank,
+          } as const,
+        ]
+      })
+    },
+
+    /** Throws NOT_FOUND. */
+    async get(slug: string) {
+      const folder = await shelf.get(slug)
+      const { variables, backup, after_deploy = null, upgrade } = folder.template
+      return {
+        ...summary(folder),
+        services: servicesOf(folder),
+        variables: Object.entries(variables).map(([key, variable]) => ({ key, ...variable })),
+        backup,
+        after_deploy,
+        upgrade,
+      }
+    },
+
+    /** The compose file as it is deployed, without values. Throws NOT_FOUND. */
+    compose: async (slug: string): Promise<string> => (await shelf.get(slug)).compose,
+  }
+}
+export type Templates = ReturnType<typeof createTemplates>
+
+function servicesOf({ compose }: TemplateFolder) {
+  return parseCompose(compose).services.map(
+    ({ name, image, public_port, health_path, mounts, limits: most }) => ({
+      name,
+      image,
+      public_port,
+      health_path,
+      volumes: mounts.flatMap((mount) => (mount.kind === 'volume' ? [mount.volume] : [])),
+      memory_bytes: most.memory_bytes ?? null,
+    }),
+  )
+}
