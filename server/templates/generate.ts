@@ -1,5 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { ApiError, type ErrorDetail } from '#server/kernel/errors'
+import { own } from '#server/kernel/own'
 import type { Generator, TemplateFile } from './schema.ts'
 
 const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
@@ -51,7 +52,7 @@ export function valuesOf(
       })
   const values = new Map<string, string>()
   for (const [key, { generate: generator, default: usual, required }] of known) {
-    const value = Object.hasOwn(given, key) ? given[key] : undefined
+    const value = own(given, key)
     if (value !== undefined && value !== '') values.set(key, value)
     else if (required)
       details.push({ path: `variables.${key}`, message: 'The template cannot do without it.' })

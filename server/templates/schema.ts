@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries } from '#server/http/schemas'
+import { pagingEntries } from '#server/kernel/schemas'
 
 /** Name of a template in addresses, and of its folder. */
 export const Slug = v.pipe(

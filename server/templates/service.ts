@@ -1,5 +1,4 @@
 import { limits, paged } from '#server/kernel/schemas'
-import { parseCompose } from '#server/compose/parse'
 import type { TemplateFolder } from './folder.ts'
 import type { TemplateQuery } from './schema.ts'
 import type { Shelf } from './shelf.ts'
@@ -59,7 +58,7 @@ export function createTemplates({ shelf }: { shelf: Shelf }) {
       const { variables, backup, after_deploy = null, upgrade } = folder.template
       return {
         ...summary(folder),
-        services: servicesOf(folder),
+        services: await servicesOf(folder),
         variables: Object.entries(variables).map(([key, variable]) => ({ key, ...variable })),
         backup,
         after_deploy,
@@ -73,7 +72,8 @@ export function createTemplates({ shelf }: { shelf: Shelf }) {
 }
 export type Templates = ReturnType<typeof createTemplates>
 
-function servicesOf({ compose }: TemplateFolder) {
+async function servicesOf({ compose }: TemplateFolder) {
+  const { parseCompose } = await import('#server/compose/parse')
   return parseCompose(compose).services.map(
     ({ name, image, public_port, health_path, mounts, limits: most }) => ({
       name,

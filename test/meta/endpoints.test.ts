@@ -131,6 +131,9 @@ const INSTALLATION_WIDE = new Set([
   // Built-in rules belong to no project.
   'PUT /api/monitoring/alerts/:id',
   'DELETE /api/monitoring/alerts/:id',
+  // Templates are shipped with the product.
+  'GET /api/templates/:slug',
+  'GET /api/templates/:slug/compose',
 ])
 
 describe('every file below routes/', () => {
