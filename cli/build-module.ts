@@ -46,6 +46,25 @@ export async function bundleCommandLine(root: string, file: string): Promise<voi
   chmodSync(file, 0o755)
 }
 
+/** Writes the client alone as one executable file that needs nothing but Node. */
+export async function bundleClient(root: string, file: string): Promise<void> {
+  await build({
+    entryPoints: [join(root, 'cli/portreeve-client.ts')],
+    outfile: file,
+    absWorkingDir: root,
+    bundle: true,
+    minify: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node22',
+    banner: {
+      js: `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`,
+    },
+    logLevel: 'warning',
+  })
+  chmodSync(file, 0o755)
+}
+
 /** Writes the thread that looks at source folders as one file. */
 export async function bundleDetection(root: string, file: string): Promise<void> {
   await build({
@@ -67,6 +86,7 @@ export default function commandLine(nitro: Nitro): void {
     if (nitro.options.dev) return
     const { rootDir, output } = nitro.options
     await bundleCommandLine(rootDir, join(output.serverDir, 'portreeve.mjs'))
+    await bundleClient(rootDir, join(output.dir, 'portreeve-client.mjs'))
     await bundleDetection(rootDir, join(output.serverDir, DETECT_WORKER))
   })
 }

@@ -1,11 +1,23 @@
 #!/usr/bin/env node
 import pkg from '../package.json' with { type: 'json' }
+import { findContext } from './client/contexts.ts'
+import { CLIENT_VERBS } from './client-verbs.ts'
 import { tellError } from './faults.ts'
 import { HOST_VERBS } from './host-verbs.ts'
 import { createProgram, runProgram } from './program.ts'
+import { chooseVerbs, createHostVerb } from './verb-choice.ts'
 
 async function main(words: string[]): Promise<void> {
-  const groups = [{ heading: 'On this machine:', verbs: HOST_VERBS }]
+  const is_client = findContext(process.env) !== undefined
+  const { client, host } = chooseVerbs(CLIENT_VERBS, HOST_VERBS, { words, is_client })
+  const groups = [
+    { heading: 'On a server that you are logged in to:', verbs: client },
+    { heading: 'On this machine, as its administrator:', verbs: [...host, createHostVerb(HOST_VERBS)] },
+  ]
+  if (words[0] === 'complete') {
+    const { complete } = await import('./complete.ts')
+    return complete(groups, words[1] === '--' ? words.slice(2) : words.slice(1))
+  }
   await runProgram(await createProgram(pkg.version, groups, words), words)
 }
 

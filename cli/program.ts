@@ -38,6 +38,7 @@ export async function createProgram(
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this, or what a command takes')
     .helpCommand(false)
+    .enablePositionalOptions()
     .showSuggestionAfterError(true)
     .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
     .addHelpText('after', `\n"portreeve <command> --help" tells what a command takes.`)

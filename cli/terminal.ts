@@ -1,8 +1,8 @@
 /** Something that the person at the terminal has to mend; the message is all they need. */
 export class CommandError extends Error {
-  /** 1: it did not work; 2: the command was called wrongly. */
-  readonly exit_code: 1 | 2
-  constructor(message: string, exit_code: 1 | 2 = 1, options?: ErrorOptions) {
+  /** 1: it did not work; 2: the command was called wrongly; the client has more, see `exit-codes.ts`. */
+  readonly exit_code: number
+  constructor(message: string, exit_code = 1, options?: ErrorOptions) {
     super(message, options)
     this.exit_code = exit_code
   }

@@ -1,0 +1,84 @@
+import { stripVTControlCharacters, styleText } from 'node:util'
+import { own } from '#server/kernel/own'
+import { say } from '../terminal.ts'
+
+type Style = Parameters<typeof styleText>[0]
+
+/** Text in a colour, where the output is a terminal and NO_COLOR is not set. */
+export const paint = (style: Style, text: string): string =>
+  styleText(style, text, { stream: process.stdout, validateStream: true })
+
+const STYLES: Readonly<Record<string, Style>> = {
+  running: 'green',
+  live: 'green',
+  active: 'green',
+  verified: 'green',
+  succeeded: 'green',
+  building: 'cyan',
+  releasing: 'cyan',
+  creating: 'cyan',
+  queued: 'cyan',
+  pending: 'yellow',
+  stopped: 'dim',
+  superseded: 'dim',
+  cancelled: 'dim',
+  failed: 'red',
+  crashed: 'red',
+}
+/** A status, in the colour of its kind. */
+export function status(text: string): string {
+  const style = own(STYLES, text)
+  return style === undefined ? text : paint(style, text)
+}
+
+/** Control characters of the server's data would move the cursor; colours of an app's log may stay. */
+export const plain = (text: string): string =>
+  process.stdout.isTTY
+    ? text.replace(
+        /\u001b\[([0-9;]*)m|\u001b\[[0-?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g,
+        (found) => (/^\u001b\[[0-9;]*m$/.test(found) ? found : ''),
+      )
+    : text
+
+const widthOf = (text: string) => [...stripVTControlCharacters(text)].length
+
+/** Lines with columns below each other; the last column is as long as it is. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((title, index) =>
+    Math.max(widthOf(title), ...rows.map((row) => widthOf(row[index] ?? ''))),
+  )
+  const lineOf = (cells: readonly string[]) =>
+    cells
+      .map((cell, index) =>
+        index === cells.length - 1 ? cell : cell + ' '.repeat((widths[index] ?? 0) - widthOf(cell)),
+      )
+      .join('  ')
+      .trimEnd()
+  return [paint('dim', lineOf(head.map((title) => title.toUpperCase()))), ...rows.map(lineOf)].join('\n')
+}
+
+/** Facts below each other: a name and what it is. What is empty is left out. */
+export function facts(rows: readonly (readonly [string, string | null | undefined])[]): string {
+  const shown = rows.filter(([, value]) => value !== null && value !== undefined && value !== '')
+  const width = Math.max(0, ...shown.map(([name]) => name.length))
+  return shown.map(([name, value]) => `${paint('dim', name.padEnd(width))}  ${value}`).join('\n')
+}
+
+/** Shows a result: as it is for programs, or as people read it. */
+export function show(options: { json?: boolean }, value: unknown, text: () => string): void {
+  say(options.json ? JSON.stringify(value, null, 2) : text())
+}
+
+const UNITS: readonly (readonly [seconds: number, name: string])[] = [
+  [86_400, 'd'],
+  [3600, 'h'],
+  [60, 'min'],
+  [1, 's'],
+]
+/** How long ago, in one unit. */
+export function ago(at: string, now = Date.now()): string {
+  const seconds = Math.max(0, Math.round((now - Date.parse(at)) / 1000))
+  const [size, name] = UNITS.find(([each]) => seconds >= each) ?? [1, 's']
+  return `${Math.floor(seconds / size)} ${name} ago`
+}
+export const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`

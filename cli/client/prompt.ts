@@ -1,0 +1,38 @@
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
+import { CommandError } from '../terminal.ts'
+import { EXIT } from './exit-codes.ts'
+
+/** Whether somebody can be asked. */
+export const canAsk = (): boolean => process.stdin.isTTY === true && process.stderr.isTTY === true
+
+/** Asks for one line; what is typed for a secret is not shown. */
+export async function prompt(question: string, { secret = false } = {}): Promise<string> {
+  if (!canAsk())
+    throw new CommandError(
+      `${question.replace(/[:?]\s*$/, '')} is missing, and there is no terminal to ask at.`,
+      EXIT.USAGE,
+    )
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
+  process.stderr.write(question)
+  const lines = createInterface({
+    input: process.stdin,
+    output: secret ? silent : process.stderr,
+    terminal: true,
+  })
+  try {
+    return await lines.question('')
+  } finally {
+    lines.close()
+    if (secret) process.stderr.write('\n')
+  }
+}
+
+/** Everything that comes by standard input, without the last line end. */
+export async function readInput(): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+    .toString('utf8')
+    .replace(/\r?\n$/, '')
+}

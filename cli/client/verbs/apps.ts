@@ -1,0 +1,106 @@
+import { CommandError } from '../../terminal.ts'
+import { dataOf } from '../api.ts'
+import { all, type App, appId, getApp } from '../apps.ts'
+import { defineClientVerb } from '../client-verb.ts'
+import { EXIT } from '../exit-codes.ts'
+import { ago, facts, paint, plain, show, status, table } from '../output.ts'
+import { canAsk, prompt } from '../prompt.ts'
+import { type ClientOptions, openSession } from '../session.ts'
+
+async function list(options: ClientOptions): Promise<void> {
+  const { api } = await openSession(options)
+  const apps = await all((query) => dataOf(api.GET('/api/apps', { params: { query } })))
+  show(options, apps, () =>
+    apps.length === 0
+      ? 'There are no apps yet. Make one: portreeve deploy, in a folder with source code'
+      : table(
+          ['name', 'status', 'domain', 'created'],
+          apps.map((app) => [app.name, status(app.status), app.domain, ago(app.created_at)]),
+        ),
+  )
+}
+
+/** An app as people read it. */
+export const appText = (app: App): string =>
+  facts([
+    ['name', paint('bold', app.name)],
+    ['status', status(app.status)],
+    ['address', app.url],
+    ['source', app.git_url ?? app.image ?? app.source],
+    ['branch', app.branch],
+    ['replicas', String(app.replicas)],
+    [
+      'deployment',
+      app.latest_deployment
+        ? `#${app.latest_deployment.number} ${status(app.latest_deployment.status)}, ${ago(app.latest_deployment.created_at)}`
+        : null,
+    ],
+    ['deploy again', app.needs_redeploy ? `for ${app.changed_keys.join(', ')}` : null],
+    ['error', app.last_error === null ? null : paint('red', plain(app.last_error))],
+    ['id', app.id],
+  ])
+
+async function showApp(name: string | undefined, options: ClientOptions): Promise<void> {
+  const app = await getApp(await openSession(options), name)
+  show(options, app, () => appText(app))
+}
+
+const act =
+  (action: 'start' | 'stop' | 'restart', done: string) =>
+  async (name: string | undefined, options: ClientOptions): Promise<void> => {
+    const session = await openSession(options)
+    const id = await appId(session, name)
+    const answer = await dataOf(session.api.POST(`/api/apps/{id}/${action}`, { params: { path: { id } } }))
+    show(options, answer.data, () => done)
+  }
+
+async function remove(
+  name: string,
+  options: ClientOptions & { yes?: boolean; volumes?: boolean },
+): Promise<void> {
+  const session = await openSession(options)
+  const app = await getApp(session, name)
+  if (!options.yes) {
+    if (!canAsk()) throw new CommandError('Say --yes to delete it.', EXIT.USAGE)
+    const typed = await prompt(`Deletes ${app.name} with its domains, variables and history. Type its name: `)
+    if (typed !== app.name) throw new CommandError('That is not its name; nothing was deleted.', EXIT.USAGE)
+  }
+  const query = options.volumes ? { volumes: true } : {}
+  const answer = await dataOf(
+    session.api.DELETE('/api/apps/{id}', { params: { path: { id: app.id }, query } }),
+  )
+  show(options, answer.data, () => `Deleting ${app.name}.`)
+}
+
+export default defineClientVerb((verb) => {
+  const name = ['[app]', 'name or id (default: PORTREEVE_APP, else the name of this folder)'] as const
+  verb.description('Apps: what there is, and starting, stopping and deleting.')
+  verb.command('list', { isDefault: true }).summary('list the apps').action(list)
+  verb
+    .command('show')
+    .summary('all about one app')
+    .argument(...name)
+    .action(showApp)
+  verb
+    .command('start')
+    .summary('start a stopped app')
+    .argument(...name)
+    .action(act('start', 'Started.'))
+  verb
+    .command('stop')
+    .summary('stop an app')
+    .argument(...name)
+    .action(act('stop', 'Stopped.'))
+  verb
+    .command('restart')
+    .summary('replace the instances of an app, without a gap')
+    .argument(...name)
+    .action(act('restart', 'Restarting, without a gap.'))
+  verb
+    .command('delete')
+    .summary('delete an app')
+    .argument('<app>', 'name or id')
+    .option('--volumes', 'delete the volumes that only this app mounts as well')
+    .option('-y, --yes', 'do not ask')
+    .action(remove)
+})

@@ -1,0 +1,72 @@
+import { say } from '../../terminal.ts'
+import { dataOf, type Schemas } from '../api.ts'
+import { getApp } from '../apps.ts'
+import { defineClientVerb } from '../client-verb.ts'
+import { followDeployment, requireLive } from '../follow-deployment.ts'
+import { type Frame, listen, untilInterrupted } from '../live.ts'
+import { paint, plain } from '../output.ts'
+import { type ClientOptions, openSession, type Session } from '../session.ts'
+
+interface LogOptions extends ClientOptions {
+  follow?: boolean
+  lines: number
+  since?: string
+  search?: string
+  build?: boolean
+  access?: boolean
+}
+type Line = Pick<Schemas['LogLine'], 'at' | 'text' | 'stream'>
+
+const kindOf = ({ build, access }: LogOptions) => (build ? 'build' : access ? 'access' : 'runtime')
+
+const write = (options: LogOptions, line: Line): void =>
+  say(options.json ? JSON.stringify(line) : `${paint('dim', line.at)} ${plain(line.text)}`)
+
+/** Follows what is printed from now on, after the last line that was shown. */
+async function follow(session: Session, id: string, options: LogOptions, after?: string): Promise<void> {
+  const hear = ({ type, data }: Frame) => {
+    if (type === 'log') write(options, data as Line)
+    if (type === 'gap' && !options.json)
+      say(
+        paint('yellow', `… ${(data as { dropped: number | null }).dropped ?? 'some'} lines are missing here`),
+      )
+  }
+  await listen(
+    session,
+    `apps/${id}/logs${options.access ? '/access' : ''}`,
+    hear,
+    untilInterrupted().signal,
+    after,
+  )
+}
+
+async function logs(name: string | undefined, options: LogOptions): Promise<void> {
+  const session = await openSession(options)
+  const app = await getApp(session, name)
+  if (options.build && options.follow && app.latest_deployment)
+    return requireLive(await followDeployment(session, app.latest_deployment.id))
+  const query = {
+    type: kindOf(options) as 'runtime',
+    tail: options.lines,
+    ...(options.since === undefined ? {} : { since: new Date(options.since).toISOString() }),
+    ...(options.search === undefined ? {} : { q: options.search }),
+  }
+  const { data } = await dataOf(
+    session.api.GET('/api/apps/{id}/logs', { params: { path: { id: app.id }, query } }),
+  )
+  for (const line of data) write(options, line)
+  if (options.follow) await follow(session, app.id, options, options.access ? undefined : data.at(-1)?.at)
+}
+
+export default defineClientVerb((verb) => {
+  verb
+    .description('Shows what an app prints. With --json each line is one line of JSON.')
+    .argument('[app]', 'name or id (default: PORTREEVE_APP, else the name of this folder)')
+    .option('-f, --follow', 'go on with new lines until Ctrl-C')
+    .option('-n, --lines <number>', 'newest lines to begin with', Number, 200)
+    .option('--since <time>', 'only lines from this time on, such as 2026-11-22T08:00:00Z')
+    .option('--search <text>', 'only lines that contain this')
+    .option('--build', 'the log of the latest deployment')
+    .option('--access', 'requests at the edge')
+    .action(logs)
+})

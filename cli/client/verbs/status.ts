@@ -1,0 +1,74 @@
+import { dataOf } from '../api.ts'
+import { appId } from '../apps.ts'
+import { defineClientVerb } from '../client-verb.ts'
+import { facts, paint, plain, show, status, table } from '../output.ts'
+import { type ClientOptions, openSession, type Session } from '../session.ts'
+import { appText } from './apps.ts'
+
+const DAY_S = 86_400
+
+async function serverStatus(session: Session, options: ClientOptions): Promise<void> {
+  const { api } = session
+  const [info, apps] = await Promise.all([
+    dataOf(api.GET('/api/system/info')),
+    dataOf(api.GET('/api/apps', { params: { query: { per_page: 1 } } })),
+  ])
+  const { data } = info
+  show(options, { context: session.name, url: session.context.url, ...data, apps: apps.total }, () =>
+    [
+      facts([
+        ['server', `${paint('bold', session.context.url)} (${session.name})`],
+        ['version', data.version],
+        ['up', `${Math.floor(data.uptime_s / DAY_S)} d ${Math.floor((data.uptime_s % DAY_S) / 3600)} h`],
+        [
+          'engine',
+          data.engine.available ? (data.engine.version ?? 'there') : paint('red', 'does not answer'),
+        ],
+        ['edge', data.ingress.running ? 'running' : paint('red', 'not running')],
+        ['apps', String(apps.total)],
+        ['base domain', data.base_domain],
+      ]),
+      ...[data.ingress.message, ...data.warnings].flatMap((text) =>
+        text ? [paint('yellow', `! ${plain(text)}`)] : [],
+      ),
+    ].join('\n'),
+  )
+}
+
+async function appStatus(session: Session, name: string, options: ClientOptions): Promise<void> {
+  const params = { params: { path: { id: await appId(session, name) } } }
+  const [app, instances] = await Promise.all([
+    dataOf(session.api.GET('/api/apps/{id}', params)),
+    dataOf(session.api.GET('/api/apps/{id}/instances', params)),
+  ])
+  show(options, { ...app.data, instances: instances.data }, () =>
+    [
+      appText(app.data),
+      ...(instances.data.length === 0
+        ? []
+        : [
+            '',
+            table(
+              ['process', 'state', 'health', 'restarts', 'up'],
+              instances.data.map((one) => [
+                `${one.process}.${one.index}`,
+                status(one.state),
+                one.health,
+                String(one.restart_count),
+                `${one.uptime_s} s`,
+              ]),
+            ),
+          ]),
+    ].join('\n'),
+  )
+}
+
+export default defineClientVerb((verb) => {
+  verb
+    .description('How the server is, or one app with its instances.')
+    .argument('[app]', 'name or id of an app')
+    .action(async (name: string | undefined, options: ClientOptions) => {
+      const session = await openSession(options)
+      return name === undefined ? serverStatus(session, options) : appStatus(session, name, options)
+    })
+})

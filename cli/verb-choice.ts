@@ -1,0 +1,54 @@
+import { addVerb, firstWord, tame } from './program.ts'
+import { defineVerb, type Verb } from './verb.ts'
+
+/** What is known before a verb is loaded. */
+interface Call {
+  words: readonly string[]
+  /** Whether a server is known that the client can talk to. */
+  is_client: boolean
+}
+
+/** Options that name a server or an app: whoever gives one means the client. */
+const OF_CLIENT = /^(-c|-a|--context|--app)(=|$)/
+
+/**
+ * `status` and `logs` mean a server that somebody is logged in to, and this installation where nobody is: on a
+ * fresh server they work at once. An app, a context or a login makes them the client's; `portreeve host status`
+ * always means the installation.
+ */
+export function chooseVerbs(client: readonly Verb[], host: readonly Verb[], { words, is_client }: Call) {
+  const shared = host.filter(({ name }) => client.some((one) => one.name === name)).map(({ name }) => name)
+  const verb = firstWord(words)
+  const is_meant = is_client || words.some((word) => OF_CLIENT.test(word))
+  const of_host = verb !== undefined && shared.includes(verb) && !is_meant
+  return {
+    client: client.filter(({ name }) => !(of_host && name === verb)),
+    host: host.filter(({ name }) => (of_host && name === verb) || !shared.includes(name)),
+  }
+}
+
+/** `portreeve host <verb>`: what works on this machine, also where the client has a verb of the same name. */
+export const createHostVerb = (verbs: readonly Verb[]): Verb => ({
+  name: 'host',
+  summary: 'the commands of this machine, for certain: portreeve host --help',
+  load: async () => ({
+    default: defineVerb((parent) => {
+      parent.description(
+        'What works on the installation of this machine, in its data directory, without the API.',
+      )
+      for (const { name, summary, load } of verbs)
+        tame(parent.command(name))
+          .summary(summary)
+          .allowUnknownOption()
+          .passThroughOptions()
+          .helpOption(false)
+          .argument('[words...]')
+          .action(async (words: string[]) => {
+            const { Command } = await import('commander')
+            const root = tame(new Command('portreeve host'))
+            await addVerb(root, { name, summary, load }, '', true)
+            await root.parseAsync([name, ...words], { from: 'user' })
+          })
+    }),
+  }),
+})
