@@ -141,6 +141,8 @@ export function createApps(options: AppOptions) {
       throw conflict('The app has changed meanwhile. Try again.')
     if (next === 'running') repository.setLastError(id, null)
     else if (typeof payload.error === 'string') repository.setLastError(id, payload.error)
+    // What has never served has a page that says how far it is.
+    if (!row.live_release_id && next !== 'deleting') db.afterCommit(() => ports.refreshRoutes(id))
     note({ ...row, status: next }, `app.${next}`, { from: row.status, ...payload })
     return next
   }
@@ -228,6 +230,8 @@ export function createApps(options: AppOptions) {
         const row = get(columns.id)
         // One that says so has no web process, and nothing to give a name to.
         if (body.processes?.web?.replicas !== 0) ports.addAutomaticDomain(row)
+        // Before anything serves there, it says that the app is being made.
+        db.afterCommit(() => ports.refreshRoutes(row.id))
         note(row, 'app.created', {}, actor)
         audit.record(actor, {
           action: 'app.create',

@@ -22,6 +22,7 @@ import { createReleases } from './releases.ts'
 import { createDeploymentRepository } from './repository.ts'
 import { createRuntime } from './runtime.ts'
 import { createDeployments } from './service.ts'
+import { withWaitingPage } from './waiting-page.ts'
 import type { DeployPorts } from './work.ts'
 
 export interface DeploymentNeeds {
@@ -55,7 +56,11 @@ function deployPorts(
       const app = use.apps.find(app_id)
       if (app) use.domains.followWeb(app, has_web)
     },
-    routes: (app_id, target) => use.domains.routes(app_id, target),
+    routes(app_id, target) {
+      const routes = use.domains.routes(app_id, target)
+      const app = use.apps.deployed(app_id)
+      return app ? withWaitingPage(routes, app) : routes
+    },
     platformRoutes: () => use.ingress.routes(),
     certificates: () => use.certificates.forEdge(),
     routed: (domain_ids) => use.domains.activate(domain_ids),

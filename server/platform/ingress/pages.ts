@@ -57,3 +57,21 @@ export const PAGES: Readonly<Record<number, string>> = {
 
 /** What an app in maintenance answers: the page alone. */
 export const MAINTENANCE_PAGE = html('Back soon', `This app is being worked on. ${LATER}`)
+
+/** What is shown in place of an app that has never served, by its status. Answered with 503. */
+export const WAITING_PAGES: ReadonlyMap<string, string> = new Map([
+  [
+    'building',
+    html(
+      'This app is being made',
+      'Its first deployment is under way. It will answer here as soon as it is ready: try again in a moment.',
+    ),
+  ],
+  [
+    'failed',
+    html(
+      'This app is not there yet',
+      'Its first deployment failed. Whoever runs it finds the reason in the log of the deployment.',
+    ),
+  ],
+])
