@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { Config } from '#server/kernel/config'
 import { isPublicAddress } from '#server/platform/outbound/addresses'
@@ -33,6 +34,21 @@ export function reachedAt(host: string, interfaces: ReturnType<typeof networkInt
   return address.includes(':') && !address.startsWith('[') ? `[${address}]` : address
 }
 
+/**
+ * The IPv4 address of this host in its local network; undefined when it listens for itself only, or has none.
+ */
+export function localAddress(
+  host: string,
+  interfaces: ReturnType<typeof networkInterfaces>,
+): string | undefined {
+  const address = reachedAt(host, interfaces)
+  return isIPv4(address) && !address.startsWith('127.') ? address : undefined
+}
+
+/** A name that leads to an address, and so do all names below it. */
+export const addressDomain = (address: string | undefined): string =>
+  address === undefined ? 'localhost' : `${address}.sslip.io`
+
 /** Names under which this installation and its apps are reached. Source: api.md "Domains". */
 export function createAddresses(
   config: Config,
@@ -52,10 +68,13 @@ export function createAddresses(
   return {
     /**
      * What is chosen, by default in the settings, else the environment, else `<public address>.sslip.io`,
-     * else `localhost`.
+     * else the same of the address in the local network, so that other machines of it reach the apps, else
+     * `localhost`.
      */
     base_domain: (chosen: string | null = setting().base_domain) =>
-      chosen ?? config.base_domain ?? (address ? `${address}.sslip.io` : 'localhost'),
+      chosen ??
+      config.base_domain ??
+      addressDomain(address ?? localAddress(config.host, networkInterfaces())),
     chosen_url,
     /**
      * Where names of this installation should lead: what is public of this host, else, on a private network,

@@ -8,8 +8,8 @@ import type { DomainRepository, DomainRow } from './repository.ts'
 export const COOL_DOWN_DAYS = 7
 const DAY_MS = 86_400_000
 /** Says nothing about whose it is, nor whether it is this name or one above or below it. */
-const TAKEN =
-  'This name, or one above or below it, belongs to another project of this installation. Choose another name, or ask an administrator, who can end the time that a removed name is kept for (end_cool_down).'
+const taken = (name: string) =>
+  `${name}, or a name above or below it, belongs to another project of this installation. Choose another name, or ask an administrator, who can end the time that a removed name is kept for (end_cool_down).`
 
 /** What a domain claims or wants to claim. */
 export type Claim = Pick<DomainRow, 'hostname' | 'counterpart' | 'www' | 'path' | 'project_id'> & {
@@ -28,6 +28,7 @@ export function servedNames({
   const [with_www, without] = hostname.startsWith('www.') ? [hostname, counterpart] : [counterpart, hostname]
   return www === 'to_www' ? { served: with_www, alias: without } : { served: without, alias: with_www }
 }
+const isProven = ({ status }: Pick<DomainRow, 'status'>) => status === 'verified' || status === 'active'
 const bareOf = (name: string) => name.replace(/^\*\./, '')
 
 /**
@@ -37,13 +38,19 @@ const bareOf = (name: string) => name.replace(/^\*\./, '')
 export function createOwnership(repository: DomainRepository, clock: Clock) {
   const namesOf = ({ hostname, counterpart }: Pick<Claim, 'hostname' | 'counterpart'>) =>
     counterpart ? [hostname, counterpart] : [hostname]
-  const isTaken = (name: string, project_id: string) =>
-    repository.hasRelative(name, project_id) || repository.isCoolingDown(name, project_id, clock.iso())
+  const isTaken = (name: string, project_id: string, from?: string) =>
+    repository.hasRelative(name, project_id) ||
+    repository.isCoolingDown(name, [project_id, ...(from ? [from] : [])], clock.iso())
   return {
-    /** Throws 409 when the claim cannot be made. Call it in the transaction that makes it. */
-    require(claim: Claim): void {
+    /**
+     * Throws 409 when the claim cannot be made. Call it in the transaction that makes it.
+     * @param from the project that the claim comes from with its app: what that one keeps for itself does not
+     *   stop it.
+     */
+    require(claim: Claim, from?: string): void {
       const names = namesOf(claim)
-      if (names.some((name) => isTaken(bareOf(name), claim.project_id))) throw conflict(TAKEN)
+      const refused = names.find((name) => isTaken(bareOf(name), claim.project_id, from))
+      if (refused !== undefined) throw conflict(taken(refused))
       const own = repository.claiming(names, claim.project_id).filter((row) => row.id !== claim.id)
       if (own.some((row) => row.hostname === claim.hostname && row.path === claim.path))
         throw conflict('The project has this domain with this path already. Change or remove that one.')
@@ -83,12 +90,22 @@ export function createOwnership(repository: DomainRepository, clock: Clock) {
     /** An administrator's word that the former project of these names has no more claim to them. */
     endCoolDowns: (claim: Claim): void =>
       namesOf(claim).forEach((name) => repository.endCoolDowns(bareOf(name), claim.project_id)),
-    /** Keeps the names of a domain that was proven for its former project for a while. */
+    /**
+     * Keeps the names of a domain that was proven for its former project for a while; those that it still has,
+     * under another path, are not given up.
+     */
     release(row: DomainRow): void {
-      if (row.kind === 'automatic' || (row.status !== 'verified' && row.status !== 'active')) return
+      if (row.kind === 'automatic' || !isProven(row)) return
       const until = new Date(clock.now() + COOL_DOWN_DAYS * DAY_MS).toISOString()
-      for (const name of namesOf(row)) repository.coolDown(name, row.project_id, until)
+      for (const name of namesOf(row)) {
+        const others = repository.claiming([name], row.project_id)
+        if (!others.some((other) => other.id !== row.id && isProven(other)))
+          repository.coolDown(name, row.project_id, until)
+      }
     },
+    /** Ends what a project keeps of the names of a domain that has left it with its app. */
+    handOver: (row: DomainRow, from: string): void =>
+      namesOf(row).forEach((name) => repository.endOwnCoolDown(name, from)),
   }
 }
 export type Ownership = ReturnType<typeof createOwnership>

@@ -192,13 +192,13 @@ export function createDomainRepository(db: Db) {
           `SELECT DISTINCT id, hostname, counterpart, project_id FROM (${bareNames(`status = 'pending'`)}) WHERE ${RELATED}`,
         )
         .all({ name, project_id }) as Pick<DomainRow, 'id' | 'hostname' | 'counterpart' | 'project_id'>[],
-    /** Whether another project has lately given up this name or one above or below it. */
-    isCoolingDown: (name: string, project_id: string, now: string): boolean =>
+    /** Whether a project besides these has lately given up this name or one above or below it. */
+    isCoolingDown: (name: string, project_ids: readonly string[], now: string): boolean =>
       db
         .sql(
-          `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domain_cooldowns WHERE until > @now AND project_id <> @project_id) WHERE ${RELATED} LIMIT 1`,
+          `SELECT 1 FROM (SELECT ${bare('hostname')} AS bare FROM domain_cooldowns WHERE until > @now AND project_id NOT IN (SELECT value FROM json_each(@project_ids))) WHERE ${RELATED} LIMIT 1`,
         )
-        .get({ name, project_id, now }) !== undefined,
+        .get({ name, project_ids: JSON.stringify(project_ids), now }) !== undefined,
     coolDown: (hostname: string, project_id: string, until: string) =>
       db
         .sql(
@@ -212,6 +212,9 @@ export function createDomainRepository(db: Db) {
           `DELETE FROM domain_cooldowns WHERE project_id <> @project_id AND hostname IN (SELECT hostname FROM (SELECT hostname, ${bare('hostname')} AS bare FROM domain_cooldowns) WHERE ${AT_OR_BELOW})`,
         )
         .run({ name, project_id }).changes,
+    /** Forgets that this project has lately given up this very name. */
+    endOwnCoolDown: (hostname: string, project_id: string) =>
+      db.sql('DELETE FROM domain_cooldowns WHERE hostname = ? AND project_id = ?').run(hostname, project_id),
     pruneCoolDowns: (now: string) => db.sql('DELETE FROM domain_cooldowns WHERE until <= ?').run(now).changes,
     due: (now: string, limit: number) =>
       db

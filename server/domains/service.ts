@@ -370,7 +370,11 @@ export function createDomains(options: DomainOptions) {
      */
     moved(app_id: string, from_project_id: string): void {
       const rows = repository.ofApp(app_id)
-      for (const row of rows) if (row.kind !== 'automatic' && row.status !== 'failed') ownership.require(row)
+      for (const row of rows) {
+        if (row.kind === 'automatic' || row.status === 'failed') continue
+        ownership.require(row, from_project_id)
+        ownership.handOver(row, from_project_id)
+      }
       ports.certificatesMoved(
         rows.map(({ id }) => id),
         from_project_id,

@@ -18,6 +18,7 @@ import { createLogin } from './login.ts'
 import { createLoginLimit } from './login-limit.ts'
 import { createTickets } from './one-time-tickets.ts'
 import { type Cost, createPasswords } from './passwords.ts'
+import { createPasswordReset } from './password-reset.ts'
 import { createUserRepository } from './repository.ts'
 import { createRevocations } from './revocations.ts'
 import { createInvitations } from './invitations.ts'
@@ -50,6 +51,7 @@ export interface IdentityOptions {
         role: ProjectGrant['role'],
       ): void
       requireOtherOwners(user_id: string): void
+      takeOver(actor: Actor, user_id: string): void
     }
   }
   mail: Mail
@@ -125,6 +127,19 @@ export function createIdentity(options: IdentityOptions) {
     addToProject: ({ project_id, role }, user_id, actor) =>
       projects.members.insert(actor, project_id, { id: user_id, email: actor.email }, role),
   })
+  const password_reset = createPasswordReset({
+    db,
+    clock,
+    audit,
+    users,
+    sessions,
+    passwords,
+    revocations,
+    limit: createLoginLimit(clock, 'Too many attempts from this address to reset a password.'),
+    mail: options.mail,
+    public_url: options.public_url,
+    tell,
+  })
   return {
     ...createAuthentication({
       clock,
@@ -153,6 +168,7 @@ export function createIdentity(options: IdentityOptions) {
     }),
     api_keys: createApiKeys({ db, clock, audit, keys, account, revocations }),
     invitations,
+    password_reset,
     team: createTeam({
       db,
       clock,
@@ -164,6 +180,7 @@ export function createIdentity(options: IdentityOptions) {
       revocations,
       rolesOf: projects.rolesOf,
       requireOtherOwners: projects.members.requireOtherOwners,
+      takeOver: projects.members.takeOver,
       tell,
     }),
     tickets,
@@ -188,7 +205,7 @@ export function createIdentity(options: IdentityOptions) {
     /** Whether nobody has set this installation up yet. */
     isFirstRun: initial_password.isPending,
     /** Forgets sessions and invitations that have expired; returns how many. */
-    prune: () => sessions.prune() + invitations.prune(),
+    prune: () => sessions.prune() + invitations.prune() + password_reset.prune(),
   }
 }
 export type Identity = ReturnType<typeof createIdentity>

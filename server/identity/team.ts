@@ -24,6 +24,8 @@ export interface TeamParts {
   rolesOf(user_id: string): ProjectGrant[]
   /** Throws 409 when a project would be left without an owner who can act. */
   requireOtherOwners(user_id: string): void
+  /** Makes an administrator an owner of every project that would be left without one who can act. */
+  takeOver(actor: Actor, user_id: string): void
   tell(email: string, subject: string, text: string): void
 }
 
@@ -76,7 +78,11 @@ export function createTeam(parts: TeamParts) {
   const apply = (actor: Actor, user: UserRow, change: MemberChange): void => {
     const { role = user.role, status = user.status } = change
     if (role !== 'admin' || status !== 'active') requireOtherAdministrator(user)
-    if (status === 'disabled' && user.status === 'active') parts.requireOtherOwners(user.id)
+    // A compromised account is shut out at once: who does it answers for the projects that it leaves.
+    if (status === 'disabled' && user.status === 'active') {
+      if (actor.user_id === user.id) parts.requireOtherOwners(user.id)
+      else parts.takeOver(actor, user.id)
+    }
     users.update(
       user.id,
       { role, status, ...(change.reset_two_factor ? { totp_seed: null, totp_pending: null } : {}) },

@@ -1,7 +1,8 @@
 import { migrations } from '#migrations'
 import { defineNitroPlugin } from 'nitropack/runtime'
 import { boot, type Booted } from '#server/start/boot'
-import { outliveReaders } from '#server/kernel/log'
+import { createLog, outliveReaders } from '#server/kernel/log'
+import { recordConsole } from '#server/start/record-console'
 import { untilListening } from '#server/start/listening'
 import { StartError } from '#server/start/start-faults'
 import { setRunningServices } from '#server/running'
@@ -13,6 +14,8 @@ process.env.PORT ||= '9000'
 /** Starts the product behind the HTTP server. Requests that come before it is ready are told so. */
 export default defineNitroPlugin((nitro) => {
   outliveReaders()
+  const is_json = process.env.PORTREEVE_LOG_FORMAT === 'json'
+  if (is_json) recordConsole(createLog('json', 'info'))
   let booted: Booted | undefined
   const booting = boot({
     env: process.env,
@@ -26,9 +29,12 @@ export default defineNitroPlugin((nitro) => {
       setRunningServices(started.services)
     },
     (error: unknown) => {
-      process.stderr.write(
-        `Portreeve cannot start: ${error instanceof StartError ? error.message : `of a fault of its own, which these lines tell to whoever mends it.\n${(error as Error).stack ?? String(error)}`}\n`,
-      )
+      const why =
+        error instanceof StartError
+          ? error.message
+          : `of a fault of its own, which these lines tell to whoever mends it.\n${(error as Error).stack ?? String(error)}`
+      if (is_json) createLog('json', 'error').error(`Portreeve cannot start: ${why}`)
+      else process.stderr.write(`Portreeve cannot start: ${why}\n`)
       process.exit(1)
     },
   )

@@ -144,11 +144,25 @@ export function createMembers({ db, clock, audit, events, repository, people }: 
       }),
     /** Throws 409 when this user, gone, would leave a project without an owner who can act. */
     requireOtherOwners(user_id: string): void {
-      const names = repository.onlyOwnedBy(user_id)
+      const names = repository.onlyOwnedBy(user_id).map(({ name }) => name)
       if (names.length > 0)
         throw conflict(
           `This user is the last owner of ${names.slice(0, 5).join(', ')}${names.length > 5 ? ' and others' : ''}. Make somebody else an owner there first.`,
         )
+    },
+    /**
+     * Makes the actor an owner of every project of which this user, gone, would be the last one who can act. In
+     * the transaction of the change that shuts them out.
+     */
+    takeOver(actor: Actor, user_id: string): void {
+      for (const { id } of repository.onlyOwnedBy(user_id)) {
+        const member = repository.member(id, actor.user_id)
+        if (!member) insert(actor, id, { id: actor.user_id, email: actor.email }, 'owner')
+        else if (member.role !== 'owner') {
+          repository.setRole(id, actor.user_id, 'owner')
+          tell(actor, 'change', id, { id: actor.user_id, email: actor.email }, member.role, 'owner')
+        }
+      }
     },
   }
 }

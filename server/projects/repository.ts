@@ -117,14 +117,13 @@ export function createProjectRepository(db: Db) {
     onlyOwnedBy: (user_id: string) =>
       db
         .sql(
-          `SELECT p.name FROM project_members m JOIN projects p ON p.id = m.project_id
+          `SELECT p.id, p.name FROM project_members m JOIN projects p ON p.id = m.project_id
        WHERE m.user_id = @user_id AND m.role = 'owner' AND p.is_default = 0 AND NOT EXISTS (
          SELECT 1 FROM project_members o JOIN people u ON u.id = o.user_id
          WHERE o.project_id = m.project_id AND o.user_id <> @user_id AND o.role = 'owner' AND u.can_act)
        ORDER BY p.name`,
         )
-        .pluck()
-        .all({ user_id }) as string[],
+        .all({ user_id }) as { id: string; name: string }[],
     memberIds: (project_id: string) =>
       db.sql('SELECT user_id FROM project_members WHERE project_id = ?').pluck().all(project_id) as string[],
   }

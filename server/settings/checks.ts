@@ -10,7 +10,8 @@ import type { AcmeSettings, DnsSettings } from './schema.ts'
 /** Tries what an administrator wants to set, and throws a 422 that says what did not work. */
 export interface SettingsChecks {
   dnsProvider(descriptor: DnsProviderDescriptor, config: Record<string, unknown>): Promise<void>
-  acme(acme: AcmeSettings): Promise<void>
+  /** @param asks whether the authority is asked; what it does not have to say is checked all the same. */
+  acme(acme: AcmeSettings, asks: boolean): Promise<void>
   dns(dns: DnsSettings): Promise<void>
   /** Sends a test mail. */
   smtp(smtp: SmtpSettings, to: string): Promise<void>
@@ -71,7 +72,7 @@ export function createSettingsChecks(ports: SettingsCheckPorts): SettingsChecks 
       asking('config', () =>
         descriptor.create(config, { client, policy }).check(AbortSignal.timeout(PROVIDER_TIMEOUT_MS)),
       ),
-    acme: (acme) =>
+    acme: (acme, asks) =>
       asking('directory_url', async () => {
         if (acme.eab !== null && !acme.eab.hmac_key) throw invalid('eab.hmac_key', 'is required.')
         const url = URL.canParse(acme.directory_url) ? new URL(acme.directory_url) : undefined
@@ -81,6 +82,7 @@ export function createSettingsChecks(ports: SettingsCheckPorts): SettingsChecks 
           !(url?.protocol === 'http:' && policy.isListed(url.hostname, Number(url.port || 80)))
         )
           throw invalid('directory_url', 'must be an address that begins with https://.')
+        if (!asks) return
         const directory = await readDirectory(client, acme.directory_url)
         // Its answer says where accounts and orders are made: no way to aim this server at its own network
         // either.

@@ -203,7 +203,17 @@ export const AcmeSettings = v.object({
   ),
 })
 export type AcmeSettings = v.InferOutput<typeof AcmeSettings>
-export const AcmeChange = v.partial(v.strictObject(AcmeSettings.entries))
+export const AcmeChange = v.partial(
+  v.strictObject({
+    ...AcmeSettings.entries,
+    skip_test: v.pipe(
+      v.boolean(),
+      v.description(
+        'Keeps the change without asking the authority, such as while it cannot be reached. Default false.',
+      ),
+    ),
+  }),
+)
 export type AcmeChange = v.InferOutput<typeof AcmeChange>
 
 const Address = v.pipe(

@@ -265,8 +265,17 @@ export function createSettings(options: SettingsOptions) {
     changeDomain: (actor: Actor, change: DomainChange): Promise<DomainSettings> =>
       replace(actor, 'domain', changedBy(view('domain'), change), [], () => undefined),
     changeProvider,
-    changeAcme: (actor: Actor, change: AcmeChange): Promise<AcmeSettings> =>
-      replace(actor, 'acme', changedBy(view('acme'), change), ['eab.hmac_key'], checks.acme),
+    /** The authority is asked only about what it has a say in, and only when that changes. */
+    changeAcme(actor: Actor, { skip_test = false, ...change }: AcmeChange): Promise<AcmeSettings> {
+      const before = view('acme')
+      const after = changedBy(before, change)
+      const is_about_it =
+        after.directory_url !== before.directory_url ||
+        JSON.stringify(after.eab) !== JSON.stringify(before.eab)
+      return replace(actor, 'acme', after, ['eab.hmac_key'], (candidate) =>
+        checks.acme(candidate, is_about_it && !skip_test),
+      )
+    },
     changeDns: (actor: Actor, change: DnsChange): Promise<DnsSettings> =>
       replace(actor, 'dns', changedBy(view('dns'), change), [], checks.dns),
     changeSmtp(actor: Actor, { test_to, ...change }: SmtpChange): Promise<SmtpSection> {

@@ -1,6 +1,12 @@
 import type { NetworkInterfaceInfo } from 'node:os'
-import { expect, it } from 'vitest'
-import { createAddresses, reachedAt, usableAddresses } from '#server/addresses/service'
+import { describe, expect, it } from 'vitest'
+import {
+  addressDomain,
+  createAddresses,
+  localAddress,
+  reachedAt,
+  usableAddresses,
+} from '#server/addresses/service'
 import { loadConfig } from '#server/kernel/config'
 
 const found = (address: string, internal = false) => ({ address, internal }) as NetworkInterfaceInfo
@@ -61,4 +67,19 @@ it.each([
   expect(addresses.warnings()).toEqual(
     is_warned ? [expect.stringMatching(/^The dashboard .* lies below the base domain of apps/)] : [],
   )
+})
+
+describe('the base domain of apps', () => {
+  const lan = {
+    lo: [{ address: '127.0.0.1', family: 'IPv4', internal: true }],
+    eth0: [{ address: '192.168.1.20', family: 'IPv4', internal: false }],
+  } as unknown as Parameters<typeof localAddress>[1]
+  it('is of the address in the local network where there is no public one, so that another machine opens what was printed', () => {
+    expect(addressDomain(localAddress('', lan))).toBe('192.168.1.20.sslip.io')
+    expect(`http://${localAddress('', lan)}`).toBe(`http://${reachedAt('', lan)}`)
+  })
+  it('is localhost on a machine that listens for itself only, or has no other address', () => {
+    expect(addressDomain(localAddress('127.0.0.1', lan))).toBe('localhost')
+    expect(addressDomain(localAddress('', { lo: lan.lo }))).toBe('localhost')
+  })
 })

@@ -63,6 +63,35 @@ describe('a name that another project has removed', () => {
   })
 })
 
+describe('a name that a project keeps for itself', () => {
+  const move = async (id: string) => {
+    const project_id = (await api.as('admin').get(`/api/apps/${theirs}`)).body.data.project_id
+    return api.as('admin').post(`/api/apps/${id}/move`, { project_id })
+  }
+  const remove = (id: string) => api.as('admin').delete(`/api/domains/${id}`)
+  it('is not given up with one of its paths, so that its app can be moved', async () => {
+    const { body } = await add('example.com', {}, blog)
+    await settled()
+    const path = await add('example.com', { path: '/api' }, blog)
+    await settled()
+    await remove(path.body.data.id)
+    expect((await find(body.data.id)).status).toBe('active')
+    expect((await move(blog)).status).toBe(200)
+  })
+  it('lets its own app go, also when a name above or below it was removed', async () => {
+    const kept = await add('example.com', { path: '/shop' }, blog)
+    const below = await addProven('www.example.com')
+    await settled()
+    await remove(below.id)
+    expect((await find(kept.body.data.id)).status).toBe('active')
+    expect((await move(blog)).status).toBe(200)
+  })
+  it('is named where it stops somebody', async () => {
+    const { body } = await add('shop.example.com', {}, theirs)
+    expect(body.error.message).toMatch(/^shop\.example\.com, or a name above or below it,/)
+  })
+})
+
 describe('the basic authentication of a domain', () => {
   const change = (id: string, basic_auth: unknown) =>
     api.as('developer').put(`/api/domains/${id}`, { basic_auth })

@@ -165,14 +165,27 @@ describe('changing what people may do', () => {
       409,
     )
   })
-  it('does not remove or disable the last owner of a project', async () => {
+  it('disables the last owner of a project at once, and whoever does it becomes owner there', async () => {
     const project = (await api.as('owner').post('/api/projects', { name: 'mine' })).body.data
-    for (const answer of [
-      await api.as('admin').delete(`/api/team/members/${id('owner')}`),
-      await api.as('admin').put(`/api/team/members/${id('owner')}`, { status: 'disabled' }),
-    ]) {
-      expect([answer.status, answer.body.error.message]).toEqual([409, expect.stringContaining('mine')])
-    }
+    const answer = await api.as('admin').put(`/api/team/members/${id('owner')}`, { status: 'disabled' })
+    expect([answer.status, answer.body.data.status]).toEqual([200, 'disabled'])
+    const members = (await api.as('admin').get(`/api/projects/${project.id}/members`)).body.data
+    expect(members).toEqual(
+      expect.arrayContaining([expect.objectContaining({ user_id: id('admin'), role: 'owner' })]),
+    )
+    const trail = (await api.as('admin').get(`/api/projects/${project.id}/audit-logs`)).body.data
+    expect(trail[0]).toMatchObject({ action: 'project.member_add', actor: { id: id('admin') } })
+  })
+  it('does not let an administrator leave a project without an owner by disabling themselves', async () => {
+    await api.as('admin').put(`/api/team/members/${id('developer')}`, { role: 'admin' })
+    await api.as('admin').post('/api/projects', { name: 'mine' })
+    const answer = await api.as('admin').put(`/api/team/members/${id('admin')}`, { status: 'disabled' })
+    expect([answer.status, answer.body.error.message]).toEqual([409, expect.stringContaining('mine')])
+  })
+  it('does not remove the last owner of a project', async () => {
+    const project = (await api.as('owner').post('/api/projects', { name: 'mine' })).body.data
+    const answer = await api.as('admin').delete(`/api/team/members/${id('owner')}`)
+    expect([answer.status, answer.body.error.message]).toEqual([409, expect.stringContaining('mine')])
     await api
       .as('owner')
       .post(`/api/projects/${project.id}/members`, { user_id: id('developer'), role: 'owner' })

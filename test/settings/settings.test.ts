@@ -680,13 +680,31 @@ describe('PUT /api/settings/acme', () => {
       key_type: 'ecdsa',
     })
   })
-  it('loses no change of two that are made at once: the second is told', async () => {
+  it('changes while the authority cannot be reached, what it has no say in and what is not to be tested', async () => {
+    const away = 'https://acme.invalid/directory'
+    const sent = { directory_url: away, eab: null }
+    expect((await put('/acme', sent)).status).toBe(422)
+    expect((await put('/acme', { ...sent, skip_test: true })).body.data).toMatchObject(sent)
+    const changed = await put('/acme', { email: 'new@example.com', challenge: 'dns-01', directory_url: away })
+    expect([changed.status, changed.body.data.email]).toEqual([200, 'new@example.com'])
+    expect((await put('/acme', { directory_url: 'http://acme.invalid', skip_test: true })).status).toBe(422)
+    await put('/acme', { directory_url, eab, challenge: 'http-01' })
+  })
+  it('loses no change of two that are made at once: the second is told while the first is tested', async () => {
     const both = await Promise.all([
+      put('/acme', { directory_url: `${directory_url}?first`, eab: null }),
+      put('/acme', { directory_url: `${directory_url}?second`, eab: null }),
+    ])
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 409])
+    const free = await Promise.all([
       put('/acme', { email: 'ada@example.com' }),
       put('/acme', { challenge: 'dns-01' }),
     ])
-    expect(both.map(({ status }) => status).sort()).toEqual([200, 409])
-    await put('/acme', { challenge: 'http-01' })
+    expect(free.map(({ status }) => status)).toEqual([200, 200])
+    expect((await put('/acme', { challenge: 'http-01' })).body.data).toMatchObject({
+      email: 'ada@example.com',
+      challenge: 'http-01',
+    })
   })
   it.each(['http://ca.example.com/directory', 'file:///etc/passwd', 'ca.example.com/directory'])(
     'refuses %s: a directory is asked over HTTPS alone',
@@ -699,6 +717,8 @@ describe('PUT /api/settings/acme', () => {
     },
   )
   it('refuses what is no directory, and one that asks for a binding when none is set', async () => {
+    // One that is not set already: what does not change is not tested.
+    const other = `${directory_url}?other`
     const says = async (body: object) => {
       const {
         status,
@@ -707,11 +727,11 @@ describe('PUT /api/settings/acme', () => {
       return `${status} ${error?.message}`
     }
     answer = () => ({ status: 200, body: '<html>' })
-    expect(await says({ directory_url })).toContain(
+    expect(await says({ directory_url: other })).toContain(
       '422 directory_url: does not answer as an ACME directory (HTTP 200)',
     )
     answer = (base) => ({ ...wellFormed(base), status: 500 })
-    expect(await says({ directory_url })).toContain(
+    expect(await says({ directory_url: other })).toContain(
       '422 directory_url: does not answer as an ACME directory (HTTP 500)',
     )
     for (const inward of ['newNonce', 'newAccount', 'newOrder']) {
@@ -722,16 +742,18 @@ describe('PUT /api/settings/acme', () => {
           [inward]: 'https://10.0.0.1/',
         }),
       })
-      expect([inward, await says({ directory_url })]).toEqual([
+      expect([inward, await says({ directory_url: other })]).toEqual([
         inward,
         expect.stringContaining('422 directory_url: 10.0.0.1 is or leads to an address that is not public'),
       ])
     }
     answer = wellFormed
     meta = { externalAccountRequired: true }
-    expect(await says({ directory_url, eab: null })).toContain('422 eab: is required by this authority')
+    expect(await says({ directory_url: other, eab: null })).toContain(
+      '422 eab: is required by this authority',
+    )
     meta = {}
-    expect(await says({ directory_url, eab: { kid: 'another' } })).toContain('422 eab.hmac_key: ')
+    expect(await says({ directory_url: other, eab: { kid: 'another' } })).toContain('422 eab.hmac_key: ')
   })
   it.each([
     ['email', 'no address'],

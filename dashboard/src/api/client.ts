@@ -27,7 +27,7 @@ export const csrfToken = (): Promise<string> => (csrf_token ??= fetchCsrf())
 
 const changes = (method: string) => !['GET', 'HEAD'].includes(method)
 /** Calls that come before there is a session. */
-const open = /\/api\/auth\/(login|invitations\/accept)$/
+const open = /\/api\/auth\/(login|password\/(forgot|reset)|invitations\/accept)$/
 
 const session: Middleware = {
   async onRequest({ request, schemaPath }) {

@@ -6,7 +6,7 @@ import { AcmeChange, AcmeSettings } from '#server/settings/schema'
 export default endpoint({
   summary: 'Change the certificate authority',
   description:
-    'A field that is left out keeps its value. The directory is read before it is kept; one that does not answer as an ACME directory is 422. New certificates come from it; those that are there serve on.',
+    'A field that is left out keeps its value. A directory or account binding that changes is tested before it is kept: one that does not answer as an ACME directory is 422. `skip_test` keeps it untested. New certificates come from it; those that are there serve on.',
   access: 'admin',
   body: AcmeChange,
   example: { email: 'ops@example.com', key_type: 'ecdsa', challenge: 'http-01' },

@@ -6,7 +6,7 @@ import { Member, MemberChange } from '#server/identity/team-schema'
 export default endpoint({
   summary: 'Change a user',
   description:
-    'Role, disabled or not, and resetting two-factor authentication. Holds from the next request on. The last administrator who can act, and the last owner of a project, cannot be demoted or disabled.',
+    'Role, disabled or not, and resetting two-factor authentication. Holds from the next request on. The last administrator who can act cannot be demoted or disabled. Whoever disables the last owner of a project becomes owner there.',
   access: 'admin',
   params: IdParam,
   body: MemberChange,
