@@ -85,7 +85,11 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
           state.began_ms = clock.now()
           const subject = target.find(row.target_id)
           state.apps = subject?.apps ?? []
-          const { bytes } = await target.dump(row.target_id, { pause_app: row.pause_app === 1 }, signal)
+          const { bytes } = await target.dump(
+            row.target_id,
+            { pause_app: row.pause_app === 1, work_id: row.id },
+            signal,
+          )
           const written = await archives.write(row, bytes, signal, progressOf(row))
           repository.update(row.id, {
             ...written,
@@ -94,7 +98,9 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
           })
         },
         async undo({ payload }) {
-          await archives.remove(rowOf(payload.backup_id))
+          const row = rowOf(payload.backup_id)
+          await options.targets()[row.target]?.tidy?.(row.id)
+          await archives.remove(row)
         },
       },
       {

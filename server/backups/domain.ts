@@ -16,6 +16,8 @@ import { createBackupService } from './service.ts'
 import type { Targets } from './target.ts'
 import { createDatabaseTarget, type DatabasePort } from './targets/database.ts'
 import { createPlatformTarget } from './targets/platform.ts'
+import { createVolumeTarget, type VolumePort } from './targets/volume.ts'
+import { createVolumeFiles } from './volume-files.ts'
 import { defineVerifyJob } from './verify-job.ts'
 
 /** More than any installation has. */
@@ -24,7 +26,8 @@ const MANY = 100_000
 export interface BackupNeeds {
   storage_providers: Pick<StorageProviders, 'open' | 'passphrase' | 'find' | 'default'>
   databases: DatabasePort & Pick<Databases, 'plug' | 'list'>
-  deployments: Pick<DeploymentsDomain, 'enqueue'>
+  volumes: VolumePort
+  deployments: Pick<DeploymentsDomain, 'enqueue' | 'holders'>
   apps: Pick<AppsDomain, 'find' | 'sources'>
   projects: { nameOf(id: string): string | undefined }
 }
@@ -43,9 +46,16 @@ export function createBackups(base: Base, use: BackupNeeds) {
     },
     projectName: (id) => use.projects.nameOf(id),
   })
+  const files = createVolumeFiles(base.engine)
   const all: Targets = {
     database: createDatabaseTarget(
       () => use.databases,
+      (id) => use.apps.find(id)?.name,
+    ),
+    volume: createVolumeTarget(
+      () => use.volumes,
+      () => use.deployments.holders,
+      files,
       (id) => use.apps.find(id)?.name,
     ),
     platform: createPlatformTarget({
@@ -93,6 +103,10 @@ export function createBackups(base: Base, use: BackupNeeds) {
       if (app) use.deployments.enqueue(app, 'manual', {}, PLATFORM)
     },
   })
-  return { ...service, schedules, recovery, definitions: [...definitions, recovery.definition] }
+  /** What a process that ended during a backup left paused goes on; backups that go on see to theirs. */
+  const resumePaused = async () => {
+    if (repository.underWay().length === 0) await use.deployments.holders.resumeAll()
+  }
+  return { ...service, schedules, recovery, resumePaused, definitions: [...definitions, recovery.definition] }
 }
 export type Backups = ReturnType<typeof createBackups>

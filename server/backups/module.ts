@@ -19,6 +19,9 @@ export default defineModule({
   pools: { backup: 2 },
   create: createBackups,
   jobs: (own) => own.definitions,
-  start: (own) => own.recovery.start(),
+  start(own, _use, { log }) {
+    own.recovery.start()
+    own.resumePaused().catch((error: unknown) => log.warn('Paused apps could not be looked for', { error }))
+  },
   schedules: [{ name: 'due', cron: '* * * * *', task: 'backups', run: (own) => own.schedules.pass() }],
 })

@@ -18,10 +18,12 @@ export interface RestoreJobOptions {
   targets(): Targets
 }
 const LONG_MS = 24 * 3_600_000
+/** Until everything that uses the data has ended and answers again. */
+const SWITCH_MS = 3_600_000
 
 /**
- * Checksum first; then the data go into something new, beside what serves; only the switch changes what
- * serves, and nothing can fail half-way in it: it runs again until it is done.
+ * Checksum first; then the data go into something new, beside what serves. Only the switch changes what serves,
+ * and is taken back when that does not answer with its new data; the old ones go after it.
  */
 export function defineRestoreJob({
   events,
@@ -67,9 +69,21 @@ export function defineRestoreJob({
       {
         name: 'switch',
         attempts: 10,
-        irrevocable: true,
+        timeout_ms: SWITCH_MS,
         run: ({ payload, job_id, signal }) =>
           halves(rowOf(payload.backup_id)).activate(requestOf(job_id, payload), signal),
+        undo: ({ payload, job_id, signal }) =>
+          halves(rowOf(payload.backup_id)).revert(requestOf(job_id, payload), signal),
+      },
+      {
+        name: 'finish',
+        attempts: 10,
+        irrevocable: true,
+        async run({ payload, job_id, skip }) {
+          const { finish } = halves(rowOf(payload.backup_id))
+          if (finish) await finish(requestOf(job_id, payload))
+          else skip()
+        },
       },
     ],
     onEnd(job, outcome) {

@@ -98,7 +98,9 @@ export function createBackupService(options: BackupOptions) {
   const start = (row: BackupRow): void =>
     void jobs.enqueue<BackupPayload>({
       kind: BACKUP_KIND,
-      lane: `backup:${row.target_id ?? PLATFORM_PROJECT}`,
+      lane:
+        targetOf(row.target).lane?.(row.target_id, { pause_app: row.pause_app === 1 }) ??
+        `backup:${row.target_id ?? PLATFORM_PROJECT}`,
       subject: row.id,
       project_id: row.project_id === PLATFORM_PROJECT ? null : row.project_id,
       payload: { backup_id: row.id },

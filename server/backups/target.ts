@@ -17,6 +17,14 @@ export interface Dump {
   /** Ending of the archive's name before `.zst`. */
   extension: string
 }
+/** What a trial restore found: rows, documents, keys or bytes, object by object. */
+export interface Contents {
+  counts: Record<string, number>
+  /** How many objects there are, where `counts` does not name each. */
+  objects?: number
+  /** The sum of all of them. */
+  rows?: number
+}
 /** Opens the dump of an archive; each call reads it from its beginning. */
 export type OpenDump = () => AsyncIterable<Uint8Array>
 
@@ -43,8 +51,22 @@ export interface BackupTarget {
   find(id: string | null): Subject | undefined
   /** Throws 409 when it cannot be read now. */
   requireReadable(id: string | null): void
-  /** The copy; it is consistent although its target goes on working. Throws, also while it is read. */
-  dump(id: string | null, options: { pause_app: boolean }, signal: AbortSignal): Promise<Dump>
+  /**
+   * Lane of the job that makes the copy, where work on something else must not come in between; undefined for
+   * one of its own.
+   */
+  lane?(id: string | null, options: { pause_app: boolean }): string | undefined
+  /**
+   * The copy; a database's is consistent although it goes on working. Throws, also while it is read.
+   * `work_id` names what is made on the way.
+   */
+  dump(
+    id: string | null,
+    options: { pause_app: boolean; work_id: string },
+    signal: AbortSignal,
+  ): Promise<Dump>
+  /** Removes what `dump` left when the process ended in the middle of it. */
+  tidy?(work_id: string): Promise<void>
   /** Restores into something that is thrown away, and counts what is in it. */
   verify(
     backup: {
@@ -56,7 +78,7 @@ export interface BackupTarget {
     },
     open: OpenDump,
     signal: AbortSignal,
-  ): Promise<Record<string, number>>
+  ): Promise<Contents>
   restore?: {
     /** Throws 409 or 422 when it cannot be; for `new`, makes the row in the current transaction. Returns the id. */
     begin(request: Omit<RestoreRequest, 'target_id'> & { target_id: string | null }): string
@@ -64,7 +86,11 @@ export interface BackupTarget {
     lane(target_id: string): string
     prepare(request: RestoreRequest, open: OpenDump, signal: AbortSignal): Promise<void>
     activate(request: RestoreRequest, signal: AbortSignal): Promise<void>
-    /** Takes back what `begin` and `prepare` made; what serves was never touched. */
+    /** Puts back what served before `activate`, which failed or was cancelled. Idempotent. */
+    revert(request: RestoreRequest, signal: AbortSignal): Promise<void>
+    /** Lets go what served before; runs once what was restored serves. Idempotent. */
+    finish?(request: RestoreRequest): Promise<void>
+    /** Takes back what `begin` and `prepare` made; what serves was never touched, or was put back. */
     discard(request: RestoreRequest): Promise<void>
     /** Runs in the transaction that ends a restore. */
     ended?(request: RestoreRequest, status: 'succeeded' | 'failed'): void

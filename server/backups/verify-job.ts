@@ -6,11 +6,10 @@ import { backupEvent, type BackupPayload } from './backup-job.ts'
 import { classify } from './classify.ts'
 import type { BackupRepository, BackupRow } from './repository.ts'
 import type { Verification } from './schema.ts'
-import type { Targets } from './target.ts'
+import type { Contents, Targets } from './target.ts'
 
 export const VERIFY_KIND = 'backup.verify'
-interface State {
-  counts: Record<string, number>
+interface State extends Contents {
   began_ms: number
 }
 export interface VerifyJobOptions {
@@ -31,14 +30,14 @@ export function defineVerifyJob(options: VerifyJobOptions): JobDefinition {
     if (!row) throw new Error(`The backup ${id} is gone.`)
     return row
   }
-  const resultOf = (outcome: Outcome, { counts, began_ms }: State): Verification => {
-    const values = Object.entries(counts)
+  const resultOf = (outcome: Outcome, { began_ms, ...found }: State): Verification => {
+    const values = Object.entries(found.counts)
     const succeeded = outcome.status === 'succeeded'
     return {
       status: succeeded ? 'succeeded' : 'failed',
       at: clock.iso(),
-      objects: succeeded ? values.length : null,
-      rows: succeeded ? values.reduce((sum, [, count]) => sum + count, 0) : null,
+      objects: succeeded ? (found.objects ?? values.length) : null,
+      rows: succeeded ? (found.rows ?? values.reduce((sum, [, count]) => sum + count, 0)) : null,
       counts: Object.fromEntries(values.slice(0, MOST_COUNTS)),
       duration_ms: began_ms ? clock.now() - began_ms : null,
       error: succeeded ? null : (outcome.failure?.message ?? 'The trial restore was cancelled.'),
@@ -65,7 +64,7 @@ export function defineVerifyJob(options: VerifyJobOptions): JobDefinition {
           const row = rowOf(payload.backup_id)
           const target = targets()[row.target]
           if (!target) throw new Error(`Nothing restores a ${row.target}.`)
-          state.counts = await target.verify(row, () => archives.read(row, signal), signal)
+          Object.assign(state, await target.verify(row, () => archives.read(row, signal), signal))
         },
       },
     ],

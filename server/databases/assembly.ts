@@ -150,6 +150,8 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
     instance: (id: string): Promise<DatabaseInstance | undefined> => live.instance(get(id)),
     bringUp: live.bringUp,
     replace: replacement.take,
+    /** Lets the data from before a replacement go. */
+    forgetPrevious: replacement.confirm,
     /** Moves the status in the current transaction, as a restore begins and ends. */
     advance,
     plug(added: Plugs): void {

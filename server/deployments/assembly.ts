@@ -17,6 +17,7 @@ import { deploymentDefaults } from './defaults.ts'
 import { desiredState } from './desired.ts'
 import { lifecycleJobs, type LifecyclePayload } from './lifecycle.ts'
 import { createDeploymentLogs } from './logs.ts'
+import { createHolders } from './holders.ts'
 import { createReconciler, type Reconciler } from './reconciler.ts'
 import { createReleases } from './releases.ts'
 import { createDeploymentRepository } from './repository.ts'
@@ -35,7 +36,7 @@ export interface DeploymentNeeds {
   ingress: Pick<IngressService, 'routes'>
   registries: Pick<Registries, 'authFor' | 'authsFor'>
   settings: Pick<SettingsService, 'server'>
-  volumes: Pick<Volumes, 'releaseMounts' | 'removeOf'>
+  volumes: Pick<Volumes, 'dataOf' | 'releaseMounts' | 'removeOf'>
 }
 
 /** The installation's side of the deploy runbook. */
@@ -97,7 +98,12 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
       ...base,
       logs,
       deployments: createDeploymentRepository(db),
-      releases: createReleases(db, secrets, () => use.settings.server().releases_kept),
+      releases: createReleases(
+        db,
+        secrets,
+        () => use.settings.server().releases_kept,
+        (volume_id) => use.volumes.dataOf(volume_id),
+      ),
       ports: deployPorts(base, use),
       defaults: deploymentDefaults(() => use.settings.server()),
       work_directory: directories.work,
@@ -141,6 +147,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     logs,
     runtime: createRuntime(shop),
     reconciler,
+    holders: createHolders(shop, (project_id) => use.apps.sources(project_id)),
     keepRunning: (owners) => void kept.push(owners),
     requireEngine,
     isBusy: desired_state.busy,

@@ -2,6 +2,7 @@ import type { Configuration } from '#server/apps/configuration'
 import type { BuildPlan } from '#server/builds/plan'
 import type { ReleaseVariables } from '#server/env/resolved'
 import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
+import type { Holders } from './holders.ts'
 import type { DeploymentLogs } from './logs.ts'
 import type { Reconciler } from './reconciler.ts'
 import type { Runtime } from './runtime.ts'
@@ -12,6 +13,8 @@ export interface DeploymentsDomain extends Deployments {
   logs: DeploymentLogs
   runtime: Runtime
   reconciler: Reconciler
+  /** What runs on volumes: paused, ended and started again around backups and restores. */
+  holders: Holders
   /** Has the reconciler keep the workloads of another kind of owner running. To be called before it starts. */
   keepRunning(owners: WorkloadOwners): void
   /** Throws ENGINE_UNAVAILABLE when the engine does not answer. */

@@ -13,7 +13,7 @@ import { networkOf } from './work.ts'
 /** What a container of a release looks like. Opens its environment and files: throws SecretUnreadableError. */
 export function containerSpec(releases: Releases, release: Release, project_id: string): ContainerSpec {
   const { settings } = release
-  const mounts = [...(settings.mounts?.volumes ?? []), ...releases.files(release.id)]
+  const mounts = [...releases.volumes(release), ...releases.files(release.id)]
   return {
     owner: { kind: 'app', id: release.app_id },
     project_id,

@@ -103,8 +103,14 @@ const withLogin = (json: string, from: Login, to: Login): string =>
 /**
  * Releases with their sealed environment.
  * @param kept of so many releases of an app the images are never removed.
+ * @param dataOf which data a volume has now: a restore puts others in their place.
  */
-export function createReleases(db: Db, secrets: Secrets, kept: () => number) {
+export function createReleases(
+  db: Db,
+  secrets: Secrets,
+  kept: () => number,
+  dataOf: (volume_id: string) => string,
+) {
   const context = (id: string) => `releases/environment/${id}`
   const variables_context = (id: string) => `releases/variables/${id}`
   const files_context = (id: string) => `releases/files/${id}`
@@ -184,6 +190,9 @@ export function createReleases(db: Db, secrets: Secrets, kept: () => number) {
           )
       })
     },
+    /** What the engine mounts for the volumes of a release. */
+    volumes: ({ settings }: Pick<Release, 'settings'>): ReleaseMounts['volumes'] =>
+      (settings.mounts?.volumes ?? []).map((mount) => ({ ...mount, volume_id: dataOf(mount.volume_id) })),
     /** Inline files in clear. Throws SecretUnreadableError. */
     files(id: string): FileMount[] {
       const sealed = db.sql('SELECT files FROM releases WHERE id = ?').pluck().get(id) as string | null

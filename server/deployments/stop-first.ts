@@ -28,7 +28,7 @@ export function announceStopFirst(shop: Workshop, context: DeployContext): void 
 
 /** Fails while the old release still serves when a volume of the new one is gone. */
 export async function requireVolumes(shop: Workshop, release: Release): Promise<void> {
-  for (const { volume_id, path } of release.settings.mounts?.volumes ?? [])
+  for (const { volume_id, path } of shop.releases.volumes(release))
     if (!(await shop.engine.findVolume(volume_id)))
       throw new Fatal(
         'volume_missing',

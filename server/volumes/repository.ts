@@ -11,6 +11,11 @@ export interface VolumeRow {
   size_bytes: number | null
   used_bytes: number | null
   measured_at: string | null
+  /** What the engine calls its data; null while that is its own id. */
+  data_id: string | null
+  previous_data_id: string | null
+  /** 1 while a restore makes it. */
+  filling: number
   created_by: string | null
   created_at: string
   updated_at: string
@@ -33,8 +38,8 @@ export function createVolumeRepository(db: Db) {
     insert: (row: VolumeRow) =>
       db
         .sql(
-          `INSERT INTO volumes (id, project_id, name, status, access, size_bytes, used_bytes, measured_at, created_by, created_at, updated_at)
-       VALUES (@id, @project_id, @name, @status, @access, @size_bytes, @used_bytes, @measured_at, @created_by, @created_at, @updated_at)`,
+          `INSERT INTO volumes (id, project_id, name, status, access, size_bytes, used_bytes, measured_at, data_id, previous_data_id, filling, created_by, created_at, updated_at)
+       VALUES (@id, @project_id, @name, @status, @access, @size_bytes, @used_bytes, @measured_at, @data_id, @previous_data_id, @filling, @created_by, @created_at, @updated_at)`,
         )
         .run(row),
     find: (id: string) => db.sql('SELECT * FROM volumes WHERE id = ?').get(id) as VolumeRow | undefined,
@@ -63,6 +68,13 @@ export function createVolumeRepository(db: Db) {
         .run(to, at, id, from).changes === 1,
     setUsage: (id: string, used_bytes: number, at: string) =>
       db.sql('UPDATE volumes SET used_bytes = ?, measured_at = ? WHERE id = ?').run(used_bytes, at, id),
+    setData: (id: string, data: Pick<VolumeRow, 'data_id' | 'previous_data_id' | 'filling'>, at: string) =>
+      db
+        .sql(
+          `UPDATE volumes SET data_id = @data_id, previous_data_id = @previous_data_id, filling = @filling,
+             updated_at = @at WHERE id = @id`,
+        )
+        .run({ ...data, id, at }),
     move: (id: string, project_id: string, at: string) =>
       db.sql('UPDATE volumes SET project_id = ?, updated_at = ? WHERE id = ?').run(project_id, at, id),
     delete: (id: string) => db.sql('DELETE FROM volumes WHERE id = ?').run(id),
@@ -82,6 +94,8 @@ export function createVolumeRepository(db: Db) {
         .sql('SELECT * FROM mounts WHERE volume_id IN (SELECT value FROM json_each(?)) ORDER BY rowid')
         .all(JSON.stringify(ids)) as MountRow[],
     deleteMount: (id: string) => db.sql('DELETE FROM mounts WHERE id = ?').run(id),
+    deleteMountsOfVolume: (volume_id: string) =>
+      db.sql('DELETE FROM mounts WHERE volume_id = ?').run(volume_id),
     deleteMountsOf: (app_id: string) => db.sql('DELETE FROM mounts WHERE app_id = ?').run(app_id),
   }
 }

@@ -11,6 +11,7 @@ import type { Secrets } from '#server/kernel/secrets'
 import { askingEngine } from '#server/platform/engine/asking'
 import { type Engine, EngineError } from '#server/platform/engine/engine'
 import { type VolumeEventName, volumeMachine } from './machine.ts'
+import { createVolumeData, dataOf } from './data.ts'
 import { createMounts, type MountedApp } from './mounts.ts'
 import { createVolumeRepository, type MountRow, type VolumeRow } from './repository.ts'
 import type { NewVolume, Volume, VolumeQuery } from './schema.ts'
@@ -88,7 +89,7 @@ export function createVolumes(options: VolumeOptions) {
 
   /** Makes what was asked for on the engine; a volume that was ready once is never made again. */
   const make = async (row: VolumeRow): Promise<void> => {
-    await engine.ensureVolume(row.id, { volume: row.id })
+    await engine.ensureVolume(dataOf(row), { volume: row.id })
     db.tx(() => {
       repository.setUsage(row.id, 0, clock.iso())
       transition(row.id, 'make')
@@ -97,7 +98,9 @@ export function createVolumes(options: VolumeOptions) {
   /** Removes the data, then the row: after a crash in between the row says what is left to do. */
   const destroy = async (id: string): Promise<void> => {
     try {
-      await engine.removeVolume(id)
+      const { previous_data_id, ...row } = get(id)
+      await engine.removeVolume(dataOf(row))
+      if (previous_data_id !== null) await engine.removeVolume(previous_data_id)
     } catch (error) {
       transition(id, 'keep')
       if (error instanceof EngineError && error.code === 'conflict')
@@ -114,8 +117,57 @@ export function createVolumes(options: VolumeOptions) {
     })
   }
 
+  const data = createVolumeData({ db, clock, engine, repository, transition, note })
+  const newRow = (
+    actor: Actor,
+    project_id: string,
+    body: Pick<NewVolume, 'name' | 'access'> & { size_bytes?: number | null | undefined },
+  ): VolumeRow => {
+    const at = clock.iso()
+    return {
+      id: newId('vol'),
+      project_id,
+      name: body.name,
+      status: 'creating',
+      access: body.access,
+      size_bytes: body.size_bytes ?? null,
+      used_bytes: null,
+      measured_at: null,
+      data_id: null,
+      previous_data_id: null,
+      filling: 0,
+      created_by: actor.user_id || null,
+      created_at: at,
+      updated_at: at,
+    }
+  }
+  /** Row, event and audit line; 409 for a name that is taken. */
+  const insert = (actor: Actor, row: VolumeRow): VolumeRow =>
+    db.tx(() => {
+      if (repository.hasName(row.project_id, row.name))
+        throw conflict(`The project has a volume named ${row.name} already. Choose another name.`)
+      ports.requireQuota(row.project_id)
+      repository.insert(row)
+      note(row, 'volume.created', {}, actor)
+      record(actor, 'create', row, { after: audited(row) })
+      return row
+    })
+
   return {
     ...mounts,
+    ...data,
+    /** A volume that a restore is about to fill; nobody can use it before. Part of the caller's transaction. */
+    createForRestore: (actor: Actor, project_id: string, body: Parameters<typeof newRow>[2]): string =>
+      insert(actor, { ...newRow(actor, project_id, body), filling: 1 }).id,
+    /** Takes back a volume that was never filled. */
+    dropUnfilled: (id: string): void =>
+      db.tx(() => {
+        const row = repository.find(id)
+        if (row?.filling !== 1) return
+        repository.deleteMountsOfVolume(id)
+        repository.delete(id)
+        note(row, 'volume.deleted')
+      }),
     projectOf: (id: string) => repository.find(id)?.project_id,
     find: repository.find,
     get: viewOne,
@@ -133,28 +185,7 @@ export function createVolumes(options: VolumeOptions) {
     },
     async create(actor: Actor, project_id: string, body: NewVolume): Promise<Volume> {
       ports.requireEngine()
-      const at = clock.iso()
-      const row: VolumeRow = {
-        id: newId('vol'),
-        project_id,
-        name: body.name,
-        status: 'creating',
-        access: body.access,
-        size_bytes: body.size_bytes ?? null,
-        used_bytes: null,
-        measured_at: null,
-        created_by: actor.user_id || null,
-        created_at: at,
-        updated_at: at,
-      }
-      db.tx(() => {
-        if (repository.hasName(project_id, row.name))
-          throw conflict(`The project has a volume named ${row.name} already. Choose another name.`)
-        ports.requireQuota(project_id)
-        repository.insert(row)
-        note(row, 'volume.created', {}, actor)
-        record(actor, 'create', row, { after: audited(row) })
-      })
+      const row = insert(actor, newRow(actor, project_id, body))
       await askingEngine(() => make(row))
       return viewOne(row.id)
     },
@@ -162,6 +193,7 @@ export function createVolumes(options: VolumeOptions) {
       ports.requireEngine()
       db.tx(() => {
         const row = get(id)
+        if (row.filling === 1) throw conflict('The volume is being restored. Wait for the end of that.')
         const users = view(row, repository.mountsOfVolumes([id])).mounts
         if (users.length > 0)
           throw conflict(
@@ -187,6 +219,7 @@ export function createVolumes(options: VolumeOptions) {
      */
     async measure(signal?: AbortSignal): Promise<void> {
       for (const row of repository.all()) {
+        if (row.filling === 1) continue
         if (row.status === 'creating') await make(row)
         if (row.status === 'deleting')
           await destroy(row.id).catch((error: unknown) =>
@@ -195,7 +228,7 @@ export function createVolumes(options: VolumeOptions) {
       }
       const usage = await engine.volumeUsage(signal)
       for (const row of repository.all()) {
-        const found = usage.get(row.id)
+        const found = usage.get(dataOf(row))
         if (row.status === 'creating' || row.status === 'deleting') continue
         db.tx(() => {
           transition(row.id, found ? 'reappear' : 'lose')

@@ -19,6 +19,8 @@ export type DatabasePort = Pick<
   | 'spareSpec'
   | 'imageOf'
   | 'replace'
+  | 'forgetPrevious'
+  | 'bringUp'
   | 'advance'
   | 'create'
   | 'delete'
@@ -114,7 +116,8 @@ export function createDatabaseTarget(
     async verify(backup, open, signal) {
       const spec = await trialSpec(backup, signal)
       try {
-        return await port().count(await port().spares.load(spec, readableOf(open), signal), signal)
+        const server = await port().spares.load(spec, readableOf(open), signal)
+        return { counts: await port().count(server, signal) }
       } finally {
         await port().spares.remove(spec.volume_id)
       }
@@ -153,6 +156,17 @@ export function createDatabaseTarget(
       async activate(request, signal) {
         const { volume_id, version, image_id } = specOf(request)
         await port().replace(request.target_id, { volume_id, version, image_id }, signal)
+      },
+      async revert(request, signal) {
+        const row = port().find(request.target_id)
+        if (!row || request.mode === 'new') return
+        const { previous_volume_id: volume_id, previous_version: version } = row
+        if (!isTaken(request)) return void (await port().bringUp(row.id, signal))
+        const engine = port().engineNamed(row.engine)
+        if (volume_id === null || version === null || !engine) return
+        const image_id = await port().imageOf(engine, version, false, signal)
+        await port().replace(row.id, { volume_id, version, image_id }, signal)
+        await port().forgetPrevious(row.id)
       },
       async discard(request) {
         if (isTaken(request)) return

@@ -85,7 +85,7 @@ export function createPlatformTarget(options: PlatformTargetOptions): BackupTarg
       await mkdir(folder, { recursive: true, mode: 0o700 })
       try {
         await unpackPlatform(open(), folder)
-        return inspectPlatform(join(folder, 'portreeve.db')).counts
+        return inspectPlatform(join(folder, 'portreeve.db'))
       } finally {
         await rm(folder, { recursive: true, force: true })
       }

@@ -28,6 +28,7 @@ export interface ContainerBody {
   Image: string
   Cmd?: string[]
   Entrypoint?: string[]
+  User?: string
   Env: string[]
   Labels: Record<string, string>
   StopTimeout: number
@@ -84,6 +85,7 @@ export function containerBody(
   return {
     Image: spec.image,
     ...commandOf(spec),
+    ...(spec.user === undefined ? {} : { User: spec.user }),
     Env: Object.entries(spec.environment).map(([name, value]) => `${name}=${value}`),
     Labels: scope.stored({
       [spec.owner.kind]: spec.owner.id,

@@ -96,6 +96,20 @@ export function createContainers(connection: Connection, scope: LabelScope) {
         accept: [404],
         deadline_ms: grace_s * 1000 + START_DEADLINE_MS,
       }),
+    /** 409: it is as it was asked to be already, or does not run. */
+    async setPaused(id: string, paused: boolean): Promise<void> {
+      try {
+        await connection.call<void>({
+          method: 'POST',
+          path: path(id, paused ? '/pause' : '/unpause'),
+          accept: [404],
+          deadline_ms: START_DEADLINE_MS,
+        })
+      } catch (error) {
+        const state = (await find(id))?.State.Status
+        if (paused ? state === 'running' : state === 'paused') throw error
+      }
+    },
     setRestartPolicy: (id: string, name: 'no' | 'unless-stopped') =>
       connection.call<void>({
         method: 'POST',

@@ -80,6 +80,7 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     removeImage: images.remove,
     ensureRelease: releases.ensure,
     superviseRelease: releases.supervise,
+    pauseRelease: releases.pause,
     removeRelease: releases.remove,
     instances: containers.instances,
     runOnce: createOneOffs(connection, containers, volumes),

@@ -67,6 +67,11 @@ export interface Engine {
    */
   superviseRelease(release_id: string, supervised: boolean): Promise<void>
   /**
+   * Holds every process of a release where it stands, so that nothing it writes changes; `false` lets them go
+   * on. Connections stay open meanwhile. Idempotent; a missing release is fine.
+   */
+  pauseRelease(release_id: string, paused: boolean): Promise<void>
+  /**
    * Stops (SIGTERM, then SIGKILL after `grace_s`) and removes every container of a release, or of one of its
    * processes; a missing one is fine.
    */

@@ -1,7 +1,7 @@
 import { own } from '#server/kernel/own'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Instance, LogLine, RunOnceSpec, RunResult } from './engine.ts'
-import type { ExecSpec } from './workload.ts'
+import type { ContainerSpec, ExecSpec } from './workload.ts'
 
 /** How the fake engine treats an image: whatever is left out goes well. */
 export interface FakeBehaviour {
@@ -33,7 +33,7 @@ export interface FakeBehaviour {
    * What a command inside an instance prints and how it ends, once its input has ended; the default echoes the
    * input and succeeds. `hang` lasts until it is aborted.
    */
-  exec?(spec: ExecSpec, input: Buffer): FakeExecOutcome
+  exec?(spec: ExecSpec, input: Buffer, container: ContainerSpec): FakeExecOutcome
 }
 
 export interface FakeExecOutcome {

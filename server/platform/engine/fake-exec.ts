@@ -2,10 +2,15 @@ import { PassThrough } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { FakeBehaviour } from './fake-behaviour.ts'
 import { aborted } from './failures.ts'
-import type { ExecProcess, ExecResult, ExecSpec } from './workload.ts'
+import type { ContainerSpec, ExecProcess, ExecResult, ExecSpec } from './workload.ts'
 
 /** Pretends to run a command inside an instance: takes its input to the end, then prints and ends. */
-export function execFake(behaviour: FakeBehaviour, spec: ExecSpec, signal: AbortSignal): ExecProcess {
+export function execFake(
+  behaviour: FakeBehaviour,
+  spec: ExecSpec,
+  container: ContainerSpec,
+  signal: AbortSignal,
+): ExecProcess {
   const stdin = new PassThrough()
   const stdout = new PassThrough()
   stdin.on('error', () => {})
@@ -17,7 +22,7 @@ export function execFake(behaviour: FakeBehaviour, spec: ExecSpec, signal: Abort
   })
   const running = async (): Promise<ExecResult> => {
     const input = await buffer(stdin)
-    const outcome = behaviour.exec?.(spec, input) ?? { stdout: input }
+    const outcome = behaviour.exec?.(spec, input, container) ?? { stdout: input }
     if (outcome.hang) return cancelled
     stdout.end(outcome.stdout ?? '')
     return { exit_code: outcome.exit_code ?? 0, stderr: outcome.stderr ?? '' }

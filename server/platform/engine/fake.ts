@@ -201,6 +201,7 @@ function releaseCalls({
   Engine,
   | 'ensureRelease'
   | 'superviseRelease'
+  | 'pauseRelease'
   | 'removeRelease'
   | 'instances'
   | 'runOnce'
@@ -220,6 +221,11 @@ function releaseCalls({
     async superviseRelease(release_id, supervised) {
       called('superviseRelease', release_id, supervised)
       for (const instance of ofRelease(release_id)) instance.supervised = supervised
+    },
+    async pauseRelease(release_id, paused) {
+      called('pauseRelease', release_id, paused)
+      for (const { record } of ofRelease(release_id))
+        if (record.state === (paused ? 'running' : 'paused')) record.state = paused ? 'paused' : 'running'
     },
     async removeRelease(release_id, grace_s, process) {
       called('removeRelease', release_id, grace_s)
@@ -249,7 +255,7 @@ function releaseCalls({
       const instance = instances.get(instance_id)
       if (instance.record.state !== 'running')
         throw new EngineError('conflict', 'The container does not run.')
-      return execFake(images.behaviourOf(instance.spec.image), spec, signal)
+      return execFake(images.behaviourOf(instance.spec.image), spec, instance.spec, signal)
     },
     async openTerminal(instance_id, spec) {
       called('openTerminal', instance_id, spec)

@@ -66,6 +66,10 @@ export function createReleases(host: Host) {
         containers.setRestartPolicy(Id, supervised ? 'unless-stopped' : 'no'),
       )
     },
+    async pause(release_id: string, paused: boolean): Promise<void> {
+      const listed = await members(release_id, [INDEX_LABEL])
+      await eachLimited(listed, listed.length, ({ Id }) => containers.setPaused(Id, paused))
+    },
     /** All replicas stop at once: the grace is waited for once, not once per replica. */
     async remove(release_id: string, grace_s: number, process?: string): Promise<void> {
       const listed = await (process ? membersOf(release_id, process) : members(release_id))

@@ -53,6 +53,8 @@ export interface ContainerSpec {
   command?: string[]
   /** Runs `command` below `/bin/sh -c` *inside the container* when the user gave one line of shell. */
   shell_command?: string
+  /** User that the container begins as, by number; undefined keeps the image's own. */
+  user?: '0'
   environment: Record<string, string>
   mounts?: readonly Mount[]
   network: string

@@ -154,6 +154,7 @@ const METHODS: Record<string, (engine: Engine) => Promise<unknown>> = {
   removeImage: (engine) => engine.removeImage('x:1'),
   ensureRelease: (engine) => engine.ensureRelease(SPEC, new AbortController().signal),
   superviseRelease: (engine) => engine.superviseRelease('rel_x', true),
+  pauseRelease: (engine) => engine.pauseRelease('rel_x', true),
   removeRelease: (engine) => engine.removeRelease('rel_x', 1),
   instances: (engine) => engine.instances({}),
   runOnce: (engine) =>

@@ -227,6 +227,25 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
         })
       })
 
+      test('stand still while they are paused, go on afterwards, and can be removed in between', async () => {
+        const [instance] = await engine.ensureRelease(release(), calm)
+        const stateOf = async () => (await engine.instances({ release_id }))[0]?.state
+        for (const [paused, state] of [
+          [true, 'paused'],
+          [true, 'paused'],
+          [false, 'running'],
+          [false, 'running'],
+          [true, 'paused'],
+        ] as const) {
+          await engine.pauseRelease(release_id, paused)
+          expect(await stateOf()).toBe(state)
+        }
+        expect((await engine.instances({ release_id }))[0]!.id).toBe(instance!.id)
+        await engine.removeRelease(release_id, 1)
+        expect(await stateOf()).toBe(undefined)
+        await engine.pauseRelease(release_id, true)
+      })
+
       test('vanish with all their instances, and removing them twice is fine', async () => {
         await engine.ensureRelease(release({ replicas: 2 }), calm)
         await engine.removeRelease(release_id, 1)

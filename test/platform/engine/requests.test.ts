@@ -262,6 +262,7 @@ async function driveEverything(): Promise<void> {
       () => engine.logs(text, {})[Symbol.asyncIterator]().next(),
       () => engine.removeNetwork(text),
       () => engine.superviseRelease(text, true),
+      () => engine.pauseRelease(text, true),
       () => engine.removeRelease(text, 1),
       () => engine.removeLabelled({ [text]: text }),
       () => engine.stats(text || 'x'),

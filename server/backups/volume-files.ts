@@ -1,0 +1,183 @@
+import type { Readable, Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { Fatal } from '#server/kernel/jobs/definition'
+import type { Engine, Instance } from '#server/platform/engine/engine'
+import type { ExecProcess, ExecResult } from '#server/platform/engine/workload'
+import { EDGE_IMAGE } from '#server/platform/ingress/image'
+
+/** Data of a volume, and what the container that reads or writes them is called after. */
+export interface VolumePlace {
+  data_id: string
+  project_id: string
+  /** Id of the backup, trial or restore. */
+  work_id: string
+}
+/** What a trial restore found. */
+export interface FileCounts {
+  /** Files, links and folders. */
+  objects: number
+  /** Bytes of all files. */
+  bytes: number
+  /** Bytes by entry of the volume's own folder. */
+  counts: Record<string, number>
+}
+
+const FOLDER = '/data'
+const LIMITS = { cpus: 1, memory_bytes: 256 * 1024 ** 2, pids: 32 }
+/** Ends by itself when nobody comes back for it; longer than any step. */
+const IDLE = ['sleep', '90000']
+const TAR = ['tar', '--numeric-owner', '--xattrs', '--acls', `--directory=${FOLDER}`]
+/** GNU tar ends with 1 when files changed while it read them; what it wrote is a whole archive all the same. */
+const CHANGED_WHILE_READ = 1
+const READ = [
+  ...TAR,
+  ...['--create', '--file=-', '--sparse', '--format=posix', '--pax-option=delete=atime,delete=ctime'],
+  ...['--warning=no-file-changed', '--warning=no-file-ignored', '.'],
+]
+const WRITE = [
+  ...TAR,
+  ...['--extract', '--file=-', '--preserve-permissions', '--same-owner', '--delay-directory-restore'],
+]
+const COUNT = ['find', FOLDER, '-mindepth', '1', '-printf', '%y %s %P\\0']
+const MOST_COUNTS = 1000
+
+/**
+ * Files of volumes, as a tar. They are read and written inside a container that holds nothing but the volume:
+ * what an app put there, such as a link that leads elsewhere, cannot reach this server.
+ */
+export function createVolumeFiles(engine: Engine) {
+  const releaseOf = ({ work_id }: VolumePlace) => `files_${work_id.split('_').at(-1)}`
+
+  async function imageOf(signal: AbortSignal): Promise<string> {
+    // The image of the edge is on every server, and has GNU tar as every Debian has.
+    const here = await engine.findImage(EDGE_IMAGE)
+    return (here ?? (await engine.pullImage(EDGE_IMAGE, { onLog: () => {} }, signal))).id
+  }
+  async function open(place: VolumePlace, read_only: boolean, signal: AbortSignal): Promise<Instance> {
+    const release_id = releaseOf(place)
+    const network = `ptr-${place.project_id.replace('prj_', '')}`
+    await engine.ensureNetwork(network, { project: place.project_id })
+    await engine.removeRelease(release_id, 0)
+    const [instance] = await engine.ensureRelease(
+      {
+        owner: { kind: 'task', id: place.work_id },
+        project_id: place.project_id,
+        release_id,
+        image: await imageOf(signal),
+        command: IDLE,
+        // With the rights of its image's user, a container could not read what belongs to others.
+        user: '0',
+        environment: {},
+        mounts: [{ kind: 'volume', volume_id: place.data_id, path: FOLDER, read_only }],
+        network,
+        limits: LIMITS,
+        stop_grace_s: 0,
+        probe: { type: 'none', grace_s: 0 },
+        placement: { node: 'local' },
+        replicas: 1,
+        update: 'stop_first',
+      },
+      signal,
+    )
+    return instance!
+  }
+  /** Runs a command beside the volume, and removes the container whatever happened. */
+  async function* inside(
+    place: VolumePlace,
+    command: readonly string[],
+    read_only: boolean,
+    signal: AbortSignal,
+  ): AsyncGenerator<ExecProcess> {
+    try {
+      const { id } = await open(place, read_only, signal)
+      yield await engine.exec(id, { command }, signal)
+    } finally {
+      await engine.removeRelease(releaseOf(place), 0)
+    }
+  }
+
+  return {
+    /** Everything in a volume. It ends only once the whole was read; a volume in use is read as it is. */
+    async *read(place: VolumePlace, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+      for await (const tar of inside(place, READ, true, signal)) {
+        tar.stdin.end()
+        yield* tar.stdout as Readable
+        requireWell(await tar.done, CHANGED_WHILE_READ, 'The volume could not be read')
+      }
+    },
+    /** Writes a tar into an empty volume. Throws when it breaks off, also at its very end. */
+    async write(place: VolumePlace, source: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+      for await (const tar of inside(place, WRITE, false, signal)) {
+        const said = tar.done.catch(() => undefined)
+        ;(tar.stdout as Readable).resume()
+        try {
+          await pipeline(source, tar.stdin as Writable, { signal })
+        } catch (error) {
+          // A command that ends early closes its input; how it ended tells more than the broken pipe.
+          const result = isBrokenPipe(error) ? await said : undefined
+          if (result) requireWell(result, 0, 'The volume could not be filled')
+          throw error
+        }
+        requireWell(await tar.done, 0, 'The volume could not be filled')
+      }
+    },
+    /** What is in a volume. */
+    async count(place: VolumePlace, signal: AbortSignal): Promise<FileCounts> {
+      const found = createCounter()
+      for await (const find of inside(place, COUNT, true, signal)) {
+        find.stdin.end()
+        for await (const chunk of find.stdout as Readable) found.take(chunk as Buffer)
+        requireWell(await find.done, 0, 'The files could not be counted')
+      }
+      return found.result()
+    },
+    /** Removes what a process left behind that ended in the middle of such work. */
+    discard: (work_id: string): Promise<void> => engine.removeLabelled({ task: work_id }),
+  }
+}
+export type VolumeFiles = ReturnType<typeof createVolumeFiles>
+
+const isBrokenPipe = (error: unknown) =>
+  /ended before its input|EPIPE|ECONNRESET|premature close/i.test(String((error as Error).message))
+
+/** @param tolerated the highest exit code that is well. */
+function requireWell({ exit_code, stderr }: ExecResult, tolerated: number, what: string): void {
+  if (exit_code <= tolerated) return
+  const lines = stderr.split('\n').filter((line) => line.trim() !== '')
+  if (/No space left on device|Disk quota exceeded/.test(stderr))
+    throw new Fatal('disk_full', 'The disk of this server is full.', 'Free space, then try again.', lines)
+  throw new Fatal(
+    'files_failed',
+    `${what}: ${lines.at(-2) ?? lines.at(-1) ?? `exit code ${exit_code}`}.`,
+    null,
+    lines,
+  )
+}
+
+/** Adds up what `find` prints: kind, size and path, with a zero byte behind each. */
+function createCounter() {
+  let rest = Buffer.alloc(0)
+  const found: FileCounts = { objects: 0, bytes: 0, counts: {} }
+  const add = (line: string) => {
+    const [, kind, size = '0', path = ''] = /^(.) (\d+) ([^]*)$/.exec(line) ?? []
+    const bytes = kind === 'f' ? Number(size) : 0
+    found.objects += 1
+    found.bytes += bytes
+    const name = path.split('/')[0]!.slice(0, 255)
+    if (Object.hasOwn(found.counts, name)) found.counts[name]! += bytes
+    else if (Object.keys(found.counts).length < MOST_COUNTS) defineOwn(found.counts, name, bytes)
+  }
+  return {
+    take(chunk: Buffer): void {
+      rest = Buffer.concat([rest, chunk])
+      for (let end = rest.indexOf(0); end >= 0; end = rest.indexOf(0)) {
+        add(rest.toString('utf8', 0, end))
+        rest = rest.subarray(end + 1)
+      }
+    },
+    result: (): FileCounts => found,
+  }
+}
+/** File names are anything, `__proto__` as well. */
+const defineOwn = (counts: Record<string, number>, name: string, value: number) =>
+  Object.defineProperty(counts, name, { value, enumerable: true, writable: true, configurable: true })

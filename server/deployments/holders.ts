@@ -1,0 +1,76 @@
+import { ensureProcesses } from './release-workload.ts'
+import type { Release } from './releases.ts'
+import { NOTHING } from './routing.ts'
+import { drain, routeTo } from './serving.ts'
+import { verify } from './steps/run.ts'
+import { type DeployedApp, networkOf, type Workshop } from './work.ts'
+
+/** Apps in these states have nothing running, and nothing of them is started by the way. */
+const AT_REST = new Set(['stopped', 'deleting', 'building'])
+
+/**
+ * Apps that run on volumes, for work on what is in these. To be called from a job in the lane of the app, so
+ * that neither a deployment nor the reconciler comes in between.
+ */
+export function createHolders(shop: Workshop, apps: (project_id: string) => readonly { id: string }[]) {
+  const { engine, releases } = shop
+  const liveOf = (app: DeployedApp): Release | undefined =>
+    app.live_release_id ? releases.find(app.live_release_id) : undefined
+  const liveOfApp = (app_id: string) =>
+    shop.ports.projectOf(app_id) === undefined ? undefined : liveOf(shop.ports.app(app_id))
+
+  return {
+    /** Ids of the apps whose live release mounts one of these volumes. */
+    of(project_id: string, volume_ids: readonly string[]): string[] {
+      const holds = (app_id: string) =>
+        (liveOfApp(app_id)?.settings.mounts?.volumes ?? []).some((mount) =>
+          volume_ids.includes(mount.volume_id),
+        )
+      return apps(project_id)
+        .map(({ id }) => id)
+        .filter(holds)
+    },
+    /** Lets the instances of an app stand still, or go on. */
+    async pause(app_id: string, paused: boolean): Promise<void> {
+      const release = liveOfApp(app_id)
+      if (release) await engine.pauseRelease(release.id, paused)
+    },
+    /** Lets every instance of an app go on that was left paused. */
+    async resumeAll(): Promise<void> {
+      const paused = (await engine.instances({})).filter(({ state }) => state === 'paused')
+      for (const release_id of new Set(paused.map((instance) => instance.release_id)))
+        await engine.pauseRelease(release_id, false)
+    },
+    /** Ends the traffic of an app, then its instances. Idempotent. */
+    async halt(app_id: string, signal: AbortSignal): Promise<void> {
+      const release = liveOfApp(app_id)
+      if (!release) return
+      await shop.routing.serve(app_id, NOTHING)
+      await drain(shop, release, signal)
+      await engine.removeRelease(release.id, release.settings.stop_grace_s)
+    },
+    /**
+     * Starts the live release of an app, and gives it the traffic once it answers. Idempotent. Throws when an
+     * app that ran before does not come up; one that did not is left to the reconciler.
+     */
+    async bring(app_id: string, signal: AbortSignal): Promise<void> {
+      const release = liveOfApp(app_id)
+      if (!release) return
+      const app = shop.ports.app(app_id)
+      if (AT_REST.has(app.status)) return
+      await engine.ensureNetwork(networkOf(app.project_id), { project: app.project_id })
+      await ensureProcesses(shop, release, app.project_id, signal)
+      try {
+        await verify(shop, { release, deployment_id: release.deployment_id, step: 'start' }, signal)
+      } catch (error) {
+        if (app.status === 'running' || signal.aborted) throw error
+        await engine.superviseRelease(release.id, true)
+        return
+      }
+      await routeTo(shop, app_id, release)
+      await engine.superviseRelease(release.id, true)
+      if (app.status !== 'running') shop.ports.appEvent(app_id, 'go_live', {})
+    },
+  }
+}
+export type Holders = ReturnType<typeof createHolders>

@@ -1,0 +1,74 @@
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import { conflict } from '#server/kernel/errors'
+import type { Engine } from '#server/platform/engine/engine'
+import type { VolumeRepository, VolumeRow } from './repository.ts'
+
+export interface VolumeDataOptions {
+  db: Db
+  clock: Clock
+  engine: Engine
+  repository: VolumeRepository
+  /** Moves the status by an event of the machine; see the service. */
+  transition(id: string, event: 'make' | 'reappear'): void
+  note(row: VolumeRow, type: string, payload?: Record<string, unknown>): void
+}
+
+/** What the engine calls the data of a volume. */
+export const dataOf = ({ id, data_id }: Pick<VolumeRow, 'id' | 'data_id'>): string => data_id ?? id
+
+/**
+ * The data behind volumes: a restore fills others beside them, puts those in their place, and lets the old
+ * ones go only once everything that uses the volume runs again.
+ */
+export function createVolumeData(options: VolumeDataOptions) {
+  const { db, clock, engine, repository, transition, note } = options
+  const get = (id: string): VolumeRow => {
+    const row = repository.find(id)
+    if (!row) throw conflict('The volume was deleted meanwhile.')
+    return row
+  }
+  const forget = async (row: VolumeRow): Promise<void> => {
+    if (row.previous_data_id === null) return
+    await engine.removeVolume(row.previous_data_id)
+    repository.setData(row.id, { ...get(row.id), previous_data_id: null }, clock.iso())
+  }
+  return {
+    /** By a volume's id; a volume that is gone has the name that it always had. */
+    dataOf(id: string): string {
+      const row = repository.find(id)
+      return row ? dataOf(row) : id
+    },
+    /** Makes an empty place for data, whatever an earlier attempt left in it. */
+    async clear(volume_id: string, data_id: string): Promise<void> {
+      await engine.removeVolume(data_id)
+      await engine.ensureVolume(data_id, { volume: volume_id })
+    },
+    /** Removes data that are nobody's. */
+    removeData: (data_id: string): Promise<void> => engine.removeVolume(data_id),
+    /** Puts filled data in the place of the present ones, which are kept. Idempotent. */
+    replaceData: (id: string, data_id: string): void =>
+      db.tx(() => {
+        const row = get(id)
+        if (dataOf(row) === data_id) return
+        // What a volume is being made of has nothing before it.
+        const previous_data_id = row.filling === 1 ? null : dataOf(row)
+        repository.setData(id, { data_id, previous_data_id, filling: 0 }, clock.iso())
+        transition(id, row.status === 'creating' ? 'make' : 'reappear')
+        note(row, 'volume.restored')
+      }),
+    /** Puts the old data back in their place; what was restored becomes nobody's. Idempotent. */
+    returnData: (id: string, data_id: string): void =>
+      db.tx(() => {
+        const row = repository.find(id)
+        if (!row || dataOf(row) !== data_id || row.previous_data_id === null) return
+        repository.setData(id, { ...row, data_id: row.previous_data_id, previous_data_id: null }, clock.iso())
+        note(row, 'volume.restore_undone')
+      }),
+    /** Removes the data from before a restore. Throws `conflict` while something still holds them. */
+    async forgetData(id: string): Promise<void> {
+      const row = repository.find(id)
+      if (row) await forget(row)
+    },
+  }
+}

@@ -1,0 +1,33 @@
+import type { FakeExecOutcome } from '#server/platform/engine/fake-behaviour'
+import type { ContainerSpec, ExecSpec } from '#server/platform/engine/workload'
+import { EDGE_IMAGE } from '#server/platform/ingress/image'
+import type { TestApi } from '#test/support/api'
+
+/** What pretended volumes hold, as text, by the engine's name of their data. */
+export interface PretendedVolumes {
+  held: Map<string, string>
+  /** How the next commands of a kind end; it goes on until it is removed. */
+  failing: Map<'read' | 'write' | 'count', FakeExecOutcome>
+  /** Called while a volume is read. */
+  onRead?: () => void
+}
+
+/** Lets the container that reads and writes volumes find texts in them in the place of files. */
+export function pretendVolumes(api: TestApi): PretendedVolumes {
+  const pretended: PretendedVolumes = { held: new Map(), failing: new Map() }
+  const exec = ({ command }: ExecSpec, input: Buffer, { mounts = [] }: ContainerSpec): FakeExecOutcome => {
+    const [mount] = mounts
+    const id = mount?.kind === 'volume' ? mount.volume_id : ''
+    const kind = command.includes('--extract') ? 'write' : command[0] === 'find' ? 'count' : 'read'
+    if (kind === 'read') pretended.onRead?.()
+    const failure = pretended.failing.get(kind)
+    if (failure) return failure
+    const text = pretended.held.get(id) ?? ''
+    if (kind === 'count') return { stdout: text && `f ${text.length} a/text\0d 4096 a\0` }
+    if (kind === 'read') return { stdout: text }
+    pretended.held.set(id, input.toString())
+    return {}
+  }
+  api.fakes.engine.behave(EDGE_IMAGE, { exec, start: 'never_listens' })
+  return pretended
+}

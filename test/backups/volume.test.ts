@@ -1,0 +1,197 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { commitShop, SHOP_URL } from '#test/support/shop'
+import { type PretendedVolumes, pretendVolumes } from './pretend-volumes.ts'
+
+let api: TestApi
+let volumes: PretendedVolumes
+let app_id: string
+let id: string
+
+const post = async (path: string, body: object = {}, caller: 'developer' | 'owner' = 'developer') => {
+  const answer = await api.as(caller).post(path, body)
+  await api.services.jobs.idle()
+  return answer
+}
+const show = async (path: string) => (await api.as('viewer').get(path)).body.data
+const backUp = async (body: object = {}) => {
+  const answer = await post('/api/backups', { target: 'volume', target_id: id, ...body })
+  expect([answer.status, answer.body]).toMatchObject([201, {}])
+  return show(`/api/backups/${answer.body.data.id}`)
+}
+const restore = (backup_id: string, body: object = {}) =>
+  post(`/api/backups/${backup_id}/restore`, body, 'owner')
+const app = () => show(`/api/apps/${app_id}`)
+const instances = () => api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
+const dataOf = (of: string) => api.services.volumes.dataOf(of)
+const held = (of = id) => volumes.held.get(dataOf(of))
+const engineVolumes = () => api.fakes.engine.volumes()
+/** The engine's volume that the app's instance has. */
+const mounted = async () => {
+  const made = api.fakes.engine.calls.filter(({ method }) => method === 'ensureRelease')
+  const specs = made.map(({ args }) => args[0] as { owner: { id: string }; mounts?: any[] })
+  return specs.findLast(({ owner }) => owner.id === app_id)?.mounts?.[0]?.volume_id
+}
+const pathOf = (location: string) =>
+  join(api.kernel.config.data_directory, 'backups/archives/default', location.replace('folder default/', ''))
+
+beforeEach(async () => {
+  api = await createTestApi()
+  volumes = pretendVolumes(api)
+  commitShop(api, 'one')
+  id = (await post('/api/volumes', { name: 'data' })).body.data.id
+  app_id = (await post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 })).body.data.id
+  await post(`/api/apps/${app_id}/mounts`, { path: '/data', volume_id: id })
+  await post(`/api/apps/${app_id}/deploy`)
+  volumes.held.set(id, 'FILES')
+})
+afterEach(() => api.close())
+
+describe('a backup of a volume', () => {
+  it('holds its files, names the apps that use it, and leaves no container behind', async () => {
+    const made = await backUp({ encrypted: false })
+    expect(made).toMatchObject({
+      status: 'succeeded',
+      target: 'volume',
+      target_id: id,
+      target_name: 'data',
+      engine: null,
+      original_bytes: 5,
+    })
+    expect(made.location).toMatch(/\.tar\.zst$/)
+    const { zstdDecompressSync } = await import('node:zlib')
+    expect(zstdDecompressSync(readFileSync(pathOf(made.location))).toString()).toBe('FILES')
+    const manifest = JSON.parse(readFileSync(`${pathOf(made.location)}.manifest.json`, 'utf8'))
+    expect(manifest.target).toMatchObject({ kind: 'volume', name: 'data', apps: ['shop'] })
+    expect((await api.fakes.engine.instances({})).map(({ owner }) => owner.kind)).toEqual(['app'])
+  })
+  it('lets the app run on, unless it is to be paused; then it goes on afterwards', async () => {
+    const seen: string[] = []
+    const look = async () => seen.push((await instances())[0]!.state)
+    volumes.onRead = () => void look()
+    await backUp()
+    await backUp({ pause_app: true })
+    expect([...seen, (await instances())[0]!.state]).toEqual(['running', 'paused', 'running'])
+  })
+  it('lets a paused app go on when the volume cannot be read, and says why', async () => {
+    volumes.failing.set('read', { exit_code: 2, stderr: 'tar: ./a: Cannot open: Input/output error\n' })
+    const { status, error } = await backUp({ pause_app: true })
+    expect([status, error]).toEqual(['failed', expect.stringContaining('Input/output error')])
+    expect((await instances())[0]!.state).toBe('running')
+  })
+  it('counts files that changed while they were read as read', async () => {
+    volumes.failing.set('read', { exit_code: 1, stdout: 'FILES', stderr: 'tar: ./a: file changed' })
+    expect((await backUp()).status).toBe('succeeded')
+  })
+  it('is verified in a throw-away volume, of which nothing stays', async () => {
+    const { id: backup_id } = await backUp()
+    const before = engineVolumes()
+    await post(`/api/backups/${backup_id}/verify`)
+    expect((await show(`/api/backups/${backup_id}`)).verification).toMatchObject({
+      status: 'succeeded',
+      objects: 2,
+      rows: 5,
+      counts: { a: 5 },
+    })
+    expect(engineVolumes()).toEqual(before)
+  })
+  it('is refused with 409 while the volume is gone', async () => {
+    api.fakes.engine.loseVolume(id)
+    await api.services.volumes.measure()
+    const { status } = await post('/api/backups', { target: 'volume', target_id: id })
+    expect(status).toBe(409)
+  })
+})
+
+describe('a restore of a volume', () => {
+  it('in place gives the app a new volume with the old files, and lets the other one go at its end', async () => {
+    const { id: backup_id } = await backUp()
+    volumes.held.set(id, 'CHANGED')
+    const { status, body } = await restore(backup_id)
+    expect([status, body.data]).toMatchObject([201, { mode: 'in_place', target: 'volume', target_id: id }])
+    expect(held()).toBe('FILES')
+    expect(engineVolumes()).toEqual([dataOf(id)])
+    expect([await mounted(), (await app()).status, (await instances()).length]).toEqual([
+      dataOf(id),
+      'running',
+      1,
+    ])
+    await post(`/api/apps/${app_id}/deploy`)
+    expect(await mounted()).toBe(dataOf(id))
+  })
+  it('in place is taken back when the app does not come up with it', async () => {
+    const { id: backup_id } = await backUp()
+    volumes.held.set(id, 'CHANGED')
+    const since = api.services.events.latest()
+    api.fakes.engine.behave(`app=${app_id}`, { start: 'exits' })
+    const asked = restore(backup_id)
+    // The app is well again once its old data are back.
+    const stop = api.services.events.subscribe(() => {
+      if (held() === 'CHANGED' && dataOf(id) === id && volumes.held.size > 1)
+        api.fakes.engine.behave(`app=${app_id}`, { start: 'listens' })
+    })
+    await asked
+    stop()
+    expect([dataOf(id), held(), engineVolumes()]).toEqual([id, 'CHANGED', [id]])
+    expect(api.events(since).some(({ type }) => type === 'backup.restore_failed')).toBe(true)
+  })
+  it('that breaks off while it is written leaves the present files, and no second volume', async () => {
+    const { id: backup_id } = await backUp()
+    volumes.held.set(id, 'CHANGED')
+    volumes.failing.set('write', { exit_code: 2, stderr: 'tar: ./a: Cannot write: No space left on device' })
+    const since = api.services.events.latest()
+    await restore(backup_id)
+    expect([held(), engineVolumes(), (await instances()).length]).toEqual(['CHANGED', [id], 1])
+    const failed = api.events(since).find(({ type }) => type === 'backup.restore_failed')
+    expect(failed?.payload.error).toContain('disk of this server is full')
+  })
+  it('of a changed archive is refused before anything is touched', async () => {
+    const { id: backup_id, location } = await backUp()
+    const bytes = readFileSync(pathOf(location))
+    bytes[bytes.length >> 1]! ^= 1
+    writeFileSync(pathOf(location), bytes)
+    const [before] = await instances()
+    await restore(backup_id)
+    expect([engineVolumes(), (await instances())[0]!.id]).toEqual([[id], before!.id])
+  })
+  it('into a new volume leaves the present one alone', async () => {
+    const { id: backup_id } = await backUp()
+    volumes.held.set(id, 'CHANGED')
+    const { body } = await restore(backup_id, { mode: 'new', name: 'data-of-monday' })
+    const list = await show('/api/volumes')
+    expect(list.find((volume: { id: string }) => volume.id === body.data.target_id)).toMatchObject({
+      name: 'data-of-monday',
+      status: 'ready',
+      access: 'single_writer',
+    })
+    expect([held(), held(body.data.target_id)]).toEqual(['CHANGED', 'FILES'])
+  })
+  it('into a new volume that fails leaves no volume', async () => {
+    const { id: backup_id } = await backUp()
+    volumes.failing.set('write', { exit_code: 2, stderr: 'tar: broken' })
+    await restore(backup_id, { mode: 'new', name: 'copy' })
+    expect([(await show('/api/volumes')).length, engineVolumes()]).toEqual([1, [id]])
+  })
+  it('brings back a volume that was lost, and the app with it', async () => {
+    const { id: backup_id } = await backUp()
+    api.fakes.engine.loseVolume(id)
+    const [instance] = await instances()
+    api.fakes.engine.vanish(instance!.id)
+    await api.services.deployments.reconciler.reconcile()
+    await api.services.volumes.measure()
+    expect([(await app()).status, (await show('/api/volumes'))[0].status]).toEqual(['failed', 'missing'])
+    await restore(backup_id)
+    expect([(await app()).status, (await show('/api/volumes'))[0].status, held()]).toEqual([
+      'running',
+      'ready',
+      'FILES',
+    ])
+  })
+  it('refuses a name that a volume may not have with 422, and one that is taken with 409', async () => {
+    const { id: backup_id } = await backUp()
+    expect((await restore(backup_id, { mode: 'new', name: 'No Name' })).status).toBe(422)
+    expect((await restore(backup_id, { mode: 'new', name: 'data' })).status).toBe(409)
+  })
+})

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
+import { docker, eventually, type Portreeve, startPortreeve } from '#test/support/portreeve'
+
+let portreeve: Portreeve
+let app_id: string
+let volume_id: string
+const HOST = 'keeper.apps.test'
+/** Counts on without an end, and serves what it keeps, as a user without rights. */
+const DOCKERFILE = `FROM ${BUSYBOX_IMAGE}
+USER nobody
+CMD ["sh", "-c", "mkdir -p /data/deep; [ -e /data/deep/first ] || { echo first > /data/deep/first; ln -s deep/first /data/link; chmod 640 /data/deep/first; }; (i=0; while true; do i=$((i+1)); echo $i > /data/count; sleep 0.05; done) & exec httpd -f -p $PORT -h /data"]`
+
+const post = async (path: string, body: unknown = {}) => {
+  const answer = await portreeve.call('POST', path, body)
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
+  return answer.body.data
+}
+const show = async (path: string) => { return (await portreeve.call('GET', path)).body.data }
+const visit = async (path: string) => { return (await portreeve.visit(HOST, path)).body }
+const inside = (...command: string[]) =>
+  docker('exec', docker('ps', '-q', '--filter', `label=portreeve.app=${app_id}`), ...command)
+const ended = (id: string, of = (backup: any) => backup.status) =>
+  eventually(`The work on ${id} ending`, async () => {
+    const backup = await show(`/api/backups/${id}`)
+    return ['succeeded', 'failed'].includes(of(backup)) ? backup : undefined
+  })
+const jobEnded = (id: string) =>
+  eventually(`The job ${id} ending`, async () => {
+    const job = await show(`/api/system/jobs/${id}`)
+    return ['succeeded', 'failed', 'cancelled'].includes(job.status) ? job : undefined
+  })
+const volumesOf = () => docker('volume', 'ls', '-q', '--filter', 'name=vol_').split('\n').filter(Boolean)
+
+beforeAll(async () => {
+  await ensureBusyboxImage()
+  portreeve = await startPortreeve()
+  volume_id = (await post('/api/volumes', { name: 'data' })).id
+  const created = await post('/api/apps', {
+    ...{ name: 'keeper', dockerfile: DOCKERFILE, soak_seconds: 0, port: 8080 },
+  })
+  app_id = created.id
+  await portreeve.untilDeployment(created.latest_deployment.id)
+  await post(`/api/apps/${app_id}/mounts`, { path: '/data', volume_id })
+  const { id } = await post(`/api/apps/${app_id}/deploy`)
+  expect(await portreeve.untilDeployment(id)).toMatchObject({ status: 'live', error: null })
+})
+afterAll(() => portreeve?.dispose())
+
+test('files of a volume come back as they were, in place and in a new volume, whether the app was paused or not', async () => {
+  await eventually('The app writing', async () => ((await visit('/count')) ? true : undefined))
+  const asked = { target: 'volume', target_id: volume_id }
+  const running = await ended((await post('/api/backups', asked)).id)
+  expect(running, running.error).toMatchObject({ status: 'succeeded', encrypted: true })
+  const paused = await ended((await post('/api/backups', { ...asked, pause_app: true })).id)
+  expect(paused, paused.error).toMatchObject({ status: 'succeeded' })
+  const before = await visit('/count')
+  await eventually('The app going on', async () => ((await visit('/count')) !== before ? true : undefined))
+
+  await post(`/api/backups/${paused.id}/verify`)
+  const { verification } = await ended(paused.id, (backup) => backup.verification?.status)
+  expect(verification, verification.error).toMatchObject({ status: 'succeeded', objects: 4 })
+
+  inside('sh', '-c', 'rm -rf /data/deep /data/link; echo lost > /data/lost')
+  const { job_id } = await post(`/api/backups/${paused.id}/restore`, { mode: 'in_place' })
+  expect(await jobEnded(job_id)).toMatchObject({ status: 'succeeded', error: null })
+  expect([await visit('/link'), (await portreeve.visit(HOST, '/lost')).status]).toEqual(['first\n', 404])
+  expect(inside('stat', '-c', '%a %U %N', '/data/deep/first')).toMatch(/^640 nobody/)
+  expect(await show(`/api/apps/${app_id}`)).toMatchObject({ status: 'running' })
+  expect(volumesOf()).toHaveLength(1)
+
+  const copy = await post(`/api/backups/${running.id}/restore`, { mode: 'new', name: 'copy' })
+  expect(await jobEnded(copy.job_id)).toMatchObject({ status: 'succeeded', error: null })
+  expect((await show('/api/volumes')).map(({ name, status }: any) => [name, status]).sort()).toEqual([
+    ['copy', 'ready'],
+    ['data', 'ready'],
+  ])
+  expect(volumesOf()).toHaveLength(2)
+})
