@@ -16,8 +16,12 @@ const post = async (path: string, body: unknown = {}) => {
   expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
   return answer.body.data
 }
-const show = async (path: string) => { return (await portreeve.call('GET', path)).body.data }
-const visit = async (path: string) => { return (await portreeve.visit(HOST, path)).body }
+const show = async (path: string) => {
+  return (await portreeve.call('GET', path)).body.data
+}
+const visit = async (path: string) => {
+  return (await portreeve.visit(HOST, path)).body
+}
 const inside = (...command: string[]) =>
   docker('exec', docker('ps', '-q', '--filter', `label=portreeve.app=${app_id}`), ...command)
 const ended = (id: string, of = (backup: any) => backup.status) =>
