@@ -157,15 +157,18 @@ function requireWell({ exit_code, stderr }: ExecResult, tolerated: number, what:
 /** Adds up what `find` prints: kind, size and path, with a zero byte behind each. */
 function createCounter() {
   let rest = Buffer.alloc(0)
-  const found: FileCounts = { objects: 0, bytes: 0, counts: {} }
+  /** File names are anything, `__proto__` as well. */
+  const counts = new Map<string, number>()
+  let objects = 0
+  let all_bytes = 0
   const add = (line: string) => {
     const [, kind, size = '0', path = ''] = /^(.) (\d+) ([^]*)$/.exec(line) ?? []
     const bytes = kind === 'f' ? Number(size) : 0
-    found.objects += 1
-    found.bytes += bytes
+    objects += 1
+    all_bytes += bytes
     const name = path.split('/')[0]!.slice(0, 255)
-    if (Object.hasOwn(found.counts, name)) found.counts[name]! += bytes
-    else if (Object.keys(found.counts).length < MOST_COUNTS) defineOwn(found.counts, name, bytes)
+    const before = counts.get(name)
+    if (before !== undefined || counts.size < MOST_COUNTS) counts.set(name, (before ?? 0) + bytes)
   }
   return {
     take(chunk: Buffer): void {
@@ -175,9 +178,6 @@ function createCounter() {
         rest = rest.subarray(end + 1)
       }
     },
-    result: (): FileCounts => found,
+    result: (): FileCounts => ({ objects, bytes: all_bytes, counts: Object.fromEntries(counts) }),
   }
 }
-/** File names are anything, `__proto__` as well. */
-const defineOwn = (counts: Record<string, number>, name: string, value: number) =>
-  Object.defineProperty(counts, name, { value, enumerable: true, writable: true, configurable: true })
