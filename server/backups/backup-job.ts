@@ -34,6 +34,16 @@ const PROGRESS_MS = 2000
 /** A dump may be large; it is not given up while it goes on. */
 const DUMP_TIMEOUT_MS = 24 * 3_600_000
 
+/** Hands a number on at most every two seconds. */
+export function paced(clock: Clock, tell: (bytes: number) => void): (bytes: number) => void {
+  let told_ms = clock.monotonic_ms()
+  return (bytes) => {
+    if (clock.monotonic_ms() - told_ms < PROGRESS_MS) return
+    told_ms = clock.monotonic_ms()
+    tell(bytes)
+  }
+}
+
 /** Tells of a backup, to those who may see its project. */
 export const backupEvent = (row: BackupRow, what: string, payload: Record<string, unknown> = {}) => ({
   type: `backup.${what}`,
@@ -56,14 +66,8 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
     if (!row) throw new Error(`The backup ${id} is gone.`)
     return row
   }
-  const progressOf = (row: BackupRow) => {
-    let told_ms = clock.monotonic_ms()
-    return (written_bytes: number) => {
-      if (clock.monotonic_ms() - told_ms < PROGRESS_MS) return
-      told_ms = clock.monotonic_ms()
-      events.append(backupEvent(row, 'progress', { written_bytes }))
-    }
-  }
+  const progressOf = (row: BackupRow) =>
+    paced(clock, (written_bytes) => events.append(backupEvent(row, 'progress', { written_bytes })))
   return defineJob<BackupPayload, State>({
     kind: BACKUP_KIND,
     initial: () => ({ apps: [], began_ms: 0 }),
@@ -91,6 +95,7 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
             signal,
           )
           const written = await archives.write(row, bytes, signal, progressOf(row))
+          events.append(backupEvent(row, 'progress', { written_bytes: written.size_bytes }))
           repository.update(row.id, {
             ...written,
             engine: subject?.engine ?? row.engine,

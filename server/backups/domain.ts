@@ -6,6 +6,7 @@ import type { AppsDomain } from '#server/apps/contract'
 import type { Base } from '#server/platform/base'
 import type { DeploymentsDomain } from '#server/deployments/contract'
 import { PLATFORM } from '#server/kernel/access'
+import { own } from '#server/kernel/own'
 import { createRecovery } from './recovery.ts'
 import type { Databases } from '#server/databases/assembly'
 import type { StorageProviders } from '#server/storage-providers/service'
@@ -17,6 +18,7 @@ import type { Targets } from './target.ts'
 import { createDatabaseTarget, type DatabasePort } from './targets/database.ts'
 import { createPlatformTarget } from './targets/platform.ts'
 import { createVolumeTarget, type VolumePort } from './targets/volume.ts'
+import type { Volumes } from '#server/volumes/service'
 import { createVolumeFiles } from './volume-files.ts'
 import { defineVerifyJob } from './verify-job.ts'
 
@@ -26,7 +28,7 @@ const MANY = 100_000
 export interface BackupNeeds {
   storage_providers: Pick<StorageProviders, 'open' | 'passphrase' | 'find' | 'default'>
   databases: DatabasePort & Pick<Databases, 'plug' | 'list'>
-  volumes: VolumePort
+  volumes: VolumePort & Pick<Volumes, 'ownedBy'>
   deployments: Pick<DeploymentsDomain, 'enqueue' | 'holders'>
   apps: Pick<AppsDomain, 'find' | 'sources'>
   projects: { nameOf(id: string): string | undefined }
@@ -103,10 +105,32 @@ export function createBackups(base: Base, use: BackupNeeds) {
       if (app) use.deployments.enqueue(app, 'manual', {}, PLATFORM)
     },
   })
+  const GONE: Record<string, string> = {
+    'app.deleted': 'app_id',
+    'database.deleted': 'database_id',
+    'volume.deleted': 'volume_id',
+  }
+  base.events.subscribe(({ type, payload }) => {
+    const key = own(GONE, type)
+    if (key !== undefined) schedules.targetRemoved(String(payload[key]))
+  })
+  /** What is of an app, or of volumes that went with it, is of its new project. Part of the move. */
+  const appMoved = (app_id: string): void => {
+    const project_id = use.apps.find(app_id)?.project_id
+    if (project_id === undefined) return
+    for (const id of [app_id, ...use.volumes.ownedBy(app_id)]) schedules.targetMoved(id, project_id)
+  }
   /** What a process that ended during a backup left paused goes on; backups that go on see to theirs. */
   const resumePaused = async () => {
     if (repository.underWay().length === 0) await use.deployments.holders.resumeAll()
   }
-  return { ...service, schedules, recovery, resumePaused, definitions: [...definitions, recovery.definition] }
+  return {
+    ...service,
+    schedules,
+    recovery,
+    resumePaused,
+    appMoved,
+    definitions: [...definitions, recovery.definition],
+  }
 }
 export type Backups = ReturnType<typeof createBackups>

@@ -23,5 +23,9 @@ export default defineModule({
     own.recovery.start()
     own.resumePaused().catch((error: unknown) => log.warn('Paused apps could not be looked for', { error }))
   },
+  channels: () => [
+    { name: 'backups/:id', kind: 'events', noun: 'backup', events: (backup_id) => ({ backup_id }) },
+  ],
+  app: { moved: (own, app_id) => own.appMoved(app_id) },
   schedules: [{ name: 'due', cron: '* * * * *', task: 'backups', run: (own) => own.schedules.pass() }],
 })

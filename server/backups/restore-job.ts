@@ -2,7 +2,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Events } from '#server/kernel/events'
 import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
 import type { Archives } from './archives.ts'
-import { backupEvent } from './backup-job.ts'
+import { backupEvent, paced } from './backup-job.ts'
 import { classify } from './classify.ts'
 import type { BackupRepository, BackupRow } from './repository.ts'
 import type { RestoreRequest, Targets } from './target.ts'
@@ -26,6 +26,7 @@ const SWITCH_MS = 3_600_000
  * and is taken back when that does not answer with its new data; the old ones go after it.
  */
 export function defineRestoreJob({
+  clock,
   events,
   repository,
   archives,
@@ -63,7 +64,14 @@ export function defineRestoreJob({
         timeout_ms: LONG_MS,
         run({ payload, job_id, signal }) {
           const row = rowOf(payload.backup_id)
-          return halves(row).prepare(requestOf(job_id, payload), () => archives.read(row, signal), signal)
+          const told = { job_id, mode: payload.mode, restored_id: payload.target_id }
+          const tell = paced(clock, (read_bytes) =>
+            events.append(
+              backupEvent(row, 'restore_progress', { ...told, read_bytes, total_bytes: row.original_bytes }),
+            ),
+          )
+          const open = () => counted(archives.read(row, signal), tell)
+          return halves(row).prepare(requestOf(job_id, payload), open, signal)
         },
       },
       {
@@ -102,4 +110,17 @@ export function defineRestoreJob({
       )
     },
   })
+}
+
+/** Tells how much of a stream was read. */
+async function* counted(
+  source: AsyncIterable<Uint8Array>,
+  tell: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  for await (const chunk of source) {
+    bytes += chunk.byteLength
+    tell(bytes)
+    yield chunk
+  }
 }

@@ -41,6 +41,43 @@ const PERIODS = {
   yearly: (day: string) => day.slice(0, 4),
 } as const
 
+/** The first day after a period, counted on from the period that a day is in. */
+const AFTER: Record<keyof typeof PERIODS, (day: string, count: number) => number> = {
+  daily: (day, count) => Date.parse(`${day}T00:00:00Z`) + count * DAY_MS,
+  weekly: (day, count) => Date.parse(`${weekOf(day)}T00:00:00Z`) + 7 * count * DAY_MS,
+  monthly: (day, count) => Date.UTC(Number(day.slice(0, 4)), Number(day.slice(5, 7)) - 1 + count),
+  yearly: (day, count) => Date.UTC(Number(day.slice(0, 4)) + count, 0),
+}
+
+/**
+ * When the age of each backup alone no longer keeps it, as ISO times by id: as if one were made in every period
+ * to come. Null while a rule keeps it in which age does not matter.
+ */
+export function expiries(
+  backups: readonly Dated[],
+  retention: Retention,
+  { timezone }: { timezone: string },
+): Map<string, string | null> {
+  const newest_first = [...backups].sort((a, b) => (a.created_at < b.created_at ? 1 : -1))
+  const seen = new Set<string>()
+  return new Map(
+    newest_first.map(({ id, created_at }, index) => {
+      const ends: number[] = []
+      if (retention.days !== undefined) ends.push(Date.parse(created_at) + retention.days * DAY_MS)
+      const day = dayOf(created_at, timezone)
+      for (const [rule, periodOf] of Object.entries(PERIODS)) {
+        const name = rule as keyof typeof PERIODS
+        const period = `${rule} ${periodOf(day)}`
+        if (retention[name] === undefined || seen.has(period)) continue
+        seen.add(period)
+        ends.push(AFTER[name](day, retention[name]))
+      }
+      const is_counted = retention.count !== undefined && index < retention.count
+      return [id, is_counted || ends.length === 0 ? null : new Date(Math.max(...ends)).toISOString()]
+    }),
+  )
+}
+
 /**
  * Which of the good backups of a schedule may go. The newest good one always stays, whatever the rules say.
  */

@@ -80,8 +80,8 @@ export function createScheduleRepository(db: Db) {
         .pluck()
         .all(destination_id) as string[],
     delete: (id: string) => db.sql('DELETE FROM backup_schedules WHERE id = ?').run(id),
-    deleteOf: (target_id: string) =>
-      db.sql('DELETE FROM backup_schedules WHERE target_id = ?').run(target_id),
+    ofTarget: (target_id: string) =>
+      db.sql('SELECT * FROM backup_schedules WHERE target_id = ?').all(target_id) as ScheduleRow[],
     move: (target_id: string, project_id: string) =>
       db.sql('UPDATE backup_schedules SET project_id = ? WHERE target_id = ?').run(project_id, target_id),
   }

@@ -9,7 +9,7 @@ import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { type BackupRepository, PLATFORM_PROJECT } from './repository.ts'
-import { type Retention, selectExpired } from './retention.ts'
+import { expiries, type Retention, selectExpired } from './retention.ts'
 import { createScheduleRepository, type ScheduleRow } from './schedule-repository.ts'
 import type { NewSchedule, Schedule, ScheduleChange } from './schedule-schema.ts'
 import type { Backup, NewBackup } from './schema.ts'
@@ -28,6 +28,8 @@ export interface ScheduleOptions {
     subjectFor(actor: Actor, given: { target: NewBackup['target']; target_id?: string | undefined }): Subject
     create(actor: Actor, given: NewBackup, origin: BackupOrigin): Backup
     remove(actor: Actor, id: string): Promise<void>
+    /** Whether there still is such a target. */
+    exists(target: NewBackup['target'], id: string | null): boolean
   }
   destinationExists(id: string): boolean
 }
@@ -106,9 +108,27 @@ export function createSchedules(options: ScheduleOptions) {
       },
       { trigger: 'schedule', schedule_id: row.id },
     )
+  /** Shows on the backups of a schedule how long its rules keep them. */
+  const noteExpiries = (row: ScheduleRow): void =>
+    db.tx(() => {
+      const rules = JSON.parse(row.retention) as Retention
+      const known = backups.succeededOf(row.id)
+      const ends = expiries(known, rules, row)
+      for (const { id, expires_at } of known) {
+        const next = ends.get(id) ?? null
+        if (next !== expires_at) backups.update(id, { expires_at: next })
+      }
+    })
+  /** Schedules of what is gone end; its backups stay. */
+  const end = (row: ScheduleRow): void =>
+    db.tx(() => {
+      repository.delete(row.id)
+      note(PLATFORM, 'deleted', row, null)
+    })
   /** One slot: at most one backup, whatever was missed, and the next slot in the same transaction. */
   const runSlot = (row: ScheduleRow): void =>
     db.tx(() => {
+      if (!service.exists(row.target, row.target_id)) return end(row)
       const slot = row.next_run_at!
       const is_late = clock.now() - Date.parse(slot) > LATE_MS
       repository.setRun(row.id, { next_run_at: nextRun(row), last_run_at: clock.iso() })
@@ -183,6 +203,7 @@ export function createSchedules(options: ScheduleOptions) {
         }
         const after = { ...merged, next_run_at: merged.enabled === 1 ? nextRun(merged) : null }
         repository.update(after)
+        noteExpiries(after)
         note(actor, 'updated', before, after)
         return view(after)
       }),
@@ -218,11 +239,17 @@ export function createSchedules(options: ScheduleOptions) {
         signal.throwIfAborted()
         await service.remove(PLATFORM, backup.id)
       }
+      noteExpiries(row)
     },
     usesOf: (destination_id: string): string[] => repository.namesAt(destination_id),
-    /** Schedules of what is gone end; its backups stay. */
-    targetRemoved: (target_id: string) => repository.deleteOf(target_id),
-    targetMoved: (target_id: string, project_id: string) => repository.move(target_id, project_id),
+    targetRemoved(target_id: string): void {
+      for (const row of repository.ofTarget(target_id)) end(row)
+    },
+    /** Schedules and backups follow what they are of to another project. */
+    targetMoved(target_id: string, project_id: string): void {
+      repository.move(target_id, project_id)
+      backups.move(target_id, project_id)
+    },
   }
 }
 export type Schedules = ReturnType<typeof createSchedules>

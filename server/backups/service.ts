@@ -204,6 +204,7 @@ export function createBackupService(options: BackupOptions) {
     remove,
     subjectFor: (actor: Actor, given: { target: Target; target_id?: string | undefined }): Subject =>
       subjectFor(actor, given.target, given.target_id),
+    exists: (target: Target, id: string | null): boolean => targetOf(target).find(id) !== undefined,
     countAt: repository.countAt,
     list(actor: Actor, query: Paging & BackupFilter) {
       const [limit, offset] = limits(query)

@@ -27,6 +27,8 @@ export interface EventFilter {
   project_id?: string
   /** Events whose payload names this database. */
   database_id?: string
+  /** Events whose payload names this backup. */
+  backup_id?: string
   types?: readonly string[]
 }
 
@@ -61,10 +63,11 @@ function where(filter: EventFilter): { clause: string; values: unknown[] } {
       values.push(filter[key])
     }
   }
-  if (filter.database_id !== undefined) {
-    // As the index on it is written.
-    parts.push(`payload ->> 'database_id' = ?`)
-    values.push(filter.database_id)
+  // As the indexes on them are written.
+  for (const key of ['database_id', 'backup_id'] as const) {
+    if (filter[key] === undefined) continue
+    parts.push(`payload ->> '${key}' = ?`)
+    values.push(filter[key])
   }
   if (filter.types) {
     parts.push(`type IN (SELECT value FROM json_each(?))`)

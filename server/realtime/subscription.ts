@@ -28,7 +28,8 @@ function positionsOf(after: string | undefined): [events: number | undefined, li
 }
 
 function matches(event: PlatformEvent, filter: EventFilter): boolean {
-  if (filter.database_id !== undefined && event.payload.database_id !== filter.database_id) return false
+  for (const key of ['database_id', 'backup_id'] as const)
+    if (filter[key] !== undefined && event.payload[key] !== filter[key]) return false
   return (['app_id', 'deployment_id', 'project_id'] as const).every(
     (key) => filter[key] === undefined || event[key] === filter[key],
   )

@@ -269,6 +269,20 @@ describe('schedules', () => {
     }).format(new Date(body.data.next_run_at))
     expect(summer).toBe('12:00')
   })
+  it('show on their backups until when they keep them, also after they were changed', async () => {
+    const { id } = (await make({ retention: { days: 30 } })).body.data
+    const { body } = await api.as('admin').post(`/api/backup-schedules/${id}/run`)
+    await api.services.jobs.idle()
+    const lasts = async () => {
+      const { expires_at, created_at } = (await api.as('admin').get(`/api/backups/${body.data.id}`)).body.data
+      return expires_at && (Date.parse(expires_at) - Date.parse(created_at)) / 86_400_000
+    }
+    expect(await lasts()).toBe(30)
+    await api.as('admin').put(`/api/backup-schedules/${id}`, { retention: { days: 10 } })
+    expect(await lasts()).toBe(10)
+    await api.as('admin').put(`/api/backup-schedules/${id}`, { retention: { count: 3 } })
+    expect(await lasts()).toBeNull()
+  })
   it('rest while they are paused', async () => {
     const { id } = (await make()).body.data
     const paused = await api.as('admin').put(`/api/backup-schedules/${id}`, { enabled: false })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { selectExpired } from '#server/backups/retention'
+import { expiries, selectExpired } from '#server/backups/retention'
 
 const DAY_MS = 86_400_000
 const NOW = Date.parse('2026-03-15T12:00:00.000Z')
@@ -36,6 +36,15 @@ describe('retention', () => {
       '2026-01-31',
       '2025-12-31',
     ])
+  })
+  it('tells until when its age keeps each, and nothing where a number does', () => {
+    const ends = (rules: object) =>
+      [...expiries(daily(20), rules, { timezone: 'UTC' }).values()].map((end) => end?.slice(0, 10) ?? null)
+    expect(ends({ count: 3 })).toEqual(Array.from({ length: 20 }, () => null))
+    expect(ends({ days: 7 }).slice(0, 2)).toEqual(['2026-03-22', '2026-03-21'])
+    expect(ends({ days: 7, count: 1 }).slice(0, 2)).toEqual([null, '2026-03-21'])
+    const grown = ends({ daily: 7, monthly: 12 })
+    expect([grown[0], grown[1], grown[15]]).toEqual(['2027-03-01', '2026-03-21', '2027-02-01'])
   })
   it('never deletes the newest good one, however old it is', () => {
     const old = [{ id: 'old', created_at: '2020-01-01T00:00:00.000Z' }]

@@ -195,3 +195,28 @@ describe('a restore of a volume', () => {
     expect((await restore(backup_id, { mode: 'new', name: 'data' })).status).toBe(409)
   })
 })
+
+describe('schedules of what an app has', () => {
+  const schedule = (body: object) =>
+    post('/api/backup-schedules', { name: 'nightly', cron: '30 3 * * *', ...body })
+  const schedules = async () => (await api.as('admin').get('/api/backup-schedules')).body.data
+  beforeEach(() => schedule({ target: 'volume', target_id: id }))
+
+  it('move with it to another project, as its backups do', async () => {
+    const made = await backUp()
+    const { body } = await api.as('admin').post('/api/projects', { name: 'elsewhere' })
+    const moved = await api.as('admin').post(`/api/apps/${app_id}/move`, { project_id: body.data.id })
+    expect(moved.status, JSON.stringify(moved.body)).toBe(200)
+    await api.services.jobs.idle()
+    const backup = (await api.as('admin').get(`/api/backups/${made.id}`)).body.data
+    const found = [...(await schedules()), backup].map(({ project_id }) => project_id)
+    expect(found).toEqual([body.data.id, body.data.id])
+  })
+  it('end with it, and their backups stay', async () => {
+    await backUp()
+    await api.as('owner').delete(`/api/apps/${app_id}?volumes=true`)
+    await api.services.jobs.idle()
+    expect([await schedules(), (await show('/api/backups')).length > 0]).toEqual([[], true])
+    expect(api.events().map(({ type }) => type)).toContain('backup_schedule.deleted')
+  })
+})

@@ -99,9 +99,15 @@ export function createRealtimeBench() {
     locate: (_noun, id) =>
       id.startsWith('app_many')
         ? 'prj_1'
-        : { app_1: 'prj_1', dep_1: 'prj_1', db_1: 'prj_1', prj_1: 'prj_1', app_2: 'prj_2', prj_2: 'prj_2' }[
-            id
-          ],
+        : {
+            app_1: 'prj_1',
+            dep_1: 'prj_1',
+            db_1: 'prj_1',
+            bkp_1: 'prj_1',
+            prj_1: 'prj_1',
+            app_2: 'prj_2',
+            prj_2: 'prj_2',
+          }[id],
     refresh(who) {
       const change = users.get(who.user_id)
       if (!change) throw new ApiError('UNAUTHORIZED', 'ended')

@@ -63,6 +63,15 @@ describe('a subscription', () => {
     bench.event('app.updated')
     expect(types(peer)).toEqual(['subscribed', 'database.created', 'database.running'])
   })
+  it('to a backup hears how far it is, and how its restores go', () => {
+    const about = (backup_id: string) => ({ app_id: null, payload: { backup_id } })
+    bench.event('backup.progress', about('bkp_1'))
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('backups/bkp_1', 0)
+    bench.event('backup.progress', about('bkp_2'))
+    bench.event('backup.restore_progress', about('bkp_1'))
+    expect(types(peer)).toEqual(['subscribed', 'backup.progress', 'backup.restore_progress'])
+  })
   it('to a deployment has its events and its log lines, and its cursor resumes both', () => {
     bench.line('first')
     bench.event('deployment.step', { deployment_id: 'dep_1', app_id: 'app_1' })
