@@ -112,7 +112,7 @@ export function createBackups(base: Base, use: BackupNeeds) {
   }
   base.events.subscribe(({ type, payload }) => {
     const key = own(GONE, type)
-    if (key !== undefined) schedules.targetRemoved(String(payload[key]))
+    if (key !== undefined) schedules.targetRemoved(String(own(payload, key)))
   })
   /** What is of an app, or of volumes that went with it, is of its new project. Part of the move. */
   const appMoved = (app_id: string): void => {
