@@ -82,6 +82,12 @@ export function createRealtimeBench() {
       events: (database_id) => ({ database_id }),
     },
     {
+      name: 'backups/:id',
+      kind: 'events',
+      noun: 'backup',
+      events: (backup_id) => ({ backup_id }),
+    },
+    {
       name: 'deployments/:id',
       kind: 'events',
       noun: 'deployment',
