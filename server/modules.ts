@@ -4,6 +4,7 @@ import audit from '#server/audit/module'
 import backups from '#server/backups/module'
 import builds from '#server/builds/module'
 import certificates from '#server/certificates/module'
+import disk from '#server/disk/module'
 import databases from '#server/databases/module'
 import cron from '#server/cron/module'
 import deployments from '#server/deployments/module'
@@ -71,6 +72,7 @@ export const MODULES = [
   monitoring,
   search,
   rotation,
+  disk,
   system,
   ingress,
   http,

@@ -158,6 +158,8 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
       Object.assign(plugs, added)
     },
     /** Notes what each volume takes on the disk. */
+    /** Images of all servers, stopped ones too. */
+    neededImages: (): string[] => repository.all().flatMap(({ image_id }) => image_id ?? []),
     async measure(): Promise<void> {
       const rows = repository.all()
       if (rows.length === 0) return

@@ -12,6 +12,7 @@ export default defineModule({
     sealedById('databases', 'admin_password'),
   ],
   create: createDatabasesDomain,
+  images: { needed: (own) => own.neededImages() },
   channels: (own) => [
     {
       name: 'databases/:id',

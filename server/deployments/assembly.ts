@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { AppsDomain } from '#server/apps/contract'
 import type { BuildsDomain } from '#server/builds/contract'
 import type { Certificates } from '#server/certificates/service'
+import type { DiskService } from '#server/disk/service'
 import type { Domains } from '#server/domains/service'
 import type { Variables } from '#server/env/service'
 import type { GitAccess } from '#server/git-credentials/module'
@@ -30,6 +31,7 @@ export interface DeploymentNeeds {
   apps: AppsDomain
   builds: BuildsDomain
   certificates: Pick<Certificates, 'forEdge'>
+  disk: Pick<DiskService, 'makeRoom'>
   domains: Pick<Domains, 'routes' | 'activate' | 'followWeb'>
   env: Pick<Variables, 'forRelease'>
   git_credentials: Pick<GitAccess, 'forUrl'>
@@ -77,6 +79,7 @@ function deployPorts(
     detect: (directory, overrides) => use.builds.detectFolder(directory, overrides),
     checkDockerfile: (dockerfile, options) => use.builds.checkDockerfile(dockerfile, options),
     checkImage: (reference, signal) => use.builds.checkImage(reference, signal),
+    makeRoom: (bytes) => use.disk.makeRoom(bytes),
     dockerignore: () => use.builds.dockerignore(),
     async extract(archive, directory, signal) {
       const { extractTarGz } = await import('#server/platform/archive/extract')
@@ -149,6 +152,8 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     reconciler,
     holders: createHolders(shop, (project_id) => use.apps.sources(project_id)),
     keepRunning: (owners) => void kept.push(owners),
+    neededImages: shop.releases.neededImages,
+    imageRemoved: (image_id) => void shop.releases.markImageGone(image_id),
     requireEngine,
     isBusy: desired_state.busy,
     releaseConfiguration: (release_id) => shop.releases.find(release_id)?.configuration,

@@ -17,6 +17,10 @@ export interface DeploymentsDomain extends Deployments {
   holders: Holders
   /** Has the reconciler keep the workloads of another kind of owner running. To be called before it starts. */
   keepRunning(owners: WorkloadOwners): void
+  /** Images that releases to roll back to, and those that are being made, need. */
+  neededImages(): string[]
+  /** An image was removed to free the disk: no release can use it any more. */
+  imageRemoved(image_id: string): void
   /** Throws ENGINE_UNAVAILABLE when the engine does not answer. */
   requireEngine(): void
   /** Whether a job of the app is queued or under way. */

@@ -19,6 +19,7 @@ export default defineModule({
     sealedById('releases', 'files'),
   ],
   create: createDeploymentsDomain,
+  images: { needed: (own) => own.neededImages(), removed: (own, id) => own.imageRemoved(id) },
   channels: (own) => [
     {
       name: 'deployments/:id',

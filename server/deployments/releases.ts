@@ -119,6 +119,12 @@ export function createReleases(
     return row && read(row)
   }
   const many = (sql: string, ...values: unknown[]) => (db.sql(sql).all(...values) as Row[]).map(read)
+  const keptOf = (app_id: string): Release[] =>
+    many(
+      'SELECT * FROM releases WHERE rowid IN (SELECT MAX(rowid) FROM releases WHERE app_id = ? AND proven = 1 GROUP BY image_id ORDER BY MAX(rowid) DESC LIMIT ?) ORDER BY rowid DESC',
+      app_id,
+      kept(),
+    )
   return {
     find,
     /** Makes the release of a deployment; a second call after a crash finds the first one. */
@@ -212,12 +218,13 @@ export function createReleases(
      * The newest of each image whose image is kept: restarts and rollbacks, which run an older image, take
      * nobody's place.
      */
-    kept: (app_id: string): Release[] =>
-      many(
-        'SELECT * FROM releases WHERE rowid IN (SELECT MAX(rowid) FROM releases WHERE app_id = ? AND proven = 1 GROUP BY image_id ORDER BY MAX(rowid) DESC LIMIT ?) ORDER BY rowid DESC',
-        app_id,
-        kept(),
-      ),
+    kept: keptOf,
+    /** Images that releases to roll back to, and those that are being made, need. */
+    neededImages(): string[] {
+      const apps = db.sql('SELECT DISTINCT app_id FROM releases').pluck().all() as string[]
+      const made = db.sql('SELECT image_id FROM releases WHERE proven = 0').pluck().all() as string[]
+      return [...made, ...apps.flatMap((id) => keptOf(id).map(({ image_id }) => image_id))]
+    },
     ofApp: (app_id: string): Release[] => many('SELECT * FROM releases WHERE app_id = ?', app_id),
     ofDeployment: (deployment_id: string): Release | undefined =>
       many('SELECT * FROM releases WHERE deployment_id = ?', deployment_id)[0],

@@ -80,6 +80,10 @@ export interface DeployPorts {
   checkDockerfile(dockerfile: string, options: SourceCheckOptions): Promise<string>
   /** Throws Fatal when the engine may not pull an image of this name. */
   checkImage(reference: string, signal: AbortSignal): Promise<void>
+  /**
+   * Makes room on the engine's disk for so many bytes; answers what it freed, undefined where there was room.
+   */
+  makeRoom(bytes: number): Promise<number | undefined>
   /** Written beside a generated Dockerfile when the repository has no .dockerignore. */
   dockerignore(): string
   extract(archive: string, directory: string, signal: AbortSignal): Promise<void>

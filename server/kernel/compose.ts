@@ -75,7 +75,7 @@ function createDeclared(
   modules: readonly AnyModule[],
   db: Db,
   own: (module: AnyModule) => unknown,
-  channels: () => readonly Channel[],
+  { channels, images }: Pick<Declared, 'channels' | 'images'>,
 ): Declared {
   const kinds: readonly (ResourceKind & { source: ResourceSource })[] = modules.flatMap(({ resources }) =>
     (resources ?? []).map((kind) => ({
@@ -106,6 +106,7 @@ function createDeclared(
     sealed: sealedOf(modules),
     tags: tagsOf(modules),
     channels,
+    images,
     offered(project_id, name) {
       for (const module of offering) {
         const found = module.offers?.(own(module), project_id, name)
@@ -150,7 +151,13 @@ export function compose<const L extends readonly AnyModule[], B extends ComposeB
   // Asked too early it throws; a name that no module has is not asked for.
   const own = ({ name }: AnyModule): unknown => Reflect.get(use, name)
   const channels: Channel[] = []
-  const declared = createDeclared(list, base.db, own, () => channels)
+  const declared = createDeclared(list, base.db, own, {
+    channels: () => channels,
+    images: {
+      needed: () => list.flatMap((module) => module.images?.needed(own(module)) ?? []),
+      removed: (id) => list.forEach((module) => module.images?.removed?.(own(module), id)),
+    },
+  })
   const full = { ...base, modules: declared }
   for (const module of list) made.set(module.name, module.create(full, use))
   channels.push(...list.flatMap((module) => module.channels?.(own(module), use, full) ?? []))

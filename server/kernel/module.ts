@@ -65,6 +65,17 @@ export interface AppFacet<Own> {
   secrets?(own: Own, app: OwnedApp): readonly string[]
 }
 
+/** Images that a domain makes containers of. */
+export interface ImageFacet<Own> {
+  /**
+   * Ids and names of those that must stay though no container may use them now, e.g. those of releases that can
+   * be rolled back to.
+   */
+  needed(own: Own): readonly string[]
+  /** An image was removed to free the disk. */
+  removed?(own: Own, image_id: string): void
+}
+
 /**
  * Everything that a domain says of itself; nothing else in the tree names it. Facets are called with what
  * `create` made.
@@ -94,6 +105,7 @@ export interface Module<Name extends string, Base, Use, Own> {
    * `${{ orders.DATABASE_URL }}`; undefined when there is none of that name.
    */
   offers?(own: Own, project_id: string, name: string): Readonly<Record<string, string>> | undefined
+  images?: ImageFacet<Own>
   /** Channels of the WebSocket: what clients can follow and open. */
   channels?(own: Own, use: Use, base: Base): readonly Channel[]
   /** After everything is composed, in the order of the list. */
@@ -123,6 +135,11 @@ export interface Declared {
   offered(project_id: string, name: string): Readonly<Record<string, string>> | undefined
   /** What all instances in a project may use together. */
   share(project_id: string): Share
+  images: {
+    /** Ids and names of images that some module needs. */
+    needed(): string[]
+    removed(image_id: string): void
+  }
   /** Every channel of the WebSocket. */
   channels(): readonly Channel[]
   /** What apps take along. */

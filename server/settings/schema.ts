@@ -37,6 +37,14 @@ const Days = (what: string, fallback: number) =>
     v.maxValue(3650),
     v.description(`Days for which ${what} are kept. Default ${fallback}.`),
   )
+const Percent = (what: string, fallback: number) =>
+  v.pipe(
+    v.number(),
+    v.integer(),
+    v.minValue(1),
+    v.maxValue(100),
+    v.description(`Share of the engine's disk ${what}, in percent. Default ${fallback}.`),
+  )
 const Port = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65535))
 
 /**
@@ -67,6 +75,20 @@ const serverEntries = {
   event_retention_days: Days('events', 90),
   job_retention_days: Days('background jobs that have ended', 90),
   deployment_log_retention_days: Days('logs of deployments', 90),
+  runtime_log_retention_days: Days('what instances of apps and databases printed', 14),
+  runtime_log_max_bytes: v.pipe(
+    v.number(),
+    v.integer(),
+    v.minValue(1024 ** 2),
+    v.maxValue(10 * 1024 ** 3),
+    v.description(
+      'Bytes of what its instances printed that are kept for each app and database, newest first. Default 20 MiB.',
+    ),
+  ),
+  unused_image_retention_days: Days('images that nothing uses or can be rolled back to', 7),
+  build_cache_retention_days: Days('parts of the build cache that no build used', 14),
+  build_cache_disk_percent: Percent('that the build cache may take', 20),
+  disk_pressure_percent: Percent('in use from which all unused images and all build cache go, each hour', 85),
   releases_kept: v.pipe(
     v.number(),
     v.integer(),

@@ -4,7 +4,7 @@ import { type BuildPlan, overridesOf } from '#server/builds/plan'
 import { buildArguments, buildSecrets, portOf, runtimeValues } from '#server/env/resolved'
 import { sourceFolder } from '#server/platform/archive/source-folder'
 import { Fatal } from '#server/kernel/jobs/definition'
-import { EngineError, type Image } from '#server/platform/engine/engine'
+import { type BuildLogLine, EngineError, type Image } from '#server/platform/engine/engine'
 import { isNamed } from '#server/platform/engine/images'
 import { askOf } from '../repository.ts'
 import { hasWeb, requireSound } from '../processes.ts'
@@ -72,6 +72,27 @@ export async function detectStep(shop: Workshop, context: DeployContext): Promis
     shop.logs.append(deployment_id, 'detect', 'system', `  ${field}: ${value} (${source})`)
 }
 
+/** What a build needs beside an image as large as the last one: layers that are packed and unpacked. */
+const BUILD_ROOM_BYTES = 2 * 1024 ** 3
+
+/** Frees unused images and build cache where the build would not fit; that it cannot is no reason not to try. */
+async function makeRoom(
+  shop: Workshop,
+  app: DeployedApp,
+  onLog: (line: BuildLogLine) => void,
+): Promise<void> {
+  try {
+    const live = app.live_release_id ? shop.releases.find(app.live_release_id) : undefined
+    const last = live && (await shop.engine.findImage(live.image_id))
+    const freed = await shop.ports.makeRoom(BUILD_ROOM_BYTES + (last?.size_bytes ?? 0))
+    if (freed === undefined) return
+    const text = `The disk has little room for a build: ${Math.round(freed / 1024 ** 2)} MiB of unused images and build cache were removed.`
+    onLog({ stream: 'system', text })
+  } catch (error) {
+    shop.log.warn('No room could be made for a build', { app_id: app.id, error })
+  }
+}
+
 async function make(shop: Workshop, context: DeployContext, app: DeployedApp): Promise<Image> {
   const { deployment_id } = context.payload
   const onLog = (line: { stream: 'stdout' | 'stderr' | 'system'; text: string }) =>
@@ -112,6 +133,7 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
     plan.stack === 'dockerfile'
       ? await shop.ports.checkDockerfile(plan.dockerfile, { build_args, onLog, signal: context.signal })
       : plan.dockerfile
+  await makeRoom(shop, app, onLog)
   return shop.engine.buildImage(
     {
       context: sourceFolder(

@@ -7,6 +7,7 @@ import { createStats } from './container-stats.ts'
 import { createContainers } from './containers.ts'
 import type { Connection } from './connection.ts'
 import type { Engine, EngineVersion } from './engine.ts'
+import { createDisk, createTurn } from './disk.ts'
 import { createExec } from './exec.ts'
 import { createImages } from './images.ts'
 import { createLabelScope } from './labels.ts'
@@ -56,8 +57,10 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
   })
   const logs: Engine['logs'] = (instance_id, log_options, signal) =>
     containerLogs(connection, containers, instance_id, log_options, whileOpen(signal))
+  const inTurn = createTurn()
+  const disk = createDisk(connection, scope, inTurn)
   const terminals = createTerminals(connection)
-  const volumes = createVolumes(connection, scope)
+  const volumes = createVolumes(connection, scope, inTurn)
   const releases = createReleases({
     connection,
     containers,
@@ -87,6 +90,10 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     exec: createExec(connection),
     openTerminal: terminals.open,
     hangUpTerminal: terminals.hangUp,
+    dataDirectory: disk.directory,
+    diskUsage: disk.usage,
+    imageNamedAt: disk.namedAt,
+    pruneBuildCache: disk.pruneCache,
     ensureVolume: volumes.ensure,
     findVolume: volumes.find,
     removeVolume: volumes.remove,

@@ -1,3 +1,4 @@
+import type { CacheLimit, EngineDisk } from './disk-usage.ts'
 import type {
   ContainerSpec,
   ExecProcess,
@@ -43,6 +44,15 @@ export interface Engine {
    * (answers false).
    */
   removeImage(reference: string): Promise<boolean>
+
+  /** Folder of the engine's data, on its machine. */
+  dataDirectory(signal?: AbortSignal): Promise<string>
+  /** What takes the engine's disk. Walks its files: seconds, minutes on a large one; callers take turns. */
+  diskUsage(signal?: AbortSignal): Promise<EngineDisk>
+  /** When an image was last pulled or named here (ISO); undefined when it is gone. */
+  imageNamedAt(id: string): Promise<string | undefined>
+  /** Removes build cache that was not used for so long, or until no more than so much is left; answers bytes. */
+  pruneBuildCache(limit: CacheLimit): Promise<number>
 
   /** Makes sure that a volume of that id exists. Idempotent; never touches what is in it. */
   ensureVolume(volume_id: string, labels: Labels): Promise<void>

@@ -149,6 +149,7 @@ export function createFakeImages(behaviours: { match: FakeMatch; behaviour: Fake
   }
 
   return {
+    all: (): readonly FakeImage[] => stored,
     find,
     add,
     build,

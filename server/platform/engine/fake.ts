@@ -5,6 +5,8 @@ import type { FakeBehaviour, FakeMatch } from './fake-behaviour.ts'
 import { createFakeImages, type FakeImages } from './fake-images.ts'
 import { followLog, printLine, silence } from './fake-instance.ts'
 import { carries, createFakeInstances, type FakeInstances } from './fake-instances.ts'
+import type { DiskCache } from './disk-usage.ts'
+import { fakeDisk } from './fake-disk.ts'
 import { execFake } from './fake-exec.ts'
 import { createFakeTerminals } from './fake-terminal.ts'
 import { runFake } from './fake-run.ts'
@@ -43,6 +45,8 @@ export interface FakeEngine extends Engine {
   readonly calls: readonly FakeCall[]
   /** Removes a volume behind Portreeve's back. */
   loseVolume(volume_id: string): void
+  /** Entries of its build cache, to be added by a test. */
+  readonly buildCache: DiskCache[]
   /** Ids of the volumes that exist. */
   volumes(): string[]
   /** Names of the networks that exist. */
@@ -50,6 +54,7 @@ export interface FakeEngine extends Engine {
 }
 
 interface State {
+  build_cache: DiskCache[]
   calls: FakeCall[]
   networks: Map<string, Labels>
   behaviours: { match: FakeMatch; behaviour: FakeBehaviour }[]
@@ -68,6 +73,7 @@ export function createFakeEngine(): FakeEngine {
   const images = createFakeImages(behaviours)
   const volumes = createFakeVolumes()
   const state: State = {
+    build_cache: [],
     calls: [],
     networks,
     behaviours,
@@ -89,6 +95,7 @@ export function createFakeEngine(): FakeEngine {
     ...controls(state),
     ...hostCalls(state),
     ...imageCalls(state),
+    ...fakeDisk(state),
     ...releaseCalls(state),
     ...volumeCalls(state),
     ...watchCalls(state),
@@ -109,6 +116,7 @@ function controls(state: State): Omit<FakeEngine, keyof Engine> {
     crash: (id, exit_code = 1, oom_killed = false) => instances.die(instances.get(id), exit_code, oom_killed),
     vanish: (id) => instances.destroy(instances.get(id)),
     print: (id, text, stream) => printLine(instances.get(id), text, stream),
+    buildCache: state.build_cache,
     networks: () => [...networks.keys()],
     loseVolume: (id) => state.volumes.lose(id),
     volumes: () => state.volumes.ids(),

@@ -1,4 +1,5 @@
 import type { Connection } from './connection.ts'
+import type { InTurn } from './disk.ts'
 import { EngineError, type Labels } from './engine.ts'
 import type { LabelScope } from './labels.ts'
 import type { ContainerSpec, VolumeInfo, VolumeUsage } from './workload.ts'
@@ -18,17 +19,9 @@ interface RawVolume {
  * Volumes of the engine's own driver, named by our ids. Only what carries our mark counts: the engine makes an
  * empty volume for every name that it does not know, and such a one must never be taken for the data of an app.
  */
-export function createVolumes(connection: Connection, scope: LabelScope) {
+export function createVolumes(connection: Connection, scope: LabelScope, inTurn: InTurn) {
   const path = (id: string) => `/volumes/${encodeURIComponent(requireId(id))}`
   const inspect = (id: string) => connection.call<RawVolume | undefined>({ path: path(id), accept: [404] })
-
-  /** The engine refuses to walk the files for two at a time, so callers take turns. */
-  let last: Promise<unknown> = Promise.resolve()
-  function inTurn<T>(walk: () => Promise<T>): Promise<T> {
-    const result = last.then(walk)
-    last = result.catch(() => undefined)
-    return result
-  }
 
   async function find(id: string): Promise<VolumeInfo | undefined> {
     const raw = await inspect(id)

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { createConnection } from '#server/platform/engine/connection'
+import { createTurn } from '#server/platform/engine/disk'
 import { createLabelScope } from '#server/platform/engine/labels'
 import { createVolumes } from '#server/platform/engine/volumes'
 import { createEngineStandIn, json } from '#test/support/engine-stand-in'
@@ -26,7 +27,7 @@ test('usage is asked for one at a time, since the engine refuses a second one', 
   })
   const connection = createConnection(server.docker_host)
   closing.push(() => connection.close(), server.close)
-  const volumes = createVolumes(connection, createLabelScope('here'))
+  const volumes = createVolumes(connection, createLabelScope('here'), createTurn())
   const asked = await Promise.allSettled([volumes.usage(), volumes.usage(), volumes.usage()])
   expect(asked.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled'])
 })

@@ -1,0 +1,118 @@
+import type { Connection } from './connection.ts'
+import { type LabelScope, ownLabel } from './labels.ts'
+import type { CacheLimit, DiskImage, EngineDisk } from './disk-usage.ts'
+import { imagePath } from './images.ts'
+
+/** The engine walks its files. */
+const USAGE_DEADLINE_MS = 600_000
+const PRUNE_DEADLINE_MS = 600_000
+
+interface Usage {
+  LayersSize?: number
+  Images?: RawImage[] | null
+  Containers?: { SizeRw?: number }[] | null
+  Volumes?: { UsageData?: { Size: number } | null }[] | null
+  BuildCache?: RawCache[] | null
+}
+interface RawImage {
+  Id: string
+  RepoTags: string[] | null
+  RepoDigests: string[] | null
+  Size: number
+  SharedSize: number
+  Containers: number
+  Created: number
+  Labels: Record<string, string> | null
+}
+interface RawCache {
+  ID: string
+  Size: number
+  InUse: boolean
+  CreatedAt: string
+  LastUsedAt: string | null
+}
+const NO_NAME = /^<none>[:@]<none>$/
+const NEVER = '0001-01-01T00:00:00Z'
+
+/** What the engine's disk is used for, and making room on it. */
+export function createDisk(connection: Connection, scope: LabelScope, inTurn: InTurn) {
+  const madeBy = (labels: Record<string, string> | null): DiskImage['made_by'] => {
+    if (scope.owns(labels)) return 'us'
+    return ownLabel(labels, 'managed') === undefined ? 'nobody' : 'another'
+  }
+  const toImage = (raw: RawImage): DiskImage => ({
+    id: raw.Id,
+    tags: (raw.RepoTags ?? []).filter((name) => !NO_NAME.test(name)),
+    digests: (raw.RepoDigests ?? []).filter((name) => !NO_NAME.test(name)),
+    own_bytes: Math.max(0, raw.Size - Math.max(0, raw.SharedSize)),
+    containers: Math.max(0, raw.Containers),
+    made_by: madeBy(raw.Labels),
+    since: new Date(raw.Created * 1000).toISOString(),
+  })
+  const directory = async (signal?: AbortSignal): Promise<string> =>
+    (await connection.call<{ DockerRootDir?: string }>({ path: '/info', signal })).DockerRootDir ?? ''
+  return {
+    directory,
+    async usage(signal?: AbortSignal): Promise<EngineDisk> {
+      const [root, usage] = await Promise.all([
+        directory(signal),
+        inTurn(() => connection.call<Usage>({ path: '/system/df', signal, deadline_ms: USAGE_DEADLINE_MS })),
+      ])
+      const sum = (sizes: (number | undefined)[]) =>
+        sizes.reduce<number>((all, size) => all + Math.max(0, size ?? 0), 0)
+      const { Images, Containers, Volumes, BuildCache } = usage
+      return {
+        directory: root,
+        layers_bytes: usage.LayersSize ?? 0,
+        images: (Images ?? []).map(toImage),
+        containers: {
+          count: Containers?.length ?? 0,
+          bytes: sum((Containers ?? []).map(({ SizeRw }) => SizeRw)),
+        },
+        volumes: {
+          count: Volumes?.length ?? 0,
+          bytes: sum((Volumes ?? []).map(({ UsageData }) => UsageData?.Size)),
+        },
+        build_cache: (BuildCache ?? []).map(({ ID, Size, InUse, CreatedAt, LastUsedAt }) => ({
+          id: ID,
+          bytes: Size,
+          in_use: InUse,
+          last_used_at: LastUsedAt ?? CreatedAt,
+        })),
+      }
+    },
+    /** When an image was last pulled or named here; undefined when it is gone or was never. */
+    async namedAt(id: string): Promise<string | undefined> {
+      const info = await connection.call<{ Metadata?: { LastTagTime?: string } } | undefined>({
+        path: imagePath(id, '/json'),
+        accept: [404],
+      })
+      const at = info?.Metadata?.LastTagTime
+      return at === undefined || at.startsWith(NEVER.slice(0, 10)) ? undefined : new Date(at).toISOString()
+    },
+    /**
+     * Removes build cache: what was not used for so long, or what was used longest ago until no more than so
+     * much is left. Answers the bytes that it freed.
+     */
+    async pruneCache({ unused_for_s, keep_bytes }: CacheLimit): Promise<number> {
+      const filters = unused_for_s === undefined ? {} : { until: [`${Math.max(0, unused_for_s)}s`] }
+      const answer = await connection.call<{ SpaceReclaimed?: number } | undefined>({
+        method: 'POST',
+        path: '/build/prune',
+        query: { all: true, 'keep-storage': keep_bytes, filters: JSON.stringify(filters) },
+        deadline_ms: PRUNE_DEADLINE_MS,
+      })
+      return answer?.SpaceReclaimed ?? 0
+    },
+  }
+}
+/** Lets callers take turns, since the engine refuses to walk its files for two at a time. */
+export type InTurn = <T>(walk: () => Promise<T>) => Promise<T>
+export function createTurn(): InTurn {
+  let last: Promise<unknown> = Promise.resolve()
+  return (walk) => {
+    const result = last.then(walk)
+    last = result.catch(() => undefined)
+    return result
+  }
+}
