@@ -2,6 +2,17 @@ import { own } from '#server/kernel/own'
 import { loadConfig } from './config.ts'
 
 const PREFIX = 'PORTREEVE_'
+/** Read by the command around the server: where the binary unpacks itself, and what the client talks to. */
+const OF_THE_COMMAND = [
+  'PORTREEVE_CACHE_DIR',
+  'PORTREEVE_BACKUP_PASSPHRASE',
+  'PORTREEVE_APP',
+  'PORTREEVE_URL',
+  'PORTREEVE_API_KEY',
+  'PORTREEVE_TOKEN',
+  'PORTREEVE_CONTEXT',
+  'PORTREEVE_CREDENTIALS',
+]
 
 /** Every name that the configuration reads. */
 function settingNames(): string[] {
@@ -36,7 +47,11 @@ export interface UnknownSetting {
 export function unknownSettings(env: Record<string, string | undefined>): UnknownSetting[] {
   const known = settingNames()
   const odd = Object.keys(env).filter(
-    (name) => name.toUpperCase().startsWith(PREFIX) && !known.includes(name) && own(env, name)?.trim(),
+    (name) =>
+      name.toUpperCase().startsWith(PREFIX) &&
+      !known.includes(name) &&
+      !OF_THE_COMMAND.includes(name) &&
+      own(env, name)?.trim(),
   )
   return odd.sort().map((name) => {
     const ranked = known

@@ -41,6 +41,8 @@ export interface Portreeve {
 }
 export interface PortreeveOptions {
   env?: Record<string, string>
+  /** A binary of `npm run binary` to start; also PORTREEVE_PROGRAM, an absolute path, for whole suites. */
+  program?: string
 }
 
 export const ADMIN = { email: 'admin@example.test', password: 'correct horse battery staple' }
@@ -91,6 +93,8 @@ export const docker = (...args: string[]): string =>
   execFileSync(DOCKER, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
 
 export async function startPortreeve(options: PortreeveOptions = {}): Promise<Portreeve> {
+  // The one-file binary instead of the built server: the same tests say that it is the same.
+  const binary = options.program ?? process.env.PORTREEVE_PROGRAM
   // A copy of a build stays what it is while the checkout is built again.
   const entry = process.env.PORTREEVE_ENTRY ?? join(ROOT, '.output/server/index.mjs')
   if (!existsSync(entry)) throw new Error('Build the server first: npm run build')
@@ -130,7 +134,8 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
   }
 
   const start = async (env: Record<string, string> = {}) => {
-    child = spawn(process.execPath, ['--max-semi-space-size=2', env.PORTREEVE_ENTRY ?? entry], {
+    const script = ['--max-semi-space-size=2', env.PORTREEVE_ENTRY ?? entry]
+    child = spawn(binary ?? process.execPath, binary ? ['serve'] : script, {
       cwd: ROOT,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {

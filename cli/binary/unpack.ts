@@ -1,0 +1,112 @@
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { CommandError } from '../terminal.ts'
+import type { Manifest, PackedFile } from './assets.ts'
+
+type Environment = Record<string, string | undefined>
+
+const OTHERS = 0o022
+/** Folders of other builds that are kept: one may be running, another is the way back. */
+const KEPT = 3
+
+/** Where the program is unpacked: `PORTREEVE_CACHE_DIR`, else where programs of this user keep such files. */
+export function cacheDirectory(env: Environment, uid: number | undefined): string {
+  if (env.PORTREEVE_CACHE_DIR) return env.PORTREEVE_CACHE_DIR
+  if (uid === 0) return '/var/cache/portreeve'
+  return join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'portreeve')
+}
+
+/** Programs are run from it: nobody else may be able to write there. */
+function requireOwn(directory: string, uid: number | undefined): void {
+  const found = lstatSync(directory)
+  if (!found.isDirectory() || (uid !== undefined && found.uid !== uid) || (found.mode & OTHERS) !== 0)
+    throw new CommandError(
+      `${directory} must be a folder that only this user can write. Remove it, or set PORTREEVE_CACHE_DIR to another one.`,
+    )
+}
+
+function write(path: string, bytes: Uint8Array, mode: number): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const file = openSync(path, 'wx', mode)
+  try {
+    for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Whether every file is there as it was packed. Damage is found before any of it runs. */
+function isWhole(
+  directory: string,
+  files: readonly PackedFile[],
+  hash: (bytes: Uint8Array) => string,
+): boolean {
+  try {
+    return files.every(({ path, sha256 }) => hash(readFileSync(join(directory, path))) === sha256)
+  } catch {
+    return false
+  }
+}
+
+/** Removes what earlier builds left, but for the newest ones. */
+function prune(cache: string, name: string): void {
+  const age = (entry: string) => lstatSync(join(cache, entry)).mtimeMs
+  const others = readdirSync(cache).filter((entry) => entry !== name && /^[0-9a-f]{16}$/.test(entry))
+  for (const entry of others.sort((a, b) => age(b) - age(a)).slice(KEPT - 1))
+    rmSync(join(cache, entry), { recursive: true, force: true })
+}
+
+export interface UnpackOptions {
+  manifest: Manifest
+  cache: string
+  uid: number | undefined
+  contents(): Iterable<[PackedFile, Uint8Array]>
+  sha256(bytes: Uint8Array): string
+}
+
+/**
+ * Puts the program into a folder named after its contents and answers that folder. One that is there and whole is
+ * used as it is; a damaged one is made anew. Two that do this at the same time do not hinder each other.
+ */
+export function unpack({ manifest, cache, uid, contents, sha256 }: UnpackOptions): string {
+  mkdirSync(cache, { recursive: true, mode: 0o700 })
+  requireOwn(cache, uid)
+  const target = join(cache, manifest.name)
+  if (existsSync(target)) {
+    requireOwn(target, uid)
+    if (isWhole(target, manifest.files, sha256)) {
+      utimesSync(target, new Date(), new Date())
+      return target
+    }
+    renameSync(target, `${target}.damaged-${process.pid}`)
+    rmSync(`${target}.damaged-${process.pid}`, { recursive: true, force: true })
+  }
+  const partial = `${target}.partial-${process.pid}`
+  rmSync(partial, { recursive: true, force: true })
+  for (const [{ path, mode }, bytes] of contents()) write(join(partial, path), bytes, mode)
+  chmodSync(partial, 0o700)
+  try {
+    renameSync(partial, target)
+  } catch (error) {
+    rmSync(partial, { recursive: true, force: true })
+    if (!existsSync(target)) throw error
+  }
+  prune(cache, manifest.name)
+  return target
+}

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { cacheDirectory, unpack } from '../../cli/binary/unpack.ts'
+
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+const content = { 'server/a.mjs': Buffer.from('one'), 'public/b.css': Buffer.from('two') }
+const files = Object.entries(content).map(([path, bytes]) => ({
+  path,
+  sha256: sha256(bytes),
+  size: bytes.length,
+  mode: 0o644,
+}))
+const manifest = { name: '0123456789abcdef', version: '1.0.0', files }
+let cache: string
+beforeEach(() => {
+  cache = mkdtempSync(join(tmpdir(), 'ptr-cache-'))
+})
+afterEach(() => rmSync(cache, { recursive: true, force: true }))
+
+let unpacked = 0
+const uid = process.getuid?.()
+const once = () =>
+  unpack({
+    manifest,
+    cache,
+    uid,
+    sha256,
+    *contents() {
+      unpacked += 1
+      for (const file of files) yield [file, content[file.path as keyof typeof content]]
+    },
+  })
+
+describe('what a binary unpacks', () => {
+  it('is written once, for this user alone, and is used again as it is', () => {
+    unpacked = 0
+    const directory = once()
+    expect([directory, statSync(directory).mode & 0o777]).toEqual([join(cache, manifest.name), 0o700])
+    expect(readFileSync(join(directory, 'server/a.mjs'), 'utf8')).toBe('one')
+    once()
+    expect([unpacked, readdirSync(cache)]).toEqual([1, [manifest.name]])
+  })
+  it('is made anew when a file was changed or is missing', () => {
+    writeFileSync(join(once(), 'server/a.mjs'), 'wicked')
+    expect(readFileSync(join(once(), 'server/a.mjs'), 'utf8')).toBe('one')
+    rmSync(join(cache, manifest.name, 'public/b.css'))
+    expect(readFileSync(join(once(), 'public/b.css'), 'utf8')).toBe('two')
+  })
+  it('is never run from a folder that others can write to', () => {
+    chmodSync(cache, 0o777)
+    expect(once).toThrow('only this user can write')
+    chmodSync(cache, 0o700)
+    chmodSync(once(), 0o770)
+    expect(once).toThrow('only this user can write')
+  })
+  it('keeps the two newest other builds, one of which may be running', () => {
+    for (const [index, name] of ['a', 'b', 'c', 'd'].entries()) {
+      mkdirSync(join(cache, name.repeat(16)))
+      utimesSync(join(cache, name.repeat(16)), 1000 + index, 1000 + index)
+    }
+    mkdirSync(join(cache, 'not-ours'))
+    once()
+    expect(readdirSync(cache).sort()).toEqual(
+      [manifest.name, 'c'.repeat(16), 'd'.repeat(16), 'not-ours'].sort(),
+    )
+  })
+  it('goes where programs of the user keep such files, unless told otherwise', () => {
+    expect(cacheDirectory({}, 0)).toBe('/var/cache/portreeve')
+    expect(cacheDirectory({ XDG_CACHE_HOME: '/x' }, 1000)).toBe('/x/portreeve')
+    expect(cacheDirectory({ PORTREEVE_CACHE_DIR: '/y' }, 0)).toBe('/y')
+  })
+})
