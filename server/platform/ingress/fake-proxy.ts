@@ -1,7 +1,14 @@
 import { own } from '#server/kernel/own'
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { EdgeRequest, Route, RouteServer, RouteTraffic } from './ingress.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  type EdgeRequest,
+  type Route,
+  type RouteServer,
+  type RouteTraffic,
+  WAKE_LIMIT_MS,
+} from './ingress.ts'
 import { matchRedirect } from './redirects.ts'
 
 /**
@@ -16,9 +23,12 @@ export interface FakeProxy {
   close(): Promise<void>
 }
 
+const WAKE_POLL_MS = 10
+
 export function createFakeProxy(
   routeOf: (hostname: string, path: string) => Route | undefined,
   onAnswered: (request: EdgeRequest) => void,
+  onWake: (app_id: string) => 'held' | 'refused' | undefined,
 ): FakeProxy {
   const active = new Map<string, number>()
   const counters = new Map<string, RouteTraffic>()
@@ -66,6 +76,19 @@ export function createFakeProxy(
     const turn = turns.get(route.id) ?? 0
     turns.set(route.id, turn + 1)
     return { route, target: route.servers[turn % Math.max(route.servers.length, 1)] }
+  }
+
+  /** The same once an app that sleeps is awake; as it is when nobody wakes it. */
+  async function pickAwake(incoming: IncomingMessage): Promise<ReturnType<typeof pick>> {
+    const end = Date.now() + WAKE_LIMIT_MS
+    for (;;) {
+      const picked = pick(incoming)
+      const { route, target, location } = picked
+      if (!route?.asleep || route.app_id === undefined || target || location || Date.now() > end)
+        return picked
+      if (onWake(route.app_id) !== 'held') return picked
+      await delay(WAKE_POLL_MS)
+    }
   }
 
   function forward(
@@ -126,8 +149,8 @@ export function createFakeProxy(
   }
 
   function start(): Server {
-    const created = createServer((incoming, response) => {
-      const { route, target, location } = pick(incoming)
+    const created = createServer(async (incoming, response) => {
+      const { route, target, location } = await pickAwake(incoming)
       if (route?.app_id !== undefined) watch(incoming, response, route.app_id, target)
       if (!route)
         return void response
@@ -181,8 +204,8 @@ export function createFakeProxy(
       })
       incoming.pipe(outgoing)
     })
-    created.on('upgrade', (incoming, socket: Socket, head) => {
-      const { route, target } = pick(incoming)
+    created.on('upgrade', async (incoming, socket: Socket, head) => {
+      const { route, target } = await pickAwake(incoming)
       if (!route || !target) return void socket.destroy()
       const outgoing = forward(incoming, route, target)
       hold(target, 1)

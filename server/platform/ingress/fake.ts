@@ -9,6 +9,7 @@ import type {
   RefusedRoute,
   RequestFollowing,
   Route,
+  WakeFollowing,
 } from './ingress.ts'
 import { IngressError } from './ingress.ts'
 import { placesOf } from './places.ts'
@@ -60,6 +61,7 @@ export function createFakeIngress(): FakeIngress {
   const failures = new Map<keyof Ingress, string>()
   const held = new Map<string, number>()
   const followers = new Set<RequestFollowing>()
+  const wakers = new Set<WakeFollowing>()
   const answered = (requests: EdgeRequest[]) => {
     for (const follower of followers) follower.onRequests(requests, requests.at(-1)?.id ?? '')
   }
@@ -69,6 +71,7 @@ export function createFakeIngress(): FakeIngress {
       return longestPath(own.length > 0 ? own : routesAt(hostname.replace(/^[^.]*/, '*')), path)
     },
     (request) => answered([request]),
+    (app_id) => [...wakers].at(-1)?.onWake(app_id),
   )
 
   function called(method: keyof Ingress, ...args: unknown[]): void {
@@ -151,6 +154,11 @@ export function createFakeIngress(): FakeIngress {
       called('followRequests')
       followers.add(following)
       following.signal.addEventListener('abort', () => followers.delete(following), { once: true })
+    },
+    followWakes(following) {
+      called('followWakes')
+      wakers.add(following)
+      following.signal.addEventListener('abort', () => wakers.delete(following), { once: true })
     },
     async status() {
       called('status')

@@ -14,11 +14,18 @@ export interface EdgeFiles {
 const FOLDERS = ['config', 'maps', 'pages', 'program', 'certificates']
 const IN_PROGRESS = '.writing'
 
-/** Opens the folder; only Portreeve's own user can look inside. */
+/** What the edge's workers, who are somebody else, may reach by its name: the socket that they wake apps by. */
+export const WAKE_FOLDER = 'wake'
+const PASSABLE = new Set(['', WAKE_FOLDER])
+
+/**
+ * Opens the folder; only Portreeve's own user can look inside. The data directory around it is closed to
+ * everybody else, so that nobody but the edge can pass through.
+ */
 export async function openEdgeFiles(directory: string): Promise<EdgeFiles> {
-  for (const folder of ['', ...FOLDERS, 'run', 'candidate']) {
+  for (const folder of ['', ...FOLDERS, 'run', 'candidate', WAKE_FOLDER]) {
     await mkdir(join(directory, folder), { recursive: true, mode: 0o700 })
-    await chmod(join(directory, folder), 0o700)
+    await chmod(join(directory, folder), PASSABLE.has(folder) ? 0o711 : 0o700)
   }
   return {
     async readAll() {

@@ -19,6 +19,7 @@ import { createEdgeRuntime } from './runtime.ts'
 import { openEdgeStore, type EdgeStore } from './store.ts'
 import { MIN_FREE_BACKENDS, poolSizeFor } from './table.ts'
 import { createTrafficCounter } from './traffic.ts'
+import { listenForWakes } from './wake-socket.ts'
 
 export interface HaproxyIngressOptions {
   engine: Connection
@@ -201,6 +202,7 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
     activeConnections: (address, port) => runtime.activeConnections(address, port),
     traffic: () => exclusively(async () => traffic.collect((await open()).table.routes)),
     followRequests: (following) => requests.follow(following),
+    followWakes: (following) => listenForWakes({ directory, log: options.log, ...following }),
     status: async () => ({ ...(await launcher.status()), refused }),
     close: () => exclusively(async () => undefined),
   }

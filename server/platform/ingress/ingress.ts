@@ -43,8 +43,21 @@ export interface Ingress {
    * request, and a listener that was away hears what came meanwhile.
    */
   followRequests(options: RequestFollowing): void
+  /**
+   * Hears of apps that somebody asks for while they sleep, until the signal aborts. The edge holds the request;
+   * it lets it go as soon as the route has servers, and answers 503 after `WAKE_LIMIT_MS`, or once nobody
+   * listens. An app is told again each second for as long as a request waits.
+   */
+  followWakes(options: WakeFollowing): void
   status(): Promise<IngressStatus>
   close(): Promise<void>
+}
+/** So long the edge holds a request for an app that sleeps. */
+export const WAKE_LIMIT_MS = 30_000
+export interface WakeFollowing {
+  signal: AbortSignal
+  /** `held`: the app is about to have servers; `refused`: nobody need wait for it. Answers at once. */
+  onWake(app_id: string): 'held' | 'refused'
 }
 export interface IngressState {
   routes: Route[]
@@ -81,6 +94,8 @@ export interface Route {
   redirects?: RouteRedirect[]
   /** Empty: the route answers 503 with a plain page that says the app is not running. */
   servers: RouteServer[]
+  /** While there are no servers a request is held and the app is told to wake; see `followWakes`. */
+  asleep?: boolean
   /** Sends plain HTTP requests to HTTPS with 308. */
   force_https?: boolean
   /**

@@ -1,4 +1,5 @@
 import { RULE_FIELDS } from './rules.ts'
+import { WAKE_PROGRAM } from './wake-program.ts'
 
 /**
  * What the edge's configuration language cannot say: the redirects and the headers of routes, in Lua. Only
@@ -143,6 +144,7 @@ end)
 const MATCH_LIMIT = 20_000
 
 export const renderProgram = (): string =>
-  PROGRAM.replace('LIMIT_MATCH=LIMIT', `LIMIT_MATCH=${MATCH_LIMIT}`)
+  `${PROGRAM}\n${WAKE_PROGRAM}`
+    .replace('LIMIT_MATCH=LIMIT', `LIMIT_MATCH=${MATCH_LIMIT}`)
     .replace('(txn, REDIRECTS)', `(txn, ${RULE_FIELDS.redirects})`)
     .replace('(txn, HEADERS)', `(txn, ${RULE_FIELDS.headers})`)

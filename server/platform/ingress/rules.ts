@@ -39,6 +39,7 @@ export const RULE_FLAGS = {
   headers: '!p',
   proof: '!e',
   own_page: '!o',
+  asleep: '!z',
 } as const
 
 /**
@@ -61,6 +62,7 @@ export function renderRules(route: Route): string | undefined {
     headers: headers.length,
     proof: route.proof,
     own_page: route.maintenance && route.error_pages?.['503'] !== undefined,
+    asleep: route.asleep,
   }
   const flags = Object.entries(RULE_FLAGS)
     .filter(([name]) => wanted[name as keyof typeof RULE_FLAGS])

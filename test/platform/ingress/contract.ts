@@ -4,6 +4,7 @@ import { type Address, ask, until, upgrade } from './client.ts'
 import { type OpenEdge, route, useEdge } from './contract-bench.ts'
 import { pathContract } from './contract-paths.ts'
 import { redirectContract } from './contract-redirects.ts'
+import { wakeContract } from './contract-wakes.ts'
 
 /** What every edge promises, the one in memory as the real one. */
 export function ingressContract(name: string, open: OpenEdge): void {
@@ -209,6 +210,7 @@ export function ingressContract(name: string, open: OpenEdge): void {
 
     pathContract(bench)
     redirectContract(bench)
+    wakeContract(bench)
 
     test('apply replaces everything, leaves out what is wrong and says why', async () => {
       const [one, two] = [await app('one'), await app('two')]

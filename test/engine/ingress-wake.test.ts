@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createMasterCli } from '#server/platform/ingress/master-cli'
+import { join } from 'node:path'
+import { startApp, type TestApp } from '../platform/ingress/app.ts'
+import { ask, until } from '../platform/ingress/client.ts'
+import { openTestEdge, type TestEdge } from '../platform/ingress/edge.ts'
+
+let edge: TestEdge
+let app: TestApp
+beforeAll(async () => {
+  edge = await openTestEdge()
+  await edge.ingress.ensure()
+  app = await startApp('awake')
+})
+afterAll(async () => {
+  await edge.close()
+  await app.kill()
+})
+const asleep = (hostname: string) => ({
+  id: `dom_${hostname}`,
+  hostnames: [hostname],
+  app_id: `app_${hostname}`,
+  servers: [],
+  asleep: true,
+})
+const awake = (hostname: string) => ({ ...asleep(hostname), asleep: false, servers: [app.server] })
+
+test('a request that waits outlives a restart of Portreeve and reaches the app in the end', async () => {
+  await edge.ingress.setRoute(asleep('restart.test'))
+  const first = new AbortController()
+  let told = 0
+  const onWake = () => {
+    told++
+    return 'held' as const
+  }
+  edge.ingress.followWakes({ signal: first.signal, onWake })
+  const answer = ask(edge.edge, 'restart.test')
+  await until('the first process was told', () => told === 1)
+  first.abort()
+  const second = edge.reopen()
+  const ended = new AbortController()
+  second.followWakes({ signal: ended.signal, onWake })
+  await until('the next process is told as well', () => told > 1)
+  await second.ensure()
+  await second.setRoute(awake('restart.test'))
+  expect((await answer).status).toBe(200)
+  ended.abort()
+})
+
+test('a request that waits in a worker which is replaced is sent to the one that takes over', async () => {
+  const ended = new AbortController()
+  let told = 0
+  edge.ingress.followWakes({
+    signal: ended.signal,
+    onWake() {
+      told++
+      return 'held'
+    },
+  })
+  await edge.ingress.setRoute(asleep('reload.test'))
+  const answer = ask(edge.edge, 'reload.test', { path: '/some?x=1' })
+  await until('somebody asked', () => told > 0)
+  await createMasterCli(join(edge.directory, 'run/master.sock')).reload()
+  const sent = await answer
+  expect([sent.status, sent.headers.location]).toEqual([307, '/some?x=1'])
+  const again = ask(edge.edge, 'reload.test', { path: '/some?x=1' })
+  await edge.ingress.setRoute(awake('reload.test'))
+  expect((await again).seen.url).toBe('/some?x=1')
+  ended.abort()
+})
