@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { LabelScope } from './labels.ts'
-import type { ContainerSpec, Mount, PublishedPort } from './workload.ts'
+import type { ContainerSpec, Mount, PublishedPort, Reservations } from './workload.ts'
 
 /**
  * What a container may do beyond an ordinary process, after everything was dropped: what the entrypoints of
@@ -38,6 +38,8 @@ export interface ContainerBody {
     MemorySwap: number
     NanoCpus: number
     PidsLimit: number
+    MemoryReservation?: number
+    CpuShares?: number
     RestartPolicy: { Name: 'no' | 'unless-stopped' }
     LogConfig: { Type: 'json-file'; Config: { 'max-size': string; 'max-file': string } }
     CapDrop: ['ALL']
@@ -103,6 +105,7 @@ export function containerBody(
       MemorySwap: spec.limits.memory_bytes,
       NanoCpus: Math.round(spec.limits.cpus * 1e9),
       PidsLimit: spec.limits.pids,
+      ...reserved(spec.reservations),
       RestartPolicy: { Name: 'no' },
       LogConfig: {
         Type: 'json-file',
@@ -119,6 +122,35 @@ export function containerBody(
     NetworkingConfig: { EndpointsConfig: { [spec.network]: endpoint } },
   }
 }
+
+/** The engine's measure of one core's weight against others. */
+const SHARES_PER_CORE = 1024
+/** The least weight that the kernel takes. */
+const LEAST_SHARES = 2
+
+const reserved = ({ cpus, memory_bytes }: Reservations = {}) => ({
+  ...(memory_bytes ? { MemoryReservation: memory_bytes } : {}),
+  ...(cpus ? { CpuShares: Math.max(LEAST_SHARES, Math.round(cpus * SHARES_PER_CORE)) } : {}),
+})
+
+/** The fields of a container that can be changed while it runs; zero is the engine's word for none. */
+export interface Caps {
+  Memory: number
+  MemorySwap: number
+  NanoCpus: number
+  PidsLimit: number
+  MemoryReservation: number
+  CpuShares: number
+}
+export const capsOf = ({ limits, reservations }: Pick<ContainerSpec, 'limits' | 'reservations'>): Caps => ({
+  Memory: limits.memory_bytes,
+  MemorySwap: limits.memory_bytes,
+  NanoCpus: Math.round(limits.cpus * 1e9),
+  PidsLimit: limits.pids,
+  MemoryReservation: 0,
+  CpuShares: 0,
+  ...reserved(reservations),
+})
 
 const portKey = ({ container_port, protocol }: PublishedPort) => `${container_port}/${protocol}`
 

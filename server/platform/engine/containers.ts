@@ -1,7 +1,7 @@
 import { own } from '#server/kernel/own'
 import { eachLimited } from './concurrency.ts'
 import type { Connection } from './connection.ts'
-import type { ContainerBody } from './container-body.ts'
+import type { Caps, ContainerBody } from './container-body.ts'
 import { EngineError, type Instance, type InstanceFilter, type Labels } from './engine.ts'
 import { INDEX_LABEL, type LabelScope, ownerOf, ownLabel } from './labels.ts'
 import { MAIN_PROCESS } from './workload.ts'
@@ -21,6 +21,7 @@ export interface ContainerInfo {
     FinishedAt: string
   }
   Config: { Labels: Record<string, string> | null; Tty: boolean; User?: string }
+  HostConfig: Partial<Record<keyof Caps, number | null>>
   NetworkSettings: {
     Networks: Record<string, { IPAddress?: string; IPAMConfig?: { IPv4Address?: string } | null }> | null
   }
@@ -117,6 +118,9 @@ export function createContainers(connection: Connection, scope: LabelScope) {
         body: { RestartPolicy: { Name: name } },
         accept: [404],
       }),
+    /** Changes what a container may use while it runs. */
+    setCaps: (id: string, caps: Caps) =>
+      connection.call<void>({ method: 'POST', path: path(id, '/update'), body: caps, accept: [404] }),
     /** Instances of releases; one-off runs carry no index and are left out. */
     async instances(filter: InstanceFilter): Promise<Instance[]> {
       const labels: Labels = {}
@@ -170,6 +174,7 @@ export function toInstance(info: ContainerInfo): Instance {
     state,
     oom_killed: info.State.OOMKilled,
     restart_count: info.RestartCount,
+    limits: { cpus: (info.HostConfig.NanoCpus ?? 0) / 1e9, memory_bytes: info.HostConfig.Memory ?? 0 },
     ...(address ? { address } : {}),
     ...(state === 'exited' || state === 'dead' || state === 'restarting'
       ? { exit_code: info.State.ExitCode }

@@ -68,7 +68,8 @@ export interface Engine {
    * those that a crashed attempt left (names derive from release, process and index). Does not wait for
    * readiness: an instance that was started may have exited already. Throws `start_failed` where the engine
    * says that the command cannot be run, and `volume_missing` for a volume that is not there: an empty one is
-   * never made in its place.
+   * never made in its place. Limits and reservations of those that run are changed in place; `conflict` when one
+   * uses more memory than it may from now on and cannot be replaced without the others noticing.
    */
   ensureRelease(workload: Workload, signal: AbortSignal): Promise<Instance[]>
   /**
@@ -229,6 +230,8 @@ export interface Instance {
   exit_code?: number
   oom_killed: boolean
   restart_count: number
+  /** What the engine enforces now. */
+  limits?: { cpus: number; memory_bytes: number }
   started_at?: string
   finished_at?: string
 }

@@ -45,6 +45,7 @@ export function createFakeInstance(spec: ContainerSpec, index: number, image_id:
       state: 'created',
       oom_killed: false,
       restart_count: 0,
+      limits: { cpus: spec.limits.cpus, memory_bytes: spec.limits.memory_bytes },
     },
     spec,
     log: [],

@@ -68,7 +68,10 @@ export function createFakeInstances(
     for (const extra of own.filter(({ record }) => record.index >= spec.replicas)) destroy(extra)
     const wanted = Array.from({ length: spec.replicas }, (_, index) => {
       const known = own.find(({ record }) => record.index === index)
-      if (known?.spec.network === spec.network) return known
+      if (known?.spec.network === spec.network) {
+        known.record.limits = { cpus: spec.limits.cpus, memory_bytes: spec.limits.memory_bytes }
+        return known
+      }
       if (known) destroy(known)
       const created = createFakeInstance(spec, index, image.image.id)
       alive.set(created.record.id, created)

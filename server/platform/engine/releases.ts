@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Addresses } from './addresses.ts'
 import { eachLimited } from './concurrency.ts'
-import { type ContainerBody, containerBody, specFingerprint } from './container-body.ts'
+import { type Caps, capsOf, type ContainerBody, containerBody, specFingerprint } from './container-body.ts'
 import { type ContainerInfo, type Containers, toInstance } from './containers.ts'
 import { EngineError, type Instance } from './engine.ts'
 import { aborted } from './failures.ts'
@@ -96,7 +96,12 @@ async function create(
   signal: AbortSignal,
 ): Promise<Member> {
   const name = nameOf(spec, index)
-  const labels = { index: String(index), spec: specFingerprint(containers.scope, spec) }
+  const { limits, reservations } = spec
+  const labels = {
+    index: String(index),
+    spec: specFingerprint(containers.scope, spec),
+    [MADE_WITH]: JSON.stringify({ limits, reservations }),
+  }
   const address = await addresses.reserve(spec.network, name, refused)
   const body = containerBody(containers.scope, spec, { labels, address })
   try {
@@ -157,8 +162,9 @@ async function ensureOne(
   signal: AbortSignal,
 ): Promise<Instance> {
   const { containers } = host
-  if (known && !adoptable(containers, known, spec)) await containers.remove(known.Id)
-  let current = known && adoptable(containers, known, spec) ? memberOf(known) : undefined
+  const kept = known && adoptable(containers, known, spec) && (await limit(containers, known, spec))
+  if (known && !kept) await containers.remove(known.Id)
+  let current = known && kept ? memberOf(known) : undefined
   const refused = new Set<string>()
   for (let attempt = 1; ; attempt++) {
     if (signal.aborted) throw aborted('Starting the release')
@@ -174,6 +180,32 @@ async function ensureOne(
       await containers.remove(current.id)
       current = undefined
     }
+  }
+}
+
+const LEAST_RESERVED = { MemoryReservation: 6 * 1024 * 1024, CpuShares: 1024 }
+
+/** Gives a container the limits that are asked for now; false when it has to be made anew for them. */
+async function limit(containers: Containers, info: ContainerInfo, spec: Workload): Promise<boolean> {
+  const caps = { ...capsOf(spec) }
+  // Zero would leave what there is: a reservation that is taken back becomes the engine's least.
+  for (const [name, least] of Object.entries(LEAST_RESERVED) as [keyof Caps, number][])
+    if (caps[name] === 0 && info.HostConfig[name]) caps[name] = least
+  const has = (name: keyof Caps) => (info.HostConfig[name] ?? 0) === caps[name]
+  if ((Object.keys(caps) as (keyof Caps)[]).every(has)) return true
+  try {
+    await containers.setCaps(info.Id, caps)
+    Object.assign(info.HostConfig, caps)
+    return true
+  } catch (error) {
+    if (!(error instanceof EngineError) || error.code === 'unavailable') throw error
+    if (spec.update === 'stop_first' || !info.State.Running) return false
+    throw new EngineError(
+      'conflict',
+      'An instance uses more memory than the new limit allows, so the limit cannot be lowered while it runs.',
+      'Restart the app, or choose a higher limit.',
+      { cause: error },
+    )
   }
 }
 
@@ -193,10 +225,20 @@ async function existing(containers: Containers, id: string): Promise<ContainerIn
   return info
 }
 
-/** Whether a container is exactly what the release asks for. */
+/** The limits that a container was made with, which its fingerprint holds whatever they are now. */
+const MADE_WITH = 'caps'
+
+type MadeWith = Pick<Workload, 'limits' | 'reservations'>
+function madeWith(info: ContainerInfo): Partial<MadeWith> {
+  const text = ownLabel(info.Config.Labels, MADE_WITH)
+  return text ? (JSON.parse(text) as MadeWith) : {}
+}
+
+/** Whether a container is exactly what the release asks for, but for what can be changed while it runs. */
 function adoptable(containers: Containers, info: ContainerInfo, spec: Workload): boolean {
+  const asked = specFingerprint(containers.scope, { ...spec, ...madeWith(info) })
   return (
-    ownLabel(info.Config.Labels, 'spec') === specFingerprint(containers.scope, spec) &&
+    ownLabel(info.Config.Labels, 'spec') === asked &&
     info.State.Status !== 'dead' &&
     info.State.Status !== 'removing'
   )

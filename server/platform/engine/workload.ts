@@ -61,7 +61,14 @@ export interface ContainerSpec {
   /** Further DNS names of the containers inside their network, e.g. the app's name. Shared by all replicas. */
   aliases?: readonly string[]
   limits: { cpus: number; memory_bytes: number; pids: number }
+  /** What it gets first when the machine is short of it. */
+  reservations?: Reservations
   stop_grace_s: number
+}
+/** Cores and memory that the engine keeps for a container under contention; what is left out is not kept. */
+export interface Reservations {
+  cpus?: number
+  memory_bytes?: number
 }
 
 /** N replicas of one container, and how a new version takes their place. */

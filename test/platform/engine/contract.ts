@@ -193,6 +193,21 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
         await engine.removeNetwork(other)
       })
 
+      test('take new limits while they run, without being started again', async () => {
+        const [before] = await engine.ensureRelease(release({ reservations: { cpus: 0.1 } }), calm)
+        const wanted = { cpus: 0.25, memory_bytes: 96 * 1024 ** 2 }
+        const [after] = await engine.ensureRelease(
+          release({ limits: { ...wanted, pids: 64 }, reservations: { memory_bytes: 16 * 1024 ** 2 } }),
+          calm,
+        )
+        expect([after!.id, after!.started_at]).toEqual([before!.id, before!.started_at])
+        const [seen] = await engine.instances({ release_id })
+        expect(seen!.limits).toEqual(wanted)
+        // Once more with what it was made with: still the same container.
+        const [again] = await engine.ensureRelease(release(), calm)
+        expect(again!.id).toBe(before!.id)
+      })
+
       test('adopt what runs already, and follow the number of replicas up and down', async () => {
         const first = await engine.ensureRelease(release({ replicas: 2 }), calm)
         expect((await engine.ensureRelease(release({ replicas: 2 }), calm)).map(({ id }) => id)).toEqual(
