@@ -29,6 +29,7 @@ import realtime from '#server/realtime/module'
 import redirects from '#server/redirects/module'
 import registries from '#server/registries/module'
 import rotation from '#server/rotation/module'
+import scaling from '#server/scaling/module'
 import search from '#server/search/module'
 import settings from '#server/settings/module'
 import sshKeys from '#server/ssh-keys/module'
@@ -70,6 +71,7 @@ export const MODULES = [
   traffic,
   webhooks,
   monitoring,
+  scaling,
   search,
   rotation,
   disk,

@@ -5,6 +5,7 @@ import type { GitAccess } from '#server/git-credentials/module'
 import type { Base } from '#server/platform/base'
 import type { Volumes } from '#server/volumes/service'
 import type { Projects } from '#server/projects/service'
+import type { Scaling } from '#server/scaling/contract'
 import type { SettingsService } from '#server/settings/service'
 import type { AppsDomain } from './contract.ts'
 import { createRepositoryAccess } from './repository-access.ts'
@@ -17,6 +18,7 @@ export interface AppNeeds {
   env: Pick<Variables, 'changedSince'>
   git_credentials: Pick<GitAccess, 'forUrl' | 'requireChosen'>
   projects: Pick<Projects, 'requireQuota' | 'requireShare' | 'share'>
+  scaling: Pick<Scaling, 'decidedReplicas'>
   settings: Pick<SettingsService, 'server'>
   volumes: Pick<Volumes, 'mountIds' | 'requireReplicas'>
 }
@@ -48,6 +50,7 @@ export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
       isMaking: (id) => use.deployments.isMaking(id),
       endSoak: (id) => use.deployments.endSoak(id),
       latestDeployment: (id) => use.deployments.latest(id),
+      decidedReplicas: (id) => use.scaling.decidedReplicas(id),
       liveConfiguration: (release_id) => use.deployments.releaseConfiguration(release_id),
       changedVariables: (app, release_id) =>
         use.env.changedSince(app, use.deployments.releaseVariables(release_id)),

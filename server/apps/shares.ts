@@ -11,6 +11,8 @@ export interface SharePorts {
   /** What an app gets that names no limits of its own. */
   defaultLimits(): { default_cpus: number | null; default_memory_bytes: number }
   liveConfiguration(release_id: string): Configuration | undefined
+  /** Instances that a rule for scaling decided on; undefined without one. */
+  decidedReplicas(app_id: string): number | undefined
 }
 
 /** What apps may use, against the quotas of their project. */
@@ -26,8 +28,12 @@ export function createAppShares(repository: Pick<AppRepository, 'find' | 'inProj
   /** As it is configured, or as it runs where that is more: a change alone ends no instance. */
   const counted = (row: AppRow): Share => {
     const live = row.live_release_id ? ports.liveConfiguration(row.live_release_id) : undefined
-    const wanted = shareOf(configurationOf(row))
-    return live ? largerOf(wanted, shareOf(live)) : wanted
+    const configured = configurationOf(row)
+    const decided = ports.decidedReplicas(row.id)
+    const wanted = shareOf(configured)
+    const now = live ? largerOf(wanted, shareOf(live)) : wanted
+    if (decided === undefined) return now
+    return largerOf(now, shareOf({ replicas: decided, limits: live?.limits ?? configured.limits }))
   }
   return {
     /** What instances of all apps of a project may use together. */

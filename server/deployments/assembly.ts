@@ -11,11 +11,12 @@ import { engineUnavailable, notFound } from '#server/kernel/errors'
 import type { Base } from '#server/platform/base'
 import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
 import type { Registries } from '#server/registries/service'
+import type { Scaling } from '#server/scaling/contract'
 import type { Volumes } from '#server/volumes/service'
 import type { SettingsService } from '#server/settings/service'
 import type { DeploymentsDomain } from './contract.ts'
 import { deploymentDefaults } from './defaults.ts'
-import { desiredState } from './desired.ts'
+import { desiredState, isHeld } from './desired.ts'
 import { lifecycleJobs, type LifecyclePayload } from './lifecycle.ts'
 import { createDeploymentLogs } from './logs.ts'
 import { createHolders } from './holders.ts'
@@ -25,6 +26,7 @@ import { createDeploymentRepository } from './repository.ts'
 import { createRuntime } from './runtime.ts'
 import { createDeployments } from './service.ts'
 import { withWaitingPage } from './waiting-page.ts'
+import { createSizes } from './sizes.ts'
 import type { DeployPorts } from './work.ts'
 
 export interface DeploymentNeeds {
@@ -37,13 +39,14 @@ export interface DeploymentNeeds {
   git_credentials: Pick<GitAccess, 'forUrl'>
   ingress: Pick<IngressService, 'routes'>
   registries: Pick<Registries, 'authFor' | 'authsFor'>
+  scaling: Pick<Scaling, 'scaleOf' | 'isAsleep' | 'isWaiting' | 'sleepAgain' | 'wentLive'>
   settings: Pick<SettingsService, 'server'>
   volumes: Pick<Volumes, 'dataOf' | 'releaseMounts' | 'removeOf'>
 }
 
 /** The installation's side of the deploy runbook. */
 function deployPorts(
-  { modules, secrets }: Pick<Base, 'modules' | 'secrets'>,
+  { modules, secrets, db }: Pick<Base, 'modules' | 'secrets' | 'db'>,
   use: DeploymentNeeds,
 ): DeployPorts {
   return {
@@ -54,6 +57,10 @@ function deployPorts(
     },
     projectOf: (app_id) => use.apps.projectOf(app_id),
     setLive: (app_id, deployment_id, release_id) => use.apps.setLive(app_id, deployment_id, release_id),
+    wentLive: (app_id) => use.scaling.wentLive(app_id),
+    isAsleep: (app_id) => use.scaling.isAsleep(app_id),
+    sleepAgain: (app_id) => use.scaling.sleepAgain(app_id),
+    isHeld: (app_id) => isHeld(db, app_id),
     appEvent: (app_id, event, payload) => void use.apps.transition(app_id, event, payload),
     followWeb(app_id, has_web) {
       const app = use.apps.find(app_id)
@@ -62,6 +69,8 @@ function deployPorts(
     routes(app_id, target) {
       const routes = use.domains.routes(app_id, target)
       const app = use.apps.deployed(app_id)
+      if (target.addresses.length === 0 && use.scaling.isWaiting(app_id))
+        return routes.map((route) => ({ ...route, asleep: true }))
       return app ? withWaitingPage(routes, app) : routes
     },
     platformRoutes: () => use.ingress.routes(),
@@ -106,6 +115,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
         secrets,
         () => use.settings.server().releases_kept,
         (volume_id) => use.volumes.dataOf(volume_id),
+        (release) => use.scaling.scaleOf(release),
       ),
       ports: deployPorts(base, use),
       defaults: deploymentDefaults(() => use.settings.server()),
@@ -118,6 +128,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
       requireShare: (id, other) => use.apps.shares.require(id, other),
       appDeploys: (id) => void use.apps.transition(id, 'deploy'),
       setAutoDeploy: (id, on) => use.apps.setAutoDeploy(id, on),
+      scaled: () => void reconciler.reconcile(),
       checkBranch: (text) => use.apps.checks.branch(text),
     },
   })
@@ -151,6 +162,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     runtime: createRuntime(shop),
     reconciler,
     holders: createHolders(shop, (project_id) => use.apps.sources(project_id)),
+    sizes: createSizes(shop),
     keepRunning: (owners) => void kept.push(owners),
     neededImages: shop.releases.neededImages,
     imageRemoved: (image_id) => void shop.releases.markImageGone(image_id),

@@ -5,6 +5,7 @@ import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler
 import type { Holders } from './holders.ts'
 import type { DeploymentLogs } from './logs.ts'
 import type { Reconciler } from './reconciler.ts'
+import type { Sizes } from './sizes.ts'
 import type { Runtime } from './runtime.ts'
 import type { Deployments } from './service.ts'
 
@@ -15,6 +16,8 @@ export interface DeploymentsDomain extends Deployments {
   reconciler: Reconciler
   /** What runs on volumes: paused, ended and started again around backups and restores. */
   holders: Holders
+  /** How many instances apps have, and how large they are. */
+  sizes: Sizes
   /** Has the reconciler keep the workloads of another kind of owner running. To be called before it starts. */
   keepRunning(owners: WorkloadOwners): void
   /** Images that releases to roll back to, and those that are being made, need. */

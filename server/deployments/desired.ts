@@ -23,3 +23,15 @@ export function desiredState(
       new Set(db.sql(`SELECT subject FROM open_jobs WHERE kind = 'deploy'`).pluck().all() as string[]),
   }
 }
+
+/**
+ * Whether a job changes what runs of an app. A deployment does so from its release command on; before, it only
+ * builds.
+ */
+export const isHeld = (db: Db, app_id: string): boolean =>
+  db
+    .sql(
+      `SELECT 1 FROM open_jobs j LEFT JOIN deployments d ON d.job_id = j.id
+       WHERE j.lane = ? AND (j.kind <> 'deploy' OR d.status NOT IN ('queued', 'building')) LIMIT 1`,
+    )
+    .get(`app:${app_id}`) !== undefined

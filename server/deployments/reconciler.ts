@@ -8,11 +8,12 @@ import {
   type DesiredOwner,
   type WorkloadOwners,
 } from '#server/platform/engine/workload-reconciler'
-import { hasWeb, processesOf } from './processes.ts'
+import { hasWeb } from './processes.ts'
 import { createCrashes } from './crashes.ts'
 import { NOTHING } from './routing.ts'
 import { removeWork } from './steps/source.ts'
 import { workloadOf } from './release-workload.ts'
+import { wantedProcesses } from './scaler.ts'
 import { networkOf, targetOf, type Workshop } from './work.ts'
 
 interface DesiredApp extends DesiredOwner {
@@ -47,18 +48,18 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
   return {
     kind: 'app',
     desired: ports.desired,
-    busy: ports.busy,
+    busy: (id) => ports.busy(id) || shop.scaler.isWorking(id),
     releasesAtWork: ports.releasesAtWork,
     network: (app) => networkOf(app.project_id),
     processes(app) {
       const release = releases.find(app.release_id)
       return (
-        release && processesOf(release.settings).map(({ name, replicas }) => ({ process: name, replicas }))
+        release && wantedProcesses(shop, release).map(({ name, replicas }) => ({ process: name, replicas }))
       )
     },
     workload(app, process) {
       const release = releases.find(app.release_id)!
-      const wanted = processesOf(release.settings).find(({ name }) => name === process)!
+      const wanted = wantedProcesses(shop, release).find(({ name }) => name === process)!
       return workloadOf(releases, release, app.project_id, wanted)
     },
     release(release_id) {
@@ -67,6 +68,11 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
     },
     seen: crashes.note,
     relocate: (app) => ports.bringHome(app.id),
+    reduce(app) {
+      shop.scaler
+        .settle(app.id)
+        .catch((error: unknown) => shop.log.warn('An app could not be scaled', { app: app.id, error }))
+    },
     restoring: (app, { found, wanted }) => ports.note(app.id, 'app.restored', { found, wanted }),
     async observed(app, instances) {
       const release = releases.find(app.release_id)!

@@ -22,6 +22,7 @@ export function containerSpec(releases: Releases, release: Release, project_id: 
     environment: releases.environment(release.id),
     network: networkOf(project_id),
     limits: settings.limits,
+    ...(settings.reservations ? { reservations: settings.reservations } : {}),
     stop_grace_s: settings.stop_grace_s,
     ...(mounts.length > 0 ? { mounts } : {}),
     ...(settings.shell_command ? { shell_command: settings.shell_command } : {}),

@@ -2,9 +2,10 @@ import type { Configuration } from '#server/apps/configuration'
 import { type ReleaseVariables, secretValuesOf } from '#server/env/resolved'
 import type { Db } from '#server/kernel/db'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
-import type { Mount } from '#server/platform/engine/workload'
+import type { Mount, Reservations } from '#server/platform/engine/workload'
+import { type ReleaseScale, scaledConfiguration, scaledSettings } from './release-scale.ts'
 
-/** How a release runs; immutable. */
+/** How a release runs; immutable but for what `ReleaseScale` may change. */
 export interface ReleaseSettings {
   /** Line of shell that replaces the image's command, run inside the container. */
   shell_command: string | null
@@ -19,6 +20,8 @@ export interface ReleaseSettings {
     grace_s: number
   }
   limits: { cpus: number; memory_bytes: number; pids: number }
+  /** What each instance gets first when the server is short of it. */
+  reservations?: Reservations
   replicas: number
   stop_grace_s: number
   /** Whether a process takes requests; absent in releases from before there were others. */
@@ -74,15 +77,17 @@ interface Row extends Omit<Release, 'settings' | 'configuration' | 'image_presen
 /** Fields that releases from before them lack. */
 const DEFAULTS: Partial<Configuration> = { processes: {} }
 
-const read = (row: Row): Release => {
+const readWith = (scale: ReleaseScale | undefined, row: Row): Release => {
   const { environment: _sealed, variables: _variables, files: _files, ...rest } = row
+  const settings = JSON.parse(row.settings) as ReleaseSettings
+  const configuration = {
+    ...DEFAULTS,
+    ...(JSON.parse(row.configuration) as Partial<Configuration>),
+  } as Configuration
   return {
     ...rest,
-    settings: JSON.parse(row.settings) as ReleaseSettings,
-    configuration: {
-      ...DEFAULTS,
-      ...(JSON.parse(row.configuration) as Partial<Configuration>),
-    } as Configuration,
+    settings: scale ? scaledSettings(settings, configuration, scale) : settings,
+    configuration: scale ? scaledConfiguration(configuration, scale) : configuration,
     image_present: row.image_present === 1,
     proven: row.proven === 1,
   }
@@ -104,13 +109,16 @@ const withLogin = (json: string, from: Login, to: Login): string =>
  * Releases with their sealed environment.
  * @param kept of so many releases of an app the images are never removed.
  * @param dataOf which data a volume has now: a restore puts others in their place.
+ * @param scaleOf how a release is scaled now; nothing where it is as it was made.
  */
 export function createReleases(
   db: Db,
   secrets: Secrets,
   kept: () => number,
   dataOf: (volume_id: string) => string,
+  scaleOf: (release: { id: string; app_id: string }) => ReleaseScale | undefined,
 ) {
+  const read = (row: Row): Release => readWith(scaleOf(row), row)
   const context = (id: string) => `releases/environment/${id}`
   const variables_context = (id: string) => `releases/variables/${id}`
   const files_context = (id: string) => `releases/files/${id}`

@@ -88,6 +88,8 @@ export function createRouting({
   return {
     /** Sends every domain of the app to these instances; resolves once new requests go there. */
     serve: (app_id: string, target: Target): Promise<void> => exclusively(() => aim(app_id, target)),
+    /** Addresses of the instances that get the app's requests now. */
+    serving: (app_id: string): readonly string[] => targets.get(app_id)?.addresses ?? [],
     /** Applies what has changed about the app's domains; the instances stay. */
     refresh,
     /** The same in the background: what fails is tried again by the next pass of the reconciler. */

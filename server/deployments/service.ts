@@ -19,6 +19,7 @@ import { askOf, type DeploymentAsk, type DeploymentRow } from './repository.ts'
 import { createRollbackTarget } from './rollback.ts'
 import type { DeployRequest, Trigger } from './schema.ts'
 import { createRouting, NOTHING } from './routing.ts'
+import { createScaler } from './scaler.ts'
 import { pruneArchives, receive } from './upload.ts'
 import { summaryOf, viewOf } from './view.ts'
 import { type DeployPayload, type DeployState, secretsOfApp, targetOf, type Workshop } from './work.ts'
@@ -32,10 +33,12 @@ export interface DeploymentPorts {
   /** Tells the app that a deployment was accepted; throws a 409 when its status does not allow one. */
   appDeploys(app_id: string): void
   setAutoDeploy(app_id: string, on: boolean): void
+  /** The instances of an app were changed, so that it is to be looked at. */
+  scaled(): void
   checkBranch(text: string): void
 }
 export interface DeploymentOptions {
-  shop: Omit<Workshop, 'advance' | 'routing' | 'soaks'>
+  shop: Omit<Workshop, 'advance' | 'routing' | 'scaler' | 'soaks'>
   db: Db
   events: Events
   jobs: Jobs
@@ -84,6 +87,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
         const before = serving(row.app_id)
         if (before && before.id !== id && before.status === 'live') advance(before.id, 'replace')
         parts.ports.setLive(row.app_id, id, repository.find(id)!.release_id)
+        parts.ports.wentLive(row.app_id)
         parts.ports.appEvent(row.app_id, 'go_live', { deployment_id: id })
         // Not when it is queued: one that is replaced or fails before it has traffic leaves the app as it
         // was.
@@ -114,7 +118,18 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
     areOver: (app_id) =>
       jobs.findBySubject(app_id)?.status === 'queued' || repository.withStatus(app_id, ['queued']).length > 0,
   }
-  const shop: Workshop = { ...parts, routing, advance, soaks }
+  const shop: Workshop = {
+    ...parts,
+    routing,
+    advance,
+    soaks,
+    scaler: {
+      settle: (id) => scaler.settle(id),
+      isWorking: (id) => scaler.isWorking(id),
+      interrupt: (id) => scaler.interrupt(id),
+    },
+  }
+  const scaler = createScaler(shop, ports.scaled)
   const precedence = createPrecedence(repository)
   /** Whether a rollback of the app is queued, for which what soaks gives its traffic back. */
   const rollsBack = (app_id: string) =>

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { hasWeb } from './processes.ts'
+import type { Instance } from '#server/platform/engine/engine'
 import type { Release } from './releases.ts'
 import { NOTHING } from './routing.ts'
 import { targetOf, type Workshop } from './work.ts'
@@ -25,12 +26,18 @@ export async function routeTo(shop: Workshop, app_id: string, release: Release |
  * Waits until nobody uses the instances of a release any more on any of the ports that domains lead to, at
  * most the drain limit.
  */
-export async function drain(shop: Workshop, release: Release, signal?: AbortSignal): Promise<void> {
+export const drain = async (shop: Workshop, release: Release, signal?: AbortSignal): Promise<void> =>
+  drainInstances(shop, release, await shop.engine.instances({ release_id: release.id }), signal)
+
+/** The same for some of its instances. */
+export async function drainInstances(
+  shop: Workshop,
+  release: Release,
+  instances: readonly Instance[],
+  signal?: AbortSignal,
+): Promise<void> {
   const end = shop.clock.monotonic_ms() + DRAIN_LIMIT_MS
-  const { addresses, port } = targetOf(
-    await shop.engine.instances({ release_id: release.id }),
-    release.settings,
-  )
+  const { addresses, port } = targetOf(instances, release.settings)
   const ports = new Set([
     port,
     ...shop.ports

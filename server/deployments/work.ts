@@ -15,6 +15,7 @@ import type { DeploymentLogs } from './logs.ts'
 import { askOf, type DeploymentRepository } from './repository.ts'
 import type { ReleaseMounts, Releases, ReleaseSettings } from './releases.ts'
 import type { Routing, Target } from './routing.ts'
+import type { Scaler } from './scaler.ts'
 import type { DeploymentEventName } from './machine.ts'
 
 /** The app as a deployment sees it. */
@@ -67,6 +68,14 @@ export interface DeployPorts {
   fingerprint(values: unknown): string
   /** What the next release of the app mounts. */
   mounts(app_id: string): AppMounts
+  /** A deployment of the app has instances with traffic, so that it does not sleep. */
+  wentLive(app_id: string): void
+  /** Whether the app has no instance until somebody asks for it. */
+  isAsleep(app_id: string): boolean
+  /** Lets the app sleep again, after a deployment that woke it did not last. */
+  sleepAgain(app_id: string): void
+  /** Whether a job changes what runs of the app, so that nothing else may. */
+  isHeld(app_id: string): boolean
   /** Removes the volumes that only this app mounts, with what is in them. */
   removeVolumes(app_id: string): Promise<void>
   /** Values of the app, as they are now, that must not show up in any log. */
@@ -117,6 +126,7 @@ export interface Workshop {
   work_directory: string
   /** `<data>/uploads`. */
   uploads_directory: string
+  scaler: Scaler
   /** Soaks by app, to be ended early; `areOver` tells that something waits for the end of one. */
   soaks: { under_way: Map<string, AbortController>; areOver(app_id: string): boolean }
   /** Moves the deployment's status by an event and tells subscribers. */
@@ -147,6 +157,8 @@ export interface DeployState {
   switched?: boolean
   /** Set while the previous release is ended for this one, so that an undo starts it again. */
   stopped_previous?: boolean
+  /** Whether the app slept before the switch: then the release before has no instance to give traffic to. */
+  was_asleep?: boolean
   /** Whether the app followed its branch before a rollback took the traffic, which ends that. */
   auto_deploy?: boolean
   /** When traffic first went to it; stays set when it is taken back. */

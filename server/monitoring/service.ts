@@ -111,6 +111,7 @@ export function createMonitoring(options: MonitoringOptions) {
   return {
     alerts,
     uptime,
+    reading: sampler.reading,
     /**
      * One sample, then what follows from it: longer intervals, alerts, uptime checks that are due. Never throws.
      */

@@ -126,6 +126,7 @@ export async function releaseStep(shop: Workshop, context: DeployContext): Promi
 export async function startStep(shop: Workshop, context: DeployContext): Promise<void> {
   const { project_id } = context.payload
   const release = releaseOf(shop, context)
+  await shop.scaler.interrupt(release.app_id)
   await stopPrevious(shop, context)
   await ensureProcesses(shop, release, project_id, context.signal)
 }

@@ -23,7 +23,10 @@ export async function switchStep(shop: Workshop, context: DeployContext): Promis
       'Look at the log of the deployment, then deploy again.',
     )
   // A second try after a crash finds what the first one has made of it.
-  if (!context.state.switched) context.state.auto_deploy = shop.ports.app(app_id).auto_deploy
+  if (!context.state.switched) {
+    context.state.auto_deploy = shop.ports.app(app_id).auto_deploy
+    context.state.was_asleep = shop.ports.isAsleep(app_id)
+  }
   context.state.switched = true
   context.state.live_at = shop.clock.iso()
   context.save()
@@ -40,18 +43,21 @@ export async function undoSwitch(shop: Workshop, context: DeployContext): Promis
   const previous = state.previous?.release_id ? shop.releases.find(state.previous.release_id) : undefined
   await restorePrevious(shop, context)
   if (previous) shop.ports.followWeb(app_id, hasWeb(previous.settings))
+  const sleeps = state.was_asleep === true && previous !== undefined
+  if (sleeps) shop.ports.sleepAgain(app_id)
   const serving = await routeTo(shop, app_id, previous)
   shop.ports.setLive(app_id, previous ? state.previous!.deployment_id : null, previous?.id ?? null)
-  if (serving === 0) shop.ports.appEvent(app_id, 'lose', { deployment_id: context.payload.deployment_id })
+  if (serving === 0 && !sleeps)
+    shop.ports.appEvent(app_id, 'lose', { deployment_id: context.payload.deployment_id })
   state.switched = false
-  shop.logs.append(
-    context.payload.deployment_id,
-    'switch',
-    'system',
-    serving > 0
-      ? 'Traffic went back to the previous release.'
-      : 'No earlier release is there to take the traffic.',
-  )
+  shop.logs.append(context.payload.deployment_id, 'switch', 'system', sayBack(serving, sleeps))
+}
+
+function sayBack(serving: number, sleeps: boolean): string {
+  if (serving > 0) return 'Traffic went back to the previous release.'
+  return sleeps
+    ? 'The app sleeps again; the next request wakes the previous release.'
+    : 'No earlier release is there to take the traffic.'
 }
 
 /**

@@ -72,6 +72,7 @@ async function eachOf<T>(items: readonly T[], act: (item: T) => Promise<void>): 
 /** Takes one sample of everything every ten seconds. A sample that takes longer skips the next ones. */
 export function createSampler({ db, clock, log, metrics, ports }: SamplerOptions) {
   const deltas = createDeltas()
+  const readings = new Map<string, SampledUse & { at_ms: number }>()
   let host_before: { at_ms: number; busy_ms: number } | undefined
   let is_busy = false
   let traffic_from_ms = 0
@@ -107,6 +108,7 @@ export function createSampler({ db, clock, log, metrics, ports }: SamplerOptions
     await eachOf(instances, async ({ kind, subject, instance_id }) => {
       const use = await ports.use(instance_id).catch(() => undefined)
       if (!use) return
+      readings.set(instance_id, { ...use, at_ms: clock.now() })
       const found = intervals.get(subject) ?? {
         kind,
         subject,
@@ -123,7 +125,9 @@ export function createSampler({ db, clock, log, metrics, ports }: SamplerOptions
       interval.net_out = add(interval.net_out, deltas.of(`${instance_id} out`, use.network_tx_bytes))
       interval.instances = add(interval.instances, 1)
     })
-    deltas.keep(new Set([SERVER, ...instances.map(({ instance_id }) => instance_id)]))
+    const ids = new Set(instances.map(({ instance_id }) => instance_id))
+    deltas.keep(new Set([SERVER, ...ids]))
+    for (const id of readings.keys()) if (!ids.has(id)) readings.delete(id)
   }
 
   /** Requests of the interval before, which is complete by now; each is taken once. */
@@ -152,6 +156,8 @@ export function createSampler({ db, clock, log, metrics, ports }: SamplerOptions
   }
 
   return {
+    /** What an instance used when it was sampled last; undefined when it never was, or is gone. */
+    reading: (instance_id: string) => readings.get(instance_id),
     /** Takes a sample now; resolves once it is written. Never throws. */
     async sample(): Promise<void> {
       if (is_busy) return

@@ -41,6 +41,8 @@ export interface WorkloadOwners<Owner extends DesiredOwner = DesiredOwner> {
   seen?(instances: readonly Instance[]): void
   /** Asked about running instances in the network of another project; true when it sees to them by itself. */
   relocate?(owner: Owner): boolean
+  /** Asked to end the instances that are too many, once nobody uses them. Without it they end at once. */
+  reduce?(owner: Owner): void
   /** Instances are missing and are about to be made. */
   restoring?(owner: Owner, counts: { found: number; wanted: number }): void
   /** What there is of the owner after it was looked at. */
@@ -206,6 +208,10 @@ async function restore(
   // their place.
   const misplaced = instances.some(({ project_id }) => project_id !== owner.project_id)
   if (misplaced && instances.some(({ state }) => state === 'running') && kind.relocate?.(owner)) return
+  const is_too_many = processes.some(
+    ({ process, replicas }) => ofProcess(instances, process).length > replicas,
+  )
+  if (!misplaced && is_too_many && kind.reduce) return kind.reduce(owner)
   const lacking = misplaced
     ? processes
     : processes.filter(({ process, replicas }) => isLacking(ofProcess(instances, process), replicas))

@@ -1,0 +1,219 @@
+import { Fatal } from '#server/kernel/jobs/definition'
+import type { Instance } from '#server/platform/engine/engine'
+import { MAIN_PROCESS } from '#server/platform/engine/workload'
+import { processesOf } from './processes.ts'
+import { waitUntilReady } from './probe.ts'
+import type { Release, ReleaseProcess } from './releases.ts'
+import { workloadOf } from './release-workload.ts'
+import { drainInstances } from './serving.ts'
+import { networkOf, type Workshop } from './work.ts'
+
+const WATCH_MS = 400
+const ENDED: readonly Instance['state'][] = ['exited', 'dead', 'restarting']
+
+/** Processes of a live release with as many instances as there should be now: an app that sleeps has no web. */
+export const wantedProcesses = (
+  shop: Pick<Workshop, 'ports'>,
+  release: Pick<Release, 'app_id' | 'settings'>,
+): ReleaseProcess[] => {
+  const asleep = shop.ports.isAsleep(release.app_id)
+  return processesOf(release.settings).map((process) =>
+    asleep && process.name === MAIN_PROCESS ? { ...process, replicas: 0 } : process,
+  )
+}
+
+/** Brings what runs of an app to what should, with traffic only to what is ready and to nothing that goes. */
+export interface Scaler {
+  /**
+   * Starts what lacks, ends what is too much, and gives limits. Resolves once it is so; rejects with the reason
+   * why it cannot be. Asked for again while it works, it turns to what is wanted by then.
+   */
+  settle(app_id: string): Promise<void>
+  isWorking(app_id: string): boolean
+  /** Leaves an app to a job that is about to change what runs of it. */
+  interrupt(app_id: string): Promise<void>
+}
+
+interface Work {
+  /** What this pass is to reach. */
+  wanted: string
+  stop: AbortController
+  again: boolean
+  done: Promise<void>
+}
+
+export function createScaler(shop: Workshop, settled: () => void): Scaler {
+  const working = new Map<string, Work>()
+
+  /** The live release of an app that no job is about to change; nothing when there is none. */
+  const scalable = (app_id: string): Release | undefined => {
+    const { status, live_release_id } = shop.ports.app(app_id)
+    const is_meant_to_run = status === 'running' || status === 'crashed'
+    if (!is_meant_to_run || !live_release_id || shop.ports.isHeld(app_id)) return undefined
+    return shop.releases.find(live_release_id)
+  }
+  const keyOf = (app_id: string): string => {
+    const release = scalable(app_id)
+    return JSON.stringify(release && [release.id, wantedProcesses(shop, release), release.settings])
+  }
+
+  const run = async (app_id: string, work: Work): Promise<void> => {
+    try {
+      do {
+        work.again = false
+        work.stop = new AbortController()
+        work.wanted = keyOf(app_id)
+        const release = scalable(app_id)
+        if (!release) return
+        await createPass(shop, release, work.stop.signal).catch((error: unknown) => {
+          if (!work.stop.signal.aborted) throw error
+        })
+      } while (work.again)
+    } finally {
+      working.delete(app_id)
+      settled()
+    }
+  }
+
+  return {
+    settle(app_id) {
+      const known = working.get(app_id)
+      if (known) {
+        if (known.wanted !== keyOf(app_id)) {
+          known.again = true
+          known.stop.abort()
+        }
+        return known.done
+      }
+      const work: Work = {
+        wanted: '',
+        stop: new AbortController(),
+        again: false,
+        done: Promise.resolve(),
+      }
+      working.set(app_id, work)
+      work.done = run(app_id, work)
+      return work.done
+    },
+    isWorking: (app_id) => working.has(app_id),
+    async interrupt(app_id) {
+      const known = working.get(app_id)
+      if (!known) return
+      known.again = false
+      known.stop.abort()
+      await known.done.catch(() => undefined)
+    },
+  }
+}
+
+/** One pass: those that go lose their traffic first, those that come get it once they are ready. */
+async function createPass(shop: Workshop, release: Release, signal: AbortSignal): Promise<void> {
+  const { engine, routing } = shop
+  const { app_id, settings } = release
+  const project_id = shop.ports.app(app_id).project_id
+  const wanted = wantedProcesses(shop, release)
+  const countOf = (process: string) => wanted.find(({ name }) => name === process)?.replicas ?? 0
+  /** A switch that came first is not taken back. */
+  const serve = async (addresses: string[]) => {
+    if (signal.aborted || shop.ports.app(app_id).live_release_id !== release.id) return
+    await routing.serve(app_id, { addresses, port: settings.port })
+  }
+
+  const before = await engine.instances({ release_id: release.id })
+  const going = before.filter(({ index, process }) => index >= countOf(process))
+  const addressesOf = (instances: readonly Instance[]) =>
+    instances.flatMap(({ address, process }) => (address && process === MAIN_PROCESS ? [address] : []))
+  const leaving = new Set(addressesOf(going))
+  if (leaving.size > 0) {
+    await serve(routing.serving(app_id).filter((address) => !leaving.has(address)))
+    await drainInstances(shop, release, going, signal)
+  }
+  signal.throwIfAborted()
+
+  await engine.ensureNetwork(networkOf(project_id), { project: project_id })
+  const made: Instance[] = []
+  for (const process of wanted)
+    made.push(
+      ...(await engine.ensureRelease(workloadOf(shop.releases, release, project_id, process), signal)),
+    )
+  await engine.superviseRelease(release.id, true)
+  const serving = new Set(routing.serving(app_id))
+  const fresh = made.filter(
+    ({ process, address }) => process === MAIN_PROCESS && !(address && serving.has(address)),
+  )
+  // Of those that served before only what is still there; at zero the route says that it waits for a request.
+  const ready = addressesOf(made).filter((address) => serving.has(address))
+  await serve([...ready])
+  await whenReady(shop, release, fresh, signal, async ({ address }) => {
+    ready.push(address!)
+    await serve([...ready])
+  })
+}
+
+/** Probes instances from outside, and tells of each as soon as it is ready. Rejects when one ends instead. */
+async function whenReady(
+  shop: Workshop,
+  { id, settings }: Release,
+  fresh: readonly Instance[],
+  signal: AbortSignal,
+  onReady: (instance: Instance) => Promise<void>,
+): Promise<void> {
+  if (fresh.length === 0) return
+  const { port, health_check } = settings
+  const over = new AbortController()
+  const probing = AbortSignal.any([signal, over.signal])
+  const probes = Promise.all(
+    fresh.map(async (instance) => {
+      const { ready, last } = await waitUntilReady(
+        instance.address ?? '',
+        port,
+        health_check,
+        probing,
+        shop.clock.monotonic_ms,
+      )
+      if (!ready)
+        throw new Fatal(
+          'not_ready',
+          `Instance ${instance.index} did not become ready within ${health_check.grace_s} seconds: ${last}.`,
+          'It gets no requests. Look at the log of the app.',
+        )
+      await onReady(instance)
+    }),
+  )
+  const ids = new Set(fresh.map((instance) => instance.id))
+  try {
+    await Promise.race([probes, untilOneEnds(shop, id, ids, probing)])
+  } finally {
+    over.abort()
+    await probes.catch(() => undefined)
+  }
+}
+
+/** Rejects once one of these instances has ended; until then it does not settle. */
+function untilOneEnds(
+  { engine }: Pick<Workshop, 'engine'>,
+  release_id: string,
+  ids: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const look = async () => {
+      if (signal.aborted) return
+      const instances = await engine.instances({ release_id }).catch(() => [])
+      const ended = instances.find((one) => ids.has(one.id) && ENDED.includes(one.state))
+      if (ended)
+        return reject(
+          new Fatal(
+            ended.oom_killed ? 'out_of_memory' : 'exited',
+            ended.oom_killed
+              ? 'An instance was ended before it was ready because it used more memory than its limit.'
+              : `An instance exited with code ${ended.exit_code ?? 1} before it was ready.`,
+            'Look at the log of the app.',
+          ),
+        )
+      timer = setTimeout(() => void look(), WATCH_MS)
+    }
+    let timer = setTimeout(() => void look(), WATCH_MS)
+    signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
+  })
+}

@@ -1,0 +1,68 @@
+import type { AppRow } from '#server/apps/repository'
+import { MAIN_PROCESS } from '#server/platform/engine/workload'
+import type { ReleaseSize } from './change.ts'
+import type { ScalingRow } from './repository.ts'
+import type { AppScaling, Decision } from './schema.ts'
+
+/** An instance of what is live. */
+export interface SeenInstance {
+  id: string
+  process: string
+  index: number
+  state: string
+  receives_requests: boolean
+  limits?: { cpus: number; memory_bytes: number }
+}
+export interface ViewPorts {
+  liveSize(app: AppRow): ReleaseSize | undefined
+  defaultLimits(): { cpus: number; memory_bytes: number }
+  instances(app: AppRow): Promise<SeenInstance[]>
+  isScaling(app_id: string): boolean
+}
+
+const amount = ({ cpus, memory_bytes }: { cpus?: number; memory_bytes?: number } = {}) => ({
+  cpus: cpus ?? null,
+  memory_bytes: memory_bytes ?? null,
+})
+
+/** What an app has, and why. */
+export async function viewOf(
+  ports: ViewPorts,
+  app: AppRow,
+  { row, count, decisions }: { row: ScalingRow; count: number; decisions: Decision[] },
+): Promise<AppScaling> {
+  const size = ports.liveSize(app)
+  const instances = await ports.instances(app)
+  const runningOf = (name: string) =>
+    instances.filter(({ process, state }) => process === name && state === 'running').length
+  const is_meant_to_run = app.status === 'running' || app.status === 'crashed'
+  const asleep = row.state === 'asleep'
+  const running = runningOf(MAIN_PROCESS)
+  const status = (): AppScaling['status'] => {
+    if (!is_meant_to_run) return 'stopped'
+    if (row.state === 'waking') return 'waking'
+    if (ports.isScaling(app.id)) return 'scaling'
+    if (asleep) return 'asleep'
+    return size?.has_web !== false && running !== count ? 'scaling' : 'steady'
+  }
+  return {
+    app_id: app.id,
+    status: status(),
+    replicas: asleep ? 0 : count,
+    configured_replicas: app.replicas,
+    running,
+    sleep_after_s: row.sleep_after_s,
+    state_since: row.state_since,
+    limits: amount(size?.limits ?? { ...ports.defaultLimits(), ...(JSON.parse(app.limits) as object) }),
+    reservations: amount(row.reservations),
+    processes: Object.fromEntries(
+      Object.entries(size?.processes ?? {}).map(([name, { replicas, limits }]) => [
+        name,
+        { replicas, running: runningOf(name), limits: amount(limits) },
+      ]),
+    ),
+    instances: instances.map(({ limits, ...instance }) => ({ ...instance, limits: amount(limits) })),
+    auto: row.rule,
+    decisions,
+  }
+}
