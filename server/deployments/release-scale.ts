@@ -1,26 +1,24 @@
 import type { Configuration } from '#server/apps/configuration'
-import type { Limits } from '#server/apps/schema'
 import { own } from '#server/kernel/own'
 import type { Reservations } from '#server/platform/engine/workload'
-import type { ReleaseSettings } from './releases.ts'
+import type { ReleaseScale } from '#server/scaling/contract'
 
-/** What of a release is not fixed: how many instances it has, and what each of them may use. */
-export interface ReleaseScale {
-  /** Instances of the main process as somebody configured them. */
-  replicas?: number
-  /** Instances of the main process as a rule decided; goes before what is configured. */
-  decided?: number
-  limits?: Limits
+interface Sized {
+  replicas: number
+  limits: { cpus: number; memory_bytes: number; pids: number }
+}
+interface Scalable extends Sized {
   reservations?: Reservations
-  processes?: Record<string, { replicas?: number; limits?: Limits }>
+  processes?: (Sized & { name: string })[]
+  mounts?: { exclusive: string[] }
 }
 
 /** The settings of a release as they hold now. */
-export function scaledSettings(
-  settings: ReleaseSettings,
-  configuration: Configuration,
+export function scaledSettings<Settings extends Scalable>(
+  settings: Settings,
+  configuration: Pick<Configuration, 'processes'>,
   scale: ReleaseScale,
-): ReleaseSettings {
+): Settings {
   const is_alone = (settings.mounts?.exclusive ?? []).length > 0
   const { replicas, decided, limits, reservations } = scale
   return {

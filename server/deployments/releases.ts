@@ -3,7 +3,8 @@ import { type ReleaseVariables, secretValuesOf } from '#server/env/resolved'
 import type { Db } from '#server/kernel/db'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
 import type { Mount, Reservations } from '#server/platform/engine/workload'
-import { type ReleaseScale, scaledConfiguration, scaledSettings } from './release-scale.ts'
+import type { ReleaseScale } from '#server/scaling/contract'
+import { scaledConfiguration, scaledSettings } from './release-scale.ts'
 
 /** How a release runs; immutable but for what `ReleaseScale` may change. */
 export interface ReleaseSettings {

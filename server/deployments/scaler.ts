@@ -6,7 +6,7 @@ import { waitUntilReady } from './probe.ts'
 import type { Release, ReleaseProcess } from './releases.ts'
 import { workloadOf } from './release-workload.ts'
 import { drainInstances } from './serving.ts'
-import { networkOf, type Workshop } from './work.ts'
+import { networkOf, type Scaler, type Workshop } from './work.ts'
 
 const WATCH_MS = 400
 const ENDED: readonly Instance['state'][] = ['exited', 'dead', 'restarting']
@@ -20,18 +20,6 @@ export const wantedProcesses = (
   return processesOf(release.settings).map((process) =>
     asleep && process.name === MAIN_PROCESS ? { ...process, replicas: 0 } : process,
   )
-}
-
-/** Brings what runs of an app to what should, with traffic only to what is ready and to nothing that goes. */
-export interface Scaler {
-  /**
-   * Starts what lacks, ends what is too much, and gives limits. Resolves once it is so; rejects with the reason
-   * why it cannot be. Asked for again while it works, it turns to what is wanted by then.
-   */
-  settle(app_id: string): Promise<void>
-  isWorking(app_id: string): boolean
-  /** Leaves an app to a job that is about to change what runs of it. */
-  interrupt(app_id: string): Promise<void>
 }
 
 interface Work {
@@ -110,45 +98,48 @@ export function createScaler(shop: Workshop, settled: () => void): Scaler {
 async function createPass(shop: Workshop, release: Release, signal: AbortSignal): Promise<void> {
   const { engine, routing } = shop
   const { app_id, settings } = release
-  const project_id = shop.ports.app(app_id).project_id
+  const { project_id } = shop.ports.app(app_id)
   const wanted = wantedProcesses(shop, release)
-  const countOf = (process: string) => wanted.find(({ name }) => name === process)?.replicas ?? 0
   /** A switch that came first is not taken back. */
   const serve = async (addresses: string[]) => {
     if (signal.aborted || shop.ports.app(app_id).live_release_id !== release.id) return
     await routing.serve(app_id, { addresses, port: settings.port })
   }
+  const ensure = (process: ReleaseProcess) =>
+    engine.ensureRelease(workloadOf(shop.releases, release, project_id, process), signal)
 
   const before = await engine.instances({ release_id: release.id })
+  const countOf = (process: string) => wanted.find(({ name }) => name === process)?.replicas ?? 0
   const going = before.filter(({ index, process }) => index >= countOf(process))
-  const addressesOf = (instances: readonly Instance[]) =>
-    instances.flatMap(({ address, process }) => (address && process === MAIN_PROCESS ? [address] : []))
-  const leaving = new Set(addressesOf(going))
-  if (leaving.size > 0) {
-    await serve(routing.serving(app_id).filter((address) => !leaving.has(address)))
-    await drainInstances(shop, release, going, signal)
-  }
-  signal.throwIfAborted()
-
+  const leaving = new Set(webAddresses(going))
+  const serving = new Set(routing.serving(app_id).filter((address) => !leaving.has(address)))
   await engine.ensureNetwork(networkOf(project_id), { project: project_id })
   const made: Instance[] = []
-  for (const process of wanted)
-    made.push(
-      ...(await engine.ensureRelease(workloadOf(shop.releases, release, project_id, process), signal)),
-    )
+  for (const process of wanted) {
+    // Those that go are still there: they end their requests while others are started.
+    const indexes = going.filter((one) => one.process === process.name).map(({ index }) => index + 1)
+    made.push(...(await ensure({ ...process, replicas: Math.max(process.replicas, ...indexes) })))
+  }
   await engine.superviseRelease(release.id, true)
-  const serving = new Set(routing.serving(app_id))
-  const fresh = made.filter(
+  const staying = made.filter(({ index, process }) => index < countOf(process))
+  // Of those that served before only what is still there; at zero the route says that it waits for a request.
+  const ready = webAddresses(staying).filter((address) => serving.has(address))
+  await serve([...ready])
+  const fresh = staying.filter(
     ({ process, address }) => process === MAIN_PROCESS && !(address && serving.has(address)),
   )
-  // Of those that served before only what is still there; at zero the route says that it waits for a request.
-  const ready = addressesOf(made).filter((address) => serving.has(address))
-  await serve([...ready])
   await whenReady(shop, release, fresh, signal, async ({ address }) => {
     ready.push(address!)
     await serve([...ready])
   })
+  if (going.length === 0) return
+  await drainInstances(shop, release, going, signal)
+  signal.throwIfAborted()
+  for (const process of wanted) await ensure(process)
 }
+
+const webAddresses = (instances: readonly Instance[]): string[] =>
+  instances.flatMap(({ address, process }) => (address && process === MAIN_PROCESS ? [address] : []))
 
 /** Probes instances from outside, and tells of each as soon as it is ready. Rejects when one ends instead. */
 async function whenReady(

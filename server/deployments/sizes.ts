@@ -1,8 +1,7 @@
 import { hasWeb, processesOf } from './processes.ts'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import type { ReleaseSettings } from './releases.ts'
-import type { Scaler } from './scaler.ts'
-import type { Workshop } from './work.ts'
+import type { Scaler, Workshop } from './work.ts'
 
 type Size = Pick<ReleaseSettings, 'replicas' | 'limits'>
 
@@ -10,6 +9,8 @@ type Size = Pick<ReleaseSettings, 'replicas' | 'limits'>
 export interface Sizes extends Pick<Scaler, 'settle' | 'isWorking'> {
   /** How many instances a release has when it is awake, and what each may use. */
   of(release_id: string): (Size & { has_web: boolean; processes: Record<string, Size> }) | undefined
+  /** What an instance may use that nobody set limits for. */
+  defaults(): Size['limits']
   /** What is live of an app, and what a deployment under way has made. */
   current(app_id: string): string[]
   /** Whether a job changes what runs of the app, so that nothing else may. */
@@ -27,6 +28,7 @@ export function createSizes(shop: Workshop): Sizes {
     isWorking: scaler.isWorking,
     isHeld: ports.isHeld,
     serving: routing.serving,
+    defaults: () => shop.defaults.instance,
     of(release_id) {
       const settings = releases.find(release_id)?.settings
       if (!settings) return undefined

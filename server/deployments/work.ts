@@ -15,7 +15,6 @@ import type { DeploymentLogs } from './logs.ts'
 import { askOf, type DeploymentRepository } from './repository.ts'
 import type { ReleaseMounts, Releases, ReleaseSettings } from './releases.ts'
 import type { Routing, Target } from './routing.ts'
-import type { Scaler } from './scaler.ts'
 import type { DeploymentEventName } from './machine.ts'
 
 /** The app as a deployment sees it. */
@@ -107,6 +106,18 @@ export interface AppMounts extends ReleaseMounts {
 export interface DeployDefaults {
   build: { cpus: number; memory_bytes: number; timeout_ms: number }
   instance: { cpus: number; memory_bytes: number; pids: number }
+}
+
+/** Brings what runs of an app to what should, with traffic only to what is ready and to nothing that goes. */
+export interface Scaler {
+  /**
+   * Starts what lacks, ends what is too much, and gives limits. Resolves once it is so; rejects with the reason
+   * why it cannot be. Asked for again while it works, it turns to what is wanted by then.
+   */
+  settle(app_id: string): Promise<void>
+  isWorking(app_id: string): boolean
+  /** Leaves an app to a job that is about to change what runs of it. */
+  interrupt(app_id: string): Promise<void>
 }
 
 export interface Workshop {

@@ -1,21 +1,7 @@
-import { percentile, SAMPLE_MS, type TrafficSample } from '#server/traffic/samples'
+import type { ScaledApp, ScalingPorts, SeenInstance, Size } from './context.ts'
 import { decide, PERIOD_MS, type RuleVerdict, type Sample } from './decide.ts'
 import type { ScalingRow } from './repository.ts'
 import type { Metric, Rule } from './schema.ts'
-
-/** An instance of the web process with what it may use. */
-export interface MeasuredInstance {
-  id: string
-  limits: { cpus: number; memory_bytes: number }
-}
-export interface AutoscalerPorts {
-  /** Instances of the app that get its requests. */
-  serving(app_id: string): Promise<MeasuredInstance[]>
-  /** What an instance used when it was looked at last. */
-  reading(instance_id: string): { at_ms: number; cpu_cores: number; memory_bytes: number } | undefined
-  /** Requests per app and ten seconds that began at or after a time. */
-  traffic(from_ms: number): TrafficSample[]
-}
 
 /** Longest time that samples are kept for: the longest cool-down. */
 const KEPT_MS = 86_400_000 + 2 * PERIOD_MS
@@ -23,27 +9,23 @@ const KEPT_MS = 86_400_000 + 2 * PERIOD_MS
 const FRESH_MS = 2 * PERIOD_MS
 const PERCENT = 100
 
+const perSecond = ({ requests }: { requests: number }): number => (requests * 1000) / PERIOD_MS
+
 const mean = (values: readonly number[]): number | null =>
   values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length
 
 /** Keeps what was seen of each app that has a rule, and asks the rule. */
-export function createAutoscaler(ports: AutoscalerPorts) {
+export function createAutoscaler(ports: Pick<ScalingPorts, 'instances' | 'reading' | 'lastPeriod'>) {
   const histories = new Map<string, Sample[]>()
 
-  /** The requests of the last ten seconds that are complete. */
-  const trafficOf = (app_id: string, now_ms: number): TrafficSample | undefined => {
-    const from_ms = now_ms - (now_ms % SAMPLE_MS) - SAMPLE_MS
-    return ports.traffic(from_ms).find((sample) => sample.app_id === app_id && sample.from_ms === from_ms)
-  }
   const measured = (
     metric: Metric,
-    instances: readonly MeasuredInstance[],
-    traffic: TrafficSample | undefined,
+    instances: readonly (SeenInstance & { limits: Size })[],
+    traffic: ReturnType<ScalingPorts['lastPeriod']>,
     now_ms: number,
   ): number | null => {
-    if (metric === 'requests_per_second')
-      return ((traffic?.requests ?? 0) * 1000) / SAMPLE_MS / Math.max(1, instances.length)
-    if (metric === 'latency_p95') return (traffic && percentile(traffic, 0.95)) ?? null
+    if (metric === 'requests_per_second') return perSecond(traffic) / Math.max(1, instances.length)
+    if (metric === 'latency_p95') return traffic.latency_p95_ms
     return mean(
       instances.flatMap(({ id, limits }) => {
         const reading = ports.reading(id)
@@ -57,10 +39,17 @@ export function createAutoscaler(ports: AutoscalerPorts) {
 
   return {
     /** Looks at an app once and says what its rule asks for. */
-    async ask(row: ScalingRow & { rule: Rule }, current: number, now_ms: number): Promise<RuleVerdict> {
+    async ask(
+      row: ScalingRow & { rule: Rule },
+      app: ScaledApp,
+      current: number,
+      now_ms: number,
+    ): Promise<RuleVerdict> {
       const { app_id, rule } = row
-      const instances = await ports.serving(app_id)
-      const traffic = trafficOf(app_id, now_ms)
+      const instances = (await ports.instances(app)).flatMap((one) =>
+        one.receives_requests && one.limits ? [{ ...one, limits: one.limits }] : [],
+      )
+      const traffic = ports.lastPeriod(app_id)
       const history = histories.get(app_id) ?? []
       histories.set(app_id, history)
       if (instances.length > 0)
@@ -68,7 +57,7 @@ export function createAutoscaler(ports: AutoscalerPorts) {
           at_ms: now_ms,
           count: instances.length,
           value: measured(rule.metric, instances, traffic, now_ms),
-          load: ((traffic?.requests ?? 0) * 1000) / SAMPLE_MS,
+          load: perSecond(traffic),
         })
       const kept_ms = Math.min(KEPT_MS, rule.scale_down_cooldown_s * 1000 + 3 * PERIOD_MS)
       while (history[0] && history[0].at_ms < now_ms - kept_ms) history.shift()

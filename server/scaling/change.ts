@@ -1,39 +1,15 @@
 import { cpus, totalmem } from 'node:os'
 import { own } from '#server/kernel/own'
-import { configurationOf, type Configuration } from '#server/apps/configuration'
-import type { AppRow } from '#server/apps/repository'
 import type { Limits, Processes } from '#server/apps/schema'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import type { Actor } from '#server/kernel/access'
 import { conflict, invalid } from '#server/kernel/errors'
+import type { ReleaseSize, ScaledApp, ScalingContext } from './context.ts'
 import type { ReleaseScaleRow } from './repository.ts'
 import type { Reservations, ScalingChange } from './schema.ts'
-import type { ScalingContext } from './service.ts'
 import type { Sleep } from './sleep.ts'
 
-/** What instances of a release have: one that is live, or that a deployment is about to bring. */
-export interface ReleaseSize {
-  has_web: boolean
-  replicas: number
-  limits: { cpus: number; memory_bytes: number }
-  /** Processes beside web, by name. */
-  processes: Record<string, { replicas: number; limits: { cpus: number; memory_bytes: number } }>
-}
-export interface ChangePorts {
-  requireEngine(): void
-  /** Throws 409 when so many replicas cannot share the volumes of the app. */
-  requireReplicas(app_id: string, replicas: number): void
-  /** The release that is live; undefined before the first. */
-  liveSize(app: AppRow): ReleaseSize | undefined
-  /** Releases that run or are about to: what is live, and what a deployment under way has made. */
-  currentReleases(app: AppRow): string[]
-  /** Instances of web as configured for what is live; undefined before the first release. */
-  configuredReplicas(app: AppRow): number | undefined
-  /** What an app gets that names no limits of its own. */
-  defaultLimits(): { cpus: number; memory_bytes: number }
-}
-
-type Resized = Pick<Configuration, 'limits' | 'processes'>
+type Resized = Pick<ScaledApp['configuration'], 'limits' | 'processes'>
 
 /** The configuration after a change; what the change leaves out stays. */
 function merged(before: Resized, { limits, processes = {} }: ScalingChange): Resized {
@@ -61,7 +37,7 @@ function reservedAfter(before: Reservations, change: ScalingChange['reservations
 export function changeScale(context: ScalingContext, sleep: Pick<Sleep, 'fallAsleep' | 'wake'>) {
   const { db, repository, ports, audit } = context
 
-  const check = (app: AppRow, body: ScalingChange, size: ReleaseSize | undefined): void => {
+  const check = (app: ScaledApp, body: ScalingChange, size: ReleaseSize | undefined): void => {
     if (app.status === 'deleting') throw conflict('Cannot scale an app while it is being deleted.')
     const { rule } = repository.find(app.id)
     if (body.replicas !== undefined && size && !size.has_web)
@@ -78,7 +54,7 @@ export function changeScale(context: ScalingContext, sleep: Pick<Sleep, 'fallAsl
           `must lie between ${rule.min} and ${rule.max}, the bounds of the app's rule; change or remove the rule first.`,
         )
     }
-    const known = { ...size?.processes, ...configurationOf(app).processes }
+    const known = { ...size?.processes, ...app.configuration.processes }
     for (const name of Object.keys(body.processes ?? {})) {
       if (name === MAIN_PROCESS) throw invalid('processes.web', 'is scaled by replicas and limits.')
       if (!Object.hasOwn(known, name))
@@ -86,8 +62,8 @@ export function changeScale(context: ScalingContext, sleep: Pick<Sleep, 'fallAsl
     }
   }
   /** What is kept for each instance must be within its limits, and all of it within the server. */
-  const checkReserved = (app: AppRow, reserved: Reservations, limits: Limits, count: number): void => {
-    const most = { ...ports.defaultLimits(), ...ports.liveSize(app)?.limits, ...limits }
+  const checkReserved = (app: ScaledApp, reserved: Reservations, limits: Limits, count: number): void => {
+    const most = { ...ports.defaultLimits(), ...context.liveSize(app)?.limits, ...limits }
     for (const name of ['cpus', 'memory_bytes'] as const)
       if ((reserved[name] ?? 0) > most[name])
         throw invalid(`reservations.${name}`, `is more than the limit of an instance, ${most[name]}.`)
@@ -112,10 +88,10 @@ export function changeScale(context: ScalingContext, sleep: Pick<Sleep, 'fallAsl
   }
 
   /** Puts the change to the app and to every release of it that runs or is about to. */
-  const store = (app: AppRow, body: ScalingChange, reserved: Reservations): void => {
+  const store = (app: ScaledApp, body: ScalingChange, reserved: Reservations): void => {
     const { replicas, limits, processes, sleep_after_s } = body
     const { rule } = repository.find(app.id)
-    const next = merged(configurationOf(app), body)
+    const next = merged(app.configuration, body)
     const touches_release = replicas || limits || processes
     ports.resize(
       app.id,
@@ -126,7 +102,7 @@ export function changeScale(context: ScalingContext, sleep: Pick<Sleep, 'fallAsl
       },
       () => {
         if (touches_release)
-          for (const id of ports.currentReleases(app)) {
+          for (const id of ports.currentReleases(app.id)) {
             const known: ReleaseScaleRow = repository.scaleOf(id) ?? {
               replicas: null,
               limits: {},
@@ -149,12 +125,12 @@ export function changeScale(context: ScalingContext, sleep: Pick<Sleep, 'fallAsl
     db.tx(() => {
       const app = context.app(app_id)
       const row = repository.find(app_id)
-      check(app, body, ports.liveSize(app))
+      check(app, body, context.liveSize(app))
       const from = row.state === 'asleep' ? 0 : context.countOf(app)
       const reserved = reservedAfter(row.reservations, body.reservations)
       const awake = body.replicas || context.countOf(app)
       if (Object.keys(reserved).length > 0)
-        checkReserved(app, reserved, { ...configurationOf(app).limits, ...body.limits }, awake)
+        checkReserved(app, reserved, { ...app.configuration.limits, ...body.limits }, awake)
       store(app, body, reserved)
       const to = body.replicas ?? from
       const detail = `${actor.name} asked for it.`
@@ -165,13 +141,18 @@ export function changeScale(context: ScalingContext, sleep: Pick<Sleep, 'fallAsl
         project_id: app.project_id,
         before: {
           replicas: from,
-          limits: configurationOf(app).limits,
+          limits: app.configuration.limits,
           reservations: row.reservations,
           sleep_after_s: row.sleep_after_s,
         },
         after: { ...body },
       })
-      ports.note(app, 'app.scaled', { reason: 'manual', from, to, changed: Object.keys(body).sort() }, actor)
+      ports.note(
+        app.id,
+        'app.scaled',
+        { reason: 'manual', from, to, changed: Object.keys(body).sort() },
+        actor,
+      )
       if (body.replicas === 0) {
         if (row.state !== 'asleep') sleep.fallAsleep(app, actor, 'manual', detail)
         return

@@ -1,4 +1,16 @@
-import type { ReleaseScale } from '#server/deployments/release-scale'
+import type { Limits, Processes } from '#server/apps/schema'
+import type { Reservations } from './schema.ts'
+
+/** What of a release is not fixed: how many instances it has, and what each of them may use. */
+export interface ReleaseScale {
+  /** Instances of the main process as somebody configured them. */
+  replicas?: number
+  /** Instances of the main process as a rule decided; goes before what is configured. */
+  decided?: number
+  limits?: Limits
+  reservations?: Reservations
+  processes?: Processes
+}
 
 /** Scaling as other modules see it. */
 export interface Scaling {

@@ -1,13 +1,12 @@
 import type { AppsDomain } from '#server/apps/contract'
 import type { DeploymentsDomain } from '#server/deployments/contract'
-import { engineUnavailable } from '#server/kernel/errors'
 import { defineModule } from '#server/kernel/module'
 import type { Monitoring } from '#server/monitoring/service'
 import type { Base } from '#server/platform/base'
-import type { SettingsService } from '#server/settings/service'
+import { askingEngine } from '#server/platform/engine/asking'
+import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import type { Traffic } from '#server/traffic/service'
 import type { Volumes } from '#server/volumes/service'
-import { deploymentDefaults } from '#server/deployments/defaults'
 import { PERIOD_MS } from './decide.ts'
 import { createScaling } from './service.ts'
 
@@ -16,31 +15,29 @@ const DAYS_KEPT = 90
 const AFTER_SAMPLE_MS = 3_000
 
 interface Needs {
-  apps: Pick<AppsDomain, 'find' | 'resize' | 'note'>
-  deployments: Pick<DeploymentsDomain, 'sizes' | 'requireEngine' | 'refreshRoutesSoon' | 'runtime' | 'latest'>
+  apps: Pick<AppsDomain, 'deployed' | 'find' | 'resize' | 'note'>
+  deployments: Pick<DeploymentsDomain, 'sizes' | 'requireEngine' | 'refreshRoutesSoon' | 'runtime'>
   monitoring: Pick<Monitoring, 'reading'>
-  settings: Pick<SettingsService, 'server'>
   traffic: Pick<Traffic, 'samples'>
   volumes: Pick<Volumes, 'requireReplicas'>
 }
 
 function createScalingDomain(base: Base, use: Needs) {
   const { clock, ingress } = base
-  const defaults = deploymentDefaults(() => use.settings.server())
   const scaling = createScaling({
     ...base,
     ports: {
-      app: (id) => use.apps.find(id),
-      resize: (...change) => use.apps.resize(...change),
-      note: (...event) => use.apps.note(...event),
+      app: (id) => use.apps.deployed(id),
+      resize: (...change) => void use.apps.resize(...change),
+      note(app_id, ...event) {
+        const app = use.apps.find(app_id)
+        if (app) use.apps.note(app, ...event)
+      },
       requireEngine: () => use.deployments.requireEngine(),
       requireReplicas: (id, replicas) => use.volumes.requireReplicas(id, replicas),
-      defaultLimits: () => defaults.instance,
-      liveSize: ({ live_release_id }) =>
-        live_release_id === null ? undefined : use.deployments.sizes.of(live_release_id),
-      currentReleases: (app) => use.deployments.sizes.current(app.id),
-      configuredReplicas: ({ live_release_id }) =>
-        live_release_id === null ? undefined : use.deployments.sizes.of(live_release_id)?.replicas,
+      defaultLimits: () => use.deployments.sizes.defaults(),
+      sizeOf: (release_id) => use.deployments.sizes.of(release_id),
+      currentReleases: (app_id) => use.deployments.sizes.current(app_id),
       settle: (id) => use.deployments.sizes.settle(id),
       isScaling: (id) => use.deployments.sizes.isWorking(id),
       isHeld: (id) => use.deployments.sizes.isHeld(id),
@@ -50,9 +47,7 @@ function createScalingDomain(base: Base, use: Needs) {
       redact: (id, text) => use.deployments.runtime.redact(id, text),
       async instances({ id, live_release_id }) {
         const serving = new Set(use.deployments.sizes.serving(id))
-        const found = await base.engine.instances({ owner: { kind: 'app', id } }).catch(() => {
-          throw engineUnavailable()
-        })
+        const found = await askingEngine(() => base.engine.instances({ owner: { kind: 'app', id } }))
         return found
           .filter(({ release_id }) => release_id === live_release_id)
           .map(({ address, process, index, state, limits, ...one }) => ({
@@ -60,19 +55,13 @@ function createScalingDomain(base: Base, use: Needs) {
             process,
             index,
             state,
-            receives_requests: address !== undefined && serving.has(address),
+            receives_requests: process === MAIN_PROCESS && address !== undefined && serving.has(address),
             ...(limits ? { limits } : {}),
           }))
       },
-      async serving(app_id) {
-        const serving = new Set(use.deployments.sizes.serving(app_id))
-        const found = await base.engine.instances({ owner: { kind: 'app', id: app_id } })
-        return found.flatMap(({ id, address, limits }) =>
-          address && serving.has(address) && limits ? [{ id, limits }] : [],
-        )
-      },
       reading: (instance_id) => use.monitoring.reading(instance_id),
       traffic: (from_ms) => use.traffic.samples.since(from_ms),
+      lastPeriod: (app_id) => use.traffic.samples.lastPeriod(app_id),
     },
   })
   const stopping = new AbortController()

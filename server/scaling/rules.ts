@@ -1,7 +1,7 @@
 import type { Actor } from '#server/kernel/access'
 import { conflict, notFound } from '#server/kernel/errors'
 import type { RuleRequest } from './schema.ts'
-import type { ScalingContext } from './service.ts'
+import type { ScalingContext } from './context.ts'
 
 /** Sets and removes the rule of an app. */
 export function ruleChanges(context: ScalingContext) {
@@ -16,7 +16,7 @@ export function ruleChanges(context: ScalingContext) {
       ...(before ? { before: { rule: before } } : {}),
       ...(after ? { after: { rule: after } } : {}),
     })
-    ports.note(app, 'app.scaling_changed', { rule: after ?? null }, actor)
+    ports.note(app.id, 'app.scaling_changed', { rule: after ?? null }, actor)
   }
   return {
     /** From now on the rule says how many instances there are, beginning with as many as there are now. */
@@ -25,7 +25,7 @@ export function ruleChanges(context: ScalingContext) {
       db.tx(() => {
         const app = context.app(app_id)
         if (app.status === 'deleting') throw conflict('Cannot scale an app while it is being deleted.')
-        if (ports.liveSize(app)?.has_web === false)
+        if (context.liveSize(app)?.has_web === false)
           throw conflict('The app has no web process, and rules scale web only.')
         ports.requireReplicas(app_id, rule.max)
         const before = repository.find(app_id).rule
@@ -45,7 +45,7 @@ export function ruleChanges(context: ScalingContext) {
         if (!rule) throw notFound('scaling rule')
         const replicas = context.countOf(app)
         ports.resize(app_id, { replicas }, () => {
-          for (const id of ports.currentReleases(app)) {
+          for (const id of ports.currentReleases(app.id)) {
             const known = repository.scaleOf(id) ?? { limits: {}, processes: {} }
             repository.setScale(id, app_id, { ...known, replicas })
           }

@@ -1,41 +1,15 @@
-import { type Actor, PLATFORM } from '#server/kernel/access'
-import type { AppRow } from '#server/apps/repository'
-import type { AppChange } from '#server/apps/schema'
+import { PLATFORM } from '#server/kernel/access'
 import { ApiError, notFound } from '#server/kernel/errors'
-import type { Base } from '#server/platform/base'
-import { type AutoscalerPorts, createAutoscaler, explain } from './autoscaler.ts'
-import { changeScale, type ChangePorts } from './change.ts'
+import { createAutoscaler, explain } from './autoscaler.ts'
+import { changeScale } from './change.ts'
+import type { ScaledApp, ScalingContext, ScalingOptions } from './context.ts'
 import type { Scaling } from './contract.ts'
 import { basisAfter, type RuleVerdict } from './decide.ts'
 import { createScalingRepository, type ScalingRow } from './repository.ts'
 import { ruleChanges } from './rules.ts'
 import type { AppScaling, Rule } from './schema.ts'
-import { createSleep, type SleepPorts } from './sleep.ts'
-import { type ViewPorts, viewOf } from './view.ts'
-
-export interface ScalingPorts extends AutoscalerPorts, ChangePorts, SleepPorts, ViewPorts {
-  /** Changes what the app is configured with; throws 409 when the project has no room for it. */
-  resize(
-    app_id: string,
-    change: Pick<AppChange, 'replicas' | 'limits' | 'processes'>,
-    then: () => void,
-  ): AppRow
-  /** Tells of an app on its timeline. */
-  note(app: AppRow, type: string, payload: Record<string, unknown>, actor?: Actor): void
-}
-export interface ScalingOptions extends Pick<Base, 'db' | 'clock' | 'events' | 'audit' | 'log'> {
-  ports: ScalingPorts
-}
-/** What the parts of scaling share. */
-export interface ScalingContext extends ScalingOptions {
-  repository: ReturnType<typeof createScalingRepository>
-  /** Throws 404. */
-  app(id: string): AppRow
-  /** Instances of the web process that an app has when it is awake. */
-  countOf(app: AppRow): number
-  /** Brings what runs to what should, in the background. */
-  apply(app_id: string): void
-}
+import { createSleep } from './sleep.ts'
+import { viewOf } from './view.ts'
 
 const DECISIONS_SHOWN = 50
 /** Ends of jobs after which what waited for them is done. */
@@ -57,7 +31,9 @@ export function createScaling(options: ScalingOptions) {
       (() => {
         throw notFound('app')
       })(),
-    countOf: (app) => repository.find(app.id).decided ?? ports.configuredReplicas(app) ?? app.replicas,
+    liveSize: ({ live_release_id }) => (live_release_id ? ports.sizeOf(live_release_id) : undefined),
+    countOf: (app) =>
+      repository.find(app.id).decided ?? context.liveSize(app)?.replicas ?? app.configuration.replicas,
     apply(app_id) {
       if (ports.isHeld(app_id)) return void postponed.add(app_id)
       ports.settle(app_id).catch((error: unknown) => failed(app_id, error))
@@ -65,13 +41,13 @@ export function createScaling(options: ScalingOptions) {
   }
   const failed = (app_id: string, error: unknown) => {
     log.warn('An app could not be scaled', { app: app_id, error })
-    const app = ports.app(app_id)
-    if (app) ports.note(app, 'app.scaling_failed', { error: ports.redact(app_id, (error as Error).message) })
+    if (!ports.app(app_id)) return
+    ports.note(app_id, 'app.scaling_failed', { error: ports.redact(app_id, (error as Error).message) })
   }
   const sleep = createSleep(context)
 
   /** Does what a rule asks for, and keeps the numbers. */
-  const obey = (row: ScalingRow & { rule: Rule }, app: AppRow, from: number, verdict: RuleVerdict) => {
+  const obey = (row: ScalingRow & { rule: Rule }, app: ScaledApp, from: number, verdict: RuleVerdict) => {
     const { rule } = row
     const { to, value, load } = verdict
     const is_up = to > from
@@ -92,7 +68,7 @@ export function createScaling(options: ScalingOptions) {
           ...(is_up ? { up_at: at, up_basis: basisAfter(row.up_basis, { from, load }) } : { down_at: at }),
         })
         repository.record({ ...decision, app_id: app.id, at, outcome: 'applied' })
-        ports.note(app, 'app.scaled', { ...decision })
+        ports.note(app.id, 'app.scaled', { ...decision })
         options.audit.record(PLATFORM, {
           action: 'app.scale',
           resource_type: 'app',
@@ -108,12 +84,12 @@ export function createScaling(options: ScalingOptions) {
       const [last] = repository.decisions(app.id, 1)
       if (last?.outcome === 'refused' && last.to === to) return
       repository.record({ ...decision, app_id: app.id, at, outcome: 'refused', detail: error.message })
-      ports.note(app, 'app.scaling_refused', { ...decision, error: error.message })
+      ports.note(app.id, 'app.scaling_refused', { ...decision, error: error.message })
     }
   }
-  const follow = async (row: ScalingRow & { rule: Rule }, app: AppRow): Promise<void> => {
+  const follow = async (row: ScalingRow & { rule: Rule }, app: ScaledApp): Promise<void> => {
     const current = context.countOf(app)
-    const verdict = await autoscaler.ask(row, current, clock.now())
+    const verdict = await autoscaler.ask(row, app, current, clock.now())
     if (verdict.to !== current) db.tx(() => obey(row, app, current, verdict))
   }
 
@@ -132,7 +108,7 @@ export function createScaling(options: ScalingOptions) {
     sleepAgain: sleep.again,
     get: (app_id: string): Promise<AppScaling> => {
       const app = context.app(app_id)
-      return viewOf(ports, app, {
+      return viewOf(context, app, {
         row: repository.find(app_id),
         count: context.countOf(app),
         decisions: repository.decisions(app_id, DECISIONS_SHOWN),

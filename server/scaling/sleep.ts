@@ -1,25 +1,7 @@
-import type { AppRow } from '#server/apps/repository'
 import { type Actor, PLATFORM } from '#server/kernel/access'
-import type { TrafficSample } from '#server/traffic/samples'
+import type { ScaledApp, ScalingContext } from './context.ts'
 import { sleepMachine, type SleepEvent } from './machine.ts'
 import type { NewDecision } from './repository.ts'
-import type { ScalingContext } from './service.ts'
-
-export interface SleepPorts {
-  app(id: string): AppRow | undefined
-  /** Requests and connections that instances of the app hold. */
-  connections(app_id: string): Promise<number>
-  /** Brings what runs of an app to what should; resolves once it is so. */
-  settle(app_id: string): Promise<void>
-  /** Whether a job changes what runs of the app. */
-  isHeld(app_id: string): boolean
-  /** How many instances get the app's requests. */
-  servingCount(app_id: string): number
-  refreshRoutes(app_id: string): void
-  traffic(from_ms: number): TrafficSample[]
-  /** A text of an app without its secrets. */
-  redact(app_id: string, text: string): string
-}
 
 /** So long after a start that failed nobody is kept waiting for the next one. */
 const FAILED_MS = 5_000
@@ -39,11 +21,11 @@ export function createSleep(context: ScalingContext) {
     const next = sleepMachine.next(state, event)
     if (next !== state) repository.change(app_id, { state: next, state_since: clock.iso() })
   }
-  const record = (app: AppRow, decision: Omit<NewDecision, 'app_id' | 'at' | 'outcome' | 'target'>) =>
+  const record = (app: ScaledApp, decision: Omit<NewDecision, 'app_id' | 'at' | 'outcome' | 'target'>) =>
     repository.record({ target: null, ...decision, app_id: app.id, at: clock.iso(), outcome: 'applied' })
 
   /** Ends the instances once nobody uses them, and has requests wait from now on. */
-  const fallAsleep = (app: AppRow, actor: Actor, why: 'idle' | 'manual', detail: string): void => {
+  const fallAsleep = (app: ScaledApp, actor: Actor, why: 'idle' | 'manual', detail: string): void => {
     const from = context.countOf(app)
     move(app.id, 'sleep')
     record(app, {
@@ -54,7 +36,7 @@ export function createSleep(context: ScalingContext) {
       to: 0,
       detail,
     })
-    ports.note(app, 'app.asleep', { reason: why, from, to: 0, detail }, actor)
+    ports.note(app.id, 'app.asleep', { reason: why, from, to: 0, detail }, actor)
     if (why === 'idle')
       audit.record(PLATFORM, {
         action: 'app.sleep',
@@ -88,21 +70,19 @@ export function createSleep(context: ScalingContext) {
     db.tx(() => {
       move(app_id, 'wake')
       if (app.status !== 'running') return
-      if (error) ports.note(app, 'app.wake_failed', { error: ports.redact(app_id, error.message) })
+      if (error) ports.note(app.id, 'app.wake_failed', { error: ports.redact(app_id, error.message) })
       else
-        ports.note(app, 'app.woken', {
+        ports.note(app.id, 'app.woken', {
           to: context.countOf(app),
           ...(since === undefined ? {} : { waited_ms: clock.now() - since }),
         })
     })
-    if (error) {
-      log.warn('An app that slept could not be woken', { app: app_id, error })
-      // Requests are not held any more: what keeps apps running goes on from here.
-      ports.refreshRoutes(app_id)
-    }
+    if (error) log.warn('An app that slept could not be woken', { app: app_id, error })
+    // Requests are not held any more: what keeps apps running goes on from here.
+    if (error || app.status !== 'running') ports.refreshRoutes(app_id)
   }
 
-  const wake = (app: AppRow, why: 'request' | 'manual', detail: string): void => {
+  const wake = (app: ScaledApp, why: 'request' | 'manual', detail: string): void => {
     waiting_since_ms.set(app.id, clock.now())
     last_request_ms.set(app.id, clock.now())
     db.tx(() => {
@@ -140,7 +120,7 @@ export function createSleep(context: ScalingContext) {
         if (requests > 0 && from_ms > (last_request_ms.get(app_id) ?? 0)) last_request_ms.set(app_id, from_ms)
     },
     /** Lets an app fall asleep that nobody has asked for long enough. */
-    async consider(app: AppRow): Promise<void> {
+    async consider(app: ScaledApp): Promise<void> {
       const { sleep_after_s, rule, state_since } = repository.find(app.id)
       const idle_s = sleep_after_s ?? (rule?.min === 0 ? rule.scale_down_cooldown_s : null)
       if (idle_s === null || ports.servingCount(app.id) === 0) return

@@ -1,24 +1,7 @@
-import type { AppRow } from '#server/apps/repository'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
-import type { ReleaseSize } from './change.ts'
+import type { ScaledApp, ScalingContext } from './context.ts'
 import type { ScalingRow } from './repository.ts'
 import type { AppScaling, Decision } from './schema.ts'
-
-/** An instance of what is live. */
-export interface SeenInstance {
-  id: string
-  process: string
-  index: number
-  state: string
-  receives_requests: boolean
-  limits?: { cpus: number; memory_bytes: number }
-}
-export interface ViewPorts {
-  liveSize(app: AppRow): ReleaseSize | undefined
-  defaultLimits(): { cpus: number; memory_bytes: number }
-  instances(app: AppRow): Promise<SeenInstance[]>
-  isScaling(app_id: string): boolean
-}
 
 const amount = ({ cpus, memory_bytes }: { cpus?: number; memory_bytes?: number } = {}) => ({
   cpus: cpus ?? null,
@@ -27,11 +10,11 @@ const amount = ({ cpus, memory_bytes }: { cpus?: number; memory_bytes?: number }
 
 /** What an app has, and why. */
 export async function viewOf(
-  ports: ViewPorts,
-  app: AppRow,
+  { ports, liveSize }: Pick<ScalingContext, 'ports' | 'liveSize'>,
+  app: ScaledApp,
   { row, count, decisions }: { row: ScalingRow; count: number; decisions: Decision[] },
 ): Promise<AppScaling> {
-  const size = ports.liveSize(app)
+  const size = liveSize(app)
   const instances = await ports.instances(app)
   const runningOf = (name: string) =>
     instances.filter(({ process, state }) => process === name && state === 'running').length
@@ -49,11 +32,11 @@ export async function viewOf(
     app_id: app.id,
     status: status(),
     replicas: asleep ? 0 : count,
-    configured_replicas: app.replicas,
+    configured_replicas: app.configuration.replicas,
     running,
     sleep_after_s: row.sleep_after_s,
     state_since: row.state_since,
-    limits: amount(size?.limits ?? { ...ports.defaultLimits(), ...(JSON.parse(app.limits) as object) }),
+    limits: amount(size?.limits ?? { ...ports.defaultLimits(), ...app.configuration.limits }),
     reservations: amount(row.reservations),
     processes: Object.fromEntries(
       Object.entries(size?.processes ?? {}).map(([name, { replicas, limits }]) => [

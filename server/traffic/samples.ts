@@ -27,6 +27,8 @@ export interface TrafficSamples {
   count(request: EdgeRequest): void
   /** Samples that began at or after a time, oldest first. */
   since(from_ms: number): TrafficSample[]
+  /** What an app had in the last ten seconds that are complete. */
+  lastPeriod(app_id: string): { requests: number; latency_p95_ms: number | null }
   /** What an app had in the last minute, as one sample. */
   lastMinute(app_id: string): TrafficSample
   forget(app_id: string): void
@@ -93,6 +95,14 @@ export function createTrafficSamples(now: () => number): TrafficSamples {
         .filter(([start]) => start >= from_ms)
         .sort(([a], [b]) => a - b)
         .flatMap(([, slot]) => [...slot.values()]),
+    lastPeriod(app_id) {
+      const from_ms = now() - (now() % SAMPLE_MS) - SAMPLE_MS
+      const sample = slots.get(from_ms)?.get(app_id)
+      return {
+        requests: sample?.requests ?? 0,
+        latency_p95_ms: (sample && percentile(sample, 0.95)) ?? null,
+      }
+    },
     lastMinute(app_id) {
       const from_ms = now() - 60_000
       const total = emptySample(app_id, from_ms)
