@@ -15,6 +15,7 @@ import {
   newColumns,
   type SourceChecks,
 } from './configuration.ts'
+import { createResize } from './resize.ts'
 import { createAppShares, type SharePorts } from './shares.ts'
 import { type AppEventName, appMachine } from './machine.ts'
 import { type AppRow, createAppRepository } from './repository.ts'
@@ -276,22 +277,7 @@ export function createApps(options: AppOptions) {
         return view(row)
       })
     },
-    /**
-     * Changes how many instances the app has and what they may use, in the current transaction; throws 409 when
-     * the project has no room for it. Whoever asks sees to what runs.
-     */
-    resize(
-      id: string,
-      change: Pick<AppChange, 'replicas' | 'limits' | 'processes'>,
-      then: () => void,
-    ): AppRow {
-      const before = get(id)
-      shares.within(before.project_id, () => {
-        repository.update(id, changedColumns(before, change), clock.iso())
-        then()
-      })
-      return get(id)
-    },
+    resize: createResize({ repository, shares, clock, get }),
     start: (actor: Actor, id: string) => lifecycle(actor, id, 'start'),
     stop: (actor: Actor, id: string) => lifecycle(actor, id, 'stop'),
     delete(actor: Actor, id: string, { volumes = false }: { volumes?: boolean } = {}) {
