@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
 import type { Nitro } from 'nitropack/types'
 import { DETECT_WORKER } from '../server/builds/detect-apart.ts'
-import { migrationsPlugin, namesPlugin } from './bundle-plugins.ts'
+import { virtualPlugin, namesPlugin } from './bundle-plugins.ts'
 
 /**
  * Stays outside: the compiled part of the database lies in the folder of packages that the server was built
@@ -41,7 +41,7 @@ export async function bundleCommandLine(root: string, file: string): Promise<voi
       js: `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`,
     },
     logLevel: 'warning',
-    plugins: [migrationsPlugin(root), namesPlugin],
+    plugins: [virtualPlugin(root), namesPlugin],
   })
   chmodSync(file, 0o755)
 }

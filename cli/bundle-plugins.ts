@@ -2,13 +2,18 @@ import { pathToFileURL } from 'node:url'
 import type { Plugin } from 'esbuild'
 import { readMigrations } from '../scripts/read-migrations.ts'
 
-/** The migrations of a checkout as the module `#migrations`. */
-export const migrationsPlugin = (root: string): Plugin => ({
-  name: 'migrations',
+/**
+ * What the build of the server makes: the migrations, and the templates, which no command of the host reads.
+ */
+export const virtualPlugin = (root: string): Plugin => ({
+  name: 'virtual',
   setup(bundle) {
-    bundle.onResolve({ filter: /^#migrations$/ }, () => ({ path: 'migrations', namespace: 'virtual' }))
-    bundle.onLoad({ filter: /.*/, namespace: 'virtual' }, () => ({
-      contents: `export const migrations = ${JSON.stringify(readMigrations(root))}`,
+    bundle.onResolve({ filter: /^#(migrations|templates)$/ }, ({ path }) => ({ path, namespace: 'virtual' }))
+    bundle.onLoad({ filter: /.*/, namespace: 'virtual' }, ({ path }) => ({
+      contents:
+        path === '#migrations'
+          ? `export const migrations = ${JSON.stringify(readMigrations(root))}`
+          : 'export const readShelf = async () => []',
     }))
   },
 })
