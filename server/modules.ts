@@ -24,6 +24,7 @@ import type { Adapters, Base, Kernel } from '#server/platform/base'
 import { DNS_PROVIDERS } from '#server/platform/dns-providers/providers'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import monitoring from '#server/monitoring/module'
+import previews from '#server/previews/module'
 import projects from '#server/projects/module'
 import realtime from '#server/realtime/module'
 import redirects from '#server/redirects/module'
@@ -69,6 +70,7 @@ export const MODULES = [
   terminals,
   templates,
   traffic,
+  previews,
   webhooks,
   monitoring,
   scaling,

@@ -58,6 +58,7 @@ export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
       addAutomaticDomain: (app) => use.domains.addAutomatic(app),
       renameAutomaticDomain: (app) => use.domains.renameAutomatic(app),
       automaticDomain: (id) => use.domains.automaticOf(id),
+      deleting: (id) => base.modules.app.deleting(id),
       moved: (id, from) => base.modules.app.moved(id, from),
       enqueue: (kind, app, more) => use.deployments.enqueueLifecycle(kind, app, more),
       mountsChanged: (id, release_id) =>

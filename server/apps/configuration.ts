@@ -93,6 +93,7 @@ export function newColumns(id: string, project_id: string, body: NewApp, at: str
     id,
     name: body.name,
     project_id,
+    preview_id: null,
     source,
     status: source === 'upload' ? 'stopped' : 'building',
     git_url: body.git_url ?? null,

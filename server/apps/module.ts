@@ -4,7 +4,9 @@ import { createAppsDomain } from './assembly.ts'
 export default defineModule({
   name: 'apps',
   tags: [{ name: 'apps', description: 'Apps: create, configure, start, stop, read logs, run commands.' }],
-  resources: [{ noun: 'app', table: 'apps', status_column: 'status', quota: 'apps' }],
+  resources: [
+    { noun: 'app', table: 'apps', status_column: 'status', quota: 'apps', where: 'preview_id IS NULL' },
+  ],
   create: createAppsDomain,
   channels: () => [{ name: 'apps/:id', kind: 'events', noun: 'app', events: (app_id) => ({ app_id }) }],
   share: (own, project_id) => own.shares.inProject(project_id),

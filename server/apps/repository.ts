@@ -17,6 +17,8 @@ export interface AppRow extends AppSource {
   id: string
   name: string
   project_id: string
+  /** Set for the app of a preview, which shows in no list of apps. */
+  preview_id: string | null
   status: AppStatus
   build: string
   port: number | null
@@ -69,9 +71,9 @@ export function createAppRepository(db: Db) {
     insert: (row: AppColumns) =>
       db
         .sql(
-          `INSERT INTO apps (id, name, project_id, status, source, git_url, branch, image, dockerfile, base_directory, build, port, health_check, replicas, limits, processes,
+          `INSERT INTO apps (id, name, project_id, preview_id, status, source, git_url, branch, image, dockerfile, base_directory, build, port, health_check, replicas, limits, processes,
          auto_deploy, watch_paths, soak_seconds, ssh_key_id, git_credential_id, created_at, updated_at)
-       VALUES (@id, @name, @project_id, @status, @source, @git_url, @branch, @image, @dockerfile, @base_directory, @build, @port, @health_check, @replicas, @limits, @processes,
+       VALUES (@id, @name, @project_id, @preview_id, @status, @source, @git_url, @branch, @image, @dockerfile, @base_directory, @build, @port, @health_check, @replicas, @limits, @processes,
          @auto_deploy, @watch_paths, @soak_seconds, @ssh_key_id, @git_credential_id, @created_at, @updated_at)`,
         )
         .run(row),
@@ -85,9 +87,15 @@ export function createAppRepository(db: Db) {
     desired: () =>
       db
         .sql(
-          `SELECT id, project_id, status, live_release_id AS release_id FROM apps WHERE status IN ('running', 'crashed') AND live_release_id IS NOT NULL`,
+          `SELECT id, project_id, preview_id, status, live_release_id AS release_id FROM apps WHERE status IN ('running', 'crashed') AND live_release_id IS NOT NULL`,
         )
-        .all() as { id: string; project_id: string; status: string; release_id: string }[],
+        .all() as {
+        id: string
+        project_id: string
+        preview_id: string | null
+        status: string
+        release_id: string
+      }[],
     routed: () =>
       db
         .sql(
@@ -97,11 +105,11 @@ export function createAppRepository(db: Db) {
     sources: (project_id?: string) =>
       db
         .sql(
-          'SELECT id, name, project_id, git_url, image, ssh_key_id, git_credential_id FROM apps WHERE @project_id IS NULL OR project_id = @project_id',
+          'SELECT id, name, project_id, preview_id, git_url, image, ssh_key_id, git_credential_id FROM apps WHERE @project_id IS NULL OR project_id = @project_id',
         )
         .all({ project_id: project_id ?? null }) as Pick<
         AppRow,
-        'id' | 'name' | 'project_id' | 'git_url' | 'image' | 'ssh_key_id' | 'git_credential_id'
+        'id' | 'name' | 'project_id' | 'preview_id' | 'git_url' | 'image' | 'ssh_key_id' | 'git_credential_id'
       >[],
     page: (
       project_ids: readonly string[] | undefined,
@@ -111,6 +119,7 @@ export function createAppRepository(db: Db) {
     ): Page<AppRow> =>
       selectPage(db, {
         table: 'apps',
+        where: 'preview_id IS NULL',
         project_ids,
         equals: { status: filter.status },
         contains: { column: 'name', text: filter.q },

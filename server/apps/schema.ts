@@ -371,6 +371,10 @@ export const App = v.pipe(
     id: v.pipe(v.string(), v.examples(['app_0123456789abcdefghjk'])),
     name: v.string(),
     project_id: v.string(),
+    preview_id: v.pipe(
+      v.nullable(v.string()),
+      v.description('Set for the app that runs a preview of a pull request.'),
+    ),
     status: AppStatus,
     domain: v.pipe(
       v.string(),

@@ -22,6 +22,7 @@ import { type AppRow, createAppRepository } from './repository.ts'
 import type { App, AppChange, AppStatus, LatestDeployment, NewApp } from './schema.ts'
 import type { InferOutput } from 'valibot'
 import { audited } from './audited.ts'
+import { createPreviewApps, requireNoPreview } from './preview-apps.ts'
 
 /** What apps need from other domains; handed in at composition. */
 export interface AppPorts extends SharePorts {
@@ -39,6 +40,8 @@ export interface AppPorts extends SharePorts {
   isMaking(app_id: string): boolean
   /** Ends the soak of the release that serves, so that a stop need not wait for it. */
   endSoak(app_id: string): void
+  /** Hears, in the transaction of the request, that an app is to be deleted. */
+  deleting(app_id: string): void
   latestDeployment(app_id: string): InferOutput<typeof LatestDeployment> | null
   liveConfiguration(release_id: string): Configuration | undefined
   /** Keys of variables that a release does not have as they are now. */
@@ -113,6 +116,7 @@ export function createApps(options: AppOptions) {
       id: row.id,
       name: row.name,
       project_id: row.project_id,
+      preview_id: row.preview_id,
       status: row.status,
       source: row.source as App['source'],
       domain: hostname,
@@ -183,6 +187,7 @@ export function createApps(options: AppOptions) {
         id,
         name,
         project_id,
+        preview_id: row.preview_id,
         status,
         live_release_id,
         live_deployment_id,
@@ -200,6 +205,7 @@ export function createApps(options: AppOptions) {
     /** Where apps come from, of one project or of all: for what uses a key or a login. */
     sources: (project_id?: string) => repository.sources(project_id),
     projectOf: repository.projectOf,
+    isNameTaken: (name: string) => repository.findByName(name) !== undefined,
     list(actor: Actor, filter: { project_id?: string; status?: string; q?: string }, paging: Paging) {
       const visible = visibleProjects(actor)
       const projects =
@@ -219,6 +225,7 @@ export function createApps(options: AppOptions) {
     },
     get: (id: string) => view(get(id)),
     shares,
+    previews: createPreviewApps(options, repository, shares),
     create(actor: Actor, project_id: string, body: NewApp): App {
       checkSource(body, checks)
       const columns = newColumns(newId('app'), project_id, body, clock.iso())
@@ -250,6 +257,7 @@ export function createApps(options: AppOptions) {
       return db.tx(() => {
         const before = get(id)
         if (before.status === 'deleting') throw conflict('Cannot change an app while it is being deleted.')
+        requireNoPreview(before)
         if (body.name !== undefined && body.name !== before.name && repository.findByName(body.name))
           throw conflict(`An app named ${body.name} exists already. Choose another name.`)
         if (body.replicas !== undefined) ports.requireReplicas(id, body.replicas)
@@ -285,6 +293,8 @@ export function createApps(options: AppOptions) {
         ports.requireEngine()
         const row = get(id)
         if (row.status === 'deleting') return
+        requireNoPreview(row)
+        ports.deleting(id)
         transition(id, 'delete')
         ports.cancelDeployments(id)
         ports.enqueue('app.delete', row, { volumes })
@@ -301,6 +311,7 @@ export function createApps(options: AppOptions) {
       authorize(actor, 'owner', { project_id, noun: 'project' })
       return db.tx(() => {
         const before = get(id)
+        requireNoPreview(before)
         if (before.project_id === project_id) return view(before)
         if (ports.isBusy(id))
           throw conflict(

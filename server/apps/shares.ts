@@ -54,3 +54,4 @@ export function createAppShares(repository: Pick<AppRepository, 'find' | 'inProj
     },
   }
 }
+export type AppShares = ReturnType<typeof createAppShares>

@@ -15,7 +15,7 @@ import { backupMachine } from './machine.ts'
 import { type BackupFilter, type BackupRepository, type BackupRow, PLATFORM_PROJECT } from './repository.ts'
 import { RESTORE_KIND, type RestorePayload } from './restore-job.ts'
 import type { Backup, NewBackup, Restore, RestoreBackup, Target, Verification } from './schema.ts'
-import type { BackupTarget, Subject, Targets } from './target.ts'
+import type { BackupTarget, RestoreRequest, Subject, Targets } from './target.ts'
 import { VERIFY_KIND } from './verify-job.ts'
 import { toBackup } from './view.ts'
 
@@ -239,7 +239,12 @@ export function createBackupService(options: BackupOptions) {
       })
     },
     /** @param target_id set when the restore was asked for at its target. */
-    restore(actor: Actor, id: string, given: RestoreBackup, target_id?: string): Restore {
+    restore(
+      actor: Actor,
+      id: string,
+      given: RestoreBackup & Pick<RestoreRequest, 'preview_id'>,
+      target_id?: string,
+    ): Restore {
       if (target_id !== undefined && repository.find(id)?.target_id !== target_id)
         throw invalid(
           'backup_id',
@@ -256,6 +261,7 @@ export function createBackupService(options: BackupOptions) {
           target_id: row.target_id,
           project_id: row.project_id,
           mode: given.mode,
+          ...(given.preview_id ? { preview_id: given.preview_id } : {}),
           name: given.name ?? row.target_name,
           engine: row.engine,
           version: row.version,

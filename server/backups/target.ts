@@ -35,6 +35,8 @@ export interface RestoreRequest {
   target_id: string
   project_id: string
   mode: 'in_place' | 'new'
+  /** Set when what is made belongs to a preview. */
+  preview_id?: string
   name: string
   engine: string | null
   version: string | null

@@ -133,6 +133,12 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
       return row && row.status !== 'deleting' ? variablesOf(row, vault) : undefined
     },
     linkedVariables: links.variables,
+    /** Databases that an app is linked to, with the variable that names each. */
+    linkedTo: links.linkedTo,
+    variables(id: string): Record<string, string> | undefined {
+      const row = repository.find(id)
+      return row && row.status !== 'deleting' ? variablesOf(row, vault) : undefined
+    },
     /** Servers for trying and restoring dumps. */
     spares,
     /** What a spare is made of that holds what this database holds, with its credentials. */

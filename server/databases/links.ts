@@ -58,6 +58,7 @@ export function createLinks(context: DatabaseContext & { audit: AuditTrail }) {
     moved(app_id: string): void {
       for (const { row } of linked(app_id)) repository.deleteLink(row.id, app_id)
     },
+    linkedTo: (app_id: string) => linked(app_id).map(({ key, row }) => ({ id: row.id, name: row.name, key })),
     /** Variables of an app by its links. */
     variables: (app_id: string): Record<string, string> =>
       Object.fromEntries(linked(app_id).map(({ key, row }) => [key, connectionOf(row, vault).url])),

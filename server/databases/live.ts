@@ -14,6 +14,7 @@ export function createLive(context: DatabaseContext, servers: Servers) {
   const specOf = (row: DatabaseRow): ServerSpec => ({
     database_id: row.id,
     project_id: row.project_id,
+    preview_id: row.preview_id,
     volume_id: row.volume_id,
     image_id: row.image_id ?? '',
     engine: engineOf(row.engine),

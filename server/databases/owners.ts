@@ -1,11 +1,12 @@
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { EngineError, type EngineEvent } from '#server/platform/engine/engine'
+import { networkOf } from '#server/platform/engine/network-name'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
 import type { DatabaseContext } from './context.ts'
 import type { Live } from './live.ts'
 import type { Spares } from './spares.ts'
-import { networkOf, STOP_GRACE_S, workloadOf } from './workload.ts'
+import { STOP_GRACE_S, workloadOf } from './workload.ts'
 
 const UNDER_WAY = new Set(['queued', 'running', 'undoing'])
 
@@ -24,7 +25,7 @@ export function databaseOwners(
         .map(({ id, project_id, volume_id }) => ({ id, project_id, release_id: volume_id })),
     processes: () => [{ process: MAIN_PROCESS, replicas: 1 }],
     workload: (owner) => workloadOf(live.specOf(get(owner.id))),
-    network: ({ project_id }) => networkOf(project_id),
+    network: ({ id }) => networkOf(get(id)),
     busy: (id) => UNDER_WAY.has(jobs.findBySubject(id)?.status ?? ''),
     releasesAtWork: () => new Set(spares.volumes()),
     release(volume_id) {

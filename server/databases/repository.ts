@@ -7,6 +7,8 @@ import type { DatabaseStatus } from './schema.ts'
 export interface DatabaseRow {
   id: string
   project_id: string
+  /** Set for a copy that a preview has of a database. */
+  preview_id: string | null
   name: string
   engine: EngineName
   version: string

@@ -3,16 +3,10 @@ import type { Clock } from '#server/kernel/clock'
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { Engine, Instance } from '#server/platform/engine/engine'
 import { createSelfSigned } from '#server/platform/ingress/self-signed'
+import { networkOf } from '#server/platform/engine/network-name'
 import { lastWords, requireSuccess, runInside } from './commands.ts'
 import type { DatabaseInstance } from './instance.ts'
-import {
-  networkOf,
-  READY_LIMIT_MS,
-  type ServerSpec,
-  STOP_GRACE_S,
-  tlsFilesOf,
-  workloadOf,
-} from './workload.ts'
+import { READY_LIMIT_MS, type ServerSpec, STOP_GRACE_S, tlsFilesOf, workloadOf } from './workload.ts'
 
 const PAUSE_MS = 100
 const LAST_LINES = 20
@@ -77,7 +71,7 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
   }
 
   async function start(spec: ServerSpec, signal: AbortSignal): Promise<Instance> {
-    await engine.ensureNetwork(networkOf(spec.project_id), { project: spec.project_id })
+    await engine.ensureNetwork(networkOf(spec), { project: spec.project_id })
     const [instance] = await engine.ensureRelease(workloadOf(spec), signal)
     return instance!
   }

@@ -83,7 +83,7 @@ export function createDatabaseService(options: ServiceOptions) {
     },
     /** What the databases of a project may use together. */
     shareIn: (project_id: string): Share => sumOf(repository.inProject(project_id)),
-    create(actor: Actor, project_id: string, body: NewDatabase): Database {
+    create(actor: Actor, project_id: string, body: NewDatabase, preview_id: string | null = null): Database {
       const engine = engineOf(body.engine)
       const version = body.version ?? engine.lines[0]
       lineOf(engine, version)
@@ -100,6 +100,7 @@ export function createDatabaseService(options: ServiceOptions) {
         const row: DatabaseRow = {
           id,
           project_id,
+          preview_id,
           name: body.name,
           engine: body.engine,
           version,

@@ -1,3 +1,4 @@
+import { networkOf } from '#server/platform/engine/network-name'
 import type { Mount, PublishedPort, Workload } from '#server/platform/engine/workload'
 import type { Credentials, DatabaseEngine } from './engine.ts'
 
@@ -5,6 +6,8 @@ import type { Credentials, DatabaseEngine } from './engine.ts'
 export interface ServerSpec {
   database_id: string
   project_id: string
+  /** Set for a database of a preview, which lives in the network of that. */
+  preview_id?: string | null
   volume_id: string
   image_id: string
   engine: DatabaseEngine
@@ -25,7 +28,6 @@ export const STOP_GRACE_S = 60
 /** A server that recovers after a crash answers after it has read its log. */
 export const READY_LIMIT_MS = 300_000
 
-export const networkOf = (project_id: string) => `ptr-${project_id.replace('prj_', '')}`
 /** Two labels more than an app's name can have, so that no app ever takes it over. */
 export const hostOf = (name: string) => `${name}.db.internal`
 
@@ -56,7 +58,7 @@ export function workloadOf(spec: ServerSpec): Workload {
     environment: engine.environment(spec.credentials),
     mounts,
     ports,
-    network: networkOf(spec.project_id),
+    network: networkOf(spec),
     ...(spec.alias === undefined ? {} : { aliases: [spec.alias] }),
     limits: { ...spec.limits, pids: PIDS },
     stop_grace_s: STOP_GRACE_S,

@@ -38,6 +38,7 @@ export interface DeploymentNeeds {
   env: Pick<Variables, 'forRelease'>
   git_credentials: Pick<GitAccess, 'forUrl'>
   ingress: Pick<IngressService, 'routes'>
+  previews: { isTrusted(app_id: string): boolean; approvedCommit(app_id: string): string | undefined }
   registries: Pick<Registries, 'authFor' | 'authsFor'>
   scaling: Pick<Scaling, 'scaleOf' | 'isAsleep' | 'isWaiting' | 'sleepAgain' | 'wentLive'>
   settings: Pick<SettingsService, 'server'>
@@ -78,7 +79,9 @@ function deployPorts(
     routed: (domain_ids) => use.domains.activate(domain_ids),
     gitCredential: (app) => use.git_credentials.forUrl(app.project_id, app.configuration.git_url ?? '', app),
     registryAuth: (image) => use.registries.authFor(image),
-    registryAuths: (text) => use.registries.authsFor(text),
+    // A fork must not build on private images that the installation can read.
+    registryAuths: ({ id }, text) => (use.previews.isTrusted(id) ? use.registries.authsFor(text) : []),
+    approvedCommit: ({ id }) => use.previews.approvedCommit(id),
     variables: ({ id, project_id }) => use.env.forRelease({ id, project_id }),
     fingerprint: (values) =>
       createHmac('sha256', secrets.derive('env.fingerprint')).update(JSON.stringify(values)).digest('hex'),

@@ -3,13 +3,14 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
 import { redactor } from '#server/kernel/redact'
+import { networkOf } from '#server/platform/engine/network-name'
 import { classify } from './classify.ts'
 import { askOf } from './repository.ts'
 import { NOTHING } from './routing.ts'
 import { drain, routeTo } from './serving.ts'
 import { verify } from './steps/run.ts'
 import { ensureProcesses } from './release-workload.ts'
-import { networkOf, secretsOfApp, type Workshop } from './work.ts'
+import { secretsOfApp, type Workshop } from './work.ts'
 
 export interface LifecyclePayload {
   app_id: string
@@ -103,10 +104,9 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
           if (left.some(({ state }) => state === 'running'))
             await shop.engine.superviseRelease(release.id, false)
           else await shop.engine.removeRelease(release.id, 0)
-          await shop.engine.ensureNetwork(networkOf(payload.project_id), {
-            project: payload.project_id,
-          })
-          await ensureProcesses(shop, release, payload.project_id, signal)
+          const app = shop.ports.app(payload.app_id)
+          await shop.engine.ensureNetwork(networkOf(app), { project: app.project_id })
+          await ensureProcesses(shop, release, app, signal)
         },
         undo: ({ payload }) => shop.engine.removeRelease(live(payload.app_id).id, 0),
       },

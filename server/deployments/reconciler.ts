@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { REMOVED_PREFIX, removeAway } from '#server/kernel/removal'
 import { EngineError } from '#server/platform/engine/engine'
+import { networkOf } from '#server/platform/engine/network-name'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import {
   createWorkloadReconciler,
@@ -14,9 +15,10 @@ import { NOTHING } from './routing.ts'
 import { removeWork } from './steps/source.ts'
 import { workloadOf } from './release-workload.ts'
 import { wantedProcesses } from './scaler.ts'
-import { networkOf, targetOf, type Workshop } from './work.ts'
+import { targetOf, type Workshop } from './work.ts'
 
 interface DesiredApp extends DesiredOwner {
+  preview_id: string | null
   status: string
 }
 
@@ -50,7 +52,7 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
     desired: ports.desired,
     busy: (id) => ports.busy(id) || shop.scaler.isWorking(id),
     releasesAtWork: ports.releasesAtWork,
-    network: (app) => networkOf(app.project_id),
+    network: (app) => networkOf(app),
     processes(app) {
       const release = releases.find(app.release_id)
       return (
@@ -60,7 +62,7 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
     workload(app, process) {
       const release = releases.find(app.release_id)!
       const wanted = wantedProcesses(shop, release).find(({ name }) => name === process)!
-      return workloadOf(releases, release, app.project_id, wanted)
+      return workloadOf(releases, release, app, wanted)
     },
     release(release_id) {
       const release = releases.find(release_id)

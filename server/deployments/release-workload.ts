@@ -1,4 +1,5 @@
 import type { Engine } from '#server/platform/engine/engine'
+import { networkOf, type Place } from '#server/platform/engine/network-name'
 import {
   type ContainerSpec,
   MAIN_PROCESS,
@@ -8,19 +9,18 @@ import {
 } from '#server/platform/engine/workload'
 import { processesOf } from './processes.ts'
 import type { Release, ReleaseProcess, Releases, ReleaseSettings } from './releases.ts'
-import { networkOf } from './work.ts'
 
 /** What a container of a release looks like. Opens its environment and files: throws SecretUnreadableError. */
-export function containerSpec(releases: Releases, release: Release, project_id: string): ContainerSpec {
+export function containerSpec(releases: Releases, release: Release, place: Place): ContainerSpec {
   const { settings } = release
   const mounts = [...releases.volumes(release), ...releases.files(release.id)]
   return {
     owner: { kind: 'app', id: release.app_id },
-    project_id,
+    project_id: place.project_id,
     release_id: release.id,
     image: release.image_id,
     environment: releases.environment(release.id),
-    network: networkOf(project_id),
+    network: networkOf(place),
     limits: settings.limits,
     ...(settings.reservations ? { reservations: settings.reservations } : {}),
     stop_grace_s: settings.stop_grace_s,
@@ -33,11 +33,11 @@ export function containerSpec(releases: Releases, release: Release, project_id: 
 export function workloadOf(
   releases: Releases,
   release: Release,
-  project_id: string,
+  place: Place,
   { name, shell_command, limits, replicas, grace_s }: ReleaseProcess,
 ): Workload {
   const { settings } = release
-  const { shell_command: _web, ...spec } = containerSpec(releases, release, project_id)
+  const { shell_command: _web, ...spec } = containerSpec(releases, release, place)
   return {
     ...spec,
     ...(shell_command ? { shell_command } : {}),
@@ -63,9 +63,9 @@ function probeOf({ port, health_check }: ReleaseSettings): WorkloadProbe {
 export async function ensureProcesses(
   { engine, releases }: { engine: Pick<Engine, 'ensureRelease'>; releases: Releases },
   release: Release,
-  project_id: string,
+  place: Place,
   signal: AbortSignal,
 ): Promise<void> {
   for (const process of processesOf(release.settings))
-    await engine.ensureRelease(workloadOf(releases, release, project_id, process), signal)
+    await engine.ensureRelease(workloadOf(releases, release, place, process), signal)
 }

@@ -3,10 +3,11 @@ import { conflict } from '#server/kernel/errors'
 import { redactor } from '#server/kernel/redact'
 import { askingEngine } from '#server/platform/engine/asking'
 import type { Instance, LogLine, RunResult } from '#server/platform/engine/engine'
+import { networkOf } from '#server/platform/engine/network-name'
 import { followLogs } from '#server/platform/engine/follow-logs'
 import type { DeploymentLogLine } from './schema.ts'
 import { containerSpec } from './release-workload.ts'
-import { networkOf, secretsOfApp, type Workshop } from './work.ts'
+import { secretsOfApp, type Workshop } from './work.ts'
 import { newId } from '#server/kernel/ids'
 
 const MAX_OUTPUT = 1_048_576
@@ -44,14 +45,15 @@ export function createRuntime(shop: Workshop) {
     ask: { command: string | string[]; purpose: string; timeout_ms: number; onLine(text: string): void },
     signal: AbortSignal,
   ): Promise<RunResult> => {
-    const { live_release_id, project_id } = app(app_id)
+    const place = app(app_id)
+    const { live_release_id, project_id } = place
     const release = live_release_id ? releases.find(live_release_id) : undefined
     if (!release)
       throw conflict('This app has never been live, so there is no image to run a command in. Deploy it.')
     const redact = redactor(secretsOf(app_id))
     const { command, purpose, timeout_ms, onLine } = ask
-    const { shell_command: _own, ...spec } = containerSpec(releases, release, project_id)
-    await engine.ensureNetwork(networkOf(project_id), { project: project_id })
+    const { shell_command: _own, ...spec } = containerSpec(releases, release, place)
+    await engine.ensureNetwork(networkOf(place), { project: project_id })
     return engine.runOnce(
       {
         ...spec,

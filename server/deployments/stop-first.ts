@@ -58,7 +58,7 @@ export async function restorePrevious(shop: Workshop, context: DeployContext): P
   const previous = previousOf(shop, context)
   if (!state.stopped_previous || !previous) return
   await shop.engine.removeRelease(state.release_id, 0)
-  await ensureProcesses(shop, previous, payload.project_id, new AbortController().signal)
+  await ensureProcesses(shop, previous, shop.ports.app(payload.app_id), new AbortController().signal)
   await shop.engine.superviseRelease(previous.id, true)
   await routeTo(shop, payload.app_id, previous)
   state.stopped_previous = false

@@ -22,6 +22,8 @@ export interface DeployedApp {
   id: string
   name: string
   project_id: string
+  /** Set for the app of a preview. */
+  preview_id: string | null
   status: AppStatus
   live_release_id: string | null
   live_deployment_id: string | null
@@ -57,8 +59,10 @@ export interface DeployPorts {
   gitCredential(app: DeployedApp): GitCredential | undefined
   /** The login for pulling an image; undefined when the installation has none for its registry. */
   registryAuth(image: string): PullOptions['auth']
-  /** The logins for the base images that a Dockerfile with these build arguments names. */
-  registryAuths(text: string): NonNullable<PullOptions['auth']>[]
+  /** The logins for the base images that a Dockerfile of the app with these build arguments names. */
+  registryAuths(app: DeployedApp, text: string): NonNullable<PullOptions['auth']>[]
+  /** The commit that alone may be built for an app, whatever is asked for: that of a fork that was approved. */
+  approvedCommit(app: DeployedApp): string | undefined
   /**
    * Variables of the app as they are now, in clear. Throws Fatal when one cannot be read or leads nowhere.
    */
@@ -190,8 +194,6 @@ export const secretsOfApp = (
   { ports, releases }: Pick<Workshop, 'ports' | 'releases'>,
   app_id: string,
 ): string[] => [...ports.secretValues(ports.app(app_id)), ...releases.secretValues(app_id)]
-
-export const networkOf = (project_id: string) => `ptr-${project_id.replace('prj_', '')}`
 
 /** Where requests for the app go: the instances of its main process that run. */
 export const targetOf = (

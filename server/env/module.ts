@@ -1,6 +1,7 @@
 import type { Apps } from '#server/apps/service'
 import { defineModule, sealedById } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
+import type { PreviewScope } from './release-variables.ts'
 import { createVariables } from './service.ts'
 
 export default defineModule({
@@ -13,13 +14,20 @@ export default defineModule({
     },
   ],
   sealed: [sealedById('variables', 'value'), sealedById('variables', 'preview_value')],
-  create: (base: Base, use: { apps: Pick<Apps, 'find'> }) =>
+  create: (
+    base: Base,
+    use: {
+      apps: Pick<Apps, 'find'>
+      previews: { scopeOf(app_id: string): PreviewScope | undefined }
+    },
+  ) =>
     createVariables({
       ...base,
       ports: {
         app: (id) => use.apps.find(id),
         database: (project_id, name) => base.modules.offered(project_id, name),
         linked: (app) => base.modules.app.environment(app),
+        preview: (app_id) => use.previews.scopeOf(app_id),
       },
     }),
   app: { secrets: (own, app) => own.secretValues(app) },

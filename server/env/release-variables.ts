@@ -4,12 +4,25 @@ import type { VariableRepository, VariableRow } from './repository.ts'
 import type { ReleaseVariable, ReleaseVariables } from './resolved.ts'
 import type { PlainVariable, Vault } from './values.ts'
 
-/** What variables need of databases; handed in at composition. */
+/** The variables of a preview: those of its app as previews see them, and what it has of its own. */
+export interface PreviewScope {
+  /** The app that it is a preview of. */
+  parent: { id: string; project_id: string }
+  /** Whether it may have secrets: not what comes from a fork, unless somebody approved that. */
+  trusted: boolean
+  /** What only previews of the app get, and what tells the program that it is one. */
+  added: ReleaseVariables
+  /** What the copy of a database offers that the preview has. */
+  database(name: string): Readonly<Record<string, string>> | undefined
+}
+/** What variables need of databases and previews; handed in at composition. */
 export interface DatabasePorts {
   /** What a database of a project offers, by its name; undefined when there is none of that name. */
   database(project_id: string, name: string): Readonly<Record<string, string>> | undefined
   /** What links give an app, such as `DATABASE_URL`; a variable of the app with the same key counts instead. */
   linked(app: { id: string; project_id: string }): Readonly<Record<string, string>>
+  /** Undefined for an app that is no preview. */
+  preview(app_id: string): PreviewScope | undefined
 }
 
 const unreadable = (name: string) =>
@@ -22,13 +35,17 @@ const unreadable = (name: string) =>
 /** Works out what the variables of an app are at this moment. */
 export function createReleaseVariables(repository: VariableRepository, vault: Vault, ports: DatabasePorts) {
   /** References of a project; what cannot be read is handed to `missing`. */
-  const resolverOf = (project_id: string, missing: (name: string) => Known) =>
+  const resolverOf = (
+    project_id: string,
+    missing: (name: string) => Known,
+    database = (name: string) => ports.database(project_id, name),
+  ) =>
     createResolver({
       shared(key) {
         const row = repository.find({ project_id }, key)
         return row && (vault.openReadable(row) ?? missing(`project.${key}`))
       },
-      database: (name) => ports.database(project_id, name),
+      database,
     })
   const strict = (name: string): Known => {
     throw unreadable(name)
@@ -54,43 +71,70 @@ export function createReleaseVariables(repository: VariableRepository, vault: Va
     const known = resolve({ value: valueFor(plain, preview), secret: plain.secret })
     return [row.key, { ...known, build: plain.build, runtime: plain.runtime }]
   }
+  const resolvedOrFatal = (...given: Parameters<typeof resolved>): [string, ReleaseVariable] => {
+    try {
+      return resolved(...given)
+    } catch (error) {
+      if (!(error instanceof UnresolvedError)) throw error
+      throw new Fatal(
+        'variable_unresolved',
+        `The value of ${given[0].key} ${error.message}`,
+        given[2]
+          ? 'Give the variable a preview value, or let previews have copies of databases.'
+          : 'Change the variable, or add what it names.',
+      )
+    }
+  }
+  /** Nothing where one cannot be worked out. */
+  const resolvedIfReadable = (...given: Parameters<typeof resolved>): [string, ReleaseVariable][] => {
+    try {
+      return [resolved(...given)]
+    } catch (error) {
+      if (error instanceof UnresolvedError || error instanceof Fatal) return []
+      throw error
+    }
+  }
+
+  /** All of a preview; later ones win. What is not trusted never gets as far as opening a secret. */
+  const ofPreview = (
+    app: { id: string; project_id: string },
+    scope: PreviewScope,
+    missing: (name: string) => Known,
+    each: (...given: Parameters<typeof resolved>) => [string, ReleaseVariable][],
+  ): ReleaseVariables => {
+    const resolve = resolverOf(app.project_id, missing, (name) => scope.database(name))
+    const rows = [...repository.all({ app_id: scope.parent.id }), ...repository.all({ app_id: app.id })]
+    const open = scope.trusted ? rows : rows.filter(({ secret }) => secret === 0)
+    const entries = [
+      ...linkedTo(app),
+      ...open.flatMap((row) => (scope.trusted ? each : resolvedIfReadable)(row, resolve, true)),
+      ...Object.entries(scope.added),
+    ]
+    return Object.fromEntries(entries.filter(([, { secret }]) => scope.trusted || !secret))
+  }
 
   return {
     /**
      * The variables of a release that is made now. Throws Fatal when a value cannot be read or a reference
      * leads nowhere: a release never starts with an empty value instead.
      */
-    of({ id, project_id }: { id: string; project_id: string }, preview = false): ReleaseVariables {
-      const resolve = resolverOf(project_id, strict)
+    of(app: { id: string; project_id: string }): ReleaseVariables {
+      const scope = ports.preview(app.id)
+      if (scope) return ofPreview(app, scope, strict, (...given) => [resolvedOrFatal(...given)])
+      const resolve = resolverOf(app.project_id, strict)
       return Object.fromEntries([
-        ...linkedTo({ id, project_id }),
-        ...repository.all({ app_id: id }).map((row) => {
-          try {
-            return resolved(row, resolve, preview)
-          } catch (error) {
-            if (!(error instanceof UnresolvedError)) throw error
-            throw new Fatal(
-              'variable_unresolved',
-              `The value of ${row.key} ${error.message}`,
-              'Change the variable, or add what it names.',
-            )
-          }
-        }),
+        ...linkedTo(app),
+        ...repository.all({ app_id: app.id }).map((row) => resolvedOrFatal(row, resolve, false)),
       ])
     },
     /** The same of what can be worked out, for comparing and for keeping values out of logs. */
-    readable({ id, project_id }: { id: string; project_id: string }, preview = false): ReleaseVariables {
-      const resolve = resolverOf(project_id, lenient)
+    readable(app: { id: string; project_id: string }, preview = false): ReleaseVariables {
+      const scope = ports.preview(app.id)
+      if (scope) return ofPreview(app, scope, lenient, resolvedIfReadable)
+      const resolve = resolverOf(app.project_id, lenient)
       return Object.fromEntries([
-        ...linkedTo({ id, project_id }),
-        ...repository.all({ app_id: id }).flatMap((row) => {
-          try {
-            return [resolved(row, resolve, preview)]
-          } catch (error) {
-            if (error instanceof UnresolvedError || error instanceof Fatal) return []
-            throw error
-          }
-        }),
+        ...linkedTo(app),
+        ...repository.all({ app_id: app.id }).flatMap((row) => resolvedIfReadable(row, resolve, preview)),
       ])
     },
     /** Throws UnresolvedError when a reference of these values leads nowhere or in a circle. */

@@ -267,6 +267,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
         finish(actor, { project_id, app_id: null }, 'variable.replace_shared', report)
         return report
       }),
+    seemsSecret,
     /** What a release that is made now gets; throws Fatal when a value cannot be had. */
     forRelease: release.of,
     /** Keys of which a release has another value than one that were made now. */

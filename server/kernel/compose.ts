@@ -118,6 +118,7 @@ function createDeclared(
       sumOf(sharing.map((module) => module.share?.(own(module), project_id) ?? NO_SHARE)),
     app: {
       moved: (id, from) => followers.forEach((module) => module.app?.moved?.(own(module), id, from)),
+      deleting: (id) => followers.forEach((module) => module.app?.deleting?.(own(module), id)),
       removed: (id) => followers.forEach((module) => module.app?.removed?.(own(module), id)),
       environment: (app) =>
         Object.assign(

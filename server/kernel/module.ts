@@ -54,9 +54,11 @@ export interface OwnedApp {
   id: string
   project_id: string
 }
-/** What follows an app. `created`, `moved` and `removed` run in the transaction of the change. */
+/** What follows an app. `moved`, `deleting` and `removed` run in the transaction of the change. */
 export interface AppFacet<Own> {
   moved?(own: Own, app_id: string, from_project_id: string): void
+  /** Somebody asked for the deletion of the app; its row stays until all that it runs is gone. */
+  deleting?(own: Own, app_id: string): void
   /** The app's row goes next, and what refers to it. */
   removed?(own: Own, app_id: string): void
   /** Variables that instances of the app get, in clear; later modules of the list win. */
@@ -145,6 +147,7 @@ export interface Declared {
   /** What apps take along. */
   app: {
     moved(app_id: string, from_project_id: string): void
+    deleting(app_id: string): void
     removed(app_id: string): void
     environment(app: OwnedApp): Record<string, string>
     secrets(app: OwnedApp): string[]

@@ -13,6 +13,8 @@ export interface PageQuery {
   equals: Record<string, string | undefined>
   /** Column and text that it must contain, ignoring case. */
   contains?: { column: string; text: string | undefined }
+  /** SQL that every row of the list fulfils; the counters count such rows alone. */
+  where?: string
   limit: number
   offset: number
   /** Set for tables without counters: their total is counted each time. */
@@ -35,6 +37,7 @@ export function selectPage<T>(db: Db, query: PageQuery): Page<T> {
     values.push(query.contains.text)
   }
   const unfiltered = parts.length === 0 && !query.uncounted
+  if (query.where) parts.push(query.where)
   const { project_ids } = query
   if (unfiltered && project_ids && project_ids.length > 1 && project_ids.length <= MAX_MERGED) {
     return { rows: merged<T>(db, query, project_ids), total: counted(db, query.table, project_ids) }
@@ -66,11 +69,15 @@ export function selectPage<T>(db: Db, query: PageQuery): Page<T> {
  * The newest of several projects: each gives its newest from its index, so that a few old rows among many of
  * others are found at once.
  */
-function merged<T>(db: Db, { table, limit, offset }: PageQuery, project_ids: readonly string[]): T[] {
+function merged<T>(
+  db: Db,
+  { table, where = 'TRUE', limit, offset }: PageQuery,
+  project_ids: readonly string[],
+): T[] {
   const newest = project_ids
     .map(
       () =>
-        `SELECT rowid AS n FROM (SELECT rowid FROM ${table} WHERE project_id = ? ORDER BY rowid DESC LIMIT ?)`,
+        `SELECT rowid AS n FROM (SELECT rowid FROM ${table} WHERE ${where} AND project_id = ? ORDER BY rowid DESC LIMIT ?)`,
     )
     .join(' UNION ALL ')
   const values = project_ids.flatMap((id) => [id, limit + offset])

@@ -48,6 +48,8 @@ export interface TableSource {
   project_column?: string
   access?: ResourceSource['access']
   quota?: string
+  /** SQL that rows must fulfil to be listed, searched and counted; all are found by their id. */
+  where?: string
 }
 
 /** A source over a table that has the columns `id`, `created_at` and one for the project. */
@@ -61,24 +63,28 @@ export function createTableSource(
     project_column = 'project_id',
     access = 'viewer',
     quota,
+    where = 'TRUE',
   }: TableSource,
 ): ResourceSource {
   const columns = `'${kind}' AS kind, id, ${name_column} AS name, ${status_column ?? 'NULL'} AS status, ${project_column} AS project_id, created_at`
-  const matching = `FROM ${table} WHERE instr(lower(${name_column}), lower(@text)) > 0 AND (@ids IS NULL OR ${project_column} IN (SELECT value FROM json_each(@ids)))`
+  const matching = `FROM ${table} WHERE ${where} AND instr(lower(${name_column}), lower(@text)) > 0 AND (@ids IS NULL OR ${project_column} IN (SELECT value FROM json_each(@ids)))`
   const rank = `CASE WHEN lower(${name_column}) = lower(@text) THEN 0 WHEN instr(lower(${name_column}), lower(@text)) = 1 THEN 1 ELSE 2 END`
   return {
     kind,
     access,
     quota,
     count: (project_id) =>
-      db.sql(`SELECT count(*) FROM ${table} WHERE ${project_column} = ?`).pluck().get(project_id) as number,
+      db
+        .sql(`SELECT count(*) FROM ${table} WHERE ${where} AND ${project_column} = ?`)
+        .pluck()
+        .get(project_id) as number,
     list: (project_id, limit, offset) =>
       db
         .sql(
-          `SELECT ${columns} FROM ${table} WHERE ${project_column} = ? ORDER BY rowid DESC LIMIT ? OFFSET ?`,
+          `SELECT ${columns} FROM ${table} WHERE ${where} AND ${project_column} = ? ORDER BY rowid DESC LIMIT ? OFFSET ?`,
         )
         .all(project_id, limit, offset) as ListedResource[],
-    all: () => db.sql(`SELECT ${columns} FROM ${table}`).all() as ListedResource[],
+    all: () => db.sql(`SELECT ${columns} FROM ${table} WHERE ${where}`).all() as ListedResource[],
     search(project_ids, text, limit) {
       const values = { text, ids: project_ids ? JSON.stringify(project_ids) : null }
       const rows = db

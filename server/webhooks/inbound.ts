@@ -5,10 +5,12 @@ import { ApiError, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import type { Secrets } from '#server/kernel/secrets'
 import type { DeliveryRepository, DeliveryRow } from './deliveries.ts'
-import type { ForgeEvent, PushEvent, ReadHeader } from './forges/forge.ts'
+import type { ForgeEvent, PullRequestEvent, PushEvent, ReadHeader } from './forges/forge.ts'
 import { findForge } from './forges/forges.ts'
-import { refusePush } from './push-rules.ts'
+import { pullRequestOf, type PreviewResult, previewAppsFor } from './pull-requests.ts'
+import { hasSkipMarker, refusePush } from './push-rules.ts'
 import type { WebhookRepository, WebhookRow } from './repository.ts'
+import type { PreviewPorts } from './pull-requests.ts'
 import { isSameRepository } from './repository-address.ts'
 import type { InboundResult } from './schema.ts'
 import { secretContext } from './sealed.ts'
@@ -28,6 +30,7 @@ export interface InboundPorts {
   apps(project_id: string): HookedApp[]
   /** Queues a deployment in the current transaction and returns its id. */
   deploy(app_id: string, trigger: 'push' | 'hook', commit: { branch?: string; commit?: string }): string
+  previews: PreviewPorts
 }
 export interface InboundOptions {
   db: Db
@@ -124,6 +127,8 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
     const reasons: string[] = []
     const deployed: string[] = []
     for (const app of apps) {
+      const is_shown = event.ref === 'branch' && event.sha !== null && !hasSkipMarker(event.message)
+      if (is_shown) deployed.push(...ports.previews.pushed(app.id, event.name, event.sha!))
       const refusal = refusePush(event, app)
       if (refusal) reasons.push(own ? refusal : `${app.name}: ${refusal}`)
       else deployed.push(ports.deploy(app.id, 'push', { branch: event.name, commit: event.sha ?? undefined }))
@@ -131,8 +136,30 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
     return { deployed, reason: reasons.length > 0 ? reasons.join(' ') : null }
   }
 
+  /** Makes, updates or removes the previews of a pull request. */
+  const pullRequest = (hook: WebhookRow, event: PullRequestEvent): PreviewResult => {
+    const own = hook.app_id ? ports.app(hook.app_id) : undefined
+    const apps = previewAppsFor(own ? [own] : ports.apps(hook.project_id), event)
+    if (typeof apps === 'string') return { is_done: false, deployment_ids: [], reason: apps }
+    const results = apps.map((app) => {
+      if (event.action === 'closed') return ports.previews.closed(app.id, event.number, event.is_merged)
+      const asked = pullRequestOf(event, app.git_url!)
+      return typeof asked === 'string'
+        ? { is_done: false, deployment_ids: [], reason: asked }
+        : ports.previews.opened(app.id, asked)
+    })
+    const reasons = results.flatMap(({ reason }, at) =>
+      reason === null ? [] : [apps.length === 1 ? reason : `${apps[at]!.name}: ${reason}`],
+    )
+    return {
+      is_done: results.some(({ is_done }) => is_done),
+      deployment_ids: results.flatMap(({ deployment_ids }) => deployment_ids),
+      reason: reasons.length > 0 ? reasons.join(' ') : null,
+    }
+  }
+
   /** Does what an event asks for and writes it into the log of deliveries, both or neither. */
-  const act = (hook: WebhookRow, event: ForgeEvent, name: string, key: string | null): InboundResult =>
+  const actOnce = (hook: WebhookRow, event: ForgeEvent, name: string, key: string | null): InboundResult =>
     db.tx(() => {
       const log = (row: Partial<DeliveryRow>) =>
         record(hook, { event: name, content: JSON.stringify(event), repeat_key: key, ...row })
@@ -146,7 +173,12 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
         return { delivery_id: log({}), outcome: 'pong', reason: null, deployment_ids: [] }
       if (hook.enabled === 0) return ignored('The webhook is turned off.')
       if (event.kind === 'other') return ignored(event.reason)
-      if (event.kind === 'pull_request') return ignored('Pull requests start nothing for this app.')
+      if (event.kind === 'pull_request') {
+        const { is_done, reason, deployment_ids } = pullRequest(hook, event)
+        if (!is_done) return ignored(reason ?? 'Nothing to show.')
+        const detail = { deployment_ids: JSON.stringify(deployment_ids), detail: reason }
+        return { delivery_id: log(detail), outcome: 'preview', reason, deployment_ids }
+      }
       const { deployed, reason } = push(hook, event)
       if (deployed.length === 0) return ignored(reason ?? 'Nothing to deploy.')
       return {
@@ -156,6 +188,16 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
         deployment_ids: deployed,
       }
     })
+
+  /** The same; what a rule forbids is ignored with its reason, because forges turn off hooks that fail. */
+  const act: typeof actOnce = (hook, event, name, key) => {
+    try {
+      return actOnce(hook, event, name, key)
+    } catch (error) {
+      if (event.kind !== 'pull_request' || !(error instanceof ApiError) || error.status >= 500) throw error
+      return actOnce(hook, { kind: 'other', reason: error.message }, name, key)
+    }
+  }
 
   return {
     /**

@@ -1,5 +1,6 @@
 import type { Addresses } from '#server/addresses/service'
 import type { Apps } from '#server/apps/service'
+import type { Previews } from '#server/previews/service'
 import type { DeploymentsDomain } from '#server/deployments/contract'
 import type { GitAccess } from '#server/git-credentials/module'
 import { PLATFORM } from '#server/kernel/access'
@@ -17,6 +18,7 @@ interface Needs {
   apps: Pick<Apps, 'find' | 'sources'>
   deployments: Pick<DeploymentsDomain, 'enqueue' | 'get'>
   git_credentials: Pick<GitAccess, 'credentialFor'>
+  previews: Pick<Previews, 'opened' | 'closed' | 'pushed' | 'ofRunner' | 'find'>
   settings: { mail: Mail }
 }
 
@@ -35,7 +37,7 @@ function createWebhooksDomain(base: Base, use: Needs) {
   const ca = authoritiesOf(base.config.ca_file)
   const app = (id: string): HookedApp | undefined => {
     const row = use.apps.find(id)
-    return row && row.status !== 'deleting' ? hooked(row) : undefined
+    return row && row.status !== 'deleting' && row.preview_id === null ? hooked(row) : undefined
   }
   return createWebhooks({
     ...base,
@@ -49,6 +51,23 @@ function createWebhooksDomain(base: Base, use: Needs) {
       deploy: (app_id, trigger, commit) => {
         const row = use.apps.find(app_id)!
         return use.deployments.enqueue(row, trigger, commit, PLATFORM).id
+      },
+      previews: {
+        opened: (...given) => use.previews.opened(...given),
+        closed: (...given) => use.previews.closed(...given),
+        pushed: (...given) => use.previews.pushed(...given),
+      },
+      previewOf(app_id) {
+        const row = use.previews.ofRunner(app_id)
+        return row && { app_id: row.app_id, number: row.number }
+      },
+      previewReport(app_id, number) {
+        const preview = use.previews.find(app_id, number)
+        return preview && { ...preview, app_name: use.apps.find(app_id)?.name ?? preview.name }
+      },
+      repositoryOf(app_id) {
+        const row = use.apps.find(app_id)
+        return row?.git_url ? { name: row.name, git_url: row.git_url } : undefined
       },
       public_url: () => use.addresses.public_url(),
       dashboard_url: () => use.addresses.chosen_url() ?? null,
@@ -104,6 +123,7 @@ export default defineModule({
     moved(own, app_id, _from) {
       own.follow(app_id)
     },
+    removed: (own, app_id) => own.forgetComments(app_id),
   },
   start: (own) => own.start(),
   stop: (own) => own.stop(),

@@ -29,6 +29,7 @@ export const USUAL_EVENTS = [
   'cron.missed',
   'alert.*',
   'node.unreachable',
+  'preview.waiting',
 ]
 
 /** Progress that only the dashboard needs. */
@@ -83,6 +84,8 @@ function titleOf({ type, payload }: PlatformEvent, app: string | undefined): str
     return `${app ?? 'An app'}: deployment #${String(payload.number ?? '?')} is ${what}`
   if (family === 'alert' && typeof payload.message === 'string')
     return `${rest[0] === 'firing' ? 'Alert: ' : ''}${payload.message}`
+  if (family === 'preview' && payload.number !== undefined)
+    return `${app ?? 'An app'}: the preview of #${String(payload.number)} is ${what}`
   if (family === 'app') return `${app ?? 'An app'}: ${what}`
   return [app, `${family}${name && name !== app ? ` ${name}` : ''}: ${what}`].filter(Boolean).join(', ')
 }

@@ -9,11 +9,19 @@ export function placeOf(address: string): string | undefined {
   return name ? `${host.toLowerCase()}/${name}` : undefined
 }
 
+/** Scheme, host and port of a forge. One that is cloned from without TLS is asked without it as well. */
+export function originOf(git_url: string): string | undefined {
+  const place = forgeHost(git_url)
+  if (!place) return undefined
+  return /^https?:/.test(git_url) ? new URL(git_url).origin : `https://${place.host}`
+}
+
 /** Host of a forge's API and its port: an SSH address says nothing of the latter. */
 export function forgeHost(git_url: string): { host: string; port: number } | undefined {
   const host = placeOf(git_url)?.split('/')[0]
   if (!host) return undefined
-  const port = /^https?:/.test(git_url) ? Number(new URL(git_url).port || 443) : 443
+  const usual = git_url.startsWith('http:') ? 80 : 443
+  const port = /^https?:/.test(git_url) ? Number(new URL(git_url).port || usual) : usual
   return { host, port }
 }
 

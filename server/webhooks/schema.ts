@@ -252,8 +252,13 @@ export const WebhookQuery = v.strictObject({
 export const InboundResult = v.pipe(
   v.object({
     delivery_id: v.nullable(v.pipe(v.string(), v.description('Entry in the delivery log.'))),
-    outcome: v.pipe(v.picklist(['pong', 'deployed', 'ignored']), v.description('What became of the event.')),
-    reason: v.nullable(v.pipe(v.string(), v.description('Why nothing was started, as a sentence.'))),
+    outcome: v.pipe(
+      v.picklist(['pong', 'deployed', 'preview', 'ignored']),
+      v.description('What became of the event. `preview`: one was made, waits, or is being removed.'),
+    ),
+    reason: v.nullable(
+      v.pipe(v.string(), v.description('Why nothing was started, or what waits, as a sentence.')),
+    ),
     deployment_ids: v.pipe(v.array(v.string()), v.description('Deployments that were started.')),
   }),
   v.title('InboundResult'),

@@ -29,6 +29,11 @@ export interface Attempt {
   retry_after_s?: number
 }
 
+/** A delivery of several requests, which makes its attempt by itself. Never throws. */
+export interface OwnWay {
+  attempt(): Promise<Attempt>
+}
+
 export interface SenderOptions {
   clock: Clock
   log: Log
@@ -37,7 +42,7 @@ export interface SenderOptions {
   mail(): Mail
   deliveries: DeliveryRepository
   /** Builds the request of a delivery, or says why there is none. */
-  requestOf(row: DeliveryRow): NoticeRequest | { ignored: string }
+  requestOf(row: DeliveryRow): NoticeRequest | OwnWay | { ignored: string }
   /** Hears of a delivery that ended, in whatever way. */
   ended(row: DeliveryRow, attempt: Attempt): void
 }
@@ -119,7 +124,8 @@ export function createSender(options: SenderOptions) {
     busy.set(row.webhook_id, (busy.get(row.webhook_id) ?? 0) + 1)
     try {
       const request = options.requestOf(row)
-      if (!('ignored' in request)) finish(row, await attemptRequest(request, options))
+      if ('attempt' in request) finish(row, await request.attempt())
+      else if (!('ignored' in request)) finish(row, await attemptRequest(request, options))
       else
         deliveries.update({
           ...row,

@@ -10,7 +10,10 @@ import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Mail } from '#server/platform/mail/mail'
 import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/outbound'
+import { createComments, type CommentPorts } from './comments.ts'
 import { createDeliveryRepository, deliveryView } from './deliveries.ts'
+import { createForgeCalls, isFine } from './forge-calls.ts'
+import { findForge } from './forges/forges.ts'
 import { createInbound, digestOf, type InboundOptions, type InboundPorts } from './inbound.ts'
 import { findNotifier } from './notifiers/notifiers.ts'
 import { USUAL_EVENTS } from './notices.ts'
@@ -21,7 +24,7 @@ import { attemptRequest, createSender } from './sender.ts'
 import { createTelling, type TellingPorts } from './telling.ts'
 import { type Shown, webhookView } from './view.ts'
 
-export interface WebhookPorts extends InboundPorts, TellingPorts {
+export interface WebhookPorts extends InboundPorts, TellingPorts, CommentPorts {
   /** Address of the API as others reach it, without a slash at the end. */
   public_url(): string
 }
@@ -45,7 +48,9 @@ export function createWebhooks(options: WebhookOptions) {
   const webhooks = createWebhookRepository(db)
   const deliveries = createDeliveryRepository(db)
   const inbound = createInbound({ db, clock, secrets, webhooks, deliveries, ports })
-  const telling = createTelling({ db, clock, secrets, events, webhooks, deliveries, ports })
+  const call = createForgeCalls({ client, clock })
+  const comments = createComments({ db, clock, call, ports })
+  const telling = createTelling({ db, clock, secrets, events, webhooks, deliveries, comments, ports })
   const sender = createSender({
     clock,
     log,
@@ -286,6 +291,21 @@ export function createWebhooks(options: WebhookOptions) {
       if (app) webhooks.relocate(app_id, app.project_id)
     },
     prune: (before: string): number => deliveries.prune(before),
+    forgetComments: comments.forget,
+    /** Asks the forge whether a pull request is open. */
+    async pullRequestState(app_id: string, number: number): Promise<'open' | 'closed' | { unknown: string }> {
+      const repository = ports.repositoryOf(app_id)
+      const hook = repository && webhooks.gitHookOf(ports.app(app_id)!.project_id, app_id)
+      const api = findForge(hook?.provider ?? '')?.pull_requests
+      if (!hook || !api) return { unknown: 'The app has no git webhook, so the forge is not known.' }
+      const place = telling.placeFor(hook, repository.git_url)
+      if ('ignored' in place) return { unknown: place.ignored }
+      const answer = await call(api.find(place, number))
+      const is_open = isFine(answer) ? api.isOpen(answer.body) : undefined
+      if (is_open === undefined)
+        return { unknown: answer.attempt.detail ?? 'The forge did not say whether it is open.' }
+      return is_open ? 'open' : 'closed'
+    },
   }
 }
 export type Webhooks = ReturnType<typeof createWebhooks>

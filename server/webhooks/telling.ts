@@ -3,16 +3,18 @@ import type { Db } from '#server/kernel/db'
 import type { Events, PlatformEvent } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import type { Secrets } from '#server/kernel/secrets'
+import type { CommentContent, Comments } from './comments.ts'
 import { commitStateOf, type ReportedDeployment, statusDescription } from './commit-status.ts'
 import type { DeliveryRepository, DeliveryRow } from './deliveries.ts'
-import type { CommitState } from './forges/forge.ts'
+import type { CommitState, RepositoryPlace } from './forges/forge.ts'
 import { findForge } from './forges/forges.ts'
 import { isAskedFor, isTold, noticeOf } from './notices.ts'
 import { JSON_BODY, type Notice, type NoticeRequest } from './notifiers/notifier.ts'
 import { findNotifier } from './notifiers/notifiers.ts'
-import { placeOf } from './repository-address.ts'
+import { originOf, placeOf } from './repository-address.ts'
 import type { WebhookRepository, WebhookRow } from './repository.ts'
 import { configContext } from './sealed.ts'
+import type { OwnWay } from './sender.ts'
 
 export interface TellingPorts {
   /** Address of the dashboard without a slash at its end; null without one that others reach. */
@@ -22,6 +24,10 @@ export interface TellingPorts {
   deployment(id: string): ReportedDeployment | undefined
   /** Token of the project for a forge's host. */
   forgeToken(project_id: string, git_url: string): string | undefined
+  /** The app that an app is a preview of, with the number of the pull request. */
+  previewOf(app_id: string): { app_id: string; number: number } | undefined
+  /** An app that is built from a repository. */
+  repositoryOf(app_id: string): { name: string; git_url: string } | undefined
 }
 export interface TellingOptions {
   db: Db
@@ -30,23 +36,31 @@ export interface TellingOptions {
   events: Events
   webhooks: WebhookRepository
   deliveries: DeliveryRepository
+  comments: Comments
   ports: TellingPorts
 }
 
 /** What a delivery of a commit status holds. */
 interface StatusContent {
-  deployment_id: string
+  /** Null: nothing is deployed yet. */
+  deployment_id: string | null
   sha: string
   git_url: string
   app_name: string
   state: CommitState
   description: string
+  /** Of a preview, so that it has a status beside that of the app. */
+  number?: number
 }
 const COMMIT_STATUS = 'commit_status'
+const COMMENT = 'pull_request_comment'
+/** What changes nothing of what a comment says, or comes together with what does. */
+const UNSAID = new Set(['preview.created', 'preview.approved', 'preview.settings_changed'])
 const PAGE = 500
 
 /** Turns events into deliveries, and deliveries into requests. */
-export function createTelling({ db, clock, secrets, events, webhooks, deliveries, ports }: TellingOptions) {
+export function createTelling(options: TellingOptions) {
+  const { db, clock, secrets, events, webhooks, deliveries, comments, ports } = options
   let unsubscribe: (() => void) | undefined
 
   const queue = (hook: WebhookRow, event: string, repeat_key: string, content: (id: string) => unknown) => {
@@ -73,6 +87,8 @@ export function createTelling({ db, clock, secrets, events, webhooks, deliveries
   }
 
   const notify = (event: PlatformEvent): boolean => {
+    // Of a preview its own events are told, as those of the app that people know.
+    if (event.app_id && ports.previewOf(event.app_id)) return false
     const names = {
       dashboard: ports.dashboard_url(),
       app: event.app_id ? ports.appName(event.app_id) : undefined,
@@ -89,10 +105,16 @@ export function createTelling({ db, clock, secrets, events, webhooks, deliveries
   const report = (event: PlatformEvent): boolean => {
     const state = commitStateOf(event.type)
     if (!state || !event.deployment_id || !event.project_id || !event.app_id) return false
-    const hook = webhooks.gitHookOf(event.project_id, event.app_id)
+    const preview = ports.previewOf(event.app_id)
+    const hook = webhooks.gitHookOf(event.project_id, preview?.app_id ?? event.app_id)
     const deployment = hook && ports.deployment(event.deployment_id)
-    if (!hook || deployment?.trigger !== 'push' || !deployment.git_url) return false
-    const { git_url, app_name, number, error } = deployment
+    const is_told = preview ? deployment?.trigger !== 'restart' : deployment?.trigger === 'push'
+    // A commit of a fork is known to the repository that the pull request is for.
+    const repository = preview ? ports.repositoryOf(preview.app_id) : undefined
+    const git_url = repository?.git_url ?? deployment?.git_url
+    if (!hook || !deployment || !is_told || !git_url) return false
+    const { number, error } = deployment
+    const app_name = repository?.name ?? deployment.app_name
     // Before the clone only the request names the commit.
     const sha = deployment.sha ?? event.payload.commit
     if (typeof sha !== 'string') return false
@@ -103,15 +125,40 @@ export function createTelling({ db, clock, secrets, events, webhooks, deliveries
       app_name,
       state,
       description: statusDescription(event.type, number, error),
+      ...(preview ? { number: preview.number } : {}),
     }
     return queue(hook, COMMIT_STATUS, `status:${event.seq}`, () => content)
+  }
+
+  /** Brings the comment on a pull request up to date, and says there that a commit waits. */
+  const comment = (event: PlatformEvent): boolean => {
+    const { app_id, project_id, payload, type } = event
+    if (!type.startsWith('preview.') || UNSAID.has(type) || !app_id || !project_id) return false
+    const { number, waiting_commit } = payload
+    const hook = webhooks.gitHookOf(project_id, app_id)
+    const repository = ports.repositoryOf(app_id)
+    if (!hook || !repository || typeof number !== 'number') return false
+    const { git_url, name: app_name } = repository
+    const content: CommentContent = { app_id, app_name, git_url, number }
+    const is_new = queue(hook, COMMENT, `comment:${event.seq}`, () => content)
+    if (type !== 'preview.waiting' || typeof waiting_commit !== 'string') return is_new
+    const status: StatusContent = {
+      deployment_id: null,
+      sha: waiting_commit,
+      git_url,
+      app_name,
+      state: 'pending',
+      description: 'A commit of a fork waits for an approval.',
+      number,
+    }
+    return queue(hook, COMMIT_STATUS, `status:${event.seq}`, () => status) || is_new
   }
 
   /** Makes the deliveries of one event. True when there are any. */
   const tell = (event: PlatformEvent): boolean => {
     if (!isTold(event.type)) return false
     return db.tx(() => {
-      const is_new = [notify(event), report(event)].includes(true)
+      const is_new = [notify(event), report(event), comment(event)].includes(true)
       if (is_new) webhooks.setPosition(event.seq)
       return is_new
     })
@@ -122,27 +169,36 @@ export function createTelling({ db, clock, secrets, events, webhooks, deliveries
     return findNotifier(hook.provider!)!.request(notice, config, Math.floor(clock.now() / 1000))
   }
 
-  const statusRequest = (hook: WebhookRow, content: StatusContent): NoticeRequest | { ignored: string } => {
-    const place = placeOf(content.git_url)
-    const token = ports.forgeToken(hook.project_id, content.git_url)
-    const forge = findForge(hook.provider ?? '')
-    if (!place || !forge) return { ignored: 'The repository has no address of a forge.' }
+  /** Where a hook writes to, with the right to; or why it cannot. */
+  const placeFor = (hook: WebhookRow, git_url: string): RepositoryPlace | { ignored: string } => {
+    const place = placeOf(git_url)
+    const origin = originOf(git_url)
+    if (!place || !origin) return { ignored: 'The repository has no address of a forge.' }
+    const token = ports.forgeToken(hook.project_id, git_url)
     if (!token)
       return {
         ignored: `The project has no token for ${place.split('/')[0]}. Add one with POST /api/git-credentials.`,
       }
-    const slash = place.indexOf('/')
-    const { url, headers, body } = forge.status({
-      host: place.slice(0, slash),
-      path: place.slice(slash + 1),
+    return { origin, path: place.slice(place.indexOf('/') + 1), token }
+  }
+  const statusRequest = (hook: WebhookRow, content: StatusContent): NoticeRequest | { ignored: string } => {
+    const place = placeFor(hook, content.git_url)
+    if ('ignored' in place) return place
+    const { deployment_id, number } = content
+    const { url, headers, body } = findForge(hook.provider ?? '')!.status({
+      ...place,
       sha: content.sha,
       state: content.state,
-      context: `portreeve/${content.app_name}`,
+      context: `portreeve/${content.app_name}${number === undefined ? '' : '/preview'}`,
       description: content.description,
-      target_url: `${ports.dashboard_url() ?? ''}/deployments/${content.deployment_id}`,
-      token,
+      target_url: `${ports.dashboard_url() ?? ''}${deployment_id ? `/deployments/${deployment_id}` : ''}`,
     })
-    return { url, method: 'POST', headers: { ...JSON_BODY, ...headers }, body }
+    return { url, method: 'POST', headers: { ...JSON_BODY, ...headers }, body: body ?? '' }
+  }
+  const commentOf = (hook: WebhookRow, content: CommentContent): OwnWay | { ignored: string } => {
+    const place = placeFor(hook, content.git_url)
+    if ('ignored' in place) return place
+    return { attempt: () => comments.write(findForge(hook.provider ?? '')!.pull_requests, place, content) }
   }
 
   return {
@@ -165,12 +221,15 @@ export function createTelling({ db, clock, secrets, events, webhooks, deliveries
       webhooks.setPosition(events.latest())
     },
     requestFor,
-    requestOf(row: DeliveryRow): NoticeRequest | { ignored: string } {
+    placeFor,
+    requestOf(row: DeliveryRow): NoticeRequest | OwnWay | { ignored: string } {
       const hook = webhooks.find(row.webhook_id)
       if (!hook || hook.enabled === 0) return { ignored: 'The webhook is off.' }
+      const content: unknown = JSON.parse(row.content)
+      if (row.event === COMMENT) return commentOf(hook, content as CommentContent)
       return row.event === COMMIT_STATUS
-        ? statusRequest(hook, JSON.parse(row.content) as StatusContent)
-        : requestFor(hook, JSON.parse(row.content) as Notice)
+        ? statusRequest(hook, content as StatusContent)
+        : requestFor(hook, content as Notice)
     },
     testNotice: (hook: WebhookRow): Notice => ({
       id: newId('dlv'),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { networkOf } from '#server/deployments/work'
+import { networkOf } from '#server/platform/engine/network-name'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { commitShop, SHOP_URL } from '#test/support/shop'
 
@@ -68,7 +68,7 @@ describe('an app that is moved to another project', () => {
     })
     expect([await places(), networks().at(-1), await app()]).toMatchObject([
       [target],
-      networkOf(target),
+      networkOf({ project_id: target }),
       { project_id: target, status: 'running', live_deployment_id: latest.id, auto_deploy: true },
     ])
     expect([api.fakes.git.calls.length, calls('buildImage').length]).toEqual([cloned, built])
@@ -134,7 +134,7 @@ describe('an app that is moved to another project', () => {
     expect([instance!.project_id, others, networks().at(-1), servers(), (await app()).status]).toEqual([
       target,
       [],
-      networkOf(target),
+      networkOf({ project_id: target }),
       [instance!.address],
       'running',
     ])
@@ -157,7 +157,7 @@ describe('an app that is moved to another project', () => {
     const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
     expect([await places(), networks().at(-1), (await app()).status, servers()]).toEqual([
       [target],
-      networkOf(target),
+      networkOf({ project_id: target }),
       'running',
       [instance!.address],
     ])

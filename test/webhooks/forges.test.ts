@@ -169,7 +169,7 @@ describe('any other body', () => {
 
 describe('a commit status', () => {
   const status = {
-    host: 'git.example.com',
+    origin: 'https://git.example.com',
     path: 'team/shop',
     sha: 'a'.repeat(40),
     state: 'failure' as const,
@@ -184,7 +184,10 @@ describe('a commit status', () => {
     ['gitlab', 'https://git.example.com/api/v4/projects/team%2Fshop/statuses/', '"state":"failed"'],
     ['bitbucket', 'https://api.bitbucket.org/2.0/repositories/team/shop/commit/', '"state":"FAILED"'],
   ])('goes to the API of %s, with the token in a header only', (name, url, state) => {
-    const request = FORGES.find((forge) => forge.name === name)!.status(status)
+    const request = FORGES.find((forge) => forge.name === name)!.status({
+      ...status,
+      ...(name === 'bitbucket' ? { origin: 'https://bitbucket.org' } : {}),
+    })
     expect(request.url.startsWith(url)).toBe(true)
     expect(request.body).toContain(state)
     expect(Object.values(request.headers).join()).toContain(status.token)

@@ -124,7 +124,7 @@ export function createDatabaseTarget(
     },
     restore: {
       lane: (id) => `database:${id}`,
-      begin({ mode, target_id, project_id, name, engine, version }) {
+      begin({ mode, target_id, project_id, preview_id = null, name, engine, version }) {
         if (mode === 'in_place') {
           if (target_id === null || !port().find(target_id))
             throw conflict('The database is gone. Restore the backup with mode «new».')
@@ -136,13 +136,14 @@ export function createDatabaseTarget(
         const [fault] = v.safeParse(DatabaseName, name).issues ?? []
         if (fault) throw invalid('name', fault.message)
         const limits = target_id === null ? undefined : port().find(target_id)
-        const made = port().create(PLATFORM, project_id, {
+        const body = {
           name,
           engine: engine as EngineName,
           public: false,
           ...(version === null ? {} : { version }),
           limits: { cpus: limits?.cpus ?? 1, ...(limits ? { memory_bytes: limits.memory_bytes } : {}) },
-        })
+        }
+        const made = port().create(PLATFORM, project_id, body, preview_id)
         return made.id
       },
       async prepare(request, open, signal) {

@@ -145,9 +145,10 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
       labels: { app: app.id, deployment: deployment_id, project: app.project_id },
       build_args,
       secrets,
-      registries: shop.ports.registryAuths(`${plan.dockerfile} ${Object.values(build_args).join(' ')}`),
+      registries: shop.ports.registryAuths(app, `${plan.dockerfile} ${Object.values(build_args).join(' ')}`),
       no_cache: askOf(shop.deployments.find(deployment_id)!).no_cache ?? false,
-      cache_scope: app.project_id,
+      // What a preview leaves in the cache must not reach builds of the project, nor other previews.
+      cache_scope: app.preview_id ?? app.project_id,
       limits: shop.defaults.build,
       onLog,
     },

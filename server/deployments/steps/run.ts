@@ -2,13 +2,14 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { Instance } from '#server/platform/engine/engine'
 import { unstartable } from '#server/platform/engine/start-failure'
+import { networkOf } from '#server/platform/engine/network-name'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import { instancesOf, processesOf } from '../processes.ts'
 import { findOpenPort, waitUntilReady } from '../probe.ts'
 import type { Release } from '../releases.ts'
 import { containerSpec, ensureProcesses } from '../release-workload.ts'
 import { announceStopFirst, requireVolumes, stopPrevious } from '../stop-first.ts'
-import { type DeployContext, networkOf, type Workshop } from '../work.ts'
+import type { DeployContext, Workshop } from '../work.ts'
 
 const RELEASE_TIMEOUT_MS = 900_000
 const TAIL = 30
@@ -71,12 +72,13 @@ export async function exited(
 
 /** Runs the release command in the new image, before any traffic goes to it. */
 export async function releaseStep(shop: Workshop, context: DeployContext): Promise<void> {
-  const { deployment_id, project_id } = context.payload
+  const { deployment_id, app_id } = context.payload
+  const app = shop.ports.app(app_id)
   shop.advance(deployment_id, 'release')
   const release = releaseOf(shop, context)
   const { trigger } = shop.deployments.find(deployment_id)!
   const command = release.settings.release_command
-  await shop.engine.ensureNetwork(networkOf(project_id), { project: project_id })
+  await shop.engine.ensureNetwork(networkOf(app), { project: app.project_id })
   await requireVolumes(shop, release)
   announceStopFirst(shop, context)
   if (!command || trigger === 'rollback' || trigger === 'restart') return context.skip()
@@ -84,7 +86,7 @@ export async function releaseStep(shop: Workshop, context: DeployContext): Promi
   await stopPrevious(shop, context)
   shop.logs.append(deployment_id, 'release', 'system', `Running the release command: ${command}`)
   const tail: string[] = []
-  const { shell_command: _own, ...spec } = containerSpec(shop.releases, release, project_id)
+  const { shell_command: _own, ...spec } = containerSpec(shop.releases, release, app)
   const result = await shop.engine.runOnce(
     {
       ...spec,
@@ -124,11 +126,10 @@ export async function releaseStep(shop: Workshop, context: DeployContext): Promi
 
 /** Starts the new instances beside the old ones, or after them where only one may write to a volume. */
 export async function startStep(shop: Workshop, context: DeployContext): Promise<void> {
-  const { project_id } = context.payload
   const release = releaseOf(shop, context)
   await shop.scaler.interrupt(release.app_id)
   await stopPrevious(shop, context)
-  await ensureProcesses(shop, release, project_id, context.signal)
+  await ensureProcesses(shop, release, shop.ports.app(context.payload.app_id), context.signal)
 }
 
 const ENDED: readonly Instance['state'][] = ['exited', 'dead', 'restarting']

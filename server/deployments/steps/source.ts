@@ -75,7 +75,7 @@ async function fromGit(
   const source: GitSource = {
     url: app.configuration.git_url!,
     branch: ask.branch ?? app.configuration.branch ?? undefined,
-    commit: ask.commit,
+    commit: shop.ports.approvedCommit(app) ?? ask.commit,
     ...(credential ? { credential } : {}),
   }
   say(`Cloning ${source.url}${source.branch ? ` (${source.branch})` : ''}.`)

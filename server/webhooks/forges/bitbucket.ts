@@ -1,5 +1,15 @@
 import * as v from 'valibot'
-import { other, unreadable, verifyHex, type Forge, type ForgeEvent } from './forge.ts'
+import {
+  other,
+  unreadable,
+  verifyHex,
+  webUrl,
+  type Forge,
+  type ForgeEvent,
+  type ForgeRequest,
+  type PullRequestApi,
+  type RepositoryPlace,
+} from './forge.ts'
 
 const Repository = v.object({
   full_name: v.string(),
@@ -30,7 +40,13 @@ const Side = v.object({
 })
 const PullRequest = v.object({
   repository: Repository,
-  pullrequest: v.object({ id: v.number(), title: v.string(), source: Side, destination: Side }),
+  pullrequest: v.object({
+    id: v.number(),
+    title: v.string(),
+    source: Side,
+    destination: Side,
+    links: v.optional(v.object({ html: v.optional(v.object({ href: v.string() })) })),
+  }),
 })
 type Repository = v.InferOutput<typeof Repository>
 
@@ -85,10 +101,60 @@ function parsePullRequest(event: string, payload: unknown): ForgeEvent {
       repository: addressesOf(source.repository),
     },
     base: { branch: destination.branch.name },
+    web_url: webUrl(pullrequest.links?.html?.href),
     is_fork: source.repository?.full_name !== repository.full_name,
     is_merged: event === 'pullrequest:fulfilled',
     repository: addressesOf(repository),
   }
+}
+
+const CLOUD = 'https://bitbucket.org'
+/** Bitbucket Cloud has its API at a host of its own; a stand-in for it answers below its own address. */
+const request = (
+  { origin, path, token }: RepositoryPlace,
+  method: ForgeRequest['method'],
+  rest: string,
+  body?: object,
+): ForgeRequest => ({
+  method,
+  url: `${origin === CLOUD ? 'https://api.bitbucket.org' : origin}/2.0/repositories/${path}/${rest}`,
+  headers: { authorization: `Bearer ${token}` },
+  ...(body ? { body: JSON.stringify(body) } : {}),
+})
+const State = v.object({ state: v.picklist(['OPEN', 'MERGED', 'DECLINED', 'SUPERSEDED']) })
+const Comment = v.object({
+  id: v.number(),
+  deleted: v.optional(v.boolean()),
+  content: v.object({ raw: v.nullish(v.string(), '') }),
+})
+const Comments = v.object({ values: v.array(Comment) })
+const PAGE = 100
+const comments = (number: number) => `pullrequests/${number}/comments`
+const pull_requests: PullRequestApi = {
+  find: (place, number) => request(place, 'GET', `pullrequests/${number}`),
+  isOpen(answer) {
+    const parsed = v.safeParse(State, answer)
+    return parsed.success ? parsed.output.state === 'OPEN' : undefined
+  },
+  page_size: PAGE,
+  comments: (place, number, page) =>
+    request(place, 'GET', `${comments(number)}?pagelen=${PAGE}&page=${page}&sort=created_on`),
+  readComments(answer) {
+    const parsed = v.safeParse(Comments, answer)
+    if (!parsed.success) return []
+    return parsed.output.values.map(({ id, deleted, content }) => ({
+      id: String(id),
+      body: deleted ? '' : content.raw,
+    }))
+  },
+  comment: (place, number, raw) => request(place, 'POST', comments(number), { content: { raw } }),
+  edit: (place, number, id, raw) => request(place, 'PUT', `${comments(number)}/${id}`, { content: { raw } }),
+  readId(answer) {
+    const parsed = v.safeParse(Comment, answer)
+    return parsed.success ? String(parsed.output.id) : undefined
+  },
+  // Bitbucket shows HTML as it is written; a definition of a link that nobody uses is not shown.
+  marker: (text) => `[//]: # (${text})`,
 }
 
 const STATES = { pending: 'INPROGRESS', success: 'SUCCESSFUL', failure: 'FAILED' } as const
@@ -106,15 +172,13 @@ export const bitbucket: Forge = {
     if (event.startsWith('pullrequest:')) return parsePullRequest(event, payload)
     return other(`Events of the kind ${event.slice(0, 64) || 'without a name'} start nothing.`)
   },
-  status: ({ path, sha, state, context, description, target_url, token }) => ({
-    url: `https://api.bitbucket.org/2.0/repositories/${path}/commit/${sha}/statuses/build`,
-    headers: { authorization: `Bearer ${token}` },
-    body: JSON.stringify({
+  status: ({ sha, state, context, description, target_url, ...place }) =>
+    request(place, 'POST', `commit/${sha}/statuses/build`, {
       key: context,
       name: context,
       state: STATES[state],
       description,
       url: target_url,
     }),
-  }),
+  pull_requests,
 }

@@ -35,6 +35,8 @@ export interface PullRequestEvent {
   title: string
   head: { branch: string; sha: string; repository: string[] }
   base: { branch: string }
+  /** Page of the pull request; null when the forge tells none. */
+  web_url: string | null
   /** Whether the changes come from another repository. */
   is_fork: boolean
   is_merged: boolean
@@ -44,26 +46,55 @@ export interface PullRequestEvent {
 /** How far a deployment is, as commit statuses tell it. */
 export type CommitState = 'pending' | 'success' | 'failure'
 
-/** A commit status to be written at the forge. */
-export interface CommitStatus {
-  /** Host of the forge with its port when it is not the usual one. */
-  host: string
+/** A repository at its forge, and the right to write about it. */
+export interface RepositoryPlace {
+  /** Scheme, host and port of the forge: `https://github.com`. */
+  origin: string
   /** `owner/repository`, without `.git`. */
   path: string
+  token: string
+}
+
+/** A commit status to be written at the forge. */
+export interface CommitStatus extends RepositoryPlace {
   sha: string
   state: CommitState
   /** Names the app, so that several apps of one repository have a status each. */
   context: string
   description: string
   target_url: string
-  token: string
 }
 
 /** A request of ours to a forge's API. */
 export interface ForgeRequest {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH'
   url: string
   headers: Record<string, string>
+  /** JSON. */
+  body?: string
+}
+
+/** A comment on a pull request. */
+export interface ForgeComment {
+  id: string
   body: string
+}
+
+/** How a forge is asked about a pull request, and how comments are written there. */
+export interface PullRequestApi {
+  /** Asks for the pull request; `isOpen` reads the answer, and is undefined when that says nothing of it. */
+  find(place: RepositoryPlace, number: number): ForgeRequest
+  isOpen(answer: unknown): boolean | undefined
+  /** Comments a page, oldest first. A shorter page is the last one. */
+  page_size: number
+  comments(place: RepositoryPlace, number: number, page: number): ForgeRequest
+  readComments(answer: unknown): ForgeComment[]
+  comment(place: RepositoryPlace, number: number, body: string): ForgeRequest
+  edit(place: RepositoryPlace, number: number, id: string, body: string): ForgeRequest
+  /** Id of a comment that was just written. */
+  readId(answer: unknown): string | undefined
+  /** A line that readers do not see, by which a comment is found again. */
+  marker(text: string): string
 }
 
 /** One kind of forge. The hook chooses it, never a header of the request. */
@@ -83,6 +114,7 @@ export interface Forge {
   parse(event: string, payload: unknown): ForgeEvent
   /** How a commit status is written there. */
   status(status: CommitStatus): ForgeRequest
+  pull_requests: PullRequestApi
 }
 
 /** Compares two texts in a time that tells nothing about where they differ. */
@@ -113,6 +145,10 @@ export function splitRef(ref: string): { ref: 'branch' | 'tag'; name: string } |
   const match = /^refs\/(heads|tags)\/(.+)$/s.exec(ref)
   return match ? { ref: match[1] === 'heads' ? 'branch' : 'tag', name: match[2]! } : undefined
 }
+
+/** The address when it is one that a browser may be led to. */
+export const webUrl = (url: string | null | undefined): string | null =>
+  url && url.length <= 2048 && /^https?:\/\/[^\s"'<>]+$/.test(url) ? url : null
 
 export const other = (reason: string): ForgeEvent => ({ kind: 'other', reason })
 export const unreadable = (event: string): ForgeEvent =>

@@ -1,11 +1,17 @@
-import { other, verifyHex, type Forge } from './forge.ts'
+import { other, verifyHex, type Forge, type RepositoryPlace } from './forge.ts'
 import { parsePullRequest, parsePush } from './github.ts'
+import { issueComments } from './issue-comments.ts'
+
+const api = ({ origin, token }: RepositoryPlace) => ({
+  root: `${origin}/api/v1`,
+  headers: { authorization: `token ${token}` },
+})
 
 /** Gitea and Forgejo differ in the names of their headers only. */
 export const giteaLike = (name: string, title: string, header_name: string): Forge => ({
   name,
   title,
-  help: 'Settings, Webhooks, Add webhook: POST, application/json, the secret, and push events.',
+  help: 'Settings, Webhooks, Add webhook: POST, application/json, the secret, push events and pull request events.',
   event: (header) => header(`x-${header_name}-event`) ?? '',
   delivery: (header) => header(`x-${header_name}-delivery`),
   verify: (body, header, secret) => verifyHex(body, header(`x-${header_name}-signature`), secret),
@@ -14,11 +20,13 @@ export const giteaLike = (name: string, title: string, header_name: string): For
     if (event === 'pull_request' || event === 'pull_request_sync') return parsePullRequest(payload)
     return other(`Events of the kind ${event.slice(0, 64) || 'without a name'} start nothing.`)
   },
-  status: ({ host, path, sha, state, context, description, target_url, token }) => ({
-    url: `https://${host}/api/v1/repos/${path}/statuses/${sha}`,
-    headers: { authorization: `token ${token}` },
+  status: ({ sha, state, context, description, target_url, ...place }) => ({
+    method: 'POST',
+    url: `${api(place).root}/repos/${place.path}/statuses/${sha}`,
+    headers: api(place).headers,
     body: JSON.stringify({ state, context, description, target_url }),
   }),
+  pull_requests: issueComments(api),
 })
 
 export const gitea = giteaLike('gitea', 'Gitea', 'gitea')

@@ -1,6 +1,17 @@
 import * as v from 'valibot'
 import { Commit, filesOf, text } from './commits.ts'
-import { other, shaOrNull, splitRef, unreadable, verifyHex, type Forge, type ForgeEvent } from './forge.ts'
+import {
+  other,
+  shaOrNull,
+  splitRef,
+  unreadable,
+  verifyHex,
+  webUrl,
+  type Forge,
+  type ForgeEvent,
+  type RepositoryPlace,
+} from './forge.ts'
+import { issueComments } from './issue-comments.ts'
 
 const Repository = v.object({ clone_url: text, ssh_url: text, html_url: text, default_branch: text })
 const Push = v.object({
@@ -18,6 +29,7 @@ const PullRequest = v.object({
   number: v.number(),
   pull_request: v.object({
     title: v.string(),
+    html_url: text,
     merged: v.optional(v.nullable(v.boolean())),
     head: Side,
     base: Side,
@@ -75,16 +87,22 @@ export function parsePullRequest(payload: unknown): ForgeEvent {
     title: pull_request.title,
     head: { branch: head.ref, sha: head.sha, repository: addressesOf(head.repo) },
     base: { branch: base.ref },
+    web_url: webUrl(pull_request.html_url),
     is_fork: head.repo === null || head.repo.clone_url !== (base.repo ?? repository).clone_url,
     is_merged: pull_request.merged === true,
     repository: addressesOf(repository),
   }
 }
 
+const api = ({ origin, token }: RepositoryPlace) => ({
+  root: origin === 'https://github.com' ? 'https://api.github.com' : `${origin}/api/v3`,
+  headers: { authorization: `Bearer ${token}`, accept: 'application/vnd.github+json' },
+})
+
 export const github: Forge = {
   name: 'github',
   title: 'GitHub',
-  help: 'Settings, Webhooks, Add webhook: content type application/json, the secret, and the push event.',
+  help: 'Settings, Webhooks, Add webhook: content type application/json, the secret, and the events push and pull requests.',
   event: (header) => header('x-github-event') ?? '',
   delivery: (header) => header('x-github-delivery'),
   verify: (body, header, secret) => verifyHex(body, header('x-hub-signature-256'), secret, 'sha256='),
@@ -94,12 +112,11 @@ export const github: Forge = {
     if (event === 'pull_request') return parsePullRequest(payload)
     return other(`Events of the kind ${event.slice(0, 64) || 'without a name'} start nothing.`)
   },
-  status({ host, path, sha, state, context, description, target_url, token }) {
-    const api = host === 'github.com' ? 'https://api.github.com' : `https://${host}/api/v3`
-    return {
-      url: `${api}/repos/${path}/statuses/${sha}`,
-      headers: { authorization: `Bearer ${token}`, accept: 'application/vnd.github+json' },
-      body: JSON.stringify({ state, context, description: description.slice(0, 140), target_url }),
-    }
-  },
+  status: ({ sha, state, context, description, target_url, ...place }) => ({
+    method: 'POST',
+    url: `${api(place).root}/repos/${place.path}/statuses/${sha}`,
+    headers: api(place).headers,
+    body: JSON.stringify({ state, context, description: description.slice(0, 140), target_url }),
+  }),
+  pull_requests: issueComments(api),
 }

@@ -1,6 +1,19 @@
 import * as v from 'valibot'
 import { Commit, filesOf, text } from './commits.ts'
-import { isSame, other, shaOrNull, splitRef, unreadable, type Forge, type ForgeEvent } from './forge.ts'
+import {
+  isSame,
+  other,
+  shaOrNull,
+  splitRef,
+  unreadable,
+  webUrl,
+  type Forge,
+  type ForgeEvent,
+  type ForgeRequest,
+  type PullRequestApi,
+  type RepositoryPlace,
+} from './forge.ts'
+import { htmlMarker, readNumberedComments, readNumberedId } from './issue-comments.ts'
 
 const Project = v.object({ git_http_url: text, git_ssh_url: text, web_url: text, default_branch: text })
 const Push = v.object({
@@ -17,6 +30,7 @@ const MergeRequest = v.object({
   object_attributes: v.object({
     iid: v.number(),
     title: v.string(),
+    url: text,
     action: v.optional(v.string()),
     oldrev: text,
     source_branch: v.string(),
@@ -74,10 +88,43 @@ function parseMergeRequest(payload: unknown): ForgeEvent {
       repository: addressesOf(mr.source ?? project),
     },
     base: { branch: mr.target_branch },
+    web_url: webUrl(mr.url),
     is_fork: mr.source_project_id !== mr.target_project_id,
     is_merged: mr.action === 'merge',
     repository: addressesOf(project),
   }
+}
+
+/** A request about the project, which the API knows by its path as one segment. */
+const request = (
+  { origin, path, token }: RepositoryPlace,
+  method: ForgeRequest['method'],
+  rest: string,
+  body?: object,
+): ForgeRequest => ({
+  method,
+  url: `${origin}/api/v4/projects/${encodeURIComponent(path)}/${rest}`,
+  headers: { 'private-token': token },
+  ...(body ? { body: JSON.stringify(body) } : {}),
+})
+const State = v.object({ state: v.picklist(['opened', 'reopened', 'locked', 'closed', 'merged']) })
+const PAGE = 100
+const notes = (number: number) => `merge_requests/${number}/notes`
+const pull_requests: PullRequestApi = {
+  find: (place, number) => request(place, 'GET', `merge_requests/${number}`),
+  isOpen(answer) {
+    const parsed = v.safeParse(State, answer)
+    return parsed.success ? !['closed', 'merged'].includes(parsed.output.state) : undefined
+  },
+  page_size: PAGE,
+  comments: (place, number, page) =>
+    request(place, 'GET', `${notes(number)}?sort=asc&order_by=created_at&per_page=${PAGE}&page=${page}`),
+  // A note calls its text `body`, like a comment of the others.
+  readComments: readNumberedComments,
+  comment: (place, number, body) => request(place, 'POST', notes(number), { body }),
+  edit: (place, number, id, body) => request(place, 'PUT', `${notes(number)}/${id}`, { body }),
+  readId: readNumberedId,
+  marker: htmlMarker,
 }
 
 const STATES = { pending: 'running', success: 'success', failure: 'failed' } as const
@@ -94,9 +141,12 @@ export const gitlab: Forge = {
     if (event === 'Merge Request Hook') return parseMergeRequest(payload)
     return other(`Events of the kind ${event.slice(0, 64) || 'without a name'} start nothing.`)
   },
-  status: ({ host, path, sha, state, context, description, target_url, token }) => ({
-    url: `https://${host}/api/v4/projects/${encodeURIComponent(path)}/statuses/${sha}`,
-    headers: { 'private-token': token },
-    body: JSON.stringify({ state: STATES[state], name: context, description, target_url }),
-  }),
+  status: ({ sha, state, context, description, target_url, ...place }) =>
+    request(place, 'POST', `statuses/${sha}`, {
+      state: STATES[state],
+      name: context,
+      description,
+      target_url,
+    }),
+  pull_requests,
 }

@@ -1,0 +1,40 @@
+import { defineModule } from '#server/kernel/module'
+import { createPreviewsDomain } from './assembly.ts'
+import { envContext } from './settings.ts'
+
+/** Events of the app that runs a preview after which it may be told something else of it. */
+const FOLLOWED =
+  /^(deployment\.(queued|live|finished|failed|cancelled)|app\.(running|stopped|crashed|failed))$/
+
+export default defineModule({
+  name: 'previews',
+  tags: [
+    {
+      name: 'previews',
+      description: 'Preview deployments of pull requests.',
+      paths: /^apps\/:id\/previews\b/,
+    },
+  ],
+  resources: [{ noun: 'preview', table: 'previews', status_column: 'status', quota: 'previews' }],
+  sealed: [
+    {
+      table: 'preview_settings',
+      column: 'env',
+      key: ['app_id'],
+      context: ({ app_id = '' }) => envContext(app_id),
+    },
+  ],
+  create: createPreviewsDomain,
+  schedules: [{ name: 'expire', cron: '*/5 * * * *', run: (own) => own.expire() }],
+  app: {
+    // Copies of databases and variables are those of the project that the app leaves.
+    moved: (own, app_id) => own.removeAll(app_id, 'The app was moved to another project.'),
+    deleting: (own, app_id) => own.removeAll(app_id, 'The app was deleted.'),
+  },
+  start(own, _use, { events }) {
+    own.followAll()
+    events.subscribe(({ type, app_id }) => {
+      if (app_id && FOLLOWED.test(type)) own.follow(app_id)
+    })
+  },
+})

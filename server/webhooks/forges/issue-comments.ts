@@ -1,0 +1,56 @@
+import * as v from 'valibot'
+import type { ForgeRequest, PullRequestApi, RepositoryPlace } from './forge.ts'
+
+const Comment = v.object({ id: v.number(), body: v.nullish(v.string(), '') })
+const Comments = v.array(Comment)
+const PullRequest = v.object({ state: v.picklist(['open', 'closed']) })
+const PAGE = 50
+
+export const readNumberedComments = (answer: unknown) => {
+  const parsed = v.safeParse(Comments, answer)
+  return parsed.success ? parsed.output.map(({ id, body }) => ({ id: String(id), body })) : []
+}
+export const readNumberedId = (answer: unknown): string | undefined => {
+  const parsed = v.safeParse(Comment, answer)
+  return parsed.success ? String(parsed.output.id) : undefined
+}
+/** A comment of HTML is not shown, and kept as it is. */
+export const htmlMarker = (text: string): string => `<!-- ${text} -->`
+
+/**
+ * Pull requests of forges that keep their comments with those of issues: GitHub, and Gitea and Forgejo, which
+ * took over its API.
+ */
+export const issueComments = (
+  api: (place: RepositoryPlace) => { root: string; headers: Record<string, string> },
+): PullRequestApi => {
+  const request = (
+    place: RepositoryPlace,
+    method: ForgeRequest['method'],
+    path: string,
+    body?: string,
+  ): ForgeRequest => {
+    const { root, headers } = api(place)
+    return {
+      method,
+      url: `${root}/repos/${place.path}/${path}`,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify({ body }) }),
+    }
+  }
+  return {
+    find: (place, number) => request(place, 'GET', `pulls/${number}`),
+    isOpen(answer) {
+      const parsed = v.safeParse(PullRequest, answer)
+      return parsed.success ? parsed.output.state === 'open' : undefined
+    },
+    page_size: PAGE,
+    comments: (place, number, page) =>
+      request(place, 'GET', `issues/${number}/comments?per_page=${PAGE}&limit=${PAGE}&page=${page}`),
+    readComments: readNumberedComments,
+    comment: (place, number, body) => request(place, 'POST', `issues/${number}/comments`, body),
+    edit: (place, _number, id, body) => request(place, 'PATCH', `issues/comments/${id}`, body),
+    readId: readNumberedId,
+    marker: htmlMarker,
+  }
+}
