@@ -30,6 +30,8 @@ const followed = (parent: AppRow) => ({
   limits: parent.limits,
   processes: parent.processes,
   soak_seconds: parent.soak_seconds,
+  ssh_key_id: parent.ssh_key_id,
+  git_credential_id: parent.git_credential_id,
 })
 
 /** Throws 409 for the app of a preview: it follows its app, and goes with its pull request. */

@@ -173,7 +173,9 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     isBusy: desired_state.busy,
     releaseConfiguration: (release_id) => shop.releases.find(release_id)?.configuration,
     declaredCronJobs(app_id) {
-      const { live_deployment_id } = use.apps.deployed(app_id) ?? {}
+      const { live_deployment_id, preview_id } = use.apps.deployed(app_id) ?? {}
+      // What the app itself does by the clock is not done once more by each preview.
+      if (preview_id) return []
       return live_deployment_id ? (deployments.planOf(live_deployment_id)?.cron_jobs ?? []) : undefined
     },
     releaseVariables: (release_id) => shop.releases.variables(release_id),

@@ -12,6 +12,9 @@ const EVENTS: Partial<Record<AppStatus, PreviewEvent>> = {
   failed: 'fail',
   stopped: 'stop',
 }
+/** Events of the app that runs a preview after which there may be something to tell. */
+const FOLLOWED =
+  /^(deployment\.(queued|live|finished|failed|cancelled)|app\.(running|stopped|crashed|failed))$/
 /** How a deployment ended that did not go live. */
 const UNDONE = new Set(['failed', 'cancelled'])
 
@@ -19,8 +22,8 @@ const UNDONE = new Set(['failed', 'cancelled'])
  * Brings previews to what became of the apps that run them. What was told is kept in the row, so that nothing
  * is told twice and a start tells what the last process did not get to.
  */
-export function createFollowing({ db, clock, repository, settings, ports, ...context }: PreviewContext) {
-  const { change, advance, note } = context
+export function createFollowing(context: PreviewContext) {
+  const { db, clock, events, repository, settings, ports, change, advance, note } = context
   const settle = (row: PreviewRow): void => {
     const app = row.runner_id ? ports.app(row.runner_id) : undefined
     const latest = row.runner_id ? ports.latestDeployment(row.runner_id) : undefined
@@ -45,14 +48,19 @@ export function createFollowing({ db, clock, repository, settings, ports, ...con
     else if (next.status === 'running' && outcome === 'live')
       note(next, 'preview.running', { ...facts, url: ports.address(app.id).url })
   }
+  let unsubscribe: (() => void) | undefined
   return {
-    /** After something happened to an app. */
-    follow(app_id: string): void {
-      db.tx(() => {
-        const row = repository.byRunner(app_id)
-        if (row && row.status !== 'removing') settle(row)
+    /** Tells what the last process did not get to, and follows every app that runs a preview. */
+    start(): void {
+      db.tx(() => repository.running().forEach(settle))
+      unsubscribe = events.subscribe(({ type, app_id }) => {
+        if (!app_id || !FOLLOWED.test(type)) return
+        db.tx(() => {
+          const row = repository.byRunner(app_id)
+          if (row && row.status !== 'removing') settle(row)
+        })
       })
     },
-    followAll: () => db.tx(() => repository.running().forEach(settle)),
+    stop: (): void => unsubscribe?.(),
   }
 }

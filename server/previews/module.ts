@@ -2,10 +2,6 @@ import { defineModule } from '#server/kernel/module'
 import { createPreviewsDomain } from './assembly.ts'
 import { envContext } from './settings.ts'
 
-/** Events of the app that runs a preview after which it may be told something else of it. */
-const FOLLOWED =
-  /^(deployment\.(queued|live|finished|failed|cancelled)|app\.(running|stopped|crashed|failed))$/
-
 export default defineModule({
   name: 'previews',
   tags: [
@@ -31,10 +27,6 @@ export default defineModule({
     moved: (own, app_id) => own.removeAll(app_id, 'The app was moved to another project.'),
     deleting: (own, app_id) => own.removeAll(app_id, 'The app was deleted.'),
   },
-  start(own, _use, { events }) {
-    own.followAll()
-    events.subscribe(({ type, app_id }) => {
-      if (app_id && FOLLOWED.test(type)) own.follow(app_id)
-    })
-  },
+  start: (own) => own.start(),
+  stop: (own) => own.stop(),
 })

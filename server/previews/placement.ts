@@ -157,7 +157,7 @@ export function createPlacement(context: PreviewContext) {
     if (ask.is_fork && forks === 'approval') {
       if (ask.commit === null) return nothing('The pull request names no commit.', row)
       wait(row, ask.commit, actor)
-      return nothing('The pull request comes from a fork and waits for an approval.', row)
+      return nothing('The pull request comes from a fork and waits for an approval.', repository.find(row.id))
     }
     const deployment_ids = deploy(row, { commit: ask.commit, trusted: !ask.is_fork, trigger }, actor)
     return { row: repository.find(row.id), deployment_ids, reason: null }

@@ -228,8 +228,8 @@ export function createPreviews(context: PreviewContext) {
       const row = repository.byNumber(app_id, number)
       return row && view(row)
     },
-    follow: following.follow,
-    followAll: following.followAll,
+    start: following.start,
+    stop: following.stop,
     /** Removes what is past its time, and goes on with removals that did not come to their end. */
     expire: () =>
       db.tx(() => {
