@@ -10,7 +10,6 @@ import {
   changedColumns,
   changedKeys,
   checkSource,
-  type Configuration,
   configurationOf,
   newColumns,
   type SourceChecks,
@@ -19,13 +18,13 @@ import { createResize } from './resize.ts'
 import { createAppShares, type SharePorts } from './shares.ts'
 import { type AppEventName, appMachine } from './machine.ts'
 import { type AppRow, createAppRepository } from './repository.ts'
-import type { App, AppChange, AppStatus, LatestDeployment, NewApp } from './schema.ts'
-import type { InferOutput } from 'valibot'
+import type { App, AppChange, AppStatus, NewApp } from './schema.ts'
 import { audited } from './audited.ts'
+import { createAppView, type ViewPorts } from './view.ts'
 import { createPreviewApps, requireNoPreview } from './preview-apps.ts'
 
 /** What apps need from other domains; handed in at composition. */
-export interface AppPorts extends SharePorts {
+export interface AppPorts extends SharePorts, ViewPorts {
   /** Throws 409 when the project may not have one more app. */
   requireQuota(project_id: string): void
   /** Queues the first deployment in the current transaction. */
@@ -42,15 +41,10 @@ export interface AppPorts extends SharePorts {
   endSoak(app_id: string): void
   /** Hears, in the transaction of the request, that an app is to be deleted. */
   deleting(app_id: string): void
-  latestDeployment(app_id: string): InferOutput<typeof LatestDeployment> | null
-  liveConfiguration(release_id: string): Configuration | undefined
-  /** Keys of variables that a release does not have as they are now. */
-  changedVariables(app: AppRow, release_id: string): string[]
   /** Throws 409 while the app names something that stays in its project. */
   requireMovable(app: AppRow): void
   addAutomaticDomain(app: AppRow): void
   renameAutomaticDomain(app: AppRow): void
-  automaticDomain(app_id: string): { hostname: string; url: string }
   /**
    * Takes along what belongs to the app; throws 409 when it cannot be in the project that the app has just
    * moved to.
@@ -62,8 +56,6 @@ export interface AppPorts extends SharePorts {
     app: AppRow,
     more?: { volumes?: boolean; was?: string },
   ): string
-  /** Whether the app has other mounts now than a release of it. */
-  mountsChanged(app_id: string, release_id: string): boolean
   /** Throws 409 when so many replicas cannot share the volumes of the app. */
   requireReplicas(app_id: string, replicas: number): void
   cancelDeployments(app_id: string): void
@@ -100,42 +92,7 @@ export function createApps(options: AppOptions) {
       payload: { app_id: app.id, name: app.name, status: app.status, ...payload },
     })
 
-  const view = (row: AppRow): App => {
-    const configuration = configurationOf(row)
-    const live = row.live_release_id ? ports.liveConfiguration(row.live_release_id) : undefined
-    const changed = live
-      ? [
-          ...changedKeys(live, configuration),
-          ...(ports.mountsChanged(row.id, row.live_release_id!) ? ['mounts'] : []),
-          ...ports.changedVariables(row, row.live_release_id!).map((key) => `env.${key}`),
-        ]
-      : []
-    const { hostname, url } = ports.automaticDomain(row.id)
-    return {
-      ...configuration,
-      id: row.id,
-      name: row.name,
-      project_id: row.project_id,
-      preview_id: row.preview_id,
-      status: row.status,
-      source: row.source as App['source'],
-      domain: hostname,
-      url,
-      auto_deploy: row.auto_deploy === 1,
-      watch_paths: JSON.parse(row.watch_paths) as string[],
-      soak_seconds: row.soak_seconds,
-      ssh_key_id: row.ssh_key_id,
-      git_credential_id: row.git_credential_id,
-      node_id: row.node_id,
-      live_deployment_id: row.live_deployment_id,
-      last_error: row.last_error,
-      latest_deployment: ports.latestDeployment(row.id),
-      needs_redeploy: changed.length > 0,
-      changed_keys: changed,
-      created_at: row.created_at,
-      updated_at: row.updated_at,
-    }
-  }
+  const view = createAppView(ports)
 
   /** Moves the status by an event of the machine; compare-and-set, told to subscribers when it changed. */
   const transition = (id: string, event: AppEventName, payload: Record<string, unknown> = {}): AppStatus => {
