@@ -1,9 +1,10 @@
+import { networkOf } from '#server/platform/engine/network-name'
 import { ensureProcesses } from './release-workload.ts'
 import type { Release } from './releases.ts'
 import { NOTHING } from './routing.ts'
 import { drain, routeTo } from './serving.ts'
 import { verify } from './steps/run.ts'
-import { type DeployedApp, networkOf, type Workshop } from './work.ts'
+import type { DeployedApp, Workshop } from './work.ts'
 
 /** Apps in these states have nothing running, and nothing of them is started by the way. */
 const AT_REST = new Set(['stopped', 'deleting', 'building'])
@@ -58,8 +59,8 @@ export function createHolders(shop: Workshop, apps: (project_id: string) => read
       if (!release) return
       const app = shop.ports.app(app_id)
       if (AT_REST.has(app.status)) return
-      await engine.ensureNetwork(networkOf(app.project_id), { project: app.project_id })
-      await ensureProcesses(shop, release, app.project_id, signal)
+      await engine.ensureNetwork(networkOf(app), { project: app.project_id })
+      await ensureProcesses(shop, release, app, signal)
       try {
         await verify(shop, { release, deployment_id: release.deployment_id, step: 'start' }, signal)
       } catch (error) {
