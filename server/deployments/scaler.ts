@@ -1,3 +1,4 @@
+import { networkOf } from '#server/platform/engine/network-name'
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { Instance } from '#server/platform/engine/engine'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
@@ -6,7 +7,7 @@ import { waitUntilReady } from './probe.ts'
 import type { Release, ReleaseProcess } from './releases.ts'
 import { workloadOf } from './release-workload.ts'
 import { drainInstances } from './serving.ts'
-import { networkOf, type Scaler, type Workshop } from './work.ts'
+import type { Scaler, Workshop } from './work.ts'
 
 const WATCH_MS = 400
 const ENDED: readonly Instance['state'][] = ['exited', 'dead', 'restarting']
@@ -98,7 +99,7 @@ export function createScaler(shop: Workshop, settled: () => void): Scaler {
 async function createPass(shop: Workshop, release: Release, signal: AbortSignal): Promise<void> {
   const { engine, routing } = shop
   const { app_id, settings } = release
-  const { project_id } = shop.ports.app(app_id)
+  const place = shop.ports.app(app_id)
   const wanted = wantedProcesses(shop, release)
   /** A switch that came first is not taken back. */
   const serve = async (addresses: string[]) => {
@@ -106,14 +107,14 @@ async function createPass(shop: Workshop, release: Release, signal: AbortSignal)
     await routing.serve(app_id, { addresses, port: settings.port })
   }
   const ensure = (process: ReleaseProcess) =>
-    engine.ensureRelease(workloadOf(shop.releases, release, project_id, process), signal)
+    engine.ensureRelease(workloadOf(shop.releases, release, place, process), signal)
 
   const before = await engine.instances({ release_id: release.id })
   const countOf = (process: string) => wanted.find(({ name }) => name === process)?.replicas ?? 0
   const going = before.filter(({ index, process }) => index >= countOf(process))
   const leaving = new Set(webAddresses(going))
   const serving = new Set(routing.serving(app_id).filter((address) => !leaving.has(address)))
-  await engine.ensureNetwork(networkOf(project_id), { project: project_id })
+  await engine.ensureNetwork(networkOf(place), { project: place.project_id })
   const made: Instance[] = []
   for (const process of wanted) {
     // Those that go are still there: they end their requests while others are started.
