@@ -13,6 +13,11 @@ export const HOST_VERBS: readonly Verb[] = [
     load: () => import('./host/rotate-key.ts'),
   },
   {
+    name: 'upgrade',
+    summary: 'replace the one-file program by another, with a way back',
+    load: () => import('./host/upgrade.ts'),
+  },
+  {
     name: 'restore',
     summary: 'rebuild an installation from a backup of the platform',
     load: () => import('./host/restore.ts'),

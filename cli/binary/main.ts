@@ -17,6 +17,7 @@ function runUnpacked(): void {
   const directory = unpack({ manifest, cache, uid, contents: () => readContents(manifest), sha256 })
   // What was compiled once is read at the next start.
   enableCompileCache(join(directory, 'compiled'))
+  process.env.PORTREEVE_BUILD = manifest.name
   const entry = join(directory, 'server/portreeve.mjs')
   process.argv[1] = entry
   // What a binary itself may import are only the parts of Node; a function made for a file has no such limit.
@@ -24,7 +25,8 @@ function runUnpacked(): void {
 }
 
 async function main(words: string[]): Promise<void> {
-  const { version } = readManifest()
+  const { version, name: build } = readManifest()
+  if (words[0] === '--build') return void process.stdout.write(`${JSON.stringify({ build, version })}\n`)
   const is_client = findContext(process.env) !== undefined
   const { client, host } = chooseVerbs(CLIENT_VERBS, HOST_VERBS, { words, is_client })
   const called = firstWord(words)

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { checkNode } from '#server/start/open-kernel'
+import pkg from '../../package.json' with { type: 'json' }
 import { CommandError } from '../terminal.ts'
+import { guardedStart } from '../upgrade/guarded-start.ts'
 import { defineVerb } from '../verb.ts'
 
 /** The server that was built beside this command, or in this checkout. */
@@ -11,6 +13,9 @@ async function serve(): Promise<void> {
     .find((url) => existsSync(url))
   if (!entry) throw new CommandError('The server is not built yet. Run: npm run build')
   process.env.NODE_ENV ??= 'production'
+  const build = process.env.PORTREEVE_BUILD
+  // A checkout is brought up to date by install.sh; the one-file program looks after itself.
+  if (build && !guardedStart(process.env, build, pkg.version)) return
   await import(entry.href)
 }
 

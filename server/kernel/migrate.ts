@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Db } from './db.ts'
 
@@ -37,9 +37,11 @@ export function migrate(db: Db, migrations: readonly Migration[], backup_directo
   const sorted = [...migrations].sort(([a], [b]) => (a < b ? -1 : 1))
   const current = db.raw.pragma('user_version', { simple: true }) as number
   if (current > sorted.length) {
+    const copy = `before-migration-${String(sorted.length + 1).padStart(4, '0')}.db`
+    const path = backup_directory ? join(backup_directory, copy) : copy
     throw new DowngradeError(
       `The database was written by a newer Portreeve (schema ${current}, this version knows ${sorted.length}). ` +
-        `Install that version again, or restore the copy before-migration-${String(sorted.length + 1).padStart(4, '0')}.db from the backups folder, if the database is from before.`,
+        `Install that version again, or restore the copy ${path}${existsSync(path) ? ', which is from before it' : ', if there is one'}.`,
     )
   }
   const applied: string[] = []

@@ -5,6 +5,7 @@ const PREFIX = 'PORTREEVE_'
 /** Read by the command around the server: where the binary unpacks itself, and what the client talks to. */
 const OF_THE_COMMAND = [
   'PORTREEVE_CACHE_DIR',
+  'PORTREEVE_BUILD',
   'PORTREEVE_BACKUP_PASSPHRASE',
   'PORTREEVE_APP',
   'PORTREEVE_URL',

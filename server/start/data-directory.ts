@@ -22,6 +22,7 @@ const OURS = [
   'initial-admin-password',
   'portreeve.env',
   'supervisor',
+  'upgrade',
   ...Object.values(directories('')).map((path) => path.split('/')[0]!),
 ]
 const OTHERS = 0o077

@@ -1,0 +1,137 @@
+import { accessSync, constants, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Config, loadConfig } from '#server/kernel/config'
+import { run } from '#server/kernel/process'
+import { isRunning, ownUrl, readiness } from '../server-here.ts'
+import { CommandError, createProgress, say } from '../terminal.ts'
+import { type Serving, servingPath } from './guarded-start.ts'
+import { fetchProgram, findSource, placeProgram } from './place.ts'
+import { readTrial, type Trial } from './trial.ts'
+
+const LOOK_MS = 50
+/** A minute to become ready, another for the way back, and some for slow disks. */
+const END_WITHIN_MS = 180_000
+
+interface Build {
+  build: string
+  version: string
+}
+
+/** What a program says that it is; one that cannot even say so is not installed. */
+async function identify(program: string): Promise<Build> {
+  const env = process.env.HOME ? { env: { HOME: process.env.HOME } } : {}
+  const result = await run([program, '--build'], { cwd: '/', ...env })
+  try {
+    const { build, version } = JSON.parse(result.stdout) as Build
+    if (result.exit_code === 0 && /^[0-9a-f]{16}$/.test(build) && version) return { build, version }
+  } catch {
+    // Told below.
+  }
+  throw new CommandError(
+    `This is no Portreeve that runs on this machine: ${(result.stderr || result.stdout).trim().slice(0, 300) || 'it says nothing'}. Nothing was changed.`,
+  )
+}
+
+function servingOf({ data_directory }: Config): Serving {
+  try {
+    const serving = JSON.parse(readFileSync(servingPath(data_directory), 'utf8')) as Serving
+    process.kill(serving.pid, 0)
+    return serving
+  } catch (cause) {
+    throw new CommandError(
+      'Portreeve does not run from a one-file program here, or not as a process that this user may end. Run this as the user that it runs as.',
+      1,
+      { cause },
+    )
+  }
+}
+
+async function requireReady(config: Config): Promise<void> {
+  if (!isRunning(config))
+    throw new CommandError('Portreeve is not running. Start it first: an upgrade must be seen to work.')
+  const found = await readiness(config)
+  if (found?.status !== 'ok')
+    throw new CommandError(
+      'Portreeve is not ready now. portreeve doctor says why; mend that first, so that an upgrade can be told from it.',
+    )
+}
+
+function requireWritable(program: string): void {
+  try {
+    accessSync(dirname(program), constants.W_OK)
+  } catch {
+    throw new CommandError(`This user may not replace ${program}. Run this as root.`)
+  }
+}
+
+/** Ends the old server, and waits for the end of the trial; answers how long nobody answered. */
+async function replace(config: Config, { pid }: Serving): Promise<{ trial: Trial; away_ms: number }> {
+  const progress = createProgress(process.stderr)
+  const began = performance.now()
+  let [gone, answered] = [0, 0]
+  process.kill(pid, 'SIGTERM')
+  progress.show('Starting the new program.')
+  while (performance.now() - began < END_WITHIN_MS) {
+    const trial = readTrial(config.data_directory)
+    const is_there = await fetch(`${ownUrl(config)}/healthz`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+    if (!is_there && gone === 0) gone = performance.now()
+    if (is_there && gone > 0 && answered === 0) answered = performance.now()
+    if (trial?.state === 'failed') progress.show('It does not become ready; going back.')
+    if (trial?.state === 'done' || (trial?.state === 'back' && is_there)) {
+      progress.end()
+      return { trial, away_ms: Math.round(answered - gone) }
+    }
+    await delay(LOOK_MS)
+  }
+  progress.end()
+  throw new CommandError(
+    'Nothing started the program again. Start Portreeve as you always do: it then goes on with the upgrade, or back.',
+  )
+}
+
+export interface UpgradeOptions {
+  sha256?: string
+}
+
+/** `portreeve upgrade`: another program in the place of the one that serves, with a way back that needs nobody. */
+export async function upgrade(
+  env: Record<string, string | undefined>,
+  from: string,
+  { sha256 }: UpgradeOptions,
+): Promise<void> {
+  const config = loadConfig(env)
+  await requireReady(config)
+  const serving = servingOf(config)
+  const program = realpathSync(serving.program.replace(/ \(deleted\)$/, ''))
+  requireWritable(program)
+  const fresh = await fetchProgram(await findSource(from, sha256), program)
+  const [to, now] = [await identify(fresh), await identify(program)].map((one) => one)
+  if (to!.build === now!.build) {
+    rmSync(fresh, { force: true })
+    return say(`Portreeve ${now!.version} of this build runs already; nothing was changed.`)
+  }
+  placeProgram(config.data_directory, {
+    state: 'placed',
+    from_version: now!.version,
+    to_version: to!.version,
+    to_build: to!.build,
+    program,
+    old_program: `${program}.old`,
+    database_copy: null,
+    attempts: 0,
+    reason: null,
+  })
+  const { trial, away_ms } = await replace(config, serving)
+  if (trial.state === 'back')
+    throw new CommandError(
+      `The upgrade to ${trial.to_version} failed: ${trial.reason} Portreeve ${trial.from_version} serves again, with its database.`,
+    )
+  say(
+    `Portreeve ${trial.to_version} serves. The API was away for ${(away_ms / 1000).toFixed(1)} s; apps were not.`,
+  )
+  say(`The program from before is ${trial.old_program}, its database ${trial.database_copy}.`)
+}
