@@ -4,33 +4,36 @@ import { pagingEntries, Timestamp } from '#server/kernel/schemas'
 const Values = v.nullable(v.record(v.string(), v.unknown()))
 
 /** One line of the audit trail. */
-export const AuditLine = v.object({
-  id: v.string(),
-  created_at: Timestamp,
-  action: v.pipe(
-    v.string(),
-    v.description('What happened: `<kind>.<verb>`.'),
-    v.examples(['app.create', 'login.failed']),
-  ),
-  actor: v.object({
-    id: v.pipe(
-      v.nullable(v.string()),
-      v.description('User; null for the platform itself and for callers who proved nothing.'),
-    ),
-    email: v.nullable(v.string()),
-    method: v.pipe(
+export const AuditLine = v.pipe(
+  v.object({
+    id: v.string(),
+    created_at: Timestamp,
+    action: v.pipe(
       v.string(),
-      v.description('How the caller proved who they are: bearer, api_key, cookie, ticket, system or none.'),
+      v.description('What happened: `<kind>.<verb>`.'),
+      v.examples(['app.create', 'login.failed']),
     ),
-    credential_id: v.pipe(v.nullable(v.string()), v.description('Session or API key that was used.')),
+    actor: v.object({
+      id: v.pipe(
+        v.nullable(v.string()),
+        v.description('User; null for the platform itself and for callers who proved nothing.'),
+      ),
+      email: v.nullable(v.string()),
+      method: v.pipe(
+        v.string(),
+        v.description('How the caller proved who they are: bearer, api_key, cookie, ticket, system or none.'),
+      ),
+      credential_id: v.pipe(v.nullable(v.string()), v.description('Session or API key that was used.')),
+    }),
+    resource: v.object({ type: v.string(), id: v.nullable(v.string()) }),
+    project_id: v.nullable(v.string()),
+    before: v.pipe(Values, v.description('Changed fields before; secrets are never included.')),
+    after: v.pipe(Values, v.description('Changed fields after; secrets are never included.')),
+    address: v.nullable(v.string()),
+    request_id: v.nullable(v.string()),
   }),
-  resource: v.object({ type: v.string(), id: v.nullable(v.string()) }),
-  project_id: v.nullable(v.string()),
-  before: v.pipe(Values, v.description('Changed fields before; secrets are never included.')),
-  after: v.pipe(Values, v.description('Changed fields after; secrets are never included.')),
-  address: v.nullable(v.string()),
-  request_id: v.nullable(v.string()),
-})
+  v.title('AuditEntry'),
+)
 export type AuditLine = v.InferOutput<typeof AuditLine>
 
 const Time = v.pipe(

@@ -53,20 +53,23 @@ export const NewGitCredential = v.strictObject({
 export type NewGitCredential = v.InferOutput<typeof NewGitCredential>
 
 /** Never the token. */
-export const GitCredentialView = v.object({
-  id: v.string(),
-  project_id: v.string(),
-  name: v.string(),
-  host: v.string(),
-  username: v.nullable(v.string()),
-  masked: v.pipe(
-    v.string(),
-    v.description('The end of the token, to tell tokens apart.'),
-    v.examples(['…a1b2']),
-  ),
-  created_at: Timestamp,
-  last_used_at: v.nullable(Timestamp),
-})
+export const GitCredentialView = v.pipe(
+  v.object({
+    id: v.string(),
+    project_id: v.string(),
+    name: v.string(),
+    host: v.string(),
+    username: v.nullable(v.string()),
+    masked: v.pipe(
+      v.string(),
+      v.description('The end of the token, to tell tokens apart.'),
+      v.examples(['…a1b2']),
+    ),
+    created_at: Timestamp,
+    last_used_at: v.nullable(Timestamp),
+  }),
+  v.title('GitCredential'),
+)
 export type GitCredentialView = v.InferOutput<typeof GitCredentialView>
 export const GitCredentialQuery = v.strictObject({
   ...pagingEntries,

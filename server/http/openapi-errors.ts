@@ -63,10 +63,19 @@ const DETAILS: JsonSchema = {
     required: ['path', 'message'],
     properties: {
       path: { type: 'string', description: 'Dotted path of the field.' },
-      message: { type: 'string' },
+      message: { type: 'string', description: 'What is wrong with it.' },
     },
   },
 }
+
+/** The error that every response of a failure holds. */
+export const errorSchemas = (): Record<string, JsonSchema> => ({
+  Error: {
+    ...envelopeOf(Object.keys(ERRORS) as ErrorCode[]),
+    title: 'Error',
+    description: 'What went wrong.',
+  },
+})
 
 function envelopeOf(codes: readonly ErrorCode[]): JsonSchema {
   const properties = {
@@ -87,7 +96,14 @@ function envelopeOf(codes: readonly ErrorCode[]): JsonSchema {
   return {
     type: 'object',
     required: ['error'],
-    properties: { error: { type: 'object', required: ['code', 'message'], properties } },
+    properties: {
+      error: {
+        type: 'object',
+        description: 'What went wrong.',
+        required: ['code', 'message'],
+        properties,
+      },
+    },
   }
 }
 
@@ -102,7 +118,8 @@ export function errorResponse(codes: readonly ErrorCode[]): JsonSchema {
     },
     content: {
       'application/json': {
-        schema: envelopeOf(codes),
+        // The error of all, narrowed to the codes of this status.
+        schema: { ...envelopeOf(codes), allOf: [{ $ref: '#/components/schemas/Error' }] },
         examples: Object.fromEntries(
           codes.map((code) => [code, { summary: ERRORS[code].summary, value: exampleBody(code) }]),
         ),

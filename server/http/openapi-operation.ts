@@ -2,6 +2,7 @@ import { own } from '#server/kernel/own'
 import * as v from 'valibot'
 import type { AnyEndpoint } from './definition.ts'
 import { byStatus, errorCodesOf, responseName } from './openapi-errors.ts'
+import { operationId } from './openapi-names.ts'
 import { exampleOf } from './openapi-examples.ts'
 import type { JsonSchema, SchemaConverter } from './openapi-schemas.ts'
 
@@ -12,19 +13,10 @@ export interface DocumentedEndpoint {
   definition: AnyEndpoint
 }
 
-/** `/api/apps/:id` and `get` make `getAppsById`. */
-export function operationId(method: string, path: string): string {
-  const words = path
-    .replace(/^\/api\//, '')
-    .split('/')
-    .map((segment) => (segment.startsWith(':') ? `by-${segment.slice(1)}` : segment))
-  return (
-    method +
-    words
-      .flatMap((word) => word.split(/[^a-z0-9]+/))
-      .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-      .join('')
-  )
+/** Whether an answer is a list, with pages or without. */
+const isList = ({ response }: AnyEndpoint): boolean => {
+  const { data } = (response as { entries?: Record<string, { type: string }> } | undefined)?.entries ?? {}
+  return data?.type === 'array'
 }
 
 /** How a caller proves who they are; a cookie needs its token where something changes. */
@@ -88,7 +80,7 @@ function requestBodyOf({ definition }: DocumentedEndpoint, schemas: SchemaConver
     const binary = {
       schema: {
         type: 'string',
-        contentEncoding: 'binary',
+        format: 'binary',
         description: `At most ${upload.max_bytes} bytes.`,
       },
     }
@@ -110,25 +102,44 @@ function requestBodyOf({ definition }: DocumentedEndpoint, schemas: SchemaConver
   }
 }
 
+/** The answer as a sentence: what was asked for, and what the body holds. */
+const sentenceOf = ({ summary, status }: AnyEndpoint, what: string): string =>
+  `${summary}: ${status === 201 ? 'made' : 'done'}. The body holds ${what}.`
+
+/** What an envelope holds, in words. */
+function whatIs({ properties = {} }: JsonSchema): string {
+  const { data = {}, pages } = properties as { data?: JsonSchema; pages?: JsonSchema }
+  const words = (ref: unknown) =>
+    String(ref)
+      .split('/')
+      .at(-1)!
+      .replace(/(?<=[a-z])(?=[A-Z])/g, ' ')
+      .toLowerCase()
+  if (pages) return `one page of the list${data.items?.$ref ? ` (${words(data.items.$ref)})` : ''}`
+  if (data.type === 'array') return 'all of them'
+  return data.$ref ? `the ${words(data.$ref)}` : 'the result'
+}
+
+/** What an answer that is no typed JSON consists of. */
+function schemaOfType(type: string): JsonSchema {
+  if (type.startsWith('application/json')) return { type: 'object' }
+  return /^(text\/|application\/yaml)/.test(type) ? { type: 'string' } : { type: 'string', format: 'binary' }
+}
+
 function successOf({ definition }: DocumentedEndpoint, schemas: SchemaConverter): JsonSchema {
   const headers = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }
   if (!definition.response) {
     const types = definition.media_types ?? ['application/json']
     return {
-      description: 'Done.',
+      description: sentenceOf(definition, 'the text or the bytes'),
       headers,
-      content: Object.fromEntries(
-        types.map((type) => [
-          type.split(';')[0]!,
-          { schema: { type: type.startsWith('application/json') ? 'object' : 'string' } },
-        ]),
-      ),
+      content: Object.fromEntries(types.map((type) => [type.split(';')[0]!, { schema: schemaOfType(type) }])),
     }
   }
   const schema = schemas.convert(definition.response as v.GenericSchema, 'output')
   const example = exampleOf(schema, (name) => own(schemas.components([name]), name)!)
   return {
-    description: definition.status === 201 ? 'Created.' : 'Done.',
+    description: sentenceOf(definition, whatIs(schema)),
     headers,
     content: { 'application/json': { schema, example } },
   }
@@ -144,7 +155,7 @@ export function operationOf(endpoint: DocumentedEndpoint, schemas: SchemaConvert
   const parameters = parametersOf(endpoint, schemas)
   const requestBody = requestBodyOf(endpoint, schemas)
   return {
-    operationId: operationId(method, path),
+    operationId: operationId(method, path, isList(definition)),
     summary: definition.summary,
     description: [definition.description, RIGHTS[definition.access]].filter(Boolean).join('\n\n'),
     tags: [tag],

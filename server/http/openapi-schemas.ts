@@ -1,6 +1,7 @@
 import { own } from '#server/kernel/own'
 import { toJsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
+import { complete } from './openapi-complete.ts'
 
 /** A JSON Schema (2020-12), as OpenAPI 3.1 takes it. */
 export type JsonSchema = { [key: string]: any }
@@ -92,7 +93,7 @@ function convertOne(
   const title = inline ? titleOf(schema as Node) : undefined
   const body = title === undefined ? converted : (own(converted.$defs, title) as JsonSchema)
   const { $schema: _dialect, $defs: _definitions, ...rest } = body
-  return tidy(rest)
+  return complete(tidy(rest))
 }
 
 /**

@@ -1,6 +1,6 @@
 import { own } from '#server/kernel/own'
 import type * as v from 'valibot'
-import { byStatus, errorCodesOf, errorResponse, responseName } from './openapi-errors.ts'
+import { byStatus, errorCodesOf, errorResponse, errorSchemas, responseName } from './openapi-errors.ts'
 import { type DocumentedEndpoint, operationOf } from './openapi-operation.ts'
 import { createSchemaConverter, type JsonSchema, refsIn } from './openapi-schemas.ts'
 import { createTags } from './openapi-tags.ts'
@@ -23,7 +23,7 @@ const DESCRIPTION = `Portreeve hosts apps on your own servers: give it a Git URL
 **Idempotency-Key** on POST makes a retry safe: the same key and body within 24 hours return the first answer.`
 
 const WEBSOCKET: JsonSchema = {
-  operationId: 'getWs',
+  operationId: 'openWebSocket',
   summary: 'Open the WebSocket',
   description: `Upgrades to a WebSocket. Prove who you are with a bearer token, an API key, the session cookie of the same origin, or \`?ticket=\` from \`POST /api/auth/ws-ticket\`.
 
@@ -145,7 +145,7 @@ export function buildDocument(endpoints: readonly DocumentedEndpoint[], facts: D
         },
       },
       responses: Object.fromEntries(Object.entries(responses).sort(([a], [b]) => (a < b ? -1 : 1))),
-      schemas: schemas.components(refsIn(paths)),
+      schemas: { ...schemas.components(refsIn(paths)), ...errorSchemas() },
     },
   }
 }

@@ -56,12 +56,15 @@ export const SecondFactor = v.pipe(
 )
 
 /** The user as everyone in the project may see them. */
-export const User = v.object({
-  id: v.pipe(v.string(), v.examples(['usr_0123456789abcdefghjk'])),
-  email: v.string(),
-  name: v.string(),
-  role: PlatformRoleName,
-})
+export const User = v.pipe(
+  v.object({
+    id: v.pipe(v.string(), v.examples(['usr_0123456789abcdefghjk'])),
+    email: v.string(),
+    name: v.string(),
+    role: PlatformRoleName,
+  }),
+  v.title('User'),
+)
 export type User = v.InferOutput<typeof User>
 
 export const LoginBody = v.strictObject({
@@ -69,21 +72,30 @@ export const LoginBody = v.strictObject({
   password: PasswordText,
   totp_code: v.optional(SecondFactor),
 })
-export const LoginResult = v.object({
-  token: v.pipe(
-    v.string(),
-    v.description('Send it as `Authorization: Bearer <token>`. Valid for 30 days.'),
-    SECRET,
-  ),
-  user: User,
-})
-export const RefreshResult = v.object({ token: v.pipe(v.string(), SECRET), expires_at: Timestamp })
-export const CsrfToken = v.object({
-  csrf_token: v.pipe(
-    v.string(),
-    v.description('Send it as `X-CSRF-Token` with requests that change something.'),
-  ),
-})
+export const LoginResult = v.pipe(
+  v.object({
+    token: v.pipe(
+      v.string(),
+      v.description('Send it as `Authorization: Bearer <token>`. Valid for 30 days.'),
+      SECRET,
+    ),
+    user: User,
+  }),
+  v.title('LoginResult'),
+)
+export const RefreshResult = v.pipe(
+  v.object({ token: v.pipe(v.string(), SECRET), expires_at: Timestamp }),
+  v.title('RefreshResult'),
+)
+export const CsrfToken = v.pipe(
+  v.object({
+    csrf_token: v.pipe(
+      v.string(),
+      v.description('Send it as `X-CSRF-Token` with requests that change something.'),
+    ),
+  }),
+  v.title('CsrfToken'),
+)
 
 const Preferences = v.pipe(
   v.record(
@@ -94,27 +106,30 @@ const Preferences = v.pipe(
   v.description('Settings of the dashboard: at most 50 names with plain values.'),
 )
 /** The authenticated user, with what they may do. */
-export const Me = v.object({
-  ...User.entries,
-  two_factor_enabled: v.boolean(),
-  recovery_codes_left: v.number(),
-  password_change_required: v.pipe(
-    v.boolean(),
-    v.description(
-      'True while the generated first password is in use; nothing but login, me, password and logout works until it is changed.',
+export const Me = v.pipe(
+  v.object({
+    ...User.entries,
+    two_factor_enabled: v.boolean(),
+    recovery_codes_left: v.number(),
+    password_change_required: v.pipe(
+      v.boolean(),
+      v.description(
+        'True while the generated first password is in use; nothing but login, me, password and logout works until it is changed.',
+      ),
     ),
-  ),
-  preferences: Preferences,
-  created_at: Timestamp,
-  permissions: v.pipe(
-    v.array(v.string()),
-    v.description(
-      'What the caller may do on the installation, with the narrowing of the API key that was used.',
+    preferences: Preferences,
+    created_at: Timestamp,
+    permissions: v.pipe(
+      v.array(v.string()),
+      v.description(
+        'What the caller may do on the installation, with the narrowing of the API key that was used.',
+      ),
+      v.examples([['project.create', 'team.manage']]),
     ),
-    v.examples([['project.create', 'team.manage']]),
-  ),
-  projects: v.array(v.object({ id: v.string(), name: v.string(), role: ProjectRoleName })),
-})
+    projects: v.array(v.object({ id: v.string(), name: v.string(), role: ProjectRoleName })),
+  }),
+  v.title('Me'),
+)
 export type Me = v.InferOutput<typeof Me>
 export const MeChange = v.strictObject({
   name: v.optional(DisplayName),
@@ -130,19 +145,22 @@ export const PasswordChange = v.strictObject({
   new_password: NewPassword,
 })
 
-export const Session = v.object({
-  id: v.string(),
-  current: v.pipe(v.boolean(), v.description('Whether this request belongs to it.')),
-  device: v.pipe(
-    v.string(),
-    v.description('Browser and system, as the client names itself.'),
-    v.examples(['Firefox on Linux']),
-  ),
-  address: v.pipe(v.string(), v.description('Address of the login.')),
-  created_at: Timestamp,
-  last_used_at: Timestamp,
-  expires_at: Timestamp,
-})
+export const Session = v.pipe(
+  v.object({
+    id: v.string(),
+    current: v.pipe(v.boolean(), v.description('Whether this request belongs to it.')),
+    device: v.pipe(
+      v.string(),
+      v.description('Browser and system, as the client names itself.'),
+      v.examples(['Firefox on Linux']),
+    ),
+    address: v.pipe(v.string(), v.description('Address of the login.')),
+    created_at: Timestamp,
+    last_used_at: Timestamp,
+    expires_at: Timestamp,
+  }),
+  v.title('Session'),
+)
 export type Session = v.InferOutput<typeof Session>
 
 const Scope = v.pipe(
@@ -197,47 +215,62 @@ export const NewApiKey = v.strictObject({
   totp_code: v.optional(SecondFactor),
 })
 export type NewApiKey = v.InferOutput<typeof NewApiKey>
-export const ApiKey = v.object({
-  id: v.string(),
-  name: v.string(),
-  scope: Scope,
-  project_ids: v.nullable(v.array(v.string())),
-  addresses: v.nullable(v.array(v.string())),
-  expires_at: v.nullable(Timestamp),
-  created_at: Timestamp,
-  last_used_at: v.pipe(v.nullable(Timestamp), v.description('Kept to the minute.')),
-  last_used_address: v.nullable(v.string()),
-})
+export const ApiKey = v.pipe(
+  v.object({
+    id: v.string(),
+    name: v.string(),
+    scope: Scope,
+    project_ids: v.nullable(v.array(v.string())),
+    addresses: v.nullable(v.array(v.string())),
+    expires_at: v.nullable(Timestamp),
+    created_at: Timestamp,
+    last_used_at: v.pipe(v.nullable(Timestamp), v.description('Kept to the minute.')),
+    last_used_address: v.nullable(v.string()),
+  }),
+  v.title('ApiKey'),
+)
 export type ApiKey = v.InferOutput<typeof ApiKey>
-export const CreatedApiKey = v.object({
-  ...ApiKey.entries,
-  key: v.pipe(
-    v.string(),
-    v.description('The value for `X-API-Key`. It is in this answer only.'),
-    v.examples(['ptr_<id>_<secret>']),
-    SECRET,
-  ),
-})
+export const CreatedApiKey = v.pipe(
+  v.object({
+    ...ApiKey.entries,
+    key: v.pipe(
+      v.string(),
+      v.description('The value for `X-API-Key`. It is in this answer only.'),
+      v.examples(['ptr_<id>_<secret>']),
+      SECRET,
+    ),
+  }),
+  v.title('CreatedApiKey'),
+)
 
-export const WsTicket = v.object({
-  ticket: v.pipe(v.string(), v.description('Opens the WebSocket once: `/api/ws?ticket=…`.'), SECRET),
-  expires_at: Timestamp,
-})
-export const LoggedOut = v.object({ logged_out: v.literal(true) })
-export const PasswordChanged = v.object({
-  changed: v.literal(true),
-  sessions_ended: v.pipe(v.number(), v.description('How many other sessions ended with it.')),
-})
+export const WsTicket = v.pipe(
+  v.object({
+    ticket: v.pipe(v.string(), v.description('Opens the WebSocket once: `/api/ws?ticket=…`.'), SECRET),
+    expires_at: Timestamp,
+  }),
+  v.title('WsTicket'),
+)
+export const LoggedOut = v.pipe(v.object({ logged_out: v.literal(true) }), v.title('LoggedOut'))
+export const PasswordChanged = v.pipe(
+  v.object({
+    changed: v.literal(true),
+    sessions_ended: v.pipe(v.number(), v.description('How many other sessions ended with it.')),
+  }),
+  v.title('PasswordChanged'),
+)
 
-export const TwoFactorSetup = v.object({
-  secret: v.pipe(
-    v.string(),
-    v.description('The seed in base32, for typing it into an app. It is never shown again.'),
-    SECRET,
-  ),
-  otpauth_url: v.pipe(v.string(), v.description('The same as the QR code holds.'), SECRET),
-  qr_svg: v.pipe(v.string(), v.description('QR code as an SVG document.')),
-})
+export const TwoFactorSetup = v.pipe(
+  v.object({
+    secret: v.pipe(
+      v.string(),
+      v.description('The seed in base32, for typing it into an app. It is never shown again.'),
+      SECRET,
+    ),
+    otpauth_url: v.pipe(v.string(), v.description('The same as the QR code holds.'), SECRET),
+    qr_svg: v.pipe(v.string(), v.description('QR code as an SVG document.')),
+  }),
+  v.title('TwoFactorSetup'),
+)
 export const TwoFactorEnable = v.strictObject({
   totp_code: v.pipe(
     v.string(),
@@ -245,17 +278,20 @@ export const TwoFactorEnable = v.strictObject({
     v.description('The code that the app shows for the new seed.'),
   ),
 })
-export const RecoveryCodes = v.object({
-  recovery_codes: v.pipe(
-    v.array(v.pipe(v.string(), SECRET)),
-    v.description(
-      'Ten codes, each good for one login in place of a TOTP code. They are in this answer only.',
+export const RecoveryCodes = v.pipe(
+  v.object({
+    recovery_codes: v.pipe(
+      v.array(v.pipe(v.string(), SECRET)),
+      v.description(
+        'Ten codes, each good for one login in place of a TOTP code. They are in this answer only.',
+      ),
     ),
-  ),
-})
+  }),
+  v.title('RecoveryCodes'),
+)
 /** Confirmation of a change that a stolen session must not be able to make. */
 export const Confirmation = v.strictObject({
   password: v.pipe(PasswordText, v.description('Own password.')),
   totp_code: SecondFactor,
 })
-export const TwoFactorState = v.object({ two_factor_enabled: v.boolean() })
+export const TwoFactorState = v.pipe(v.object({ two_factor_enabled: v.boolean() }), v.title('TwoFactorState'))

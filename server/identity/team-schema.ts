@@ -39,32 +39,38 @@ export const NewMember = v.strictObject({
 export type NewMember = v.InferOutput<typeof NewMember>
 
 /** An invitation that was not accepted yet. */
-export const Invitation = v.object({
-  id: v.string(),
-  email: v.string(),
-  role: PlatformRoleName,
-  projects: v.array(GrantView),
-  created_at: Timestamp,
-  expires_at: Timestamp,
-})
+export const Invitation = v.pipe(
+  v.object({
+    id: v.string(),
+    email: v.string(),
+    role: PlatformRoleName,
+    projects: v.array(GrantView),
+    created_at: Timestamp,
+    expires_at: Timestamp,
+  }),
+  v.title('Invitation'),
+)
 export type Invitation = v.InferOutput<typeof Invitation>
-export const CreatedInvitation = v.object({
-  ...Invitation.entries,
-  sent: v.pipe(v.boolean(), v.description('Whether the invitation went out by mail.')),
-  link: v.pipe(
-    v.nullable(v.pipe(v.string(), SECRET)),
-    v.description(
-      'Link to hand over, when no mail could be sent. It is in this answer only. The part behind the `#` is `token`; the link is for a dashboard and answers 404 without one.',
+export const CreatedInvitation = v.pipe(
+  v.object({
+    ...Invitation.entries,
+    sent: v.pipe(v.boolean(), v.description('Whether the invitation went out by mail.')),
+    link: v.pipe(
+      v.nullable(v.pipe(v.string(), SECRET)),
+      v.description(
+        'Link to hand over, when no mail could be sent. It is in this answer only. The part behind the `#` is `token`; the link is for a dashboard and answers 404 without one.',
+      ),
     ),
-  ),
-  token: v.pipe(
-    v.nullable(v.pipe(v.string(), SECRET)),
-    v.description(
-      'What the person invited sends to `POST /api/auth/invitations/accept`, with a name and a password. Shown where `link` is, in this answer only.',
+    token: v.pipe(
+      v.nullable(v.pipe(v.string(), SECRET)),
+      v.description(
+        'What the person invited sends to `POST /api/auth/invitations/accept`, with a name and a password. Shown where `link` is, in this answer only.',
+      ),
     ),
-  ),
-  reason: v.pipe(v.nullable(v.string()), v.description('Why no mail was sent.')),
-})
+    reason: v.pipe(v.nullable(v.string()), v.description('Why no mail was sent.')),
+  }),
+  v.title('CreatedInvitation'),
+)
 
 export const AcceptedInvitation = v.strictObject({
   token: v.pipe(
@@ -82,17 +88,20 @@ export type AcceptedInvitation = v.InferOutput<typeof AcceptedInvitation>
 /**
  * A user of the installation, as administrators see them; open invitations are listed with status `invited`.
  */
-export const Member = v.object({
-  ...User.entries,
-  status: v.pipe(
-    v.picklist(['active', 'disabled', 'invited']),
-    v.description('`invited` until the invitation is accepted.'),
-  ),
-  two_factor_enabled: v.boolean(),
-  projects: v.array(GrantView),
-  created_at: Timestamp,
-  last_login_at: v.nullable(Timestamp),
-})
+export const Member = v.pipe(
+  v.object({
+    ...User.entries,
+    status: v.pipe(
+      v.picklist(['active', 'disabled', 'invited']),
+      v.description('`invited` until the invitation is accepted.'),
+    ),
+    two_factor_enabled: v.boolean(),
+    projects: v.array(GrantView),
+    created_at: Timestamp,
+    last_login_at: v.nullable(Timestamp),
+  }),
+  v.title('Member'),
+)
 export type Member = v.InferOutput<typeof Member>
 
 export const MemberQuery = v.strictObject({

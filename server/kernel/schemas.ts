@@ -5,6 +5,7 @@ export const Timestamp = v.pipe(
   v.string(),
   v.description('ISO 8601 UTC with milliseconds.'),
   v.examples(['2026-01-31T12:00:00.000Z']),
+  v.metadata({ format: 'date-time' }),
 )
 
 /**
@@ -24,8 +25,9 @@ export const pagingEntries = {
       v.number(),
       v.integer(),
       v.minValue(1),
-      v.transform((n: number) => Math.min(n, 100)),
       v.description('Items per page; more than 100 is served as 100.'),
+      v.metadata({ maximum: 100 }),
+      v.transform((n: number) => Math.min(n, 100)),
     ),
     20,
   ),
@@ -49,13 +51,13 @@ export const list = <S extends v.GenericSchema>(schema: S) =>
   v.object({
     data: v.array(schema),
     total: v.pipe(v.number(), v.integer(), v.description('All items that match.')),
-    page: v.pipe(v.number(), v.integer()),
-    per_page: v.pipe(v.number(), v.integer()),
+    page: v.pipe(v.number(), v.integer(), v.description('This page; the first is 1.')),
+    per_page: v.pipe(v.number(), v.integer(), v.description('Items on a full page.')),
     pages: v.pipe(v.number(), v.integer(), v.description('Number of pages.')),
   })
 
 /** Answer of every DELETE. */
-export const Deleted = v.object({ id: v.string(), deleted: v.literal(true) })
+export const Deleted = v.pipe(v.object({ id: v.string(), deleted: v.literal(true) }), v.title('Deleted'))
 export const deleted = (id: string) => ({ data: { id, deleted: true as const } })
 
 /** Puts a page of rows into the list envelope. */

@@ -72,45 +72,57 @@ export const ProjectChange = v.strictObject({
 })
 export type ProjectChange = v.InferOutput<typeof ProjectChange>
 
-export const Project = v.object({
-  id: v.pipe(v.string(), v.examples(['prj_0123456789abcdefghjk'])),
-  name: v.string(),
-  description: v.string(),
-  is_default: v.pipe(
-    v.boolean(),
-    v.description('New resources go here when they name no project. Cannot be deleted.'),
-  ),
-  role: v.pipe(ProjectRoleName, v.description("The caller's role in it.")),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-})
+export const Project = v.pipe(
+  v.object({
+    id: v.pipe(v.string(), v.examples(['prj_0123456789abcdefghjk'])),
+    name: v.string(),
+    description: v.string(),
+    is_default: v.pipe(
+      v.boolean(),
+      v.description('New resources go here when they name no project. Cannot be deleted.'),
+    ),
+    role: v.pipe(ProjectRoleName, v.description("The caller's role in it.")),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+  v.title('Project'),
+)
 export type Project = v.InferOutput<typeof Project>
-export const ProjectWithCounts = v.object({
-  ...Project.entries,
-  quotas: Quotas,
-  counts: v.pipe(
-    v.record(v.string(), v.number()),
-    v.description('How many of each kind of resource there are.'),
-    v.examples([{ app: 3, ssh_key: 1, member: 4 }]),
-  ),
-})
+export const ProjectWithCounts = v.pipe(
+  v.object({
+    ...Project.entries,
+    quotas: Quotas,
+    counts: v.pipe(
+      v.record(v.string(), v.number()),
+      v.description('How many of each kind of resource there are.'),
+      v.examples([{ app: 3, ssh_key: 1, member: 4 }]),
+    ),
+  }),
+  v.title('ProjectWithCounts'),
+)
 export type ProjectWithCounts = v.InferOutput<typeof ProjectWithCounts>
 export const ProjectQuery = v.strictObject({
   ...pagingEntries,
   q: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('Part of the name.'))),
 })
 
-export const ProjectMember = v.object({
-  user_id: v.pipe(v.string(), v.description('The user; for somebody who was just invited, the invitation.')),
-  email: v.string(),
-  name: v.string(),
-  role: ProjectRoleName,
-  status: v.pipe(
-    v.picklist(['active', 'invited']),
-    v.description('`invited`: becomes a member on accepting the invitation.'),
-  ),
-  created_at: Timestamp,
-})
+export const ProjectMember = v.pipe(
+  v.object({
+    user_id: v.pipe(
+      v.string(),
+      v.description('The user; for somebody who was just invited, the invitation.'),
+    ),
+    email: v.string(),
+    name: v.string(),
+    role: ProjectRoleName,
+    status: v.pipe(
+      v.picklist(['active', 'invited']),
+      v.description('`invited`: becomes a member on accepting the invitation.'),
+    ),
+    created_at: Timestamp,
+  }),
+  v.title('ProjectMember'),
+)
 export type ProjectMember = v.InferOutput<typeof ProjectMember>
 export const NewProjectMember = v.pipe(
   v.strictObject({
@@ -142,14 +154,17 @@ export const MemberParams = v.object({
 })
 
 /** Something that lives in a project. */
-export const Resource = v.object({
-  kind: v.pipe(v.string(), v.examples(['app', 'database', 'domain'])),
-  id: v.string(),
-  name: v.string(),
-  status: v.nullable(v.string()),
-  project_id: v.nullable(v.string()),
-  created_at: v.nullable(Timestamp),
-})
+export const Resource = v.pipe(
+  v.object({
+    kind: v.pipe(v.string(), v.examples(['app', 'database', 'domain'])),
+    id: v.string(),
+    name: v.string(),
+    status: v.nullable(v.string()),
+    project_id: v.nullable(v.string()),
+    created_at: v.nullable(Timestamp),
+  }),
+  v.title('ResourceEntry'),
+)
 export type Resource = v.InferOutput<typeof Resource>
 export const ResourceQuery = v.strictObject({
   ...pagingEntries,

@@ -51,13 +51,16 @@ export const RegistryChange = v.strictObject({
 export type RegistryChange = v.InferOutput<typeof RegistryChange>
 
 /** Never the password. */
-export const Registry = v.object({
-  id: v.string(),
-  name: v.string(),
-  host: v.string(),
-  username: v.string(),
-  verified_at: v.pipe(Timestamp, v.description('When the registry last accepted these credentials.')),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-})
+export const Registry = v.pipe(
+  v.object({
+    id: v.string(),
+    name: v.string(),
+    host: v.string(),
+    username: v.string(),
+    verified_at: v.pipe(Timestamp, v.description('When the registry last accepted these credentials.')),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+  v.title('Registry'),
+)
 export type Registry = v.InferOutput<typeof Registry>

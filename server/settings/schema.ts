@@ -149,40 +149,46 @@ export const ServerSettings = v.pipe(
 )
 export type ServerSettings = v.InferOutput<typeof ServerSettings>
 
-export const DomainSettings = v.object({
-  dashboard_domain: v.nullable(
-    HostName(
-      'Name under which the edge serves the dashboard and the API over HTTPS; null for none. Port 9000 goes on answering under every name and address, whatever is set here.',
-      'portreeve.example.com',
+export const DomainSettings = v.pipe(
+  v.object({
+    dashboard_domain: v.nullable(
+      HostName(
+        'Name under which the edge serves the dashboard and the API over HTTPS; null for none. Port 9000 goes on answering under every name and address, whatever is set here.',
+        'portreeve.example.com',
+      ),
     ),
-  ),
-  base_domain: v.nullable(
-    HostName(
-      'Domain below which apps get their automatic names; `*.<base domain>` should point to this server. A change moves the automatic names of all apps. Null: PORTREEVE_BASE_DOMAIN of the environment, else a name made from the public address.',
-      'apps.example.com',
+    base_domain: v.nullable(
+      HostName(
+        'Domain below which apps get their automatic names; `*.<base domain>` should point to this server. A change moves the automatic names of all apps. Null: PORTREEVE_BASE_DOMAIN of the environment, else a name made from the public address.',
+        'apps.example.com',
+      ),
     ),
-  ),
-})
+  }),
+  v.title('DomainSettings'),
+)
 export type DomainSettings = v.InferOutput<typeof DomainSettings>
 export const DomainChange = v.partial(v.strictObject(DomainSettings.entries))
 export type DomainChange = v.InferOutput<typeof DomainChange>
 
-export const DnsProviderSettings = v.object({
-  provider: v.pipe(
-    v.nullable(v.pipe(v.string(), v.maxLength(64))),
-    v.description(
-      "Host of the DNS zones, for ACME's DNS-01: `cloudflare` or `rfc2136`; null switches it off and forgets its credentials.",
+export const DnsProviderSettings = v.pipe(
+  v.object({
+    provider: v.pipe(
+      v.nullable(v.pipe(v.string(), v.maxLength(64))),
+      v.description(
+        "Host of the DNS zones, for ACME's DNS-01: `cloudflare` or `rfc2136`; null switches it off and forgets its credentials.",
+      ),
+      v.examples(['cloudflare']),
     ),
-    v.examples(['cloudflare']),
-  ),
-  config: v.pipe(
-    v.record(v.pipe(v.string(), v.maxLength(64)), v.unknown()),
-    v.description(
-      `What this provider needs. Of the same provider, a field that is left out keeps its value and null clears it; another provider starts from nothing. \`cloudflare\`: zone, api_token, proxied. \`rfc2136\`: server, port, zone, key_name, algorithm, secret. Secrets: ${KEPT}`,
+    config: v.pipe(
+      v.record(v.pipe(v.string(), v.maxLength(64)), v.unknown()),
+      v.description(
+        `What this provider needs. Of the same provider, a field that is left out keeps its value and null clears it; another provider starts from nothing. \`cloudflare\`: zone, api_token, proxied. \`rfc2136\`: server, port, zone, key_name, algorithm, secret. Secrets: ${KEPT}`,
+      ),
+      v.examples([{ zone: 'example.com', api_token: MASK }]),
     ),
-    v.examples([{ zone: 'example.com', api_token: MASK }]),
-  ),
-})
+  }),
+  v.title('DnsProviderSettings'),
+)
 export type DnsProviderSettings = v.InferOutput<typeof DnsProviderSettings>
 export const DnsProviderChange = v.partial(v.strictObject(DnsProviderSettings.entries))
 export type DnsProviderChange = v.InferOutput<typeof DnsProviderChange>
@@ -195,35 +201,40 @@ const Email = v.pipe(
   v.maxLength(254),
   v.regex(/^[^\s@<>"(),:;\\]+@[^\s@<>"(),:;\\]+$/, 'must be an e-mail address.'),
 )
-export const AcmeSettings = v.object({
-  directory_url: v.pipe(
-    v.string(),
-    v.trim(),
-    v.minLength(1),
-    v.maxLength(2048),
-    v.check((text) => !hasControl(text), 'must be one line of text.'),
-    v.description("Directory of the ACME server. Default: Let's Encrypt."),
-    v.examples([DEFAULT_DIRECTORY]),
-  ),
-  email: v.nullable(v.pipe(Email, v.description('Contact of the account.'), v.examples(['ops@example.com']))),
-  eab: v.nullable(
-    v.pipe(
-      v.strictObject({
-        kid: v.pipe(OneLine(1024), v.description('Key identifier that the authority gave out.')),
-        hmac_key: Secret('HMAC key that the authority gave out, in base64url.'),
-      }),
-      v.description('External account binding, for authorities that ask for one.'),
+export const AcmeSettings = v.pipe(
+  v.object({
+    directory_url: v.pipe(
+      v.string(),
+      v.trim(),
+      v.minLength(1),
+      v.maxLength(2048),
+      v.check((text) => !hasControl(text), 'must be one line of text.'),
+      v.description("Directory of the ACME server. Default: Let's Encrypt."),
+      v.examples([DEFAULT_DIRECTORY]),
     ),
-  ),
-  key_type: v.pipe(
-    v.picklist(['ecdsa', 'rsa']),
-    v.description('Keys of new certificates: ECDSA P-256, or RSA with 2048 bits.'),
-  ),
-  challenge: v.pipe(
-    v.picklist(['http-01', 'dns-01']),
-    v.description('How names are proven; `dns-01` needs a DNS provider. Wildcards always use it.'),
-  ),
-})
+    email: v.nullable(
+      v.pipe(Email, v.description('Contact of the account.'), v.examples(['ops@example.com'])),
+    ),
+    eab: v.nullable(
+      v.pipe(
+        v.strictObject({
+          kid: v.pipe(OneLine(1024), v.description('Key identifier that the authority gave out.')),
+          hmac_key: Secret('HMAC key that the authority gave out, in base64url.'),
+        }),
+        v.description('External account binding, for authorities that ask for one.'),
+      ),
+    ),
+    key_type: v.pipe(
+      v.picklist(['ecdsa', 'rsa']),
+      v.description('Keys of new certificates: ECDSA P-256, or RSA with 2048 bits.'),
+    ),
+    challenge: v.pipe(
+      v.picklist(['http-01', 'dns-01']),
+      v.description('How names are proven; `dns-01` needs a DNS provider. Wildcards always use it.'),
+    ),
+  }),
+  v.title('AcmeSettings'),
+)
 export type AcmeSettings = v.InferOutput<typeof AcmeSettings>
 export const AcmeChange = v.partial(
   v.strictObject({
@@ -255,41 +266,46 @@ const UNREACHABLE = ['unspecified', 'multicast', 'broadcast']
 const isReachable = (text: string): boolean =>
   !UNREACHABLE.includes(parseAddress(text)?.range() ?? 'unspecified')
 const once = (items: string[]): boolean => new Set(items).size === items.length
-export const DnsSettings = v.object({
-  resolvers: v.pipe(
-    v.array(
-      v.pipe(
-        v.string(),
-        v.maxLength(64),
-        v.check(isResolver, 'must be an IP address, with a port if it is not 53.'),
-        v.examples(['9.9.9.9']),
+export const DnsSettings = v.pipe(
+  v.object({
+    resolvers: v.pipe(
+      v.array(
+        v.pipe(
+          v.string(),
+          v.maxLength(64),
+          v.check(isResolver, 'must be an IP address, with a port if it is not 53.'),
+          v.examples(['9.9.9.9']),
+        ),
+      ),
+      v.maxLength(8),
+      v.check(once, 'must name each address once.'),
+      v.description(
+        'DNS servers that domains are verified with; empty: those of the system. Each is asked before it is kept. One on a private network must be listed in PORTREEVE_ALLOWED_PRIVATE_HOSTS.',
       ),
     ),
-    v.maxLength(8),
-    v.check(once, 'must name each address once.'),
-    v.description(
-      'DNS servers that domains are verified with; empty: those of the system. Each is asked before it is kept. One on a private network must be listed in PORTREEVE_ALLOWED_PRIVATE_HOSTS.',
-    ),
-  ),
-  public_addresses: v.pipe(
-    v.array(
-      v.pipe(
-        Address,
-        v.check(isReachable, 'must be an address that clients can connect to.'),
-        v.examples(['203.0.113.7']),
+    public_addresses: v.pipe(
+      v.array(
+        v.pipe(
+          Address,
+          v.check(isReachable, 'must be an address that clients can connect to.'),
+          v.examples(['203.0.113.7']),
+        ),
+      ),
+      v.maxLength(16),
+      v.check(once, 'must name each address once.'),
+      v.description(
+        'Addresses that domains should point to; empty: those that this server finds out itself.',
       ),
     ),
-    v.maxLength(16),
-    v.check(once, 'must name each address once.'),
-    v.description('Addresses that domains should point to; empty: those that this server finds out itself.'),
-  ),
-  wildcard: v.pipe(
-    v.boolean(),
-    v.description(
-      'Whether `*.<base domain>` points to this server, so that automatic names need no record of their own and may share one certificate.',
+    wildcard: v.pipe(
+      v.boolean(),
+      v.description(
+        'Whether `*.<base domain>` points to this server, so that automatic names need no record of their own and may share one certificate.',
+      ),
     ),
-  ),
-})
+  }),
+  v.title('DnsSettings'),
+)
 export type DnsSettings = v.InferOutput<typeof DnsSettings>
 export const DnsChange = v.partial(v.strictObject(DnsSettings.entries))
 export type DnsChange = v.InferOutput<typeof DnsChange>
@@ -347,7 +363,7 @@ export const SmtpChange = v.partial(
   }),
 )
 export type SmtpChange = v.InferOutput<typeof SmtpChange>
-export const SmtpSection = v.object(mailEntries)
+export const SmtpSection = v.pipe(v.object(mailEntries), v.title('SmtpSettings'))
 export type SmtpSection = v.InferOutput<typeof SmtpSection>
 
 const Changed = v.nullable(Timestamp)

@@ -85,19 +85,22 @@ export type NewSshKey = v.InferOutput<typeof NewSshKey>
 export type GenerateSshKey = v.InferOutput<typeof GenerateSshKey>
 
 /** Never the private half. */
-export const SshKey = v.object({
-  id: v.string(),
-  project_id: v.string(),
-  name: v.string(),
-  type: v.pipe(v.string(), v.examples(['ssh-ed25519'])),
-  public_key: v.pipe(v.string(), v.description('One line; add it to the Git host as a deploy key.')),
-  fingerprint: v.pipe(v.string(), v.examples(['SHA256:uNiVztksCsDhcc0u9e8BrqXTdTUJxsCmEcFwBlHvvvM'])),
-  has_private_key: v.boolean(),
-  host: v.nullable(v.string()),
-  known_hosts: v.nullable(v.string()),
-  created_at: Timestamp,
-  last_used_at: v.nullable(Timestamp),
-})
+export const SshKey = v.pipe(
+  v.object({
+    id: v.string(),
+    project_id: v.string(),
+    name: v.string(),
+    type: v.pipe(v.string(), v.examples(['ssh-ed25519'])),
+    public_key: v.pipe(v.string(), v.description('One line; add it to the Git host as a deploy key.')),
+    fingerprint: v.pipe(v.string(), v.examples(['SHA256:uNiVztksCsDhcc0u9e8BrqXTdTUJxsCmEcFwBlHvvvM'])),
+    has_private_key: v.boolean(),
+    host: v.nullable(v.string()),
+    known_hosts: v.nullable(v.string()),
+    created_at: Timestamp,
+    last_used_at: v.nullable(Timestamp),
+  }),
+  v.title('SshKey'),
+)
 export type SshKey = v.InferOutput<typeof SshKey>
 export const KeyQuery = v.strictObject({
   ...pagingEntries,

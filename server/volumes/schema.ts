@@ -56,33 +56,36 @@ export const NewVolume = v.strictObject({
 })
 export type NewVolume = v.InferOutput<typeof NewVolume>
 
-export const Volume = v.object({
-  id: v.string(),
-  project_id: v.string(),
-  name: v.string(),
-  status: VolumeStatus,
-  access: VolumeAccess,
-  size_bytes: v.pipe(
-    v.nullable(v.number()),
-    v.description('Bytes that it is meant to hold; null for no limit.'),
-  ),
-  used_bytes: v.pipe(v.nullable(v.number()), v.description('Bytes in use when it was measured.')),
-  measured_at: v.nullable(Timestamp),
-  mounts: v.pipe(
-    v.array(
-      v.object({
-        id: v.string(),
-        app_id: v.string(),
-        app_name: v.string(),
-        path: v.string(),
-        read_only: v.boolean(),
-      }),
+export const Volume = v.pipe(
+  v.object({
+    id: v.string(),
+    project_id: v.string(),
+    name: v.string(),
+    status: VolumeStatus,
+    access: VolumeAccess,
+    size_bytes: v.pipe(
+      v.nullable(v.number()),
+      v.description('Bytes that it is meant to hold; null for no limit.'),
     ),
-    v.description('Apps that have it in their next release.'),
-  ),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-})
+    used_bytes: v.pipe(v.nullable(v.number()), v.description('Bytes in use when it was measured.')),
+    measured_at: v.nullable(Timestamp),
+    mounts: v.pipe(
+      v.array(
+        v.object({
+          id: v.string(),
+          app_id: v.string(),
+          app_name: v.string(),
+          path: v.string(),
+          read_only: v.boolean(),
+        }),
+      ),
+      v.description('Apps that have it in their next release.'),
+    ),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+  v.title('Volume'),
+)
 export type Volume = v.InferOutput<typeof Volume>
 export const VolumeQuery = v.strictObject({
   ...pagingEntries,
@@ -164,28 +167,37 @@ export const UpdateStrategy = v.pipe(
     '`start_first`: the new release starts beside the old one, without downtime. `stop_first`: the old instance ends before the new one starts, because only one may write to a volume; requests wait at the edge or get 503 in between.',
   ),
 )
-export const Mount = v.object({
-  id: v.string(),
-  app_id: v.string(),
-  kind: v.picklist(['volume', 'file']),
-  path: v.string(),
-  volume_id: v.nullable(v.string()),
-  volume_name: v.nullable(v.string()),
-  read_only: v.boolean(),
-  mode: v.pipe(v.nullable(v.string()), v.description('Permissions of a file, octal.')),
-  content_bytes: v.pipe(v.nullable(v.number()), v.description('Length of a file; its text is never shown.')),
-  created_at: Timestamp,
-})
+export const Mount = v.pipe(
+  v.object({
+    id: v.string(),
+    app_id: v.string(),
+    kind: v.picklist(['volume', 'file']),
+    path: v.string(),
+    volume_id: v.nullable(v.string()),
+    volume_name: v.nullable(v.string()),
+    read_only: v.boolean(),
+    mode: v.pipe(v.nullable(v.string()), v.description('Permissions of a file, octal.')),
+    content_bytes: v.pipe(
+      v.nullable(v.number()),
+      v.description('Length of a file; its text is never shown.'),
+    ),
+    created_at: Timestamp,
+  }),
+  v.title('Mount'),
+)
 export type Mount = v.InferOutput<typeof Mount>
 /** Answer to a change of mounts: what follows from it is said before it happens. */
-export const MountChange = v.object({
-  ...Mount.entries,
-  update: UpdateStrategy,
-  notice: v.pipe(
-    v.nullable(v.string()),
-    v.description('What the next deployment does differently from now on; null when nothing.'),
-  ),
-})
+export const MountChange = v.pipe(
+  v.object({
+    ...Mount.entries,
+    update: UpdateStrategy,
+    notice: v.pipe(
+      v.nullable(v.string()),
+      v.description('What the next deployment does differently from now on; null when nothing.'),
+    ),
+  }),
+  v.title('MountChange'),
+)
 export type MountChange = v.InferOutput<typeof MountChange>
 export const MountParams = v.object({
   id: v.pipe(v.string(), v.description('App.')),

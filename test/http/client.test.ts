@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
-import { compileClient, type CompiledClient } from '#test/support/client'
+import { compileClient, type CompiledClient, functions } from '#test/support/client'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '#test/support/routes'
@@ -38,6 +38,22 @@ describe('a TypeScript client generated from the OpenAPI document', () => {
       'There is no such app.',
       'port',
       'deployment 1',
+    ])
+  })
+  it('has a function for each operation with a second generator, and tells the same story with them', async () => {
+    const client = await compileClient<Story>(document, 'test/fixtures/client/story-sdk.ts', functions)
+    compiled.push(client)
+    expect(client.diagnostics).toEqual([])
+    const { story } = await client.load()
+    expect(await story(api.url, 'admin@localhost', PASSWORD)).toEqual([
+      'INVALID_CREDENTIALS',
+      'building',
+      '1 of 1',
+      'sdk',
+      'There is no such app.',
+      'port',
+      'deployment 1',
+      'CONFLICT',
     ])
   })
   it('does not compile with a field that does not exist', async () => {

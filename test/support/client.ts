@@ -15,16 +15,34 @@ export interface CompiledClient<M> {
   dispose(): void
 }
 
+/** Types by `openapi-typescript`, for `openapi-fetch`; the program imports them as `./schema.ts`. */
+export const types: Generator = async (document, directory) =>
+  writeFileSync(join(directory, 'schema.ts'), astToString(await openapiTS(document as OpenAPI3)))
+/** A function for each operation by `@hey-api/openapi-ts`; the program imports them from `./sdk/`. */
+export const functions: Generator = async (document, directory) => {
+  const { createClient } = await import('@hey-api/openapi-ts')
+  await createClient({
+    input: document as Record<string, unknown>,
+    output: { path: join(directory, 'sdk'), module: { extension: '.ts' } },
+    plugins: ['@hey-api/client-fetch', '@hey-api/typescript', '@hey-api/sdk'],
+    logs: { level: 'silent' },
+  })
+}
+type Generator = (document: unknown, directory: string) => Promise<void>
+
 /**
- * Generates the TypeScript types of an OpenAPI document with `openapi-typescript` and compiles a program that
- * uses them through `openapi-fetch`, strictly.
- * @param program a file that imports the types as `./schema.ts`.
+ * Generates a TypeScript client of an OpenAPI document and compiles a program that uses it, strictly.
+ * @param program a file that imports what `generate` makes.
  */
-export async function compileClient<M>(document: unknown, program: string): Promise<CompiledClient<M>> {
+export async function compileClient<M>(
+  document: unknown,
+  program: string,
+  generate: Generator = types,
+): Promise<CompiledClient<M>> {
   const directory = mkdtempSync(join(tmpdir(), 'portreeve-client-'))
   symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'))
   writeFileSync(join(directory, 'package.json'), '{ "type": "module" }')
-  writeFileSync(join(directory, 'schema.ts'), astToString(await openapiTS(document as OpenAPI3)))
+  await generate(document, directory)
   const copy = join(directory, basename(program))
   copyFileSync(join(ROOT, program), copy)
   const checked = ts.createProgram([copy], {
