@@ -14,11 +14,19 @@ function completeField(name: string, schema: JsonSchema): JsonSchema {
     meaning === undefined
       ? schema
       : { description: meaning, ...schema }
+  if (MOMENT.test(name)) return asMoment(described)
   return isWhole(name) ? asWhole(described) : described
 }
 /** One that may be null says it in the part that is not. */
 const hasOwnWord = (schema: JsonSchema): boolean =>
   Array.isArray(schema.anyOf) && schema.anyOf.some((one: JsonSchema) => typeof one.description === 'string')
+
+const MOMENT = /(^at|_at)$/
+/** Every moment is told in one way. */
+function asMoment(schema: JsonSchema): JsonSchema {
+  if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: schema.anyOf.map(asMoment) }
+  return schema.type === 'string' ? { ...schema, format: 'date-time' } : schema
+}
 
 /** Bytes, ports and counts have no fraction. */
 function asWhole(schema: JsonSchema): JsonSchema {
