@@ -50,6 +50,8 @@ export interface HttpPorts {
      * Project of a resource; undefined when there is none. Nouns are those that endpoints name in `scope`.
      */
     locate(noun: string, id: string): string | undefined
+    /** Origins whose pages may read answers. */
+    cors_origins(): readonly string[]
     /** Project that a resource is created in when the body names none. */
     default_project(): string
     idempotency: Idempotency

@@ -2,6 +2,7 @@ import { type H3Event, send, setResponseHeader, setResponseStatus } from 'h3'
 import { ApiError, notFound } from '#server/kernel/errors'
 import { createLog } from '#server/kernel/log'
 import type { HttpPorts } from './context.ts'
+import { allowOrigin, answerPreflight } from './cors.ts'
 import { SECURITY_HEADERS, toErrorAnswer } from './errors.ts'
 import { decodeSegment } from './input.ts'
 import { rawPath, requestId } from './request.ts'
@@ -27,6 +28,7 @@ export function createEntrance(routes: readonly ServedRoute[]): (event: H3Event)
     // Two slashes, and another case of `/api`, would reach the pages, which answer everything with 200.
     if (/[/\\]{2}/.test(path)) throw notFound('path')
     const inApi = /^\/api(\/|$)/i.test(path)
+    if (inApi && allowOrigin(event)) return answerPreflight(event)
     const segments = segmentsOf(path).map(decodeSegment)
     const allowed = inApi ? table.methods(segments) : ['GET', 'HEAD']
     // The router would take an encoded question mark for the beginning of a query.

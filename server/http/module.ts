@@ -24,12 +24,14 @@ export default defineModule({
       audit: Pick<Audit, 'refused'>
       identity: Pick<Identity, 'authenticate' | 'client'>
       projects: Pick<Projects, 'default'>
+      settings: { server(): { cors_origins: readonly string[] } }
     },
   ) {
     const idempotency = createIdempotency(db, clock, secrets)
     const ports: HttpPorts['http'] = {
       log,
       locate: modules.locate,
+      cors_origins: () => use.settings.server().cors_origins,
       default_project: () => use.projects.default(),
       idempotency,
       authenticate: use.identity.authenticate,

@@ -1,5 +1,7 @@
 import { isWhole, meaningOf } from './openapi-fields.ts'
-import type { JsonSchema } from './openapi-schemas.ts'
+
+/** A JSON Schema (2020-12), as OpenAPI 3.1 takes it. */
+export type JsonSchema = { [key: string]: any }
 
 const isObject = (value: unknown): value is JsonSchema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,3 +1,5 @@
+import { own } from '#server/kernel/own'
+
 /**
  * What a field means that is called the same everywhere, as a sentence. A schema that says more of its own
  * field goes first.
@@ -252,9 +254,7 @@ const EXAMPLES: Readonly<Record<string, unknown>> = {
 const WHOLE =
   /(_bytes|_bytes_peak|_seconds|_ended|_left|_count|_port|_routes|_status|_[2-5]xx)$|^(port|number|exit_code|bytes_in|bytes_out|soak_seconds|replicas|instances|attempts|sessions_ended|seq|retries|restart_count|http_status|response_status|index|requests|recovery_codes_left|max_age|timeout_s|retry_delay_s|version|status|rows|objects|id|total)$/
 
-export const meaningOf = (field: string): string | undefined =>
-  Object.hasOwn(MEANINGS, field) ? MEANINGS[field] : undefined
+export const meaningOf = (field: string): string | undefined => own(MEANINGS, field)
 /** A value that a field of this name could have; undefined when none is known. */
-export const valueOf = (field: string): unknown =>
-  Object.hasOwn(EXAMPLES, field) ? EXAMPLES[field] : undefined
+export const valueOf = (field: string): unknown => own(EXAMPLES, field)
 export const isWhole = (field: string): boolean => WHOLE.test(field)

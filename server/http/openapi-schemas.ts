@@ -1,10 +1,9 @@
 import { own } from '#server/kernel/own'
 import { toJsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
-import { complete } from './openapi-complete.ts'
+import { complete, type JsonSchema } from './openapi-complete.ts'
 
-/** A JSON Schema (2020-12), as OpenAPI 3.1 takes it. */
-export type JsonSchema = { [key: string]: any }
+export type { JsonSchema } from './openapi-complete.ts'
 /** Which side of a schema is meant: what a client sends, or what it gets. */
 export type Side = 'input' | 'output'
 

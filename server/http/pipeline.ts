@@ -28,6 +28,7 @@ import {
   searchOf,
 } from './input.ts'
 import { credentialsOf, factsOf, mutates } from './request.ts'
+import { reply } from './reply.ts'
 import { holdsSecret } from './secret-answers.ts'
 import { parseBody, parseQuery } from './validation.ts'
 
@@ -76,7 +77,8 @@ export async function serve(definition: AnyEndpoint, event: H3Event): Promise<un
     const params = Object.fromEntries(
       Object.entries(getRouterParams(event)).map(([key, value]) => [key, decodeSegment(value)]),
     )
-    return await answer({ definition, event, services, facts, actor, params })
+    const result = await answer({ definition, event, services, facts, actor, params })
+    return await reply(event, definition, result)
   } catch (error) {
     const mapped = toErrorAnswer(error, facts.id, services.http.log)
     if (mapped.status === 401 || mapped.status === 403 || mapped.status === 429)

@@ -123,6 +123,8 @@ export function createAuthentication(parts: AuthenticationParts): Authentication
   }
 
   const byToken = async (header: string, source: Source): Promise<[Actor, UserRow]> => {
+    if (API_KEY.test(header.replace(/^Bearer +/i, '')))
+      throw new ApiError('UNAUTHORIZED', 'This is an API key. Send it in the header X-API-Key.')
     const token = /^Bearer +([\w-]+\.[\w-]+\.[\w-]+)$/i.exec(header)?.[1]
     const claims = token ? await tokens.verify(token) : undefined
     if (!claims) throw unauthorized()

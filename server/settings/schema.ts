@@ -115,6 +115,24 @@ const serverEntries = {
       'Memory that an instance may use when its app says nothing. Default 512 MiB. Holds from the next deployment of an app.',
     ),
   ),
+  cors_origins: v.pipe(
+    v.array(
+      v.pipe(
+        v.string(),
+        v.maxLength(253),
+        v.check(
+          (text) =>
+            URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && new URL(text).origin === text,
+          'must be an origin such as https://tools.example.com: scheme, host and port, and nothing behind.',
+        ),
+      ),
+    ),
+    v.maxLength(50),
+    v.description(
+      'Origins whose pages may call the API from a browser, with a token or an API key and never with the cookie. Default: none.',
+    ),
+    v.examples([['https://tools.example.com']]),
+  ),
   owners_may_invite: v.pipe(
     v.boolean(),
     v.description(

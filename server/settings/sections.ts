@@ -49,6 +49,7 @@ export function defaultSections(build_concurrency: number): Sections {
       releases_kept: 5,
       default_cpus: null,
       default_memory_bytes: 512 * 1024 * 1024,
+      cors_origins: [],
       owners_may_invite: false,
     },
     domain: { dashboard_domain: null, base_domain: null },

@@ -166,11 +166,17 @@ export const TemplateQuery = v.strictObject({
 })
 export type TemplateQuery = v.InferOutput<typeof TemplateQuery>
 
-export const Category = v.object({
-  category: v.pipe(v.string(), v.examples(['monitoring'])),
-  count: v.pipe(v.number(), v.integer(), v.description('Templates in it.')),
-})
+export const Category = v.pipe(
+  v.object({
+    category: v.pipe(v.string(), v.examples(['monitoring'])),
+    count: v.pipe(v.number(), v.integer(), v.description('Templates in it.')),
+  }),
+  v.title('TemplateCategory'),
+)
 export const SlugParam = v.object({ slug: v.pipe(v.string(), v.description('Name of the template.')) })
-export const ComposeText = v.object({
-  compose: v.pipe(v.string(), v.description('The compose file, YAML; `${KEY}` stands for a variable.')),
-})
+export const ComposeText = v.pipe(
+  v.object({
+    compose: v.pipe(v.string(), v.description('The compose file, YAML; `${KEY}` stands for a variable.')),
+  }),
+  v.title('ComposeText'),
+)

@@ -254,6 +254,7 @@ export async function startTinyApi() {
         (noun === 'thing' && id === 'thing_1') || (noun === 'project' && id === 'prj_1')
           ? 'prj_1'
           : undefined,
+      cors_origins: () => [],
       default_project: () => 'prj_1',
       idempotency: createIdempotency(kernel.db, kernel.clock, kernel.secrets),
       refused: (facts, code, actor) => refused.push({ code, actor: actor?.name, path: facts.path }),

@@ -98,6 +98,7 @@ describe('GET /api/settings', () => {
         disk_pressure_percent: 85,
         default_cpus: null,
         default_memory_bytes: 512 * 1024 ** 2,
+        cors_origins: [],
         owners_may_invite: false,
       },
       domain: { dashboard_domain: null, base_domain: null },

@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import {
+  appendResponseHeader,
+  getRequestHeader,
+  type H3Event,
+  setResponseHeader,
+  setResponseStatus,
+} from 'h3'
+import type { AnyEndpoint } from './definition.ts'
+import { holdsSecret } from './secret-answers.ts'
+
+/** Below this, packing costs more than it saves. */
+const LEAST_BYTES = 1024
+/** Above the middle, brotli takes several times as long for a few percent. */
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
+const PACK = {
+  br: (text: string) => promisify(brotliCompress)(text, BROTLI),
+  gzip: promisify(gzip),
+} as const
+const DOCUMENT = /^application\/(json|yaml|vnd\.aai\.asyncapi)/
+
+/** Whether a client takes an encoding; `q=0` says that it does not. */
+export function takes(header: string | undefined, encoding: string): boolean {
+  return (header ?? '').split(',').some((part) => {
+    const [name = '', ...parameters] = part.split(';').map((one) => one.trim().toLowerCase())
+    return name === encoding && !parameters.some((one) => /^q=0(\.0*)?$/.test(one))
+  })
+}
+
+/** Whether one of the tags that a client holds is this one; weakly, as a GET compares them. */
+const holdsTag = (header: string | undefined, tag: string): boolean =>
+  (header ?? '')
+    .split(',')
+    .some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === tag.slice(2))
+
+/** The text of an answer that may be tagged and packed: typed JSON, or a description of the API. */
+function textOf({ response, media_types }: AnyEndpoint, result: unknown): string | undefined {
+  if (response) return JSON.stringify(result)
+  return typeof result === 'string' && DOCUMENT.test(media_types?.[0] ?? '') ? result : undefined
+}
+
+/** Lists and descriptions are asked for again and again, and seldom change. */
+const isTagged = (definition: AnyEndpoint, result: unknown): boolean =>
+  !definition.response || Array.isArray((result as { data?: unknown }).data)
+
+/**
+ * Makes the answer as it goes out: with a tag where it is a list or a description, as 304 where the client has
+ * it already, and packed above 1 KiB. One that holds a secret is never packed, here or at the edge: the size of
+ * what is packed with something that an attacker chose would tell the secret bit by bit.
+ */
+export async function reply(event: H3Event, definition: AnyEndpoint, result: unknown): Promise<unknown> {
+  const text = textOf(definition, result)
+  if (text === undefined) return result
+  if (event.method === 'GET' && isTagged(definition, result)) {
+    const tag = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`
+    setResponseHeader(event, 'ETag', tag)
+    if (holdsTag(getRequestHeader(event, 'if-none-match'), tag)) {
+      setResponseStatus(event, 304)
+      return null
+    }
+  }
+  if (holdsSecret(definition.response, result)) {
+    setResponseHeader(event, 'Cache-Control', 'no-store, no-transform')
+    return result
+  }
+  if (text.length < LEAST_BYTES) return result
+  appendResponseHeader(event, 'Vary', 'Accept-Encoding')
+  const header = getRequestHeader(event, 'accept-encoding')
+  const encoding = (['br', 'gzip'] as const).find((name) => takes(header, name))
+  if (!encoding) return result
+  setResponseHeader(event, 'Content-Type', definition.media_types?.[0] ?? 'application/json')
+  setResponseHeader(event, 'Content-Encoding', encoding)
+  return PACK[encoding](text)
+}
