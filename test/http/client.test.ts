@@ -55,7 +55,7 @@ describe('a TypeScript client generated from the OpenAPI document', () => {
       'deployment 1',
       'CONFLICT',
     ])
-  })
+  }, 90_000)
   it('does not compile with a field that does not exist', async () => {
     const folder = mkdtempSync(join(ROOT, 'test/fixtures/client/wrong-'))
     try {
