@@ -11,6 +11,7 @@ import {
 } from 'h3'
 import * as v from 'valibot'
 import { type Actor, authorize, projectRole } from '#server/kernel/access'
+import { CALLS } from '#server/kernel/calls'
 import { ApiError, invalid, notFound } from '#server/kernel/errors'
 import type { HttpPorts, RequestFacts, ResponseControls, UploadStream } from './context.ts'
 import { type AnyEndpoint, type HandlerContext, isToldByBody } from './definition.ts'
@@ -63,7 +64,13 @@ interface RawBody {
  * Serves one request: 401, then 404 or 403, then 400, then 422, then the work itself; every error becomes the
  * envelope.
  */
-export async function serve(definition: AnyEndpoint, event: H3Event): Promise<unknown> {
+export function serve(definition: AnyEndpoint, event: H3Event): Promise<unknown> {
+  // The pattern: addresses of hooks are secrets.
+  const pattern = event.context.matchedRoute?.path ?? definition.summary
+  return CALLS.run(`${event.node.req.method ?? 'GET'} ${pattern}`, () => respond(definition, event))
+}
+
+async function respond(definition: AnyEndpoint, event: H3Event): Promise<unknown> {
   const services = event.context.services as HttpPorts
   const facts = factsOf(event, services)
   let actor: Actor | undefined

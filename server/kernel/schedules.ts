@@ -1,4 +1,5 @@
 import { Cron } from 'croner'
+import { CALLS } from './calls.ts'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
 
@@ -28,7 +29,7 @@ export function createSchedules(schedules: readonly Schedule[], clock: Clock, lo
     entry.running = true
     entry.due_ms = nextRun(entry.cron, clock.now())
     try {
-      return await entry.run()
+      return await CALLS.run(entry.name, () => entry.run())
     } catch (error) {
       log.error('Scheduled work failed', { schedule: entry.name, error })
       return undefined

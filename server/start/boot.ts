@@ -3,6 +3,7 @@ import { loadConfig } from '#server/kernel/config'
 import { lockDirectory } from '#server/kernel/lock'
 import { createLog } from '#server/kernel/log'
 import type { Migration } from '#server/kernel/migrate'
+import { watchStalls } from '#server/kernel/stalls'
 import { unknownSettings } from '#server/kernel/unknown-settings'
 import { checkNode, databasePath, openKernel } from '#server/start/open-kernel'
 import type { Services } from '#server/modules'
@@ -53,9 +54,11 @@ export async function boot(options: BootOptions): Promise<Booted> {
       url: services.addresses.public_url(),
       data: config.data_directory,
     })
+    const endWatch = watchStalls({ log })
     return {
       services,
       async stop() {
+        endWatch()
         await services.stop()
         await Promise.allSettled([adapters.engine.close(), adapters.ingress.close(), adapters.guard?.stop()])
         kernel.db.close()

@@ -5,6 +5,7 @@ import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { loopFault, type LoopReport, readLoopReport } from './loop-report.ts'
 import { ROOT } from './routes.ts'
 
 /**
@@ -17,6 +18,8 @@ export interface Portreeve {
   /** Everything that the server printed. */
   output(): string
   pid(): number
+  /** How long its main thread kept others waiting, from the last start on; written every two seconds. */
+  loop(): LoopReport | undefined
   /** One call as the administrator; the answer's status, body and headers. */
   call<T = any>(
     method: string,
@@ -133,8 +136,12 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
     }
   }
 
+  const loop_files: string[] = []
   const start = async (env: Record<string, string> = {}) => {
-    const script = ['--max-semi-space-size=2', env.PORTREEVE_ENTRY ?? entry]
+    const loop_file = join(data_directory, `work-loop-${loop_files.length}.json`)
+    loop_files.push(loop_file)
+    const probe = ['--import', join(ROOT, 'test/support/loop-probe.ts')]
+    const script = ['--max-semi-space-size=2', ...probe, env.PORTREEVE_ENTRY ?? entry]
     child = spawn(binary ?? process.execPath, binary ? ['serve'] : script, {
       cwd: ROOT,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -151,6 +158,7 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
         PORTREEVE_ADMIN_EMAIL: ADMIN.email,
         PORTREEVE_ADMIN_PASSWORD: ADMIN.password,
         PORTREEVE_LOG_LEVEL: 'debug',
+        LOOP_PROBE_FILE: loop_file,
         ...(process.env.DOCKER_HOST ? { DOCKER_HOST: process.env.DOCKER_HOST } : {}),
         ...options.env,
         ...env,
@@ -172,6 +180,8 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
     })
     if (login.status !== 200) throw new Error(`Login failed: ${JSON.stringify(login.body)}`)
     token = login.body.data.token
+    // From here on nobody may be kept waiting; see `loop-probe.ts`.
+    if (!binary) child.kill('SIGUSR2')
   }
 
   const end = (signal: NodeJS.Signals) =>
@@ -190,6 +200,7 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
     call,
     output: () => output,
     pid: () => child.pid!,
+    loop: () => readLoopReport(loop_files.at(-1)!),
     token: () => token,
     visit: (host, path = '/') =>
       new Promise((resolve, reject) => {
@@ -231,7 +242,13 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
         if (docker('inspect', id, '--format', '{{json .Mounts}}').includes(data_directory))
           docker('rm', '-f', id)
       execFileSync('bash', ['-c', '. scripts/shell/engine.sh && host_rules_remove'], { cwd: ROOT })
+      const faults = loop_files.flatMap((file) => {
+        const report = readLoopReport(file)
+        const fault = report && loopFault(report)
+        return fault === undefined ? [] : [fault]
+      })
       rmSync(data_directory, { recursive: true, force: true })
+      if (faults.length > 0) throw new Error(faults.join('\n'))
     },
   }
 }

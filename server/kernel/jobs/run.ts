@@ -1,3 +1,4 @@
+import { CALLS } from '../calls.ts'
 import { attempt } from './attempt.ts'
 import {
   Fatal,
@@ -203,7 +204,9 @@ async function runStep(run: Run, position: number, step: AnyStep): Promise<Progr
   for (let attempts = 1, waits = 0; ; ) {
     around.fault?.(point, 'before')
     const context = contextOf(run, attempts)
-    const ended = await attempt((signal) => step.run(Object.assign(context, { signal })), {
+    const work = (signal: AbortSignal) =>
+      CALLS.run(`${point} ${job.subject}`, () => step.run(Object.assign(context, { signal })))
+    const ended = await attempt(work, {
       name: step.name,
       timeout_ms: step.timeout_ms ?? TIMEOUT_MS,
       pool: step.pool ? around.pools.get(step.pool) : undefined,

@@ -1,0 +1,57 @@
+import { createGzip } from 'node:zlib'
+import { buffer } from 'node:stream/consumers'
+import { pack } from 'tar-stream'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type LoopReport, loopFault } from '#test/support/loop-report'
+import { eventually, type Portreeve, startPortreeve } from '#test/support/portreeve'
+
+/** The most that is accepted is 200,000; `FILES=199000` tries that. */
+const FILES = Number(process.env.FILES ?? 25_000)
+
+let portreeve: Portreeve
+beforeAll(async () => {
+  portreeve = await startPortreeve()
+})
+afterAll(() => portreeve?.dispose())
+
+/** An archive of many small files in which there is nothing that could be deployed. */
+async function manyFiles(count: number): Promise<Buffer> {
+  const tar = pack()
+  const packed = buffer(tar.pipe(createGzip({ level: 1 })))
+  for (let at = 0; at < count; at++) tar.entry({ name: `d${at % 500}/note-${at}.txt` }, 'x')
+  tar.finalize()
+  return packed
+}
+
+it('unpacking, looking at and removing tens of thousands of files of an upload keeps nobody waiting', async () => {
+  const archive = await manyFiles(FILES)
+  const created = await portreeve.call('POST', '/api/apps', { name: 'many', source: 'upload' })
+  expect(created.status, JSON.stringify(created.body)).toBe(201)
+  const { id } = created.body.data
+  const uploaded = await portreeve.call('POST', `/api/apps/${id}/upload`, new Uint8Array(archive), {
+    'content-type': 'application/gzip',
+  })
+  expect(uploaded.status, JSON.stringify(uploaded.body)).toBe(201)
+  const ended = await eventually(
+    'The deployment ending',
+    async () => {
+      const { data } = (await portreeve.call('GET', `/api/deployments/${uploaded.body.data.id}`)).body
+      return data.finished_at ? data : undefined
+    },
+    900_000,
+  )
+  expect(ended).toMatchObject({ status: 'failed', error: { step: 'detect' } })
+  expect((await portreeve.call('DELETE', `/api/apps/${id}`, { name: 'many' })).status).toBeLessThan(300)
+  await eventually('The app being gone', async () =>
+    (await portreeve.call('GET', `/api/apps/${id}`)).status === 404 ? true : undefined,
+  )
+  // Written every two seconds.
+  const report = await eventually<LoopReport>('A report of what came after', () => {
+    const found = portreeve.loop()
+    return found && found.ticks > 500 ? found : undefined
+  })
+  expect(loopFault(report)).toBeUndefined()
+  process.stdout.write(
+    `${FILES} files: p99 ${report.p99_ms} ms, longest ${report.max_ms} ms, most work in one piece ${Math.max(0, ...report.stalls.map(({ stalled_ms, worked_ms }) => Math.min(stalled_ms, worked_ms)))} ms\n`,
+  )
+})

@@ -1,0 +1,89 @@
+/**
+ * Loaded beside the built server by tests (`node --import`): watches whether its main thread comes to answer,
+ * and keeps a file of what it saw. With the file's name comes the place of the code that took its time: a
+ * sampling profiler runs along.
+ */
+import { subscribe } from 'node:diagnostics_channel'
+import { renameSync, writeFileSync } from 'node:fs'
+import { type Profiler, Session } from 'node:inspector'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { Stall } from '#server/kernel/stalls'
+import type { LoopReport, SeenStall } from './loop-report.ts'
+
+const FILE = process.env.LOOP_PROBE_FILE
+const RESOLUTION_MS = 10
+const SAMPLE_US = 10_000
+const WRITE_MS = 2_000
+/** Samples are thrown away after this, unless a stall asked for them. */
+const TURN_MS = 15_000
+/** Stalls that are looked up in the profile; the others are counted. */
+const LOOKED_UP_MS = 100
+const FRAMES = 6
+
+/** What the profile saw most within a time, the innermost function first. */
+function hottest(profile: Profiler.Profile, from_us: number): string[] {
+  const parents = new Map<number, number>()
+  const nodes = new Map(profile.nodes.map((node) => [node.id, node]))
+  for (const node of profile.nodes) for (const child of node.children ?? []) parents.set(child, node.id)
+  const counts = new Map<number, number>()
+  let at = profile.startTime
+  for (const [index, delta] of (profile.timeDeltas ?? []).entries()) {
+    at += delta
+    const id = profile.samples![index]!
+    if (at >= from_us && !/^\((idle|program)\)$/.test(nodes.get(id)!.callFrame.functionName))
+      counts.set(id, (counts.get(id) ?? 0) + 1)
+  }
+  const [top] = [...counts].sort(([, a], [, b]) => b - a)
+  const frames: string[] = []
+  for (let id = top?.[0]; id !== undefined && frames.length < FRAMES; id = parents.get(id)) {
+    const { functionName, url, lineNumber } = nodes.get(id)!.callFrame
+    if (functionName !== '(root)')
+      frames.push(`${functionName || 'anonymous'} ${url.split('/').slice(-2).join('/')}:${lineNumber + 1}`)
+  }
+  return frames
+}
+
+function watch(file: string): void {
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  const stalls: SeenStall[] = []
+  const session = new Session()
+  session.connect()
+  session.post('Profiler.enable')
+  session.post('Profiler.setSamplingInterval', { interval: SAMPLE_US })
+  session.post('Profiler.start')
+  const turn = (take?: (profile: Profiler.Profile) => void) =>
+    session.post('Profiler.stop', (_, found) => {
+      if (found) take?.(found.profile)
+      session.post('Profiler.start')
+    })
+  const ms = (ns: number) => Math.max(0, Math.round(ns / 1e5) / 10 - RESOLUTION_MS)
+  const write = () => {
+    const report: LoopReport = {
+      p99_ms: ms(delay.percentile(99)),
+      max_ms: ms(delay.max),
+      ticks: delay.count,
+      stalls: [...stalls].sort((a, b) => b.worked_ms - a.worked_ms).slice(0, 20),
+    }
+    writeFileSync(`${file}.new`, JSON.stringify(report))
+    renameSync(`${file}.new`, file)
+  }
+  subscribe('portreeve:stall', (message) => {
+    const stall = message as Stall
+    const seen: SeenStall = { ...stall, frames: [] }
+    stalls.push(seen)
+    if (stall.worked_ms < LOOKED_UP_MS) return
+    turn((profile) => {
+      seen.frames = hottest(profile, profile.endTime - (stall.stalled_ms + 100) * 1000)
+    })
+  })
+  // What a start loads is no stall of anybody: the test says when it is over.
+  process.once('SIGUSR2', () => {
+    stalls.length = 0
+    delay.enable()
+  })
+  setInterval(write, WRITE_MS).unref()
+  setInterval(() => turn(), TURN_MS).unref()
+  process.once('exit', write)
+}
+
+if (FILE !== undefined) watch(FILE)
