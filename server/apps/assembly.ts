@@ -63,7 +63,7 @@ export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
       enqueue: (kind, app, more) => use.deployments.enqueueLifecycle(kind, app, more),
       mountsChanged: (id, release_id) =>
         use.volumes.mountIds(id).join() !== use.deployments.releaseMountIds(release_id).join(),
-      requireReplicas: (id, replicas) => use.volumes.requireReplicas(id, replicas),
+      requireReplicas: (id) => use.volumes.requireReplicas(id),
       cancelDeployments: (id) => use.deployments.cancelAll(id),
       refreshRoutes: (id) => use.deployments.refreshRoutesSoon(id),
     },

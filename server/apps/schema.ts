@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { BranchName } from '#server/platform/git/branch-name'
 import { pagingEntries, Timestamp } from '#server/kernel/schemas'
 import { AccessRequest } from '#server/traffic/schema'
 
@@ -226,9 +227,7 @@ const GitUrl = v.pipe(
   v.examples(['https://git.example.com/team/shop.git']),
 )
 const Branch = v.pipe(
-  v.string(),
-  v.minLength(1),
-  v.maxLength(255),
+  BranchName,
   v.description('Branch to deploy. Default: the HEAD of the remote.'),
   v.examples(['main']),
 )
@@ -603,6 +602,13 @@ export const LogQuery = v.strictObject({
   since: v.optional(v.pipe(v.string(), v.isoTimestamp(), v.description('Lines at or after this time.'))),
   until: v.optional(v.pipe(v.string(), v.isoTimestamp(), v.description('Lines before this time.'))),
   q: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('Text that a line must contain.'))),
+  process: v.optional(
+    v.pipe(
+      v.string(),
+      v.maxLength(30),
+      v.description('Only instances of this process, such as `web` or `worker`; of runtime logs.'),
+    ),
+  ),
 })
 export const LogLine = v.pipe(
   v.object({

@@ -56,8 +56,8 @@ export interface AppPorts extends SharePorts, ViewPorts {
     app: AppRow,
     more?: { volumes?: boolean; was?: string },
   ): string
-  /** Throws 409 when so many replicas cannot share the volumes of the app. */
-  requireReplicas(app_id: string, replicas: number): void
+  /** Throws 409 when the instances that the app is to have cannot share its volumes. */
+  requireReplicas(app_id: string): void
   cancelDeployments(app_id: string): void
   /** Applies the app's domains to the edge after the commit. */
   refreshRoutes(app_id: string): void
@@ -217,9 +217,9 @@ export function createApps(options: AppOptions) {
         requireNoPreview(before)
         if (body.name !== undefined && body.name !== before.name && repository.findByName(body.name))
           throw conflict(`An app named ${body.name} exists already. Choose another name.`)
-        if (body.replicas !== undefined) ports.requireReplicas(id, body.replicas)
         const columns = changedColumns(before, body)
         shares.within(before.project_id, () => repository.update(id, columns, clock.iso()))
+        if (body.replicas !== undefined || body.processes !== undefined) ports.requireReplicas(id)
         const row = get(id)
         if (row.name !== before.name) {
           ports.renameAutomaticDomain(row)

@@ -18,12 +18,23 @@ export interface SharePorts {
 /** What apps may use, against the quotas of their project. */
 export function createAppShares(repository: Pick<AppRepository, 'find' | 'inProject'>, ports: SharePorts) {
   /** What all instances of an app may use. */
-  const shareOf = ({ replicas, limits }: Pick<Configuration, 'replicas' | 'limits'>): Share => {
+  const shareOf = ({
+    replicas,
+    limits,
+    processes,
+  }: Pick<Configuration, 'replicas' | 'limits' | 'processes'>): Share => {
     const { default_cpus, default_memory_bytes } = ports.defaultLimits()
-    return {
-      memory_bytes: replicas * (limits.memory_bytes ?? default_memory_bytes),
-      cpus: replicas * (limits.cpus ?? default_cpus ?? cpus().length),
-    }
+    const share = (count: number, own: Configuration['limits']): Share => ({
+      memory_bytes: count * (own.memory_bytes ?? default_memory_bytes),
+      cpus: count * (own.cpus ?? default_cpus ?? cpus().length),
+    })
+    const { web, ...others } = processes ?? {}
+    return sumOf([
+      share(web?.replicas === 0 ? 0 : replicas, limits),
+      ...Object.values(others).map((process) =>
+        share(process.replicas ?? 1, { ...limits, ...process.limits }),
+      ),
+    ])
   }
   /** As it is configured, or as it runs where that is more: a change alone ends no instance. */
   const counted = (row: AppRow): Share => {
@@ -33,7 +44,7 @@ export function createAppShares(repository: Pick<AppRepository, 'find' | 'inProj
     const wanted = shareOf(configured)
     const now = live ? largerOf(wanted, shareOf(live)) : wanted
     if (decided === undefined) return now
-    return largerOf(now, shareOf({ replicas: decided, limits: live?.limits ?? configured.limits }))
+    return largerOf(now, shareOf({ ...(live ?? configured), replicas: decided }))
   }
   return {
     /** What instances of all apps of a project may use together. */

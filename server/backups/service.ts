@@ -248,7 +248,7 @@ export function createBackupService(options: BackupOptions) {
       if (target_id !== undefined && repository.find(id)?.target_id !== target_id)
         throw invalid(
           'backup_id',
-          'is a backup of something else. Restore it with POST /api/backups/:id/restore.',
+          'is no backup of this database. GET /api/backups lists them; one of another database is restored into a new one with POST /api/backups/:id/restore.',
         )
       const row = get(id)
       backupMachine.next(row.status, 'restore')

@@ -27,6 +27,7 @@ import { factsOf, variablesOf } from './view.ts'
 export interface DatabaseNeeds {
   addresses: Pick<Addresses, 'public_url'>
   apps: Pick<AppsDomain, 'find' | 'sources'>
+  env: { hasVariable(app_id: string, key: string): boolean }
   deployments: Pick<
     DeploymentsDomain,
     'requireEngine' | 'refresh' | 'ended' | 'holds' | 'keepRunning' | 'replaceCredentials'
@@ -41,6 +42,7 @@ interface Plugs {
 function databasePorts(use: DatabaseNeeds, plugs: Plugs): DatabasePorts {
   return {
     app: (id) => use.apps.find(id),
+    hasVariable: (app_id, key) => use.env.hasVariable(app_id, key),
     requireEngine: () => use.deployments.requireEngine(),
     requireQuota: (project_id) => use.projects.requireQuota(project_id, 'database'),
     requireShare: (...given) => use.projects.requireShare(...given),

@@ -14,6 +14,8 @@ import type { Vault } from './vault.ts'
 export interface DatabasePorts {
   /** An app by its id; undefined when there is none. */
   app(id: string): { id: string; name: string; project_id: string; status: string } | undefined
+  /** Whether the app itself has a variable of this name, which would hide that of a link. */
+  hasVariable(app_id: string, key: string): boolean
   /** Throws 503 while the container engine is known to be down. */
   requireEngine(): void
   /** Throws 409 when the project may not have one more database. */

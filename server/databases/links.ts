@@ -28,6 +28,10 @@ export function createLinks(context: DatabaseContext & { audit: AuditTrail }) {
           throw conflict(
             `Another database gives ${app.name} the variable ${key} already. Choose another key.`,
           )
+        if (ports.hasVariable(app_id, key))
+          throw conflict(
+            `${app.name} has a variable ${key} of its own, which would count instead of the link. Remove that variable, or choose another key.`,
+          )
         const link = { database_id: id, app_id, key, created_at: clock.iso() }
         repository.insertLink(link)
         note(row, 'database.linked', { app_id, key }, actor)

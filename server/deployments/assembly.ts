@@ -20,6 +20,7 @@ import { desiredState, isHeld } from './desired.ts'
 import { lifecycleJobs, type LifecyclePayload } from './lifecycle.ts'
 import { createDeploymentLogs } from './logs.ts'
 import { createHolders } from './holders.ts'
+import { wantedProcesses } from './processes.ts'
 import { createReconciler, type Reconciler } from './reconciler.ts'
 import { createReleases } from './releases.ts'
 import { createDeploymentRepository } from './repository.ts'
@@ -171,6 +172,12 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     imageRemoved: (image_id) => void shop.releases.markImageGone(image_id),
     requireEngine,
     isBusy: desired_state.busy,
+    wantedProcesses(app_id) {
+      const { configuration, live_release_id } = shop.ports.app(app_id)
+      const live = live_release_id ? shop.releases.find(live_release_id)?.settings : undefined
+      return wantedProcesses(configuration, live)
+    },
+    branchOf: (app_id) => shop.deployments.branchOf(app_id) ?? null,
     releaseConfiguration: (release_id) => shop.releases.find(release_id)?.configuration,
     declaredCronJobs(app_id) {
       const { live_deployment_id, preview_id } = use.apps.deployed(app_id) ?? {}

@@ -4,6 +4,7 @@ import type { ReleaseVariables } from '#server/env/resolved'
 import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
 import type { Holders } from './holders.ts'
 import type { DeploymentLogs } from './logs.ts'
+import type { WantedProcess } from './processes.ts'
 import type { Reconciler } from './reconciler.ts'
 import type { Sizes } from './sizes.ts'
 import type { Runtime } from './runtime.ts'
@@ -30,6 +31,10 @@ export interface DeploymentsDomain extends Deployments {
   isBusy(app_id: string): boolean
   /** Ids of the mounts that a release has, sorted. */
   releaseMountIds(release_id: string): string[]
+  /** What the next release of an app runs, as far as it is known before. */
+  wantedProcesses(app_id: string): WantedProcess[]
+  /** Branch that the app was last built from where nobody chose one; null before its first deployment. */
+  branchOf(app_id: string): string | null
   releaseConfiguration(release_id: string): Configuration | undefined
   /** Cron jobs that the files of what is live declare; undefined when nothing is live. */
   declaredCronJobs(app_id: string): BuildPlan['cron_jobs'] | undefined

@@ -1,3 +1,5 @@
+import type { Configuration } from '#server/apps/configuration'
+import { own } from '#server/kernel/own'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import type { ReleaseProcess, ReleaseSettings } from './releases.ts'
@@ -24,6 +26,27 @@ export const processesOf = (settings: ReleaseSettings): ReleaseProcess[] => [
 /** How many instances of a release there should be. */
 export const instancesOf = (settings: ReleaseSettings): number =>
   processesOf(settings).reduce((sum, { replicas }) => sum + replicas, 0)
+
+/** A process of an app and how many instances of it the next release is to have. */
+export interface WantedProcess {
+  name: string
+  replicas: number
+}
+
+/** What the next release of an app runs, as far as its configuration and the live release tell. */
+export function wantedProcesses(
+  { replicas, processes }: Pick<Configuration, 'replicas' | 'processes'>,
+  live: ReleaseSettings | undefined,
+): WantedProcess[] {
+  const has_web = processes.web?.replicas !== 0 && (live === undefined || hasWeb(live))
+  const found = live?.processes?.map(({ name }) => name) ?? []
+  const others = new Set([...found, ...Object.keys(processes)])
+  others.delete(MAIN_PROCESS)
+  return [
+    ...(has_web ? [{ name: MAIN_PROCESS, replicas }] : []),
+    ...[...others].map((name) => ({ name, replicas: own(processes, name)?.replicas ?? 1 })),
+  ].filter((process) => process.replicas > 0)
+}
 
 /** Fails before anything is started when nothing would run, or when several would write where only one may. */
 export function requireSound(settings: ReleaseSettings): void {

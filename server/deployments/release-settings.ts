@@ -51,6 +51,23 @@ export function settingsOf(
   }
 }
 
+/**
+ * Processes of the configuration that the repository does not name and that have no command, so that they
+ * run the command of the image; a sentence about each, for the log.
+ */
+export function strangeProcesses(plan: BuildPlan | undefined, { processes }: Configuration): string[] {
+  const found = Object.keys(plan?.processes ?? {})
+  return Object.entries(processes)
+    .filter(([name, { command, replicas }]) => {
+      const is_said = name === MAIN_PROCESS || command !== undefined || replicas === 0
+      return !is_said && !found.includes(name)
+    })
+    .map(
+      ([name]) =>
+        `Warning: the process "${name}" has no command, and the repository names no such process${found.length > 0 ? ` (it names ${found.join(', ')})` : ''}, so it runs the command of the image. Set processes.${name}.command, or add a line to the Procfile.`,
+    )
+}
+
 /** Processes beside the one that takes requests: those of the repository, and what the user says of them. */
 function processesOf(
   defaults: DeployDefaults,

@@ -17,6 +17,8 @@ export interface RuntimeLogQuery {
   since?: string
   until?: string
   q?: string
+  /** Only instances of this process. */
+  process?: string
 }
 export interface RuntimeLogLine {
   at: string
@@ -97,6 +99,7 @@ export function createRuntime(shop: Workshop) {
         const wanted = query.q?.toLowerCase()
         const lines: RuntimeLogLine[] = []
         for (const instance of await engine.instances({ owner: { kind: 'app', id: app_id } })) {
+          if (query.process !== undefined && instance.process !== query.process) continue
           for await (const line of engine.logs(instance.id, {
             tail: wanted ? 5000 : query.tail,
             since: query.since,

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { BranchName } from '#server/platform/git/branch-name'
 import { pagingEntries, Timestamp } from '#server/kernel/schemas'
 
 export const DeploymentStatus = v.pipe(
@@ -101,14 +102,7 @@ export const DeploymentQuery = v.strictObject({
 
 /** Body of `POST /api/apps/:id/deploy`. */
 export const DeployRequest = v.strictObject({
-  branch: v.optional(
-    v.pipe(
-      v.string(),
-      v.minLength(1),
-      v.maxLength(255),
-      v.description('Another branch, for this deployment only.'),
-    ),
-  ),
+  branch: v.optional(v.pipe(BranchName, v.description('Another branch, for this deployment only.'))),
   commit: v.optional(
     v.pipe(
       v.string(),

@@ -2,6 +2,7 @@ import type { Actor } from '#server/kernel/access'
 import type { Clock } from '#server/kernel/clock'
 import { conflict, invalid } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
+import { valueFault } from './value-faults.ts'
 import { referencesIn, UnresolvedError } from './references.ts'
 import type { Owner, VariableRepository, VariableRow } from './repository.ts'
 import { changedFields, type PlainVariable, type Vault } from './values.ts'
@@ -65,6 +66,8 @@ export function createChanges(repository: VariableRepository, vault: Vault, cloc
       path: string,
     ): Change {
       const at = clock.iso()
+      const fault = valueFault(place.key, after)
+      if (fault !== undefined) throw invalid(path, fault)
       const refs = refsOf(after, path)
       if (before) {
         const plain = vault.openReadable(before)

@@ -110,6 +110,8 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
   }
 
   return {
+    /** Whether an app has a variable of its own of this name. */
+    hasVariable: (app_id: string, key: string): boolean => repository.find({ app_id }, key) !== undefined,
     list(app_id: string, query: Paging & { q?: string }) {
       const { rows, total } = repository.page({ app_id }, query.q, ...limits(query))
       return paged({ rows: rows.map(views.variable), total }, query)

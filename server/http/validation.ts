@@ -4,6 +4,8 @@ import { ApiError, type ErrorDetail, invalid } from '#server/kernel/errors'
 
 const oneOf = (values: readonly string[]) =>
   values.length > 1 ? `must be one of ${values.join(', ')}.` : `must be ${values.join()}.`
+/** What the library lists as `("a" | "b")`. */
+const choices = (expected: string | null) => oneOf(expected?.replace(/^\(|\)$/g, '').split(' | ') ?? [])
 /** Numbers of a query that are longer than it takes. */
 const MANY_DIGITS = /^-?\d{16,}$/
 const unitOf = ({ input }: v.BaseIssue<unknown>) => (typeof input === 'string' ? 'characters' : 'items')
@@ -28,7 +30,9 @@ function sentence(issue: v.BaseIssue<unknown>): string {
     case 'picklist':
     case 'literal':
     case 'enum':
-      return oneOf(expected?.replace(/^\(|\)$/g, '').split(' | ') ?? [])
+      return choices(expected)
+    case 'variant':
+      return expected === 'Object' ? 'must be an object.' : choices(expected)
     case 'integer':
     case 'safe_integer':
       return 'must be a whole number.'

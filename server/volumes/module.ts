@@ -20,7 +20,7 @@ export default defineModule({
     base: Base,
     use: {
       apps: Pick<AppsDomain, 'find' | 'note'>
-      deployments: Pick<DeploymentsDomain, 'requireEngine'>
+      deployments: Pick<DeploymentsDomain, 'requireEngine' | 'wantedProcesses'>
       projects: Pick<Projects, 'requireQuota'>
     },
   ) =>
@@ -28,6 +28,7 @@ export default defineModule({
       ...base,
       ports: {
         app: (id) => use.apps.find(id),
+        processes: (id) => use.deployments.wantedProcesses(id),
         appChanged(id, actor) {
           const app = use.apps.find(id)
           if (app) use.apps.note(app, 'app.updated', { changed: ['mounts'] }, actor)

@@ -5,7 +5,7 @@ import type { Db } from '#server/kernel/db'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
-import type { Mount as EngineMount, UpdateStrategy } from '#server/platform/engine/workload'
+import { MAIN_PROCESS, type Mount as EngineMount, type UpdateStrategy } from '#server/platform/engine/workload'
 import { isWithin } from './mount-path.ts'
 import type { MountRow, VolumeRepository, VolumeRow } from './repository.ts'
 import type { Mount, MountChange, NewMount } from './schema.ts'
@@ -19,7 +19,6 @@ export interface MountedApp {
   name: string
   project_id: string
   status: string
-  replicas: number
 }
 export interface MountOptions {
   db: Db
@@ -29,6 +28,8 @@ export interface MountOptions {
   repository: VolumeRepository
   ports: {
     app(id: string): MountedApp | undefined
+    /** What the next release of an app runs. */
+    processes(app_id: string): { name: string; replicas: number }[]
     appChanged(app_id: string, actor: Actor): void
   }
 }
@@ -104,6 +105,17 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
     const other = own.find((mount) => isWithin(path, mount.path) || isWithin(mount.path, path))
     if (other) throw invalid('path', `overlaps with the mount at ${other.path}; mounts lie side by side.`)
   }
+  /** Instances of any process write to what their release mounts. */
+  const requireOneInstance = (app_id: string, volume: VolumeRow, web?: number) => {
+    const processes = ports
+      .processes(app_id)
+      .map((one) => (one.name === MAIN_PROCESS && web !== undefined ? { ...one, replicas: web } : one))
+    const count = processes.reduce((sum, { replicas }) => sum + replicas, 0)
+    if (count > 1)
+      throw conflict(
+        `The app would run ${count} instances (${processes.map(({ name, replicas }) => `${name} ${replicas}`).join(', ')}), and only one may write to the volume ${volume.name}. Set replicas of the others to 0, or use a volume with access "shared".`,
+      )
+  }
   const requireVolume = (app: MountedApp, id: string, read_only: boolean): VolumeRow => {
     const volume = repository.find(id)
     if (!volume || volume.project_id !== app.project_id)
@@ -116,10 +128,7 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
       throw conflict(
         `The volume ${volume.name} is written by ${ports.app(writer.app_id)?.name ?? 'another app'}, and only one may. Mount it read_only, or use a volume with access "shared".`,
       )
-    if (app.replicas > 1)
-      throw conflict(
-        `The app has ${app.replicas} replicas, and only one may write to the volume ${volume.name}. Set replicas to 1, or use a volume with access "shared".`,
-      )
+    requireOneInstance(app.id, volume)
     return volume
   }
 
@@ -197,13 +206,13 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
             content === null ? [] : [[content, context(id)] as [string, string]],
           ),
       ),
-    /** Throws 409 when an app may not have so many replicas, because only one may write to a volume of it. */
-    requireReplicas(app_id: string, replicas: number): void {
-      const volume = replicas > 1 ? exclusiveOf(app_id)[0] : undefined
-      if (volume)
-        throw conflict(
-          `Only one replica may write to the volume ${volume.name}. Keep replicas at 1, or use a volume with access "shared".`,
-        )
+    /**
+     * Throws 409 when more instances of an app would run than may write to a volume of it; `web` is how many of
+     * the process that takes requests, where that is not what is configured.
+     */
+    requireReplicas(app_id: string, web?: number): void {
+      const [volume] = exclusiveOf(app_id)
+      if (volume) requireOneInstance(app_id, volume, web)
     },
     /** Volumes that no other app mounts. */
     ownedBy(app_id: string): string[] {

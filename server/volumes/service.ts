@@ -26,6 +26,8 @@ export interface VolumeOptions {
   engine: Engine
   ports: {
     app(id: string): MountedApp | undefined
+    /** What the next release of an app runs. */
+    processes(app_id: string): { name: string; replicas: number }[]
     /** Tells the timeline of an app that its mounts changed. */
     appChanged(app_id: string, actor: Actor): void
     /** Throws ENGINE_UNAVAILABLE when the engine does not answer. */

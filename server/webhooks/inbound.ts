@@ -24,6 +24,7 @@ export interface HookedApp {
   branch: string | null
   auto_deploy: boolean
   watch_paths: string[]
+  last_branch: string | null
 }
 export interface InboundPorts {
   app(id: string): HookedApp | undefined

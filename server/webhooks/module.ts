@@ -16,14 +16,14 @@ import { createWebhooks } from './service.ts'
 interface Needs {
   addresses: Pick<Addresses, 'public_url' | 'chosen_url'>
   apps: Pick<Apps, 'find' | 'sources'>
-  deployments: Pick<DeploymentsDomain, 'enqueue' | 'get'>
+  deployments: Pick<DeploymentsDomain, 'enqueue' | 'get' | 'branchOf'>
   git_credentials: Pick<GitAccess, 'credentialFor'>
   previews: Pick<Previews, 'opened' | 'closed' | 'pushed' | 'ofRunner' | 'find'>
   settings: { mail: Mail }
 }
 
 const KEPT_DAYS = 30
-const hooked = (row: NonNullable<ReturnType<Apps['find']>>): HookedApp => ({
+const hooked = (row: NonNullable<ReturnType<Apps['find']>>): Omit<HookedApp, 'last_branch'> => ({
   id: row.id,
   project_id: row.project_id,
   name: row.name,
@@ -37,7 +37,9 @@ function createWebhooksDomain(base: Base, use: Needs) {
   const ca = authoritiesOf(base.config.ca_file)
   const app = (id: string): HookedApp | undefined => {
     const row = use.apps.find(id)
-    return row && row.status !== 'deleting' && row.preview_id === null ? hooked(row) : undefined
+    return row && row.status !== 'deleting' && row.preview_id === null
+      ? { ...hooked(row), last_branch: use.deployments.branchOf(id) }
+      : undefined
   }
   return createWebhooks({
     ...base,

@@ -7,6 +7,8 @@ export interface PushTarget {
   /** Branch that the app is built from; null follows the default branch of the repository. */
   branch: string | null
   watch_paths: readonly string[]
+  /** Branch that the app was last built from; null before its first deployment. */
+  last_branch: string | null
 }
 
 /** Words in a commit message that keep it from being deployed. Known from the CI services of the forges. */
@@ -31,9 +33,11 @@ export function isWatched(file: string, patterns: readonly string[]): boolean {
 export function refusePush(push: PushEvent, target: PushTarget): string | undefined {
   if (push.ref === 'tag') return 'Tags are not deployed.'
   if (push.sha === null) return `The branch ${push.name} was deleted.`
-  const branch = target.branch ?? push.default_branch
-  if (branch !== undefined && branch !== push.name)
-    return `The push is to ${push.name}; the app is deployed from ${branch}.`
+  // Some forges do not say which branch is the default: then it is the one that was found out before.
+  const branch = target.branch ?? push.default_branch ?? target.last_branch
+  if (branch === null)
+    return `Whether ${push.name} is the default branch is not known. Set the branch of the app, or deploy it once.`
+  if (branch !== push.name) return `The push is to ${push.name}; the app is deployed from ${branch}.`
   if (!target.auto_deploy) return 'auto_deploy is off for this app.'
   if (hasSkipMarker(push.message)) return 'The commit message says that it is not to be deployed.'
   if (

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { BranchName } from '#server/platform/git/branch-name'
 import { list, pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
 import { FORGES } from './forges/forges.ts'
 import { FAMILIES } from './notices.ts'
@@ -267,9 +268,7 @@ export type InboundResult = v.InferOutput<typeof InboundResult>
 
 /** What a deploy hook may choose. */
 export const DeployHookQuery = v.strictObject({
-  branch: v.optional(
-    v.pipe(v.string(), v.minLength(1), v.maxLength(255), v.description('Another branch than the app’s.')),
-  ),
+  branch: v.optional(v.pipe(BranchName, v.description('Another branch than the app’s.'))),
   commit: v.optional(
     v.pipe(
       v.string(),

@@ -14,13 +14,25 @@ const push = (change: Partial<PushEvent> = {}): PushEvent => ({
   repository: [],
   ...change,
 })
-const app = { auto_deploy: true, branch: 'main', watch_paths: [] as string[] }
+const app = {
+  auto_deploy: true,
+  branch: 'main',
+  watch_paths: [] as string[],
+  last_branch: null as string | null,
+}
 
 describe('a push', () => {
   it('to the branch of the app deploys it', () => expect(refusePush(push(), app)).toBeUndefined())
   it('to the default branch deploys an app that names none', () => {
     expect(refusePush(push(), { ...app, branch: null })).toBeUndefined()
     expect(refusePush(push({ name: 'feature' }), { ...app, branch: null })).toMatch(/deployed from main/)
+  })
+  it('of a forge that does not name the default branch deploys the branch that was built before, and no other', () => {
+    const to = (name: string) => push({ name, default_branch: undefined })
+    const follows = { ...app, branch: null, last_branch: 'trunk' }
+    expect(refusePush(to('trunk'), follows)).toBeUndefined()
+    expect(refusePush(to('feature'), follows)).toMatch(/deployed from trunk/)
+    expect(refusePush(to('feature'), { ...follows, last_branch: null })).toMatch(/is not known/)
   })
   it.each([
     ['of a tag', push({ ref: 'tag', name: 'v1' }), app],

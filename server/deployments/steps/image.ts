@@ -8,7 +8,7 @@ import { type BuildLogLine, EngineError, type Image } from '#server/platform/eng
 import { isNamed } from '#server/platform/engine/images'
 import { askOf } from '../repository.ts'
 import { hasWeb, requireSound } from '../processes.ts'
-import { settingsOf } from '../release-settings.ts'
+import { settingsOf, strangeProcesses } from '../release-settings.ts'
 import { appToBuild, type DeployContext, type DeployedApp, type Workshop } from '../work.ts'
 import { buildInputs } from '../build-inputs.ts'
 import { buildKey, sourceDirectory } from './source.ts'
@@ -187,6 +187,8 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
   const settings = known
     ? known.settings
     : settingsOf(shop.defaults, app, { plan: state.plan, image, port: portOf(variables), mounts })
+  for (const text of known ? [] : strangeProcesses(state.plan, app.configuration))
+    shop.logs.append(deployment_id, 'build', 'system', text)
   requireSound(settings)
   shop.releases.ensure(
     {

@@ -41,6 +41,16 @@ export function createEdgeLauncher({
     }
   }
 
+  /** The same as a value: which port another program has, if any. */
+  const takenPort = (): Promise<IngressError | undefined> =>
+    refuseTakenPort().then(
+      () => undefined,
+      (refusal: unknown) => {
+        if (refusal instanceof IngressError) return refusal
+        throw refusal
+      },
+    )
+
   async function answers(): Promise<boolean> {
     try {
       return (await cli.workers()).some((worker) => !worker.old)
@@ -52,11 +62,8 @@ export function createEdgeLauncher({
 
   /** Why the container that should run does not: in words of its user, where its own can be understood. */
   async function explain(): Promise<IngressError> {
-    const taken = await refuseTakenPort().then(
-      () => undefined,
-      (refusal: unknown) => refusal,
-    )
-    if (taken instanceof IngressError) return taken
+    const taken = await takenPort()
+    if (taken) return taken
     const words = await container.lastWords()
     const alert = words
       .split('\n')
@@ -94,7 +101,7 @@ export function createEdgeLauncher({
       return {
         running: false,
         message: !exists
-          ? 'The edge has no container yet.'
+          ? ((await takenPort())?.message ?? 'The edge has no container yet.')
           : running
             ? 'The edge does not answer.'
             : (await explain()).message,
