@@ -17,10 +17,13 @@ import type { SettingsService } from '#server/settings/service'
 import type { DeploymentsDomain } from './contract.ts'
 import { deploymentDefaults } from './defaults.ts'
 import { desiredState, isHeld } from './desired.ts'
+import { NOTHING } from './routing.ts'
+import { desiredState } from './desired.ts'
 import { lifecycleJobs, type LifecyclePayload } from './lifecycle.ts'
 import { createDeploymentLogs } from './logs.ts'
 import { createHolders } from './holders.ts'
 import { wantedProcesses } from './processes.ts'
+import { createLayerWatch } from './layer-watch.ts'
 import { createReconciler, type Reconciler } from './reconciler.ts'
 import { createReleases } from './releases.ts'
 import { createDeploymentRepository } from './repository.ts'
@@ -101,6 +104,9 @@ function deployPorts(
   }
 }
 
+/** Seconds for an app to end that wrote too much. */
+const LAYER_GRACE_S = 5
+
 /** Deployments, what they run, and the reconciler that keeps it running. */
 export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): DeploymentsDomain {
   const { db, clock, secrets, directories, jobs } = base
@@ -160,8 +166,20 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     bringHome: deployments.bringHome,
     appEvent: (id, event, payload) => void use.apps.transition(id, event, payload),
   })
+  const layers = createLayerWatch({
+    ...base,
+    limit_bytes: base.config.layer_bytes,
+    desired: desired_state.desired,
+    busy: desired_state.busy,
+    async stop(app, reason) {
+      await shop.routing.serve(app.id, NOTHING)
+      await base.engine.removeRelease(app.release_id, LAYER_GRACE_S)
+      use.apps.transition(app.id, 'lose', reason)
+    },
+  })
   return {
     ...deployments,
+    layers,
     logs,
     runtime: createRuntime(shop),
     reconciler,

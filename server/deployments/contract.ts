@@ -3,6 +3,7 @@ import type { BuildPlan } from '#server/builds/plan'
 import type { ReleaseVariables } from '#server/env/resolved'
 import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
 import type { Holders } from './holders.ts'
+import type { LayerWatch } from './layer-watch.ts'
 import type { DeploymentLogs } from './logs.ts'
 import type { WantedProcess } from './processes.ts'
 import type { Reconciler } from './reconciler.ts'
@@ -12,6 +13,7 @@ import type { Deployments } from './service.ts'
 
 /** Deployments as other modules see them. */
 export interface DeploymentsDomain extends Deployments {
+  layers: LayerWatch
   logs: DeploymentLogs
   runtime: Runtime
   reconciler: Reconciler

@@ -34,6 +34,7 @@ export default defineModule({
     logs: (own, use, { clock }) =>
       own.logs.prune(clock.now() - use.settings.server().deployment_log_retention_days * DAY_MS),
   },
+  schedules: [{ name: 'layers', cron: '* * * * *', run: (own) => own.layers.pass() }],
   start: (own) => own.reconciler.start(),
   async stop(own) {
     await own.reconciler.stop()

@@ -49,6 +49,11 @@ export interface Config {
   /** Builds that run at the same time on this installation. `PORTREEVE_BUILD_CONCURRENCY`, default 1. */
   build_concurrency: number
   /**
+   * Bytes that one instance of an app may write into its container, beside volumes.
+   * `PORTREEVE_LAYER_LIMIT_MIB`, default 10240.
+   */
+  layer_bytes: number
+  /**
    * For fault experiments only: `<job kind>.<step>:before|after` kills the process there.
    * `PORTREEVE_CRASH_AT`.
    */
@@ -189,6 +194,7 @@ export function loadConfig(env: Environment): Config {
     log_format: choice(env, 'PORTREEVE_LOG_FORMAT', ['text', 'json'] as const, 'text'),
     log_level: choice(env, 'PORTREEVE_LOG_LEVEL', ['error', 'warn', 'info', 'debug'] as const, 'info'),
     build_concurrency: integer(env, 'PORTREEVE_BUILD_CONCURRENCY', 1, 1, 64),
+    layer_bytes: integer(env, 'PORTREEVE_LAYER_LIMIT_MIB', 10_240, 16, 1024 ** 2) * 1024 ** 2,
     crash_at: checked(
       env,
       'PORTREEVE_CRASH_AT',

@@ -66,6 +66,25 @@ afterAll(async () => {
 })
 
 describe('a container', () => {
+  test('tells how much it wrote beside its image and its volumes', async () => {
+    const volume_id = newId('vol')
+    await engine.ensureVolume(volume_id, { project: ids.project_id })
+    const write = (path: string, mib: number) => `head -c ${mib * 1024 ** 2} /dev/urandom > ${path}`
+    await engine.ensureRelease(
+      release({
+        shell_command: `${write('/tmp/own', 6)}; ${write('/data/kept', 9)}; echo written; exec sleep 600`,
+        mounts: [{ kind: 'volume', volume_id, path: '/data', read_only: false }],
+      }),
+      calm,
+    )
+    const [instance] = await engine.instances({ owner: { kind: 'app', id: ids.app_id } })
+    const bytes = async () => (await engine.layerBytes(instance!.id)) ?? 0
+    await poll(async () => (await bytes()) >= 6 * 1024 ** 2)
+    expect(await bytes()).toBeLessThan(8 * 1024 ** 2)
+    await engine.removeRelease(release_id, 0)
+    expect(await engine.layerBytes(instance!.id)).toBeUndefined()
+    await engine.removeVolume(volume_id)
+  })
   test('holds only the listed capabilities, can gain none, and has an init process', async () => {
     const { texts } = await run(
       'grep -E "^(CapBnd|CapEff|NoNewPrivs|Seccomp):" /proc/self/status; cat /proc/1/comm',

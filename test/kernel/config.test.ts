@@ -14,6 +14,7 @@ describe('the configuration', () => {
       log_format: 'text',
       log_level: 'info',
       build_concurrency: 1,
+      layer_bytes: 10 * 1024 ** 3,
       allowed_private_hosts: [],
       trusted_proxies: [],
       base_domain: undefined,

@@ -35,6 +35,8 @@ export interface DockerEngineOptions {
   builder?: 'auto' | 'classic'
 }
 
+/** Millions of files take a while; who waits is a watch that has nothing else to do. */
+const LAYER_DEADLINE_MS = 120_000
 const VERSION_DEADLINE_MS = 5_000
 /** The first API version with BuildKit behind the build endpoint. */
 const BUILDKIT_API = '1.39'
@@ -100,6 +102,16 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     volumeUsage: volumes.usage,
     logs,
     stats: createStats(connection),
+    async layerBytes(instance_id, signal) {
+      const found = await connection.call<{ SizeRw?: number } | undefined>({
+        path: `/containers/${encodeURIComponent(instance_id)}/json`,
+        query: { size: true },
+        deadline_ms: LAYER_DEADLINE_MS,
+        accept: [404],
+        ...(signal ? { signal } : {}),
+      })
+      return found?.SizeRw
+    },
     events: (signal) => containerEvents(connection, scope, whileOpen(signal)),
     async removeLabelled(labels) {
       await containers.removeLabelled(labels)

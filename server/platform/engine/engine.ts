@@ -112,6 +112,11 @@ export interface Engine {
   /** One sample of resource use; undefined when the instance is not running. */
   stats(instance_id: string): Promise<InstanceStats | undefined>
   /**
+   * Bytes that an instance wrote into its own container, without volumes and without its image; undefined when
+   * it is gone. Walks the files: seconds for many.
+   */
+  layerBytes(instance_id: string, signal?: AbortSignal): Promise<number | undefined>
+  /**
    * Lifecycle events of Portreeve's own containers, from now until the signal aborts. Ends (throws) when the
    * engine goes away.
    */

@@ -43,6 +43,8 @@ export interface FakeEngine extends Engine {
   setUnavailable(unavailable: boolean): void
   /** Every call so far. */
   readonly calls: readonly FakeCall[]
+  /** Says how much an instance wrote into its container; 0 before. */
+  fillLayer(instance_id: string, bytes: number): void
   /** Removes a volume behind Portreeve's back. */
   loseVolume(volume_id: string): void
   /** Entries of its build cache, to be added by a test. */
@@ -62,6 +64,7 @@ interface State {
   volumes: FakeVolumes
   instances: FakeInstances
   unavailable: boolean
+  layers: Map<string, number>
   /** Records the call and refuses it while the engine is meant to be away. */
   called(method: keyof Engine, ...args: unknown[]): void
 }
@@ -81,6 +84,7 @@ export function createFakeEngine(): FakeEngine {
     volumes,
     instances: createFakeInstances(images, networks, volumes),
     unavailable: false,
+    layers: new Map(),
     called(method, ...args) {
       state.calls.push({ method, args: args.filter((arg) => !(arg instanceof AbortSignal)) })
       if (state.unavailable)
@@ -115,6 +119,7 @@ function controls(state: State): Omit<FakeEngine, keyof Engine> {
     addImage: (reference, image) => void state.images.add(reference, image),
     crash: (id, exit_code = 1, oom_killed = false) => instances.die(instances.get(id), exit_code, oom_killed),
     vanish: (id) => instances.destroy(instances.get(id)),
+    fillLayer: (id, bytes) => void state.layers.set(id, bytes),
     print: (id, text, stream) => printLine(instances.get(id), text, stream),
     buildCache: state.build_cache,
     networks: () => [...networks.keys()],
@@ -310,8 +315,16 @@ function volumeCalls({
   }
 }
 
-function watchCalls({ called, instances }: State): Pick<Engine, 'logs' | 'stats' | 'events'> {
+function watchCalls({
+  called,
+  instances,
+  layers,
+}: State): Pick<Engine, 'logs' | 'stats' | 'events' | 'layerBytes'> {
   return {
+    async layerBytes(instance_id) {
+      called('layerBytes', instance_id)
+      return layers.get(instance_id) ?? 0
+    },
     async *logs(instance_id, options, signal) {
       called('logs', instance_id, options)
       const instance = instances.get(instance_id)

@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { commitShop, SHOP_URL } from '#test/support/shop'
+
+const MIB = 1024 ** 2
+
+let api: TestApi
+let id: string
+const call = () => api.as('developer')
+const app = async () => (await call().get(`/api/apps/${id}`)).body.data
+const running = () => api.fakes.engine.instances({ owner: { kind: 'app', id } })
+const asked = () => api.fakes.engine.calls.filter(({ method }) => method === 'layerBytes').length
+const pass = () => api.services.deployments.layers.pass()
+
+beforeEach(async () => {
+  api = await createTestApi({ environment: { PORTREEVE_LAYER_LIMIT_MIB: '100' } })
+  commitShop(api, 'one')
+  id = (await call().post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 })).body.data.id
+  await api.services.jobs.idle()
+})
+afterEach(() => api.close())
+
+it('an app that writes more into its container than its share is stopped, with a sentence and an event', async () => {
+  const [instance] = await running()
+  api.fakes.engine.fillLayer(instance!.id, 100 * MIB)
+  await pass()
+  expect((await app()).status).toBe('running')
+  api.fakes.engine.fillLayer(instance!.id, 100 * MIB + 1)
+  api.fakes.clock.advance(301_000)
+  await pass()
+  expect(await app()).toMatchObject({
+    status: 'failed',
+    last_error: expect.stringContaining('wrote 101 MiB into its container, and 100 MiB is the most'),
+  })
+  expect(await running()).toEqual([])
+  expect(api.events().findLast(({ type }) => type === 'app.failed')?.payload).toMatchObject({
+    code: 'disk_exceeded',
+  })
+  // The reconciler does not bring it back; the user does.
+  await api.services.deployments.reconciler.reconcile()
+  expect(await running()).toEqual([])
+  expect((await call().post(`/api/apps/${id}/start`)).status).toBeLessThan(300)
+  await api.services.jobs.idle()
+  expect((await app()).status).toBe('running')
+})
+
+it('an instance is asked for once in five minutes, and one that is gone is forgotten', async () => {
+  await pass()
+  await pass()
+  expect(asked()).toBe(1)
+  api.fakes.clock.advance(299_000)
+  await pass()
+  expect(asked()).toBe(1)
+  api.fakes.clock.advance(2_000)
+  await pass()
+  expect(asked()).toBe(2)
+})
+
+it('an engine that does not answer ends no app', async () => {
+  api.fakes.engine.setUnavailable(true)
+  await pass()
+  api.fakes.engine.setUnavailable(false)
+  expect((await app()).status).toBe('running')
+})
