@@ -3,13 +3,14 @@ import type { Engine, Labels } from './engine.ts'
 import { EngineError } from './engine.ts'
 import type { FakeBehaviour, FakeMatch } from './fake-behaviour.ts'
 import { createFakeImages, type FakeImages } from './fake-images.ts'
-import { followLog, printLine, silence } from './fake-instance.ts'
+import { printLine, silence } from './fake-instance.ts'
 import { carries, createFakeInstances, type FakeInstances } from './fake-instances.ts'
 import type { DiskCache } from './disk-usage.ts'
 import { fakeDisk } from './fake-disk.ts'
 import { execFake } from './fake-exec.ts'
 import { createFakeTerminals } from './fake-terminal.ts'
 import { runFake } from './fake-run.ts'
+import { fakeWatch } from './fake-watch.ts'
 import { createFakeVolumes, type FakeVolumes } from './fake-volumes.ts'
 import { clampMessage } from './messages.ts'
 
@@ -102,7 +103,7 @@ export function createFakeEngine(): FakeEngine {
     ...fakeDisk(state),
     ...releaseCalls(state),
     ...volumeCalls(state),
-    ...watchCalls(state),
+    ...fakeWatch(state),
   }
 }
 
@@ -311,51 +312,6 @@ function volumeCalls({
     async volumeUsage() {
       called('volumeUsage')
       return new Map(volumes.ids().map((id) => [id, { used_bytes: 4096, containers: holders(id) }]))
-    },
-  }
-}
-
-function watchCalls({
-  called,
-  instances,
-  layers,
-}: State): Pick<Engine, 'logs' | 'stats' | 'events' | 'layerBytes'> {
-  return {
-    async layerBytes(instance_id) {
-      called('layerBytes', instance_id)
-      return layers.get(instance_id) ?? 0
-    },
-    async *logs(instance_id, options, signal) {
-      called('logs', instance_id, options)
-      const instance = instances.get(instance_id)
-      const follower = options.follow && instances.all().includes(instance) ? followLog(instance) : undefined
-      const stop = () => follower?.end()
-      signal?.addEventListener('abort', stop)
-      try {
-        const kept = instance.log.filter(
-          (line) =>
-            (!options.since || line.at >= options.since) && (!options.until || line.at <= options.until),
-        )
-        yield* options.tail === undefined ? kept : kept.slice(Math.max(0, kept.length - options.tail))
-        if (follower && !signal?.aborted) yield* follower
-      } finally {
-        signal?.removeEventListener('abort', stop)
-      }
-    },
-    async stats(instance_id) {
-      called('stats', instance_id)
-      if (instances.find(instance_id)?.record.state !== 'running') return undefined
-      return {
-        at: new Date().toISOString(),
-        cpu_cores: 0.01,
-        memory_bytes: 20 * 1024 ** 2,
-        network_rx_bytes: 1000,
-        network_tx_bytes: 2000,
-      }
-    },
-    events(signal) {
-      called('events')
-      return instances.events(signal)
     },
   }
 }
