@@ -5,7 +5,11 @@ import type { Db } from '#server/kernel/db'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
-import { MAIN_PROCESS, type Mount as EngineMount, type UpdateStrategy } from '#server/platform/engine/workload'
+import {
+  MAIN_PROCESS,
+  type Mount as EngineMount,
+  type UpdateStrategy,
+} from '#server/platform/engine/workload'
 import { isWithin } from './mount-path.ts'
 import type { MountRow, VolumeRepository, VolumeRow } from './repository.ts'
 import type { Mount, MountChange, NewMount } from './schema.ts'
