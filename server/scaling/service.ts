@@ -36,8 +36,15 @@ export function createScaling(options: ScalingOptions) {
       repository.find(app.id).decided ?? context.liveSize(app)?.replicas ?? app.configuration.replicas,
     apply(app_id) {
       if (ports.isHeld(app_id)) return void postponed.add(app_id)
-      ports.settle(app_id).catch((error: unknown) => failed(app_id, error))
+      ports.settle(app_id).then(
+        () => finished(app_id),
+        (error: unknown) => failed(app_id, error),
+      )
     },
+  }
+  /** What the event says is there by now; whoever shows it asks again. */
+  const finished = (app_id: string) => {
+    if (ports.app(app_id)) ports.note(app_id, 'app.scaling_finished', { serving: ports.servingCount(app_id) })
   }
   const failed = (app_id: string, error: unknown) => {
     log.warn('An app could not be scaled', { app: app_id, error })

@@ -17,9 +17,12 @@ const RESTS: Look = { tone: 'idle', shape: 'minus' }
 const LOOKS: Record<string, Look> = {
   ...all(
     GOOD,
-    'running live active verified succeeded healthy enabled ok online ready connected up resolved',
+    'running live active verified succeeded healthy enabled ok online ready connected up resolved steady',
   ),
-  ...all(BUSY, 'building starting releasing issuing stopping deleting undoing creating restoring'),
+  ...all(
+    BUSY,
+    'building starting releasing issuing scaling waking stopping deleting undoing creating restoring',
+  ),
   ...all(WAITS, 'queued pending scheduled invited unknown'),
   ...all(BROKEN, 'failed crashed expired revoked unhealthy offline error unreachable firing down'),
   ...all(RESTS, 'cancelled superseded replaced skipped disabled ignored silenced'),

@@ -231,7 +231,10 @@ const MADE_WITH = 'caps'
 type MadeWith = Pick<Workload, 'limits' | 'reservations'>
 function madeWith(info: ContainerInfo): Partial<MadeWith> {
   const text = ownLabel(info.Config.Labels, MADE_WITH)
-  return text ? (JSON.parse(text) as MadeWith) : {}
+  if (!text) return {}
+  const { limits, reservations } = JSON.parse(text) as MadeWith
+  // Named even where there are none, so that those of now do not stand in for them.
+  return { limits, reservations }
 }
 
 /** Whether a container is exactly what the release asks for, but for what can be changed while it runs. */

@@ -194,7 +194,7 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
       })
 
       test('take new limits while they run, without being started again', async () => {
-        const [before] = await engine.ensureRelease(release({ reservations: { cpus: 0.1 } }), calm)
+        const [before] = await engine.ensureRelease(release(), calm)
         const wanted = { cpus: 0.25, memory_bytes: 96 * 1024 ** 2 }
         const [after] = await engine.ensureRelease(
           release({ limits: { ...wanted, pids: 64 }, reservations: { memory_bytes: 16 * 1024 ** 2 } }),

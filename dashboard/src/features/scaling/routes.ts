@@ -1,0 +1,8 @@
+import { defineFeature } from '@/shell/feature'
+
+export default defineFeature({
+  routes: [],
+  app_tabs: [
+    { label: 'Scaling', path: 'scaling', order: 6, component: () => import('./pages/AppScaling.vue') },
+  ],
+})
