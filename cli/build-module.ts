@@ -1,4 +1,4 @@
-import { chmodSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
 import type { Nitro } from 'nitropack/types'
@@ -87,6 +87,10 @@ export default function commandLine(nitro: Nitro): void {
     const { rootDir, output } = nitro.options
     await bundleCommandLine(rootDir, join(output.serverDir, 'portreeve.mjs'))
     await bundleClient(rootDir, join(output.dir, 'portreeve-client.mjs'))
+    // What keeps the one-file program running where there is no systemd.
+    mkdirSync(join(output.serverDir, 'shell'), { recursive: true })
+    for (const name of ['launch.sh', 'supervise.sh'])
+      copyFileSync(join(rootDir, 'scripts/shell', name), join(output.serverDir, 'shell', name))
     await bundleDetection(rootDir, join(output.serverDir, DETECT_WORKER))
   })
 }

@@ -13,6 +13,11 @@ export const HOST_VERBS: readonly Verb[] = [
     load: () => import('./host/rotate-key.ts'),
   },
   {
+    name: 'setup',
+    summary: 'set this machine or another one up: engine, service, administrator',
+    load: () => import('./host/setup.ts'),
+  },
+  {
     name: 'upgrade',
     summary: 'replace the one-file program by another, with a way back',
     load: () => import('./host/upgrade.ts'),
@@ -46,5 +51,10 @@ export const HOST_VERBS: readonly Verb[] = [
     name: 'disable-2fa',
     summary: 'no second factor for somebody who lost theirs',
     load: () => import('./host/disable-2fa.ts'),
+  },
+  {
+    name: 'uninstall',
+    summary: 'take the service and the program away; apps and data stay',
+    load: () => import('./host/uninstall.ts'),
   },
 ]

@@ -1,19 +1,22 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   appendFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ADMIN, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
+import { ADMIN, docker, freePorts, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { ROOT } from '#test/support/routes'
+import { startSshMachine } from '#test/support/ssh-machine'
 
 const program = join(ROOT, 'dist/portreeve')
 const home = mkdtempSync(join(tmpdir(), 'ptr-binary-'))
@@ -73,5 +76,94 @@ describe('the binary', () => {
     appendFileSync(file, '\nprocess.exit(42)\n')
     expect(run(['host', 'doctor', '--help']).code).toBe(0)
     expect(readFileSync(file, 'utf8')).toBe(before)
+  })
+})
+
+describe('portreeve setup', () => {
+  const data = join(home, 'installation')
+  const places = ['--data-dir', data, '--bin-dir', join(home, 'bin')]
+  let settings: Record<string, string>
+  const call = (args: string[], more: Record<string, string> = {}, input = '') => {
+    const { status, stdout, stderr } = spawnSync(args[0]!, args.slice(1), {
+      env: { ...env, ...more },
+      input,
+      encoding: 'utf8',
+    })
+    return { code: status, output: stdout + stderr }
+  }
+  beforeAll(async () => {
+    const [port = 0, http = 0, https = 0] = await freePorts(3)
+    settings = {
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      PORTREEVE_HTTP_PORT: String(http),
+      PORTREEVE_HTTPS_PORT: String(https),
+      PORTREEVE_BASE_DOMAIN: 'apps.test',
+      ...(process.env.DOCKER_HOST ? { DOCKER_HOST: process.env.DOCKER_HOST } : {}),
+    }
+  })
+  afterAll(() => {
+    call([program, 'uninstall', ...places])
+    for (const id of docker('ps', '-aq', '--filter', 'label=portreeve.edge').split('\n').filter(Boolean))
+      if (docker('inspect', id, '--format', '{{json .Mounts}}').includes(data)) docker('rm', '-f', id)
+  })
+
+  it('makes a server of one file that runs by itself and prints where it is and how to log in', async () => {
+    const { code, output } = call([program, 'setup', ...places], settings)
+    expect([code, output]).toEqual([0, expect.stringContaining('Started Portreeve.')])
+    const url = `http://127.0.0.1:${settings.PORT}`
+    expect(output).toContain(`Portreeve is ready:  ${url}`)
+    const password = /Password: +(\S+)/.exec(output)?.[1] ?? ''
+    const body = JSON.stringify({ email: 'admin@localhost', password })
+    const headers = { 'content-type': 'application/json' }
+    expect((await fetch(`${url}/api/auth/login`, { method: 'POST', headers, body })).status).toBe(200)
+    expect(statSync(join(data, 'portreeve.env')).mode & 0o777).toBe(0o600)
+  })
+  it('changes nothing when it is called again, not even without the settings that it was given', () => {
+    expect(call([join(home, 'bin/portreeve'), 'setup', ...places]).output).toContain('nothing was changed')
+  })
+  it('is taken away by uninstall, which leaves the data and says where they are', async () => {
+    const { code, output } = call([join(home, 'bin/portreeve'), 'uninstall', ...places])
+    expect([code, output]).toEqual([0, expect.stringContaining(`still in ${data}`)])
+    await expect(fetch(`http://127.0.0.1:${settings.PORT}/healthz`)).rejects.toThrow()
+    expect([existsSync(join(home, 'bin/portreeve')), existsSync(join(data, 'portreeve.db'))]).toEqual([
+      false,
+      true,
+    ])
+  })
+  it('sets another machine up over SSH, once its key is the one that was named', async () => {
+    // The edge of the installation before serves on at its ports.
+    const [port, http, https] = await freePorts(3)
+    const { DOCKER_HOST, ...kept } = settings
+    const others = {
+      ...kept,
+      PORT: String(port),
+      PORTREEVE_HTTP_PORT: String(http),
+      PORTREEVE_HTTPS_PORT: String(https),
+    }
+    const machine = await startSshMachine(DOCKER_HOST ? { DOCKER_HOST } : {})
+    const there = ['--data-dir', `${data}-2`, '--bin-dir', join(home, 'bin-2')]
+    const words = ['setup', machine.target, '--identity', machine.identity, ...there]
+    const remote = (key: string) =>
+      new Promise<{ code: number | null; output: string }>((resolve) => {
+        const child = spawn(program, [...words, '--host-key', key], { env: { ...env, ...others } })
+        let output = ''
+        for (const stream of [child.stdout, child.stderr])
+          stream.on('data', (chunk: Buffer) => {
+            output += chunk.toString()
+          })
+        child.on('close', (code) => resolve({ code, output }))
+      })
+    try {
+      const wrong = await remote(`SHA256:${'A'.repeat(43)}`)
+      expect(wrong).toMatchObject({ code: 1, output: expect.stringContaining('Nothing was sent to it') })
+      const { code, output } = await remote(machine.host_key)
+      expect([code, output]).toEqual([0, expect.stringMatching(/Portreeve is ready: [^]*Password: +\S+/)])
+      expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200)
+      expect(call([join(home, 'bin-2/portreeve'), 'uninstall', ...there]).code).toBe(0)
+    } finally {
+      call([program, 'uninstall', ...there])
+      await machine.close()
+    }
   })
 })

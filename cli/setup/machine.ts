@@ -1,0 +1,89 @@
+import { existsSync, readFileSync, statfsSync } from 'node:fs'
+import { totalmem } from 'node:os'
+import { dirname } from 'node:path'
+import { run } from '#server/kernel/process'
+import { createConnection } from '#server/platform/engine/connection'
+import { CommandError, say } from '../terminal.ts'
+import { hasSystemd } from './service.ts'
+
+const MIB = 1024 ** 2
+/** Less, and the server or the first build is ended by the kernel. */
+const LEAST_MEMORY = 700 * MIB
+/** The edge, base images and one app. */
+const LEAST_DISK = 3 * 1024 * MIB
+const WRITTEN = Date.UTC(2026, 0, 1)
+const ENGINE_MS = 5000
+const INSTALL_MS = 900_000
+
+const nearest = (path: string): string => (existsSync(path) ? path : nearest(dirname(path)))
+
+/** Throws one sentence about what keeps Portreeve from running here, before anything is changed. */
+export function requireMachine(data: string): void {
+  if (process.getuid?.() !== 0)
+    throw new CommandError(
+      'Run this as root: it installs packages, starts a service and sets rules of the firewall.',
+    )
+  if (process.platform !== 'linux') throw new CommandError('Portreeve runs on Linux only.')
+  if (totalmem() < LEAST_MEMORY)
+    throw new CommandError(
+      `This machine has ${Math.floor(totalmem() / MIB)} MiB of memory; 700 MiB are needed.`,
+    )
+  const { bavail, bsize } = statfsSync(nearest(data))
+  if (bavail * bsize < LEAST_DISK)
+    throw new CommandError(
+      `The disk of ${nearest(data)} has ${Math.floor((bavail * bsize) / MIB)} MiB free; 3072 MiB are needed.`,
+    )
+  if (Date.now() < WRITTEN)
+    throw new CommandError(
+      'The clock of this machine is years behind. Set it first: certificates and logins go by it.',
+    )
+}
+
+async function engineAnswers(docker_host: string): Promise<boolean> {
+  const connection = createConnection(docker_host)
+  try {
+    await connection.call({ path: '/version', deadline_ms: ENGINE_MS })
+    return true
+  } catch {
+    return false
+  } finally {
+    await connection.close()
+  }
+}
+
+async function apt(...words: string[]): Promise<boolean> {
+  const env = { DEBIAN_FRONTEND: 'noninteractive' }
+  const { exit_code } = await run(['apt-get', ...words], { cwd: '/', env, timeout_ms: INSTALL_MS })
+  return exit_code === 0
+}
+
+const isDebian = () =>
+  existsSync('/etc/os-release') &&
+  /^ID(_LIKE)?=.*(debian|ubuntu)/m.test(readFileSync('/etc/os-release', 'utf8'))
+
+/** Installs and starts the engine where none answers, and git; answers what was done. */
+export async function ensureEngine(docker_host: string): Promise<string[]> {
+  const missing = ['/usr/bin/git'].every(existsSync) ? [] : ['git']
+  const answers = await engineAnswers(docker_host)
+  if (!answers && !existsSync('/usr/bin/dockerd') && !existsSync('/usr/sbin/dockerd'))
+    missing.push('docker.io', 'iptables')
+  if (missing.length > 0) {
+    if (!isDebian())
+      throw new CommandError(
+        `${missing.join(', ')} is missing, and only Debian and Ubuntu are known here. Install it, then call this again.`,
+      )
+    say(`Installing ${missing.join(', ')}.`)
+    const install = ['install', '--yes', '--quiet', '--no-install-recommends', ...missing]
+    if (!(await apt(...install)) && !((await apt('update', '--quiet')) && (await apt(...install))))
+      throw new CommandError(`${missing.join(', ')} could not be installed; apt-get tells why.`)
+  }
+  const done = missing.map((name) => `Installed ${name}.`)
+  if (answers || (await engineAnswers(docker_host))) return done
+  if (hasSystemd())
+    await run(['systemctl', 'enable', '--now', 'docker'], { cwd: '/', timeout_ms: ENGINE_MS * 12 })
+  if (!(await engineAnswers(docker_host)))
+    throw new CommandError(
+      `The container engine does not answer at ${docker_host}. Start it, then call this again.`,
+    )
+  return [...done, 'Started the container engine.']
+}

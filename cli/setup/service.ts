@@ -1,0 +1,165 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { run } from '#server/kernel/process'
+import { CommandError } from '../terminal.ts'
+
+/** Where an installation lies. */
+export interface Places {
+  data: string
+  /** The program itself, in a folder that the service may write to, so that an upgrade can go back. */
+  program: string
+  settings: string
+  cache: string
+}
+
+const UNIT = '/etc/systemd/system/portreeve.service'
+const NAME = 'portreeve'
+const STOP_MS = 60_000
+
+/** Keeps the server running: systemd, or our own supervisor where there is none. */
+export interface Service {
+  is_running(): Promise<boolean>
+  /** Starts it, or again with what is new; answers whether anything was done. */
+  start(is_changed: boolean): Promise<boolean>
+  stop(): Promise<void>
+  remove(): Promise<void>
+}
+
+const quoted = (text: string) => `"${text.replaceAll(/[\\"]/g, '\\$&').replaceAll('%', '%%')}"`
+
+/**
+ * The unit. Portreeve drives the engine, which amounts to root, so it runs as root; the unit takes away what it
+ * does not need, and leaves it the cgroup tree, where it caps builds, and /run, where the firewall has its lock.
+ */
+export function renderUnit({ data, program, settings, cache }: Places): string {
+  return `[Unit]
+Description=Portreeve, application hosting
+Wants=network-online.target
+After=network-online.target docker.service
+StartLimitIntervalSec=0
+
+[Service]
+Type=simple
+Environment=NODE_ENV=production PORT=9000
+Environment=${quoted(`PORTREEVE_DATA_DIR=${data}`)} ${quoted(`PORTREEVE_CACHE_DIR=${cache}`)}
+EnvironmentFile=${settings.replaceAll('%', '%%')}
+ExecStart=${quoted(program)} serve
+Restart=always
+RestartSec=1
+KillMode=mixed
+TimeoutStopSec=40
+UMask=0077
+LimitNOFILE=65536
+OOMScoreAdjust=-200
+NoNewPrivileges=yes
+ProtectSystem=strict
+ReadWritePaths=${quoted(data)} ${quoted(dirname(program))} ${quoted(cache)} /sys/fs/cgroup /run
+PrivateTmp=yes
+ProtectHome=read-only
+ProtectClock=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+
+[Install]
+WantedBy=multi-user.target
+`
+}
+
+async function systemctl(...words: string[]): Promise<boolean> {
+  return (await run(['systemctl', ...words], { cwd: '/' })).exit_code === 0
+}
+
+function systemdService(places: Places): Service {
+  const is_running = () => systemctl('is-active', '--quiet', NAME)
+  return {
+    is_running,
+    async start(is_changed) {
+      const unit = renderUnit(places)
+      const is_new = !existsSync(UNIT) || readFileSync(UNIT, 'utf8') !== unit
+      if (is_new) {
+        writeFileSync(UNIT, unit)
+        await systemctl('daemon-reload')
+        await systemctl('enable', '--quiet', NAME)
+      }
+      if ((await is_running()) && !is_new && !is_changed) return false
+      if (!(await systemctl('restart', NAME)))
+        throw new CommandError('systemd could not start Portreeve; "journalctl -u portreeve" tells why.')
+      return true
+    },
+    stop: async () => void (await systemctl('stop', NAME)),
+    async remove() {
+      await systemctl('disable', '--now', '--quiet', NAME)
+      rmSync(UNIT, { force: true })
+      await systemctl('daemon-reload')
+    },
+  }
+}
+
+/** Process id of the supervisor; a file that a killed one left names no process of ours. */
+function supervisorOf(folder: string): number | undefined {
+  try {
+    const pid = Number(readFileSync(join(folder, `${NAME}.pid`), 'utf8'))
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(folder) ? pid : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function supervisedService(
+  { data, program, cache }: Places,
+  settings: () => Record<string, string>,
+  shell: string,
+): Service {
+  const folder = join(data, 'supervisor')
+  const stop = async () => {
+    const pid = supervisorOf(folder)
+    if (pid === undefined) return
+    process.kill(pid, 'SIGTERM')
+    const end = performance.now() + STOP_MS
+    while (supervisorOf(folder) !== undefined) {
+      if (performance.now() > end) throw new CommandError('Portreeve does not stop.')
+      await delay(100)
+    }
+  }
+  return {
+    is_running: () => Promise.resolve(supervisorOf(folder) !== undefined),
+    async start(is_changed) {
+      if (supervisorOf(folder) !== undefined) {
+        if (!is_changed) return false
+        await stop()
+      }
+      const env = {
+        HOME: '/root',
+        NODE_ENV: 'production',
+        PORT: '9000',
+        ...settings(),
+        PORTREEVE_DATA_DIR: data,
+        PORTREEVE_CACHE_DIR: cache,
+      }
+      const argv = ['bash', join(shell, 'launch.sh'), folder, NAME, program, 'serve']
+      const { exit_code, stderr } = await run(argv, { cwd: '/', env })
+      if (exit_code !== 0) throw new CommandError(`The supervisor does not start: ${stderr.trim()}`)
+      return true
+    },
+    stop,
+    remove: stop,
+  }
+}
+
+export const hasSystemd = (): boolean => existsSync('/run/systemd/system')
+
+/** @param shell folder with the scripts of the supervisor. */
+export const createService = (
+  places: Places,
+  settings: () => Record<string, string>,
+  shell: string,
+): Service => (hasSystemd() ? systemdService(places) : supervisedService(places, settings, shell))

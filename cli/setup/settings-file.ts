@@ -1,0 +1,48 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { writeWhole } from '../upgrade/trial.ts'
+
+type Environment = Record<string, string | undefined>
+
+const SETTING = /^(PORT|HOST|DOCKER_HOST|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|PORTREEVE_[A-Z0-9_]+)$/
+/** Of this call alone; the first password is not for a file that stays. */
+const NOT_KEPT = [
+  'PORTREEVE_BUILD',
+  'PORTREEVE_URL',
+  'PORTREEVE_API_KEY',
+  'PORTREEVE_TOKEN',
+  'PORTREEVE_CONTEXT',
+  'PORTREEVE_APP',
+  'PORTREEVE_CREDENTIALS',
+]
+
+/** One line for systemd and for shells alike, as `install.sh` writes it. */
+const lineOf = (name: string, value: string) => `${name}="${value.replaceAll(/[\\"$`]/g, '\\$&')}"`
+
+/** Reads what an earlier setup kept. */
+export function readSettings(path: string): Record<string, string> {
+  if (!existsSync(path)) return {}
+  const lines = readFileSync(path, 'utf8').matchAll(/^([A-Z][A-Z0-9_]*)="(.*)"$/gm)
+  return Object.fromEntries([...lines].map(([, name, value]) => [name!, value!.replaceAll(/\\(.)/g, '$1')]))
+}
+
+/** What was kept, with what this call says; an empty value takes a setting away. */
+export function mergeSettings(kept: Record<string, string>, env: Environment): Record<string, string> {
+  const given = Object.entries(env).filter(([name]) => SETTING.test(name) && !NOT_KEPT.includes(name))
+  const all = { ...kept, ...Object.fromEntries(given) }
+  return Object.fromEntries(
+    Object.entries(all).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== '',
+    ),
+  )
+}
+
+/** Writes the settings for root alone; answers whether anything is different. */
+export function storeSettings(path: string, settings: Record<string, string>): boolean {
+  const text = `${Object.entries(settings)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, value]) => lineOf(name, value))
+    .join('\n')}\n`
+  if (existsSync(path) && readFileSync(path, 'utf8') === text) return false
+  writeWhole(path, text)
+  return true
+}

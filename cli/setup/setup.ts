@@ -1,0 +1,156 @@
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
+import { networkInterfaces } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { loadConfig } from '#server/kernel/config'
+import { run } from '#server/kernel/process'
+import { isRunning, ownUrl, readiness } from '../server-here.ts'
+import { CommandError, createProgress, say } from '../terminal.ts'
+import { ensureEngine, requireMachine } from './machine.ts'
+import { createService, type Places } from './service.ts'
+import { mergeSettings, readSettings, storeSettings } from './settings-file.ts'
+
+type Environment = Record<string, string | undefined>
+export interface SetupOptions {
+  dataDir: string
+  /** Folder of the command that people type. */
+  binDir: string
+}
+
+const READY_WITHIN_MS = 120_000
+const LOOK_MS = 300
+
+export function placesOf({ dataDir }: SetupOptions): Places {
+  const data = resolve(dataDir)
+  return {
+    data,
+    program: join(data, 'program/portreeve'),
+    settings: join(data, 'portreeve.env'),
+    cache: join(data, 'program/unpacked'),
+  }
+}
+
+/** The scripts of the supervisor lie beside the unpacked program. */
+export const shellFolder = (): string => join(dirname(process.argv[1] ?? ''), 'shell')
+
+/** What a program calls itself; undefined for what is none. */
+async function buildOf(program: string): Promise<string | undefined> {
+  if (!existsSync(program)) return undefined
+  const { stdout } = await run([program, '--build'], { cwd: '/', env: { HOME: '/root' } })
+  return /"build":"([0-9a-f]{16})"/.exec(stdout)?.[1]
+}
+
+/** Copies this program to its place, unless it is there. Another build is put there by `portreeve upgrade`. */
+async function placeProgram({ program }: Places): Promise<boolean> {
+  const there = await buildOf(program)
+  if (there === process.env.PORTREEVE_BUILD) return false
+  if (there !== undefined)
+    throw new CommandError(
+      `Another build is installed. Replace it with a way back: portreeve upgrade ${process.execPath}`,
+    )
+  mkdirSync(dirname(program), { recursive: true, mode: 0o700 })
+  copyFileSync(process.execPath, `${program}.new`)
+  chmodSync(`${program}.new`, 0o755)
+  renameSync(`${program}.new`, program)
+  return true
+}
+
+function linkCommand(bin: string, { program }: Places): boolean {
+  const link = join(bin, 'portreeve')
+  if (existsSync(link) && realpathSync(link) === realpathSync(program)) return false
+  if (existsSync(link)) throw new CommandError(`${link} is another program. Remove it, or give --bin-dir.`)
+  mkdirSync(bin, { recursive: true })
+  rmSync(link, { force: true })
+  symlinkSync(program, link)
+  return true
+}
+
+async function awaitReady(settings: Environment, data: string): Promise<void> {
+  const config = loadConfig(settings)
+  const progress = createProgress(process.stderr)
+  const end = performance.now() + READY_WITHIN_MS
+  progress.show('Waiting until Portreeve is ready.')
+  let found = await readiness(config)
+  while (found?.status !== 'ok' && performance.now() < end) {
+    await delay(LOOK_MS)
+    found = await readiness(config)
+  }
+  progress.end()
+  if (found?.status === 'ok') return
+  const wrong = Object.entries(found?.checks ?? {}).filter(([, { ok }]) => !ok)
+  const why = wrong.map(([name, { message = 'not well' }]) => `${name}: ${message}`).join('; ')
+  throw new CommandError(
+    `Portreeve was started but is not ready${why ? ` (${why})` : ''}. portreeve host logs tells what it wrote; it is in ${data}.`,
+  )
+}
+
+/** Where people reach it: this machine's first address when it listens on all. */
+function publicUrl(config: ReturnType<typeof loadConfig>): string {
+  if (config.public_url) return config.public_url
+  const own = Object.values(networkInterfaces()).flatMap((all) => all ?? [])
+  const address = own.find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+  const is_all = ['', '0.0.0.0', '::', '[::]'].includes(config.host)
+  return is_all && address ? `http://${address}:${config.port}` : ownUrl(config)
+}
+
+/** `portreeve setup`: from a bare machine to a server that answers. Called again, it changes nothing. */
+export async function setup(env: Environment, options: SetupOptions): Promise<void> {
+  const places = placesOf(options)
+  requireMachine(places.data)
+  const settings = mergeSettings(readSettings(places.settings), env)
+  delete settings.PORTREEVE_CACHE_DIR
+  delete settings.PORTREEVE_DATA_DIR
+  const effective = { PORT: '9000', ...settings, PORTREEVE_DATA_DIR: places.data }
+  const config = loadConfig(effective)
+  const done = await ensureEngine(config.docker_host)
+  mkdirSync(places.data, { recursive: true, mode: 0o700 })
+  mkdirSync(places.cache, { recursive: true, mode: 0o700 })
+  if (await placeProgram(places)) done.push(`Installed ${places.program}.`)
+  if (linkCommand(options.binDir, places)) done.push(`Linked ${join(options.binDir, 'portreeve')}.`)
+  const is_changed = storeSettings(places.settings, settings)
+  if (is_changed) done.push('Stored the settings.')
+  const service = createService(places, () => readSettings(places.settings), shellFolder())
+  if (await service.start(is_changed && isRunning(config))) done.push('Started Portreeve.')
+  await awaitReady(effective, places.data)
+  for (const line of done) say(line)
+  if (done.length === 0) say('Portreeve is set up and running already; nothing was changed.')
+  const password = join(places.data, 'initial-admin-password')
+  say('')
+  say(`Portreeve is ready:  ${publicUrl(config)}`)
+  say(`Administrator:       ${config.admin_email}`)
+  if (existsSync(password))
+    say(`Password:            ${readFileSync(password, 'utf8').trim()}   (change it after the first login)`)
+  say(`Next:                portreeve login ${publicUrl(config)}`)
+}
+
+/** `portreeve uninstall`: the service, the command and the program go; apps and data stay, and are named. */
+export async function uninstall(options: SetupOptions): Promise<void> {
+  if (process.getuid?.() !== 0) throw new CommandError('Run this as root: it takes a service away.')
+  const places = placesOf(options)
+  const service = createService(places, () => readSettings(places.settings), shellFolder())
+  const was_running = await service.is_running()
+  await service.remove()
+  const link = join(options.binDir, 'portreeve')
+  if (existsSync(link) && existsSync(places.program) && realpathSync(link) === realpathSync(places.program))
+    rmSync(link)
+  rmSync(dirname(places.program), { recursive: true, force: true })
+  say(
+    was_running
+      ? 'Portreeve is stopped, and its program and service are gone.'
+      : 'Its program and service are gone.',
+  )
+  say(`What it keeps is still in ${places.data}: keys, database, logs, backups. Apps and the edge serve on.`)
+  say('To remove those too:')
+  say('  docker ps -aq --filter label=portreeve.managed=true | xargs -r docker rm -f')
+  say(`  rm -r ${places.data}`)
+}

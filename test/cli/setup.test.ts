@@ -1,0 +1,106 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { ROOT } from '#test/support/routes'
+import { objections, readFacts } from '../../cli/setup/remote.ts'
+import { renderUnit } from '../../cli/setup/service.ts'
+import { mergeSettings, readSettings, storeSettings } from '../../cli/setup/settings-file.ts'
+import { parseTarget, quote } from '../../cli/setup/ssh.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'ptr-setup-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('settings of an installation', () => {
+  it('are read back as they were written, whatever is in them, and are for root alone', () => {
+    const path = join(folder, 'portreeve.env')
+    const settings = { PORT: '9000', PORTREEVE_ADMIN_PASSWORD: 'a "b" $c `d` \\e %f' }
+    expect([storeSettings(path, settings), storeSettings(path, settings)]).toEqual([true, false])
+    expect([readSettings(path), statSync(path).mode & 0o777]).toEqual([settings, 0o600])
+  })
+  it('keep what was said before, take what is said now, and drop what is emptied', () => {
+    const kept = { PORT: '9000', HOST: '127.0.0.1', PORTREEVE_BASE_DOMAIN: 'a.test' }
+    const env = {
+      HOST: '',
+      PORTREEVE_BASE_DOMAIN: 'b.test',
+      PATH: '/bin',
+      PORTREEVE_BUILD: 'x',
+      PORTREEVE_API_KEY: 'k',
+    }
+    expect(mergeSettings(kept, env)).toEqual({ PORT: '9000', PORTREEVE_BASE_DOMAIN: 'b.test' })
+    expect(readSettings(join(folder, 'none'))).toEqual({})
+  })
+})
+
+describe('the unit', () => {
+  it('may write to the data and to the folder of the program, so that an upgrade can go back, and to nothing else of the system', () => {
+    const unit = renderUnit({
+      data: '/srv/a b%',
+      program: '/srv/a b%/program/portreeve',
+      settings: '/srv/a b%/portreeve.env',
+      cache: '/srv/a b%/program/unpacked',
+    })
+    expect(unit).toContain('ExecStart="/srv/a b%%/program/portreeve" serve')
+    expect(unit).toContain(
+      'ReadWritePaths="/srv/a b%%" "/srv/a b%%/program" "/srv/a b%%/program/unpacked" /sys/fs/cgroup /run',
+    )
+    expect(unit).toContain('"PORTREEVE_DATA_DIR=/srv/a b%%"')
+    expect(unit).toContain('Restart=always')
+  })
+})
+
+describe('the unit of install.sh', () => {
+  it('takes the same away from the service as this one', () => {
+    const script = readFileSync(join(ROOT, 'scripts/shell/service.sh'), 'utf8')
+    const fixed = script.match(
+      /^(Protect|Restrict|Private|Lock|NoNew|System|UMask|Limit|KillMode|OOM)\w*=[\w.,~ -]+$/gm,
+    )
+    const unit = renderUnit({ data: '/d', program: '/d/p/portreeve', settings: '/d/e', cache: '/d/c' })
+    expect(fixed!.length).toBeGreaterThan(14)
+    expect(fixed!.filter((line) => !unit.split('\n').includes(line))).toEqual([])
+  })
+})
+
+describe('another machine', () => {
+  const good = {
+    system: 'Linux',
+    machine: 'x86_64',
+    uid: 0,
+    sudo: false,
+    os: 'debian',
+    memory_kib: 2 ** 21,
+    disk_kib: 2 ** 24,
+    time_s: 1_800_000_000,
+    busy: '22 5432',
+  }
+  const against = (changes: Partial<typeof good>) =>
+    objections({ ...good, ...changes }, [9000, 80, 443], 1_800_000_000, 'x64')
+  it('is told everything that speaks against it, a sentence each, before anything is copied', () => {
+    expect(against({})).toEqual([])
+    expect(against({ os: 'ubuntu debian', uid: 1000, sudo: true })).toEqual([])
+    expect(against({ system: 'FreeBSD', machine: 'aarch64', os: 'alpine' })).toHaveLength(3)
+    expect(against({ uid: 1000 })[0]).toContain('sudo asks for a password')
+    expect(against({ memory_kib: 1000, disk_kib: 1000 })).toHaveLength(2)
+    expect(against({ time_s: 1_800_000_300 })[0]).toContain('300 s off')
+    expect(against({ busy: '22 80 443' })[0]).toContain('Its ports 80, 443 are in use')
+  })
+  it('answers in lines of which others are passed over', () => {
+    const output =
+      'Welcome!\nsystem=Linux\nmachine=x86_64\nuid=0\nsudo=no\nos=debian\nmemory_kib=5\ndisk_kib=6\ntime_s=7\nbusy=22 80 \n'
+    expect(readFacts(output)).toEqual({ ...good, memory_kib: 5, disk_kib: 6, time_s: 7, busy: '22 80' })
+    expect(readFacts('')).toMatchObject({ system: '', uid: -1 })
+  })
+  it('is named as people write it', () => {
+    expect(['root@203.0.113.7', 'a.b@host.example:2222', 'root@[2001:db8::1]:22'].map(parseTarget)).toEqual([
+      { username: 'root', host: '203.0.113.7', port: 22 },
+      { username: 'a.b', host: 'host.example', port: 2222 },
+      { username: 'root', host: '2001:db8::1', port: 22 },
+    ])
+    for (const wrong of ['host', '-oProxyCommand=x@host', 'a@b c', 'a@'])
+      expect(() => parseTarget(wrong)).toThrow('names no machine')
+    expect(quote(`it's $HOME`)).toBe(`'it'\\''s $HOME'`)
+  })
+})
