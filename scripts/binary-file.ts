@@ -97,7 +97,8 @@ async function writeInto(
       main,
       output: blob,
       disableExperimentalSEAWarning: true,
-      useCodeCache: true,
+      // V8's cache differs each time it is made; without it two builds of one commit are the same.
+      useCodeCache: false,
       assets: { [MANIFEST]: join(work, MANIFEST), [CONTENTS]: join(work, CONTENTS) },
     }),
   )

@@ -17,6 +17,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ADMIN, docker, freePorts, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { ROOT } from '#test/support/routes'
 import { startSshMachine } from '#test/support/ssh-machine'
+import pkg from '../../package.json' with { type: 'json' }
+import { writeBinary } from '../../scripts/binary-file.ts'
 
 const program = join(ROOT, 'dist/portreeve')
 const home = mkdtempSync(join(tmpdir(), 'ptr-binary-'))
@@ -52,6 +54,12 @@ describe('the binary', () => {
     expect(names).toEqual(expect.arrayContaining(['better-sqlite3', 'h3', 'vue', 'commander', 'node']))
     expect(names).not.toContain('vitest')
   })
+  it('is the same, byte for byte, when the same build is packed again', async () => {
+    const again = join(home, 'again')
+    await writeBinary({ output: join(ROOT, '.output'), target: again, version: pkg.version })
+    expect(readFileSync(again).equals(readFileSync(program))).toBe(true)
+    rmSync(again)
+  }, 300_000)
   it('serves the API, the dashboard and its files, with the migrations and the description in it', async () => {
     expect((await portreeve.call('GET', '/api/system/info')).body.data.ingress.running).toBe(true)
     const page = await fetch(`${portreeve.url}/login`)
