@@ -32,6 +32,7 @@ import registries from '#server/registries/module'
 import rotation from '#server/rotation/module'
 import scaling from '#server/scaling/module'
 import search from '#server/search/module'
+import stackServices from '#server/services/module'
 import settings from '#server/settings/module'
 import sshKeys from '#server/ssh-keys/module'
 import storageProviders from '#server/storage-providers/module'
@@ -63,6 +64,7 @@ export const MODULES = [
   env,
   builds,
   volumes,
+  stackServices,
   deployments,
   databases,
   cron,

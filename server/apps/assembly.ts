@@ -6,6 +6,7 @@ import type { Base } from '#server/platform/base'
 import type { Volumes } from '#server/volumes/service'
 import type { Projects } from '#server/projects/service'
 import type { Scaling } from '#server/scaling/contract'
+import type { ServicesOfStacks } from '#server/services/contract'
 import type { SettingsService } from '#server/settings/service'
 import type { AppsDomain } from './contract.ts'
 import { createRepositoryAccess } from './repository-access.ts'
@@ -19,6 +20,7 @@ export interface AppNeeds {
   git_credentials: Pick<GitAccess, 'forUrl' | 'requireChosen'>
   projects: Pick<Projects, 'requireQuota' | 'requireShare' | 'share'>
   scaling: Pick<Scaling, 'decidedReplicas'>
+  services: Pick<ServicesOfStacks, 'keep'>
   settings: Pick<SettingsService, 'server'>
   volumes: Pick<Volumes, 'mountIds' | 'requireReplicas'>
 }
@@ -45,6 +47,7 @@ export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
       defaultLimits: () => use.settings.server(),
       deploy: (app, actor) => void use.deployments.enqueue(app, 'create', {}, actor),
       restart: (app, actor) => void use.deployments.enqueue(app, 'restart', {}, actor),
+      keepServices: (app, names) => use.services.keep(app.id, app.project_id, names, false),
       isBusy: (id) => use.deployments.isBusy(id),
       isDeploying: (id) => use.deployments.isDeploying(id),
       isMaking: (id) => use.deployments.isMaking(id),

@@ -9,6 +9,7 @@ const AUDITED = [
   'git_url',
   'branch',
   'image',
+  'compose_path',
   'base_directory',
   'build',
   'port',

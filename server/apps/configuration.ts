@@ -19,6 +19,8 @@ export function configurationOf(row: AppRow): Configuration {
     branch: row.branch,
     image: row.image,
     dockerfile: row.dockerfile,
+    compose: row.compose,
+    compose_path: row.compose_path,
     base_directory: row.base_directory,
     build: JSON.parse(row.build) as BuildSettings,
     port: row.port,
@@ -44,12 +46,13 @@ export interface SourceChecks {
 }
 
 /** Which source a new app has; exactly one must be given. */
-export function sourceOf(body: NewApp): 'git' | 'image' | 'dockerfile' | 'upload' {
+export function sourceOf(body: NewApp): 'git' | 'image' | 'dockerfile' | 'compose' | 'upload' {
   const given = (
     [
       ['git', body.git_url],
       ['image', body.image],
       ['dockerfile', body.dockerfile],
+      ['compose', body.compose],
     ] as const
   )
     .filter(([, value]) => value !== undefined)
@@ -58,6 +61,7 @@ export function sourceOf(body: NewApp): 'git' | 'image' | 'dockerfile' | 'upload
     git: 'git_url',
     image: 'image',
     dockerfile: 'dockerfile',
+    compose: 'compose',
     upload: 'source',
   } as const
   if (given.length > 1)
@@ -70,10 +74,15 @@ export function sourceOf(body: NewApp): 'git' | 'image' | 'dockerfile' | 'upload
     return 'upload'
   }
   const [only] = given
+  const wants_compose = body.source === 'compose' || (body.compose_path ?? null) !== null
+  if (wants_compose && body.compose !== undefined && body.compose_path)
+    throw invalid('compose_path', 'cannot be given together with compose.')
+  // The file is in the repository.
+  if (wants_compose && only === 'git' && body.source !== 'git') return 'compose'
   if (!only)
     throw invalid(
       body.source ? field[body.source] : 'git_url',
-      'is required; or give image, dockerfile, or source: "upload".',
+      'is required; or give image, dockerfile, compose, or source: "upload".',
     )
   if (body.source && body.source !== only)
     throw invalid('source', `is ${body.source}, but ${field[only]} is given.`)
@@ -100,6 +109,8 @@ export function newColumns(id: string, project_id: string, body: NewApp, at: str
     branch: body.branch ?? null,
     image: body.image ?? null,
     dockerfile: body.dockerfile ?? null,
+    compose: body.compose ?? null,
+    compose_path: body.compose_path ?? null,
     base_directory: body.base_directory ?? '.',
     build: JSON.stringify(body.build ?? {}),
     port: body.port ?? null,
@@ -124,9 +135,14 @@ export function changedColumns(row: AppRow, body: AppChange): Record<string, unk
     ['image', 'image'],
     ['dockerfile', 'dockerfile'],
   ] as const) {
+    if (field === 'git_url' && row.source === 'compose' && row.compose === null) continue
     if (body[field] !== undefined && row.source !== source)
       throw invalid(field, `cannot be set: the source of this app is ${row.source}.`)
   }
+  if (body.compose !== undefined && row.compose === null)
+    throw invalid('compose', 'cannot be set: the compose file of this app is not inline.')
+  if (body.compose_path != null && (row.source !== 'compose' || row.compose !== null))
+    throw invalid('compose_path', 'cannot be set: this app has no compose file in a repository.')
   const json = (value: unknown) => (value === undefined ? undefined : JSON.stringify(value))
   return {
     name: body.name,
@@ -134,6 +150,8 @@ export function changedColumns(row: AppRow, body: AppChange): Record<string, unk
     branch: body.branch,
     image: body.image,
     dockerfile: body.dockerfile,
+    compose: body.compose,
+    compose_path: body.compose_path,
     base_directory: body.base_directory,
     build: json(body.build),
     port: body.port,

@@ -9,6 +9,8 @@ export interface AppSource {
   branch: string | null
   image: string | null
   dockerfile: string | null
+  compose: string | null
+  compose_path: string | null
   base_directory: string
 }
 
@@ -51,6 +53,8 @@ export const CHANGEABLE = [
   'branch',
   'image',
   'dockerfile',
+  'compose',
+  'compose_path',
   'base_directory',
   'build',
   'port',
@@ -71,9 +75,9 @@ export function createAppRepository(db: Db) {
     insert: (row: AppColumns) =>
       db
         .sql(
-          `INSERT INTO apps (id, name, project_id, preview_id, status, source, git_url, branch, image, dockerfile, base_directory, build, port, health_check, replicas, limits, processes,
+          `INSERT INTO apps (id, name, project_id, preview_id, status, source, git_url, branch, image, dockerfile, compose, compose_path, base_directory, build, port, health_check, replicas, limits, processes,
          auto_deploy, watch_paths, soak_seconds, ssh_key_id, git_credential_id, created_at, updated_at)
-       VALUES (@id, @name, @project_id, @preview_id, @status, @source, @git_url, @branch, @image, @dockerfile, @base_directory, @build, @port, @health_check, @replicas, @limits, @processes,
+       VALUES (@id, @name, @project_id, @preview_id, @status, @source, @git_url, @branch, @image, @dockerfile, @compose, @compose_path, @base_directory, @build, @port, @health_check, @replicas, @limits, @processes,
          @auto_deploy, @watch_paths, @soak_seconds, @ssh_key_id, @git_credential_id, @created_at, @updated_at)`,
         )
         .run(row),

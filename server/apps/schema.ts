@@ -246,6 +246,23 @@ const Dockerfile = v.pipe(
   v.description('Text of a Dockerfile to build without any other file.'),
   v.examples(['FROM nginx:1.29']),
 )
+const Compose = v.pipe(
+  v.string(),
+  v.minLength(1),
+  v.maxLength(262_144),
+  v.regex(/^[^\u0000]*$/, 'must not hold NUL.'),
+  v.description(
+    'Text of a compose file (Compose Specification) without a repository. docs/compose.md lists what is taken.',
+  ),
+  v.examples(['services: { web: { image: "nginx:1.29", ports: ["80"] } }']),
+)
+const ComposePath = v.pipe(
+  RepositoryPath,
+  v.description(
+    'Compose file of the repository, seen from base_directory. Default: compose.yaml or another usual name.',
+  ),
+  v.examples(['deploy/compose.yaml']),
+)
 const Port = v.pipe(
   v.number(),
   v.integer(),
@@ -336,13 +353,17 @@ export const NewApp = v.strictObject({
   ),
   source: v.optional(
     v.pipe(
-      v.picklist(['git', 'image', 'dockerfile', 'upload']),
-      v.description('Default: what the other fields say.'),
+      v.picklist(['git', 'image', 'dockerfile', 'compose', 'upload']),
+      v.description(
+        'Default: what the other fields say. `compose` with git_url takes the compose file of the repository.',
+      ),
     ),
   ),
   git_url: v.optional(GitUrl),
   image: v.optional(ImageReference),
   dockerfile: v.optional(Dockerfile),
+  compose: v.optional(Compose),
+  compose_path: v.optional(v.nullable(ComposePath)),
   ...configuration,
 })
 export type NewApp = v.InferOutput<typeof NewApp>
@@ -353,6 +374,8 @@ export const AppChange = v.strictObject({
   git_url: v.optional(GitUrl),
   image: v.optional(ImageReference),
   dockerfile: v.optional(Dockerfile),
+  compose: v.optional(Compose),
+  compose_path: v.optional(v.nullable(ComposePath)),
   ...configuration,
 })
 export type AppChange = v.InferOutput<typeof AppChange>
@@ -386,6 +409,8 @@ export const App = v.pipe(
     branch: v.nullable(v.string()),
     image: v.nullable(v.string()),
     dockerfile: v.nullable(v.string()),
+    compose: v.pipe(v.nullable(v.string()), v.description('Text of the compose file, where it is inline.')),
+    compose_path: v.nullable(v.string()),
     base_directory: v.string(),
     build: BuildSettings,
     port: v.nullable(v.pipe(v.number(), v.description('As configured; null means detected.'))),
@@ -478,12 +503,41 @@ export const DetectRequest = v.strictObject({
       v.description('Project whose credentials may be used. Default: the project `default`.'),
     ),
   ),
-  git_url: GitUrl,
+  git_url: v.optional(GitUrl),
   branch: v.optional(Branch),
   base_directory: v.optional(RepositoryPath),
+  source: v.optional(
+    v.pipe(
+      v.picklist(['git', 'compose']),
+      v.description('`compose` plans the compose file of the repository. Default: what the repository has.'),
+    ),
+  ),
+  compose: v.optional(Compose),
+  compose_path: v.optional(v.nullable(ComposePath)),
   build: v.optional(BuildSettings),
   port: v.optional(Port),
   ...repositoryAccess,
+})
+const KeyNotes = v.array(v.object({ path: v.string(), text: v.string() }))
+const DetectedStack = v.object({
+  services: v.array(
+    v.object({
+      name: v.string(),
+      image: v.nullable(v.string()),
+      build: v.pipe(v.nullable(v.string()), v.description('Folder that it is built from.')),
+      public_port: v.pipe(v.nullable(v.number()), v.description('Port that gets a domain.')),
+      replicas: v.number(),
+      one_off: v.pipe(v.boolean(), v.description('Runs to its end; others wait for it.')),
+      depends_on: v.array(v.string()),
+      volumes: v.array(v.string()),
+    }),
+  ),
+  main: v.pipe(v.nullable(v.string()), v.description('Service that gets the name of the app.')),
+  volumes: v.array(v.string()),
+  left_out: v.pipe(v.array(v.string()), v.description('Services of profiles that are not active.')),
+  variables: v.array(v.object({ name: v.string(), required: v.boolean(), default: v.nullable(v.string()) })),
+  taken: v.pipe(KeyNotes, v.description('Keys of the file that are taken.')),
+  ignored: v.pipe(KeyNotes, v.description('Keys that are not, and why.')),
 })
 export const DetectedPlan = v.pipe(
   v.object({
@@ -510,6 +564,9 @@ export const DetectedPlan = v.pipe(
     explanation: v.pipe(
       v.array(v.object({ field: v.string(), value: v.string(), source: v.string() })),
       v.description('Which value came from where.'),
+    ),
+    compose: v.optional(
+      v.pipe(DetectedStack, v.description('What a compose file describes; absent for other stacks.')),
     ),
   }),
   v.title('DetectedPlan'),

@@ -19,6 +19,7 @@ import { createAppShares, type SharePorts } from './shares.ts'
 import { type AppEventName, appMachine } from './machine.ts'
 import { type AppRow, createAppRepository } from './repository.ts'
 import type { App, AppChange, AppStatus, NewApp } from './schema.ts'
+import { checkCompose } from './compose-text.ts'
 import { audited } from './audited.ts'
 import { createAppView, type ViewPorts } from './view.ts'
 import { createPreviewApps, requireNoPreview } from './preview-apps.ts'
@@ -31,6 +32,8 @@ export interface AppPorts extends SharePorts, ViewPorts {
   deploy(app: AppRow, actor: Actor): void
   /** Queues a restart of the live release in the current transaction. */
   restart(app: AppRow, actor: Actor): void
+  /** Tells which services an app has, before anything of it runs. */
+  keepServices(app: AppRow, names: readonly string[]): void
   /** Whether a job of the app is queued or under way. */
   isBusy(app_id: string): boolean
   /** Whether a deployment of the app is queued or under way. */
@@ -183,7 +186,11 @@ export function createApps(options: AppOptions) {
     get: (id: string) => view(get(id)),
     shares,
     previews: createPreviewApps(options, repository, shares),
-    create(actor: Actor, project_id: string, body: NewApp): App {
+    /** What can be found out of a request only by reading a compose file; to be handed on with it. */
+    servicesOf: ({ compose }: { compose?: string }) =>
+      compose === undefined ? Promise.resolve([]) : checkCompose(compose),
+    /** @param services names that `servicesOf` answered. */
+    create(actor: Actor, project_id: string, body: NewApp, services: readonly string[] = []): App {
       checkSource(body, checks)
       const columns = newColumns(newId('app'), project_id, body, clock.iso())
       if (columns.source !== 'upload') ports.requireEngine()
@@ -197,6 +204,7 @@ export function createApps(options: AppOptions) {
         if (body.processes?.web?.replicas !== 0) ports.addAutomaticDomain(row)
         // Before anything serves there, it says that the app is being made.
         db.afterCommit(() => ports.refreshRoutes(row.id))
+        if (services.length > 0) ports.keepServices(row, services)
         note(row, 'app.created', {}, actor)
         audit.record(actor, {
           action: 'app.create',

@@ -7,6 +7,7 @@ import type { BuildsDomain } from './contract.ts'
 import { defaultDockerignore } from './dockerignore.ts'
 import { detectApart } from './detect-apart.ts'
 import { createDetection } from './service.ts'
+import { openTree } from './source-tree.ts'
 import { createSourceGuard } from './source-guard.ts'
 
 export interface BuildNeeds {
@@ -44,6 +45,8 @@ export function createBuildsDomain(
       ...(guard ? { egress: guard.egress } : {}),
       registryAuth: (image) => use.registries.authFor(image),
     }),
+    sourceTree: openTree,
+    composePlan: async (plan) => (await import('./compose-plan.ts')).composeBuildPlan(plan),
     dockerignore: defaultDockerignore,
   }
 }

@@ -1,5 +1,6 @@
 import type { DetectOptions } from './detect.ts'
-import type { BuildPlan } from './plan.ts'
+import type { ComposePlan } from '#server/compose/model'
+import type { BuildPlan, SourceTree } from './plan.ts'
 import type { SourceCheckOptions } from './source-guard.ts'
 import type { Detection } from './service.ts'
 
@@ -14,6 +15,10 @@ export interface BuildsDomain extends Detection {
   checkDockerfile(dockerfile: string, options: SourceCheckOptions): Promise<string>
   /** Throws Fatal when the engine may not pull an image of this name. */
   checkImage(reference: string, signal: AbortSignal): Promise<void>
+  /** The files of a folder, bounded, none of which leads out of it. */
+  sourceTree(folder: string): SourceTree
+  /** What is shown of a compose file where other apps have the plan of their build. */
+  composePlan(plan: ComposePlan): Promise<BuildPlan>
   /** Written beside a generated Dockerfile when the repository has no .dockerignore. */
   dockerignore(): string
 }

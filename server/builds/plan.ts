@@ -80,6 +80,28 @@ export interface BuildPlan extends PlanFacts {
   /** Where `portreeve.json`, `Procfile` or `app.json` declared cron jobs. */
   cron_jobs: { schedule: string; command: string }[]
   explanation: Explanation[]
+  /** What a compose file describes; absent for other stacks. */
+  compose?: StackPlan
+}
+
+/** A compose file as it is shown before it is deployed. */
+export interface StackPlan {
+  services: {
+    name: string
+    image: string | null
+    build: string | null
+    public_port: number | null
+    replicas: number
+    one_off: boolean
+    depends_on: string[]
+    volumes: string[]
+  }[]
+  main: string | null
+  volumes: string[]
+  left_out: string[]
+  variables: { name: string; required: boolean; default: string | null }[]
+  taken: { path: string; text: string }[]
+  ignored: { path: string; text: string }[]
 }
 
 /** Id of the secret mount whose lines set the secret build variables of a generated Dockerfile. */

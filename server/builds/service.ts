@@ -11,7 +11,10 @@ import type { Git, GitCredential, GitErrorCode } from '#server/platform/git/git'
 import { GitError } from '#server/platform/git/git'
 
 export interface DetectionAsk {
-  git_url: string
+  git_url?: string
+  source?: 'git' | 'compose'
+  compose?: string
+  compose_path?: string | null
   branch?: string
   base_directory?: string
   build?: Record<string, unknown>
@@ -26,7 +29,7 @@ export interface DetectionOptions {
   detect(directory: string, overrides: BuildOverrides): Promise<BuildPlan>
   checks: { git_url(text: string): void; branch(text: string): void }
   /** Throws a 422 when what is named to read it with cannot be used for it. */
-  credential(project_id: string, ask: DetectionAsk): GitCredential | undefined
+  credential(project_id: string, ask: DetectionAsk & { git_url: string }): GitCredential | undefined
 }
 
 /** Time for the clone of a dry run; a client waits for it. */
@@ -54,19 +57,28 @@ const FIELD: Partial<Record<GitErrorCode, string>> = {
   commit_not_found: 'branch',
 }
 
+/** Loaded when first used: the parser is large. */
+const composePlans = () => import('./compose-plan.ts')
+
 /** The dry run of `POST /api/apps/detect`: clones, looks, forgets. */
 export function createDetection(options: DetectionOptions) {
   const pool = createUserPool(POOL)
   return {
     /** Throws RATE_LIMITED when the user has too many of them under way. */
     async detect(actor: Actor, project_id: string, ask: DetectionAsk): Promise<BuildPlan> {
+      if (ask.compose !== undefined) {
+        if (ask.git_url !== undefined) throw invalid('compose', 'cannot be given together with git_url.')
+        return (await composePlans()).planOfText(ask.compose)
+      }
+      if (ask.git_url === undefined) throw invalid('git_url', 'is required; or give compose.')
       options.checks.git_url(ask.git_url)
       if (ask.branch !== undefined) options.checks.branch(ask.branch)
-      return pool.run(actor.user_id, () => look(project_id, ask))
+      const { git_url } = ask
+      return pool.run(actor.user_id, () => look(project_id, { ...ask, git_url }))
     },
   }
 
-  async function look(project_id: string, ask: DetectionAsk): Promise<BuildPlan> {
+  async function look(project_id: string, ask: DetectionAsk & { git_url: string }): Promise<BuildPlan> {
     mkdirSync(options.work_directory, { recursive: true })
     const work = mkdtempSync(join(options.work_directory, 'detect-'))
     try {
@@ -78,9 +90,17 @@ export function createDetection(options: DetectionOptions) {
         { lfs: false, onLog: () => undefined },
         AbortSignal.timeout(TIMEOUT_MS),
       )
-      return await options.detect(
-        sourceFolder(source, ask.base_directory ?? '.'),
-        overridesOf(ask.build ?? {}, ask.port),
+      const folder = sourceFolder(source, ask.base_directory ?? '.')
+      const { hasCompose, planOfFolder, withStack } = await composePlans()
+      if (ask.source === 'compose' || ask.compose_path) return planOfFolder(folder, ask)
+      return await options.detect(folder, overridesOf(ask.build ?? {}, ask.port)).then(
+        (plan) => withStack(plan, folder),
+        (error: unknown) => {
+          // Nothing else is known of it, but it says itself what runs.
+          if (ask.source !== 'git' && error instanceof DetectionError && hasCompose(folder))
+            return planOfFolder(folder, ask)
+          throw error
+        },
       )
     } catch (error) {
       throw asApiError(error)

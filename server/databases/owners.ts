@@ -25,7 +25,10 @@ export function databaseOwners(
         .map(({ id, project_id, volume_id }) => ({ id, project_id, release_id: volume_id })),
     processes: () => [{ process: MAIN_PROCESS, replicas: 1 }],
     workload: (owner) => workloadOf(live.specOf(get(owner.id))),
-    network: ({ id }) => networkOf(get(id)),
+    networks({ id }) {
+      const row = get(id)
+      return { [networkOf(row)]: { project: row.project_id } }
+    },
     busy: (id) => UNDER_WAY.has(jobs.findBySubject(id)?.status ?? ''),
     releasesAtWork: () => new Set(spares.volumes()),
     release(volume_id) {

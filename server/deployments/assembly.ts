@@ -7,12 +7,14 @@ import type { Domains } from '#server/domains/service'
 import type { Variables } from '#server/env/service'
 import type { GitAccess } from '#server/git-credentials/module'
 import type { IngressService } from '#server/ingress/service'
+import { PLATFORM } from '#server/kernel/access'
 import { engineUnavailable, notFound } from '#server/kernel/errors'
 import type { Base } from '#server/platform/base'
 import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
 import type { Registries } from '#server/registries/service'
 import type { Scaling } from '#server/scaling/contract'
 import type { Volumes } from '#server/volumes/service'
+import type { ServicesOfStacks } from '#server/services/contract'
 import type { SettingsService } from '#server/settings/service'
 import type { DeploymentsDomain } from './contract.ts'
 import { deploymentDefaults } from './defaults.ts'
@@ -30,6 +32,8 @@ import { createRuntime } from './runtime.ts'
 import { createDeployments } from './service.ts'
 import { withWaitingPage } from './waiting-page.ts'
 import { createSizes } from './sizes.ts'
+import { createStackRuntime } from './stack/runtime.ts'
+import { serviceJobs } from './stack/service-jobs.ts'
 import type { DeployPorts } from './work.ts'
 
 export interface DeploymentNeeds {
@@ -37,15 +41,16 @@ export interface DeploymentNeeds {
   builds: BuildsDomain
   certificates: Pick<Certificates, 'forEdge'>
   disk: Pick<DiskService, 'makeRoom'>
-  domains: Pick<Domains, 'routes' | 'activate' | 'followWeb'>
-  env: Pick<Variables, 'forRelease'>
+  domains: Pick<Domains, 'routes' | 'activate' | 'followWeb' | 'followServices'>
+  env: Pick<Variables, 'forRelease' | 'add'>
   git_credentials: Pick<GitAccess, 'forUrl'>
   ingress: Pick<IngressService, 'routes'>
   previews: { isTrusted(app_id: string): boolean; approvedCommit(app_id: string): string | undefined }
   registries: Pick<Registries, 'authFor' | 'authsFor'>
   scaling: Pick<Scaling, 'scaleOf' | 'isAsleep' | 'isWaiting' | 'sleepAgain' | 'wentLive'>
   settings: Pick<SettingsService, 'server'>
-  volumes: Pick<Volumes, 'dataOf' | 'releaseMounts' | 'removeOf'>
+  services: ServicesOfStacks
+  volumes: Pick<Volumes, 'dataOf' | 'releaseMounts' | 'removeOf' | 'ensureStack'>
 }
 
 /** The installation's side of the deploy runbook. */
@@ -86,15 +91,33 @@ function deployPorts(
     registryAuths: ({ id }, text) => (use.previews.isTrusted(id) ? use.registries.authsFor(text) : []),
     approvedCommit: ({ id }) => use.previews.approvedCommit(id),
     variables: ({ id, project_id }) => use.env.forRelease({ id, project_id }),
+    generateVariables(app_id, names) {
+      for (const name of names) {
+        const made = use.services.generate(name)
+        if (made) use.env.add(PLATFORM, app_id, { key: name, ...made, comment: 'Made up by the platform.' })
+      }
+    },
     fingerprint: (values) =>
       createHmac('sha256', secrets.derive('env.fingerprint')).update(JSON.stringify(values)).digest('hex'),
     secretValues: ({ id, project_id }) => modules.app.secrets({ id, project_id }),
     mounts: (app_id) => use.volumes.releaseMounts(app_id),
+    stackVolumes: (app, mounts) => use.volumes.ensureStack(app, mounts),
+    services: use.services,
+    followServices(app_id, main, names) {
+      const app = use.apps.find(app_id)
+      if (app)
+        use.domains.followServices(
+          app,
+          names.filter((name) => name !== main),
+        )
+    },
     removeVolumes: (app_id) => use.volumes.removeOf(app_id),
     detect: (directory, overrides) => use.builds.detectFolder(directory, overrides),
     checkDockerfile: (dockerfile, options) => use.builds.checkDockerfile(dockerfile, options),
     checkImage: (reference, signal) => use.builds.checkImage(reference, signal),
     makeRoom: (bytes) => use.disk.makeRoom(bytes),
+    sourceTree: (folder) => use.builds.sourceTree(folder),
+    composePlan: (plan) => use.builds.composePlan(plan),
     dockerignore: () => use.builds.dockerignore(),
     async extract(archive, directory, signal) {
       const { extractTarGz } = await import('#server/platform/archive/extract')
@@ -157,6 +180,9 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     rebuild: (id) => void deployments.remake(id),
   }))
     jobs.define(job)
+  for (const job of serviceJobs(shop)) jobs.define(job)
+  const runtime = createRuntime(shop)
+  const stack = createStackRuntime(shop, { runtime, jobs, restart: deployments.restart })
   const kept: WorkloadOwners[] = []
   const reconciler: Reconciler = createReconciler(shop, {
     ...desired_state,
@@ -180,7 +206,8 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     ...deployments,
     layers,
     logs,
-    runtime: createRuntime(shop),
+    runtime,
+    stack,
     reconciler,
     holders: createHolders(shop, (project_id) => use.apps.sources(project_id)),
     sizes: createSizes(shop),

@@ -9,6 +9,7 @@ import type { WantedProcess } from './processes.ts'
 import type { Reconciler } from './reconciler.ts'
 import type { Sizes } from './sizes.ts'
 import type { Runtime } from './runtime.ts'
+import type { StackRuntime } from './stack/runtime.ts'
 import type { Deployments } from './service.ts'
 
 /** Deployments as other modules see them. */
@@ -29,6 +30,8 @@ export interface DeploymentsDomain extends Deployments {
   imageRemoved(image_id: string): void
   /** Throws ENGINE_UNAVAILABLE when the engine does not answer. */
   requireEngine(): void
+  /** What runs of compose apps, service by service. */
+  stack: StackRuntime
   /** Whether a job of the app is queued or under way. */
   isBusy(app_id: string): boolean
   /** Ids of the mounts that a release has, sorted. */

@@ -1,9 +1,9 @@
-import { networkOf } from '#server/platform/engine/network-name'
-import { ensureProcesses } from './release-workload.ts'
+import { ensureNetworks, ensureProcesses } from './release-workload.ts'
 import type { Release } from './releases.ts'
 import { NOTHING } from './routing.ts'
 import { drain, routeTo } from './serving.ts'
-import { verify } from './steps/run.ts'
+import { endRelease, makersOf, superviseAll } from './stack/ending.ts'
+import { verify } from './verify.ts'
 import type { DeployedApp, Workshop } from './work.ts'
 
 /** Apps in these states have nothing running, and nothing of them is started by the way. */
@@ -34,7 +34,8 @@ export function createHolders(shop: Workshop, apps: (project_id: string) => read
     /** Lets the instances of an app stand still, or go on. */
     async pause(app_id: string, paused: boolean): Promise<void> {
       const release = liveOfApp(app_id)
-      if (release) await engine.pauseRelease(release.id, paused)
+      if (!release) return
+      for (const maker of makersOf(release)) await engine.pauseRelease(maker, paused)
     },
     /** Lets every instance of an app go on that was left paused. */
     async resumeAll(): Promise<void> {
@@ -48,7 +49,7 @@ export function createHolders(shop: Workshop, apps: (project_id: string) => read
       if (!release) return
       await shop.routing.serve(app_id, NOTHING)
       await drain(shop, release, signal)
-      await engine.removeRelease(release.id, release.settings.stop_grace_s)
+      await endRelease(engine, release, undefined)
     },
     /**
      * Starts the live release of an app, and gives it the traffic once it answers. Idempotent. Throws when an
@@ -59,17 +60,17 @@ export function createHolders(shop: Workshop, apps: (project_id: string) => read
       if (!release) return
       const app = shop.ports.app(app_id)
       if (AT_REST.has(app.status)) return
-      await engine.ensureNetwork(networkOf(app), { project: app.project_id })
+      await ensureNetworks(engine, release, app)
       await ensureProcesses(shop, release, app, signal)
       try {
         await verify(shop, { release, deployment_id: release.deployment_id, step: 'start' }, signal)
       } catch (error) {
         if (app.status === 'running' || signal.aborted) throw error
-        await engine.superviseRelease(release.id, true)
+        await superviseAll(engine, release, true)
         return
       }
       await routeTo(shop, app_id, release)
-      await engine.superviseRelease(release.id, true)
+      await superviseAll(engine, release, true)
       if (app.status !== 'running') shop.ports.appEvent(app_id, 'go_live', {})
     },
   }

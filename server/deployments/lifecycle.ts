@@ -3,13 +3,14 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
 import { redactor } from '#server/kernel/redact'
-import { networkOf } from '#server/platform/engine/network-name'
 import { classify } from './classify.ts'
 import { askOf } from './repository.ts'
 import { NOTHING } from './routing.ts'
 import { drain, routeTo } from './serving.ts'
-import { verify } from './steps/run.ts'
-import { ensureProcesses } from './release-workload.ts'
+import { verify } from './verify.ts'
+import { instancesOfRelease } from './processes.ts'
+import { ensureNetworks, ensureProcesses } from './release-workload.ts'
+import { endRelease, hasImages, superviseAll } from './stack/ending.ts'
 import { secretsOfApp, type Workshop } from './work.ts'
 
 export interface LifecyclePayload {
@@ -66,7 +67,7 @@ function stopJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycle
           await shop.routing.serve(app.id, NOTHING)
           if (!release) return
           await drain(shop, release, signal)
-          await shop.engine.removeRelease(release.id, release.settings.stop_grace_s)
+          await endRelease(shop.engine, release, undefined)
         },
       },
     ],
@@ -86,7 +87,7 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
       {
         name: 'image',
         async run({ payload, state, save, skip }) {
-          if (await shop.engine.findImage(live(payload.app_id).image_id)) return skip()
+          if (await hasImages(shop.engine, live(payload.app_id))) return skip()
           if (state.handed_over) return
           state.handed_over = true
           save()
@@ -100,15 +101,14 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
           const release = live(payload.app_id)
           // Of a crashed app the engine holds instances that it starts again ever later: a start does not
           // wait for that, and sees how they end.
-          const left = await shop.engine.instances({ release_id: release.id })
-          if (left.some(({ state }) => state === 'running'))
-            await shop.engine.superviseRelease(release.id, false)
-          else await shop.engine.removeRelease(release.id, 0)
+          const left = await instancesOfRelease(shop.engine, release)
+          if (left.some(({ state }) => state === 'running')) await superviseAll(shop.engine, release, false)
+          else await endRelease(shop.engine, release, 0)
           const app = shop.ports.app(payload.app_id)
-          await shop.engine.ensureNetwork(networkOf(app), { project: app.project_id })
+          await ensureNetworks(shop.engine, release, app)
           await ensureProcesses(shop, release, app, signal)
         },
-        undo: ({ payload }) => shop.engine.removeRelease(live(payload.app_id).id, 0),
+        undo: ({ payload }) => endRelease(shop.engine, live(payload.app_id), 0),
       },
       {
         name: 'verify',
@@ -126,7 +126,8 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
           if (state.handed_over) return skip()
           const release = live(payload.app_id)
           await routeTo(shop, payload.app_id, release)
-          await shop.engine.superviseRelease(release.id, true)
+          await superviseAll(shop.engine, release, true)
+          if (release.settings.stack) shop.ports.services.started(payload.app_id)
         },
       },
     ],

@@ -17,6 +17,7 @@ export default defineModule({
     sealedById('releases', 'environment'),
     sealedById('releases', 'variables'),
     sealedById('releases', 'files'),
+    sealedById('releases', 'services'),
   ],
   create: createDeploymentsDomain,
   images: { needed: (own) => own.neededImages(), removed: (own, id) => own.imageRemoved(id) },

@@ -1,14 +1,21 @@
 import type { Configuration } from '#server/apps/configuration'
 import { own } from '#server/kernel/own'
 import { Fatal } from '#server/kernel/jobs/definition'
+import type { Engine, Instance } from '#server/platform/engine/engine'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
-import type { ReleaseProcess, ReleaseSettings } from './releases.ts'
+import type { Release, ReleaseProcess, ReleaseService, ReleaseSettings } from './releases.ts'
+
+/** A service that nobody can ask is ready when it stays up for so long. */
+const SERVICE_GRACE_S = 5
 
 /** Whether the release has a process that takes requests. */
 export const hasWeb = ({ web = true }: Pick<ReleaseSettings, 'web'>): boolean => web
 
 /** All processes of a release, the one that takes requests first. */
-export const processesOf = (settings: ReleaseSettings): ReleaseProcess[] => [
+export const processesOf = (settings: ReleaseSettings): ReleaseProcess[] =>
+  settings.stack ? settings.stack.flatMap(processOfService) : ownProcessesOf(settings)
+
+const ownProcessesOf = (settings: ReleaseSettings): ReleaseProcess[] => [
   ...(hasWeb(settings)
     ? [
         {
@@ -22,6 +29,45 @@ export const processesOf = (settings: ReleaseSettings): ReleaseProcess[] => [
     : []),
   ...(settings.processes ?? []),
 ]
+
+/** A service that runs to its end is no process: nobody keeps it running. */
+const processOfService = (service: ReleaseService): ReleaseProcess[] =>
+  service.one_off
+    ? []
+    : [
+        {
+          name: service.name,
+          shell_command: null,
+          replicas: service.replicas,
+          limits: service.limits,
+          grace_s: SERVICE_GRACE_S,
+        },
+      ]
+
+/** The process whose instances take the requests for the app's own name. */
+export const mainOf = (settings: ReleaseSettings): string => settings.main ?? MAIN_PROCESS
+
+/** The release whose containers a process of a release has: a service that did not change keeps its own. */
+export const madeBy = (release: Pick<Release, 'id' | 'settings'>, process: string): string =>
+  release.settings.stack?.find(({ name }) => name === process)?.made_by ?? release.id
+
+/** Whether an instance is one of a release. */
+export const isOf =
+  (release: Pick<Release, 'id' | 'settings'>) =>
+  ({ release_id, process }: Pick<Instance, 'release_id' | 'process'>): boolean =>
+    release.settings.stack
+      ? release.settings.stack.some(({ name, made_by }) => name === process && made_by === release_id)
+      : release_id === release.id
+
+/** Instances of a release, running or not, of a stack also those that an earlier release has made. */
+export async function instancesOfRelease(
+  engine: Pick<Engine, 'instances'>,
+  release: Pick<Release, 'id' | 'app_id' | 'settings'>,
+): Promise<Instance[]> {
+  if (!release.settings.stack) return engine.instances({ release_id: release.id })
+  const all = await engine.instances({ owner: { kind: 'app', id: release.app_id } })
+  return all.filter(isOf(release))
+}
 
 /** How many instances of a release there should be. */
 export const instancesOf = (settings: ReleaseSettings): number =>

@@ -1,21 +1,21 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { REMOVED_PREFIX, removeAway } from '#server/kernel/removal'
-import { EngineError } from '#server/platform/engine/engine'
+import { EngineError, type Labels } from '#server/platform/engine/engine'
 import { networkOf } from '#server/platform/engine/network-name'
-import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import {
   createWorkloadReconciler,
   type DesiredOwner,
   type WorkloadOwners,
 } from '#server/platform/engine/workload-reconciler'
-import { hasWeb } from './processes.ts'
+import { hasWeb, isOf, madeBy, mainOf } from './processes.ts'
+import { endRelease } from './stack/ending.ts'
 import { createCrashes } from './crashes.ts'
 import { NOTHING } from './routing.ts'
 import { removeWork } from './steps/source.ts'
 import { workloadOf } from './release-workload.ts'
 import { wantedProcesses } from './scaler.ts'
-import { targetOf, type Workshop } from './work.ts'
+import { stackNetworkOf, targetOf, type Workshop } from './work.ts'
 
 interface DesiredApp extends DesiredOwner {
   preview_id: string | null
@@ -52,17 +52,26 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
     desired: ports.desired,
     busy: (id) => ports.busy(id) || shop.scaler.isWorking(id),
     releasesAtWork: ports.releasesAtWork,
-    network: (app) => networkOf(app),
+    networks(app) {
+      const networks: Record<string, Labels> = { [networkOf(app)]: { project: app.project_id } }
+      if (releases.find(app.release_id)?.settings.stack) networks[stackNetworkOf(app.id)] = { app: app.id }
+      return networks
+    },
     processes(app) {
       const release = releases.find(app.release_id)
-      return (
-        release && wantedProcesses(shop, release).map(({ name, replicas }) => ({ process: name, replicas }))
-      )
+      if (!release) return undefined
+      const stopped = release.settings.stack ? shop.ports.services.stopped(app.id) : undefined
+      return wantedProcesses(shop, release).map(({ name, replicas }) => ({
+        process: name,
+        replicas: stopped?.has(name) ? 0 : replicas,
+        ...(release.settings.stack ? { release_id: madeBy(release, name) } : {}),
+      }))
     },
     workload(app, process) {
       const release = releases.find(app.release_id)!
       const wanted = wantedProcesses(shop, release).find(({ name }) => name === process)!
-      return workloadOf(releases, release, app, wanted)
+      const is_stopped = release.settings.stack && shop.ports.services.stopped(app.id).has(process)
+      return workloadOf(releases, release, app, is_stopped ? { ...wanted, replicas: 0 } : wanted)
     },
     release(release_id) {
       const release = releases.find(release_id)
@@ -80,9 +89,12 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
       const release = releases.find(app.release_id)!
       await shop.routing.serve(app.id, targetOf(instances, release.settings))
       // An app crashes when nobody answers its requests, whatever else of it still runs.
-      const judged = hasWeb(release.settings)
-        ? instances.filter(({ process }) => process === MAIN_PROCESS)
-        : instances
+      const main = mainOf(release.settings)
+      const is_asked =
+        hasWeb(release.settings) && !(release.settings.stack && shop.ports.services.stopped(app.id).has(main))
+      const judged = is_asked ? instances.filter(({ process }) => process === main) : instances
+      // Somebody has stopped all of its services.
+      if (!is_asked && instances.length === 0 && release.settings.stack) return
       const { event, ...payload } = crashes.judge(app.status, judged) ?? {}
       if (event) ports.appEvent(app.id, event, payload)
     },
@@ -90,7 +102,8 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
       // Trying again does not bring data back, and an app without its data must not pretend to run.
       if (!(error instanceof EngineError && error.code === 'volume_missing')) return
       await shop.routing.serve(app.id, NOTHING)
-      await shop.engine.removeRelease(app.release_id, 0)
+      const release = releases.find(app.release_id)
+      if (release) await endRelease(shop.engine, release, 0)
       ports.appEvent(app.id, 'lose', {
         code: error.code,
         error: `${error.message} ${error.hint ?? ''}`.trim(),
@@ -131,7 +144,7 @@ export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
         new Map(
           ports.routed().map((app) => {
             const release = app.release_id ? releases.find(app.release_id) : undefined
-            const own = instances.filter((instance) => instance.release_id === release?.id)
+            const own = release ? instances.filter(isOf(release)) : []
             return [app.id, release ? targetOf(own, release.settings) : NOTHING]
           }),
         ),

@@ -7,12 +7,27 @@ import {
   type Workload,
   type WorkloadProbe,
 } from '#server/platform/engine/workload'
-import { processesOf } from './processes.ts'
-import type { Release, ReleaseProcess, Releases, ReleaseSettings } from './releases.ts'
+import { own } from '#server/kernel/own'
+import { mainOf, processesOf } from './processes.ts'
+import type { Release, ReleaseProcess, Releases, ReleaseService, ReleaseSettings } from './releases.ts'
+import { stackNetworkOf } from './work.ts'
+
+/** Networks that the instances of a release are in; each is made before the first of them. */
+export async function ensureNetworks(
+  engine: Pick<Engine, 'ensureNetwork'>,
+  release: Pick<Release, 'app_id' | 'settings'>,
+  place: Place,
+): Promise<void> {
+  await engine.ensureNetwork(networkOf(place), { project: place.project_id })
+  if (release.settings.stack)
+    await engine.ensureNetwork(stackNetworkOf(release.app_id), { app: release.app_id })
+}
 
 /** What a container of a release looks like. Opens its environment and files: throws SecretUnreadableError. */
 export function containerSpec(releases: Releases, release: Release, place: Place): ContainerSpec {
   const { settings } = release
+  const main = settings.stack && (serviceOf(settings, mainOf(settings)) ?? settings.stack[0])
+  if (main) return serviceSpec(releases, release, place, main)
   const mounts = [...releases.volumes(release), ...releases.files(release.id)]
   return {
     owner: { kind: 'app', id: release.app_id },
@@ -29,6 +44,45 @@ export function containerSpec(releases: Releases, release: Release, place: Place
   }
 }
 
+const serviceOf = ({ stack }: ReleaseSettings, name: string): ReleaseService | undefined =>
+  stack?.find((service) => service.name === name)
+
+/** What a container of one service of a stack looks like. */
+export function serviceSpec(
+  releases: Releases,
+  release: Release,
+  place: Place,
+  service: ReleaseService,
+): ContainerSpec {
+  const { environment, files } = own(releases.services(release.id), service.name) ?? {
+    environment: {},
+    files: [],
+  }
+  const volumes = releases.dataOf(service.volumes)
+  const mounts = [...volumes, ...service.memory, ...files]
+  const given = <T>(key: string, value: T | null | false) =>
+    value === null || value === false ? {} : { [key]: value }
+  return {
+    owner: { kind: 'app', id: release.app_id },
+    project_id: place.project_id,
+    release_id: service.made_by,
+    ...(service.name === MAIN_PROCESS ? {} : { process: service.name }),
+    image: service.image_id,
+    ...given('entrypoint', service.entrypoint),
+    ...given('command', service.command),
+    ...given('user', service.user),
+    ...given('working_dir', service.working_dir),
+    ...given('read_only', service.read_only),
+    environment,
+    ...(mounts.length > 0 ? { mounts } : {}),
+    network: stackNetworkOf(release.app_id),
+    more_networks: [networkOf(place)],
+    aliases: [service.name, ...service.aliases],
+    limits: service.limits,
+    stop_grace_s: service.stop_grace_s,
+  }
+}
+
 /** One process of a release as a workload. */
 export function workloadOf(
   releases: Releases,
@@ -37,6 +91,15 @@ export function workloadOf(
   { name, shell_command, limits, replicas, grace_s }: ReleaseProcess,
 ): Workload {
   const { settings } = release
+  const service = serviceOf(settings, name)
+  if (service)
+    return {
+      ...serviceSpec(releases, release, place, service),
+      probe: { type: 'none', grace_s },
+      placement: { node: 'local' },
+      replicas,
+      update: service.volumes.some(({ read_only }) => !read_only) ? 'stop_first' : 'start_first',
+    }
   const { shell_command: _web, ...spec } = containerSpec(releases, release, place)
   return {
     ...spec,

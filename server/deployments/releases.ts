@@ -8,6 +8,10 @@ import { scaledConfiguration, scaledSettings } from './release-scale.ts'
 
 /** How a release runs; immutable but for what `ReleaseScale` may change. */
 export interface ReleaseSettings {
+  /** Services of a compose file, each after those that it depends on; such a release has no other processes. */
+  stack?: ReleaseService[]
+  /** The service that gets the app's own name; absent where no service of the stack takes requests. */
+  main?: string
   /** Line of shell that replaces the image's command, run inside the container. */
   shell_command: string | null
   release_command: string | null
@@ -42,6 +46,53 @@ export interface ReleaseProcess {
   /** How long an instance must stay up to count as ready. */
   grace_s: number
 }
+/** A service of a compose file as one release runs it; its environment and files are sealed apart. */
+export interface ReleaseService {
+  name: string
+  /** The release that made its containers: one that did not change keeps those of an earlier release. */
+  made_by: string
+  /** Differs whenever anything about the service does, and tells nothing about its secrets. */
+  fingerprint: string
+  /** Name of the image in the file; null for one that was built. */
+  reference: string | null
+  image_id: string
+  /** Tag of an image that was built for it. */
+  image_tag: string | null
+  entrypoint: string[] | null
+  command: string[] | null
+  user: string | null
+  working_dir: string | null
+  read_only: boolean
+  volumes: Extract<Mount, { kind: 'volume' }>[]
+  memory: Extract<Mount, { kind: 'memory' }>[]
+  aliases: string[]
+  /** Port that gets a domain; null for a service that only others of the stack reach. */
+  public_port: number | null
+  /** Path that is asked for to find out whether it is ready; null to connect only. */
+  health_path: string | null
+  /** Command inside the container that tells whether it is healthy. */
+  health_check: ServiceHealthCheck | null
+  depends_on: { service: string; condition: string }[]
+  replicas: number
+  limits: ReleaseSettings['limits']
+  stop_grace_s: number
+  /** Whether it runs to its end, once for each release that changes it. */
+  one_off: boolean
+  /** Names of the app's variables that it uses. */
+  variables: string[]
+}
+export interface ServiceHealthCheck {
+  command: string[]
+  interval_ms: number
+  timeout_ms: number
+  retries: number
+  start_period_ms: number
+}
+/** What of a service must not be readable in the rows. */
+export interface ServiceSecrets {
+  environment: Record<string, string>
+  files: FileMount[]
+}
 /** Mounts of a release; the text of its files is sealed apart. */
 export interface ReleaseMounts {
   /** Ids of the app's mounts, sorted. */
@@ -71,6 +122,7 @@ interface Row extends Omit<Release, 'settings' | 'configuration' | 'image_presen
   environment: string
   variables: string | null
   files: string | null
+  services: string | null
   image_present: number
   proven: number
 }
@@ -79,7 +131,7 @@ interface Row extends Omit<Release, 'settings' | 'configuration' | 'image_presen
 const DEFAULTS: Partial<Configuration> = { processes: {} }
 
 const readWith = (scale: ReleaseScale | undefined, row: Row): Release => {
-  const { environment: _sealed, variables: _variables, files: _files, ...rest } = row
+  const { environment: _sealed, variables: _variables, files: _files, services: _services, ...rest } = row
   const settings = JSON.parse(row.settings) as ReleaseSettings
   const configuration = {
     ...DEFAULTS,
@@ -123,6 +175,7 @@ export function createReleases(
   const context = (id: string) => `releases/environment/${id}`
   const variables_context = (id: string) => `releases/variables/${id}`
   const files_context = (id: string) => `releases/files/${id}`
+  const services_context = (id: string) => `releases/services/${id}`
   const find = (id: string) => {
     const row = db.sql('SELECT * FROM releases WHERE id = ?').get(id) as Row | undefined
     return row && read(row)
@@ -134,6 +187,8 @@ export function createReleases(
       app_id,
       kept(),
     )
+  const current = (mounts: ReleaseMounts['volumes']): ReleaseMounts['volumes'] =>
+    mounts.map((mount) => ({ ...mount, volume_id: dataOf(mount.volume_id) }))
   return {
     find,
     /** Makes the release of a deployment; a second call after a crash finds the first one. */
@@ -142,6 +197,7 @@ export function createReleases(
       environment: Record<string, string>,
       variables: ReleaseVariables,
       files: readonly FileMount[] = [],
+      services?: Record<string, ServiceSecrets>,
     ): Release {
       const row = {
         ...release,
@@ -150,10 +206,11 @@ export function createReleases(
         environment: secrets.seal(JSON.stringify(environment), context(release.id)),
         variables: secrets.seal(JSON.stringify(variables), variables_context(release.id)),
         files: files.length > 0 ? secrets.seal(JSON.stringify(files), files_context(release.id)) : null,
+        services: services ? secrets.seal(JSON.stringify(services), services_context(release.id)) : null,
       }
       db.sql(
-        `INSERT OR IGNORE INTO releases (id, app_id, deployment_id, image_id, image_tag, commit_sha, build_key, settings, environment, variables, files, configuration, created_at)
-         VALUES (@id, @app_id, @deployment_id, @image_id, @image_tag, @commit_sha, @build_key, @settings, @environment, @variables, @files, @configuration, @created_at)`,
+        `INSERT OR IGNORE INTO releases (id, app_id, deployment_id, image_id, image_tag, commit_sha, build_key, settings, environment, variables, files, services, configuration, created_at)
+         VALUES (@id, @app_id, @deployment_id, @image_id, @image_tag, @commit_sha, @build_key, @settings, @environment, @variables, @files, @services, @configuration, @created_at)`,
       ).run(row)
       return find(release.id)!
     },
@@ -190,28 +247,37 @@ export function createReleases(
      */
     replaceCredentials(app_id: string, from: Login, to: Login): void {
       const rows = db
-        .sql('SELECT id, environment, variables FROM releases WHERE app_id = ?')
-        .all(app_id) as Pick<Row, 'id' | 'environment' | 'variables'>[]
+        .sql('SELECT id, environment, variables, services FROM releases WHERE app_id = ?')
+        .all(app_id) as Pick<Row, 'id' | 'environment' | 'variables' | 'services'>[]
       const replaced = (sealed: string, bound: string): string => {
         const text = secrets.open(sealed, bound)
         return text.includes(from.password) ? secrets.seal(withLogin(text, from, to), bound) : sealed
       }
       db.tx(() => {
-        for (const { id, environment, variables } of rows)
-          db.sql('UPDATE releases SET environment = ?, variables = ? WHERE id = ?').run(
+        for (const { id, environment, variables, services } of rows)
+          db.sql('UPDATE releases SET environment = ?, variables = ?, services = ? WHERE id = ?').run(
             replaced(environment, context(id)),
             variables && replaced(variables, variables_context(id)),
+            services && replaced(services, services_context(id)),
             id,
           )
       })
     },
     /** What the engine mounts for the volumes of a release. */
     volumes: ({ settings }: Pick<Release, 'settings'>): ReleaseMounts['volumes'] =>
-      (settings.mounts?.volumes ?? []).map((mount) => ({ ...mount, volume_id: dataOf(mount.volume_id) })),
+      current(settings.mounts?.volumes ?? []),
+    dataOf: current,
     /** Inline files in clear. Throws SecretUnreadableError. */
     files(id: string): FileMount[] {
       const sealed = db.sql('SELECT files FROM releases WHERE id = ?').pluck().get(id) as string | null
       return sealed ? (JSON.parse(secrets.open(sealed, files_context(id))) as FileMount[]) : []
+    },
+    /** Environment and files of each service of a stack, in clear. Throws SecretUnreadableError. */
+    services(id: string): Record<string, ServiceSecrets> {
+      const sealed = db.sql('SELECT services FROM releases WHERE id = ?').pluck().get(id) as string | null
+      return sealed
+        ? (JSON.parse(secrets.open(sealed, services_context(id))) as Record<string, ServiceSecrets>)
+        : {}
     },
     /** The newest release built from the same commit and build configuration whose image is still here. */
     findBuilt: (app_id: string, build_key: string): Release | undefined =>
@@ -231,15 +297,20 @@ export function createReleases(
     /** Images that releases to roll back to, and those that are being made, need. */
     neededImages(): string[] {
       const apps = db.sql('SELECT DISTINCT app_id FROM releases').pluck().all() as string[]
-      const made = db.sql('SELECT image_id FROM releases WHERE proven = 0').pluck().all() as string[]
-      return [...made, ...apps.flatMap((id) => keptOf(id).map(({ image_id }) => image_id))]
+      const made = many('SELECT * FROM releases WHERE proven = 0')
+      return [...made, ...apps.flatMap(keptOf)].flatMap(imagesOf)
     },
     ofApp: (app_id: string): Release[] => many('SELECT * FROM releases WHERE app_id = ?', app_id),
     ofDeployment: (deployment_id: string): Release | undefined =>
       many('SELECT * FROM releases WHERE deployment_id = ?', deployment_id)[0],
     markProven: (id: string) => db.sql('UPDATE releases SET proven = 1 WHERE id = ?').run(id),
     markImageGone: (image_id: string) =>
-      db.sql('UPDATE releases SET image_present = 0 WHERE image_id = ?').run(image_id),
+      // Those of a stack stand in its services.
+      db
+        .sql(
+          'UPDATE releases SET image_present = 0 WHERE image_id = @image_id OR instr(settings, json_quote(@image_id)) > 0',
+        )
+        .run({ image_id }),
     imageInUse: (image_id: string): boolean =>
       db.sql('SELECT 1 FROM releases WHERE image_id = ? LIMIT 1').get(image_id) !== undefined,
     exists: (id: string): boolean => db.sql('SELECT 1 FROM releases WHERE id = ?').get(id) !== undefined,
@@ -247,6 +318,15 @@ export function createReleases(
   }
 }
 export type Releases = ReturnType<typeof createReleases>
+
+/** Images that a release runs: one, or one for each service of its stack. */
+export const imagesOf = ({ image_id, settings }: Release): string[] =>
+  settings.stack?.map((service) => service.image_id) ?? [image_id]
+/** Images that were built for a release, by their tags. */
+export const tagsOf = (release: Release, image_id: string): string[] =>
+  (release.settings.stack ?? [release]).flatMap((one) =>
+    one.image_id === image_id && one.image_tag ? [one.image_tag] : [],
+  )
 
 /**
  * Images of an app that no kept release needs: all but those of the releases to roll back to and of those in
@@ -257,13 +337,14 @@ export function removableImages(
   all: readonly Release[],
   in_use: ReadonlySet<string>,
 ): string[] {
-  const kept = new Set(targets.map((release) => release.image_id))
-  for (const release of all) if (in_use.has(release.id)) kept.add(release.image_id)
+  const kept = new Set(targets.flatMap(imagesOf))
+  for (const release of all) if (in_use.has(release.id)) for (const id of imagesOf(release)) kept.add(id)
   return [
     ...new Set(
       all
-        .filter((release) => release.image_present && !kept.has(release.image_id))
-        .map((release) => release.image_id),
+        .filter((release) => release.image_present)
+        .flatMap(imagesOf)
+        .filter((id) => !kept.has(id)),
     ),
   ]
 }

@@ -39,6 +39,8 @@ export interface DeploymentAsk {
    * with the same configuration.
    */
   rebuild?: boolean
+  /** Only these services of a stack are started anew. */
+  services?: string[]
   /** Set for a restart that takes the variables of the app as they are now, instead of those of its release. */
   fresh_variables?: boolean
   /** File name of the uploaded archive below `<data>/uploads`. */

@@ -24,6 +24,12 @@ export function createRollbackTarget(deployments: DeploymentRepository, releases
       .sort(([a], [b]) => (a < b ? -1 : 1))
   /** Whether two releases run the same image in the same way. */
   const isSame = (one: Release, other: Release): boolean =>
+    one.settings.stack && other.settings.stack
+      ? fingerprintsOf(one) === fingerprintsOf(other)
+      : isSamePlain(one, other)
+  const fingerprintsOf = ({ settings }: Release): string =>
+    JSON.stringify(settings.stack?.map(({ name, fingerprint }) => [name, fingerprint]))
+  const isSamePlain = (one: Release, other: Release): boolean =>
     one.image_id === other.image_id &&
     JSON.stringify(one.settings) === JSON.stringify(other.settings) &&
     JSON.stringify(variables(one)) === JSON.stringify(variables(other))

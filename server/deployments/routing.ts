@@ -6,6 +6,8 @@ import { createQueue } from '#server/platform/ingress/queue'
 export interface Target {
   addresses: string[] /** The port of the app itself; a domain may name another one. */
   port: number
+  /** Instances of each public service of a stack, for the domains that name one. */
+  services?: Record<string, { addresses: string[]; port: number }>
 }
 export const NOTHING: Target = { addresses: [], port: 0 }
 

@@ -6,6 +6,7 @@ import type { Instance, LogLine, RunResult } from '#server/platform/engine/engin
 import { networkOf } from '#server/platform/engine/network-name'
 import { followLogs } from '#server/platform/engine/follow-logs'
 import type { DeploymentLogLine } from './schema.ts'
+import { isOf } from './processes.ts'
 import { containerSpec } from './release-workload.ts'
 import { secretsOfApp, type Workshop } from './work.ts'
 import { newId } from '#server/kernel/ids'
@@ -71,7 +72,7 @@ export function createRuntime(shop: Workshop) {
   return {
     instances: (app_id: string) =>
       askingEngine(async () => {
-        const { live_release_id } = app(app_id)
+        const live = releases.find(app(app_id).live_release_id ?? '')
         const found = await engine.instances({ owner: { kind: 'app', id: app_id } })
         return found.map((instance) => ({
           id: instance.id,
@@ -80,7 +81,7 @@ export function createRuntime(shop: Workshop) {
           node: 'local',
           deployment_id: releases.find(instance.release_id)?.deployment_id ?? null,
           state: instance.state,
-          health: healthOf(instance, instance.release_id === live_release_id),
+          health: healthOf(instance, live !== undefined && isOf(live)(instance)),
           image: instance.image,
           address: instance.address ?? null,
           restart_count: instance.restart_count,

@@ -39,7 +39,9 @@ export function createScaler(shop: Workshop, settled: () => void): Scaler {
     const { status, live_release_id } = shop.ports.app(app_id)
     const is_meant_to_run = status === 'running' || status === 'crashed'
     if (!is_meant_to_run || !live_release_id || shop.ports.isHeld(app_id)) return undefined
-    return shop.releases.find(live_release_id)
+    const release = shop.releases.find(live_release_id)
+    // Services of a stack have the instances that its file says.
+    return release?.settings.stack ? undefined : release
   }
   const keyOf = (app_id: string): string => {
     const release = scalable(app_id)

@@ -14,6 +14,7 @@ import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { deployJob } from './job.ts'
 import { type DeploymentEventName, deploymentMachine } from './machine.ts'
 import { createPrecedence } from './precedence.ts'
+import { instancesOfRelease } from './processes.ts'
 import type { Release } from './releases.ts'
 import { askOf, type DeploymentAsk, type DeploymentRow } from './repository.ts'
 import { createRollbackTarget } from './rollback.ts'
@@ -108,9 +109,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
       const app = parts.ports.app(app_id)
       const release = app.live_release_id ? releases.find(app.live_release_id) : undefined
       if (app.status === 'deleting') return undefined
-      return release
-        ? targetOf(await parts.engine.instances({ release_id: release.id }), release.settings)
-        : NOTHING
+      return release ? targetOf(await instancesOfRelease(parts.engine, release), release.settings) : NOTHING
     },
   })
   const soaks: Workshop['soaks'] = {
@@ -313,7 +312,7 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
       return db.tx(() => {
         const { app, ...row } = appRow(app_id)
         if (app.configuration.source === 'upload') return view(redeployUpload(actor, row))
-        if ((body.branch || body.commit) && app.configuration.source !== 'git')
+        if ((body.branch || body.commit) && app.configuration.git_url === null)
           throw invalid(
             body.branch ? 'branch' : 'commit',
             `cannot be given: the source of this app is ${app.configuration.source}.`,
@@ -338,13 +337,14 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
         )
       })
     },
-    restart: (actor: Actor, app_id: string) => {
+    /** @param only services of a stack that are made anew; all of the app when it is left out. */
+    restart: (actor: Actor, app_id: string, only?: string[]) => {
       ports.requireEngine()
       return db.tx(() => {
         const { app, ...row } = appRow(app_id)
         const live = app.live_release_id ? releases.find(app.live_release_id) : undefined
         if (!live) throw conflict('This app has never been live, so there is nothing to restart. Deploy it.')
-        return enqueue(row, 'restart', {}, actor)
+        return enqueue(row, 'restart', only ? { services: only } : {}, actor)
       })
     },
     /**

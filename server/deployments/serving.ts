@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { hasWeb } from './processes.ts'
+import { hasWeb, instancesOfRelease } from './processes.ts'
 import type { Instance } from '#server/platform/engine/engine'
 import type { Release } from './releases.ts'
 import { NOTHING } from './routing.ts'
@@ -14,10 +14,10 @@ const DRAIN_POLL_MS = 100
  * requests is how many run.
  */
 export async function routeTo(shop: Workshop, app_id: string, release: Release | undefined): Promise<number> {
-  const instances = release ? await shop.engine.instances({ release_id: release.id }) : []
+  const instances = release ? await instancesOfRelease(shop.engine, release) : []
   const target = release ? targetOf(instances, release.settings) : NOTHING
   await shop.routing.serve(app_id, target)
-  return !release || hasWeb(release.settings)
+  return !release || (hasWeb(release.settings) && !release.settings.stack)
     ? target.addresses.length
     : instances.filter(({ state }) => state === 'running').length
 }
@@ -25,9 +25,18 @@ export async function routeTo(shop: Workshop, app_id: string, release: Release |
 /**
  * Waits until nobody uses the instances of a release any more on any of the ports that domains lead to, at
  * most the drain limit.
+ * @param only services of a stack that are about to end; all when it is left out.
  */
-export const drain = async (shop: Workshop, release: Release, signal?: AbortSignal): Promise<void> =>
-  drainInstances(shop, release, await shop.engine.instances({ release_id: release.id }), signal)
+export async function drain(
+  shop: Workshop,
+  release: Release,
+  signal?: AbortSignal,
+  only?: ReadonlySet<string>,
+): Promise<void> {
+  const instances = await instancesOfRelease(shop.engine, release)
+  const ending = instances.filter(({ process }) => !only || only.has(process))
+  return drainInstances(shop, release, ending, signal)
+}
 
 /** The same for some of its instances. */
 export async function drainInstances(
@@ -37,16 +46,13 @@ export async function drainInstances(
   signal?: AbortSignal,
 ): Promise<void> {
   const end = shop.clock.monotonic_ms() + DRAIN_LIMIT_MS
-  const { addresses, port } = targetOf(instances, release.settings)
-  const ports = new Set([
-    port,
-    ...shop.ports
-      .routes(release.app_id, { addresses, port })
-      .flatMap((route) => route.servers.map((server) => server.port)),
-  ])
-  for (const address of addresses) {
-    for (const one of ports) {
-      while (shop.clock.monotonic_ms() < end && (await shop.ingress.activeConnections(address, one)) > 0)
+  const target = targetOf(instances, release.settings)
+  const own = [target, ...Object.values(target.services ?? {})]
+  const routed = shop.ports.routes(release.app_id, target).flatMap(({ servers }) => servers)
+  const ports = new Set([...own, ...routed].map(({ port }) => port))
+  for (const address of new Set(own.flatMap(({ addresses }) => addresses))) {
+    for (const port of ports) {
+      while (shop.clock.monotonic_ms() < end && (await shop.ingress.activeConnections(address, port)) > 0)
         await delay(DRAIN_POLL_MS, undefined, { signal })
     }
   }

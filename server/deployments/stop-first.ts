@@ -1,5 +1,7 @@
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { Release } from './releases.ts'
+import { superviseAll } from './stack/ending.ts'
+import { contestedServices } from './stack/start.ts'
 import { ensureProcesses } from './release-workload.ts'
 import { NOTHING } from './routing.ts'
 import { drain, routeTo } from './serving.ts'
@@ -17,7 +19,15 @@ const previousOf = (shop: Workshop, { state }: DeployContext): Release | undefin
 /** Whether the release can start only after the one that serves has ended; said in the log before it happens. */
 export function announceStopFirst(shop: Workshop, context: DeployContext): void {
   const release = shop.releases.find(context.state.release_id)!
-  if (contested(previousOf(shop, context), release).length === 0) return
+  const before = previousOf(shop, context)
+  for (const name of contestedServices(before, release).keys())
+    shop.logs.append(
+      context.payload.deployment_id,
+      'release',
+      'system',
+      `The service ${name} holds a volume: its old instance ends before the new one starts, and it does not answer in between.`,
+    )
+  if (contested(before, release).length === 0) return
   shop.logs.append(
     context.payload.deployment_id,
     'release',
@@ -59,7 +69,7 @@ export async function restorePrevious(shop: Workshop, context: DeployContext): P
   if (!state.stopped_previous || !previous) return
   await shop.engine.removeRelease(state.release_id, 0)
   await ensureProcesses(shop, previous, shop.ports.app(payload.app_id), new AbortController().signal)
-  await shop.engine.superviseRelease(previous.id, true)
+  await superviseAll(shop.engine, previous, true)
   await routeTo(shop, payload.app_id, previous)
   state.stopped_previous = false
   shop.logs.append(payload.deployment_id, 'release', 'system', 'The previous release was started again.')

@@ -3,6 +3,7 @@ import type { AppStatus } from '#server/apps/schema'
 import type { DetectOptions } from '#server/builds/detect'
 import type { BuildPlan } from '#server/builds/plan'
 import type { SourceCheckOptions } from '#server/builds/source-guard'
+import type { ComposeFiles, ComposePlan } from '#server/compose/model'
 import type { ReleaseVariables } from '#server/env/resolved'
 import type { Clock } from '#server/kernel/clock'
 import type { StepContext } from '#server/kernel/jobs/definition'
@@ -67,6 +68,8 @@ export interface DeployPorts {
    * Variables of the app as they are now, in clear. Throws Fatal when one cannot be read or leads nowhere.
    */
   variables(app: DeployedApp): ReleaseVariables
+  /** Makes up values for those of these variables that the platform knows how to, and keeps them. */
+  generateVariables(app_id: string, names: readonly string[]): void
   /** A text that differs whenever these values do, and tells nothing about them. */
   fingerprint(values: unknown): string
   /** What the next release of the app mounts. */
@@ -79,6 +82,19 @@ export interface DeployPorts {
   sleepAgain(app_id: string): void
   /** Whether a job changes what runs of the app, so that nothing else may. */
   isHeld(app_id: string): boolean
+  /** Volumes of a stack by their names in the file: they are made where they are missing. */
+  stackVolumes(app: DeployedApp, mounts: readonly StackMount[]): Promise<ReadonlyMap<string, string>>
+  /** Tells which services an app has, with the release that is about to serve or serves. */
+  services: {
+    /** Names that the app's services have from now on; others of it go when `only` is set. */
+    keep(app_id: string, project_id: string, names: readonly string[], only: boolean): void
+    /** Services that somebody has stopped. */
+    stopped(app_id: string): ReadonlySet<string>
+    /** A deployment has started all of them. */
+    started(app_id: string): void
+  }
+  /** Gives each public service of a stack its name below the base domain, or takes it. */
+  followServices(app_id: string, main: string | undefined, names: readonly string[]): void
   /** Removes the volumes that only this app mounts, with what is in them. */
   removeVolumes(app_id: string): Promise<void>
   /** Values of the app, as they are now, that must not show up in any log. */
@@ -96,9 +112,21 @@ export interface DeployPorts {
    * Makes room on the engine's disk for so many bytes; answers what it freed, undefined where there was room.
    */
   makeRoom(bytes: number): Promise<number | undefined>
+  /** The files of a folder, bounded, none of which leads out of it. */
+  sourceTree(folder: string): ComposeFiles
+  /** What is shown of a compose file where other apps have the plan of their build. */
+  composePlan(plan: ComposePlan): Promise<BuildPlan>
   /** Written beside a generated Dockerfile when the repository has no .dockerignore. */
   dockerignore(): string
   extract(archive: string, directory: string, signal: AbortSignal): Promise<void>
+}
+
+/** A volume of a compose file where one service mounts it. */
+export interface StackMount {
+  volume: string
+  service: string
+  path: string
+  read_only: boolean
 }
 
 /** Mounts of an app: `ids` tell one set of them from another; see `ReleaseMounts`. */
@@ -161,6 +189,8 @@ export interface DeployState {
   /** Set when no build is needed: image of an earlier release. */
   image_id?: string
   image_tag?: string
+  /** Tags of the images that this deployment built for the services of a stack. */
+  image_tags?: string[]
   /** Whether this deployment made the image, so that a failure removes it again. */
   built?: boolean
   commit_sha?: string
@@ -195,13 +225,29 @@ export const secretsOfApp = (
   app_id: string,
 ): string[] => [...ports.secretValues(ports.app(app_id)), ...releases.secretValues(app_id)]
 
-/** Where requests for the app go: the instances of its main process that run. */
-export const targetOf = (
+/** The network of the services of one app, in which they find each other by their names. */
+export const stackNetworkOf = (app_id: string) => `ptr-${app_id.replace('_', '-')}`
+
+/**
+ * Where requests for the app go: the instances of its main process that run, and those of each public service
+ * of a stack.
+ */
+export function targetOf(
   instances: readonly { address?: string; state: string; process: string }[],
   settings: ReleaseSettings,
-): Target => ({
-  port: settings.port,
-  addresses: instances.flatMap(({ address, state, process }) =>
-    address && state === 'running' && process === MAIN_PROCESS ? [address] : [],
-  ),
-})
+): Target {
+  const addressesOf = (name: string) =>
+    instances.flatMap(({ address, state, process }) =>
+      address && state === 'running' && process === name ? [address] : [],
+    )
+  const { stack, port } = settings
+  if (!stack) return { port, addresses: addressesOf(MAIN_PROCESS) }
+  const services = stack.flatMap(({ name, public_port }) =>
+    public_port === null ? [] : [[name, { port: public_port, addresses: addressesOf(name) }] as const],
+  )
+  return {
+    port,
+    addresses: settings.main === undefined ? [] : addressesOf(settings.main),
+    services: Object.fromEntries(services),
+  }
+}

@@ -17,6 +17,7 @@ const BLANK = {
   path: '/',
   strip_path: 0,
   port: null,
+  service: null,
   force_https: 0,
   www: 'keep',
   maintenance: 0,
@@ -46,6 +47,18 @@ export interface AutomaticOptions {
   certify(domain_id: string): void
 }
 
+const MAX_LABEL = 63
+
+/** The first label of a service's name: a DNS label, whatever the service is called. */
+const serviceLabel = (service: string, app_name: string): string => {
+  const plain =
+    service
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-+|-+$/g, '') || 'service'
+  return `${plain}-${app_name}`.slice(0, MAX_LABEL).replace(/-+$/, '')
+}
+
 /** The name below the base domain that every app has from its creation to its end. */
 export function createAutomaticDomains({
   db,
@@ -68,27 +81,37 @@ export function createAutomaticDomains({
         'The name of this app below the base domain is the domain of another app. Choose another name.',
       )
   }
+  const insert = (app: NamedApp, hostname: string, service: string | null): void => {
+    const at = clock.iso()
+    const id = newId('dom')
+    repository.insert({
+      ...BLANK,
+      id,
+      app_id: app.id,
+      project_id: app.project_id,
+      hostname,
+      service,
+      kind: 'automatic',
+      status: 'active',
+      ssl_mode: automaticMode(),
+      token: '',
+      verified_at: at,
+      created_at: at,
+      updated_at: at,
+    })
+    db.afterCommit(() => certify(id))
+  }
+  const renameServices = (app_id: string, app_name: string): void => {
+    for (const row of repository.automaticOfServices(app_id)) {
+      const hostname = nameOf(serviceLabel(row.service!, app_name))
+      if (repository.renameService(row.id, hostname, clock.iso())) db.afterCommit(() => certify(row.id))
+    }
+  }
   return {
     blank: BLANK,
     addAutomatic(app: NamedApp): void {
-      const at = clock.iso()
       requireFree(nameOf(app.name), app.id)
-      const id = newId('dom')
-      repository.insert({
-        ...BLANK,
-        id,
-        app_id: app.id,
-        project_id: app.project_id,
-        hostname: nameOf(app.name),
-        kind: 'automatic',
-        status: 'active',
-        ssl_mode: automaticMode(),
-        token: '',
-        verified_at: at,
-        created_at: at,
-        updated_at: at,
-      })
-      db.afterCommit(() => certify(id))
+      insert(app, nameOf(app.name), null)
     },
     /**
      * Gives or takes the name of an app that has just got, or no longer has, a process that takes requests. A
@@ -101,9 +124,23 @@ export function createAutomaticDomains({
       const is_free = !isDashboard(hostname) && repository.having([hostname]).length === 0
       if (has_web && !row && is_free) this.addAutomatic(app)
     },
+    /**
+     * Gives each public service of a compose app a name below the base domain, `<service>-<app>`, and takes
+     * those of services that are no longer public. One that is not free is left to whoever has it.
+     */
+    followServices(app: NamedApp, names: readonly string[]): void {
+      const known = repository.automaticOfServices(app.id)
+      for (const row of known) if (!names.includes(row.service!)) repository.delete(row.id)
+      for (const service of names) {
+        const hostname = nameOf(serviceLabel(service, app.name))
+        const is_free = !isDashboard(hostname) && repository.having([hostname]).length === 0
+        if (is_free && !known.some((row) => row.service === service)) insert(app, hostname, service)
+      }
+    },
     renameAutomatic(app: NamedApp): void {
       requireFree(nameOf(app.name), app.id)
       repository.renameAutomatic(app.id, nameOf(app.name), clock.iso())
+      renameServices(app.id, app.name)
       const row = repository.automaticOf(app.id)
       if (row) db.afterCommit(() => certify(row.id))
     },
@@ -118,6 +155,7 @@ export function createAutomaticDomains({
           .map(({ app_id }) => app_id)
           .filter((app_id) => repository.renameAutomatic(app_id, nameOf(appName(app_id)), clock.iso()))
         for (const app_id of moved) {
+          renameServices(app_id, appName(app_id))
           const row = repository.automaticOf(app_id)!
           // A mode that somebody chose stays; the two that this file gives follow the base domain.
           if (row.ssl_mode === 'off' || row.ssl_mode === 'acme')

@@ -14,6 +14,8 @@ export interface DomainRow {
   path: string
   strip_path: number
   port: number | null
+  /** Service of a compose app that it leads to; null for the one with the app's own name. */
+  service: string | null
   ssl_mode: Domain['ssl_mode']
   force_https: number
   www: Domain['www']
@@ -41,6 +43,7 @@ const CHANGEABLE = [
   'path',
   'strip_path',
   'port',
+  'service',
   'ssl_mode',
   'force_https',
   'www',
@@ -225,16 +228,25 @@ export function createDomainRepository(db: Db) {
     renameAutomatic: (app_id: string, hostname: string, at: string): boolean =>
       db
         .sql(
-          `UPDATE OR IGNORE domains SET hostname = ?, updated_at = ? WHERE app_id = ? AND kind = 'automatic' AND hostname <> ?`,
+          `UPDATE OR IGNORE domains SET hostname = ?, updated_at = ? WHERE app_id = ? AND kind = 'automatic' AND service IS NULL AND hostname <> ?`,
         )
         .run(hostname, at, app_id, hostname).changes === 1,
     automaticOf: (app_id: string) =>
-      db.sql(`SELECT * FROM domains WHERE app_id = ? AND kind = 'automatic'`).get(app_id) as
-        | DomainRow
-        | undefined,
+      db
+        .sql(`SELECT * FROM domains WHERE app_id = ? AND kind = 'automatic' AND service IS NULL`)
+        .get(app_id) as DomainRow | undefined,
+    /** Automatic names of the services of an app. */
+    automaticOfServices: (app_id: string) =>
+      db
+        .sql(`SELECT * FROM domains WHERE app_id = ? AND kind = 'automatic' AND service IS NOT NULL`)
+        .all(app_id) as DomainRow[],
+    renameService: (id: string, hostname: string, at: string): boolean =>
+      db
+        .sql('UPDATE OR IGNORE domains SET hostname = ?, updated_at = ? WHERE id = ? AND hostname <> ?')
+        .run(hostname, at, id, hostname).changes === 1,
     /** Apps with an automatic name. */
     automatic: () =>
-      db.sql(`SELECT app_id, project_id FROM domains WHERE kind = 'automatic'`).all() as {
+      db.sql(`SELECT app_id, project_id FROM domains WHERE kind = 'automatic' AND service IS NULL`).all() as {
         app_id: string
         project_id: string
       }[],

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import type { Route, RouteRedirect } from '#server/platform/ingress/ingress'
 import { servedNames } from './ownership.ts'
 import type { DomainRow } from './repository.ts'
@@ -9,6 +10,8 @@ export interface RouteParts {
   addresses: readonly string[]
   /** Port on which the app serves. */
   port: number
+  /** Instances of each public service of a compose app. */
+  services?: Readonly<Record<string, { addresses: readonly string[]; port: number }>>
   /** Enabled rules of a domain, in the order in which they are tried. */
   redirects(domain_id: string): RouteRedirect[]
   /** Whether the edge has a certificate for a name, so that HTTPS can be insisted on. */
@@ -19,7 +22,11 @@ export interface RouteParts {
 const insists = (row: DomainRow, served: string, isSecured: RouteParts['isSecured']) =>
   row.force_https === 1 && row.ssl_mode !== 'off' && (row.ssl_mode === 'external' || isSecured(served))
 
-function routeOf(row: DomainRow, { addresses, port, redirects, isSecured }: RouteParts): Route {
+function routeOf(row: DomainRow, parts: RouteParts): Route {
+  const { redirects, isSecured } = parts
+  // A service that the app does not have any more is one that nobody serves.
+  const { addresses, port } =
+    row.service === null ? parts : (own(parts.services, row.service) ?? { addresses: [], port: parts.port })
   const { served, alias } = servedNames(row)
   const rules = redirects(row.id)
   const allowed = jsonOf<string[]>(row.ip_allow)

@@ -31,6 +31,18 @@ const rules = {
     v.pipe(v.boolean(), v.description('Takes the path off before the app sees the request.')),
   ),
   port: v.optional(v.nullable(Port)),
+  service: v.optional(
+    v.nullable(
+      v.pipe(
+        v.string(),
+        v.maxLength(63),
+        v.regex(/^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/, 'must be the name of a service.'),
+        v.description(
+          'Service of a compose app that the domain leads to. Default: the one with the app’s name.',
+        ),
+      ),
+    ),
+  ),
   force_https: v.optional(
     v.pipe(v.boolean(), v.description('Sends plain HTTP to HTTPS, as soon as there is a certificate.')),
   ),
@@ -144,6 +156,7 @@ export const Domain = v.pipe(
     path: v.string(),
     strip_path: v.boolean(),
     port: v.nullable(v.number()),
+    service: v.pipe(v.nullable(v.string()), v.description('Service of a compose app that it leads to.')),
     ssl_mode: SslModeName,
     force_https: v.boolean(),
     www: Www,

@@ -18,7 +18,7 @@ import { createInstallationNames } from './installation-names.ts'
 import { createOwnership } from './ownership.ts'
 import { createDomainRepository, type DomainRow } from './repository.ts'
 import { requireRoom } from './room.ts'
-import { plannedRoutes, routesOf } from './routes.ts'
+import { plannedRoutes, type RouteParts, routesOf } from './routes.ts'
 import type { Domain, DomainChange, NewDomain } from './schema.ts'
 import type { Expected } from './verification.ts'
 import { auditedOf, columnsOf, type DomainSurroundings, rulesOfChange, viewOf } from './view.ts'
@@ -207,7 +207,14 @@ export function createDomains(options: DomainOptions) {
     addAutomatic: automatic.addAutomatic,
     followWeb: (app: { id: string; name: string; project_id: string }, has_web: boolean) =>
       automatic.followWeb(app, has_web),
+    followServices: automatic.followServices,
     renameAutomatic: automatic.renameAutomatic,
+    /** Where a service of a compose app answers; undefined for one without a name. */
+    ofService(app_id: string, service: string | null): { hostname: string; url: string } | undefined {
+      const rows = repository.ofApp(app_id).filter((row) => row.service === service)
+      const row = rows.find(({ kind }) => kind !== 'automatic' && kind !== 'wildcard') ?? rows[0]
+      return row && { hostname: row.hostname, url: view(row).url }
+    },
     /**
      * Moves the automatic names of all apps below the base domain, and returns the apps; throws 422 when some
      * name cannot be had.
@@ -387,7 +394,7 @@ export function createDomains(options: DomainOptions) {
       return row && view(row)
     },
     /** What the edge serves for an app: one route for each of its domains, to these instances. */
-    routes(app_id: string, target: { addresses: readonly string[]; port: number }): Route[] {
+    routes(app_id: string, target: Pick<RouteParts, 'addresses' | 'port' | 'services'>): Route[] {
       const rows = repository.ofApp(app_id)
       return routesOf(rows, { ...target, redirects: rulesOf(rows), isSecured: ports.isSecured })
     },

@@ -45,6 +45,7 @@ export function columnsOf(hostname: string, change: DomainRules): DomainColumns 
   return {
     path: change.path,
     port: change.port,
+    service: change.service,
     www,
     body_limit_bytes: change.body_limit_bytes,
     request_timeout_seconds: change.request_timeout_seconds,
@@ -91,6 +92,7 @@ export function viewOf(row: DomainRow, { expected, urlOf, isSecured }: DomainSur
     path: row.path,
     strip_path: row.strip_path === 1,
     port: row.port,
+    service: row.service,
     ssl_mode: row.ssl_mode,
     force_https: row.force_https === 1,
     www: row.www,
@@ -127,6 +129,7 @@ export const auditedOf = (row: DomainRow): Record<string, unknown> => ({
   hostname: row.hostname,
   path: row.path,
   port: row.port,
+  service: row.service,
   strip_path: row.strip_path === 1,
   status: row.status,
   ssl_mode: row.ssl_mode,

@@ -37,6 +37,19 @@ export interface MountOptions {
     appChanged(app_id: string, actor: Actor): void
   }
 }
+/** A volume of a compose file where one of its services mounts it. */
+export interface StackMount {
+  volume: string
+  service: string
+  path: string
+  read_only: boolean
+}
+const MAX_NAME = 63
+
+/** Name of a compose app's volume in its project. */
+export const stackVolumeName = (app_name: string, volume: string): string =>
+  `${app_name}-${volume.toLowerCase().replace(/[^a-z0-9]+/g, '-')}`.slice(0, MAX_NAME).replace(/^-+|-+$/g, '')
+
 /** What the next release of an app mounts. */
 export interface AppMounts {
   /** Tells one set of mounts from another: mounts are made and removed, never changed. */
@@ -193,6 +206,30 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
         ),
         exclusive: exclusiveOf(app_id).map(({ id }) => id),
       }
+    },
+    /** The volume that a compose app mounts under a name of its file. */
+    stackVolume(app_id: string, volume: string): VolumeRow | undefined {
+      const mount = repository.mountsOfApp(app_id).find((row) => row.path.startsWith(`${volume}:`))
+      return mount && volumeOf(mount)
+    },
+    /** Mounts of a compose app are those of its file: each tells its volume, its service and the path there. */
+    setStackMounts(app_id: string, wanted: readonly StackMount[], ids: ReadonlyMap<string, string>): void {
+      const known = repository.mountsOfApp(app_id).filter(({ path }) => !path.startsWith('/'))
+      const paths = new Map(wanted.map((one) => [`${one.volume}:${one.service}:${one.path}`, one]))
+      for (const row of known) if (!paths.has(row.path)) repository.deleteMount(row.id)
+      for (const [path, { volume, read_only }] of paths)
+        if (!known.some((row) => row.path === path))
+          repository.insertMount({
+            id: newId('mnt'),
+            app_id,
+            path,
+            volume_id: ids.get(volume)!,
+            read_only: read_only ? 1 : 0,
+            content: null,
+            content_bytes: null,
+            mode: null,
+            created_at: clock.iso(),
+          })
     },
     /** Ids of the mounts of an app's next release, sorted. */
     mountIds: (app_id: string): string[] =>

@@ -45,6 +45,10 @@ export function createVolumeRepository(db: Db) {
     find: (id: string) => db.sql('SELECT * FROM volumes WHERE id = ?').get(id) as VolumeRow | undefined,
     hasName: (project_id: string, name: string) =>
       db.sql('SELECT 1 FROM volumes WHERE project_id = ? AND name = ?').pluck().get(project_id, name) === 1,
+    findByName: (project_id: string, name: string) =>
+      db.sql('SELECT * FROM volumes WHERE project_id = ? AND name = ?').get(project_id, name) as
+        | VolumeRow
+        | undefined,
     all: () => db.sql('SELECT * FROM volumes').all() as VolumeRow[],
     page: (
       project_ids: readonly string[] | undefined,

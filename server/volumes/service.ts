@@ -12,7 +12,7 @@ import { askingEngine } from '#server/platform/engine/asking'
 import { type Engine, EngineError } from '#server/platform/engine/engine'
 import { type VolumeEventName, volumeMachine } from './machine.ts'
 import { createVolumeData, dataOf } from './data.ts'
-import { createMounts, type MountedApp } from './mounts.ts'
+import { createMounts, type MountedApp, type StackMount, stackVolumeName } from './mounts.ts'
 import { createVolumeRepository, type MountRow, type VolumeRow } from './repository.ts'
 import type { NewVolume, Volume, VolumeQuery } from './schema.ts'
 
@@ -190,6 +190,48 @@ export function createVolumes(options: VolumeOptions) {
       const row = insert(actor, newRow(actor, project_id, body))
       await askingEngine(() => make(row))
       return viewOne(row.id)
+    },
+    /**
+     * The volumes of a compose app by their names in the file; those that are missing are made, named after the
+     * app. What no service mounts any more stays, with its data, as an ordinary volume of the project.
+     */
+    async ensureStack(
+      app: { id: string; name: string; project_id: string },
+      wanted: readonly StackMount[],
+    ): Promise<ReadonlyMap<string, string>> {
+      const nameOf = (volume: string) => stackVolumeName(app.name, volume)
+      const at = clock.iso()
+      const rows = db.tx(() =>
+        [...new Set(wanted.map(({ volume }) => volume))].map((volume) => {
+          const mounted = mounts.stackVolume(app.id, volume)
+          const known = mounted ?? repository.findByName(app.project_id, nameOf(volume))
+          if (known) return [volume, known] as const
+          ports.requireQuota(app.project_id)
+          const row: VolumeRow = {
+            id: newId('vol'),
+            project_id: app.project_id,
+            name: nameOf(volume),
+            status: 'creating',
+            access: 'single_writer',
+            size_bytes: null,
+            used_bytes: null,
+            measured_at: null,
+            data_id: null,
+            previous_data_id: null,
+            filling: 0,
+            created_by: null,
+            created_at: at,
+            updated_at: at,
+          }
+          repository.insert(row)
+          note(row, 'volume.created')
+          return [volume, row] as const
+        }),
+      )
+      for (const [, row] of rows) if (row.status === 'creating') await make(row)
+      const ids = new Map(rows.map(([volume, { id }]) => [volume, id] as const))
+      db.tx(() => mounts.setStackMounts(app.id, wanted, ids))
+      return ids
     },
     async remove(actor: Actor, id: string): Promise<void> {
       ports.requireEngine()

@@ -18,7 +18,7 @@ const owners = (more: Partial<WorkloadOwners> = {}): WorkloadOwners => ({
   desired: () => [database],
   processes: () => [{ process: 'web', replicas: 1 }],
   workload: () => workload,
-  network: () => 'ptr-x',
+  networks: () => ({ 'ptr-x': {} }),
   busy: () => false,
   releasesAtWork: () => new Set(),
   release: () => ({ owner_id: database.id, stop_grace_s: 5 }),

@@ -5,6 +5,8 @@ import { importsOf, readSources } from './sources.ts'
 const RANKS: readonly (readonly [pattern: RegExp, rank: number])[] = [
   [/^server\/kernel\//, 0],
   [/^server\/platform\//, 1],
+  // A reader of a format, which knows no domain.
+  [/^server\/compose\//, 1],
   [/^server\/http\//, 3],
   [/^server\/start\//, 4],
   [/^server\/(plugins|middleware)\//, 5],

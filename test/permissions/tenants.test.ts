@@ -136,6 +136,6 @@ describe('T4: what another team has does not exist', () => {
     expect(kindsOf(found.body.data)).toEqual([...KINDS].sort())
     const overview = await admin.get(`/api/projects/${project_id}/resources?per_page=100`)
     expect(kindsOf(overview.body.data)).toEqual(KINDS.filter((kind) => kind !== 'project').sort())
-    expect((await admin.get(`/api/apps?q=${MARK}`)).body.total).toBe(1)
+    expect((await admin.get(`/api/apps?q=${MARK}`)).body.total).toBe(2)
   })
 })

@@ -17,6 +17,7 @@ export default endpoint({
   errors: ['CONFLICT', 'ENGINE_UNAVAILABLE', 'UNAVAILABLE', 'RATE_LIMITED'],
   async handler({ actor, project_id, body, services }) {
     await services.apps.access.ofNew(actor, project_id, body)
-    return { data: services.apps.create(actor, project_id, body) }
+    const names = await services.apps.servicesOf(body)
+    return { data: services.apps.create(actor, project_id, body, names) }
   },
 })

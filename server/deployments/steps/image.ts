@@ -4,13 +4,16 @@ import { type BuildPlan, overridesOf } from '#server/builds/plan'
 import { buildArguments, buildSecrets, portOf, runtimeValues } from '#server/env/resolved'
 import { sourceFolder } from '#server/platform/archive/source-folder'
 import { Fatal } from '#server/kernel/jobs/definition'
-import { type BuildLogLine, EngineError, type Image } from '#server/platform/engine/engine'
-import { isNamed } from '#server/platform/engine/images'
+import type { BuildLogLine, Image } from '#server/platform/engine/engine'
 import { askOf } from '../repository.ts'
 import { hasWeb, requireSound } from '../processes.ts'
 import { settingsOf, strangeProcesses } from '../release-settings.ts'
+import type { Release } from '../releases.ts'
 import { appToBuild, type DeployContext, type DeployedApp, type Workshop } from '../work.ts'
 import { buildInputs } from '../build-inputs.ts'
+import { adoptStack, buildStack, missingImages, stackImage } from '../stack/build.ts'
+import { detectStack } from '../stack/plan.ts'
+import { pull } from './pull.ts'
 import { buildKey, sourceDirectory } from './source.ts'
 
 const inlinePlan = (app: DeployedApp): BuildPlan => ({
@@ -51,6 +54,7 @@ export async function detectStep(shop: Workshop, context: DeployContext): Promis
       shop.deployments.change(deployment_id, { plan: JSON.stringify(context.state.plan) })
     return context.skip()
   }
+  if (configuration.source === 'compose') return detectStack(shop, context, app)
   let plan: BuildPlan
   if (configuration.source === 'dockerfile') {
     plan = inlinePlan(app)
@@ -98,27 +102,7 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
   const onLog = (line: { stream: 'stdout' | 'stderr' | 'system'; text: string }) =>
     shop.logs.append(deployment_id, 'build', line.stream, line.text)
   if (app.configuration.source === 'image') {
-    const reference = app.configuration.image!
-    await shop.ports.checkImage(reference, context.signal)
-    onLog({ stream: 'system', text: `Pulling ${reference}.` })
-    try {
-      return await shop.engine.pullImage(
-        reference,
-        { auth: shop.ports.registryAuth(reference), onLog },
-        context.signal,
-      )
-    } catch (error) {
-      const here =
-        error instanceof EngineError && error.code === 'image_not_found'
-          ? await shop.engine.findImage(reference)
-          : undefined
-      if (!here || !isNamed(here, reference)) throw error
-      onLog({
-        stream: 'system',
-        text: `${(error as Error).message} The image of that name on this server is used.`,
-      })
-      return here
-    }
+    return pull(shop, app.configuration.image!, onLog, context.signal)
   }
   const plan = context.state.plan!
   const tag = `portreeve/${app.id}:${deployment_id}`
@@ -163,6 +147,7 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
   const app = appToBuild(shop, context)
   const ask = askOf(shop.deployments.find(deployment_id)!)
   const known = ask.from_release ? shop.releases.find(ask.from_release) : undefined
+  if (app.configuration.source === 'compose') return makeStack(shop, context, app, known)
   const wanted = ask.rebuild ? state.image_id : (known?.image_id ?? state.image_id)
   const present = wanted ? await shop.engine.findImage(wanted) : undefined
   if (known && wanted && !present)
@@ -217,11 +202,66 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
   if (present) context.skip()
 }
 
+/** Fixes the release of a stack: with services of an earlier release, or with what the file says now. */
+async function makeStack(
+  shop: Workshop,
+  context: DeployContext,
+  app: DeployedApp,
+  known: Release | undefined,
+): Promise<void> {
+  const { deployment_id } = context.payload
+  const { state } = context
+  const { trigger, ...row } = shop.deployments.find(deployment_id)!
+  const taken = askOf(shop.deployments.find(deployment_id)!).rebuild ? undefined : known
+  const missing = taken?.settings.stack ? await missingImages(shop, taken.settings.stack) : []
+  if (missing.length > 0)
+    throw new Fatal(
+      'image_gone',
+      `The image of ${missing.join(', ')} of that release is no longer on this server.`,
+      'Deploy its commit again instead.',
+    )
+  const variables = known ? shop.releases.variables(known.id) : shop.ports.variables(app)
+  const live = shop.releases.find(app.live_release_id ?? '')
+  const renew = trigger === 'restart' ? (askOf(row).services ?? true) : false
+  const made = taken
+    ? {
+        settings: adoptStack(taken, { live, release_id: state.release_id, renew }),
+        secrets: shop.releases.services(taken.id),
+      }
+    : await buildStack(shop, context, app, variables)
+  const { stack, main } = made.settings
+  const image_id = stackImage(shop, stack!)
+  shop.releases.ensure(
+    {
+      id: state.release_id,
+      app_id: app.id,
+      deployment_id,
+      image_id,
+      image_tag: null,
+      commit_sha: known?.commit_sha ?? state.commit_sha ?? null,
+      build_key: null,
+      settings: made.settings,
+      configuration: known?.configuration ?? app.configuration,
+      created_at: shop.clock.iso(),
+    },
+    {},
+    variables,
+    [],
+    made.secrets,
+  )
+  const shown = stack!.find(({ name }) => name === main) ?? stack![0]!
+  shop.deployments.change(deployment_id, { image: shown.image_id, release_id: state.release_id })
+  const names = stack!.filter(({ one_off }) => !one_off).map(({ name }) => name)
+  shop.ports.services.keep(app.id, app.project_id, names, false)
+  if (taken) context.skip()
+}
+
 /** Removes the image and the release of a deployment that did not go live. */
 export async function undoBuild(shop: Workshop, context: DeployContext): Promise<void> {
   const { state } = context
   shop.releases.delete(state.release_id)
   shop.deployments.change(context.payload.deployment_id, { release_id: null })
+  for (const tag of state.image_tags ?? []) await shop.engine.removeImage(tag)
   if (!state.built || !state.image_tag) return
   // Another release may have got the very same image from the layer cache: then only this tag goes.
   await shop.engine.removeImage(state.image_tag)

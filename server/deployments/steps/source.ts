@@ -6,6 +6,7 @@ import { Fatal } from '#server/kernel/jobs/definition'
 import { requireFree } from '#server/kernel/disk-reserve'
 import { removeTree } from '#server/kernel/removal'
 import type { GitSource } from '#server/platform/git/git'
+import { hasImages } from '../stack/ending.ts'
 import { askOf, type DeploymentAsk, type DeploymentRow } from '../repository.ts'
 import { appToBuild, type DeployContext, type DeployedApp, type Workshop } from '../work.ts'
 
@@ -97,6 +98,9 @@ async function fromGit(
     commit_author: author,
   })
   say(`Commit ${checkout.sha.slice(0, 12)} by ${author}: ${message}`)
+  context.state.commit_sha = checkout.sha
+  // A compose file is read each time: what did not change is seen service by service.
+  if (app.configuration.source === 'compose') return
   if (await adopt(shop, context, app, checkout.sha, ask.no_cache)) void removeTree(directory)
 }
 
@@ -128,7 +132,7 @@ async function askForRelease(
   ask: DeploymentAsk,
 ): Promise<DeploymentAsk> {
   const release = shop.releases.find(ask.from_release ?? '')
-  if (!release || (await shop.engine.findImage(release.image_id))) return ask
+  if (!release || (await hasImages(shop.engine, release))) return ask
   const origin = shop.deployments.find(release.deployment_id)
   const { upload } = origin ? sourceOf(shop, origin) : {}
   const { source } = release.configuration
@@ -141,8 +145,8 @@ async function askForRelease(
   const rebuilt: DeploymentAsk = {
     ...ask,
     rebuild: true,
-    ...(source === 'git' && origin?.branch ? { branch: origin.branch } : {}),
-    ...(source === 'git' && origin?.commit_sha ? { commit: origin.commit_sha } : {}),
+    ...(release.configuration.git_url && origin?.branch ? { branch: origin.branch } : {}),
+    ...(release.configuration.git_url && origin?.commit_sha ? { commit: origin.commit_sha } : {}),
     ...(upload ? { upload } : {}),
   }
   shop.deployments.change(deployment_id, { request: JSON.stringify(rebuilt) })
@@ -204,6 +208,10 @@ async function fetchSource(
       shop.logs.append(deployment_id, 'clone', 'system', 'Unpacking the uploaded archive.')
       return shop.ports.extract(archive, directory, context.signal)
     }
+    case 'compose':
+      if (app.configuration.compose === null) return fromGit(shop, context, app, ask)
+      mkdirSync(sourceDirectory(shop, deployment_id), { recursive: true })
+      return undefined
     case 'dockerfile':
       mkdirSync(sourceDirectory(shop, deployment_id), { recursive: true })
       await adopt(shop, context, app, 'inline', ask.no_cache)

@@ -1,8 +1,9 @@
 import { Fatal } from '#server/kernel/jobs/definition'
-import { removableImages } from '../releases.ts'
+import { imagesOf, type Release, type ReleaseService, removableImages, tagsOf } from '../releases.ts'
 import { type DeployContext, targetOf, type Workshop } from '../work.ts'
-import { hasWeb } from '../processes.ts'
+import { hasWeb, instancesOfRelease } from '../processes.ts'
 import { drain, routeTo } from '../serving.ts'
+import { endRelease, replacedBy, superviseAll } from '../stack/ending.ts'
 import { restorePrevious } from '../stop-first.ts'
 import { removeWork } from './source.ts'
 
@@ -10,7 +11,7 @@ import { removeWork } from './source.ts'
 export async function switchStep(shop: Workshop, context: DeployContext): Promise<void> {
   const { deployment_id, app_id } = context.payload
   const release = shop.releases.find(context.state.release_id)!
-  const instances = await shop.engine.instances({ release_id: release.id })
+  const instances = await instancesOfRelease(shop.engine, release)
   const target = targetOf(instances, release.settings)
   if (
     hasWeb(release.settings)
@@ -30,9 +31,22 @@ export async function switchStep(shop: Workshop, context: DeployContext): Promis
   context.state.switched = true
   context.state.live_at = shop.clock.iso()
   context.save()
-  shop.ports.followWeb(app_id, hasWeb(release.settings))
+  followNames(shop, app_id, release)
   await shop.routing.serve(app_id, target)
   shop.advance(deployment_id, 'go_live', { live_at: context.state.live_at })
+}
+
+/** Services that somebody may start and stop: those that run to their end are none. */
+const runningNames = (stack: readonly ReleaseService[]): string[] =>
+  stack.filter(({ one_off }) => !one_off).map(({ name }) => name)
+
+/** Gives the app, and each public service of a stack, the names that a release needs. */
+function followNames(shop: Workshop, app_id: string, { settings }: Release): void {
+  shop.ports.followWeb(app_id, hasWeb(settings))
+  const { stack, main } = settings
+  if (!stack) return
+  const names = stack.filter(({ public_port }) => public_port !== null).map(({ name }) => name)
+  shop.ports.followServices(app_id, main, names)
 }
 
 /** Gives the traffic back to what served before. */
@@ -42,7 +56,7 @@ export async function undoSwitch(shop: Workshop, context: DeployContext): Promis
   if (!state.switched) return
   const previous = state.previous?.release_id ? shop.releases.find(state.previous.release_id) : undefined
   await restorePrevious(shop, context)
-  if (previous) shop.ports.followWeb(app_id, hasWeb(previous.settings))
+  if (previous) followNames(shop, app_id, previous)
   const sleeps = state.was_asleep === true && previous !== undefined
   if (sleeps) shop.ports.sleepAgain(app_id)
   const serving = await routeTo(shop, app_id, previous)
@@ -68,14 +82,21 @@ export async function retireStep(shop: Workshop, context: DeployContext): Promis
   const { deployment_id, app_id } = context.payload
   const { release_id, previous } = context.state
   shop.releases.markProven(release_id)
-  await shop.engine.superviseRelease(release_id, true)
+  const release = shop.releases.find(release_id)!
+  await superviseAll(shop.engine, release, true)
   const old =
     previous?.release_id && previous.release_id !== release_id
       ? shop.releases.find(previous.release_id)
       : undefined
   if (old) {
-    await drain(shop, old, context.signal)
-    await shop.engine.removeRelease(old.id, old.settings.stop_grace_s)
+    const replaced = old.settings.stack ? replacedBy(old, release) : undefined
+    await drain(shop, old, context.signal, replaced)
+    await endRelease(shop.engine, old, undefined, replaced)
+  }
+  const { stack } = release.settings
+  if (stack) {
+    shop.ports.services.keep(app_id, context.payload.project_id, runningNames(stack), true)
+    shop.ports.services.started(app_id)
   }
   void removeWork(shop, deployment_id)
   await pruneImages(shop, app_id, release_id)
@@ -85,9 +106,8 @@ export async function retireStep(shop: Workshop, context: DeployContext): Promis
 export async function pruneImages(shop: Workshop, app_id: string, live_release_id: string): Promise<void> {
   const all = shop.releases.ofApp(app_id)
   for (const image_id of removableImages(shop.releases.kept(app_id), all, new Set([live_release_id]))) {
-    const tags = all
-      .filter((release) => release.image_id === image_id)
-      .flatMap((release) => (release.image_tag ? [release.image_tag] : []))
+    const users = all.filter((release) => imagesOf(release).includes(image_id))
+    const tags = users.flatMap((release) => tagsOf(release, image_id))
     if (tags.length === 0) continue // Pulled images may be shared with others; the disk clean-up takes them.
     for (const tag of new Set(tags)) await shop.engine.removeImage(tag)
     shop.releases.markImageGone(image_id)

@@ -29,6 +29,7 @@ export interface ContainerBody {
   Cmd?: string[]
   Entrypoint?: string[]
   User?: string
+  WorkingDir?: string
   Env: string[]
   Labels: Record<string, string>
   StopTimeout: number
@@ -48,6 +49,8 @@ export interface ContainerBody {
     Init: true
     NetworkMode: string
     Mounts?: VolumeMount[]
+    Tmpfs?: Record<string, string>
+    ReadonlyRootfs?: true
     PortBindings?: Record<string, { HostPort: string }[]>
   }
   NetworkingConfig: {
@@ -79,6 +82,7 @@ export function containerBody(
   place: ContainerPlace,
 ): ContainerBody {
   const volumes = (spec.mounts ?? []).flatMap(volumeMount)
+  const memory = (spec.mounts ?? []).flatMap(memoryMount)
   const ports = spec.ports ?? []
   const endpoint = {
     Aliases: [...(spec.aliases ?? [])],
@@ -88,6 +92,7 @@ export function containerBody(
     Image: spec.image,
     ...commandOf(spec),
     ...(spec.user === undefined ? {} : { User: spec.user }),
+    ...(spec.working_dir === undefined ? {} : { WorkingDir: spec.working_dir }),
     Env: Object.entries(spec.environment).map(([name, value]) => `${name}=${value}`),
     Labels: scope.stored({
       [spec.owner.kind]: spec.owner.id,
@@ -117,6 +122,8 @@ export function containerBody(
       Init: true,
       NetworkMode: spec.network,
       ...(volumes.length > 0 ? { Mounts: volumes } : {}),
+      ...(memory.length > 0 ? { Tmpfs: Object.fromEntries(memory) } : {}),
+      ...(spec.read_only ? { ReadonlyRootfs: true } : {}),
       ...(ports.length > 0 ? { PortBindings: portBindings(ports) } : {}),
     },
     NetworkingConfig: { EndpointsConfig: { [spec.network]: endpoint } },
@@ -162,13 +169,22 @@ const volumeMount = (mount: Mount): VolumeMount[] =>
     ? [{ Type: 'volume', Source: mount.volume_id, Target: mount.path, ReadOnly: mount.read_only }]
     : []
 
+/** Programs of its own may run from a folder in memory, as from any other folder of the container. */
+const memoryMount = (mount: Mount): [string, string][] =>
+  mount.kind === 'memory'
+    ? [[mount.path, `rw,exec,nosuid,nodev${mount.size_bytes === null ? '' : `,size=${mount.size_bytes}`}`]]
+    : []
+
 /**
  * An own command replaces the image's; a line of shell replaces its entrypoint too, since it names the whole
  * program.
  */
 function commandOf(spec: ContainerSpec): { Cmd?: string[]; Entrypoint?: string[] } {
   if (spec.shell_command !== undefined) return { Entrypoint: ['/bin/sh', '-c', spec.shell_command], Cmd: [] }
-  return spec.command ? { Cmd: [...spec.command] } : {}
+  return {
+    ...(spec.entrypoint ? { Entrypoint: [...spec.entrypoint] } : {}),
+    ...(spec.command ? { Cmd: [...spec.command] } : {}),
+  }
 }
 
 /**
@@ -180,5 +196,6 @@ export function specFingerprint(scope: LabelScope, spec: ContainerSpec): string 
   const hash = createHash('sha256').update(JSON.stringify(containerBody(scope, spec, { labels: {} })))
   const files = (spec.mounts ?? []).filter((mount) => mount.kind === 'file')
   if (files.length > 0) hash.update(JSON.stringify(files))
+  if (spec.more_networks?.length) hash.update(JSON.stringify(spec.more_networks))
   return hash.digest('hex').slice(0, 32)
 }

@@ -16,7 +16,7 @@ interface User {
 type FileMount = Extract<Mount, { kind: 'file' }>
 
 /**
- * Completes a container that was created and never ran: writes its inline files, and gives its volumes to the
+ * Completes a container that was created and never ran: joins further networks, writes its inline files, and gives its volumes to the
  * image's user. A fresh volume belongs to root, in which an image with another user could write nothing. All of it
  * goes through the engine's archive calls: an image needs no `chown`, not even a shell.
  */
@@ -26,6 +26,7 @@ export async function prepare(
   { id, spec }: { id: string; spec: ContainerSpec },
   signal: AbortSignal,
 ): Promise<void> {
+  for (const network of spec.more_networks ?? []) await join(connection, id, network, signal)
   const mounts = spec.mounts ?? []
   if (mounts.length === 0) return
   const archive = createArchive(connection, id, signal)
@@ -35,6 +36,22 @@ export async function prepare(
     if (mount.kind === 'volume' && !mount.read_only && user.uid !== 0) await giveTo(archive, mount.path, user)
   const files = mounts.filter((mount) => mount.kind === 'file')
   if (files.length > 0) await writeFiles(archive, files, user)
+}
+
+/** Joins one more network; after an attempt that was cut off, the container is in it already. */
+async function join(connection: Connection, id: string, network: string, signal: AbortSignal): Promise<void> {
+  try {
+    await connection.call<void>({
+      method: 'POST',
+      path: `/networks/${encodeURIComponent(network)}/connect`,
+      body: { Container: id },
+      signal,
+      deadline_ms: DEADLINE_MS,
+    })
+  } catch (error) {
+    const cause = error instanceof EngineError && error.cause instanceof Error ? error.cause.message : ''
+    if (!/already exists in network|already attached/i.test(`${String(error)} ${cause}`)) throw error
+  }
 }
 
 /** Loaded when first used: most containers have no mounts. */

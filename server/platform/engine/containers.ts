@@ -21,7 +21,7 @@ export interface ContainerInfo {
     FinishedAt: string
   }
   Config: { Labels: Record<string, string> | null; Tty: boolean; User?: string }
-  HostConfig: Partial<Record<keyof Caps, number | null>>
+  HostConfig: Partial<Record<keyof Caps, number | null>> & { NetworkMode?: string }
   NetworkSettings: {
     Networks: Record<string, { IPAddress?: string; IPAMConfig?: { IPv4Address?: string } | null }> | null
   }
@@ -157,10 +157,16 @@ const STATES: Record<string, Instance['state']> = {
   removing: 'dead',
 }
 
+/** The place of a container in the network that it was made for: in others its address may change. */
+export function mainEndpoint(info: ContainerInfo) {
+  const networks = info.NetworkSettings.Networks ?? {}
+  return own(networks, info.HostConfig?.NetworkMode ?? '') ?? Object.values(networks)[0]
+}
+
 /** A container of ours in our words. */
 export function toInstance(info: ContainerInfo): Instance {
   const label = (key: string) => ownLabel(info.Config.Labels, key) ?? ''
-  const [endpoint] = Object.values(info.NetworkSettings.Networks ?? {})
+  const endpoint = mainEndpoint(info)
   const address = endpoint?.IPAddress || endpoint?.IPAMConfig?.IPv4Address
   const state = own(STATES, info.State.Status) ?? 'dead'
   return {

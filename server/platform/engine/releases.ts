@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Addresses } from './addresses.ts'
 import { eachLimited } from './concurrency.ts'
 import { type Caps, capsOf, type ContainerBody, containerBody, specFingerprint } from './container-body.ts'
-import { type ContainerInfo, type Containers, toInstance } from './containers.ts'
+import { type ContainerInfo, type Containers, mainEndpoint, toInstance } from './containers.ts'
 import { EngineError, type Instance } from './engine.ts'
 import { aborted } from './failures.ts'
 import { INDEX_LABEL, ownLabel } from './labels.ts'
@@ -113,7 +113,7 @@ async function create(
 }
 
 const memberOf = (info: ContainerInfo): Member => {
-  const address = Object.values(info.NetworkSettings.Networks ?? {})[0]?.IPAMConfig?.IPv4Address
+  const address = mainEndpoint(info)?.IPAMConfig?.IPv4Address
   return {
     id: info.Id,
     ...(address ? { address } : {}),

@@ -1,5 +1,5 @@
 import type { Log } from '#server/kernel/log'
-import type { Engine, EngineEvent, Instance } from './engine.ts'
+import type { Engine, EngineEvent, Instance, Labels } from './engine.ts'
 import type { OwnerKind, Workload } from './workload.ts'
 
 const PASS_MS = 30_000
@@ -15,6 +15,8 @@ export interface DesiredOwner {
 export interface DesiredProcess {
   process: string
   replicas: number
+  /** The release that its containers are named by, where that is not the owner's own. */
+  release_id?: string
 }
 
 /**
@@ -29,8 +31,8 @@ export interface WorkloadOwners<Owner extends DesiredOwner = DesiredOwner> {
   processes(owner: Owner): DesiredProcess[] | undefined
   /** The whole workload of one process; opened only when something is missing, since it holds secrets. */
   workload(owner: Owner, process: string): Workload
-  /** The network of the owner's workloads; made before an instance is. */
-  network(owner: Owner): string
+  /** Networks of the owner's workloads with their labels; made before an instance is. */
+  networks(owner: Owner): Readonly<Record<string, Labels>>
   /** Whether a job works on the owner, which then is left alone. */
   busy(owner_id: string): boolean
   /** Releases that a job works on: their containers are no orphans. */
@@ -88,19 +90,23 @@ export function createWorkloadReconciler({
 
   const passOf = async (kind: WorkloadOwners, instances: readonly Instance[]) => {
     kind.seen?.(instances)
-    const desired = kind.desired()
-    for (const owner of desired) {
+    const wanted = new Set<string>()
+    for (const owner of kind.desired()) {
       if (stop.signal.aborted) return
-      if (kind.busy(owner.id)) continue
+      const processes = kind.processes(owner)
+      wanted.add(owner.release_id)
+      for (const { release_id, process } of processes ?? [])
+        if (release_id !== undefined) wanted.add(placeOf({ release_id, process }))
+      if (!processes || kind.busy(owner.id)) continue
       try {
-        await restore({ engine, signal: stop.signal }, kind, owner, instances)
+        await restore({ engine, signal: stop.signal }, kind, { owner, processes }, instances)
       } catch (error) {
         log.warn('A workload could not be restored', { [kind.kind]: owner.id, error })
         await kind.failed?.(owner, error)
       }
     }
     await kind.finished?.()
-    await removeOrphans(kind, instances, new Set(desired.map(({ release_id }) => release_id)))
+    await removeOrphans(kind, instances, wanted)
   }
 
   const removeOrphans = async (
@@ -109,12 +115,16 @@ export function createWorkloadReconciler({
     wanted: ReadonlySet<string>,
   ) => {
     const at_work = kind.releasesAtWork()
-    for (const release_id of new Set(instances.map((instance) => instance.release_id))) {
+    for (const [release_id, processes] of byRelease(instances)) {
       if (!release_id || wanted.has(release_id) || at_work.has(release_id)) continue
       const known = kind.release(release_id)
       if (known && kind.busy(known.owner_id)) continue
+      const orphans = processes.filter((process) => !wanted.has(placeOf({ release_id, process })))
+      if (orphans.length === 0) continue
       log.info('Removing containers that nobody owns', { release: release_id })
-      await engine.removeRelease(release_id, known?.stop_grace_s ?? 0)
+      const grace_s = known?.stop_grace_s ?? 0
+      if (orphans.length === processes.length) await engine.removeRelease(release_id, grace_s)
+      else for (const process of orphans) await engine.removeRelease(release_id, grace_s, process)
     }
   }
 
@@ -195,13 +205,16 @@ export type WorkloadReconciler = ReturnType<typeof createWorkloadReconciler>
 async function restore(
   { engine, signal }: { engine: Engine; signal: AbortSignal },
   kind: WorkloadOwners,
-  owner: DesiredOwner,
+  { owner, processes }: { owner: DesiredOwner; processes: readonly DesiredProcess[] },
   all: readonly Instance[],
 ): Promise<void> {
-  const processes = kind.processes(owner)
-  if (!processes) return
+  const places = new Set(
+    processes.map(({ process, release_id = owner.release_id }) => placeOf({ release_id, process })),
+  )
   let instances = all.filter(
-    (instance) => instance.owner.id === owner.id && instance.release_id === owner.release_id,
+    (instance) =>
+      instance.owner.id === owner.id &&
+      (instance.release_id === owner.release_id || places.has(placeOf(instance))),
   )
   // An owner that was moved while nothing could be started in its new project: its old network is not its own
   // any more. Those that run do so until others are ready; what cannot start beside them is made anew in
@@ -218,14 +231,31 @@ async function restore(
   if (lacking.length > 0) {
     const wanted = processes.reduce((sum, { replicas }) => sum + replicas, 0)
     kind.restoring?.(owner, { found: instances.length, wanted })
-    await engine.ensureNetwork(kind.network(owner), { project: owner.project_id })
+    for (const [name, labels] of Object.entries(kind.networks(owner)))
+      await engine.ensureNetwork(name, labels)
     for (const { process } of lacking) {
       const made = await engine.ensureRelease(kind.workload(owner, process), signal)
       instances = [...instances.filter((instance) => instance.process !== process), ...made]
     }
-    await engine.superviseRelease(owner.release_id, true)
+    const makers = lacking.map(({ release_id }) => release_id ?? owner.release_id)
+    for (const release_id of new Set(makers)) await engine.superviseRelease(release_id, true)
   }
   await kind.observed?.(owner, instances)
+}
+
+/** Names the containers of one process of a release. */
+const placeOf = ({ release_id, process }: { release_id: string; process: string }): string =>
+  `${release_id} ${process}`
+
+/** Processes of each release that have a container. */
+function byRelease(instances: readonly Instance[]): Map<string, string[]> {
+  const found = new Map<string, string[]>()
+  for (const { release_id, process } of instances) {
+    const known = found.get(release_id) ?? []
+    if (!known.includes(process)) known.push(process)
+    found.set(release_id, known)
+  }
+  return found
 }
 
 const ofProcess = (instances: readonly Instance[], process: string) =>

@@ -9,12 +9,13 @@ export interface Owner {
 }
 
 /**
- * A volume by our id, or a file that is written into the container before it starts. There is no form for a
- * path of the host or for a driver.
+ * A volume by our id, a file that is written into the container before it starts, or a folder in memory. There
+ * is no form for a path of the host or for a driver.
  */
 export type Mount =
   | { kind: 'volume'; volume_id: string; path: string; read_only: boolean }
   | { kind: 'file'; path: string; content: string; mode: number }
+  | { kind: 'memory'; path: string; size_bytes: number | null }
 
 /** A port of the host that leads to one of the container; only from the range that the adapter was given. */
 export interface PublishedPort {
@@ -51,13 +52,21 @@ export interface ContainerSpec {
   image: string
   /** Replaces the image's command; an argument array. Undefined keeps the image's own. */
   command?: string[]
+  /** Replaces the image's entrypoint; an argument array. Undefined keeps the image's own. */
+  entrypoint?: string[]
+  /** User inside the container; undefined keeps the image's own. */
+  user?: string
+  /** Folder in which the command runs; undefined keeps the image's own. */
+  working_dir?: string
+  /** Whether nothing may be written outside of mounts. */
+  read_only?: boolean
   /** Runs `command` below `/bin/sh -c` *inside the container* when the user gave one line of shell. */
   shell_command?: string
-  /** User that the container begins as, by number; undefined keeps the image's own. */
-  user?: '0'
   environment: Record<string, string>
   mounts?: readonly Mount[]
   network: string
+  /** Further networks that the containers reach others in; they have no further names there. */
+  more_networks?: readonly string[]
   /** Further DNS names of the containers inside their network, e.g. the app's name. Shared by all replicas. */
   aliases?: readonly string[]
   limits: { cpus: number; memory_bytes: number; pids: number }

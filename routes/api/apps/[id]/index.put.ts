@@ -16,6 +16,7 @@ export default endpoint({
   errors: ['CONFLICT', 'UNAVAILABLE', 'RATE_LIMITED'],
   async handler({ actor, params, body, services }) {
     await services.apps.access.ofChange(actor, params.id, body)
+    await services.apps.servicesOf(body)
     const updated = services.apps.update(actor, params.id, body)
     if (body.name !== undefined) await services.ingress.settled()
     return { data: updated }

@@ -1,0 +1,239 @@
+import type { ComposePlan, ComposeService } from '#server/compose/model'
+import { mainService } from '#server/compose/main-service'
+import { buildArguments, buildSecrets, portOf, type ReleaseVariables } from '#server/env/resolved'
+import { Fatal } from '#server/kernel/jobs/definition'
+import { own } from '#server/kernel/own'
+import { sourceFolder } from '#server/platform/archive/source-folder'
+import type { Image } from '#server/platform/engine/engine'
+import { instancesOf } from '../processes.ts'
+import { settingsOf } from '../release-settings.ts'
+import type { Release, ReleaseService, ReleaseSettings, ServiceSecrets } from '../releases.ts'
+import { askOf } from '../repository.ts'
+import { pull } from '../steps/pull.ts'
+import { sourceDirectory } from '../steps/source.ts'
+import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
+import { readStack, stackFolder } from './plan.ts'
+
+interface Made {
+  settings: ReleaseSettings
+  secrets: Record<string, ServiceSecrets>
+}
+type LogLine = (line: { stream: 'stdout' | 'stderr' | 'system'; text: string }) => void
+
+/** The services of a new release: images are built or pulled, and what did not change is told from what did. */
+export async function buildStack(
+  shop: Workshop,
+  context: DeployContext,
+  app: DeployedApp,
+  variables: ReleaseVariables,
+): Promise<Made> {
+  const plan = await readStack(shop, context, app)
+  const before = shop.releases.find(app.live_release_id ?? '')
+  const volumes = await shop.ports.stackVolumes(app, plan.services.flatMap(mountsOf))
+  const stack: ReleaseService[] = []
+  const secrets: Record<string, ServiceSecrets> = {}
+  for (const service of plan.services) {
+    const old = before?.settings.stack?.find(({ name }) => name === service.name)
+    const image = await imageOf(shop, context, app, { service, old, variables })
+    const hidden = secretsOf(app, service)
+    secrets[service.name] = hidden
+    const known = { ...openOf(shop, app, plan, service), ...image, volumes: volumesOf(service, volumes) }
+    const fingerprint = shop.ports.fingerprint([known, hidden])
+    const made_by = old?.fingerprint === fingerprint ? old.made_by : context.state.release_id
+    stack.push({ ...known, fingerprint, made_by })
+  }
+  const settings = stackSettings(shop, app, { plan, stack, variables })
+  requireRunning(settings)
+  return { settings, secrets }
+}
+
+const mountsOf = ({ name, mounts }: ComposeService) =>
+  mounts.flatMap((mount) =>
+    mount.kind === 'volume'
+      ? [{ volume: mount.volume, service: name, path: mount.path, read_only: mount.read_only }]
+      : [],
+  )
+const volumesOf = ({ mounts }: ComposeService, ids: ReadonlyMap<string, string>): ReleaseService['volumes'] =>
+  mounts.flatMap((mount) =>
+    mount.kind === 'volume'
+      ? [{ kind: 'volume', volume_id: ids.get(mount.volume)!, path: mount.path, read_only: mount.read_only }]
+      : [],
+  )
+
+const secretsOf = (app: DeployedApp, { environment, mounts }: ComposeService): ServiceSecrets => ({
+  environment: { ...environment, PORTREEVE_APP: app.name },
+  files: mounts.flatMap((mount) => (mount.kind === 'file' ? [mount] : [])),
+})
+
+/** What of a service may be read by whoever reads the rows. */
+function openOf(
+  shop: Workshop,
+  app: DeployedApp,
+  plan: ComposePlan,
+  service: ComposeService,
+): Omit<ReleaseService, 'made_by' | 'fingerprint' | 'reference' | 'image_id' | 'image_tag' | 'volumes'> {
+  const { name, health_check, limits, mounts } = service
+  const used = plan.variables.filter(({ paths }) =>
+    paths.some((path) => path.startsWith(`services.${name}.`)),
+  )
+  return {
+    name,
+    entrypoint: service.entrypoint,
+    command: service.command,
+    user: service.user,
+    working_dir: service.working_dir,
+    read_only: service.read_only,
+    memory: mounts.flatMap((mount) =>
+      mount.kind === 'tmpfs' ? [{ kind: 'memory', path: mount.path, size_bytes: mount.size_bytes }] : [],
+    ),
+    aliases: service.aliases,
+    public_port: service.public_port,
+    health_path: service.health_path,
+    health_check: typeof health_check === 'string' ? null : health_check,
+    depends_on: service.depends_on,
+    replicas: service.replicas,
+    limits: { ...shop.defaults.instance, ...app.configuration.limits, ...limits },
+    stop_grace_s: service.stop_grace_s,
+    one_off: service.one_off,
+    variables: used.map((use) => use.name),
+  }
+}
+
+/** The image of a service. One that is named as before is not looked up again: it would restart a database. */
+async function imageOf(
+  shop: Workshop,
+  context: DeployContext,
+  app: DeployedApp,
+  { service, old, variables }: { service: ComposeService; old?: ReleaseService; variables: ReleaseVariables },
+): Promise<Pick<ReleaseService, 'reference' | 'image_id' | 'image_tag'>> {
+  const { deployment_id } = context.payload
+  const onLog: LogLine = ({ stream, text }) =>
+    shop.logs.append(deployment_id, 'build', stream, `${service.name} | ${text}`)
+  if (service.build) {
+    const tag = `portreeve/${app.id}:${deployment_id}-${service.name.toLowerCase()}`
+    context.state.built = true
+    context.state.image_tags = [...new Set([...(context.state.image_tags ?? []), tag])]
+    context.save()
+    const image = await build(shop, context, app, { service, tag, variables, onLog })
+    return { reference: null, image_id: image.id, image_tag: tag }
+  }
+  const reference = service.image!
+  const fresh = askOf(shop.deployments.find(deployment_id)!).no_cache ?? false
+  if (!fresh && old?.reference === reference && (await shop.engine.findImage(old.image_id)))
+    return { reference, image_id: old.image_id, image_tag: null }
+  const image = await pull(shop, reference, onLog, context.signal)
+  return { reference, image_id: image.id, image_tag: null }
+}
+
+async function build(
+  shop: Workshop,
+  context: DeployContext,
+  app: DeployedApp,
+  {
+    service,
+    tag,
+    variables,
+    onLog,
+  }: { service: ComposeService; tag: string; variables: ReleaseVariables; onLog: LogLine },
+): Promise<Image> {
+  const { context: folder, dockerfile, inline, args, target } = service.build!
+  const root = stackFolder(shop, context.payload.deployment_id, app)
+  const source =
+    root === undefined ? sourceDirectory(shop, context.payload.deployment_id) : sourceFolder(root, folder)
+  const named = dockerfile ?? 'Dockerfile'
+  const text = inline ?? shop.ports.sourceTree(source).read(named)
+  if (text === undefined)
+    throw new Fatal(
+      'dockerfile_missing',
+      `The service ${service.name} is built from ${folder}, which has no ${named}.`,
+      'Set build.dockerfile in the compose file.',
+    )
+  const build_args = { ...buildArguments(variables), ...app.configuration.build.args, ...args }
+  return shop.engine.buildImage(
+    {
+      context: source,
+      dockerfile: await shop.ports.checkDockerfile(text, { build_args, onLog, signal: context.signal }),
+      tag,
+      // Nothing that differs from one deployment to the next: a service that did not change keeps its image.
+      labels: { app: app.id, project: app.project_id },
+      build_args,
+      secrets: buildSecrets(variables),
+      registries: shop.ports.registryAuths(app, `${text} ${Object.values(build_args).join(' ')}`),
+      no_cache: askOf(shop.deployments.find(context.payload.deployment_id)!).no_cache ?? false,
+      cache_scope: app.preview_id ?? app.project_id,
+      limits: shop.defaults.build,
+      ...(target === null ? {} : { target }),
+      onLog,
+    },
+    context.signal,
+  )
+}
+
+function stackSettings(
+  shop: Workshop,
+  app: DeployedApp,
+  { plan, stack, variables }: { plan: ComposePlan; stack: ReleaseService[]; variables: ReleaseVariables },
+): ReleaseSettings {
+  const main = mainService(plan.services)
+  const mounts = shop.ports.mounts(app.id)
+  const base = settingsOf(shop.defaults, app, {
+    plan: undefined,
+    image: { exposed_ports: [] } as unknown as Image,
+    port: portOf(variables),
+    mounts: { ...mounts, volumes: stack.flatMap(({ volumes }) => volumes), exclusive: [] },
+  })
+  return {
+    ...base,
+    stack,
+    ...(main ? { main: main.name } : {}),
+    web: main !== undefined,
+    port: main?.public_port ?? base.port,
+    shell_command: null,
+    processes: [],
+  }
+}
+
+function requireRunning(settings: ReleaseSettings): void {
+  if (instancesOf(settings) === 0)
+    throw new Fatal(
+      'nothing_to_run',
+      'No service of the compose file has an instance.',
+      'Set replicas to 1 or more.',
+    )
+}
+
+/** What a restart or a rollback takes over: the services of an earlier release, those that run as they are. */
+export function adoptStack(
+  known: Release,
+  {
+    live,
+    release_id,
+    renew,
+  }: { live: Release | undefined; release_id: string; renew: boolean | readonly string[] },
+): ReleaseSettings {
+  const stack = known.settings.stack!.map((service) => {
+    const running = live?.settings.stack?.find(({ name }) => name === service.name)
+    const again = typeof renew === 'boolean' ? renew : renew.includes(service.name)
+    const made_by = !again && running?.fingerprint === service.fingerprint ? running.made_by : release_id
+    return { ...service, made_by }
+  })
+  return { ...known.settings, stack }
+}
+
+/** One name for all images of a stack, so that releases with the same ones are told from others. */
+export const stackImage = (shop: Workshop, stack: readonly ReleaseService[]): string =>
+  `stack:${shop.ports.fingerprint(stack.map(({ name, image_id }) => [name, image_id]))}`
+
+/** Services of a release whose image is no longer here. */
+export async function missingImages(shop: Workshop, stack: readonly ReleaseService[]): Promise<string[]> {
+  const missing: string[] = []
+  for (const { name, image_id } of stack) if (!(await shop.engine.findImage(image_id))) missing.push(name)
+  return missing
+}
+
+/** Names of variables that a service uses, with their values in a release. */
+export const variablesOf = (service: ReleaseService, variables: ReleaseVariables) =>
+  service.variables.flatMap((name) => {
+    const one = own(variables, name)
+    return one ? [{ name, value: one.value, secret: one.secret }] : []
+  })

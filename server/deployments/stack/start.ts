@@ -1,0 +1,142 @@
+import { Fatal } from '#server/kernel/jobs/definition'
+import { processesOf } from '../processes.ts'
+import { serviceSpec, workloadOf } from '../release-workload.ts'
+import type { Release, ReleaseService } from '../releases.ts'
+import { drain } from '../serving.ts'
+import { verify } from '../verify.ts'
+import { type DeployContext, targetOf, type Workshop } from '../work.ts'
+import { instancesOfRelease } from '../processes.ts'
+import { endRelease } from './ending.ts'
+
+const ONE_OFF_TIMEOUT_MS = 900_000
+const TAIL = 30
+
+const writes = ({ volumes }: ReleaseService): string[] =>
+  volumes.flatMap(({ volume_id, read_only }) => (read_only ? [] : [volume_id]))
+
+/** Services of the release before that hold a volume which a changed service needs for itself. */
+export function contestedServices(before: Release | undefined, release: Release): Map<string, string[]> {
+  const contested = new Map<string, string[]>()
+  for (const service of release.settings.stack ?? []) {
+    if (service.made_by !== release.id) continue
+    const needed = new Set(writes(service))
+    const holders = (before?.settings.stack ?? [])
+      .filter((old) => old.name === service.name || !isKept(old, release))
+      .filter((old) => writes(old).some((id) => needed.has(id)))
+    if (holders.length > 0)
+      contested.set(
+        service.name,
+        holders.map(({ name }) => name),
+      )
+  }
+  return contested
+}
+
+const isKept = (old: ReleaseService, release: Release): boolean =>
+  (release.settings.stack ?? []).some(({ name, made_by }) => name === old.name && made_by === old.made_by)
+
+/**
+ * Starts the services that changed beside those that run, each once those that it depends on are as far as the
+ * file asks. What holds a volume ends before the service that takes its place starts.
+ */
+export async function startStack(
+  shop: Workshop,
+  context: DeployContext,
+  { release, before }: { release: Release; before: Release | undefined },
+): Promise<void> {
+  const { app_id, deployment_id } = context.payload
+  const place = shop.ports.app(app_id)
+  const stack = release.settings.stack ?? []
+  const contested = contestedServices(before, release)
+  for (const service of stack) {
+    await waitForDependencies(shop, context, release, service)
+    if (service.one_off) {
+      if (service.made_by === release.id) await runOneOff(shop, context, release, service)
+      continue
+    }
+    const holders = contested.get(service.name)
+    if (before && holders) await endServices(shop, context, before, new Set(holders))
+    const process = processesOf(release.settings).find(({ name }) => name === service.name)!
+    await shop.engine.ensureRelease(workloadOf(shop.releases, release, place, process), context.signal)
+    if (service.made_by === release.id)
+      shop.logs.append(deployment_id, 'start', 'system', `Started the service ${service.name}.`)
+  }
+  const kept = stack.filter(({ made_by }) => made_by !== release.id).map(({ name }) => name)
+  if (kept.length > 0)
+    shop.logs.append(deployment_id, 'start', 'system', `Not changed, and not touched: ${kept.join(', ')}.`)
+}
+
+/** Waits for services that must be healthy before this one may start. */
+async function waitForDependencies(
+  shop: Workshop,
+  context: DeployContext,
+  release: Release,
+  { depends_on, made_by }: ReleaseService,
+): Promise<void> {
+  if (made_by !== release.id) return
+  const awaited = depends_on
+    .filter(({ condition }) => condition === 'service_healthy')
+    .filter(
+      ({ service }) => release.settings.stack?.find(({ name }) => name === service)?.made_by === release.id,
+    )
+    .map(({ service }) => service)
+  if (awaited.length === 0) return
+  const { deployment_id } = context.payload
+  await verify(shop, { release, deployment_id, step: 'start', only: new Set(awaited) }, context.signal)
+}
+
+/** Takes the traffic from services of the release before, and ends them. */
+async function endServices(
+  shop: Workshop,
+  context: DeployContext,
+  before: Release,
+  names: ReadonlySet<string>,
+): Promise<void> {
+  const instances = await instancesOfRelease(shop.engine, before)
+  if (!instances.some(({ process }) => names.has(process))) return
+  // Before anything is stopped, so that whatever happens next the undo knows of it.
+  context.state.stopped_previous = true
+  context.save()
+  const others = instances.filter(({ process }) => !names.has(process))
+  await shop.routing.serve(before.app_id, targetOf(others, before.settings))
+  await drain(shop, before, context.signal, names)
+  await endRelease(shop.engine, before, undefined, names)
+}
+
+/** Runs a service that others wait for to its end. */
+async function runOneOff(
+  shop: Workshop,
+  context: DeployContext,
+  release: Release,
+  service: ReleaseService,
+): Promise<void> {
+  const { deployment_id, app_id } = context.payload
+  const { trigger } = shop.deployments.find(deployment_id)!
+  if (trigger === 'rollback' || trigger === 'restart') return
+  const { name } = service
+  const { process: _one_off, ...spec } = serviceSpec(shop.releases, release, shop.ports.app(app_id), service)
+  shop.logs.append(deployment_id, 'start', 'system', `Running the service ${name} to its end.`)
+  const tail: string[] = []
+  const result = await shop.engine.runOnce(
+    {
+      ...spec,
+      purpose: `service-${name}`,
+      timeout_ms: ONE_OFF_TIMEOUT_MS,
+      onLog(line) {
+        shop.logs.append(deployment_id, 'start', line.stream, line.text)
+        tail.push(line.text)
+        if (tail.length > TAIL) tail.shift()
+      },
+    },
+    context.signal,
+  )
+  if (result.exit_code === 0 && !result.timed_out) return
+  throw new Fatal(
+    result.timed_out ? 'release_timeout' : 'release_failed',
+    result.timed_out
+      ? `The service ${name} did not end within 15 minutes, and others wait for its end.`
+      : `The service ${name} exited with code ${result.exit_code}, and others wait for its success.`,
+    'Nothing was switched; the previous release serves on.',
+    tail,
+  )
+}

@@ -1,0 +1,191 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { Fatal } from '#server/kernel/jobs/definition'
+import type { Instance } from '#server/platform/engine/engine'
+import { unstartable } from '#server/platform/engine/start-failure'
+import { MAIN_PROCESS } from '#server/platform/engine/workload'
+import { instancesOfRelease, processesOf } from './processes.ts'
+import { findOpenPort, waitUntilReady } from './probe.ts'
+import type { Release } from './releases.ts'
+import { waitForService } from './stack/ready.ts'
+import type { Workshop } from './work.ts'
+
+const TAIL = 30
+
+/** Last lines that an instance printed; also put into the deployment's log. */
+export async function lastLines(
+  shop: Workshop,
+  deployment_id: string,
+  step: string,
+  instance: Instance,
+): Promise<string[]> {
+  const lines: string[] = []
+  try {
+    for await (const line of shop.engine.logs(instance.id, { tail: TAIL })) {
+      shop.logs.append(deployment_id, step, line.stream, line.text)
+      lines.push(line.text)
+    }
+  } catch (error) {
+    shop.log.debug('The log of an instance cannot be read', { instance: instance.id, error })
+  }
+  return lines
+}
+
+/** The sentence for a container that ended by itself. */
+export async function exited(
+  shop: Workshop,
+  deployment_id: string,
+  step: string,
+  instance: Instance,
+  when: string,
+): Promise<Fatal> {
+  const log = await lastLines(shop, deployment_id, step, instance)
+  if (instance.oom_killed)
+    return new Fatal(
+      'out_of_memory',
+      `The app was ended ${when} because it used more memory than its limit.`,
+      'Raise limits.memory_bytes of the app, or make it use less.',
+      log,
+    )
+  const refused = unstartable(instance.exit_code, log)
+  if (refused) return new Fatal(refused.code, refused.message, refused.hint ?? null, log)
+  const code = instance.exit_code ?? 1
+  const { process } = instance
+  return new Fatal(
+    'exited',
+    process === MAIN_PROCESS
+      ? `The app exited with code ${code} ${when}.`
+      : `The process ${process} of the app exited with code ${code} ${when}.`,
+    code !== 0
+      ? 'Its last lines are in the log.'
+      : process === MAIN_PROCESS
+        ? 'A web app must keep running in the foreground; look at its start command. For an app without requests, set processes.'
+        : `A process must keep running in the foreground. Set processes.${process}.replicas to 0 for a command that is run by hand.`,
+    log,
+  )
+}
+
+const ENDED: readonly Instance['state'][] = ['exited', 'dead', 'restarting']
+
+/**
+ * An instance that has ended, if there is one; asks the engine until `signal` aborts, at first about those
+ * that are `known`.
+ */
+export async function firstExit(
+  shop: Workshop,
+  release: Release,
+  signal: AbortSignal,
+  { known, only }: { known?: Instance[]; only?: ReadonlySet<string> } = {},
+): Promise<Instance | undefined> {
+  const isAsked = ({ process }: { process: string }) => !only || only.has(process)
+  const expected = processesOf(release.settings)
+    .filter(({ name }) => isAsked({ process: name }))
+    .reduce((sum, { replicas }) => sum + replicas, 0)
+  for (let instances = known; !signal.aborted; instances = undefined) {
+    instances ??= (await instancesOfRelease(shop.engine, release)).filter(isAsked)
+    const ended = instances.find((instance) => ENDED.includes(instance.state) || instance.oom_killed)
+    if (ended) return ended
+    if (instances.length < expected)
+      throw new Fatal('instance_gone', 'An instance of the release was removed from outside.', 'Try again.')
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(done, 400)
+      function done() {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      signal.addEventListener('abort', done, { once: true })
+    })
+  }
+  return undefined
+}
+
+/**
+ * Probes every instance of a release from outside; fails with the reason when one ends, is gone or never
+ * becomes ready.
+ * @param told the deployment in whose log their last lines are put, and the step that they are put under.
+ */
+export async function verify(
+  shop: Workshop,
+  {
+    release,
+    only,
+    ...told
+  }: { release: Release; deployment_id: string; step: string; only?: ReadonlySet<string> },
+  signal: AbortSignal,
+): Promise<void> {
+  const { settings } = release
+  const all = await instancesOfRelease(shop.engine, release)
+  const instances = all.filter(({ process }) => !only || only.has(process))
+  const ready = new AbortController()
+  const probing = AbortSignal.any([signal, ready.signal])
+  const watch = firstExit(shop, release, probing, { known: instances, only })
+  const graces = new Map(processesOf(settings).map(({ name, grace_s }) => [name, grace_s]))
+  const probes = Promise.all(
+    instances.map(async (instance) => {
+      const grace_s = graces.get(instance.process) ?? 0
+      const service = settings.stack?.find(({ name }) => name === instance.process)
+      if (service) return waitForService(shop, service, instance, { settings, grace_s, signal: probing })
+      return instance.process === MAIN_PROCESS
+        ? waitUntilReady(instance.address ?? '', settings.port, settings.health_check, probing, () =>
+            shop.clock.monotonic_ms(),
+          )
+        : staysUp(grace_s, probing)
+    }),
+  )
+  try {
+    const first = await Promise.race([watch, probes])
+    if (first && !Array.isArray(first))
+      throw await exited(shop, told.deployment_id, told.step, first, 'before it was ready')
+    const results = Array.isArray(first) ? first : await probes
+    const late = results.findIndex((result) => !result.ready)
+    if (late === -1) return
+    throw await neverReady(shop, told, {
+      instance: instances[late]!,
+      last: results[late]!.last,
+      settings,
+    })
+  } finally {
+    ready.abort()
+    await Promise.allSettled([watch, probes])
+  }
+}
+
+/** A process that nobody can ask is ready when it stays up for its grace; an exit is seen by `firstExit`. */
+async function staysUp(grace_s: number, signal: AbortSignal): Promise<{ ready: boolean; last: string }> {
+  await wait(grace_s * 1000, undefined, { signal }).catch(() => undefined)
+  return { ready: true, last: '' }
+}
+
+async function neverReady(
+  shop: Workshop,
+  told: { deployment_id: string; step: string },
+  { instance, last, settings }: { instance: Instance; last: string; settings: Release['settings'] },
+): Promise<Fatal> {
+  const service = settings.stack?.find(({ name }) => name === instance.process)
+  const log_of_service = service && (await lastLines(shop, told.deployment_id, told.step, instance))
+  if (service)
+    return new Fatal(
+      'not_ready',
+      `The service ${service.name} did not become ready: ${last}.`,
+      service.public_port === null
+        ? 'Look at its log and at its health check.'
+        : `It must listen on 0.0.0.0:${service.public_port}.`,
+      log_of_service,
+    )
+  const { port, health_check } = settings
+  const image = await shop.engine.findImage(instance.image)
+  const other =
+    instance.address && last === 'nothing listens'
+      ? await findOpenPort(instance.address, image?.exposed_ports ?? [])
+      : undefined
+  const log = await lastLines(shop, told.deployment_id, told.step, instance)
+  const what = health_check.type === 'http' ? `GET ${health_check.path} on port ${port}` : `port ${port}`
+  return new Fatal(
+    'not_ready',
+    `The app did not become ready within ${health_check.grace_s} seconds: ${what}: ${last}.`,
+    other
+      ? `It listens on port ${other}: set port to ${other}, or listen on the PORT variable.`
+      : 'Listen on 0.0.0.0 and the port that the PORT variable names, or raise health_check.grace_s. For an app that takes no requests, set processes.',
+    log,
+  )
+}
