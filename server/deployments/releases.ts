@@ -321,7 +321,7 @@ export type Releases = ReturnType<typeof createReleases>
 
 /** Images that a release runs: one, or one for each service of its stack. */
 export const imagesOf = ({ image_id, settings }: Release): string[] =>
-  settings.stack?.map((service) => service.image_id) ?? [image_id]
+  settings?.stack?.map((service) => service.image_id) ?? [image_id]
 /** Images that were built for a release, by their tags. */
 export const tagsOf = (release: Release, image_id: string): string[] =>
   (release.settings.stack ?? [release]).flatMap((one) =>
