@@ -21,9 +21,9 @@ const LOOKS: Record<string, Look> = {
   ),
   ...all(
     BUSY,
-    'building starting releasing issuing scaling waking stopping deleting undoing creating restoring',
+    'building starting releasing issuing scaling waking stopping deleting removing undoing creating restoring',
   ),
-  ...all(WAITS, 'queued pending scheduled invited unknown'),
+  ...all(WAITS, 'queued pending scheduled invited unknown waiting'),
   ...all(BROKEN, 'failed crashed expired revoked unhealthy offline error unreachable firing down'),
   ...all(RESTS, 'cancelled superseded replaced skipped disabled ignored silenced'),
   stopped: { tone: 'idle', shape: 'pause' },

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import {
   other,
@@ -157,6 +158,10 @@ const pull_requests: PullRequestApi = {
   marker: (text) => `[//]: # (${text})`,
 }
 
+/** Keys have at most 40 characters, and tell one status of a commit from another. */
+const keyOf = (context: string): string =>
+  context.length <= 40 ? context : createHash('sha256').update(context).digest('hex').slice(0, 40)
+
 const STATES = { pending: 'INPROGRESS', success: 'SUCCESSFUL', failure: 'FAILED' } as const
 
 export const bitbucket: Forge = {
@@ -174,7 +179,7 @@ export const bitbucket: Forge = {
   },
   status: ({ sha, state, context, description, target_url, ...place }) =>
     request(place, 'POST', `commit/${sha}/statuses/build`, {
-      key: context,
+      key: keyOf(context),
       name: context,
       state: STATES[state],
       description,

@@ -1,0 +1,8 @@
+import { defineFeature } from '@/shell/feature'
+
+export default defineFeature({
+  routes: [],
+  app_tabs: [
+    { label: 'Previews', path: 'previews', order: 5, component: () => import('./pages/AppPreviews.vue') },
+  ],
+})
