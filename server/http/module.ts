@@ -9,7 +9,7 @@ import type { DocumentFacts } from './openapi.ts'
 
 export default defineModule({
   name: 'http',
-  tags: [{ name: 'openapi', description: 'This description.', paths: /^openapi\./ }],
+  tags: [{ name: 'openapi', description: 'This description.', paths: /^(openapi|asyncapi)\./ }],
   sealed: [
     {
       table: 'idempotency',

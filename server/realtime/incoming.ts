@@ -5,7 +5,8 @@ import { parseForeignJson } from '#server/kernel/json'
 const Name = v.pipe(v.string(), v.maxLength(200))
 const Size = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000))
 
-const Incoming = v.variant('type', [
+/** What a client can say. */
+export const Incoming = v.variant('type', [
   v.strictObject({
     type: v.literal('subscribe'),
     channel: Name,
@@ -29,15 +30,25 @@ const Incoming = v.variant('type', [
 ])
 export type Incoming = v.InferOutput<typeof Incoming>
 
-/** What a client says; undefined when it is nothing that can be said. */
-export function readIncoming(text: string): Incoming | undefined {
+const HOW =
+  'Send {"type":"subscribe","channel":"…"}, {"type":"unsubscribe","channel":"…"} or {"type":"ping"}.'
+
+/** What a client says, or what is wrong with it: it names what the message lacks. */
+export function readIncoming(text: string): Incoming | { fault: string } {
+  let value: unknown
   try {
-    const parsed = v.safeParse(Incoming, parseForeignJson(text))
-    return parsed.success ? parsed.output : undefined
+    value = parseForeignJson(text)
   } catch {
-    return undefined
+    return { fault: `The message is no JSON. ${HOW}` }
   }
+  const parsed = v.safeParse(Incoming, value)
+  if (parsed.success) return parsed.output
+  const [issue] = parsed.issues
+  const path = v.getDotPath(issue)
+  return { fault: `${path === null ? '' : `${path}: `}${wrongIn(issue)} ${HOW}` }
 }
+const wrongIn = ({ received, expected }: { received: string; expected: string | null }): string =>
+  received === 'undefined' ? 'is missing.' : `must be ${expected ?? 'something else'}, not ${received}.`
 
 /** What a session is told. */
 export const inputOf = (message: Extract<Incoming, { type: 'input' | 'resize' }>): SessionInput =>

@@ -1,6 +1,7 @@
 import type { Identity } from '#server/identity/service'
 import { defineModule } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
+import { asyncDocument } from './asyncapi.ts'
 import { createRealtime } from './realtime.ts'
 
 export default defineModule({
@@ -12,11 +13,11 @@ export default defineModule({
       paths: /^ws$/,
     },
   ],
-  create: (
-    { clock, log, events, modules }: Base,
+  create(
+    { clock, log, events, modules, config, version }: Base,
     use: { identity: Pick<Identity, 'actorOf' | 'revocations'> },
-  ) =>
-    createRealtime({
+  ) {
+    const realtime = createRealtime({
       clock,
       log,
       events,
@@ -28,6 +29,16 @@ export default defineModule({
           { user_id: actor.user_id, method: actor.method, credential_id: actor.credential_id },
           { address: actor.address, id: actor.request_id },
         ),
-    }),
+    })
+    // Added to it and not copied: the number of connections is read from the object itself.
+    return Object.assign(realtime, {
+      /** What is said and heard on the WebSocket, as AsyncAPI 3. */
+      document: () =>
+        asyncDocument(modules.channels(), {
+          version,
+          ...(config.public_url ? { public_url: config.public_url } : {}),
+        }),
+    })
+  },
   stop: (own) => own.stop(),
 })

@@ -270,15 +270,10 @@ export function createRealtime(
       if (Buffer.byteLength(text) > MAX_MESSAGE_BYTES)
         return end(connection, CLOSE.too_large, 'The message is too large.')
       const message = readIncoming(text)
-      if (!isWithinLimits(connection, message, now))
+      const is_fault = 'fault' in message
+      if (!isWithinLimits(connection, is_fault ? undefined : message, now))
         return end(connection, CLOSE.policy, 'Too many messages.')
-      if (!message)
-        return refuse(
-          connection,
-          null,
-          'BAD_REQUEST',
-          'Send {"type":"subscribe","channel":"…"}, {"type":"unsubscribe","channel":"…"} or {"type":"ping"}.',
-        )
+      if (is_fault) return refuse(connection, null, 'BAD_REQUEST', message.fault)
       try {
         act(connection, message)
       } catch (error) {

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readIncoming } from '#server/realtime/incoming'
+import { createTestApi, type TestApi } from '#test/support/api'
+
+let api: TestApi
+let document: any
+beforeAll(async () => {
+  api = await createTestApi({ jobs: false })
+  document = (await api.as('viewer').get('/api/asyncapi.json')).body
+})
+afterAll(() => api.close())
+
+/** Every `$ref` of a value. */
+function refsOf(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => (key === '$ref' ? [inner as string] : refsOf(inner)))
+}
+const at = (ref: string): unknown =>
+  ref
+    .slice(2)
+    .split('/')
+    .reduce<any>((found, key) => found?.[key], document)
+
+describe('the AsyncAPI document', () => {
+  it('is version 3 and has every channel that is declared, at the one address', () => {
+    expect(document.asyncapi).toBe('3.0.0')
+    const titles = Object.values<any>(document.channels).map(({ title }) => title)
+    expect(titles).toEqual(
+      expect.arrayContaining(['apps/:id', 'apps/:id/logs', 'deployments/:id', 'projects/:id', 'system']),
+    )
+    expect(new Set(Object.values<any>(document.channels).map(({ address }) => address))).toEqual(
+      new Set(['/api/ws']),
+    )
+  })
+  it('names nothing that it does not hold, and types every message', () => {
+    const refs = refsOf(document)
+    expect(refs.length).toBeGreaterThan(20)
+    expect(refs.filter((ref) => at(ref) === undefined)).toEqual([])
+    for (const { payload } of Object.values<any>(document.components.messages))
+      expect(payload).toMatchObject({ type: 'object', required: expect.arrayContaining(['type']) })
+  })
+  it('says what clients send from the schema that reads it', () => {
+    expect(document.components.messages.subscribe.payload.properties).toHaveProperty('after')
+    expect(Object.keys(document.components.messages)).toEqual(
+      expect.arrayContaining([
+        'subscribe',
+        'unsubscribe',
+        'input',
+        'resize',
+        'ping',
+        'event',
+        'log',
+        'error',
+      ]),
+    )
+  })
+})
+
+describe('a message that cannot be read', () => {
+  it.each([
+    ['{"type":"subscribe"}', 'channel: is missing.'],
+    ['{"type":"subscribe","channel":7}', 'channel: must be string, not 7.'],
+    ['{"channel":"system"}', 'type: is missing.'],
+    ['nothing', 'The message is no JSON.'],
+  ])('%s: the refusal names what it lacks', (text, sentence) => {
+    expect(readIncoming(text)).toEqual({ fault: expect.stringContaining(sentence) })
+  })
+})
