@@ -6,5 +6,5 @@ export default endpoint({
     'Channels as they are declared and messages as they are read and sent, so that it always matches the running version.',
   access: 'self',
   media_types: ['application/json'],
-  handler: ({ services }) => JSON.stringify(services.realtime.document()),
+  handler: async ({ services }) => JSON.stringify(await services.realtime.document()),
 })

@@ -1,7 +1,6 @@
 import type { Identity } from '#server/identity/service'
 import { defineModule } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
-import { asyncDocument } from './asyncapi.ts'
 import { createRealtime } from './realtime.ts'
 
 export default defineModule({
@@ -33,11 +32,13 @@ export default defineModule({
     // Added to it and not copied: the number of connections is read from the object itself.
     return Object.assign(realtime, {
       /** What is said and heard on the WebSocket, as AsyncAPI 3. */
-      document: () =>
-        asyncDocument(modules.channels(), {
+      async document() {
+        const { asyncDocument } = await import('./asyncapi.ts')
+        return asyncDocument(modules.channels(), {
           version,
           ...(config.public_url ? { public_url: config.public_url } : {}),
-        }),
+        })
+      },
     })
   },
   stop: (own) => own.stop(),
