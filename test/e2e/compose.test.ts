@@ -116,7 +116,7 @@ test('a stack of a web, a worker and a database comes up, each as far as its dep
   })
   const lines = await get('/api/audit-logs')
   expect(
-    lines.some((line: any) => line.action === 'service.credentials' && line.resource_id === web.id),
+    lines.some((line: any) => line.action === 'service.credentials' && line.resource.id === web.id),
   ).toBe(true)
   expect(await get(`/api/services/${(await service('db')).id}/status`)).toMatchObject({
     state: 'running',

@@ -4,12 +4,13 @@ export type NewAppBody = paths['/api/apps']['post']['requestBody']['content']['a
 
 /** Fields of the form, all of them text. */
 export const EMPTY = {
-  source: 'git' as 'git' | 'image' | 'dockerfile',
+  source: 'git' as 'git' | 'image' | 'dockerfile' | 'compose',
   git_url: '',
   branch: '',
   base_directory: '',
   image: '',
   dockerfile: '',
+  compose: '',
   name: '',
   port: '' as string | number,
   project_id: null as string | null,
@@ -20,11 +21,18 @@ export const SOURCES = [
   { value: 'git', label: 'Git repository' },
   { value: 'image', label: 'Container image' },
   { value: 'dockerfile', label: 'Dockerfile, written here' },
+  { value: 'compose', label: 'Compose file, written here' },
 ]
 
 const given = <Key extends string>(key: Key, text: string | null) => {
   const value = text?.trim()
   return value ? ({ [key]: value } as Record<Key, string>) : {}
+}
+
+const OTHER_SOURCES = {
+  image: ({ image }: NewAppForm) => given('image', image),
+  dockerfile: ({ dockerfile }: NewAppForm) => ({ dockerfile }),
+  compose: ({ compose }: NewAppForm) => ({ compose }),
 }
 
 /** What of the form is sent. */
@@ -36,9 +44,7 @@ export function bodyOf(form: NewAppForm): NewAppBody {
           ...given('branch', form.branch),
           ...given('base_directory', form.base_directory),
         }
-      : form.source === 'image'
-        ? given('image', form.image)
-        : { dockerfile: form.dockerfile }
+      : OTHER_SOURCES[form.source](form)
   const port = String(form.port).trim()
   return {
     name: form.name.trim(),
