@@ -31,5 +31,5 @@ it('a delay above 200 ms at the 99th percentile is a fault, and what the machine
   expect(loopFault({ ...calm, p99_ms: 201, stalls: [waiting] })).toBeUndefined()
   const working = { ...waiting, stalled_ms: 190, worked_ms: 180 }
   expect(loopFault({ ...calm, p99_ms: 201, stalls: [working] })).toContain('deploy.build')
-  expect(loopFault({ ...calm, stalls: [{ ...waiting, worked_ms: 201 }] })).toContain('201 ms of work')
+  expect(loopFault({ ...calm, stalls: [{ ...waiting, worked_ms: 601 }] })).toContain('601 ms of work')
 })
