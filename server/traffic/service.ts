@@ -149,7 +149,7 @@ export function createTraffic({ clock, log, events, ingress, directory, appExist
     samples,
     /** Begins to listen, where it stopped before. */
     start() {
-      for (const app_id of files.apps()) if (!appExists(app_id)) files.remove(app_id)
+      for (const app_id of files.ids()) if (!appExists(app_id)) files.remove(app_id)
       ingress.followRequests({
         ...(cursor === undefined ? {} : { cursor }),
         signal: stopping.signal,

@@ -1,0 +1,190 @@
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { lastLines, linesAfter, parseLines } from './ndjson.ts'
+
+/** One line; `seq` counts within its log from 1. */
+export interface NumberedLine {
+  seq: number
+}
+/** How much is kept of one log. */
+export interface SegmentLimits {
+  /** Bytes of one file. */
+  bytes: number
+  /** Files of one log. */
+  count: number
+}
+
+/**
+ * Logs on disk, each a folder of a bounded number of files, named after the first line in them. The oldest file
+ * goes when the newest is full.
+ */
+export interface LogSegments<T extends NumberedLine> {
+  /** Number of the newest line of a log; 0 before the first. */
+  latest(id: string): number
+  /** Appends lines that follow the latest one; false when the disk did not take them. */
+  append(id: string, lines: readonly T[]): boolean
+  /** Lines after a number, oldest first. */
+  after(id: string, seq: number, limit: number): T[]
+  /** The newest lines that match, oldest first. */
+  newest(id: string, count: number, matches: (line: T) => boolean, ended: (line: T) => boolean): T[]
+  /** The lines of each file, the newest file first: read as far as somebody asks. */
+  backwards(id: string): Generator<readonly T[]>
+  /** What has a log. */
+  ids(): string[]
+  remove(id: string): void
+  /** Removes the oldest files of all logs until no more than so many bytes are left; returns how many went. */
+  shrink(max_bytes: number): number
+  /** Removes files that nothing was added to since a time (ms); returns how many went. */
+  prune(before_ms: number): number
+}
+
+const ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/
+
+interface Segment {
+  path: string
+  first_seq: number
+}
+interface Open {
+  seq: number
+  path: string
+  bytes: number
+}
+
+export function createLogSegments<T extends NumberedLine>(
+  directory: string,
+  limits: () => SegmentLimits,
+): LogSegments<T> {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const open = new Map<string, Open>()
+  /** The file read last: a client that follows page by page does not parse it anew each time. */
+  let recent: { path: string; size: number; lines: T[] } | undefined
+
+  const folder = (id: string): string => {
+    if (!ID.test(id)) throw new Error('A log belongs to a resource.')
+    return join(directory, id)
+  }
+  const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
+
+  function segments(id: string): Segment[] {
+    const names = statSync(folder(id), { throwIfNoEntry: false }) ? readdirSync(folder(id)) : []
+    return names
+      .filter((name) => /^\d{15}\.ndjson$/.test(name))
+      .sort()
+      .map((name) => ({ path: join(folder(id), name), first_seq: Number(name.slice(0, 15)) }))
+  }
+
+  function read(path: string): T[] {
+    const size = sizeOf(path)
+    if (recent?.path === path && recent.size === size) return recent.lines
+    const lines = size === 0 ? [] : parseLines<T>(readFileSync(path, 'utf8'))
+    recent = { path, size, lines }
+    return lines
+  }
+
+  function opened(id: string): Open {
+    const known = open.get(id)
+    if (known) return known
+    const last = segments(id).at(-1)
+    const seq = last ? (lastLines<T>(last.path, 1)[0]?.seq ?? last.first_seq - 1) : 0
+    // A file that ends in half a line is left as it is, and a new one begun.
+    const created = { seq, path: '', bytes: 0 }
+    if (last && sizeOf(last.path) > 0 && readFileSync(last.path).at(-1) === 0x0a)
+      Object.assign(created, { path: last.path, bytes: sizeOf(last.path) })
+    open.set(id, created)
+    return created
+  }
+
+  const forget = (id: string, path: string): void => {
+    rmSync(path, { force: true })
+    const known = open.get(id)
+    if (known?.path === path) Object.assign(known, { path: '', bytes: 0 })
+  }
+  const files = (ids: string[]) =>
+    ids
+      .filter((name) => ID.test(name))
+      .flatMap((id) => segments(id).map(({ path }) => ({ id, path, ...statSync(path) })))
+
+  return {
+    latest: (id) => opened(id).seq,
+    append(id, lines) {
+      const file = opened(id)
+      const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+      try {
+        if (file.path === '' || file.bytes + text.length > limits().bytes) {
+          mkdirSync(folder(id), { recursive: true, mode: 0o700 })
+          for (const { path } of segments(id).slice(0, 1 - limits().count)) rmSync(path, { force: true })
+          Object.assign(file, {
+            path: join(folder(id), `${String(file.seq + 1).padStart(15, '0')}.ndjson`),
+            bytes: 0,
+          })
+        }
+        appendFileSync(file.path, text, { mode: 0o600 })
+      } catch {
+        open.delete(id)
+        return false
+      }
+      file.bytes += Buffer.byteLength(text)
+      file.seq = lines.at(-1)?.seq ?? file.seq
+      return true
+    },
+    after(id, seq, limit) {
+      const found: T[] = []
+      const all = segments(id)
+      const start = Math.max(
+        0,
+        all.findLastIndex(({ first_seq }) => first_seq <= seq + 1),
+      )
+      for (const { path } of all.slice(start)) {
+        found.push(...linesAfter<T>(path, seq, limit - found.length))
+        if (found.length >= limit) break
+      }
+      return found
+    },
+    *backwards(id) {
+      for (const { path } of segments(id).reverse()) yield read(path)
+    },
+    newest(id, count, matches, ended) {
+      const found: T[] = []
+      for (const lines of this.backwards(id)) {
+        for (let index = lines.length - 1; index >= 0; index--) {
+          const line = lines[index]!
+          if (ended(line)) return found.reverse()
+          if (matches(line) && found.push(line) >= count) return found.reverse()
+        }
+      }
+      return found.reverse()
+    },
+    ids: () =>
+      readdirSync(directory, { withFileTypes: true })
+        .filter((entry) => entry.isDirectory())
+        .map((entry) => entry.name),
+    remove(id) {
+      open.delete(id)
+      recent = undefined
+      rmSync(folder(id), { recursive: true, force: true })
+    },
+    shrink(max_bytes) {
+      const all = files(this.ids())
+      let bytes = all.reduce((sum, { size }) => sum + size, 0)
+      let removed = 0
+      for (const { id, path, size } of all.sort((a, b) => a.mtimeMs - b.mtimeMs)) {
+        if (bytes <= max_bytes) break
+        forget(id, path)
+        bytes -= size
+        removed++
+      }
+      return removed
+    },
+    prune(before_ms) {
+      const old = files(this.ids()).filter(({ mtimeMs, size }) => size > 0 && mtimeMs < before_ms)
+      for (const { id, path } of old) {
+        const seq = opened(id).seq
+        forget(id, path)
+        // An empty file goes on counting: cursors of before stay behind what comes.
+        if (segments(id).length === 0)
+          appendFileSync(join(folder(id), `${String(seq + 1).padStart(15, '0')}.ndjson`), '', { mode: 0o600 })
+      }
+      return old.length
+    },
+  }
+}

@@ -1,0 +1,92 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Clock } from '#server/kernel/clock'
+import type { Log } from '#server/kernel/log'
+import type { Engine, Instance, LogLine } from '#server/platform/engine/engine'
+import { createBudget } from '#server/realtime/budget'
+import { levelOf } from './level.ts'
+import type { RuntimeLine } from './schema.ts'
+import type { RuntimeStore } from './store.ts'
+
+/** What one instance may print for long without anything being left out, in bytes. */
+const PACE = { at_once: 8 * 1024 * 1024, per_second: 1024 * 1024 }
+const LINE_BYTES = 200
+/** A follower that is so far behind what is printed now leaves lines out. */
+const BEHIND_MS = 10_000
+const PAUSE_MS = 100
+/** What was there when somebody begins to follow is read within this, or later. */
+const CATCH_UP_MS = 3_000
+
+export interface FollowerParts {
+  engine: Pick<Engine, 'logs'>
+  clock: Clock
+  log: Log
+  store: RuntimeStore
+  /** Text of an owner's log without secrets, by what they are now. */
+  redactor(instance: Instance): (text: string) => string
+  deploymentOf(release_id: string): string | null
+}
+type Origin = Omit<RuntimeLine, 'seq' | 'at' | 'stream' | 'level' | 'text'>
+
+/** Carries the lines of one instance into the store, each once, at a pace that nobody else feels. */
+export function createFollower(parts: FollowerParts, instance: Instance, known_at: string | undefined) {
+  const { engine, clock, store } = parts
+  const stop = new AbortController()
+  const budget = createBudget(clock, PACE)
+  const origin: Origin = {
+    instance_id: instance.id,
+    process: instance.process,
+    index: instance.index,
+    release_id: instance.release_id,
+    deployment_id: parts.deploymentOf(instance.release_id),
+  }
+  let redact = parts.redactor(instance)
+  let last_at = known_at ?? ''
+
+  const keep = ({ at, stream, text }: LogLine) => {
+    if (at <= last_at) return
+    last_at = at
+    const clean = redact(text)
+    store.append(instance.owner.id, { at, stream, level: levelOf(clean, stream), text: clean, ...origin })
+    budget.spend(text.length + LINE_BYTES)
+  }
+  const since = () => (last_at ? { since: last_at } : {})
+  /** Tells that lines are missing, and goes on with what is printed now. */
+  const skip = () => {
+    const at = new Date(clock.now()).toISOString()
+    const text = 'More is printed than can be kept: lines were left out here.'
+    store.append(instance.owner.id, { at, stream: 'system', level: 'warn', text, ...origin })
+    last_at = at
+  }
+  /** False when it has to begin again with what is printed now. */
+  const follow = async (): Promise<boolean> => {
+    for await (const line of engine.logs(instance.id, { ...since(), follow: true }, stop.signal)) {
+      keep(line)
+      while (!budget.isLeft() && !stop.signal.aborted) {
+        if (clock.now() - Date.parse(line.at) > BEHIND_MS) return false
+        await wait(PAUSE_MS)
+      }
+    }
+    return true
+  }
+
+  return {
+    /** What was printed until now. */
+    async catchUp(): Promise<void> {
+      const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(CATCH_UP_MS)])
+      for await (const line of engine.logs(instance.id, since(), signal)) {
+        keep(line)
+        if (!budget.isLeft()) return
+      }
+    },
+    /** Until the instance is removed or `end` is called. */
+    async run(): Promise<void> {
+      while (!(await follow())) skip()
+    },
+    /** Asks again for the values that must not show up. */
+    refresh(): void {
+      redact = parts.redactor(instance)
+    },
+    end: () => stop.abort(),
+  }
+}
+export type Follower = ReturnType<typeof createFollower>

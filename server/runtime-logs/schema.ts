@@ -1,0 +1,67 @@
+import * as v from 'valibot'
+import { LEVELS, type Level } from './level.ts'
+
+/** One line that an instance printed, as it is kept. */
+export interface RuntimeLine {
+  seq: number
+  /** As the engine has it, with nanoseconds. */
+  at: string
+  stream: 'stdout' | 'stderr' | 'system'
+  level: Level
+  text: string
+  instance_id: string
+  process: string
+  index: number
+  release_id: string
+  /** Null for databases, and once nobody knows. */
+  deployment_id: string | null
+}
+
+const Position = (what: string) =>
+  v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.description(what)))
+const Id = (what: string) => v.optional(v.pipe(v.string(), v.maxLength(128), v.description(what)))
+
+/** What lines are asked for; all of it holds together. */
+export const lineFilterEntries = {
+  level: v.optional(
+    v.pipe(
+      v.picklist(LEVELS),
+      v.description('Least level of a line, by what it says of itself: `debug`, `info`, `warn`, `error`.'),
+    ),
+  ),
+  instance: Id('Instance that printed it.'),
+  process: Id('Process that printed it, e.g. `web`.'),
+  deployment: Id('Deployment whose release printed it.'),
+  before: Position('Lines before the line of this `seq`: the next older page.'),
+  after: Position('Lines after the line of this `seq`, the oldest first: the next newer page.'),
+}
+/** What a line says of where it came from. */
+export const lineOriginEntries = {
+  seq: v.optional(
+    v.pipe(
+      v.number(),
+      v.description('Number of the line within the log: for `before`, `after` and as a cursor.'),
+    ),
+  ),
+  level: v.optional(v.pipe(v.picklist(LEVELS), v.description('How grave it is, by what it says of itself.'))),
+  instance_id: v.optional(v.pipe(v.string(), v.description('Instance that printed it.'))),
+  process: v.optional(v.pipe(v.string(), v.description('Process of the release.'))),
+  index: v.optional(v.pipe(v.number(), v.description('Which of the instances of the process.'))),
+  release_id: v.optional(v.pipe(v.string(), v.description('Release that the instance is of.'))),
+  deployment_id: v.optional(
+    v.nullable(v.pipe(v.string(), v.description('Deployment that made the release.'))),
+  ),
+}
+
+export interface LineQuery {
+  tail: number
+  since?: string
+  until?: string
+  q?: string
+  level?: Level
+  instance?: string
+  process?: string
+  deployment?: string
+  before?: number
+  after?: number
+}

@@ -1,0 +1,85 @@
+import { join } from 'node:path'
+import type { ChannelLog } from '#server/kernel/channels'
+import type { Clock } from '#server/kernel/clock'
+import type { Log } from '#server/kernel/log'
+import { redactor } from '#server/kernel/redact'
+import type { Engine } from '#server/platform/engine/engine'
+import { createCollector } from './collector.ts'
+import { readLines, withMilliseconds } from './reader.ts'
+import type { LineQuery, RuntimeLine } from './schema.ts'
+import { createRuntimeStore } from './store.ts'
+
+const DAY_MS = 86_400_000
+/** All logs together; the oldest files go first. */
+const MAX_BYTES = 4 * 1024 ** 3
+type Noun = 'app' | 'database'
+
+export interface RuntimeLogsOptions {
+  engine: Engine
+  clock: Clock
+  log: Log
+  data_directory: string
+  limits(): { runtime_log_max_bytes: number; runtime_log_retention_days: number }
+  /** Values that must not show up in the log of an owner. */
+  secrets(noun: Noun, id: string): readonly string[]
+  deploymentOf(release_id: string): string | null
+  exists(id: string): boolean
+}
+
+/** What instances of apps and databases printed: kept beyond their ends, within a bound, without secrets. */
+export function createRuntimeLogs(options: RuntimeLogsOptions) {
+  const { clock, log, limits } = options
+  const store = createRuntimeStore(
+    join(options.data_directory, 'logs', 'runtime'),
+    () => limits().runtime_log_max_bytes,
+  )
+  const redactOf = (noun: Noun, id: string) => redactor(options.secrets(noun, id))
+  const collector = createCollector({
+    ...options,
+    store,
+    redactor: ({ owner }) => redactOf(owner.kind === 'database' ? 'database' : 'app', owner.id),
+  })
+  const oldest = () =>
+    new Date(clock.now() - limits().runtime_log_retention_days * DAY_MS).toISOString()
+  /** What is kept can be read whatever the engine does, and whatever becomes of an instance meanwhile. */
+  const attend = (noun: Noun, id: string, stays?: boolean): Promise<void> =>
+    collector.attend({ kind: noun, id }, stays).catch((error: unknown) => {
+      log.debug('A log is shown as it is kept', { of: id, error })
+    })
+
+  return {
+    async read(noun: Noun, id: string, query: LineQuery): Promise<RuntimeLine[]> {
+      await attend(noun, id)
+      store.flush()
+      return readLines(store.segments, id, query, { redact: redactOf(noun, id), oldest_at: oldest() })
+    },
+    /** The log as a channel follows it. */
+    channel: (noun: Noun): ChannelLog => ({
+      latest: (id) => store.latest(id),
+      after: (id, seq, limit) => {
+        const redact = redactOf(noun, id)
+        return store
+          .after(id, seq, limit)
+          .map((line) => withMilliseconds({ ...line, text: redact(line.text) }))
+      },
+      subscribe(id, listener) {
+        void attend(noun, id, true)
+        return store.subscribe(id, (line) => listener(withMilliseconds(line)))
+      },
+    }),
+    remove: (id: string): void => store.remove(id),
+    /** Removes what is past its days, what nothing is left of, and the oldest above the bound of all. */
+    prune(): number {
+      const { segments } = store
+      for (const id of segments.ids()) if (!options.exists(id)) store.remove(id)
+      const before = clock.now() - limits().runtime_log_retention_days * DAY_MS
+      return segments.prune(before) + segments.shrink(MAX_BYTES)
+    },
+    start: () => collector.start(),
+    stop(): void {
+      collector.stop()
+      store.flush()
+    },
+  }
+}
+export type RuntimeLogs = ReturnType<typeof createRuntimeLogs>
