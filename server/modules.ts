@@ -30,6 +30,7 @@ import realtime from '#server/realtime/module'
 import redirects from '#server/redirects/module'
 import registries from '#server/registries/module'
 import rotation from '#server/rotation/module'
+import runtimeLogs from '#server/runtime-logs/module'
 import scaling from '#server/scaling/module'
 import search from '#server/search/module'
 import stackServices from '#server/services/module'
@@ -69,6 +70,7 @@ export const MODULES = [
   databases,
   cron,
   backups,
+  runtimeLogs,
   terminals,
   templates,
   traffic,

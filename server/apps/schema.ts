@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { BranchName } from '#server/platform/git/branch-name'
+import { lineFilterEntries, lineOriginEntries } from '#server/runtime-logs/schema'
 import { pagingEntries, Timestamp } from '#server/kernel/schemas'
 import { AccessRequest } from '#server/traffic/schema'
 
@@ -659,13 +660,7 @@ export const LogQuery = v.strictObject({
   since: v.optional(v.pipe(v.string(), v.isoTimestamp(), v.description('Lines at or after this time.'))),
   until: v.optional(v.pipe(v.string(), v.isoTimestamp(), v.description('Lines before this time.'))),
   q: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('Text that a line must contain.'))),
-  process: v.optional(
-    v.pipe(
-      v.string(),
-      v.maxLength(30),
-      v.description('Only instances of this process, such as `web` or `worker`; of runtime logs.'),
-    ),
-  ),
+  ...lineFilterEntries,
 })
 export const LogLine = v.pipe(
   v.object({
@@ -680,6 +675,7 @@ export const LogLine = v.pipe(
     ),
     text: v.string(),
     request: v.optional(v.pipe(AccessRequest, v.description('The parts of a line of the access log.'))),
+    ...lineOriginEntries,
   }),
   v.title('LogLine'),
 )

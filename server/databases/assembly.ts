@@ -12,7 +12,6 @@ import type { DatabaseInstance } from './instance.ts'
 import { lifecycleJobs, type Workroom } from './lifecycle.ts'
 import { createLinks } from './links.ts'
 import { createLive } from './live.ts'
-import { createDatabaseLogs } from './logs.ts'
 import { databaseMachine } from './machine.ts'
 import { databaseOwners } from './owners.ts'
 import { createReplacement, previousJobs, upgradeJob } from './replacement.ts'
@@ -126,7 +125,11 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
     ...createDatabaseService({ ...context, audit: base.audit, jobs: base.jobs }),
     engines: () => ENGINES.map(factsOf),
     links,
-    logs: createDatabaseLogs(context),
+    /** Passwords that its log must not show. */
+    secretsOf(id: string): readonly string[] {
+      const row = repository.find(id)
+      return row ? vault.readable(row) : []
+    },
     find: repository.find,
     projectOf: (id: string) => repository.find(id)?.project_id,
     /** What `${{ <name>.KEY }}` stands for in a project; undefined when it has no database of that name. */

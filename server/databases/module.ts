@@ -13,14 +13,13 @@ export default defineModule({
   ],
   create: createDatabasesDomain,
   images: { needed: (own) => own.neededImages() },
-  channels: (own) => [
+  channels: () => [
     {
       name: 'databases/:id',
       kind: 'events',
       noun: 'database',
       events: (database_id) => ({ database_id }),
     },
-    { name: 'databases/:id/logs', kind: 'follow', noun: 'database', follow: own.logs.follow },
   ],
   share: (own, project_id) => own.shareIn(project_id),
   schedules: [{ name: 'measure', cron: '*/15 * * * *', task: 'metrics', run: (own) => own.measure() }],

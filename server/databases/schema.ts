@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { lineFilterEntries, lineOriginEntries } from '#server/runtime-logs/schema'
 import { list, pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
 import { ENGINE_NAMES } from './engines.ts'
 
@@ -261,13 +262,15 @@ export const DatabaseLogQuery = v.strictObject({
   since: v.optional(v.pipe(v.string(), v.isoTimestamp(), v.description('Lines from this time on.'))),
   until: v.optional(v.pipe(v.string(), v.isoTimestamp(), v.description('Lines before this time.'))),
   q: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('Part of the line, in any case.'))),
+  ...lineFilterEntries,
 })
 export type DatabaseLogQuery = v.InferOutput<typeof DatabaseLogQuery>
 export const DatabaseLogLine = v.pipe(
   v.object({
     at: Timestamp,
-    stream: v.picklist(['stdout', 'stderr']),
+    stream: v.picklist(['stdout', 'stderr', 'system']),
     text: v.string(),
+    ...lineOriginEntries,
   }),
   v.title('DatabaseLogLine'),
 )

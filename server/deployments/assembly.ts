@@ -222,6 +222,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
       return wantedProcesses(configuration, live)
     },
     branchOf: (app_id) => shop.deployments.branchOf(app_id) ?? null,
+    deploymentOf: (release_id) => shop.releases.find(release_id)?.deployment_id ?? null,
     releaseConfiguration: (release_id) => shop.releases.find(release_id)?.configuration,
     declaredCronJobs(app_id) {
       const { live_deployment_id, preview_id } = use.apps.deployed(app_id) ?? {}

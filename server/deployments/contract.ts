@@ -40,6 +40,8 @@ export interface DeploymentsDomain extends Deployments {
   wantedProcesses(app_id: string): WantedProcess[]
   /** Branch that the app was last built from where nobody chose one; null before its first deployment. */
   branchOf(app_id: string): string | null
+  /** Deployment that made a release; null when there is none of that id. */
+  deploymentOf(release_id: string): string | null
   releaseConfiguration(release_id: string): Configuration | undefined
   /** Cron jobs that the files of what is live declare; undefined when nothing is live. */
   declaredCronJobs(app_id: string): BuildPlan['cron_jobs'] | undefined

@@ -29,7 +29,6 @@ export default defineModule({
       events: (deployment_id) => ({ deployment_id }),
       log: own.logs,
     },
-    { name: 'apps/:id/logs', kind: 'follow', noun: 'app', follow: own.runtime.follow },
   ],
   retention: {
     logs: (own, use, { clock }) =>

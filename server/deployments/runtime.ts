@@ -2,9 +2,8 @@ import { inMilliseconds } from '#server/kernel/clock'
 import { conflict } from '#server/kernel/errors'
 import { redactor } from '#server/kernel/redact'
 import { askingEngine } from '#server/platform/engine/asking'
-import type { Instance, LogLine, RunResult } from '#server/platform/engine/engine'
+import type { Instance, RunResult } from '#server/platform/engine/engine'
 import { networkOf } from '#server/platform/engine/network-name'
-import { followLogs } from '#server/platform/engine/follow-logs'
 import type { DeploymentLogLine } from './schema.ts'
 import { isOf } from './processes.ts'
 import { containerSpec } from './release-workload.ts'
@@ -93,35 +92,6 @@ export function createRuntime(shop: Workshop) {
               : 0,
         }))
       }),
-    /** Newest lines of all instances in the order of their time. */
-    logs: (app_id: string, query: RuntimeLogQuery): Promise<RuntimeLogLine[]> =>
-      askingEngine(async () => {
-        const redact = redactor(secretsOf(app_id))
-        const wanted = query.q?.toLowerCase()
-        const lines: RuntimeLogLine[] = []
-        for (const instance of await engine.instances({ owner: { kind: 'app', id: app_id } })) {
-          if (query.process !== undefined && instance.process !== query.process) continue
-          for await (const line of engine.logs(instance.id, {
-            tail: wanted ? 5000 : query.tail,
-            since: query.since,
-            until: query.until,
-          })) {
-            const text = redact(line.text)
-            // After the secrets are out: else a search would tell whether one begins with what was asked for.
-            if (wanted && !text.toLowerCase().includes(wanted)) continue
-            lines.push({
-              at: line.at,
-              stream: line.stream,
-              source: instance.id,
-              text,
-            })
-          }
-        }
-        return lines
-          .sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
-          .slice(-query.tail)
-          .map((line) => ({ ...line, at: inMilliseconds(line.at) }))
-      }),
     /** Lines of the build and release log in the shape of runtime lines. */
     buildLogs(app_id: string, query: RuntimeLogQuery): RuntimeLogLine[] {
       const latest = shop.deployments.latest(app_id)
@@ -136,21 +106,6 @@ export function createRuntime(shop: Workshop) {
         )
         .slice(-query.tail)
         .map((line) => ({ at: line.at, stream: line.stream, source: line.step, text: line.text }))
-    },
-    /** Lines of every instance as they come, also of instances that start later, until the signal aborts. */
-    async follow(
-      app_id: string,
-      tail: number,
-      signal: AbortSignal,
-      onLine: (instance_id: string, line: LogLine) => void,
-    ): Promise<void> {
-      // An instance that starts later may have been given other secrets.
-      const redactors = new Map<string, (text: string) => string>()
-      await followLogs(shop, { kind: 'app', id: app_id }, tail, signal, (instance_id, line) => {
-        const redact = redactors.get(instance_id) ?? redactor(secretsOf(app_id))
-        redactors.set(instance_id, redact)
-        onLine(instance_id, { ...line, text: redact(line.text) })
-      })
     },
     /** Runs one command in a fresh container of the live release and waits for its end. */
     exec: (app_id: string, command: string | string[], timeout_s: number, signal: AbortSignal) =>
@@ -178,6 +133,8 @@ export function createRuntime(shop: Workshop) {
           duration_ms: result.duration_ms,
         }
       }),
+    /** Values that no log of the app may show. */
+    secretsOf,
     runCommand,
     /** Removes a command that a process which is gone has left running. */
     removeCommand: (purpose: string) => engine.removeLabelled({ run: purpose }),

@@ -106,13 +106,21 @@ export function createLogSegments<T extends NumberedLine>(
 
   return {
     latest: (id) => opened(id).seq,
-    append(id, lines) {
+    append(id, all) {
       const file = opened(id)
+      // What was taken before the disk took no more is not written twice.
+      const lines = all.filter(({ seq }) => seq > file.seq)
+      const { bytes, count } = limits()
       const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+      if (text.length > bytes && lines.length > 1) {
+        // More than one file holds: halves of it, so that none outgrows its bound.
+        const half = Math.ceil(lines.length / 2)
+        return this.append(id, lines.slice(0, half)) && this.append(id, lines.slice(half))
+      }
       try {
-        if (file.path === '' || file.bytes + text.length > limits().bytes) {
+        if (file.path === '' || file.bytes + text.length > bytes) {
           mkdirSync(folder(id), { recursive: true, mode: 0o700 })
-          for (const { path } of segments(id).slice(0, 1 - limits().count)) rmSync(path, { force: true })
+          for (const { path } of segments(id).slice(0, 1 - count)) rmSync(path, { force: true })
           Object.assign(file, {
             path: join(folder(id), `${String(file.seq + 1).padStart(15, '0')}.ndjson`),
             bytes: 0,

@@ -1,5 +1,5 @@
 import type { Clock } from '#server/kernel/clock'
-import { type Allowance, type Budget, createBudget } from './budget.ts'
+import { type Allowance, type Budget, createBudget } from '#server/kernel/budget'
 
 /**
  * What one connection may use. A dashboard that shows a long build log needs some thousand rows at once; what

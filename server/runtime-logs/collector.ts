@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Engine, Instance } from '#server/platform/engine/engine'
 import type { Owner, OwnerKind } from '#server/platform/engine/workload'
 import { createFollower, type Follower, type FollowerParts } from './follower.ts'
+import type { Mark } from './store.ts'
 
 /** Whose output is kept. */
 const KINDS: readonly OwnerKind[] = ['app', 'database']
@@ -20,7 +21,7 @@ export function createCollector(parts: CollectorParts) {
   const stop = new AbortController()
   let is_started = false
 
-  const begin = (instance: Instance, known: Map<string, string>, stays: boolean): Promise<void> => {
+  const begin = (instance: Instance, known: Map<string, Mark>, stays: boolean): Promise<void> => {
     const follower = createFollower(parts, instance, known.get(instance.id))
     followed.set(instance.id, follower)
     const caught_up = follower.catchUp().catch((error: unknown) => {
@@ -35,7 +36,7 @@ export function createCollector(parts: CollectorParts) {
   const look = async (owner: Owner | undefined, stays: boolean): Promise<void> => {
     const found = await engine.instances(owner ? { owner } : {})
     const fresh = found.filter(({ id, owner: of }) => KINDS.includes(of.kind) && !followed.has(id))
-    const known = new Map<string, Map<string, string>>()
+    const known = new Map<string, Map<string, Mark>>()
     const caught_up = fresh.map((instance) => {
       const { id } = instance.owner
       const times = known.get(id) ?? store.readUpTo(id)

@@ -2,10 +2,10 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock } from '#server/kernel/clock'
 import type { Log } from '#server/kernel/log'
 import type { Engine, Instance, LogLine } from '#server/platform/engine/engine'
-import { createBudget } from '#server/realtime/budget'
+import { createBudget } from '#server/kernel/budget'
 import { levelOf } from './level.ts'
 import type { RuntimeLine } from './schema.ts'
-import type { RuntimeStore } from './store.ts'
+import type { Mark, RuntimeStore } from './store.ts'
 
 /** What one instance may print for long without anything being left out, in bytes. */
 const PACE = { at_once: 8 * 1024 * 1024, per_second: 1024 * 1024 }
@@ -28,7 +28,7 @@ export interface FollowerParts {
 type Origin = Omit<RuntimeLine, 'seq' | 'at' | 'stream' | 'level' | 'text'>
 
 /** Carries the lines of one instance into the store, each once, at a pace that nobody else feels. */
-export function createFollower(parts: FollowerParts, instance: Instance, known_at: string | undefined) {
+export function createFollower(parts: FollowerParts, instance: Instance, known: Mark | undefined) {
   const { engine, clock, store } = parts
   const stop = new AbortController()
   const budget = createBudget(clock, PACE)
@@ -40,26 +40,42 @@ export function createFollower(parts: FollowerParts, instance: Instance, known_a
     deployment_id: parts.deploymentOf(instance.release_id),
   }
   let redact = parts.redactor(instance)
-  let last_at = known_at ?? ''
+  const mark: Mark = { ...(known ?? { at: '', count: 0 }) }
+  /** Lines at the mark that the present reading shows once more. */
+  let shown_again = 0
 
-  const keep = ({ at, stream, text }: LogLine) => {
-    if (at <= last_at) return
-    last_at = at
-    const clean = redact(text)
-    store.append(instance.owner.id, { at, stream, level: levelOf(clean, stream), text: clean, ...origin })
+  const isNew = ({ at }: LogLine): boolean => {
+    if (at < mark.at) return false
+    if (at === mark.at && shown_again > 0) {
+      shown_again -= 1
+      return false
+    }
+    mark.count = at === mark.at ? mark.count + 1 : 1
+    mark.at = at
+    shown_again = 0
+    return true
+  }
+  const keep = (line: LogLine) => {
+    if (!isNew(line)) return
+    const { at, stream } = line
+    const text = redact(line.text)
+    store.append(instance.owner.id, { at, stream, level: levelOf(text, stream), text, ...origin })
     budget.spend(text.length + LINE_BYTES)
   }
-  const since = () => (last_at ? { since: last_at } : {})
+  const read = (follow: boolean, signal: AbortSignal) => {
+    shown_again = mark.count
+    return engine.logs(instance.id, { ...(mark.at ? { since: mark.at } : {}), follow }, signal)
+  }
   /** Tells that lines are missing, and goes on with what is printed now. */
   const skip = () => {
     const at = new Date(clock.now()).toISOString()
     const text = 'More is printed than can be kept: lines were left out here.'
     store.append(instance.owner.id, { at, stream: 'system', level: 'warn', text, ...origin })
-    last_at = at
+    Object.assign(mark, { at, count: 0 })
   }
   /** False when it has to begin again with what is printed now. */
   const follow = async (): Promise<boolean> => {
-    for await (const line of engine.logs(instance.id, { ...since(), follow: true }, stop.signal)) {
+    for await (const line of read(true, stop.signal)) {
       keep(line)
       while (!budget.isLeft() && !stop.signal.aborted) {
         if (clock.now() - Date.parse(line.at) > BEHIND_MS) return false
@@ -73,7 +89,7 @@ export function createFollower(parts: FollowerParts, instance: Instance, known_a
     /** What was printed until now. */
     async catchUp(): Promise<void> {
       const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(CATCH_UP_MS)])
-      for await (const line of engine.logs(instance.id, since(), signal)) {
+      for await (const line of read(false, signal)) {
         keep(line)
         if (!budget.isLeft()) return
       }

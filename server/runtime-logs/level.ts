@@ -26,7 +26,8 @@ const WORDS: Record<string, Level> = {
 }
 /** Where programs write it: at the beginning, after a time and a name at most. */
 const LOOKED_AT = 120
-const WORD = /(?<![\w/.-])(trace|debug|dbg|info|notice|log|warn(?:ing)?|wrn|err(?:or)?|fatal|panic|crit(?:ical)?|alert|emerg(?:ency)?)(?=[\]:>)|"'\s=,]|$)/i
+const WORD =
+  /(?<![\w/.-])(trace|debug|dbg|info|notice|log|warn(?:ing)?|wrn|err(?:or)?|fatal|panic|crit(?:ical)?|alert|emerg(?:ency)?)(?=[\]:>)|"'\s=,]|$)/i
 const JSON_LEVEL = /"(?:level|lvl|severity|log\.level)"\s*:\s*(?:"(\w+)"|(\d+))/
 /** Numbers that pino and bunyan write. */
 const numbered = (level: number): Level => {

@@ -19,11 +19,12 @@ export default defineModule({
       ...base,
       data_directory: base.config.data_directory,
       limits: () => use.settings.server(),
-      secrets: (noun, id) =>
-        noun === 'app' ? use.deployments.runtime.secretsOf(id) : use.databases.secretsOf(id),
+      secrets(noun, id) {
+        if (base.modules.locate(noun, id) === undefined) return []
+        return noun === 'app' ? use.deployments.runtime.secretsOf(id) : use.databases.secretsOf(id)
+      },
       deploymentOf: (release_id) => use.deployments.deploymentOf(release_id),
-      exists: (id) =>
-        base.modules.locate(id.startsWith('app_') ? 'app' : 'database', id) !== undefined,
+      exists: (id) => base.modules.locate(id.startsWith('app_') ? 'app' : 'database', id) !== undefined,
     }),
   channels: (own) => [
     { name: 'apps/:id/logs', kind: 'log', noun: 'app', log: own.channel('app') },

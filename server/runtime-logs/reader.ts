@@ -61,9 +61,7 @@ export async function readLines(
     await pause()
   }
   // Instances print at the same time, and their lines arrive in any order.
-  return found
-    .sort((a, b) => (a.at === b.at ? a.seq - b.seq : a.at < b.at ? -1 : 1))
-    .map(withMilliseconds)
+  return found.sort((a, b) => (a.at === b.at ? a.seq - b.seq : a.at < b.at ? -1 : 1)).map(withMilliseconds)
 }
 
 export const withMilliseconds = (line: RuntimeLine): RuntimeLine => ({ ...line, at: inMilliseconds(line.at) })

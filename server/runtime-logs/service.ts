@@ -39,8 +39,7 @@ export function createRuntimeLogs(options: RuntimeLogsOptions) {
     store,
     redactor: ({ owner }) => redactOf(owner.kind === 'database' ? 'database' : 'app', owner.id),
   })
-  const oldest = () =>
-    new Date(clock.now() - limits().runtime_log_retention_days * DAY_MS).toISOString()
+  const oldest = () => new Date(clock.now() - limits().runtime_log_retention_days * DAY_MS).toISOString()
   /** What is kept can be read whatever the engine does, and whatever becomes of an instance meanwhile. */
   const attend = (noun: Noun, id: string, stays?: boolean): Promise<void> =>
     collector.attend({ kind: noun, id }, stays).catch((error: unknown) => {

@@ -9,6 +9,11 @@ const SMALLEST_SEGMENT = 64 * 1024
 const KNOWN_LINES = 2_000
 /** Of one log that the disk does not take; then the oldest are dropped. */
 const MOST_PENDING = 20_000
+/** Time of the newest line of an instance that is kept, and how many lines have it. */
+export interface Mark {
+  at: string
+  count: number
+}
 type Listener = (line: RuntimeLine) => void
 
 /**
@@ -58,13 +63,17 @@ export function createRuntimeStore(directory: string, max_bytes: () => number) {
         if (set.size === 0) listeners.delete(id)
       }
     },
-    /** Time of the newest line that is kept of each instance. */
-    readUpTo(id: string): Map<string, string> {
+    /** How far each instance was read. */
+    readUpTo(id: string): Map<string, Mark> {
       flush()
-      const times = new Map<string, string>()
-      for (const { instance_id, at } of segments.after(id, latest(id) - KNOWN_LINES, KNOWN_LINES))
-        if (at > (times.get(instance_id) ?? '')) times.set(instance_id, at)
-      return times
+      const marks = new Map<string, Mark>()
+      for (const { instance_id, at, stream } of segments.after(id, latest(id) - KNOWN_LINES, KNOWN_LINES)) {
+        if (stream === 'system') continue
+        const known = marks.get(instance_id)
+        if (!known || at > known.at) marks.set(instance_id, { at, count: 1 })
+        else if (at === known.at) known.count += 1
+      }
+      return marks
     },
     remove(id: string): void {
       pending.delete(id)

@@ -165,18 +165,17 @@ describe('a deployment', () => {
 describe('a log', () => {
   it('leaves out the secrets that an instance has, also when somebody has followed it since before', async () => {
     const heard: string[] = []
-    const stop = new AbortController()
-    const { follow } = api.services.deployments.runtime
-    const following = follow(app_id, 10, stop.signal, (_id, { text }) => heard.push(text)).catch(
-      () => undefined,
-    )
+    api.services.runtime_logs.start()
+    const stop = api.services.runtime_logs
+      .channel('app')
+      .subscribe(app_id, (line) => heard.push((line as { seq: number; text: string }).text))
     await set('A_TOKEN', 'first-secret-value', { scopes: ['runtime'] })
     await ask('deploy')
     const instances = await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
     for (const { id } of instances) api.fakes.engine.print(id, 'the token is first-secret-value.')
     await expect.poll(() => heard).toContain('the token is [redacted].')
-    stop.abort()
-    await following
+    stop()
+    api.services.runtime_logs.stop()
   })
   it('is searched without them: what is asked for is not found in what is not shown', async () => {
     await set('A_TOKEN', 'first-secret-value', { scopes: ['runtime'] })

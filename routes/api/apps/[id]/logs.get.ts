@@ -6,18 +6,21 @@ import * as v from 'valibot'
 export default endpoint({
   summary: 'Read logs of an app',
   description:
-    '`type=runtime` (default): what the instances print. `type=build`: the log of the latest deployment. `type=access`: requests at the edge. Newest `tail` lines, oldest first. The channels `apps/:id/logs` and `apps/:id/logs/access` of the WebSocket follow.',
+    '`type=runtime` (default): what its instances printed, also those that have ended, within the bounds of the settings. `type=build`: the log of the latest deployment. `type=access`: requests at the edge. The newest `tail` lines that match, oldest first; `before` and `after` with the `seq` of a line lead to older and newer ones of what instances printed. The channels `apps/:id/logs` and `apps/:id/logs/access` of the WebSocket follow, from the `seq` of a line on.',
   access: 'viewer',
   scope: { noun: 'app' },
   params: IdParam,
   query: LogQuery,
   response: data(v.array(LogLine)),
-  errors: ['ENGINE_UNAVAILABLE'],
   async handler({ params, query, services }) {
-    if (query.type === 'runtime') return { data: await services.deployments.runtime.logs(params.id, query) }
+    const { type, ...wanted } = query
+    if (type === 'runtime') {
+      const lines = await services.runtime_logs.read('app', params.id, wanted)
+      return { data: lines.map((line) => ({ ...line, source: line.instance_id })) }
+    }
     return {
       data:
-        query.type === 'build'
+        type === 'build'
           ? services.deployments.runtime.buildLogs(params.id, query)
           : services.traffic.lines(params.id, query),
     }

@@ -6,14 +6,13 @@ import { data, IdParam } from '#server/http/schemas'
 export default endpoint({
   summary: 'Logs of one database',
   description:
-    'What its server prints: the newest `tail` lines, oldest first, without passwords. The channel `databases/:id/logs` of the WebSocket follows; `databases/:id` tells what happens to it.',
+    'What its servers printed, also those that have ended, without passwords: the newest `tail` lines that match, oldest first; `before` and `after` with the `seq` of a line lead to older and newer ones. The channel `databases/:id/logs` of the WebSocket follows; `databases/:id` tells what happens to it.',
   access: 'viewer',
   scope: { noun: 'database' },
   params: IdParam,
   query: DatabaseLogQuery,
   response: data(v.array(DatabaseLogLine)),
-  errors: ['ENGINE_UNAVAILABLE'],
   async handler({ params, query, services }) {
-    return { data: await services.databases.logs.read(params.id, query) }
+    return { data: await services.runtime_logs.read('database', params.id, query) }
   },
 })

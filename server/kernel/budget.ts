@@ -1,4 +1,4 @@
-import type { Clock } from '#server/kernel/clock'
+import type { Clock } from './clock.ts'
 
 /** How much may be used: at once after a rest, and for each second after that. */
 export interface Allowance {
