@@ -47,7 +47,8 @@ export function useAppLog(id: MaybeRefOrGetter<string>, type: MaybeRefOrGetter<'
       lines.length = 0
       appendLines(lines, data.map(entryOf))
       version.value += 1
-      cursor.value = kind === 'runtime' ? data.at(-1)?.at : undefined
+      const newest = Math.max(0, ...data.map(({ seq }) => seq ?? 0))
+      cursor.value = newest > 0 ? String(newest) : undefined
       channel.value = `apps/${app_id}/logs${kind === 'access' ? '/access' : ''}`
     } catch (fault) {
       error.value = fault as Error
