@@ -23,6 +23,8 @@ export const live_state = ref<'off' | 'open' | 'lost'>('off')
 
 const channels = new Map<string, Channel>()
 const reopened = new Set<() => void>()
+/** Channels that are open for this connection alone: a lost connection ends them. */
+const sessions = new Map<string, Listener>()
 let socket: WebSocket | undefined
 let attempts = 0
 let wanted = false
@@ -38,6 +40,8 @@ function subscribe(name: string, { cursor }: Channel): void {
 
 function hear(text: string): void {
   const frame = JSON.parse(text) as Frame
+  const session = frame.channel === null ? undefined : sessions.get(frame.channel)
+  if (session) return session(frame)
   const channel = frame.channel === null ? undefined : channels.get(frame.channel)
   if (!channel) return
   if (frame.type === 'error' && (frame.data as { code?: string }).code === 'BAD_REQUEST' && channel.cursor) {
@@ -72,7 +76,11 @@ function connect(): void {
   }
   opening.onmessage = ({ data }) => hear(String(data))
   opening.onclose = () => {
-    if (socket === opening) waitAndConnect()
+    if (socket !== opening) return
+    for (const [channel, listener] of sessions)
+      listener({ type: 'exit', channel, cursor: null, data: { reason: 'connection_lost', exit_code: null } })
+    sessions.clear()
+    waitAndConnect()
   }
 }
 
@@ -124,5 +132,27 @@ export function listen(name: string, listener: Listener, after?: string): () => 
     if (channel.listeners.size > 0 || channels.get(name) !== channel) return
     channels.delete(name)
     send({ type: 'unsubscribe', channel: name })
+  }
+}
+
+/** A channel that takes input, such as a terminal. */
+export interface LiveSession {
+  send(type: 'input' | 'resize', data: object): void
+  end(): void
+}
+
+/** Opens a session; undefined while there is no connection. What was missed is never sent again. */
+export function openSession(name: string, data: object, listener: Listener): LiveSession | undefined {
+  if (socket?.readyState !== WebSocket.OPEN) return undefined
+  sessions.set(name, listener)
+  send({ type: 'subscribe', channel: name, data })
+  const is_open = () => sessions.get(name) === listener
+  return {
+    send: (type, input) => is_open() && send({ type, channel: name, data: input }),
+    end() {
+      if (!is_open()) return
+      sessions.delete(name)
+      send({ type: 'unsubscribe', channel: name })
+    },
   }
 }
