@@ -55,7 +55,8 @@ async function logs(name: string | undefined, options: LogOptions): Promise<void
     session.api.GET('/api/apps/{id}/logs', { params: { path: { id: app.id }, query } }),
   )
   for (const line of data) write(options, line)
-  const newest = Math.max(0, ...data.map(({ seq }) => seq ?? 0))
+  const numbered = data as unknown as readonly { seq?: number }[]
+  const newest = Math.max(0, ...numbered.map(({ seq }) => seq ?? 0))
   if (options.follow) await follow(session, app.id, options, newest > 0 ? String(newest) : undefined)
 }
 
