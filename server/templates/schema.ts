@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { pagingEntries } from '#server/kernel/schemas'
+import { AppName } from '#server/apps/schema'
+import { pagingEntries, SECRET } from '#server/kernel/schemas'
 
 /** Name of a template in addresses, and of its folder. */
 export const Slug = v.pipe(
@@ -180,3 +181,26 @@ export const ComposeText = v.pipe(
   }),
   v.title('ComposeText'),
 )
+
+/** Body of `POST /api/templates/:slug/deploy`. */
+export const DeployTemplate = v.pipe(
+  v.strictObject({
+    name: v.optional(v.pipe(AppName, v.description('Name of the app. Default: the name of the template.'))),
+    project_id: v.optional(
+      v.pipe(
+        v.string(),
+        v.maxLength(64),
+        v.description('Project to make it in. Default: the project `default`.'),
+      ),
+    ),
+    variables: v.optional(
+      v.pipe(
+        v.record(v.string(), v.pipe(v.string(), v.maxLength(100_000), SECRET)),
+        v.description('Values by the names of `GET /api/templates/:slug`; what is not given is generated.'),
+      ),
+      {},
+    ),
+  }),
+  v.title('DeployTemplate'),
+)
+export type DeployTemplate = v.InferOutput<typeof DeployTemplate>

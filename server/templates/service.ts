@@ -1,10 +1,14 @@
 import { limits, paged } from '#server/kernel/schemas'
+import type { Actor } from '#server/kernel/access'
+import type { Db } from '#server/kernel/db'
+import { createDeploy, type TemplatePorts } from './deploy.ts'
 import type { TemplateFolder } from './folder.ts'
-import type { TemplateQuery } from './schema.ts'
+import type { DeployTemplate, TemplateQuery } from './schema.ts'
 import type { Shelf } from './shelf.ts'
 
 /** Stacks that are ready to deploy. */
-export function createTemplates({ shelf }: { shelf: Shelf }) {
+export function createTemplates({ shelf, ...options }: { shelf: Shelf; db: Db; ports: TemplatePorts }) {
+  const deploy = createDeploy(options)
   const summary = ({ slug, template }: TemplateFolder) => ({
     slug,
     name: template.name,
@@ -65,6 +69,10 @@ export function createTemplates({ shelf }: { shelf: Shelf }) {
         upgrade,
       }
     },
+
+    /** Makes an app of a template and starts its first deployment. Throws NOT_FOUND. */
+    deploy: async (actor: Actor, project_id: string, slug: string, body: DeployTemplate) =>
+      deploy(actor, project_id, await shelf.get(slug), body),
 
     /** The compose file as it is deployed, without values. Throws NOT_FOUND. */
     compose: async (slug: string): Promise<string> => (await shelf.get(slug)).compose,

@@ -1,0 +1,37 @@
+import { type MaybeRefOrGetter, toValue } from 'vue'
+import { api, type Schemas } from '@/api/client'
+import { useRead } from '@/api/queries'
+
+export type Template = Schemas['Template']
+
+export interface TemplateSearch {
+  page: number
+  q: string
+  category: string | null
+}
+
+export const useTemplates = (search: MaybeRefOrGetter<TemplateSearch>) =>
+  useRead(
+    [],
+    () => ['templates', toValue(search)],
+    (signal) => {
+      const { page, q, category } = toValue(search)
+      const query = { page, per_page: 24, ...(q ? { q } : {}), ...(category ? { category } : {}) }
+      return api.GET('/api/templates', { params: { query }, signal })
+    },
+    { keep: true },
+  )
+
+export const useCategories = () =>
+  useRead(
+    [],
+    () => ['template-categories'],
+    (signal) => api.GET('/api/templates/categories', { signal }),
+  )
+
+export const useTemplate = (slug: MaybeRefOrGetter<string>) =>
+  useRead(
+    [],
+    () => ['template', toValue(slug)],
+    (signal) => api.GET('/api/templates/{slug}', { params: { path: { slug: toValue(slug) } }, signal }),
+  )
