@@ -1,3 +1,4 @@
+import type { FinalBackups } from '#server/backups/contract'
 import type { DeploymentsDomain } from '#server/deployments/contract'
 import type { Domains } from '#server/domains/service'
 import type { Variables } from '#server/env/service'
@@ -14,6 +15,7 @@ import { type Apps, createApps } from './service.ts'
 import { createSourceChecks } from './source-checks.ts'
 
 export interface AppNeeds {
+  backups: { final: FinalBackups }
   deployments: DeploymentsDomain
   domains: Pick<Domains, 'addAutomatic' | 'renameAutomatic' | 'automaticOf'>
   env: Pick<Variables, 'changedSince'>
@@ -64,6 +66,7 @@ export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
       deleting: (id) => base.modules.app.deleting(id),
       moved: (id, from) => base.modules.app.moved(id, from),
       enqueue: (kind, app, more) => use.deployments.enqueueLifecycle(kind, app, more),
+      planFinalBackup: ({ id }, actor, options) => use.backups.final.plan(actor, 'app', id, options),
       mountsChanged: (id, release_id) =>
         use.volumes.mountIds(id).join() !== use.deployments.releaseMountIds(release_id).join(),
       requireReplicas: (id) => use.volumes.requireReplicas(id),

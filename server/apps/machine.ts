@@ -17,6 +17,10 @@ export type AppEventName =
   | 'recover'
   | 'lose'
   | 'delete'
+  | 'keep_running'
+  | 'keep_crashed'
+  | 'keep_stopped'
+  | 'keep_failed'
 
 /**
  * `deploy` changes the status only while nothing is meant to serve: a running app stays `running` while its
@@ -25,6 +29,7 @@ export type AppEventName =
  * `rebuild` when its image has to be made anew first. One that fails leaves the app as it was: `give_up`
  * stopped, `crash` crashed, `lose` failed.
  * `lose` is also when the release that just went live failed in its soak, and nothing older serves.
+ * `keep_…`: the final backup failed, so that nothing was deleted.
  */
 export const appMachine = createMachine<AppStatus, AppEventName>('an app', {
   building: {
@@ -110,5 +115,9 @@ export const appMachine = createMachine<AppStatus, AppEventName>('an app', {
     rebuild: 'deleting',
     crash: 'deleting',
     delete: 'deleting',
+    keep_running: 'running',
+    keep_crashed: 'crashed',
+    keep_stopped: 'stopped',
+    keep_failed: 'failed',
   },
 })

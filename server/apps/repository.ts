@@ -147,6 +147,8 @@ export function createAppRepository(db: Db) {
       db
         .sql('UPDATE apps SET live_deployment_id = ?, live_release_id = ?, updated_at = ? WHERE id = ?')
         .run(deployment_id, release_id, at, id),
+    setSource: (id: string, source: string) =>
+      db.sql('UPDATE apps SET source = ? WHERE id = ?').run(source, id),
     /** The next deployment number of an app. */
     takeNumber: (id: string) =>
       db

@@ -493,6 +493,9 @@ export const DeleteAppQuery = v.strictObject({
       ),
     ),
   ),
+  skip_backup: v.optional(
+    v.pipe(v.boolean(), v.description('Delete without a final backup. Default false.')),
+  ),
 })
 
 /** Body of `POST /api/apps/detect`. */

@@ -14,6 +14,7 @@ import {
   newColumns,
   type SourceChecks,
 } from './configuration.ts'
+import { createCopies } from './copies.ts'
 import { createResize } from './resize.ts'
 import { createAppShares, type SharePorts } from './shares.ts'
 import { type AppEventName, appMachine } from './machine.ts'
@@ -57,10 +58,12 @@ export interface AppPorts extends SharePorts, ViewPorts {
   enqueue(
     kind: 'app.stop' | 'app.start' | 'app.delete',
     app: AppRow,
-    more?: { volumes?: boolean; was?: string },
+    more?: { volumes?: boolean; was?: string; backup_id?: string | null },
   ): string
   /** Throws 409 when the instances that the app is to have cannot share its volumes. */
   requireReplicas(app_id: string): void
+  /** Notes in the current transaction that a last copy of the app is due; answers its id. */
+  planFinalBackup(app: AppRow, actor: Actor, options: { volumes: boolean }): string
   cancelDeployments(app_id: string): void
   /** Applies the app's domains to the edge after the commit. */
   refreshRoutes(app_id: string): void
@@ -134,6 +137,7 @@ export function createApps(options: AppOptions) {
     })
 
   return {
+    ...createCopies({ db, clock, audit, checks, ports, repository, shares, get, note, transition }),
     view,
     transition,
     note,
@@ -253,25 +257,6 @@ export function createApps(options: AppOptions) {
     resize: createResize({ repository, shares, clock, get }),
     start: (actor: Actor, id: string) => lifecycle(actor, id, 'start'),
     stop: (actor: Actor, id: string) => lifecycle(actor, id, 'stop'),
-    delete(actor: Actor, id: string, { volumes = false }: { volumes?: boolean } = {}) {
-      db.tx(() => {
-        ports.requireEngine()
-        const row = get(id)
-        if (row.status === 'deleting') return
-        requireNoPreview(row)
-        ports.deleting(id)
-        transition(id, 'delete')
-        ports.cancelDeployments(id)
-        ports.enqueue('app.delete', row, { volumes })
-        audit.record(actor, {
-          action: 'app.delete',
-          resource_type: 'app',
-          resource_id: id,
-          project_id: row.project_id,
-          before: audited(row),
-        })
-      })
-    },
     move(actor: Actor, id: string, project_id: string): App {
       authorize(actor, 'owner', { project_id, noun: 'project' })
       return db.tx(() => {

@@ -7,7 +7,7 @@ import type { Archives } from './archives.ts'
 import { classify } from './classify.ts'
 import { backupMachine } from './machine.ts'
 import { type BackupRepository, type BackupRow, PLATFORM_PROJECT } from './repository.ts'
-import type { Targets } from './target.ts'
+import type { DumpOptions, Targets } from './target.ts'
 
 export const BACKUP_KIND = 'backup.create'
 export interface BackupPayload {
@@ -91,7 +91,11 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
           state.apps = subject?.apps ?? []
           const { bytes } = await target.dump(
             row.target_id,
-            { pause_app: row.pause_app === 1, work_id: row.id },
+            {
+              pause_app: row.pause_app === 1,
+              work_id: row.id,
+              without: row.without === null ? [] : (JSON.parse(row.without) as DumpOptions['without']),
+            },
             signal,
           )
           const written = await archives.write(row, bytes, signal, progressOf(row))

@@ -1,11 +1,13 @@
 import { join } from 'node:path'
+import type { FinalBackups } from './contract.ts'
 import { defineBackupJob } from './backup-job.ts'
 import { createArchives } from './archives.ts'
 import type { JobDefinition } from '#server/kernel/jobs/definition'
 import type { AppsDomain } from '#server/apps/contract'
 import type { Base } from '#server/platform/base'
-import type { DeploymentsDomain } from '#server/deployments/contract'
-import { PLATFORM } from '#server/kernel/access'
+import { notFound } from '#server/kernel/errors'
+import { unpackDump } from './uploaded-dump.ts'
+import { type Actor, PLATFORM } from '#server/kernel/access'
 import { own } from '#server/kernel/own'
 import { createRecovery } from './recovery.ts'
 import type { Databases } from '#server/databases/assembly'
@@ -15,6 +17,8 @@ import { defineRestoreJob } from './restore-job.ts'
 import { createSchedules } from './schedules.ts'
 import { createBackupService } from './service.ts'
 import type { Targets } from './target.ts'
+import { createAppTarget } from './targets/app.ts'
+import type { AppPorts } from './targets/app-restore.ts'
 import { createDatabaseTarget, type DatabasePort } from './targets/database.ts'
 import { createPlatformTarget } from './targets/platform.ts'
 import { createVolumeTarget, type VolumePort } from './targets/volume.ts'
@@ -27,10 +31,11 @@ const MANY = 100_000
 
 export interface BackupNeeds {
   storage_providers: Pick<StorageProviders, 'open' | 'passphrase' | 'find' | 'default'>
-  databases: DatabasePort & Pick<Databases, 'plug' | 'list'>
-  volumes: VolumePort & Pick<Volumes, 'ownedBy'>
-  deployments: Pick<DeploymentsDomain, 'enqueue' | 'holders'>
-  apps: Pick<AppsDomain, 'find' | 'sources'>
+  databases: DatabasePort & AppPorts['databases'] & Pick<Databases, 'plug' | 'list' | 'requireRestorable'>
+  env: AppPorts['env']
+  volumes: VolumePort & AppPorts['volumes'] & Pick<Volumes, 'ownedBy' | 'list'>
+  deployments: AppPorts['deployments']
+  apps: AppPorts['apps'] & Pick<AppsDomain, 'sources'>
   projects: { nameOf(id: string): string | undefined }
 }
 
@@ -49,11 +54,13 @@ export function createBackups(base: Base, use: BackupNeeds) {
     projectName: (id) => use.projects.nameOf(id),
   })
   const files = createVolumeFiles(base.engine)
+  const database = createDatabaseTarget(
+    () => use.databases,
+    (id) => use.apps.find(id)?.name,
+  )
   const all: Targets = {
-    database: createDatabaseTarget(
-      () => use.databases,
-      (id) => use.apps.find(id)?.name,
-    ),
+    database,
+    app: createAppTarget(() => use, files, database),
     volume: createVolumeTarget(
       () => use.volumes,
       () => use.deployments.holders,
@@ -84,11 +91,13 @@ export function createBackups(base: Base, use: BackupNeeds) {
     defineRestoreJob(parts),
     defineVerifyJob(parts),
   ]
+  const final: FinalBackups = {
+    plan: (actor, target, id, { volumes = false } = {}) =>
+      service.planFinal(actor, target, id, volumes ? ['databases'] : ['databases', 'volumes']).id,
+    take: async (id, signal) => void (await service.takeFinal(id, signal)),
+  }
   use.databases.plug({
-    final_backup: {
-      plan: ({ id }, actor) => service.planFinal(actor, 'database', id).id,
-      take: async (id, signal) => void (await service.takeFinal(id, signal)),
-    },
+    final_backup: { plan: ({ id }, actor) => final.plan(actor, 'database', id), take: final.take },
   })
   const recovery = createRecovery({
     db,
@@ -98,6 +107,7 @@ export function createBackups(base: Base, use: BackupNeeds) {
     restore: (id, given) => service.restore(PLATFORM, id, given),
     resources: () => [
       { target: 'database', list: use.databases.list(PLATFORM, {}, { page: 1, per_page: MANY }).data },
+      { target: 'volume', list: use.volumes.list(PLATFORM, { page: 1, per_page: MANY }).data },
     ],
     apps: () => use.apps.sources().filter(({ id }) => use.apps.find(id)?.status !== 'stopped'),
     deploy(id) {
@@ -124,8 +134,20 @@ export function createBackups(base: Base, use: BackupNeeds) {
   const resumePaused = async () => {
     if (repository.underWay().length === 0) await use.deployments.holders.resumeAll()
   }
+  /** A dump that somebody sends, in the place of what a database holds. */
+  const restoreUpload = async (actor: Actor, id: string, source: AsyncIterable<Uint8Array>) => {
+    const row = use.databases.find(id)
+    if (!row) throw notFound('database')
+    const { label, dump } = use.databases.engineNamed(row.engine)!
+    // Before gigabytes are sent for nothing.
+    use.databases.requireRestorable(id)
+    const received = await service.receive(actor, id, unpackDump(source, { label, ...dump.uploads }))
+    return service.restore(actor, received.id, { mode: 'in_place' }, id)
+  }
   return {
     ...service,
+    restoreUpload,
+    final,
     schedules,
     recovery,
     resumePaused,

@@ -20,6 +20,7 @@ export default defineModule({
   create: createBackups,
   jobs: (own) => own.definitions,
   start(own, _use, { log }) {
+    own.settleReceived()
     own.recovery.start()
     own.resumePaused().catch((error: unknown) => log.warn('Paused apps could not be looked for', { error }))
   },

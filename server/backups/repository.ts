@@ -23,6 +23,8 @@ export interface BackupRow {
   encrypted: number
   data_key: string | null
   pause_app: number
+  /** JSON: parts of an app that are left out; null for none. */
+  without: string | null
   engine: string | null
   version: string | null
   error: string | null

@@ -17,6 +17,10 @@ export interface RestoreJobOptions {
   archives: Archives
   targets(): Targets
 }
+interface State {
+  /** What the target keeps of its preparation. */
+  prepared?: unknown
+}
 const LONG_MS = 24 * 3_600_000
 /** Until everything that uses the data has ended and answers again. */
 const SWITCH_MS = 3_600_000
@@ -42,11 +46,12 @@ export function defineRestoreJob({
     if (!restore) throw new Error(`Nothing restores a ${row.target}.`)
     return restore
   }
-  const requestOf = (job_id: string, { backup_id: _, ...payload }: RestorePayload): RestoreRequest => ({
-    ...payload,
-    restore_id: job_id,
-  })
-  return defineJob<RestorePayload, Record<string, never>>({
+  const requestOf = (
+    job_id: string,
+    { backup_id: _, ...payload }: RestorePayload,
+    { prepared }: State,
+  ): RestoreRequest => ({ ...payload, restore_id: job_id, prepared })
+  return defineJob<RestorePayload, State>({
     kind: RESTORE_KIND,
     initial: () => ({}),
     classify,
@@ -56,13 +61,14 @@ export function defineRestoreJob({
         timeout_ms: LONG_MS,
         run: ({ payload, signal }) => archives.check(rowOf(payload.backup_id), signal),
         // What the request made (the row of a new resource) goes with a failure of any step.
-        undo: ({ payload, job_id }) => halves(rowOf(payload.backup_id)).discard(requestOf(job_id, payload)),
+        undo: ({ payload, job_id, state }) =>
+          halves(rowOf(payload.backup_id)).discard(requestOf(job_id, payload, state)),
       },
       {
         name: 'prepare',
         pool: 'backup',
         timeout_ms: LONG_MS,
-        run({ payload, job_id, signal }) {
+        async run({ payload, job_id, state, signal, save }) {
           const row = rowOf(payload.backup_id)
           const told = { job_id, mode: payload.mode, restored_id: payload.target_id }
           const tell = paced(clock, (read_bytes) =>
@@ -71,35 +77,41 @@ export function defineRestoreJob({
             ),
           )
           const open = () => counted(archives.read(row, signal), tell)
-          return halves(row).prepare(requestOf(job_id, payload), open, signal)
+          const remember = (prepared: unknown) => {
+            state.prepared = prepared
+            save()
+          }
+          await halves(row).prepare(requestOf(job_id, payload, state), open, signal, remember)
         },
       },
       {
         name: 'switch',
         attempts: 10,
         timeout_ms: SWITCH_MS,
-        run: ({ payload, job_id, signal }) =>
-          halves(rowOf(payload.backup_id)).activate(requestOf(job_id, payload), signal),
-        undo: ({ payload, job_id, signal }) =>
-          halves(rowOf(payload.backup_id)).revert(requestOf(job_id, payload), signal),
+        run: ({ payload, job_id, state, signal }) =>
+          halves(rowOf(payload.backup_id)).activate(requestOf(job_id, payload, state), signal),
+        undo: ({ payload, job_id, state, signal }) =>
+          halves(rowOf(payload.backup_id)).revert(requestOf(job_id, payload, state), signal),
       },
       {
         name: 'finish',
         attempts: 10,
         irrevocable: true,
-        async run({ payload, job_id, skip }) {
-          const { finish } = halves(rowOf(payload.backup_id))
-          if (finish) await finish(requestOf(job_id, payload))
+        timeout_ms: LONG_MS,
+        async run({ payload, job_id, state, signal, skip }) {
+          const row = rowOf(payload.backup_id)
+          const { finish } = halves(row)
+          if (finish) await finish(requestOf(job_id, payload, state), () => archives.read(row, signal))
           else skip()
         },
       },
     ],
-    onEnd(job, outcome) {
+    onEnd(job, outcome, state) {
       const payload = JSON.parse(job.payload) as RestorePayload
       const row = repository.find(payload.backup_id)
       if (!row) return
       const status = outcome.status === 'succeeded' ? 'succeeded' : 'failed'
-      halves(row).ended?.(requestOf(job.id, payload), status)
+      halves(row).ended?.(requestOf(job.id, payload, state), status)
       events.append(
         backupEvent(row, `restore_${status}`, {
           job_id: job.id,

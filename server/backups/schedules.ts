@@ -169,7 +169,7 @@ export function createSchedules(options: ScheduleOptions) {
           timezone: given.timezone,
           retention: JSON.stringify(given.retention),
           destination_id: given.destination_id,
-          encrypted: given.encrypted || given.target === 'platform' ? 1 : 0,
+          encrypted: given.encrypted || ['app', 'platform'].includes(given.target) ? 1 : 0,
           pause_app: given.pause_app ? 1 : 0,
           enabled: given.enabled ? 1 : 0,
           next_run_at: given.enabled ? nextRun(given) : null,

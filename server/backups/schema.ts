@@ -16,7 +16,7 @@ const Status = v.pipe(v.picklist(BACKUP_STATUSES), v.title('BackupStatus'))
 export const Encrypted = v.pipe(
   v.boolean(),
   v.description(
-    'Encrypts the archive (AES-256-GCM) with a key of its own. It opens here, and with the passphrase of the destination elsewhere. Backups of the platform are always encrypted.',
+    'Encrypts the archive (AES-256-GCM) with a key of its own. It opens here, and with the passphrase of the destination elsewhere. Backups of apps and of the platform are always encrypted, since they hold secrets.',
   ),
 )
 export const PauseApp = v.pipe(
@@ -104,6 +104,23 @@ export const Backup = v.pipe(
   v.title('Backup'),
 )
 export type Backup = v.InferOutput<typeof Backup>
+
+/** Answer to the deletion of something with data. */
+export const DeletedWithBackup = v.pipe(
+  v.object({
+    id: v.string(),
+    deleted: v.literal(true),
+    final_backup_id: v.pipe(
+      v.nullable(v.string()),
+      v.description('The backup that is taken before anything is removed; null when none is.'),
+    ),
+    final_backup_location: v.pipe(
+      v.nullable(v.string()),
+      v.description('Where its archive lies once it is whole: the destination, and the place in it.'),
+    ),
+  }),
+  v.title('DeletedWithBackup'),
+)
 
 export const BackupQuery = v.strictObject({
   ...pagingEntries,

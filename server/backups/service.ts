@@ -5,17 +5,18 @@ import type { Db } from '#server/kernel/db'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
-import { Fatal } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Archives } from './archives.ts'
 import { BACKUP_KIND, backupEvent, type BackupPayload } from './backup-job.ts'
 import { type ByteWindow, parseRange } from './byte-range.ts'
+import { createFinals } from './finals.ts'
+import { createReceiving } from './receiving.ts'
 import { backupMachine } from './machine.ts'
 import { type BackupFilter, type BackupRepository, type BackupRow, PLATFORM_PROJECT } from './repository.ts'
 import { RESTORE_KIND, type RestorePayload } from './restore-job.ts'
 import type { Backup, NewBackup, Restore, RestoreBackup, Target, Verification } from './schema.ts'
-import type { BackupTarget, RestoreRequest, Subject, Targets } from './target.ts'
+import type { BackupTarget, DumpOptions, RestoreRequest, Subject, Targets } from './target.ts'
 import { VERIFY_KIND } from './verify-job.ts'
 import { toBackup } from './view.ts'
 
@@ -41,6 +42,8 @@ export interface BackupOptions {
 export interface BackupOrigin {
   trigger: BackupRow['trigger']
   schedule_id?: string
+  /** Parts of an app that are left out. */
+  without?: DumpOptions['without']
 }
 /** What a download hands out: the archive or a part of it, under a name for people. */
 export interface Download {
@@ -51,7 +54,8 @@ export interface Download {
   sha256: string
 }
 
-const ENDED = new Set(['succeeded', 'failed'])
+/** What is always encrypted, since its archive holds secrets in clear. */
+const HOLDS_SECRETS = new Set<Target>(['app', 'platform'])
 
 export function createBackupService(options: BackupOptions) {
   const { db, clock, events, jobs, audit, repository, archives, destinations } = options
@@ -61,6 +65,10 @@ export function createBackupService(options: BackupOptions) {
     return row
   }
   const view = (row: BackupRow): Backup => toBackup(row, destinations.find(row.destination_id))
+  const locationOf = (id: string | null): string | null => {
+    const row = id === null ? undefined : repository.find(id)
+    return row ? view(row).location : null
+  }
   const targetOf = (kind: Target): BackupTarget => {
     const target = options.targets()[kind]
     if (!target) throw conflict(`This installation cannot back up a ${kind}.`)
@@ -115,7 +123,7 @@ export function createBackupService(options: BackupOptions) {
   ): BackupRow =>
     db.tx(() => {
       const id = newId('bkp')
-      const encrypted = given.encrypted || given.target === 'platform'
+      const encrypted = given.encrypted || HOLDS_SECRETS.has(given.target)
       const stamp = clock.iso().replace(/[-:]/g, '').replace('.', '-')
       const folder = `${given.target}/${subject.id ?? 'installation'}`
       const { extension } = targetOf(given.target)
@@ -136,6 +144,7 @@ export function createBackupService(options: BackupOptions) {
         encrypted: encrypted ? 1 : 0,
         data_key: encrypted ? archives.newKey(id) : null,
         pause_app: given.pause_app ? 1 : 0,
+        without: origin.without ? JSON.stringify(origin.without) : null,
         engine: subject.engine,
         version: subject.version,
         error: null,
@@ -152,6 +161,13 @@ export function createBackupService(options: BackupOptions) {
       note(actor, 'create', row, { target: row.target, target_id: row.target_id, trigger: row.trigger })
       return row
     })
+  /** The row of a dump that is about to be received, and what it is of. */
+  const insertUpload = (actor: Actor, database_id: string) => {
+    const subject = subjectFor(actor, 'database', database_id)
+    const given = { target: 'database' as const, encrypted: true, pause_app: false }
+    const destination = destinationFor(undefined, 'database')
+    return { subject, row: insert(actor, subject, given, destination, { trigger: 'upload' }) }
+  }
   const create = (actor: Actor, given: NewBackup, origin: BackupOrigin = { trigger: 'manual' }): Backup => {
     const subject = subjectFor(actor, given.target, given.target_id)
     const destination = destinationFor(given.destination_id, given.target)
@@ -174,32 +190,9 @@ export function createBackupService(options: BackupOptions) {
     })
   }
 
-  /** Resolves once a backup has ended; rejects when the signal aborts. */
-  const whenEnded = (id: string, signal: AbortSignal): Promise<Backup> =>
-    new Promise((resolve, reject) => {
-      const settle = () => {
-        const row = repository.find(id)
-        if (row && !ENDED.has(row.status)) return
-        release()
-        if (row) resolve(view(row))
-        else reject(notFound('backup'))
-      }
-      const stop = () => {
-        release()
-        reject(signal.reason as Error)
-      }
-      const unsubscribe = events.subscribe(({ type }) => {
-        if (type.startsWith('backup.')) settle()
-      })
-      const release = () => {
-        unsubscribe()
-        signal.removeEventListener('abort', stop)
-      }
-      signal.addEventListener('abort', stop, { once: true })
-      settle()
-    })
-
   return {
+    ...createFinals({ events, jobs, repository, view, get, start }),
+    ...createReceiving({ db, clock, events, repository, archives, view, get, insert: insertUpload }),
     create,
     remove,
     subjectFor: (actor: Actor, given: { target: Target; target_id?: string | undefined }): Subject =>
@@ -212,6 +205,15 @@ export function createBackupService(options: BackupOptions) {
       return paged({ rows: rows.map(view), total }, query)
     },
     get: (id: string): Backup => view(get(id)),
+    /** The answer to a deletion: it says where the final backup is. */
+    deleted: (id: string, final_backup_id: string | null) => ({
+      data: {
+        id,
+        deleted: true as const,
+        final_backup_id,
+        final_backup_location: locationOf(final_backup_id),
+      },
+    }),
     projectOf: (id: string): string | undefined => repository.find(id)?.project_id,
     verify(actor: Actor, id: string): Backup {
       const row = get(id)
@@ -308,27 +310,21 @@ export function createBackupService(options: BackupOptions) {
       }
     },
     /** Notes in the caller's transaction that a last copy of what is about to be deleted is due. */
-    planFinal: (actor: Actor, target: Target, target_id: string): Backup =>
+    planFinal: (
+      actor: Actor,
+      target: Target,
+      target_id: string,
+      without: DumpOptions['without'] = [],
+    ): Backup =>
       view(
         insert(
           actor,
           subjectFor(PLATFORM, target, target_id),
           { target, target_id, encrypted: true, pause_app: false },
           destinationFor(undefined, target),
-          { trigger: 'final' },
+          { trigger: 'final', without },
         ),
       ),
-    /** Takes the last copy and resolves once it is whole. Idempotent; throws when it could not be made. */
-    async takeFinal(id: string, signal: AbortSignal): Promise<Backup> {
-      if (get(id).status === 'queued' && !jobs.findBySubject(id)) start(get(id))
-      const ended = await whenEnded(id, signal)
-      if (ended.status === 'succeeded') return ended
-      throw new Fatal(
-        'final_backup_failed',
-        `The final backup failed: ${ended.error ?? 'no reason is known.'}`,
-        'Nothing was deleted. Mend the destination and delete again, or delete with skip_backup=true.',
-      )
-    },
     newestGood: (target: Target, target_id: string): Backup | undefined => {
       const row = repository.newestGood(target, target_id)
       return row && view(row)

@@ -25,6 +25,13 @@ export interface Contents {
   /** The sum of all of them. */
   rows?: number
 }
+export interface DumpOptions {
+  pause_app: boolean
+  /** Names what is made on the way. */
+  work_id: string
+  /** What of an app is left out. */
+  without: readonly ('volumes' | 'databases')[]
+}
 /** Opens the dump of an archive; each call reads it from its beginning. */
 export type OpenDump = () => AsyncIterable<Uint8Array>
 
@@ -40,6 +47,8 @@ export interface RestoreRequest {
   name: string
   engine: string | null
   version: string | null
+  /** What `prepare` keeps for the other halves; nothing secret. */
+  prepared?: unknown
 }
 
 /**
@@ -62,11 +71,7 @@ export interface BackupTarget {
    * The copy; a database's is consistent although it goes on working. Throws, also while it is read.
    * `work_id` names what is made on the way.
    */
-  dump(
-    id: string | null,
-    options: { pause_app: boolean; work_id: string },
-    signal: AbortSignal,
-  ): Promise<Dump>
+  dump(id: string | null, options: DumpOptions, signal: AbortSignal): Promise<Dump>
   /** Removes what `dump` left when the process ended in the middle of it. */
   tidy?(work_id: string): Promise<void>
   /** Restores into something that is thrown away, and counts what is in it. */
@@ -86,12 +91,18 @@ export interface BackupTarget {
     begin(request: Omit<RestoreRequest, 'target_id'> & { target_id: string | null }): string
     /** Lane of the job: work on the same resource goes one after the other. */
     lane(target_id: string): string
-    prepare(request: RestoreRequest, open: OpenDump, signal: AbortSignal): Promise<void>
+    /** @param remember keeps `prepared` of the request from now on, also over a restart. */
+    prepare(
+      request: RestoreRequest,
+      open: OpenDump,
+      signal: AbortSignal,
+      remember: (prepared: unknown) => void,
+    ): Promise<void>
     activate(request: RestoreRequest, signal: AbortSignal): Promise<void>
     /** Puts back what served before `activate`, which failed or was cancelled. Idempotent. */
     revert(request: RestoreRequest, signal: AbortSignal): Promise<void>
     /** Lets go what served before; runs once what was restored serves. Idempotent. */
-    finish?(request: RestoreRequest): Promise<void>
+    finish?(request: RestoreRequest, open: OpenDump): Promise<void>
     /** Takes back what `begin` and `prepare` made; what serves was never touched, or was put back. */
     discard(request: RestoreRequest): Promise<void>
     /** Runs in the transaction that ends a restore. */

@@ -137,6 +137,9 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
       const row = repository.findByName(project_id, name)
       return row && row.status !== 'deleting' ? variablesOf(row, vault) : undefined
     },
+    inProject: (project_id: string) => repository.inProject(project_id),
+    isNameTaken: (project_id: string, name: string): boolean =>
+      repository.findByName(project_id, name) !== undefined,
     linkedVariables: links.variables,
     /** Databases that an app is linked to, with the variable that names each. */
     linkedTo: links.linkedTo,
@@ -161,6 +164,8 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
     instance: (id: string): Promise<DatabaseInstance | undefined> => live.instance(get(id)),
     bringUp: live.bringUp,
     replace: replacement.take,
+    /** Throws 409 in a state in which no restore can begin. */
+    requireRestorable: (id: string) => void databaseMachine.next(get(id).status, 'restore'),
     /** Lets the data from before a replacement go. */
     forgetPrevious: replacement.confirm,
     /** Moves the status in the current transaction, as a restore begins and ends. */

@@ -84,8 +84,19 @@ export interface Dump {
   command(credentials: Credentials): ContainerCommand
   /** Ending of the file's name, without a dot. */
   extension: string
+  /** Dumps that people send. */
+  uploads: DumpFormat
 }
 export type Restore = StreamRestore | FileRestore
+/** What tells a dump of this engine that somebody sends from anything else. */
+export interface DumpFormat {
+  /** First bytes of every dump; absent where it is text. */
+  begins?: Buffer
+  /** How people make one. */
+  made_with: string
+  /** Put before it, so that the client that reads it takes statements only. */
+  guard?: string
+}
 /** The dump is the standard input of a command that logs in as the app does, never as an administrator. */
 export interface StreamRestore {
   kind: 'stream'

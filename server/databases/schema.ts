@@ -220,18 +220,6 @@ export const DeleteDatabaseQuery = v.strictObject({
     ),
   ),
 })
-export const DeletedDatabase = v.pipe(
-  v.object({
-    id: v.string(),
-    deleted: v.literal(true),
-    final_backup_id: v.pipe(
-      v.nullable(v.string()),
-      v.description('The backup that is taken before anything is removed; null with `skip_backup`.'),
-    ),
-  }),
-  v.title('DeletedDatabase'),
-)
-
 export const DatabaseEngineFacts = v.pipe(
   v.object({
     name: Engine,

@@ -83,7 +83,13 @@ export function createDatabaseService(options: ServiceOptions) {
     },
     /** What the databases of a project may use together. */
     shareIn: (project_id: string): Share => sumOf(repository.inProject(project_id)),
-    create(actor: Actor, project_id: string, body: NewDatabase, preview_id: string | null = null): Database {
+    create(
+      actor: Actor,
+      project_id: string,
+      body: NewDatabase,
+      preview_id: string | null = null,
+      id = newId('db'),
+    ): Database {
       const engine = engineOf(body.engine)
       const version = body.version ?? engine.lines[0]
       lineOf(engine, version)
@@ -95,7 +101,6 @@ export function createDatabaseService(options: ServiceOptions) {
         ports.requireQuota(project_id)
         if (repository.findByName(project_id, body.name))
           throw conflict(`The project has a database named ${body.name} already. Choose another name.`)
-        const id = newId('db')
         const at = clock.iso()
         const row: DatabaseRow = {
           id,

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import type { AppsDomain } from '#server/apps/contract'
+import type { FinalBackups } from '#server/backups/contract'
 import type { BuildsDomain } from '#server/builds/contract'
 import type { Certificates } from '#server/certificates/service'
 import type { DiskService } from '#server/disk/service'
@@ -37,6 +38,7 @@ import { serviceJobs } from './stack/service-jobs.ts'
 import type { DeployPorts } from './work.ts'
 
 export interface DeploymentNeeds {
+  backups: { final: FinalBackups }
   apps: AppsDomain
   builds: BuildsDomain
   certificates: Pick<Certificates, 'forEdge'>
@@ -171,6 +173,8 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     if (row) use.apps.note(row, type, payload)
   }
   for (const job of lifecycleJobs(shop, {
+    takeFinalBackup: (backup_id, signal) => use.backups.final.take(backup_id, signal),
+    keepApp: (id, was, error) => use.apps.keep(id, was, error),
     removeApp(id) {
       base.modules.app.removed(id)
       use.apps.remove(id)
@@ -223,6 +227,10 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     },
     branchOf: (app_id) => shop.deployments.branchOf(app_id) ?? null,
     deploymentOf: (release_id) => shop.releases.find(release_id)?.deployment_id ?? null,
+    liveCommit(app_id) {
+      const { live_release_id } = use.apps.deployed(app_id) ?? {}
+      return live_release_id ? (shop.releases.find(live_release_id)?.commit_sha ?? null) : null
+    },
     releaseConfiguration: (release_id) => shop.releases.find(release_id)?.configuration,
     declaredCronJobs(app_id) {
       const { live_deployment_id, preview_id } = use.apps.deployed(app_id) ?? {}

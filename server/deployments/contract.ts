@@ -4,6 +4,7 @@ import type { ReleaseVariables } from '#server/env/resolved'
 import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
 import type { Holders } from './holders.ts'
 import type { LayerWatch } from './layer-watch.ts'
+import type { LifecyclePayload } from './lifecycle.ts'
 import type { DeploymentLogs } from './logs.ts'
 import type { WantedProcess } from './processes.ts'
 import type { Reconciler } from './reconciler.ts'
@@ -34,6 +35,8 @@ export interface DeploymentsDomain extends Deployments {
   stack: StackRuntime
   /** Whether a job of the app is queued or under way. */
   isBusy(app_id: string): boolean
+  /** Commit of what is live; null when nothing is, or it has none. */
+  liveCommit(app_id: string): string | null
   /** Ids of the mounts that a release has, sorted. */
   releaseMountIds(release_id: string): string[]
   /** What the next release of an app runs, as far as it is known before. */
@@ -57,6 +60,6 @@ export interface DeploymentsDomain extends Deployments {
   enqueueLifecycle(
     kind: 'app.stop' | 'app.start' | 'app.delete',
     app: { id: string; project_id: string },
-    more?: { volumes?: boolean; was?: string },
+    more?: Omit<LifecyclePayload, 'app_id' | 'project_id'>,
   ): string
 }

@@ -7,7 +7,7 @@ import { verify } from './verify.ts'
 import type { DeployedApp, Workshop } from './work.ts'
 
 /** Apps in these states have nothing running, and nothing of them is started by the way. */
-const AT_REST = new Set(['stopped', 'deleting', 'building'])
+const AT_REST = new Set(['stopped', 'stopping', 'deleting', 'building'])
 
 /**
  * Apps that run on volumes, for work on what is in these. To be called from a job in the lane of the app, so
@@ -60,6 +60,8 @@ export function createHolders(shop: Workshop, apps: (project_id: string) => read
       if (!release) return
       const app = shop.ports.app(app_id)
       if (AT_REST.has(app.status)) return
+      // On another machine than before nothing of it is here: a deployment makes it.
+      if (!(await engine.findImage(release.image_id))) return
       await ensureNetworks(engine, release, app)
       await ensureProcesses(shop, release, app, signal)
       try {

@@ -18,7 +18,9 @@ export interface LifecyclePayload {
   project_id: string
   /** With a deletion: the volumes that only this app mounts go as well. */
   volumes?: boolean
-  /** With a start: what the app was before, which it is again when that fails. */
+  /** With a deletion: the backup that must be whole before anything goes. */
+  backup_id?: string | null
+  /** With a start or a deletion: what the app was before, which it is again when that fails. */
   was?: string
 }
 /** What a start that fails is to an app that was not simply stopped before. */
@@ -41,6 +43,10 @@ export interface LifecyclePorts {
   /** Queues a deployment that makes the image of what is live anew and runs it. */
   rebuild(app_id: string): void
   removeApp(app_id: string): void
+  /** Takes the final backup and answers once it is whole; throws when it cannot be taken. */
+  takeFinalBackup(backup_id: string, signal: AbortSignal): Promise<void>
+  /** Gives an app back its status whose deletion did not begin. */
+  keepApp(app_id: string, was: string, error: string): void
   note(app_id: string, type: string, payload: Record<string, unknown>): void
 }
 
@@ -156,6 +162,14 @@ function deleteJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecyc
     redact: redactIn(shop),
     steps: [
       {
+        name: 'backup',
+        timeout_ms: 86_400_000,
+        async run({ payload, signal, skip }) {
+          if (payload.backup_id) await ports.takeFinalBackup(payload.backup_id, signal)
+          else skip()
+        },
+      },
+      {
         name: 'route',
         irrevocable: true,
         run: ({ payload }) => shop.routing.remove(payload.app_id),
@@ -194,7 +208,12 @@ function deleteJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecyc
         },
       },
     ],
-    onEnd: (job) => ports.removeApp(job.subject),
+    onEnd(job, outcome) {
+      if (outcome.status === 'succeeded') return ports.removeApp(job.subject)
+      const { was = 'failed' } = JSON.parse(job.payload) as LifecyclePayload
+      const { message = 'The deletion was cancelled.', hint } = outcome.failure ?? {}
+      ports.keepApp(job.subject, was, [message, hint].filter(Boolean).join(' '))
+    },
   })
 }
 

@@ -9,7 +9,7 @@ import type { Secrets } from '#server/kernel/secrets'
 import { type Change, createChanges } from './changes.ts'
 import { renderEntry } from './dotenv.ts'
 import { entriesOf } from './import.ts'
-import { UnresolvedError } from './references.ts'
+import { referencesIn, UnresolvedError } from './references.ts'
 import { createReleaseVariables, type DatabasePorts } from './release-variables.ts'
 import { createVariableRepository, type Owner, type VariableRow } from './repository.ts'
 import { changedVariables, type ReleaseVariables, secretValuesOf } from './resolved.ts'
@@ -21,7 +21,7 @@ import {
   type VariableImport,
   type VariableReport,
 } from './schema.ts'
-import { createVault, type PlainVariable, seemsSecret } from './values.ts'
+import { createVault, type PlainVariable, type StoredVariable, seemsSecret } from './values.ts'
 import { createVariableViews } from './view.ts'
 
 /** What variables need of other domains; handed in at composition. */
@@ -270,6 +270,32 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
         return report
       }),
     seemsSecret,
+    /** Variables of an app in clear, for a sealed copy. Throws SecretUnreadableError. */
+    snapshot: (app_id: string): StoredVariable[] =>
+      repository.all({ app_id }).map((row) => ({ key: row.key, ...vault.open(row) })),
+    /** Names of databases (and `project`) that values of a copy stand for. */
+    ownersIn: (stored: readonly StoredVariable[]): string[] =>
+      stored
+        .flatMap(({ value, preview_value }) => [...referencesIn(value), ...referencesIn(preview_value ?? '')])
+        .map((reference) => reference.split('.')[0]!),
+    /**
+     * Makes the variables of an app what they were in such a copy. References are looked up by the next
+     * deployment: what they name may come back later.
+     */
+    restore: (actor: Actor, app_id: string, stored: readonly StoredVariable[]): VariableReport =>
+      db.tx(() => {
+        const { project_id } = appOf(app_id)
+        const existing = new Map(repository.all({ app_id }).map((row) => [row.key, row]))
+        const changed = stored.map(({ key, ...plain }) =>
+          changes.put(actor, { project_id, app_id, key }, existing.get(key), plain, key),
+        )
+        const named = new Set(stored.map(({ key }) => key))
+        const gone = [...existing.values()].filter(({ key }) => !named.has(key))
+        for (const row of gone) changes.remove(actor, row)
+        const report = reportOf(changed, gone)
+        finish(actor, { project_id, app_id }, 'variable.restore', report)
+        return report
+      }),
     /** What a release that is made now gets; throws Fatal when a value cannot be had. */
     forRelease: release.of,
     /** Keys of which a release has another value than one that were made now. */

@@ -11,6 +11,11 @@ export interface PlainVariable {
   comment: string | null
 }
 
+/** The same with its name, as a sealed copy keeps it. */
+export interface StoredVariable extends PlainVariable {
+  key: string
+}
+
 const CONTEXT = {
   value: (id: string) => `variables/value/${id}`,
   preview_value: (id: string) => `variables/preview_value/${id}`,

@@ -68,7 +68,8 @@ export interface EndpointDefinition<
   example?: B extends Schema ? v.InferInput<B> : never
   /**
    * Accepts a body of these media types as a stream of at most `max_bytes` instead of JSON. With `any_type`
-   * another type, or none, is no error: senders of hooks choose their own.
+   * another type, or none, is no error: senders of hooks choose their own. Beside a `body`, JSON is taken as
+   * well, and the handler gets one of the two.
    */
   upload?: { media_types: readonly string[]; max_bytes: number; any_type?: true }
   status?: 200 | 201 | 202

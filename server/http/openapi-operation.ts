@@ -76,6 +76,12 @@ function parametersOf(
 
 function requestBodyOf({ definition }: DocumentedEndpoint, schemas: SchemaConverter): JsonSchema | undefined {
   const { body, upload, example } = definition
+  const json = body && {
+    'application/json': {
+      schema: schemas.convert(body as v.GenericSchema, 'input'),
+      ...(example === undefined ? {} : { example: example as unknown }),
+    },
+  }
   if (upload) {
     const binary = {
       schema: {
@@ -86,20 +92,11 @@ function requestBodyOf({ definition }: DocumentedEndpoint, schemas: SchemaConver
     }
     return {
       required: true,
-      content: Object.fromEntries(upload.media_types.map((type) => [type, binary])),
+      content: { ...json, ...Object.fromEntries(upload.media_types.map((type) => [type, binary])) },
     }
   }
   if (!body) return undefined
-  const empty_is_fine = v.safeParse(body as v.GenericSchema, {}).success
-  return {
-    required: !empty_is_fine,
-    content: {
-      'application/json': {
-        schema: schemas.convert(body as v.GenericSchema, 'input'),
-        ...(example === undefined ? {} : { example: example as unknown }),
-      },
-    },
-  }
+  return { required: !v.safeParse(body as v.GenericSchema, {}).success, content: json }
 }
 
 /** The answer as a sentence: what was asked for, and what the body holds. */

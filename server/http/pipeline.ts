@@ -121,7 +121,8 @@ async function answer(call: Call): Promise<unknown> {
     definition.query ?? v.strictObject({}),
     readQuery(searchOf(event), definition.query),
   )
-  const body = definition.body ? parseBody(definition.body, raw_body?.value) : undefined
+  const is_upload = sendsFile(definition, event)
+  const body = definition.body && !is_upload ? parseBody(definition.body, raw_body?.value) : undefined
   const run = async () => {
     const result: unknown = await definition.handler({
       params,
@@ -141,7 +142,7 @@ async function answer(call: Call): Promise<unknown> {
     return definition.response ? v.parse(definition.response, result) : result
   }
   const key =
-    facts.method === 'POST' && !definition.upload && definition.access !== 'public'
+    facts.method === 'POST' && !is_upload && definition.access !== 'public'
       ? event.node.req.headers['idempotency-key']
       : undefined
   if (typeof key === 'string') return idempotent(call, key, raw_body?.bytes ?? Buffer.alloc(0), run)
@@ -172,7 +173,7 @@ function authorizeFor(call: Call, project_id: string | undefined): void {
 async function bodyOf(definition: AnyEndpoint, event: H3Event): Promise<RawBody | undefined> {
   const request = event.node.req
   const { headers } = request
-  if (definition.upload) {
+  if (definition.upload && sendsFile(definition, event)) {
     const { media_types, any_type } = definition.upload
     if (!any_type && !isMediaType(headers['content-type'], media_types))
       throw new ApiError('UNSUPPORTED_MEDIA_TYPE', `Send the body as ${definition.upload.media_types[0]}.`)
@@ -268,8 +269,14 @@ async function idempotent(
   }
 }
 
+/** Where JSON and a file are both taken, the type of the body tells which it is. */
+function sendsFile({ upload, body }: AnyEndpoint, event: H3Event): boolean {
+  if (!upload) return false
+  return !body || isMediaType(event.node.req.headers['content-type'], upload.media_types)
+}
+
 function uploadOf(definition: AnyEndpoint, event: H3Event): UploadStream | undefined {
-  if (!definition.upload) return undefined
+  if (!definition.upload || !sendsFile(definition, event)) return undefined
   return {
     stream: limitStream(event.node.req, definition.upload.max_bytes),
     content_length: Number(event.node.req.headers['content-length']) || undefined,

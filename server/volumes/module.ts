@@ -1,3 +1,4 @@
+import type { FinalBackups } from '#server/backups/contract'
 import type { AppsDomain } from '#server/apps/contract'
 import type { DeploymentsDomain } from '#server/deployments/contract'
 import { defineModule, sealedById } from '#server/kernel/module'
@@ -20,13 +21,16 @@ export default defineModule({
     base: Base,
     use: {
       apps: Pick<AppsDomain, 'find' | 'note'>
-      deployments: Pick<DeploymentsDomain, 'requireEngine' | 'wantedProcesses'>
+      backups: { final: FinalBackups }
+      deployments: Pick<DeploymentsDomain, 'requireEngine' | 'wantedProcesses' | 'holders'>
       projects: Pick<Projects, 'requireQuota'>
     },
   ) =>
     createVolumes({
       ...base,
       ports: {
+        isHeld: ({ id, project_id }) => use.deployments.holders.of(project_id, [id]).length > 0,
+        final: () => use.backups.final,
         app: (id) => use.apps.find(id),
         processes: (id) => use.deployments.wantedProcesses(id),
         appChanged(id, actor) {

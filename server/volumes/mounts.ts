@@ -173,6 +173,7 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
           created_at: clock.iso(),
         }
         repository.insertMount(row)
+        if (row.volume_id !== null) repository.setTouched(row.volume_id)
         record(actor, 'mount', app, row)
         return changed(before, row)
       }),

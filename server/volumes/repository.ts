@@ -16,6 +16,8 @@ export interface VolumeRow {
   previous_data_id: string | null
   /** 1 while a restore makes it. */
   filling: number
+  /** 1 once something could write to it. */
+  touched: number
   created_by: string | null
   created_at: string
   updated_at: string
@@ -38,8 +40,8 @@ export function createVolumeRepository(db: Db) {
     insert: (row: VolumeRow) =>
       db
         .sql(
-          `INSERT INTO volumes (id, project_id, name, status, access, size_bytes, used_bytes, measured_at, data_id, previous_data_id, filling, created_by, created_at, updated_at)
-       VALUES (@id, @project_id, @name, @status, @access, @size_bytes, @used_bytes, @measured_at, @data_id, @previous_data_id, @filling, @created_by, @created_at, @updated_at)`,
+          `INSERT INTO volumes (id, project_id, name, status, access, size_bytes, used_bytes, measured_at, data_id, previous_data_id, filling, touched, created_by, created_at, updated_at)
+       VALUES (@id, @project_id, @name, @status, @access, @size_bytes, @used_bytes, @measured_at, @data_id, @previous_data_id, @filling, @touched, @created_by, @created_at, @updated_at)`,
         )
         .run(row),
     find: (id: string) => db.sql('SELECT * FROM volumes WHERE id = ?').get(id) as VolumeRow | undefined,
@@ -72,6 +74,7 @@ export function createVolumeRepository(db: Db) {
         .run(to, at, id, from).changes === 1,
     setUsage: (id: string, used_bytes: number, at: string) =>
       db.sql('UPDATE volumes SET used_bytes = ?, measured_at = ? WHERE id = ?').run(used_bytes, at, id),
+    setTouched: (id: string) => db.sql('UPDATE volumes SET touched = 1 WHERE id = ?').run(id),
     setData: (id: string, data: Pick<VolumeRow, 'data_id' | 'previous_data_id' | 'filling'>, at: string) =>
       db
         .sql(

@@ -87,6 +87,12 @@ export const Volume = v.pipe(
   v.title('Volume'),
 )
 export type Volume = v.InferOutput<typeof Volume>
+export const DeleteVolumeQuery = v.strictObject({
+  skip_backup: v.optional(
+    v.pipe(v.boolean(), v.description('Delete without a final backup. Default false.')),
+  ),
+})
+
 export const VolumeQuery = v.strictObject({
   ...pagingEntries,
   project_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Only of this project.'))),

@@ -1,16 +1,19 @@
-import { type Actor, projectRole, visibleProjects } from '#server/kernel/access'
+import type { FinalBackups } from '#server/backups/contract'
+import { type Actor, PLATFORM, projectRole, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
+import type { Jobs } from '#server/kernel/jobs/jobs'
 import type { Log } from '#server/kernel/log'
 import { limits, paged } from '#server/kernel/schemas'
 import type { Secrets } from '#server/kernel/secrets'
 import { askingEngine } from '#server/platform/engine/asking'
 import { type Engine, EngineError } from '#server/platform/engine/engine'
 import { type VolumeEventName, volumeMachine } from './machine.ts'
+import { DELETE_KIND, deletionJob, type VolumeDeletion } from './deletion.ts'
 import { createVolumeData, dataOf } from './data.ts'
 import { createMounts, type MountedApp, type StackMount, stackVolumeName } from './mounts.ts'
 import { createVolumeRepository, type MountRow, type VolumeRow } from './repository.ts'
@@ -24,7 +27,12 @@ export interface VolumeOptions {
   audit: AuditTrail
   secrets: Secrets
   engine: Engine
+  jobs: Jobs
   ports: {
+    /** Whether a live release still has it. */
+    isHeld(volume: { id: string; project_id: string }): boolean
+    /** Last copies of volumes that are deleted. */
+    final(): FinalBackups
     app(id: string): MountedApp | undefined
     /** What the next release of an app runs. */
     processes(app_id: string): { name: string; replicas: number }[]
@@ -37,9 +45,12 @@ export interface VolumeOptions {
   }
 }
 
+const held = () =>
+  conflict('An instance still holds the volume. Deploy or stop the app that mounted it, then try again.')
+
 /** Volumes of projects and what apps mount. */
 export function createVolumes(options: VolumeOptions) {
-  const { db, clock, events, audit, engine, ports, log } = options
+  const { db, clock, events, audit, engine, jobs, ports, log } = options
   const repository = createVolumeRepository(db)
   const mounts = createMounts({ ...options, repository })
 
@@ -105,10 +116,7 @@ export function createVolumes(options: VolumeOptions) {
       if (previous_data_id !== null) await engine.removeVolume(previous_data_id)
     } catch (error) {
       transition(id, 'keep')
-      if (error instanceof EngineError && error.code === 'conflict')
-        throw conflict(
-          'An instance still holds the volume. Deploy or stop the app that mounted it, then try again.',
-        )
+      if (error instanceof EngineError && error.code === 'conflict') throw held()
       throw error
     }
     db.tx(() => {
@@ -119,6 +127,21 @@ export function createVolumes(options: VolumeOptions) {
     })
   }
 
+  const isAtWork = (id: string): boolean => {
+    const job = jobs.findBySubject(id)
+    return job?.kind === DELETE_KIND && ['queued', 'running', 'undoing'].includes(job.status)
+  }
+  jobs.define(
+    deletionJob({
+      take: (backup_id, signal) => ports.final().take(backup_id, signal),
+      destroy,
+      keep: (id, error) => {
+        if (repository.find(id)?.status !== 'deleting') return
+        transition(id, 'keep')
+        note(get(id), 'volume.delete_failed', { error })
+      },
+    }),
+  )
   const data = createVolumeData({ db, clock, engine, repository, transition, note })
   const newRow = (
     actor: Actor,
@@ -138,6 +161,7 @@ export function createVolumes(options: VolumeOptions) {
       data_id: null,
       previous_data_id: null,
       filling: 0,
+      touched: 0,
       created_by: actor.user_id || null,
       created_at: at,
       updated_at: at,
@@ -159,8 +183,13 @@ export function createVolumes(options: VolumeOptions) {
     ...mounts,
     ...data,
     /** A volume that a restore is about to fill; nobody can use it before. Part of the caller's transaction. */
-    createForRestore: (actor: Actor, project_id: string, body: Parameters<typeof newRow>[2]): string =>
-      insert(actor, { ...newRow(actor, project_id, body), filling: 1 }).id,
+    createForRestore: (
+      actor: Actor,
+      project_id: string,
+      body: Parameters<typeof newRow>[2],
+      id = newId('vol'),
+    ): string => insert(actor, { ...newRow(actor, project_id, body), id, filling: 1, touched: 1 }).id,
+    isNameTaken: repository.hasName,
     /** Takes back a volume that was never filled. */
     dropUnfilled: (id: string): void =>
       db.tx(() => {
@@ -200,29 +229,14 @@ export function createVolumes(options: VolumeOptions) {
       wanted: readonly StackMount[],
     ): Promise<ReadonlyMap<string, string>> {
       const nameOf = (volume: string) => stackVolumeName(app.name, volume)
-      const at = clock.iso()
       const rows = db.tx(() =>
         [...new Set(wanted.map(({ volume }) => volume))].map((volume) => {
           const mounted = mounts.stackVolume(app.id, volume)
           const known = mounted ?? repository.findByName(app.project_id, nameOf(volume))
           if (known) return [volume, known] as const
           ports.requireQuota(app.project_id)
-          const row: VolumeRow = {
-            id: newId('vol'),
-            project_id: app.project_id,
-            name: nameOf(volume),
-            status: 'creating',
-            access: 'single_writer',
-            size_bytes: null,
-            used_bytes: null,
-            measured_at: null,
-            data_id: null,
-            previous_data_id: null,
-            filling: 0,
-            created_by: null,
-            created_at: at,
-            updated_at: at,
-          }
+          const body = { name: nameOf(volume), access: 'single_writer' as const }
+          const row: VolumeRow = { ...newRow(PLATFORM, app.project_id, body), touched: 1 }
           repository.insert(row)
           note(row, 'volume.created')
           return [volume, row] as const
@@ -233,9 +247,14 @@ export function createVolumes(options: VolumeOptions) {
       db.tx(() => mounts.setStackMounts(app.id, wanted, ids))
       return ids
     },
-    async remove(actor: Actor, id: string): Promise<void> {
+    /** Answers the id of the final backup, if one is taken first; then the rest is a job. */
+    async remove(
+      actor: Actor,
+      id: string,
+      { skip_backup = false }: { skip_backup?: boolean } = {},
+    ): Promise<string | null> {
       ports.requireEngine()
-      db.tx(() => {
+      const final = db.tx(() => {
         const row = get(id)
         if (row.filling === 1) throw conflict('The volume is being restored. Wait for the end of that.')
         const users = view(row, repository.mountsOfVolumes([id])).mounts
@@ -243,10 +262,24 @@ export function createVolumes(options: VolumeOptions) {
           throw conflict(
             `The volume is mounted by ${users.map(({ app_name }) => app_name).join(', ')}. Remove the mount first.`,
           )
+        if (ports.isHeld(row)) throw held()
+        // What vanished cannot be copied any more, and what nothing ever held needs no copy.
+        const holds_nothing = row.touched === 0 || row.status !== 'ready'
+        const backup_id = skip_backup || holds_nothing ? null : ports.final().plan(actor, 'volume', id)
         transition(id, 'delete')
         record(actor, 'delete', row, { before: audited(row) })
+        if (backup_id !== null)
+          jobs.enqueue<VolumeDeletion>({
+            kind: DELETE_KIND,
+            lane: `volume:${id}`,
+            subject: id,
+            project_id: row.project_id,
+            payload: { volume_id: id, backup_id },
+          })
+        return backup_id
       })
-      await askingEngine(() => destroy(id))
+      if (final === null) await askingEngine(() => destroy(id))
+      return final
     },
     /** Removes the volumes that only this app mounts, with all that is in them; part of its deletion. */
     async removeOf(app_id: string): Promise<void> {
@@ -265,7 +298,7 @@ export function createVolumes(options: VolumeOptions) {
       for (const row of repository.all()) {
         if (row.filling === 1) continue
         if (row.status === 'creating') await make(row)
-        if (row.status === 'deleting')
+        if (row.status === 'deleting' && !isAtWork(row.id))
           await destroy(row.id).catch((error: unknown) =>
             log.warn('A volume could not be deleted', { volume: row.id, error }),
           )

@@ -220,3 +220,44 @@ describe('schedules of what an app has', () => {
     expect(api.events().map(({ type }) => type)).toContain('backup_schedule.deleted')
   })
 })
+
+describe('the deletion of a volume', () => {
+  const remove = async (of: string, query = '') => {
+    const answer = await api.as('owner').delete(`/api/volumes/${of}${query}`)
+    await api.services.jobs.idle()
+    return answer
+  }
+  /** Takes the volume from the app, which runs on without it. */
+  const release = async () => {
+    const [mount] = await show(`/api/apps/${app_id}/mounts`)
+    await api.as('developer').delete(`/api/apps/${app_id}/mounts/${mount.id}`)
+    await post(`/api/apps/${app_id}/deploy`)
+  }
+  it('takes a final backup first and says where it is', async () => {
+    await release()
+    const { status, body } = await remove(id)
+    expect([status, body.data]).toMatchObject([
+      200,
+      { id, deleted: true, final_backup_location: expect.stringContaining(`volume/${id}/`) },
+    ])
+    expect(await show(`/api/backups/${body.data.final_backup_id}`)).toMatchObject({
+      ...{ status: 'succeeded', trigger: 'final', original_bytes: 5 },
+    })
+    expect([await show('/api/volumes'), engineVolumes()]).toEqual([[], []])
+  })
+  it('that cannot be copied deletes nothing; told to skip that, it goes at once', async () => {
+    await release()
+    volumes.failing.set('read', { exit_code: 2, stderr: 'tar: broken' })
+    await remove(id)
+    await api.services.volumes.measure()
+    expect((await show('/api/volumes'))[0].status).toBe('ready')
+    expect(api.events().map(({ type }) => type)).toContain('volume.delete_failed')
+    expect((await remove(id, '?skip_backup=true')).body.data.final_backup_id).toBeNull()
+    expect(engineVolumes()).toEqual([])
+  })
+  it('that nothing ever wrote to goes at once', async () => {
+    const fresh = (await post('/api/volumes', { name: 'fresh' })).body.data.id
+    const { body } = await api.as('owner').delete(`/api/volumes/${fresh}`)
+    expect([body.data.final_backup_id, engineVolumes()]).toEqual([null, [id]])
+  })
+})

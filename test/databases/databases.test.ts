@@ -163,7 +163,10 @@ describe('a database that runs', () => {
     const { volume_id } = await show(id)
     expect((await developer().delete(`/api/databases/${id}?skip_backup=true`)).status).toBe(403)
     const answer = await owner().delete(`/api/databases/${id}?skip_backup=true`)
-    expect([answer.status, answer.body.data]).toEqual([200, { id, deleted: true, final_backup_id: null }])
+    expect([answer.status, answer.body.data]).toEqual([
+      200,
+      { id, deleted: true, final_backup_id: null, final_backup_location: null },
+    ])
     await idle()
     expect((await developer().get(`/api/databases/${id}`)).status).toBe(404)
     expect([await instances(id), await api.fakes.engine.findVolume(volume_id)]).toEqual([[], undefined])

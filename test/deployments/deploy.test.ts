@@ -331,8 +331,8 @@ describe('the life of an app', () => {
     const { id } = (await create()).body.data
     await api.services.jobs.idle()
     expect((await api.as('developer').delete(`/api/apps/${id}`)).status).toBe(403)
-    expect((await api.as('owner').delete(`/api/apps/${id}`)).body).toEqual({
-      data: { id, deleted: true },
+    expect((await api.as('owner').delete(`/api/apps/${id}`)).body).toMatchObject({
+      data: { id, deleted: true, final_backup_id: expect.stringMatching(/^bkp_/) },
     })
     await api.services.jobs.idle()
     expect((await api.as('owner').get(`/api/apps/${id}`)).status).toBe(404)

@@ -36,6 +36,20 @@ const jobEnded = (id: string) =>
   })
 const volumesOf = () => docker('volume', 'ls', '-q', '--filter', 'name=vol_').split('\n').filter(Boolean)
 
+const NAME_OF_DATABASE = 'orders'
+const sql = async (text: string, id: string) => {
+  const { username, password, database } = await show(`/api/databases/${id}`)
+  const container = docker('ps', '-q', '--filter', `label=portreeve.database=${id}`)
+  const login = ['env', `PGPASSWORD=${password}`, 'psql', '-h', '127.0.0.1', '-U', username, '-d', database]
+  return docker('exec', container, ...login, '-qAtc', text)
+}
+const shown = () =>
+  eventually('The files being shown', async () => ((await visit('/link')) === 'first\n' ? true : undefined))
+const databaseIs = (id: string, status: string) =>
+  eventually(`The database being ${status}`, async () =>
+    (await show(`/api/databases/${id}`)).status === status ? true : undefined,
+  )
+
 beforeAll(async () => {
   await ensureBusyboxImage()
   portreeve = await startPortreeve()
@@ -80,4 +94,56 @@ test('files of a volume come back as they were, in place and in a new volume, wh
     ['data', 'ready'],
   ])
   expect(volumesOf()).toHaveLength(2)
+})
+
+test('a whole app comes back: in place, and as a new one after everything of it was deleted', async () => {
+  const { id: database_id } = await post('/api/databases', { name: NAME_OF_DATABASE, engine: 'postgres' })
+  await databaseIs(database_id, 'running')
+  await post(`/api/databases/${database_id}/links`, { app_id, key: 'DATABASE_URL' })
+  await post(`/api/apps/${app_id}/env`, { key: 'GREETING', value: 'hello' })
+  const { id } = await post(`/api/apps/${app_id}/deploy`)
+  expect(await portreeve.untilDeployment(id)).toMatchObject({ status: 'live', error: null })
+  await sql('CREATE TABLE kept AS SELECT generate_series(1, 1000) i', database_id)
+
+  const asked = { target: 'app', target_id: app_id, pause_app: true }
+  const made = await ended((await post('/api/backups', asked)).id)
+  expect(made, made.error).toMatchObject({ status: 'succeeded', encrypted: true })
+  await post(`/api/backups/${made.id}/verify`)
+  const { verification } = await ended(made.id, (backup) => backup.verification?.status)
+  expect(verification, verification.error).toMatchObject({ status: 'succeeded', rows: 1000 })
+
+  await sql('DROP TABLE kept', database_id)
+  inside('sh', '-c', 'rm -rf /data/deep /data/link')
+  await portreeve.call('PUT', `/api/apps/${app_id}/env/GREETING`, { value: 'changed' })
+  const { job_id } = await post(`/api/backups/${made.id}/restore`, { mode: 'in_place' })
+  expect(await jobEnded(job_id)).toMatchObject({ status: 'succeeded', error: null })
+  await portreeve.untilApp(app_id, 'running')
+  expect(await sql('SELECT count(*) FROM kept', database_id)).toBe('1000')
+  // A deployment brings the variables into effect.
+  await shown()
+  expect((await show(`/api/apps/${app_id}/env/GREETING/reveal`)).value).toBe('hello')
+
+  const deleted = await portreeve.call('DELETE', `/api/apps/${app_id}?volumes=true`)
+  const { final_backup_id } = deleted.body.data
+  await eventually('The app being gone', async () =>
+    (await portreeve.call('GET', `/api/apps/${app_id}`)).status === 404 ? true : undefined,
+  )
+  expect(await show(`/api/backups/${final_backup_id}`)).toMatchObject({
+    status: 'succeeded',
+    trigger: 'final',
+  })
+  await portreeve.call('DELETE', `/api/databases/${database_id}?skip_backup=true`)
+  await eventually('The database being gone', async () =>
+    (await portreeve.call('GET', `/api/databases/${database_id}`)).status === 404 ? true : undefined,
+  )
+  const again = await post(`/api/backups/${made.id}/restore`, { mode: 'new' })
+  expect(await jobEnded(again.job_id)).toMatchObject({ status: 'succeeded', error: null })
+  await portreeve.untilApp(again.target_id, 'running')
+  await shown()
+  const [database] = await show('/api/databases')
+  expect([database.name, await sql('SELECT count(*) FROM kept', database.id)]).toEqual([
+    NAME_OF_DATABASE,
+    '1000',
+  ])
+  expect((await show(`/api/apps/${again.target_id}/env/GREETING/reveal`)).value).toBe('hello')
 })

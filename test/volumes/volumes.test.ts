@@ -84,6 +84,7 @@ describe('a volume', () => {
     ])
     await deploy('three')
     expect((await call('owner').delete(`/api/volumes/${volume_id}`)).status).toBe(200)
+    await api.services.jobs.idle()
     expect([api.fakes.engine.volumes(), (await call().get('/api/volumes')).body.total]).toEqual([[], 0])
   })
 })

@@ -19,6 +19,7 @@ export type VolumePort = Pick<
   | 'createForRestore'
   | 'dropUnfilled'
   | 'removeData'
+  | 'isNameTaken'
 >
 export type HolderPort = DeploymentsDomain['holders']
 
@@ -71,7 +72,7 @@ export function createVolumeTarget(
     extension: () => 'tar',
     find(id) {
       const row = id === null ? undefined : volumes().find(id)
-      if (!row || row.status === 'deleting') return undefined
+      if (!row) return undefined
       const { name, project_id } = row
       return { id: row.id, name, project_id, engine: null, version: null, apps: holdersNames(row.id) }
     },

@@ -59,6 +59,7 @@ export const clickhouse = {
       : [],
   dump: {
     extension: 'zip',
+    uploads: { begins: Buffer.from('PK'), made_with: 'BACKUP DATABASE … TO File(….zip)' },
     command: (credentials) => ({
       argv: [
         'bash',

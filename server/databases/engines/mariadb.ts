@@ -43,6 +43,8 @@ export const mariadb = {
   tls: { port: 3306, files: { owner: 'mysql', directory: TLS } },
   dump: {
     extension: 'sql',
+    // Its client knows commands that run programs; in this mode it refuses them.
+    uploads: { made_with: 'mariadb-dump', guard: '/*!999999\\- enable the sandbox mode */\n' },
     command: (credentials) => ({
       argv: ['mariadb-dump', ...dumpArguments(credentials)],
       env: { MYSQL_PWD: credentials.admin_password },

@@ -77,6 +77,7 @@ export const mongodb = {
   tls: { port: 27017, files: { owner: 'mongodb', directory: TLS } },
   dump: {
     extension: 'archive',
+    uploads: { begins: Buffer.from([0x6d, 0xe2, 0x99, 0x81]), made_with: 'mongodump --archive' },
     command: (credentials) =>
       tool(
         'mongodump --quiet --archive --db="$DB_NAME"',

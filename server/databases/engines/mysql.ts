@@ -35,6 +35,7 @@ export const mysql = {
   tls: { port: 3306 },
   dump: {
     extension: 'sql',
+    uploads: { made_with: 'mysqldump' },
     command: (credentials) => ({
       argv: ['mysqldump', '--set-gtid-purged=OFF', ...dumpArguments(credentials)],
       env: { MYSQL_PWD: credentials.admin_password },

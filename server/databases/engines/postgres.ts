@@ -75,6 +75,7 @@ export const postgres = {
   ],
   dump: {
     extension: 'dump',
+    uploads: { begins: Buffer.from('PGDMP'), made_with: 'pg_dump --format=custom' },
     command: (credentials) => ({
       // Compressed once, behind it: its own compression would cost the server's CPU and gain nothing.
       argv: ['pg_dump', '--format=custom', '--compress=0'],

@@ -98,6 +98,7 @@ export function redisFamily(server: 'redis' | 'valkey') {
     tls: { port: TLS_PORT, files: { owner: server, directory: TLS } },
     dump: {
       extension: 'rdb',
+      uploads: { begins: Buffer.from('REDIS'), made_with: 'redis-cli --rdb' },
       command: (credentials) => client(credentials, '--rdb', '-'),
     },
     restore,

@@ -1,4 +1,5 @@
-import { DeleteDatabaseQuery, DeletedDatabase } from '#server/databases/schema'
+import { DeletedWithBackup } from '#server/backups/schema'
+import { DeleteDatabaseQuery } from '#server/databases/schema'
 import { endpoint } from '#server/endpoint'
 import { data, IdParam } from '#server/http/schemas'
 
@@ -6,15 +7,13 @@ import { data, IdParam } from '#server/http/schemas'
 export default endpoint({
   summary: 'Delete; takes a final backup unless skip_backup',
   description:
-    'The answer names the final backup. When it cannot be taken nothing is removed, and the database says why. 409 when there is no destination for it. Linked apps lose their variable with their next deployment.',
+    'The answer says where the final backup is. When it cannot be taken nothing is removed, and the database says why. 409 when there is no destination for it. Linked apps lose their variable with their next deployment.',
   access: 'owner',
   scope: { noun: 'database' },
   params: IdParam,
   query: DeleteDatabaseQuery,
-  response: data(DeletedDatabase),
+  response: data(DeletedWithBackup),
   errors: ['CONFLICT', 'ENGINE_UNAVAILABLE'],
-  handler({ actor, params, query, services }) {
-    const final_backup_id = services.databases.delete(actor, params.id, query)
-    return { data: { id: params.id, deleted: true as const, final_backup_id } }
-  },
+  handler: ({ actor, params, query, services }) =>
+    services.backups.deleted(params.id, services.databases.delete(actor, params.id, query)),
 })

@@ -1,0 +1,74 @@
+import type { Actor } from '#server/kernel/access'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import { ApiError, conflict } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
+import { ObjectStoreError } from '#server/platform/objectstore/objectstore'
+import type { Archives } from './archives.ts'
+import { backupEvent } from './backup-job.ts'
+import { backupMachine } from './machine.ts'
+import type { BackupRepository, BackupRow } from './repository.ts'
+import type { Backup } from './schema.ts'
+import type { Subject } from './target.ts'
+
+export interface ReceivingOptions {
+  db: Db
+  clock: Clock
+  events: Events
+  repository: BackupRepository
+  archives: Archives
+  get(id: string): BackupRow
+  view(row: BackupRow): Backup
+  /** Makes the row of an upload for a database that the caller may back up. */
+  insert(actor: Actor, database_id: string): { row: BackupRow; subject: Subject }
+}
+
+/** What a client hears of a destination that did not take what was sent. */
+function asAnswer(error: unknown): unknown {
+  if (error instanceof ApiError || !(error instanceof ObjectStoreError)) return error
+  return error.code === 'full'
+    ? new ApiError('DISK_FULL', 'The destination of backups is full.')
+    : conflict(error.message)
+}
+/** Dumps that people send. */
+export function createReceiving(options: ReceivingOptions) {
+  const { db, clock, events, repository, archives, get, view, insert } = options
+  const failReceived = (row: BackupRow, error: string): void =>
+    db.tx(() => {
+      repository.setStatus(row.id, get(row.id).status, backupMachine.next('running', 'fail'))
+      repository.update(row.id, { error, finished_at: clock.iso(), size_bytes: null, sha256: null })
+      events.append(backupEvent(row, 'failed', { error }))
+    })
+
+  return {
+    /**
+     * Keeps a dump that somebody sends as a backup of a database: once it is whole, it can be restored like any
+     * other. What breaks off or is no dump leaves nothing.
+     */
+    async receive(actor: Actor, database_id: string, bytes: AsyncIterable<Uint8Array>): Promise<Backup> {
+      const { row, subject } = insert(actor, database_id)
+      repository.setStatus(row.id, 'queued', backupMachine.next('queued', 'begin'))
+      const began_ms = clock.now()
+      try {
+        const written = await archives.write(row, bytes, new AbortController().signal, () => {})
+        repository.update(row.id, { ...written, duration_ms: clock.now() - began_ms })
+        await archives.describe(get(row.id), { apps: subject.apps })
+      } catch (error) {
+        await archives.remove(row).catch(() => undefined)
+        failReceived(row, error instanceof ApiError ? error.message : 'The upload broke off.')
+        throw asAnswer(error)
+      }
+      return db.tx(() => {
+        repository.setStatus(row.id, 'running', backupMachine.next('running', 'succeed'))
+        repository.update(row.id, { finished_at: clock.iso() })
+        events.append(backupEvent(get(row.id), 'succeeded'))
+        return view(get(row.id))
+      })
+    },
+    /** Uploads that the last process was receiving when it ended. */
+    settleReceived(): void {
+      for (const row of repository.underWay())
+        if (row.trigger === 'upload') failReceived(row, 'Portreeve ended while it was received.')
+    },
+  }
+}

@@ -1,0 +1,302 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import * as v from 'valibot'
+import type { AppsDomain } from '#server/apps/contract'
+import { AppName } from '#server/apps/schema'
+import type { Databases } from '#server/databases/assembly'
+import type { EngineName } from '#server/databases/engines'
+import type { DeploymentsDomain } from '#server/deployments/contract'
+import type { Variables } from '#server/env/service'
+import { PLATFORM } from '#server/kernel/access'
+import { ApiError, conflict, invalid } from '#server/kernel/errors'
+import { newId } from '#server/kernel/ids'
+import { Fatal } from '#server/kernel/jobs/definition'
+import type { Volumes } from '#server/volumes/service'
+import { ArchiveError } from '../archive/archive-error.ts'
+import { readSections } from '../archive/bundle.ts'
+import type { BackupTarget, OpenDump, RestoreRequest } from '../target.ts'
+import type { VolumeFiles } from '../volume-files.ts'
+import { type AppCopy, readCopy, renamed } from './app-copy.ts'
+import { dataFor } from './volume.ts'
+
+export interface AppPorts {
+  apps: Pick<AppsDomain, 'find' | 'snapshot' | 'restoreSnapshot' | 'createForRestore' | 'delete'>
+  env: Pick<Variables, 'snapshot' | 'restore' | 'ownersIn'>
+  volumes: Pick<
+    Volumes,
+    | 'find'
+    | 'dataOf'
+    | 'clear'
+    | 'replaceData'
+    | 'returnData'
+    | 'forgetData'
+    | 'removeData'
+    | 'createForRestore'
+    | 'dropUnfilled'
+    | 'isNameTaken'
+    | 'releaseMounts'
+    | 'mountsOf'
+    | 'mount'
+    | 'unmount'
+  >
+  databases: Pick<Databases, 'find' | 'inProject' | 'linkedTo' | 'create' | 'isNameTaken' | 'links'>
+  deployments: Pick<DeploymentsDomain, 'enqueue' | 'holders' | 'liveCommit'>
+}
+
+/** Where each part of an archive goes; settled once, before anything is made. */
+interface Plan {
+  volumes: { name: string; id: string; data_id: string; new_name: string }[]
+  databases: { name: string; id: string; restore_id: string; new_name: string }[]
+}
+/** What a deployment can ask a repository for. */
+const COMMIT = /^[0-9a-f]{7,64}$/
+const LONGEST_DATABASE = 40
+const LONGEST_VOLUME = 63
+const PAUSE_MS = 300
+const NOTHING: Plan = { volumes: [], databases: [] }
+const planIn = ({ prepared }: RestoreRequest): Plan => (prepared as Plan | undefined) ?? NOTHING
+
+/** Restores of whole apps: their parts beside what serves, then all of them at once in its place. */
+export function createAppRestore(
+  ports: () => AppPorts,
+  files: VolumeFiles,
+  database: NonNullable<BackupTarget['restore']>,
+): NonNullable<BackupTarget['restore']> {
+  const requestFor = (
+    request: RestoreRequest,
+    { id, name, restore_id }: Plan['databases'][number],
+  ): RestoreRequest => {
+    const row = ports().databases.find(id)
+    const { engine = null, version = null } = row ?? {}
+    return { ...request, target_id: id, restore_id, name, engine, version, prepared: undefined }
+  }
+  const eachDatabase = (request: RestoreRequest) =>
+    planIn(request).databases.map((one) => requestFor(request, one))
+  const isTaken = ({ id, data_id }: Plan['volumes'][number]) =>
+    ports().volumes.find(id) !== undefined && ports().volumes.dataOf(id) === data_id
+
+  /** In place every part goes where it came from; of a new app, each has a name that is free. */
+  function planOf(request: RestoreRequest, copy: AppCopy): Plan {
+    const { volumes, databases, apps } = ports()
+    const { target_id, project_id, mode } = request
+    const app = apps.find(target_id)
+    if (!app) throw new Fatal('gone', 'The app is gone.')
+    const present = volumes
+      .releaseMounts(target_id)
+      .volumes.flatMap((mount) => volumes.find(mount.volume_id) ?? [])
+    const missing = (what: string, name: string) =>
+      new Fatal(
+        'changed',
+        `The app has no ${what} ${name} any more, which is in the backup.`,
+        'Restore the backup as a new app.',
+      )
+    const free = (name: string, is_taken: boolean, longest: number) =>
+      is_taken ? `${app.name}-${name}`.slice(0, longest).replace(/-+$/, '') : name
+    return {
+      volumes: copy.volumes.map(({ name }) => {
+        const found = present.find((volume) => volume.name === name)
+        if (mode === 'in_place' && !found) throw missing('volume', name)
+        const id = mode === 'in_place' ? found!.id : newId('vol')
+        return {
+          name,
+          id,
+          data_id: dataFor(newId('job')),
+          new_name: free(name, volumes.isNameTaken(project_id, name), LONGEST_VOLUME),
+        }
+      }),
+      databases: copy.databases.map(({ name }) => {
+        const found = databases.inProject(project_id).find((row) => row.name === name)
+        if (mode === 'in_place' && !found) throw missing('database', name)
+        const id = mode === 'in_place' ? found!.id : newId('db')
+        return {
+          name,
+          id,
+          restore_id: newId('job'),
+          new_name: free(name, databases.isNameTaken(project_id, name), LONGEST_DATABASE),
+        }
+      }),
+    }
+  }
+  /** Rows for a new app and its parts; what an attempt before this one made is left alone. */
+  async function make(
+    request: RestoreRequest,
+    plan: Plan,
+    copy: AppCopy,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { apps, env, volumes, databases } = ports()
+    const { target_id, project_id } = request
+    const names = new Map(plan.databases.map(({ name, new_name }) => [name, new_name]))
+    apps.restoreSnapshot(PLATFORM, target_id, copy.app)
+    env.restore(PLATFORM, target_id, renamed(copy.variables, names))
+    for (const { name, id, new_name } of plan.volumes) {
+      const { access, size_bytes } = copy.volumes.find((volume) => volume.name === name)!
+      if (!volumes.find(id))
+        volumes.createForRestore(PLATFORM, project_id, { name: new_name, access, size_bytes }, id)
+    }
+    for (const { name, id, new_name } of plan.databases) {
+      const { engine, version, cpus, memory_bytes } = copy.databases.find((one) => one.name === name)!
+      if (databases.find(id)) continue
+      const limits = { cpus, memory_bytes }
+      const body = { name: new_name, engine: engine as EngineName, version, public: false, limits }
+      databases.create(PLATFORM, project_id, body, null, id)
+    }
+    const isMade = ({ id }: { id: string }) => databases.find(id)?.status !== 'creating'
+    while (!plan.databases.every(isMade)) await wait(PAUSE_MS, undefined, { signal })
+  }
+  /** Mounts and links of a new app, once what they lead to is there. */
+  function join({ target_id }: RestoreRequest, plan: Plan, copy: AppCopy): void {
+    const { volumes, databases } = ports()
+    const taken = new Set(volumes.mountsOf(target_id).map(({ path }) => path))
+    for (const { path, volume, read_only } of copy.mounts) {
+      const volume_id = plan.volumes.find(({ name }) => name === volume)?.id
+      if (volume_id && !taken.has(path)) volumes.mount(PLATFORM, target_id, { path, volume_id, read_only })
+    }
+    for (const { id, name } of plan.databases) {
+      const key = copy.databases.find((one) => one.name === name)?.key
+      const is_linked = databases.linkedTo(target_id).some((linked) => linked.id === id)
+      if (key && !is_linked) databases.links.add(PLATFORM, id, { app_id: target_id, key })
+    }
+  }
+  /** Inline files as they were; answers whether any differs. */
+  function restoreFiles(app_id: string, wanted: AppCopy['files']): boolean {
+    const { volumes } = ports()
+    const present = volumes.releaseMounts(app_id).files
+    const same = (a: AppCopy['files'][number], b: AppCopy['files'][number]) =>
+      a.path === b.path && a.content === b.content && a.mode === b.mode
+    const gone = present.filter((file) => !wanted.some((one) => same(one, file)))
+    const lacking = wanted.filter((file) => !present.some((one) => same(one, file)))
+    for (const mount of volumes.mountsOf(app_id))
+      if (mount.kind === 'file' && gone.some(({ path }) => path === mount.path))
+        volumes.unmount(PLATFORM, app_id, mount.id)
+    for (const { path, content, mode } of lacking)
+      volumes.mount(PLATFORM, app_id, { path, content, mode: `0${mode.toString(8).padStart(3, '0')}` })
+    return gone.length + lacking.length > 0
+  }
+  const copyIn = async (open: OpenDump): Promise<AppCopy> => {
+    for await (const { bytes } of readSections(open())) {
+      // Leaving the loop ends the stream, so the text is read before.
+      const copy = await readCopy(bytes)
+      return copy
+    }
+    throw new ArchiveError('damaged', 'The archive is empty.')
+  }
+  /** The apps that use the parts end, see them changed, and start again. */
+  async function between(request: RestoreRequest, change: () => Promise<void>, signal: AbortSignal) {
+    const { holders } = ports().deployments
+    const ids = planIn(request).volumes.map(({ id }) => id)
+    const apps = [...new Set([request.target_id, ...holders.of(request.project_id, ids)])]
+    for (const app of apps) await holders.halt(app, signal)
+    await change()
+    for (const app of apps) await holders.bring(app, signal)
+  }
+  /** A deployment brings what the copy says into effect. */
+  function deploy(app_id: string, { commit, app: { configuration } }: AppCopy): void {
+    const app = ports().apps.find(app_id)
+    if (!app || configuration.source === 'upload') return
+    const ask = COMMIT.test(commit ?? '') && configuration.source === 'git' ? { commit: commit! } : {}
+    ports().deployments.enqueue(app, 'manual', ask, PLATFORM)
+  }
+
+  return {
+    lane: (id) => `app:${id}`,
+    begin({ mode, target_id, project_id, name }) {
+      const { apps } = ports()
+      if (mode === 'new') {
+        const [fault] = v.safeParse(AppName, name).issues ?? []
+        if (fault) throw invalid('name', fault.message)
+        return apps.createForRestore(PLATFORM, project_id, name)
+      }
+      const row = target_id === null ? undefined : apps.find(target_id)
+      if (!row) throw conflict('The app is gone. Restore the backup with mode «new».')
+      if (row.status === 'deleting') throw conflict('Cannot restore an app while it is being deleted.')
+      return row.id
+    },
+    async prepare(request, open, signal, remember) {
+      let plan = request.prepared as Plan | undefined
+      for await (const { name, bytes } of readSections(open())) {
+        if (name === 'app.json') {
+          const copy = await readCopy(bytes)
+          plan ??= planOf(request, copy)
+          remember(plan)
+          request.prepared = plan
+          if (request.mode === 'new') await make(request, plan, copy, signal)
+          continue
+        }
+        const [kind, file = ''] = name.split('/')
+        const called = file.split('.')[0]
+        const volume = kind === 'volumes' && plan?.volumes.find((one) => one.name === called)
+        const server = kind === 'databases' && plan?.databases.find((one) => one.name === called)
+        if (volume) {
+          const { data_id } = volume
+          const place = { data_id, project_id: request.project_id, work_id: request.restore_id }
+          await ports().volumes.clear(volume.id, data_id)
+          await files.write(place, bytes, signal)
+        } else if (server) {
+          const part = requestFor(request, server)
+          if (request.mode === 'in_place' && ports().databases.find(server.id)?.status !== 'restoring')
+            database.begin(part)
+          await database.prepare(
+            part,
+            () => bytes,
+            signal,
+            () => {},
+          )
+        } else throw new ArchiveError('damaged', 'The archive holds something that it does not name.')
+      }
+    },
+    async activate(request, signal) {
+      const { volumes } = ports()
+      const change = async () => {
+        for (const { id, data_id } of planIn(request).volumes) volumes.replaceData(id, data_id)
+        for (const part of eachDatabase(request)) await database.activate(part, signal)
+      }
+      if (request.mode === 'new') return change()
+      for (const one of planIn(request).volumes) if (!isTaken(one)) await volumes.forgetData(one.id)
+      await between(request, change, signal)
+    },
+    async revert(request, signal) {
+      if (request.mode === 'new') return
+      const putBack = async () => {
+        for (const { id, data_id } of planIn(request).volumes) ports().volumes.returnData(id, data_id)
+        for (const part of eachDatabase(request)) await database.revert(part, signal)
+      }
+      await between(request, putBack, signal)
+    },
+    async finish(request, open) {
+      const { apps, env, volumes } = ports()
+      const copy = await copyIn(open)
+      const { target_id, mode } = request
+      if (mode === 'in_place') {
+        const changed = [
+          apps.restoreSnapshot(PLATFORM, target_id, copy.app),
+          Object.entries(env.restore(PLATFORM, target_id, copy.variables)).some(
+            ([what, keys]) => what !== 'unchanged' && keys.length > 0,
+          ),
+          restoreFiles(target_id, copy.files),
+        ].includes(true)
+        for (const { id } of planIn(request).volumes) await volumes.forgetData(id)
+        if (changed && apps.find(target_id)?.status !== 'stopped') deploy(target_id, copy)
+        return
+      }
+      join(request, planIn(request), copy)
+      restoreFiles(target_id, copy.files)
+      if (apps.find(target_id)?.status === 'stopped') deploy(target_id, copy)
+    },
+    async discard(request) {
+      await files.discard(request.restore_id)
+      for (const one of planIn(request).volumes)
+        if (!isTaken(one)) await ports().volumes.removeData(one.data_id)
+      for (const part of eachDatabase(request)) await database.discard(part)
+    },
+    ended(request, status) {
+      for (const part of eachDatabase(request)) database.ended?.(part, status)
+      if (request.mode === 'in_place' || status === 'succeeded') return
+      for (const { id } of planIn(request).volumes) ports().volumes.dropUnfilled(id)
+      try {
+        ports().apps.delete(PLATFORM, request.target_id, { volumes: true, skip_backup: true })
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error
+      }
+    },
+  }
+}

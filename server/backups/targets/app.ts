@@ -1,0 +1,161 @@
+import { Readable } from 'node:stream'
+import { conflict } from '#server/kernel/errors'
+import { Fatal } from '#server/kernel/jobs/definition'
+import { packSections, readSections, type Section } from '../archive/bundle.ts'
+import type { BackupTarget, Contents, DumpOptions } from '../target.ts'
+import type { VolumeFiles } from '../volume-files.ts'
+import { type AppCopy, readCopy } from './app-copy.ts'
+import { type AppPorts, createAppRestore } from './app-restore.ts'
+import { dataFor, whilePaused } from './volume.ts'
+
+/** One text as the bytes of a section. */
+const textBytes = (text: string): AsyncIterable<Uint8Array> => Readable.from([Buffer.from(text)])
+
+/** A whole app: its configuration and variables, what is in its volumes, and the databases that it is linked to. */
+export function createAppTarget(
+  ports: () => AppPorts,
+  files: VolumeFiles,
+  database: BackupTarget,
+): BackupTarget {
+  const volumesOf = (app_id: string) =>
+    [
+      ...new Set(
+        ports()
+          .volumes.releaseMounts(app_id)
+          .volumes.map(({ volume_id }) => volume_id),
+      ),
+    ].flatMap((id) => ports().volumes.find(id) ?? [])
+  /** Databases by links, and those that variables name. */
+  const databasesOf = (app_id: string, project_id: string, variables: AppCopy['variables']) => {
+    const { databases } = ports()
+    const linked = databases.linkedTo(app_id)
+    const named = new Set(ports().env.ownersIn(variables))
+    const by_reference = databases
+      .inProject(project_id)
+      .filter(({ id, name }) => named.has(name) && !linked.some((one) => one.id === id))
+    return [
+      ...linked.flatMap(({ id, key }) => {
+        const row = databases.find(id)
+        return row ? [{ row, key: key as string | null }] : []
+      }),
+      ...by_reference.map((row) => ({ row, key: null })),
+    ]
+  }
+  const partsOf = (app_id: string, project_id: string, without: DumpOptions['without']) => {
+    const variables = ports().env.snapshot(app_id)
+    return {
+      variables,
+      volumes: without.includes('volumes') ? [] : volumesOf(app_id),
+      databases: without.includes('databases') ? [] : databasesOf(app_id, project_id, variables),
+    }
+  }
+  function copyOf(app_id: string, name: string, parts: ReturnType<typeof partsOf>): AppCopy {
+    const mounts = ports().volumes.releaseMounts(app_id)
+    const names = new Map(parts.volumes.map((volume) => [volume.id, volume.name]))
+    return {
+      format: 1,
+      name,
+      commit: ports().deployments.liveCommit(app_id),
+      app: ports().apps.snapshot(app_id),
+      variables: parts.variables,
+      volumes: parts.volumes.map(({ name, access, size_bytes }) => ({ name, access, size_bytes })),
+      mounts: mounts.volumes.flatMap(({ path, volume_id, read_only }) => {
+        const volume = names.get(volume_id)
+        return volume === undefined ? [] : [{ path, volume, read_only }]
+      }),
+      files: mounts.files.map(({ path, content, mode }) => ({ path, content, mode })),
+      databases: parts.databases.map(({ row, key }) => ({
+        ...{ name: row.name, engine: row.engine, version: row.version, key },
+        ...{ cpus: row.cpus, memory_bytes: row.memory_bytes },
+      })),
+    }
+  }
+  async function* sectionsOf(
+    app: { id: string; name: string; project_id: string },
+    { work_id, without }: DumpOptions,
+    signal: AbortSignal,
+  ): AsyncGenerator<Section> {
+    const parts = partsOf(app.id, app.project_id, without)
+    yield { name: 'app.json', bytes: textBytes(JSON.stringify(copyOf(app.id, app.name, parts))) }
+    for (const { id, name, project_id } of parts.volumes) {
+      const data_id = ports().volumes.dataOf(id)
+      yield { name: `volumes/${name}.tar`, bytes: files.read({ data_id, project_id, work_id }, signal) }
+    }
+    for (const { row } of parts.databases) {
+      const dump = await database.dump(row.id, { pause_app: false, work_id, without: [] }, signal)
+      yield { name: `databases/${row.name}.${dump.extension}`, bytes: dump.bytes }
+    }
+  }
+
+  return {
+    kind: 'app',
+    extension: () => 'tar',
+    find(id) {
+      const row = id === null ? undefined : ports().apps.find(id)
+      if (!row) return undefined
+      const { name, project_id } = row
+      return { id: row.id, name, project_id, engine: null, version: null, apps: [name] }
+    },
+    requireReadable(id) {
+      const row = ports().apps.find(id!)!
+      if (row.status === 'deleting') throw conflict('Cannot back up an app while it is being deleted.')
+      const { databases, volumes } = partsOf(row.id, row.project_id, [])
+      for (const one of databases) database.requireReadable(one.row.id)
+      const lost = volumes.find(({ status }) => status !== 'ready')
+      if (lost) throw conflict(`Cannot back up the app while its volume ${lost.name} is ${lost.status}.`)
+    },
+    lane: (id, { pause_app }) => (pause_app ? `app:${id}` : undefined),
+    async dump(id, options, signal) {
+      const app = ports().apps.find(id!)
+      if (!app) throw new Fatal('gone', 'The app is gone.')
+      const bytes = packSections(sectionsOf(app, options, signal))
+      if (!options.pause_app) return { bytes, extension: 'tar' }
+      const { holders } = ports().deployments
+      const volume_ids = volumesOf(app.id).map((volume) => volume.id)
+      const apps = new Set([app.id, ...holders.of(app.project_id, volume_ids)])
+      return { bytes: whilePaused(holders, [...apps], bytes), extension: 'tar' }
+    },
+    tidy: (work_id) => files.discard(work_id),
+    async verify(backup, open, signal) {
+      const found = { counts: {} as Record<string, number>, objects: 0, rows: 0 }
+      let copy: AppCopy | undefined
+      for await (const { name, bytes } of readSections(open())) {
+        copy ??= await readCopy(bytes)
+        if (name === 'app.json') continue
+        const [kind, file] = name.split('/') as [string, string]
+        const one = kind === 'volumes' ? await tryVolume(bytes) : await tryDatabase(file, bytes, copy)
+        const values = Object.values(one.counts)
+        const sum = one.rows ?? values.reduce((total, count) => total + count, 0)
+        found.counts[name] = sum
+        found.objects += one.objects ?? values.length
+        if (kind === 'databases') found.rows += sum
+      }
+      return found
+
+      async function tryVolume(bytes: AsyncIterable<Uint8Array>): Promise<Contents> {
+        const work_id = `trial_${backup.id.split('_').at(-1)}`
+        const place = { data_id: dataFor(work_id), project_id: backup.project_id, work_id }
+        try {
+          await ports().volumes.clear(backup.target_id ?? backup.id, place.data_id)
+          await files.write(place, bytes, signal)
+          const { counts, objects, bytes: rows } = await files.count(place, signal)
+          return { counts, objects, rows }
+        } finally {
+          await ports().volumes.removeData(place.data_id)
+        }
+      }
+      async function tryDatabase(file: string, bytes: AsyncIterable<Uint8Array>, { databases }: AppCopy) {
+        const name = file.split('.')[0]!
+        const known = databases.find((one) => one.name === name)
+        const trial = {
+          ...backup,
+          target_id: null,
+          engine: known?.engine ?? null,
+          version: known?.version ?? null,
+        }
+        return database.verify(trial, () => bytes, signal)
+      }
+    },
+    restore: createAppRestore(ports, files, database.restore!),
+  }
+}

@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { commitShop, SHOP_URL } from '#test/support/shop'
+import { pretendServer, type PretendedServer } from '../databases/server.ts'
+import { type PretendedVolumes, pretendVolumes } from './pretend-volumes.ts'
+
+let api: TestApi
+let volumes: PretendedVolumes
+let server: PretendedServer
+let app_id: string
+let volume_id: string
+let database_id: string
+
+const post = async (path: string, body: object = {}, caller: 'developer' | 'owner' = 'developer') => {
+  const answer = await api.as(caller).post(path, body)
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
+  await api.services.jobs.idle()
+  return answer.body.data
+}
+const show = async (path: string) => (await api.as('developer').get(path)).body.data
+const backUp = async (body: object = {}) =>
+  show(`/api/backups/${(await post('/api/backups', { target: 'app', target_id: app_id, ...body })).id}`)
+const restore = (backup_id: string, body: object) => post(`/api/backups/${backup_id}/restore`, body, 'owner')
+const held = (id = volume_id) => volumes.held.get(api.services.volumes.dataOf(id))
+const variable = async (id: string, key: string) =>
+  (await api.as('developer').get(`/api/apps/${id}/env/${key}/reveal`)).body.data?.value
+const remove = async (query = '') => {
+  const answer = await api.as('owner').delete(`/api/apps/${app_id}${query}`)
+  await api.services.jobs.idle()
+  return answer.body.data
+}
+
+beforeEach(async () => {
+  api = await createTestApi()
+  volumes = pretendVolumes(api)
+  server = pretendServer(api)
+  commitShop(api, 'one')
+  volume_id = (await post('/api/volumes', { name: 'data' })).id
+  database_id = (await post('/api/databases', { name: 'orders', engine: 'postgres' })).id
+  app_id = (await post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 })).id
+  await post(`/api/apps/${app_id}/mounts`, { path: '/data', volume_id })
+  await post(`/api/apps/${app_id}/mounts`, { path: '/etc/shop.conf', content: 'colour = blue' })
+  await post(`/api/apps/${app_id}/env`, { key: 'STRIPE_SECRET', value: 'sk-canary-1' })
+  await post(`/api/apps/${app_id}/env`, { key: 'READ_URL', value: '${{ orders.DATABASE_URL }}' })
+  await post(`/api/databases/${database_id}/links`, { app_id, key: 'DATABASE_URL' })
+  await post(`/api/apps/${app_id}/deploy`)
+  volumes.held.set(volume_id, 'FILES')
+  server.ran.length = 0
+})
+afterEach(() => api.close())
+
+describe('a backup of an app', () => {
+  it('is one archive, always encrypted, and verified part by part', async () => {
+    const made = await backUp({ encrypted: false })
+    expect(made, made.error).toMatchObject({
+      ...{ status: 'succeeded', target: 'app', target_id: app_id, target_name: 'shop', encrypted: true },
+    })
+    expect(server.ran).toContain('pg_dump')
+    const before = api.fakes.engine.volumes()
+    await post(`/api/backups/${made.id}/verify`)
+    const { verification } = await show(`/api/backups/${made.id}`)
+    expect(verification, verification.error).toMatchObject({
+      status: 'succeeded',
+      objects: 3,
+      rows: 3,
+      counts: { 'volumes/data.tar': 5, 'databases/orders.dump': 3 },
+    })
+    expect(api.fakes.engine.volumes()).toEqual(before)
+  })
+  it('is refused with 409 while a database of it is stopped', async () => {
+    await post(`/api/databases/${database_id}/stop`)
+    const { status } = await api.as('developer').post('/api/backups', { target: 'app', target_id: app_id })
+    expect(status).toBe(409)
+  })
+})
+
+describe('a restore of an app in place', () => {
+  it('brings back files, data, variables and configuration, and deploys what changed', async () => {
+    const { id } = await backUp()
+    volumes.held.set(volume_id, 'CHANGED')
+    await api.as('developer').put(`/api/apps/${app_id}/env/STRIPE_SECRET`, { value: 'sk-other' })
+    await api.as('developer').put(`/api/apps/${app_id}`, { replicas: 0 })
+    const { volume_id: old } = await show(`/api/databases/${database_id}`)
+    await restore(id, { mode: 'in_place' })
+    expect([held(), await variable(app_id, 'STRIPE_SECRET')]).toEqual(['FILES', 'sk-canary-1'])
+    const app = await show(`/api/apps/${app_id}`)
+    expect([app.replicas, app.status, app.needs_redeploy]).toEqual([1, 'running', false])
+    const database = await show(`/api/databases/${database_id}`)
+    expect([database.status, database.previous_volume.volume_id]).toEqual(['running', old])
+    expect((await show(`/api/apps/${app_id}/deployments`)).length).toBe(3)
+  })
+  it('that cannot load the database leaves everything as it is', async () => {
+    const { id } = await backUp()
+    volumes.held.set(volume_id, 'CHANGED')
+    const before = api.fakes.engine.volumes()
+    server.failing.set('pg_restore', 1)
+    await restore(id, { mode: 'in_place' })
+    expect([held(), api.fakes.engine.volumes().sort()]).toEqual(['CHANGED', before.sort()])
+    expect((await show(`/api/databases/${database_id}`)).status).toBe('running')
+    expect((await show(`/api/apps/${app_id}`)).status).toBe('running')
+  })
+})
+
+describe('a restore of an app as a new one', () => {
+  it('makes app, volume and database beside the present ones, joined as these are', async () => {
+    const { id } = await backUp()
+    const { target_id } = await restore(id, { mode: 'new', name: 'copy' })
+    const app = await show(`/api/apps/${target_id}`)
+    expect(app).toMatchObject({ name: 'copy', status: 'running', source: 'git', git_url: SHOP_URL })
+    const mounts = await show(`/api/apps/${target_id}/mounts`)
+    expect(mounts.map(({ path, volume_name }: any) => [path, volume_name])).toEqual([
+      ['/data', 'copy-data'],
+      ['/etc/shop.conf', null],
+    ])
+    expect([held(mounts[0].volume_id), held()]).toEqual(['FILES', 'FILES'])
+    expect(await variable(target_id, 'STRIPE_SECRET')).toBe('sk-canary-1')
+    expect(await variable(target_id, 'READ_URL')).toBe('${{ copy-orders.DATABASE_URL }}')
+    const databases = await show('/api/databases')
+    const made = databases.find(({ name }: any) => name === 'copy-orders')
+    expect((await show(`/api/databases/${made.id}`)).links).toMatchObject([{ app_id: target_id }])
+  })
+  it('works after the app, its volume and its database were deleted', async () => {
+    const { id } = await backUp()
+    await remove('?volumes=true')
+    await api.as('owner').delete(`/api/databases/${database_id}`)
+    await api.services.jobs.idle()
+    const { target_id } = await restore(id, { mode: 'new' })
+    expect(await show(`/api/apps/${target_id}`)).toMatchObject({ name: 'shop', status: 'running' })
+    expect((await show('/api/volumes')).map(({ name }: any) => name)).toEqual(['data'])
+    expect((await show('/api/databases')).map(({ name }: any) => name)).toEqual(['orders'])
+  })
+  it('that fails leaves nothing of it', async () => {
+    const { id } = await backUp()
+    server.failing.set('pg_restore', 1)
+    const before = [await show('/api/apps'), await show('/api/volumes'), await show('/api/databases')]
+    await restore(id, { mode: 'new', name: 'copy' })
+    await api.services.jobs.idle()
+    const after = [await show('/api/apps'), await show('/api/volumes'), await show('/api/databases')]
+    expect(after.map((list) => list.map(({ name }: any) => name))).toEqual(
+      before.map((list) => list.map(({ name }: any) => name)),
+    )
+  })
+})
+
+describe('a deletion', () => {
+  it('of an app takes a final backup and says where it is, unless it is told not to', async () => {
+    const answer = await remove('?volumes=true')
+    expect(answer).toMatchObject({
+      id: app_id,
+      deleted: true,
+      final_backup_location: expect.stringContaining(`app/${app_id}/`),
+    })
+    const made = await show(`/api/backups/${answer.final_backup_id}`)
+    expect(made, made.error).toMatchObject({ status: 'succeeded', trigger: 'final', target: 'app' })
+    expect((await api.as('developer').get(`/api/apps/${app_id}`)).status).toBe(404)
+    const { target_id } = await restore(made.id, { mode: 'new' })
+    const [mount] = await show(`/api/apps/${target_id}/mounts`)
+    expect(held(mount.volume_id)).toBe('FILES')
+  })
+  it('without a final backup answers null, and takes none', async () => {
+    expect(await remove('?skip_backup=true')).toEqual({
+      ...{ id: app_id, deleted: true, final_backup_id: null, final_backup_location: null },
+    })
+    expect(await show('/api/backups')).toEqual([])
+  })
+  it('whose final backup fails deletes nothing, and the app says why', async () => {
+    volumes.failing.set('read', { exit_code: 2, stderr: 'tar: broken' })
+    await remove('?volumes=true')
+    const app = await show(`/api/apps/${app_id}`)
+    expect([app.status, app.last_error]).toEqual(['running', expect.stringContaining('final backup failed')])
+    expect(held()).toBe('FILES')
+  })
+})

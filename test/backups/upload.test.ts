@@ -1,0 +1,84 @@
+import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { pretendServer, type PretendedServer } from '../databases/server.ts'
+
+let api: TestApi
+let server: PretendedServer
+let id: string
+/** What begins as dumps of PostgreSQL do. */
+const DUMP = Buffer.from('PGDMP of another server')
+
+beforeEach(async () => {
+  api = await createTestApi()
+  server = pretendServer(api)
+  id = (await api.as('developer').post('/api/databases', { name: 'orders', engine: 'postgres' })).body.data.id
+  await api.services.jobs.idle()
+})
+afterEach(() => api.close())
+
+const send = async (
+  raw: Buffer,
+  type = 'application/octet-stream',
+  caller: 'owner' | 'developer' = 'owner',
+) => {
+  const answer = await api.request('POST', `/api/databases/${id}/restore`, {
+    as: caller,
+    raw,
+    headers: { 'content-type': type },
+  })
+  await api.services.jobs.idle()
+  return answer
+}
+const database = async () => (await api.as('developer').get(`/api/databases/${id}`)).body.data
+const backups = async () => (await api.as('developer').get('/api/backups')).body.data
+const inputs = () => {
+  const execs = api.fakes.engine.calls.filter(({ method }) => method === 'exec')
+  return execs.filter(({ args }) => (args[1] as { command: string[] }).command[0] === 'pg_restore').length
+}
+
+describe('an uploaded dump', () => {
+  it.each([
+    ['as it is', DUMP, 'application/octet-stream'],
+    ['packed with gzip', gzipSync(DUMP), 'application/gzip'],
+    ['packed with zstd', zstdCompressSync(DUMP), 'application/zstd'],
+  ])('is kept as a backup and takes the place of the data: %s', async (_how, raw, type) => {
+    const before = await database()
+    const { status, body } = await send(raw, type)
+    expect([status, body.data]).toMatchObject([201, { mode: 'in_place', target_id: id, status: 'queued' }])
+    const after = await database()
+    expect([after.status, after.previous_volume.volume_id]).toEqual(['running', before.volume_id])
+    expect(await backups()).toMatchObject([
+      { id: body.data.backup_id, trigger: 'upload', status: 'succeeded', original_bytes: DUMP.length },
+    ])
+    expect(inputs()).toBe(1)
+  })
+  it.each([
+    ['nothing', Buffer.alloc(0), 'is empty'],
+    ['SQL for psql', Buffer.from('DROP TABLE x; \\! id'), 'pg_dump --format=custom'],
+    ['packed nonsense', gzipSync('nothing'), 'is no dump of PostgreSQL'],
+    [
+      'a pack that is cut off',
+      gzipSync(Buffer.concat([DUMP, Buffer.alloc(9999, 'ab')])).subarray(0, 40),
+      'cut off',
+    ],
+  ])('of %s is refused with 422, and nothing is touched', async (_what, raw, message) => {
+    const { status, body } = await send(raw)
+    expect([status, body.error.message]).toEqual([422, expect.stringContaining(message)])
+    expect([(await database()).previous_volume, inputs()]).toEqual([null, 0])
+    expect((await backups()).filter((one: any) => one.status === 'succeeded')).toEqual([])
+    expect(api.fakes.engine.volumes()).toHaveLength(1)
+  })
+  it('that the server refuses leaves the old data', async () => {
+    server.failing.set('pg_restore', 1)
+    expect((await send(DUMP)).status).toBe(201)
+    const { status, previous_volume } = await database()
+    expect([status, previous_volume]).toEqual(['running', null])
+  })
+  it('is nothing to developers, another type is 415, and JSON still names a backup', async () => {
+    expect((await send(DUMP, 'application/octet-stream', 'developer')).status).toBe(403)
+    expect((await send(DUMP, 'text/plain')).status).toBe(415)
+    const { body } = await api.as('owner').post(`/api/databases/${id}/restore`, { backup_id: 'bkp_none' })
+    expect(body.error.code).toMatch(/NOT_FOUND|VALIDATION_ERROR/)
+  })
+})
