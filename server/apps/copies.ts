@@ -16,7 +16,6 @@ import {
 import { requireNoPreview } from './preview-apps.ts'
 import type { AppEventName } from './machine.ts'
 import type { AppRepository, AppRow } from './repository.ts'
-import type { AppPorts } from './service.ts'
 import type { createAppShares } from './shares.ts'
 
 /** An app's row as a copy keeps it: everything that a user sets, apart from its name. */
@@ -43,16 +42,20 @@ export interface CopyOptions {
   checks: SourceChecks
   repository: AppRepository
   shares: ReturnType<typeof createAppShares>
-  ports: Pick<
-    AppPorts,
-    | 'requireQuota'
-    | 'addAutomaticDomain'
-    | 'requireEngine'
-    | 'planFinalBackup'
-    | 'cancelDeployments'
-    | 'enqueue'
-    | 'deleting'
-  >
+  ports: {
+    requireQuota(project_id: string): void
+    addAutomaticDomain(app: AppRow): void
+    requireEngine(): void
+    /** Notes in the current transaction that a last copy of the app is due; answers its id. */
+    planFinalBackup(app: AppRow, actor: Actor, options: { volumes: boolean }): string
+    cancelDeployments(app_id: string): void
+    deleting(app_id: string): void
+    enqueue(
+      kind: 'app.delete',
+      app: AppRow,
+      more: { volumes: boolean; backup_id: string | null; was: string },
+    ): string
+  }
   get(id: string): AppRow
   note(app: AppRow, type: string, payload?: Record<string, unknown>, actor?: Actor): void
   transition(id: string, event: AppEventName): unknown
