@@ -29,7 +29,9 @@ export function databaseOwners(
       const row = get(id)
       return { [networkOf(row)]: { project: row.project_id } }
     },
-    busy: (id) => UNDER_WAY.has(jobs.findBySubject(id)?.status ?? ''),
+    // The restore of an app works on its databases as well, in a job that is the app's.
+    busy: (id) =>
+      UNDER_WAY.has(jobs.findBySubject(id)?.status ?? '') || repository.find(id)?.status === 'restoring',
     releasesAtWork: () => new Set(spares.volumes()),
     release(volume_id) {
       const row = repository.findByVolume(volume_id)

@@ -56,6 +56,7 @@ describe('a backup of the platform', () => {
     expect(api.events(since).map(({ type }) => type)).toEqual([
       'backup.queued',
       'backup.started',
+      'backup.progress',
       'backup.succeeded',
     ])
     const [line] = (await api.as('admin').get(`/api/audit-logs?resource=${backup.id}`)).body.data
