@@ -411,7 +411,10 @@ export const App = v.pipe(
     image: v.nullable(v.string()),
     dockerfile: v.nullable(v.string()),
     compose: v.pipe(v.nullable(v.string()), v.description('Text of the compose file, where it is inline.')),
-    compose_path: v.nullable(v.string()),
+    compose_path: v.pipe(
+      v.nullable(v.string()),
+      v.description('Compose file of the repository; null for the usual names.'),
+    ),
     base_directory: v.string(),
     build: BuildSettings,
     port: v.nullable(v.pipe(v.number(), v.description('As configured; null means detected.'))),
@@ -524,22 +527,34 @@ export const DetectRequest = v.strictObject({
 })
 const KeyNotes = v.array(v.object({ path: v.string(), text: v.string() }))
 const DetectedStack = v.object({
-  services: v.array(
-    v.object({
-      name: v.string(),
-      image: v.nullable(v.string()),
-      build: v.pipe(v.nullable(v.string()), v.description('Folder that it is built from.')),
-      public_port: v.pipe(v.nullable(v.number()), v.description('Port that gets a domain.')),
-      replicas: v.number(),
-      one_off: v.pipe(v.boolean(), v.description('Runs to its end; others wait for it.')),
-      depends_on: v.array(v.string()),
-      volumes: v.array(v.string()),
-    }),
+  services: v.pipe(
+    v.array(
+      v.object({
+        name: v.string(),
+        image: v.nullable(v.string()),
+        build: v.pipe(v.nullable(v.string()), v.description('Folder that it is built from.')),
+        public_port: v.pipe(v.nullable(v.number()), v.description('Port that gets a domain.')),
+        replicas: v.number(),
+        one_off: v.pipe(v.boolean(), v.description('Runs to its end; others wait for it.')),
+        depends_on: v.pipe(v.array(v.string()), v.description('Services that start before it.')),
+        volumes: v.array(v.string()),
+      }),
+    ),
+    v.description('In the order in which they start.'),
   ),
   main: v.pipe(v.nullable(v.string()), v.description('Service that gets the name of the app.')),
   volumes: v.array(v.string()),
   left_out: v.pipe(v.array(v.string()), v.description('Services of profiles that are not active.')),
-  variables: v.array(v.object({ name: v.string(), required: v.boolean(), default: v.nullable(v.string()) })),
+  variables: v.pipe(
+    v.array(
+      v.object({
+        name: v.string(),
+        required: v.pipe(v.boolean(), v.description('Whether the file cannot do without it.')),
+        default: v.pipe(v.nullable(v.string()), v.description('Value that the file has for it.')),
+      }),
+    ),
+    v.description('Variables that the file asks for.'),
+  ),
   taken: v.pipe(KeyNotes, v.description('Keys of the file that are taken.')),
   ignored: v.pipe(KeyNotes, v.description('Keys that are not, and why.')),
 })

@@ -54,8 +54,11 @@ export const ServiceUrl = v.pipe(
     id: v.string(),
     url: v.nullable(v.string()),
     hostname: v.nullable(v.string()),
-    public_port: v.nullable(v.number()),
-    internal_host: v.string(),
+    public_port: v.pipe(
+      v.nullable(v.number()),
+      v.description('Port that has a domain; null for a private one.'),
+    ),
+    internal_host: v.pipe(v.string(), v.description('Name by which other services of the app reach it.')),
   }),
   v.title('ServiceUrl'),
 )
@@ -73,12 +76,15 @@ export const ServiceStatus = v.pipe(
 export const ServiceCredentials = v.pipe(
   v.object({
     id: v.string(),
-    credentials: v.array(
-      v.object({
-        name: v.pipe(v.string(), v.description('Variable of the app that the service uses.')),
-        value: v.string(),
-        generated: v.pipe(v.boolean(), v.description('Whether the platform made it up.')),
-      }),
+    credentials: v.pipe(
+      v.array(
+        v.object({
+          name: v.pipe(v.string(), v.description('Variable of the app that the service uses.')),
+          value: v.string(),
+          generated: v.pipe(v.boolean(), v.description('Whether the platform made it up.')),
+        }),
+      ),
+      v.description('Variables by which others log in to the service.'),
     ),
   }),
   v.title('ServiceCredentials'),

@@ -117,7 +117,10 @@ describe('T5: every endpoint, role and way to authenticate', () => {
         .filter(({ definition }) => definition.access === 'public')
         .map(({ path }) => path)
         .filter(
-          (path) => !/^\/api\/(auth\/(login|invitations\/accept)|webhooks\/(git|deploy)\/:token)$/.test(path),
+          (path) =>
+            !/^\/api\/(auth\/(login|invitations\/accept|password\/(forgot|reset))|webhooks\/(git|deploy)\/:token)$/.test(
+              path,
+            ),
         ),
     ).toEqual([])
   })

@@ -45,7 +45,7 @@ async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {
   const deployment = (await developer.get('/api/deployments')).body.data[0]
   kernel.db
     .sql(
-      `INSERT INTO releases (id, app_id, deployment_id, image_id, settings, environment, variables, files, configuration, created_at) VALUES ('rel_1', ?, ?, 'x', '{}', ?, ?, ?, '{}', '')`,
+      `INSERT INTO releases (id, app_id, deployment_id, image_id, settings, environment, variables, files, services, configuration, created_at) VALUES ('rel_1', ?, ?, 'x', '{}', ?, ?, ?, ?, '{}', '')`,
     )
     .run(
       app.id,
@@ -53,7 +53,14 @@ async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {
       seal('releases/environment/rel_1'),
       seal('releases/variables/rel_1'),
       seal('releases/files/rel_1'),
+      seal('releases/services/rel_1'),
     )
+  kernel.db
+    .sql(
+      `INSERT INTO preview_settings (app_id, enabled, max_previews, domain_pattern, forks, databases, env, updated_at)
+       VALUES (?, 1, 3, '', 'never', 0, ?, '')`,
+    )
+    .run(app.id, seal(`preview_settings/env/${app.id}`))
   await developer.post(`/api/apps/${app.id}/mounts`, { path: '/etc/x', content: 'x' })
   await developer.post('/api/cron-jobs', {
     app_id: app.id,

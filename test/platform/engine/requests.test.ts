@@ -79,7 +79,7 @@ const FREE = new Set([
 ])
 const PATHS = [
   /^POST \/containers\/create$/,
-  /^POST \/containers\/[^/]+\/(start|stop|wait|update)$/,
+  /^POST \/containers\/[^/]+\/(start|stop|wait|update|pause|unpause)$/,
   /^DELETE \/containers\/(c1|c2|rel_[a-z]*-(0|1|task))$/,
   /^(GET|HEAD|PUT) \/containers\/c2\/archive$/,
   /^POST \/containers\/c\/exec$/,
