@@ -23,7 +23,7 @@ interface Needs {
 }
 
 function createScalingDomain(base: Base, use: Needs) {
-  const { clock, ingress } = base
+  const { clock, ingress, log } = base
   const scaling = createScaling({
     ...base,
     ports: {
@@ -76,7 +76,11 @@ function createScalingDomain(base: Base, use: Needs) {
         if (stopping.signal.aborted) return
         const wait_ms = PERIOD_MS - ((clock.now() - AFTER_SAMPLE_MS) % PERIOD_MS)
         timer = setTimeout(() => {
-          ticking = scaling.tick().finally(next)
+          // Nobody awaits a look: one that fails is told, and the next one comes all the same.
+          ticking = scaling
+            .tick()
+            .catch((error: unknown) => log.warn('Apps could not be looked at for scaling', { error }))
+            .finally(next)
         }, wait_ms).unref()
       }
       next()
