@@ -44,7 +44,9 @@ function send(input: InputCase): Promise<Answer> {
   const [method = '', pattern = ''] = input.endpoint.split(' ')
   const field = FIELDS[`${input.endpoint} ${input.field}`] ?? input.field
   const value = field === '$body' ? input.value : expand(input.value)
-  const path = pattern.replace(':id', field === 'id' ? encodeId(String(value)) : app_id)
+  const path = pattern
+    .replace(':id', field === 'id' ? encodeId(String(value)) : app_id)
+    .replace(':slug', 'ghost')
   const header = /^header\.(.+)$/.exec(field)?.[1]
   if (header) {
     const headers = {

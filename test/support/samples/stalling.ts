@@ -17,3 +17,5 @@ setTimeout(() => void CALLS.run('POST /api/hog', hogTheThread), 300)
 STALLS.subscribe((stall) => {
   if ((stall as Stall).calls.includes('POST /api/hog')) setTimeout(() => process.exit(0), 500)
 })
+// The watch does not keep a process alive by itself, and it has to come round once more after the work.
+setTimeout(() => process.exit(1), 10_000)
