@@ -15,7 +15,7 @@ it('work that keeps the main thread is a fault that names the call and the funct
   try {
     execFileSync(process.execPath, ['--import', at('loop-probe.ts'), at('samples/stalling.ts')], {
       cwd: ROOT,
-      env: { PATH: process.env.PATH, LOOP_PROBE_FILE: file },
+      env: { PATH: process.env.PATH, LOOP_PROBE_FILE: file, LOOP_PROBE_PROFILE: '1' },
     })
     const fault = loopFault(readLoopReport(file)!)
     expect(fault).toContain('POST /api/hog')

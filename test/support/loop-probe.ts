@@ -1,7 +1,7 @@
 /**
  * Loaded beside the built server by tests (`node --import`): watches whether its main thread comes to answer,
- * and keeps a file of what it saw. With the file's name comes the place of the code that took its time: a
- * sampling profiler runs along.
+ * and keeps a file of what it saw. With `LOOP_PROBE_PROFILE=1` it also tells the place of the code that took
+ * its time: a sampling profiler runs along. Not by default, since reading a long profile is a stall of its own.
  */
 import { subscribe } from 'node:diagnostics_channel'
 import { renameSync, writeFileSync } from 'node:fs'
@@ -11,6 +11,7 @@ import type { Stall } from '#server/kernel/stalls'
 import type { LoopReport, SeenStall } from './loop-report.ts'
 
 const FILE = process.env.LOOP_PROBE_FILE
+const HAS_PROFILER = process.env.LOOP_PROBE_PROFILE === '1'
 const RESOLUTION_MS = 10
 const SAMPLE_US = 10_000
 const WRITE_MS = 2_000
@@ -43,19 +44,24 @@ function hottest(profile: Profiler.Profile, from_us: number): string[] {
   return frames
 }
 
-function watch(file: string): void {
-  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
-  const stalls: SeenStall[] = []
+/** Answers a function that hands over what was sampled since the last time. */
+function startProfiler(): (take?: (profile: Profiler.Profile) => void) => void {
   const session = new Session()
   session.connect()
   session.post('Profiler.enable')
   session.post('Profiler.setSamplingInterval', { interval: SAMPLE_US })
   session.post('Profiler.start')
-  const turn = (take?: (profile: Profiler.Profile) => void) =>
+  return (take) =>
     session.post('Profiler.stop', (_, found) => {
       if (found) take?.(found.profile)
       session.post('Profiler.start')
     })
+}
+
+function watch(file: string): void {
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  const stalls: SeenStall[] = []
+  const turn = HAS_PROFILER ? startProfiler() : undefined
   const ms = (ns: number) => Math.max(0, Math.round(ns / 1e5) / 10 - RESOLUTION_MS)
   const write = () => {
     const report: LoopReport = {
@@ -72,7 +78,7 @@ function watch(file: string): void {
     const seen: SeenStall = { ...stall, frames: [] }
     stalls.push(seen)
     if (stall.worked_ms < LOOKED_UP_MS) return
-    turn((profile) => {
+    turn?.((profile) => {
       seen.frames = hottest(profile, profile.endTime - (stall.stalled_ms + 100) * 1000)
     })
   })
@@ -82,7 +88,7 @@ function watch(file: string): void {
     delay.enable()
   })
   setInterval(write, WRITE_MS).unref()
-  setInterval(() => turn(), TURN_MS).unref()
+  if (turn) setInterval(() => turn(), TURN_MS).unref()
   process.once('exit', write)
 }
 
