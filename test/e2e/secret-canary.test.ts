@@ -9,7 +9,16 @@ import { openDb } from '#server/kernel/db'
 import { migrate } from '#server/kernel/migrate'
 import { createSecrets, loadMasterKey } from '#server/kernel/secrets'
 import { DNS_PROVIDERS } from '#server/platform/dns-providers/providers'
-import { CAST_ENVIRONMENT, enter, joinAll, newPeer, type Part, type Person, send } from '#test/support/cast'
+import {
+  CAST_ENVIRONMENT,
+  enter,
+  join as joinTeam,
+  joinAll,
+  newPeer,
+  type Part,
+  type Person,
+  send,
+} from '#test/support/cast'
 import { createTestAuthority, type TestAuthority } from '#test/support/chains'
 import { type GitServer, startGitServer } from '#test/support/git-server'
 import { ADMIN, docker, eventually, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
@@ -297,6 +306,14 @@ async function addWebhooks(): Promise<void> {
 }
 
 /** Secret variables of the app and of its project, set in every way there is, and what runs has them. */
+/** Before a mail server is set, so that the link is in the answer. */
+async function resetPassword(): Promise<void> {
+  const { id } = await joinTeam(portreeve, 'forgetful', 'viewer')
+  const { body } = await portreeve.call('POST', `/api/team/members/${id}/password-reset`)
+  const token = String(body.data.link).split('#')[1]
+  await created('/api/auth/password/reset', { token, new_password: canary('reset') })
+}
+
 async function setVariables(): Promise<void> {
   const env = `/api/apps/${app_id}/env`
   const { project_id } = (await portreeve.call('GET', `/api/apps/${app_id}`)).body.data
@@ -318,6 +335,11 @@ async function setVariables(): Promise<void> {
   const job = { app_id, expression: '@daily', enabled: false, http: http() }
   const { id: cron_job } = await created('/api/cron-jobs', job)
   await changed(`/api/cron-jobs/${cron_job}`, { http: http() })
+  await changed(`/api/apps/${app_id}/previews/settings`, { env: { ONLY_HERE: canary('preview-setting') } })
+  await created('/api/templates/vaultwarden/deploy', {
+    name: 'templated',
+    variables: { ADMIN_TOKEN: canary('template') },
+  })
   await created(`/api/apps/${app_id}/mounts`, { path: '/etc/vault/file', content: canary('file') })
   const { id } = await created(`/api/apps/${app_id}/deploy`, {})
   expect(await portreeve.untilDeployment(id)).toMatchObject({ status: 'live' })
@@ -459,6 +481,7 @@ beforeAll(async () => {
     new_password: administrators_password,
   })
   admin = await enter(portreeve, ADMIN.email, administrators_password)
+  await resetPassword()
   await equip()
   await Promise.all([furnish(), addDestinations(), deploy()])
   overheard.stop()

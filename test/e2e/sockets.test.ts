@@ -114,7 +114,7 @@ describe('T9: who may open the WebSocket of the built server, and what they hear
     outsider.socket.close()
     member.socket.close()
   })
-  it('runs no command for a role that may not, and has no channel that would', async () => {
+  it('runs no command and opens no terminal for a role that may not', async () => {
     expect(
       (await send(portreeve, 'POST', `/api/apps/${app.id}/exec`, { command: ['id'] }, cast.viewer.bearer))
         .status,
@@ -124,11 +124,13 @@ describe('T9: who may open the WebSocket of the built server, and what they hear
         .status,
     ).toBe(404)
     const viewer = await open(cast.viewer.bearer)
-    for (const kind of ['exec', 'terminal']) {
+    for (const [kind, code] of [
+      ['exec', 'NOT_FOUND'],
+      ['terminal', 'FORBIDDEN'],
+    ]) {
       viewer.say({ type: 'subscribe', channel: `apps/${app.id}/${kind}` })
-      expect((await viewer.until(({ channel }) => channel === `apps/${app.id}/${kind}`)).data.code).toBe(
-        'NOT_FOUND',
-      )
+      const refusal = await viewer.until(({ channel }) => channel === `apps/${app.id}/${kind}`)
+      expect(refusal.data.code).toBe(code)
     }
     viewer.socket.close()
   })

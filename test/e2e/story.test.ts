@@ -112,8 +112,8 @@ describe('from a Git URL to a running app', () => {
     await portreeve.untilApp(id, 'running')
     expect((await portreeve.visit('shop.apps.test')).status).toBe(200)
 
-    expect((await portreeve.call('DELETE', `/api/apps/${id}`)).body).toEqual({
-      data: { id, deleted: true },
+    expect((await portreeve.call('DELETE', `/api/apps/${id}`)).body).toMatchObject({
+      data: { id, deleted: true, final_backup_id: expect.stringMatching(/^bkp_/) },
     })
     await eventually('The app being gone', async () =>
       (await portreeve.call('GET', `/api/apps/${id}`)).status === 404 ? true : undefined,
