@@ -335,7 +335,9 @@ async function setVariables(): Promise<void> {
   const job = { app_id, expression: '@daily', enabled: false, http: http() }
   const { id: cron_job } = await created('/api/cron-jobs', job)
   await changed(`/api/cron-jobs/${cron_job}`, { http: http() })
-  await changed(`/api/apps/${app_id}/previews/settings`, { env: { PREVIEW_TOKEN: canary('preview-setting') } })
+  await changed(`/api/apps/${app_id}/previews/settings`, {
+    env: { PREVIEW_TOKEN: canary('preview-setting') },
+  })
   await created('/api/templates/vaultwarden/deploy', {
     name: 'templated',
     variables: { ADMIN_TOKEN: canary('template') },
