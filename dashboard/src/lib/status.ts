@@ -24,12 +24,16 @@ const LOOKS: Record<string, Look> = {
     'building starting releasing issuing scaling waking stopping deleting removing undoing creating restoring',
   ),
   ...all(WAITS, 'queued pending scheduled invited unknown waiting'),
-  ...all(BROKEN, 'failed crashed expired revoked unhealthy offline error unreachable firing down'),
+  ...all(
+    BROKEN,
+    'failed crashed expired revoked unhealthy offline error unreachable firing down missing timed_out',
+  ),
   ...all(RESTS, 'cancelled superseded replaced skipped disabled ignored silenced'),
   stopped: { tone: 'idle', shape: 'pause' },
   asleep: { tone: 'idle', shape: 'pause' },
   paused: { tone: 'idle', shape: 'pause' },
   degraded: { tone: 'warn', shape: 'alert' },
+  missed: { tone: 'warn', shape: 'alert' },
   expiring: { tone: 'warn', shape: 'alert', word: 'Expires soon' },
   drained: { tone: 'warn', shape: 'pause' },
 }
