@@ -18,6 +18,7 @@ export default defineConfig({
       '#endpoints': resolve('test/support/virtual-endpoints.ts'),
       '#migrations': resolve('test/support/virtual-migrations.ts'),
       '#templates': resolve('test/support/virtual-templates.ts'),
+      '#api-document': resolve('test/support/virtual-api-document.ts'),
       '#dashboard': resolve('test/support/virtual-dashboard.ts'),
       '@': resolve('dashboard/src'),
     },

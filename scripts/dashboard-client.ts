@@ -6,17 +6,17 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { dirname, join } from 'node:path'
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
-import { readEndpoints, ROOT } from '#test/support/routes'
+import { buildDocument } from '#server/http/openapi'
+import { readDefinitions, ROOT } from '#test/support/routes'
 
-// A module of the build: outside of one, the list of files stands in for it.
+// A module of the build: nothing here reads it, but routes name it.
 registerHooks({
   resolve: (specifier, context, next) =>
-    next(specifier === '#endpoints' ? '#test/support/virtual-endpoints' : specifier, context),
+    next(specifier === '#api-document' ? '#test/support/virtual-api-document' : specifier, context),
 })
 
-const { createDocuments } = await import('#server/http/openapi-documents')
-const document = await createDocuments(readEndpoints()).json({ version: '0.0.0', tags: [] })
-const types = astToString(await openapiTS(JSON.parse(document) as OpenAPI3, { defaultNonNullable: false }))
+const document = buildDocument(await readDefinitions(), { version: '0.0.0', tags: [] })
+const types = astToString(await openapiTS(document as unknown as OpenAPI3, { defaultNonNullable: false }))
 const file = join(ROOT, 'dashboard/src/api/generated/schema.d.ts')
 mkdirSync(dirname(file), { recursive: true })
 writeFileSync(file, types)

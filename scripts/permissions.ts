@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { permissionMatrix, renderPermissions } from '#server/http/permissions'
 import { readEndpoints, ROOT } from '#test/support/routes'
 
-// A module of the build: outside of one, the list of files stands in for it.
+// A module of the build: nothing here reads it, but routes name it.
 registerHooks({
   resolve: (specifier, context, next) =>
-    next(specifier === '#endpoints' ? '#test/support/virtual-endpoints' : specifier, context),
+    next(specifier === '#api-document' ? '#test/support/virtual-api-document' : specifier, context),
 })
 
 const endpoints = await Promise.all(

@@ -1,8 +1,6 @@
-import { endpoints } from '#endpoints'
+import { documentTexts } from '#api-document'
 import { endpoint } from '#server/endpoint'
-import { createDocuments } from '#server/http/openapi-documents'
-
-const documents = createDocuments(endpoints)
+import { documentFor } from '#server/http/openapi-text'
 
 export default endpoint({
   summary: 'OpenAPI 3.1 description as JSON',
@@ -10,5 +8,6 @@ export default endpoint({
     'Made from the definitions that serve the requests, so that it always matches the running version. Generate a client from it.',
   access: 'self',
   media_types: ['application/json'],
-  handler: ({ services }) => documents.json(services.http.document),
+  handler: async ({ services }) =>
+    documentFor(await documentTexts.json(), 'json', services.http.document.public_url),
 })

@@ -1,13 +1,12 @@
-import { endpoints } from '#endpoints'
+import { documentTexts } from '#api-document'
 import { endpoint } from '#server/endpoint'
-import { createDocuments } from '#server/http/openapi-documents'
-
-const documents = createDocuments(endpoints)
+import { documentFor } from '#server/http/openapi-text'
 
 export default endpoint({
   summary: 'OpenAPI 3.1 description as YAML',
   description: 'The same as `GET /api/openapi.json`.',
   access: 'self',
   media_types: ['application/yaml'],
-  handler: ({ services }) => documents.yaml(services.http.document),
+  handler: async ({ services }) =>
+    documentFor(await documentTexts.yaml(), 'yaml', services.http.document.public_url),
 })

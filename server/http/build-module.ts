@@ -1,7 +1,10 @@
 import { basename } from 'node:path'
 import type { Nitro } from 'nitropack/types'
+import pkg from '../../package.json' with { type: 'json' }
 import { readMigrations } from '../../scripts/read-migrations.ts'
 import { readTemplates } from '../../scripts/read-templates.ts'
+import { buildDocuments, type FoundRoute } from '../../scripts/build-api-document.ts'
+import type { DocumentTexts } from './openapi-text.ts'
 
 const METHODS = /\.(get|post|put|delete)\.ts$/
 /** Files below `routes/` that are no endpoints: the WebSocket and the pages. */
@@ -31,6 +34,7 @@ export default function endpoints(nitro: Nitro): void {
     `export const readShelf = async () => JSON.parse((await import('#template-shelf')).shelf)`
   nitro.options.virtual['#template-shelf'] = () =>
     `export const shelf = ${JSON.stringify(JSON.stringify(readTemplates(nitro.options.rootDir)))}`
+  addDocument(nitro, () => routes() as FoundRoute[])
   nitro.hooks.hook('rollup:before', () => {
     const seen = new Map<string, string>()
     for (const found of nitro.scannedHandlers.filter((one) => !one.middleware)) {
@@ -47,4 +51,20 @@ export default function endpoints(nitro: Nitro): void {
       if (found.method === 'get') nitro.options.handlers.push({ ...found, method: 'head' })
     }
   })
+}
+
+/** Puts the API document into the build, each form as a text in a file of its own. */
+function addDocument(nitro: Nitro, routes: () => FoundRoute[]): void {
+  let made: Promise<DocumentTexts> | undefined
+  const textOf = (form: keyof DocumentTexts) => async () => {
+    made ??= buildDocuments(nitro.options.rootDir, routes(), pkg.version)
+    return `export const text = ${JSON.stringify((await made)[form])}`
+  }
+  nitro.options.virtual['#api-document-json'] = textOf('json')
+  nitro.options.virtual['#api-document-yaml'] = textOf('yaml')
+  nitro.options.virtual['#api-document'] = () =>
+    `export const documentTexts = {
+  json: async () => (await import('#api-document-json')).text,
+  yaml: async () => (await import('#api-document-yaml')).text,
+}`
 }

@@ -21,3 +21,8 @@ declare module '#dashboard' {
 declare module '#templates' {
   export function readShelf(): Promise<import('#server/templates/folder').TemplateFolder[]>
 }
+
+/** The API document, made from the definitions of the endpoints by `build-module.ts`. */
+declare module '#api-document' {
+  export const documentTexts: import('#server/http/openapi-text').DocumentTextReaders
+}

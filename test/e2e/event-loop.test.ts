@@ -23,6 +23,23 @@ async function manyFiles(count: number): Promise<Buffer> {
   return packed
 }
 
+it('descriptions of the API are answered without work that anybody would notice', async () => {
+  for (const path of ['openapi.json', 'openapi.yaml', 'asyncapi.json']) {
+    const answer = await portreeve.call('GET', `/api/${path}`)
+    expect([path, answer.status]).toEqual([path, 200])
+  }
+  const seen = portreeve.loop()?.ticks ?? 0
+  const { stalls } = await eventually('A report of what came after', () => {
+    const report = portreeve.loop()
+    return report && report.ticks > seen ? report : undefined
+  })
+  const heavy = stalls.filter(
+    ({ stalled_ms, worked_ms, calls }) =>
+      Math.min(stalled_ms, worked_ms) > 150 && calls.some((call) => /openapi|asyncapi/.test(call)),
+  )
+  expect(heavy).toEqual([])
+})
+
 it('unpacking, looking at and removing tens of thousands of files of an upload keeps nobody waiting', async () => {
   const archive = await manyFiles(FILES)
   const created = await portreeve.call('POST', '/api/apps', { name: 'many', source: 'upload' })

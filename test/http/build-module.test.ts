@@ -1,8 +1,15 @@
+import { join } from 'node:path'
 import type { Nitro } from 'nitropack/types'
 import { describe, expect, it } from 'vitest'
+import { buildDocuments } from '../../scripts/build-api-document.ts'
 import endpoints from '#server/http/build-module'
+import { buildDocument } from '#server/http/openapi'
+import { documentFor } from '#server/http/openapi-text'
+import { tagsOf } from '#server/kernel/compose'
+import { MODULES } from '#server/modules'
 import { createRouteTable, segmentsOf } from '#server/http/route-table'
-import { ROOT } from '#test/support/routes'
+import { parse } from 'yaml'
+import { readDefinitions, readEndpoints, ROOT } from '#test/support/routes'
 
 type Scanned = { route?: string; method?: string; handler: string; middleware?: boolean }
 /** As much of the framework as the module touches. */
@@ -10,7 +17,7 @@ function build(scanned: Scanned[]) {
   const hooks: (() => void)[] = []
   const options = {
     rootDir: ROOT,
-    virtual: {} as Record<string, () => string>,
+    virtual: {} as Record<string, () => string | Promise<string>>,
     handlers: [] as Scanned[],
   }
   endpoints({
@@ -63,6 +70,23 @@ describe('the build', () => {
   ])('stops on %s', (_what, scanned, message) => {
     expect(() => build(scanned)).toThrow(message)
   })
+})
+
+describe('the API document of a build', () => {
+  it('says of every route what its definition says, with the address of the installation put in later', async () => {
+    const found = readEndpoints().map(({ path, method, file }) => ({
+      route: path,
+      method,
+      handler: join(ROOT, file),
+    }))
+    const texts = await buildDocuments(ROOT, found, '1.2.3')
+    const public_url = 'https://console.example.com/?$&'
+    const facts = { version: '1.2.3', tags: tagsOf(MODULES), public_url }
+    const expected = JSON.stringify(buildDocument(await readDefinitions(), facts))
+    expect(documentFor(texts.json, 'json', public_url)).toBe(expected)
+    expect(parse(documentFor(texts.yaml, 'yaml', public_url))).toEqual(JSON.parse(expected))
+    expect(JSON.parse(documentFor(texts.json, 'json', undefined)).servers[0].url).toBe('/')
+  }, 60_000)
 })
 
 describe('the methods of a path', () => {

@@ -18,8 +18,6 @@ export interface LoopReport {
 export const LIMIT_MS = 200
 /** No single piece of work may take longer by its own work, on a machine that has much else to do. */
 const PIECE_MS = 600
-/** Made once after a start, in about 0.4 s of work: known, and still to be done in slices. */
-const KNOWN = /^GET \/api\/openapi\.(json|yaml)$/
 /** A percentile of fewer says nothing. */
 const ENOUGH_TICKS = 500
 
@@ -32,10 +30,7 @@ const tell = ({ stalled_ms, worked_ms, calls, frames }: SeenStall) =>
 
 /** What a server did wrong with its main thread, with the calls; undefined when it answered in time. */
 export function loopFault({ p99_ms, ticks, stalls }: LoopReport): string | undefined {
-  const long = stalls.filter(
-    ({ stalled_ms, worked_ms, calls }) =>
-      Math.min(stalled_ms, worked_ms) > PIECE_MS && !calls.some((call) => KNOWN.test(call)),
-  )
+  const long = stalls.filter(({ stalled_ms, worked_ms }) => Math.min(stalled_ms, worked_ms) > PIECE_MS)
   // On a machine that is busy with other things the thread waits for its turn without doing anything.
   const sum = (pick: (stall: SeenStall) => number) => stalls.reduce((total, stall) => total + pick(stall), 0)
   const is_own = sum(({ worked_ms }) => worked_ms) > sum(({ stalled_ms }) => stalled_ms) / 2
