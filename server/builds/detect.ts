@@ -1,5 +1,5 @@
 import { portOfCommand } from './commands.ts'
-import { layoutStages } from './layout.ts'
+import { layoutStages, type BuildLayout } from './layout.ts'
 import {
   DetectionError,
   type BuildOverrides,
@@ -7,12 +7,13 @@ import {
   type Explanation,
   type SourceTree,
 } from './plan.ts'
-import { renderDockerfile } from './render-dockerfile.ts'
+import { isCopyable, renderDockerfile } from './render-dockerfile.ts'
 import type { DeclaredSettings } from './declared.ts'
 import { declaredExplanations, declaredSettings } from './repository-settings.ts'
 import { findDockerfile, otherDockerfile, planDockerfile } from './stacks/dockerfile.ts'
 import { STACKS } from './stacks/index.ts'
 import { because, type Commands, type Stack, type StackProposal } from './stacks/stack.ts'
+import { folderOf } from './tree-queries.ts'
 import { undetected } from './undetected.ts'
 
 /**
@@ -56,7 +57,7 @@ function detectPlan(tree: SourceTree, overrides: DetectOptions): BuildPlan {
     declared.version === undefined
       ? undefined
       : { wanted: declared.version.value, source: declared.version.source }
-  return finish(stack.plan({ tree, declared, version_request }), declared, overrides)
+  return finish(tree, stack.plan({ tree, declared, version_request }), declared, overrides)
 }
 
 function chooseStack(tree: SourceTree, declared: DeclaredSettings): Stack | undefined {
@@ -75,6 +76,7 @@ function chooseStack(tree: SourceTree, declared: DeclaredSettings): Stack | unde
 }
 
 function finish(
+  tree: SourceTree,
   proposal: StackProposal,
   declared: DeclaredSettings,
   { build_args = [], build_secrets = false }: DetectOptions,
@@ -94,7 +96,11 @@ function finish(
     port: declared.port?.value ?? fixed_port ?? proposal.port,
     build_args: build_args.filter((name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)),
   }
-  const layout = { ...proposal.layout(commands), build_args: commands.build_args, build_secrets }
+  const layout = {
+    ...withSite(tree, proposal.layout(commands)),
+    build_args: commands.build_args,
+    build_secrets,
+  }
   if (layout.start === null && layout.static_site === undefined) throw withoutStart(proposal)
   return {
     stack: proposal.stack,
@@ -119,6 +125,20 @@ function finish(
       proposal.explanation,
     ),
   }
+}
+
+/** More pages than this in the source tell nothing about what a build would add. */
+const MAX_PAGES = 40
+
+/** A site that is built, with what tells the folder that the build wrote from those of the source. */
+function withSite(tree: SourceTree, layout: BuildLayout): BuildLayout {
+  if (layout.static_site === undefined || layout.build === null) return layout
+  const folders = tree
+    .files()
+    .filter((path) => /(?:^|\/)index\.html$/.test(path))
+    .map(folderOf)
+  const folders_of_source = folders.length > MAX_PAGES || !folders.every(isCopyable) ? undefined : folders
+  return { ...layout, static_site: { ...layout.static_site, folders_of_source } }
 }
 
 /** One row per field, the declared one first. */

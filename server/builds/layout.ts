@@ -1,4 +1,5 @@
 import { baseImage, packageLine } from './base-images.ts'
+import { checkedLine, type CheckedLine } from './checks.ts'
 import { cleanSite, staticServerSteps, type StaticSite } from './static-server.ts'
 import { SECRETS_ARGUMENT } from './plan.ts'
 import { isCopyable, type Instruction, type Stage } from './render-dockerfile.ts'
@@ -44,7 +45,8 @@ export interface BuildLayout {
   after_install?: readonly string[]
   before_build?: readonly string[]
   build: string | null
-  after_build?: readonly string[]
+  /** Lines of ours that take what the build left; each says what is missing when it fails. */
+  after_build?: readonly (string | CheckedLine)[]
   /** A Node toolchain beside the app's own, for assets. */
   node_assets?: NodeAssets
   /** What the finished image takes from the build; the default is the work folder. */
@@ -157,7 +159,7 @@ function buildSteps(layout: BuildLayout): Instruction[] {
   runOwn(layout.before_build)
   if (node_assets?.build != null) runOwn([node_assets.build])
   if (layout.build !== null) runOwn([layout.build])
-  runOwn(layout.after_build)
+  runOwn(layout.after_build?.map(checkedLine))
   return steps
 }
 

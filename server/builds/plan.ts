@@ -126,3 +126,7 @@ export class DetectionError extends Error {
     this.looked_for = looked_for
   }
 }
+
+/** The hint of such an error with the files that would have been recognised, the nearest first. */
+export const withLookedFor = ({ hint, looked_for }: DetectionError): string =>
+  looked_for.length === 0 ? hint : `${hint} Looked for: ${looked_for.join(', ')}.`

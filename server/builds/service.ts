@@ -1,7 +1,7 @@
 import { mkdtempSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BuildOverrides, BuildPlan } from '#server/builds/plan'
-import { DetectionError, overridesOf } from '#server/builds/plan'
+import { DetectionError, overridesOf, withLookedFor } from '#server/builds/plan'
 import { BaseDirectoryError, sourceFolder } from '#server/platform/archive/source-folder'
 import type { Actor } from '#server/kernel/access'
 import { ApiError, invalid } from '#server/kernel/errors'
@@ -114,7 +114,7 @@ export type Detection = ReturnType<typeof createDetection>
 function asApiError(error: unknown): unknown {
   if (error instanceof DetectionError)
     return new ApiError('VALIDATION_ERROR', `git_url: ${error.message} ${error.hint}`, [
-      { path: 'git_url', message: `${error.message} Looked for: ${error.looked_for.join(', ')}.` },
+      { path: 'git_url', message: `${error.message} ${withLookedFor(error)}` },
     ])
   if (error instanceof BaseDirectoryError) return invalid('base_directory', `${error.message} ${error.hint}`)
   if (!(error instanceof GitError)) return error

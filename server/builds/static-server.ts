@@ -1,3 +1,5 @@
+import { posix } from 'node:path'
+import { say } from './checks.ts'
 import { shellWord } from './commands.ts'
 import type { Instruction } from './render-dockerfile.ts'
 
@@ -6,12 +8,19 @@ export interface StaticSite {
   /** Absolute folder in the build stage. */
   from: string
   /**
-   * `spa`: every path is the app's own and gets `index.html`; `pages`: 404, with the site's own page where it
-   * has one.
+   * `spa`: every path is the app's own and gets `index.html`, or `spa_page`; `pages`: 404, with the site's own
+   * page where it has one.
    */
   fallback: 'spa' | 'pages'
+  /** Path of the page that a single-page app answers with, where it is not `/index.html`. */
+  spa_page?: string
   /** Path of the page to answer 404 with, when the site has one. */
   not_found?: string
+  /**
+   * Folders of the source that hold an `index.html`: what the build wrote is none of them. Set where a build
+   * may have written the site to another folder than `from`.
+   */
+  folders_of_source?: readonly string[]
 }
 
 const SITE = '/srv/site'
@@ -39,7 +48,8 @@ export function staticServerSteps(
 
 /**
  * Takes out of the web root, before it is copied, what could have been committed by mistake: hidden files,
- * keys, and links, which could point at a file of the server image.
+ * keys, and links, which could point at a file of the server image. A site that the build wrote elsewhere is
+ * brought to its place first.
  */
 export function cleanSite(site: StaticSite): Instruction {
   const names = ["'*.pem'", "'*.key'", "'*.p12'", "'*.pfx'", "'id_rsa*'", "'id_ed25519*'"]
@@ -49,13 +59,37 @@ export function cleanSite(site: StaticSite): Instruction {
   const hidden = `find ${folder} -mindepth 1 -name '.*' ! -name .well-known -prune -exec rm -rf {} +`
   return {
     kind: 'run',
-    line: `test -d ${folder} && find ${folder} '(' -type l -o ${names} ')' -delete && ${hidden}`,
+    line: `${findSite(site)} && find ${folder} '(' -type l -o ${names} ')' -delete && ${hidden}`,
   }
+}
+
+/** Folders inside of the one that is named, which some generations of tools write the pages to. */
+const INSIDE = ['browser', 'client', 'public', 'spa']
+const DEPTHS = [1, 2, 3, 4]
+
+/** Makes sure that the site is in its folder, whatever the build named it; says so where there is none. */
+function findSite({ from, folders_of_source }: StaticSite): string {
+  const folder = shellWord(from)
+  const shown = posix.relative('/app', from)
+  const missing = say(
+    `The build left no folder \`${shown}\`.`,
+    'The site is taken from there: let the build write to it, or set the start command of the app.',
+  )
+  if (folders_of_source === undefined) return `{ test -d ${folder} || { ${missing}; exit 1; }; }`
+  const known = folders_of_source.map((path) => `! -path ${shellWord(`./${posix.join(path, 'index.html')}`)}`)
+  const searched = `-name index.html ! -path '*/node_modules/*' ! -path '*/.git/*' ! -path '*/.cache/*' ${known.join(' ')}`
+  return [
+    `site=${folder}; found=`,
+    `if [ ! -f "$site/index.html" ]; then for inside in ${INSIDE.join(' ')}; do if [ -z "$found" ] && [ -f "$site/$inside/index.html" ]; then found="$site/$inside"; fi; done; fi`,
+    `if [ ! -d "$site" ]; then for depth in ${DEPTHS.join(' ')}; do if [ -z "$found" ]; then found="$(cd /app && find . -mindepth "$depth" -maxdepth "$depth" ${searched} | sort | head -n 1)"; found="\${found%/index.html}"; found="\${found:+/app/\${found#./}}"; fi; done; fi`,
+    `if [ -n "$found" ]; then echo "The build left the site in \${found#/app/}, which is taken for ${shown}."; mv "$found" /tmp/site && rm -rf "$site" && mkdir -p "\${site%/*}" && mv /tmp/site "$site"; fi`,
+    `test -d "$site" || { ${missing}; exit 1; }`,
+  ].join('\n')
 }
 
 /** Whole configuration of nginx; everything it writes is in `/tmp`, because the user owns nothing else. */
 export function serverConfiguration(site: StaticSite, port: number): string[] {
-  const fallback = site.fallback === 'spa' ? '/index.html' : '=404'
+  const fallback = site.fallback === 'spa' ? (site.spa_page ?? '/index.html') : '=404'
   return [
     'daemon off;',
     'worker_processes 2;',

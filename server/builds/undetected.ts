@@ -1,5 +1,5 @@
 import { DetectionError, type SourceTree } from './plan.ts'
-import { STACKS } from './stacks/index.ts'
+import { nearestFiles } from './nearest-files.ts'
 import { filesIn, hasFolder } from './tree-queries.ts'
 
 const COMPOSE_FILES = ['compose.yaml', 'compose.yml', 'docker-compose.yml', 'docker-compose.yaml']
@@ -13,7 +13,7 @@ export function undetected(
   tree: SourceTree,
   stackOf: (tree: SourceTree) => string | undefined,
 ): DetectionError {
-  const looked_for = [...new Set(['Dockerfile', ...STACKS.flatMap((stack) => stack.looked_for)])]
+  const looked_for = nearestFiles(tree)
   if (tree.files().length === 0) {
     return new DetectionError(
       'The repository has no files.',

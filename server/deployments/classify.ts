@@ -1,4 +1,4 @@
-import { DetectionError } from '#server/builds/plan'
+import { DetectionError, withLookedFor } from '#server/builds/plan'
 import { BaseDirectoryError } from '#server/platform/archive/source-folder'
 import { ApiError } from '#server/kernel/errors'
 import type { Verdict } from '#server/kernel/jobs/definition'
@@ -19,7 +19,7 @@ export function classify(error: unknown): Verdict {
       code: error.code === 'unavailable' ? 'engine_unavailable' : error.code,
       message: error.message,
       hint: error.hint ?? null,
-      log: [],
+      log: [...error.log],
     }
   }
   if (error instanceof GitError)
@@ -35,7 +35,7 @@ export function classify(error: unknown): Verdict {
       kind: 'user',
       code: 'no_stack',
       message: error.message,
-      hint: `${error.hint} Looked for: ${error.looked_for.join(', ')}.`,
+      hint: withLookedFor(error),
       log: [],
     }
   }

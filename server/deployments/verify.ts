@@ -2,9 +2,11 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { Instance } from '#server/platform/engine/engine'
 import { unstartable } from '#server/platform/engine/start-failure'
+import { missingProgram, tellingLines } from '#server/platform/engine/telling-lines'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import { instancesOfRelease, processesOf } from './processes.ts'
-import { findOpenPort, waitUntilReady } from './probe.ts'
+import { elsewhere, listeningOf } from './listening.ts'
+import { waitUntilReady } from './probe.ts'
 import type { Release } from './releases.ts'
 import { waitForService } from './stack/ready.ts'
 import type { Workshop } from './work.ts'
@@ -27,7 +29,7 @@ export async function lastLines(
   } catch (error) {
     shop.log.debug('The log of an instance cannot be read', { instance: instance.id, error })
   }
-  return lines
+  return tellingLines(lines)
 }
 
 /** The sentence for a container that ended by itself. */
@@ -48,18 +50,43 @@ export async function exited(
     )
   const refused = unstartable(instance.exit_code, log)
   if (refused) return new Fatal(refused.code, refused.message, refused.hint ?? null, log)
-  const code = instance.exit_code ?? 1
   const { process } = instance
+  const code = instance.exit_code ?? 1
+  if (code === 0) return endedByItself(process, when, log)
+  const named = process === MAIN_PROCESS ? 'The app' : `The process ${process} of the app`
+  const missing = code === NOT_FOUND ? missingProgram(log) : undefined
+  if (missing !== undefined)
+    return new Fatal(
+      'exited',
+      `The program \`${missing}\` does not exist in the image: ${lowered(named)} exited with code ${NOT_FOUND} ${when}.`,
+      'Add the package that brings it to the dependencies of the project, or correct the start command.',
+      log,
+    )
   return new Fatal(
     'exited',
-    process === MAIN_PROCESS
-      ? `The app exited with code ${code} ${when}.`
-      : `The process ${process} of the app exited with code ${code} ${when}.`,
-    code !== 0
-      ? 'Its last lines are in the log.'
-      : process === MAIN_PROCESS
-        ? 'A web app must keep running in the foreground; look at its start command. For an app without requests, set processes.'
-        : `A process must keep running in the foreground. Set processes.${process}.replicas to 0 for a command that is run by hand.`,
+    `${named} exited with code ${code} ${when}.`,
+    'Its last lines are in the log.',
+    log,
+  )
+}
+
+/** What a shell ends with for a program that it does not find. */
+const NOT_FOUND = 127
+const lowered = (text: string) => text.charAt(0).toLowerCase() + text.slice(1)
+
+/** The sentence for a program that did what it does and ended, where one was meant to stay. */
+function endedByItself(process: string, when: string, log: string[]): Fatal {
+  if (process !== MAIN_PROCESS)
+    return new Fatal(
+      'exited',
+      `The process ${process} of the app exited with code 0 ${when}: it ends by itself.`,
+      `A process must keep running in the foreground. Set processes.${process}.replicas to 0 for a command that is run by hand, or make a cron job of one that runs on a schedule.`,
+      log,
+    )
+  return new Fatal(
+    'exited',
+    `The app exited with code 0 ${when}: it is a script that ends by itself, not a server.`,
+    'Make a cron job of a script that runs on a schedule, or run it by exec in an app that stays. A web app must keep running in the foreground: look at its start command. For a worker that waits for work and takes no requests, set processes.',
     log,
   )
 }
@@ -174,18 +201,17 @@ async function neverReady(
     )
   const { port, health_check } = settings
   const image = await shop.engine.findImage(instance.image)
-  const other =
-    instance.address && last === 'nothing listens'
-      ? await findOpenPort(instance.address, image?.exposed_ports ?? [])
+  const seen =
+    last === 'nothing listens'
+      ? elsewhere(await listeningOf(shop.engine, instance, image?.exposed_ports ?? []), port)
       : undefined
   const log = await lastLines(shop, told.deployment_id, told.step, instance)
   const what = health_check.type === 'http' ? `GET ${health_check.path} on port ${port}` : `port ${port}`
   return new Fatal(
     'not_ready',
-    `The app did not become ready within ${health_check.grace_s} seconds: ${what}: ${last}.`,
-    other
-      ? `It listens on port ${other}: set port to ${other}, or listen on the PORT variable.`
-      : 'Listen on 0.0.0.0 and the port that the PORT variable names, or raise health_check.grace_s. For an app that takes no requests, set processes.',
+    `The app did not become ready within ${health_check.grace_s} seconds: ${seen?.last ?? `${what}: ${last}`}.`,
+    seen?.hint ??
+      'Listen on 0.0.0.0 and the port that the PORT variable names, or raise health_check.grace_s. For an app that takes no requests, set processes.',
     log,
   )
 }

@@ -1,5 +1,6 @@
 import { own } from '#server/kernel/own'
 import { loadConfig } from './config.ts'
+import { editsBetween } from './edits.ts'
 
 const PREFIX = 'PORTREEVE_'
 /** Read by the command around the server: where the binary unpacks itself, and what the client talks to. */
@@ -21,18 +22,6 @@ function settingNames(): string[] {
   const note = (_: object, name: string | symbol) => void asked.add(String(name))
   loadConfig(new Proxy({}, { get: note, getOwnPropertyDescriptor: note }))
   return [...asked]
-}
-
-/** How many letters must be added, dropped or replaced to make one text of the other. */
-function editsBetween(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index)
-  for (const [i, letter] of [...one].entries()) {
-    const next = [i + 1]
-    for (let j = 0; j < other.length; j++)
-      next.push(Math.min(next[j]! + 1, row[j + 1]! + 1, row[j]! + (letter === other[j] ? 0 : 1)))
-    row = next
-  }
-  return row[other.length]!
 }
 
 /**

@@ -266,6 +266,7 @@ describe.concurrent('what goes wrong keeps the old release serving', () => {
       {},
       'build_failed',
       'build',
+      { log: ['about to break'] },
     ],
     [
       'a release command that fails',
@@ -273,6 +274,7 @@ describe.concurrent('what goes wrong keeps the old release serving', () => {
       { build: { release_command: 'echo cannot migrate; exit 4' } },
       'release_failed',
       'release',
+      { log: ['cannot migrate'] },
     ],
     [
       'a container that exits',
@@ -280,6 +282,37 @@ describe.concurrent('what goes wrong keeps the old release serving', () => {
       {},
       'exited',
       'verify',
+      { log: ['no database'] },
+    ],
+    [
+      'a script that ends by itself',
+      { 'server.js': 'console.log("done")' },
+      {},
+      'exited',
+      'verify',
+      {
+        message: expect.stringContaining('a script that ends by itself'),
+        hint: expect.stringContaining('cron job'),
+      },
+    ],
+    [
+      'an app that listens on another port',
+      { 'server.js': "require('node:http').createServer((_, answer) => answer.end()).listen(4560 + 7)" },
+      { health_check: { grace_s: 2 } },
+      'not_ready',
+      'verify',
+      { message: expect.stringContaining('it listens on 4567, not on ') },
+    ],
+    [
+      'an app that listens where only it itself can connect',
+      {
+        'server.js':
+          "require('node:http').createServer((_, answer) => answer.end()).listen(process.env.PORT, '127.0.0.1')",
+      },
+      { health_check: { grace_s: 2 } },
+      'not_ready',
+      'verify',
+      { message: expect.stringContaining('it listens on 127.0.0.1:') },
     ],
     [
       'an app that never listens',
@@ -287,6 +320,7 @@ describe.concurrent('what goes wrong keeps the old release serving', () => {
       { health_check: { grace_s: 2 } },
       'not_ready',
       'verify',
+      { message: expect.stringContaining('nothing listens') },
     ],
     [
       'an app that dies seconds after the switch',
@@ -296,9 +330,10 @@ describe.concurrent('what goes wrong keeps the old release serving', () => {
       { soak_seconds: 10 },
       'exited',
       'soak',
+      { log: expect.arrayContaining(['out of luck']) },
     ],
-  ] as const)('%s', async (what, files, change, code, step) => {
-    const name = `bad-${step}-${code}`.replaceAll('_', '-')
+  ] as const)('%s', async (what, files, change, code, step, told) => {
+    const name = `bad-${what.replace(/^an? /, '').replaceAll(' ', '-').slice(0, 40)}`.replace(/-$/, '')
     const repository = forge.repository(name)
     repository.commit(nodeApp('good'), 'good')
     const app = await deployed(portreeve, { name, soak_seconds: 1, git_url: repository.url })
@@ -307,7 +342,7 @@ describe.concurrent('what goes wrong keeps the old release serving', () => {
     const failed = await redeployed(portreeve, app.id)
     expect(failed, JSON.stringify(failed)).toMatchObject({
       status: 'failed',
-      error: { code, step },
+      error: { code, step, ...told },
     })
     expect(failed.error.message).toMatch(/^[A-Z].*\.$/s)
     expect((await portreeve.call('GET', `/api/apps/${app.id}`)).body.data).toMatchObject({

@@ -99,9 +99,29 @@ describe.each(['auto', 'classic'] as const)('builds with the builder %s', (build
     await expect(build([`RUN echo ${mark}`, `RUN test -f /${mark}`])).rejects.toMatchObject({
       code: 'build_failed',
       message: `The command \`test -f /${mark}\` failed with exit code 1.`,
+      log: [],
     })
     const containers = await docker.listContainers({ all: true })
     expect(containers.filter(({ Command }) => Command.includes(mark))).toEqual([])
+  })
+
+  test('tell what the command that failed printed last, and nothing of the steps before it', async () => {
+    await expect(
+      build([
+        'RUN echo before',
+        'RUN printf "\\033[31mreason\\033[0m\\n"; echo detail >&2; echo npm error code 3; exit 3',
+      ]),
+    ).rejects.toMatchObject({ code: 'build_failed', log: expect.arrayContaining(['reason', 'detail']) })
+    await expect(build(['RUN echo before', 'RUN echo now && nosuch --help'])).rejects.toMatchObject({
+      message:
+        'The program `nosuch` is not installed: the command `echo now && nosuch --help` failed with exit code 127.',
+      log: ['now', '/bin/sh: nosuch: not found'],
+    })
+    await expect(
+      build(['RUN echo going on; sleep 30'], {
+        limits: { cpus: 1, memory_bytes: 64 * MIB, timeout_ms: 3_000 },
+      }),
+    ).rejects.toMatchObject({ code: 'timeout', log: ['going on'] })
   })
 
   test('say so when a command is killed for memory, at the limit that was set', async () => {

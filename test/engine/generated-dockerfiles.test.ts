@@ -360,6 +360,44 @@ describe('a generated Dockerfile builds, and its image serves without being root
   )
 })
 
+const site = (build: string, output?: string) => ({
+  'package.json': JSON.stringify({
+    name: 'site',
+    scripts: { build },
+    ...(output === undefined ? {} : { dependencies: { [output]: '1' } }),
+  }),
+  'public/index.html': '<h1>template</h1>',
+})
+
+describe('the folder of a site that a build leaves', () => {
+  const planned = (files: Record<string, string>) => {
+    const context = repository(files)
+    // Without packages of the framework, which the build of these samples does not use.
+    const plan = detect(openTree(context), { install_command: 'true' })
+    return { context, plan }
+  }
+
+  test('is found where the build wrote it, although another one was expected', async () => {
+    const { context, plan } = planned(
+      site('mkdir -p packages/out && echo made > packages/out/index.html', '@rsbuild/core'),
+    )
+    expect(plan.explanation).toContainEqual(
+      expect.objectContaining({ field: 'static_folder', value: 'dist' }),
+    )
+    const log: string[] = []
+    const image = await buildImage(context, plan.dockerfile, log)
+    expect(log.join('\n')).toContain('The build left the site in packages/out, which is taken for dist.')
+    expect(await imageHas(image, '/srv/site/index.html')).toBe(true)
+  }, 120_000)
+
+  test('is told by its name when the build left none: neither a template nor a command is taken for it', async () => {
+    const { context, plan } = planned(site('true', '@rsbuild/core'))
+    await expect(buildImage(context, plan.dockerfile)).rejects.toMatchObject({
+      cause: { message: 'The build left no folder `dist`.' },
+    })
+  }, 120_000)
+})
+
 /** Whether a path exists in an image. */
 async function imageHas(image: string, path: string): Promise<boolean> {
   const spec = testWorkload({

@@ -1,4 +1,5 @@
 import { baseImage, type ImageFamilyName } from '../base-images.ts'
+import type { CheckedLine } from '../checks.ts'
 import type { SourceTree } from '../plan.ts'
 import { chooseVersion, type VersionRequest } from '../versions.ts'
 import { TCP, because, type Commands, type Stack } from './stack.ts'
@@ -20,7 +21,7 @@ export interface CompiledFacts {
   runtime_setup?: readonly string[]
   build_env?: Readonly<Record<string, string>>
   runtime_env?: Readonly<Record<string, string>>
-  after_build?: readonly string[]
+  after_build?: readonly (string | CheckedLine)[]
   /** What the finished image takes from the build; the default is the work folder. */
   keep?: readonly { from: string; to: string }[]
   static_site?: { from: string; fallback: 'spa' | 'pages' }

@@ -2,6 +2,7 @@ import { baseImage } from '../base-images.ts'
 import { shellWord } from '../commands.ts'
 import type { HealthCheckPlan, SourceTree } from '../plan.ts'
 import { filesNamed, filesWithSuffix, folderOf, joinPath, skim } from '../tree-queries.ts'
+import type { CheckedLine } from '../checks.ts'
 import { BASE_IMAGES } from '../base-images.ts'
 import { jvmFramework, portSettings } from './jvm/frameworks.ts'
 import { javaVersion } from './jvm/versions.ts'
@@ -193,7 +194,16 @@ function health(tree: SourceTree, framework: string | null): HealthCheckPlan {
  * Copies what runs to `/app/server`, whatever the build named it: Quarkus's folder, a distribution, or the
  * largest jar.
  */
-function collect(build: JvmBuild): string[] {
+function collect(build: JvmBuild): CheckedLine[] {
+  return collectLines(build).map((line) => ({ line, ...leftNo(build.war ? 'war' : 'jar', build.output) }))
+}
+
+const leftNo = (what: string, output: string) => ({
+  otherwise: `The build left no ${what} in \`${output}\`.`,
+  hint: 'Look at the build log for what was packaged, and where; set the build and the start command of the app.',
+})
+
+function collectLines(build: JvmBuild): string[] {
   const { output } = build
   const jars = `$(find ${shellWord(output)} ${shellWord(`${output}/libs`)} -maxdepth 1 -name '*.jar' ! -name '*-plain.jar' ! -name '*-sources.jar' ! -name '*-javadoc.jar' ! -name 'original-*' -type f 2>/dev/null | xargs -r ls -S | head -n 1)`
   const runner =
@@ -239,7 +249,10 @@ function jvmLayout(tree: SourceTree, build: JvmBuild, version: string, commands:
       ? []
       : distribution
         ? [
-            `mkdir -p /app/server && cp -R ${shellWord(`${build.output}/install`)}/*/. /app/server/ && ln -s "$(ls -d /app/server/bin/* | grep -v '[.]bat$' | head -n 1)" /app/server/start`,
+            {
+              line: `mkdir -p /app/server && cp -R ${shellWord(`${build.output}/install`)}/*/. /app/server/ && ln -s "$(ls -d /app/server/bin/* | grep -v '[.]bat$' | head -n 1)" /app/server/start`,
+              ...leftNo('distribution', `${build.output}/install`),
+            },
           ]
         : collect(build),
     keep: commands.own_start ? [{ from: '/app/server', to: '/app/server' }] : [{ from: '/app', to: '/app' }],

@@ -1,4 +1,5 @@
 import { Fatal } from '#server/kernel/jobs/definition'
+import { missingProgram, REMEMBERED, tellingLines } from '#server/platform/engine/telling-lines'
 import type { Release } from '../releases.ts'
 import { containerSpec, ensureNetworks, ensureProcesses } from '../release-workload.ts'
 import { startStack } from '../stack/start.ts'
@@ -7,7 +8,9 @@ import { exited, firstExit, verify } from '../verify.ts'
 import type { DeployContext, Workshop } from '../work.ts'
 
 const RELEASE_TIMEOUT_MS = 900_000
-const TAIL = 30
+const TAIL = REMEMBERED
+/** What a shell ends with for a program that it does not find. */
+const NOT_FOUND = 127
 
 const releaseOf = (shop: Workshop, context: DeployContext): Release =>
   shop.releases.find(context.state.release_id)!
@@ -48,22 +51,25 @@ export async function releaseStep(shop: Workshop, context: DeployContext): Promi
       'release_timeout',
       'The release command did not end within 15 minutes.',
       'Nothing was switched; the previous release serves on.',
-      tail,
+      tellingLines(tail),
     )
   if (result.oom_killed)
     throw new Fatal(
       'out_of_memory',
       'The release command used more memory than the limit of the app.',
       'Raise limits.memory_bytes.',
-      tail,
+      tellingLines(tail),
     )
-  if (result.exit_code !== 0)
+  if (result.exit_code !== 0) {
+    const missing = result.exit_code === NOT_FOUND ? missingProgram(tail) : undefined
+    const why = missing === undefined ? '' : `: the program \`${missing}\` does not exist in the image`
     throw new Fatal(
       'release_failed',
-      `The release command exited with code ${result.exit_code}.`,
+      `The release command exited with code ${result.exit_code}${why}.`,
       'Nothing was switched; the previous release serves on.',
-      tail,
+      tellingLines(tail),
     )
+  }
 }
 
 /** Starts the new instances beside the old ones, or after them where only one may write to a volume. */

@@ -159,6 +159,7 @@ export async function buildWithBuildKit(
       throw buildError({
         message: failure ?? 'the builder ended without an image',
         step: trace.failed?.name,
+        lines: trace.failed?.lines,
         dockerfile: spec.dockerfile,
         memory_bytes: spec.limits.memory_bytes,
         memory: slot.memory(),

@@ -9,6 +9,7 @@ import { readJsonLines } from './json-lines.ts'
 import type { LabelScope } from './labels.ts'
 import { createLineSplitter, stripColours } from './log-lines.ts'
 import { clampMessage } from './messages.ts'
+import { REMEMBERED } from './telling-lines.ts'
 
 const CPU_PERIOD_US = 100_000
 /** The classic builder shows error output in red, which is how it can be told from the rest. */
@@ -70,6 +71,7 @@ export async function buildClassic(
     throw buildError({
       message: failure ?? 'the builder ended without an image',
       step: log.lastStep(),
+      lines: log.linesOfStep(),
       dockerfile: spec.dockerfile,
       memory_bytes,
       memory: 'unknown',
@@ -186,6 +188,12 @@ function write(sink: ReturnType<Pack['entry']>, chunk: Buffer): Promise<void> | 
 function createClassicLog(onLog: (line: BuildLogLine) => void) {
   const seen = new Set<string>()
   let step: string | undefined
+  let lines: string[] = []
+  const print = (stream: 'stdout' | 'stderr', text: string) => {
+    lines.push(text)
+    if (lines.length > REMEMBERED) lines.shift()
+    onLog({ stream, text })
+  }
   const splitter = createLineSplitter((text) => {
     const plain = stripColours(text)
     // A line of nothing but the end of a colour is the builder's, too.
@@ -193,17 +201,18 @@ function createClassicLog(onLog: (line: BuildLogLine) => void) {
     const begun = /^Step (\d+)\/(\d+) : (.*)$/s.exec(plain)
     if (begun) {
       step = `[${begun[1]}/${begun[2]}] ${begun[3]}`
+      lines = []
       onLog({ stream: 'system', text: clampMessage(step) })
     } else if (BUILDER_WORDS.test(plain)) {
       if (/Using cache/.test(plain)) onLog({ stream: 'system', text: '(cached)' })
     } else if (text.startsWith('[Warning]')) onLog({ stream: 'system', text })
-    else onLog({ stream: 'stdout', text: text.replace(RESET, '') })
+    else print('stdout', text.replace(RESET, ''))
   })
   // Each write of a command to its error output comes in red, and may come between two parts of a line of its
   // other output.
   const errors = createLineSplitter((text) => {
     const plain = stripColours(text)
-    if (plain !== '' || text === '') onLog({ stream: 'stderr', text: plain })
+    if (plain !== '' || text === '') print('stderr', plain)
   })
   const endAll = () => {
     splitter.end()
@@ -223,5 +232,7 @@ function createClassicLog(onLog: (line: BuildLogLine) => void) {
     },
     end: endAll,
     lastStep: () => step,
+    /** What the step printed last that has run last. */
+    linesOfStep: (): readonly string[] => lines,
   }
 }

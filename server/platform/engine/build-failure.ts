@@ -2,6 +2,7 @@ import { EngineError } from './engine.ts'
 import { diskFull, engineWords, saysDiskFull } from './failures.ts'
 import { stripColours } from './log-lines.ts'
 import { clampMessage } from './messages.ts'
+import { missingProgram, ownCheck, tellingLines } from './telling-lines.ts'
 
 /** Everything that is known about a build that failed. */
 export interface BuildEvidence {
@@ -9,6 +10,8 @@ export interface BuildEvidence {
   message: string
   /** The step that failed, as the builder names it, e.g. `[2/3] RUN npm ci`. */
   step?: string
+  /** What the step printed last. */
+  lines?: readonly string[]
   dockerfile: string
   memory_bytes: number
   /**
@@ -26,6 +29,7 @@ const COMMAND = [
 ]
 const KILLED = 137
 const ABORTED = 134
+const NOT_FOUND = 127
 const CLOSED_NETWORK =
   'Check the name and tag of the image. In a closed network, `npm run images` makes the usual base images without a registry.'
 
@@ -40,7 +44,7 @@ export function buildError(evidence: BuildEvidence): EngineError {
     secretError(text, cause) ??
     syntaxLineError(text, evidence, cause) ??
     imageError(text, evidence, cause) ??
-    copyError(text, cause) ??
+    copyError(text, evidence, cause) ??
     otherError(text, cause)
   )
 }
@@ -48,9 +52,12 @@ export function buildError(evidence: BuildEvidence): EngineError {
 function commandError(
   text: string,
   exit_code: number,
-  { memory, memory_bytes }: BuildEvidence,
+  { memory, memory_bytes, lines = [] }: BuildEvidence,
   cause: Error,
 ): EngineError {
+  const checked = ownCheck(lines)
+  const log = tellingLines(lines)
+  if (checked) return new EngineError('build_failed', checked.message, checked.hint, { cause, log })
   const raw = COMMAND.map((expression) => expression.exec(text)?.[1]).find((found) => found !== undefined)
   const command = raw ? `The command \`${commandText(raw)}\`` : 'A command of the Dockerfile'
   const limit = `${Math.round(memory_bytes / 1024 ** 2)} MiB`
@@ -59,19 +66,66 @@ function commandError(
       'out_of_memory',
       `${command} was killed with exit code ${exit_code}, because the build needed more memory than its limit of ${limit}.`,
       'Raise the memory limit for builds, or let the build use less memory.',
-      { cause },
+      { cause, log },
     )
   }
-  const hint =
-    exit_code === ABORTED
-      ? 'The program aborted itself; Node does that when its heap is full: set NODE_OPTIONS=--max-old-space-size for the build.'
-      : exit_code === 127
-        ? 'The program is not installed in the image at this step.'
-        : 'The last lines of the build log say why.'
-  return new EngineError('build_failed', `${command} failed with exit code ${exit_code}.`, hint, {
-    cause,
-  })
+  // Some package managers end with a code of their own.
+  const missing = missingProgram(exit_code === NOT_FOUND ? lines : log.slice(-2))
+  if (missing !== undefined)
+    return new EngineError(
+      'build_failed',
+      `The program \`${missing}\` is not installed: ${lowered(command)} failed with exit code ${exit_code}.`,
+      programHint(missing),
+      { cause, log },
+    )
+  return new EngineError(
+    'build_failed',
+    `${command} failed with exit code ${exit_code}.`,
+    commandHint(exit_code, log),
+    { cause, log },
+  )
 }
+
+const lowered = (sentence: string): string => sentence.charAt(0).toLowerCase() + sentence.slice(1)
+
+/** What is likely to be the way out when a program is missing while an image is built. */
+function programHint(program: string): string {
+  if (program.startsWith('./') || program.startsWith('/'))
+    return 'The file must be in the repository or be made by an earlier step, and begin with the line of an interpreter that the image has.'
+  return `Add the package that brings \`${program}\` to the dependencies of the project, or install it with a Dockerfile of your own.`
+}
+
+function commandHint(exit_code: number, log: readonly string[]): string {
+  if (exit_code === ABORTED)
+    return 'The program aborted itself; Node does that when its heap is full: set NODE_OPTIONS=--max-old-space-size for the build.'
+  if (exit_code === NOT_FOUND) return 'The program is not installed in the image at this step.'
+  const known = KNOWN_REASONS.find(({ says }) => log.some((line) => says.test(line)))
+  return known?.hint ?? 'The last lines of the build log say why.'
+}
+
+/** Reasons that the output of common tools tells in words of its own, with the way out. */
+const KNOWN_REASONS: readonly { says: RegExp; hint: string }[] = [
+  {
+    says: /npm ci.*can only install packages when your package\.json and package-lock\.json.*are in sync|Missing: \S+ from lock file/,
+    hint: 'package-lock.json does not fit package.json: run `npm install`, and commit package-lock.json.',
+  },
+  {
+    says: /ERR_PNPM_OUTDATED_LOCKFILE/,
+    hint: 'pnpm-lock.yaml does not fit package.json: run `pnpm install`, and commit pnpm-lock.yaml.',
+  },
+  {
+    says: /YN0028|Your lockfile needs to be updated|lockfile would have been modified by this install/,
+    hint: 'yarn.lock does not fit package.json: run `yarn install`, and commit yarn.lock.',
+  },
+  {
+    says: /lockfile had changes, but lockfile is frozen/,
+    hint: 'bun.lock does not fit package.json: run `bun install`, and commit bun.lock.',
+  },
+  {
+    says: /ERR_OSSL_EVP_UNSUPPORTED|digital envelope routines::unsupported/,
+    hint: 'The build tool needs an older Node: set engines.node to 16 in package.json, or NODE_OPTIONS=--openssl-legacy-provider for builds.',
+  },
+]
 
 /** The user's command without the shell around it and without the line breaks of the Dockerfile. */
 function commandText(raw: string): string {
@@ -156,13 +210,23 @@ function secretError(text: string, cause: Error): EngineError | undefined {
   )
 }
 
-function copyError(text: string, cause: Error): EngineError | undefined {
+function copyError(text: string, { step }: BuildEvidence, cause: Error): EngineError | undefined {
   const path =
     /"?\/?([^"\s]+)"? not found: not found/.exec(text)?.[1] ??
     /"\/([^"]+)": not found/.exec(text)?.[1] ??
     /(?:COPY|ADD) failed: .*?stat ([^\s:]+)/.exec(text)?.[1]?.replace(/^.*\/docker-builder\d+\//, '')
   if (path === undefined && !/failed to compute cache key|(?:COPY|ADD) failed/.test(text)) return undefined
   const what = path === undefined ? 'a file' : `\`${clampMessage(path, 120)}\``
+  const from = /\b(?:COPY|ADD) (?:--\S+ )*--from=(\S+)/.exec(step ?? '')?.[1]
+  if (from !== undefined)
+    return new EngineError(
+      'build_failed',
+      from === 'build' && path !== undefined
+        ? `The build left no \`/${clampMessage(path, 120)}\`.`
+        : `The Dockerfile copies ${what} from ${clampMessage(from, 80)}, which has no such file.`,
+      'Look at the build log for what the build wrote, and where; correct the build command, or the path.',
+      { cause },
+    )
   return new EngineError(
     'build_failed',
     `The Dockerfile copies ${what}, which is not in the source or is left out by .dockerignore.`,

@@ -1,12 +1,15 @@
 import type { BuildLogLine } from './engine.ts'
 import { createLineSplitter, type LineSplitter } from './log-lines.ts'
 import { clampMessage } from './messages.ts'
+import { REMEMBERED } from './telling-lines.ts'
 import { type Trace, traceCodec, type Vertex } from './wire.ts'
 
 /** A step that failed, in the builder's words. */
 export interface FailedStep {
   name: string
   error: string
+  /** What it printed last, both streams in the order in which they came. */
+  lines: readonly string[]
 }
 
 /** Reads BuildKit's trace: log lines out, and what is needed to explain a failure. */
@@ -24,6 +27,7 @@ interface Step {
   announced: boolean
   stdout: LineSplitter
   stderr: LineSplitter
+  lines: string[]
 }
 
 /** Steps of the builder itself and of the export say nothing that a user can act on. */
@@ -49,11 +53,14 @@ export function createTraceReader(
   function stepOf(digest: string): Step {
     let step = steps.get(digest)
     if (!step) {
-      step = {
-        announced: false,
-        stdout: createLineSplitter((text) => onLog({ stream: 'stdout', text })),
-        stderr: createLineSplitter((text) => onLog({ stream: 'stderr', text })),
-      }
+      const lines: string[] = []
+      const say = (stream: 'stdout' | 'stderr') =>
+        createLineSplitter((text) => {
+          lines.push(text)
+          if (lines.length > REMEMBERED) lines.shift()
+          onLog({ stream, text })
+        })
+      step = { announced: false, stdout: say('stdout'), stderr: say('stderr'), lines }
       steps.set(digest, step)
     }
     return step
@@ -76,7 +83,7 @@ export function createTraceReader(
     step.stderr.end()
     // When one step fails, those that wait for it are reported as cancelled: they are not the reason.
     if (vertex.error && !failed && !/context canceled/i.test(vertex.error))
-      failed = { name, error: vertex.error }
+      failed = { name, error: vertex.error, lines: step.lines }
   }
 
   return {

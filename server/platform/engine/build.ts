@@ -2,12 +2,13 @@ import { hostname, release } from 'node:os'
 import { type BuildCap, createBuildCap } from './build-cap.ts'
 import { isFolder } from './build-context.ts'
 import type { Connection } from './connection.ts'
-import { EngineError, type BuildSpec, type EngineVersion, type Image } from './engine.ts'
+import { EngineError, type BuildLogLine, type BuildSpec, type EngineVersion, type Image } from './engine.ts'
 import { buildError } from './build-failure.ts'
 import { aborted, EngineAnswer, toEngineError } from './failures.ts'
 import { heartbeat } from './heartbeat.ts'
 import type { Images } from './images.ts'
 import type { LabelScope } from './labels.ts'
+import { REMEMBERED, tellingLines } from './telling-lines.ts'
 
 export interface BuildOptions {
   /** `classic` never uses BuildKit; `auto` does where builds can be capped. */
@@ -98,9 +99,14 @@ export function createBuilds(
         'The folder to build from does not exist.',
         'Check the root directory of the app.',
       )
+    const lines: string[] = []
+    const onLog = (line: BuildLogLine) => {
+      if (line.stream !== 'system' && lines.push(line.text) > REMEMBERED) lines.shift()
+      spec.onLog(line)
+    }
     const beat = heartbeat({ silence_ms: 0, limit_ms: spec.limits.timeout_ms }, signal)
     try {
-      const id = await build(spec, beat.signal)
+      const id = await build({ ...spec, onLog }, beat.signal)
       const image = await images.find(id)
       if (!image)
         throw new EngineError(
@@ -116,7 +122,7 @@ export function createBuilds(
           'timeout',
           `The build took longer than its time limit of ${duration(spec.limits.timeout_ms)}.`,
           'Raise the time limit for builds, or make the build faster.',
-          { cause: error },
+          { cause: error, log: tellingLines(lines) },
         )
       }
       throw refusal(error, spec) ?? toEngineError(error)

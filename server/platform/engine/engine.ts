@@ -290,10 +290,18 @@ export type EngineErrorCode =
 export class EngineError extends Error {
   readonly code: EngineErrorCode
   readonly hint?: string
-  constructor(code: EngineErrorCode, message: string, hint?: string, options?: ErrorOptions) {
+  /** The last lines that tell why, of what the failing command printed; empty where none did. */
+  readonly log: readonly string[]
+  constructor(
+    code: EngineErrorCode,
+    message: string,
+    hint?: string,
+    { log = [], ...options }: ErrorOptions & { log?: readonly string[] } = {},
+  ) {
     super(message, options)
     this.name = 'EngineError'
     this.code = code
     this.hint = hint
+    this.log = log
   }
 }

@@ -369,7 +369,12 @@ function nodeLayout(
     install: commands.install,
     before_build: at_root(prismaLines(chosen, commands)),
     build: commands.build,
-    after_build: facts.kind === 'static' || bundle !== undefined ? at_root(facts.after_build) : [],
+    after_build:
+      facts.kind === 'static' || bundle !== undefined
+        ? (facts.after_build ?? []).map((check) =>
+            typeof check === 'string' ? at_root([check])[0]! : { ...check, line: at_root([check.line])[0]! },
+          )
+        : [],
     keep: bundle === undefined ? undefined : [{ from: `/app/${bundle}`, to: bundleTarget(facts, folder) }],
     start: commands.start,
     start_directory: bundle === undefined || facts.bundle?.includes('standalone') !== true ? folder : '',

@@ -1,3 +1,4 @@
+import type { CheckedLine } from '../../../checks.ts'
 import type { NodeApp } from '../manifest.ts'
 
 /** What a framework knows about building and serving its apps. Paths are below the package. */
@@ -35,7 +36,7 @@ export interface FrameworkPlan {
   /** Folder of the build that alone is needed to run, when the framework makes one. */
   bundle?: string
   /** Lines of ours after the build, run in the package's folder. */
-  after_build?: readonly string[]
+  after_build?: readonly (string | CheckedLine)[]
   release?: string
   /** Version of Node for generations of tools that a current one breaks. */
   node?: string

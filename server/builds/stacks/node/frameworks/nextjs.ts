@@ -1,5 +1,6 @@
 import { configText, majorOf, uses, type NodeApp } from '../manifest.ts'
 import { shellWord } from '../../../commands.ts'
+import type { CheckedLine } from '../../../checks.ts'
 import type { NodeFramework } from './framework.ts'
 
 /**
@@ -47,8 +48,12 @@ function standalone(app: NodeApp, config: string) {
   const output = outputFolder(config, '.next')
   const bundle = `${output}/standalone`
   const inside = app.manifest.folder === '' ? bundle : `${bundle}/${app.manifest.folder}`
-  const copies = [
-    `mkdir -p ${shellWord(`${inside}/${output}`)} && cp -R ${shellWord(`${output}/static`)} ${shellWord(`${inside}/${output}/`)}`,
+  const copies: (string | CheckedLine)[] = [
+    {
+      line: `test -d ${shellWord(bundle)} && mkdir -p ${shellWord(`${inside}/${output}`)} && cp -R ${shellWord(`${output}/static`)} ${shellWord(`${inside}/${output}/`)}`,
+      otherwise: `The build left no folder \`${bundle}\`.`,
+      hint: "next.config names output: 'standalone', which this build did not make: set it without conditions, or set the start command of the app.",
+    },
   ]
   if (app.tree.files().some((path) => path.startsWith('public/')))
     copies.push(`cp -R public ${shellWord(`${inside}/`)}`)
