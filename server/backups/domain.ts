@@ -93,7 +93,8 @@ export function createBackups(base: Base, use: BackupNeeds) {
   ]
   const final: FinalBackups = {
     plan: (actor, target, id, { volumes = false } = {}) =>
-      service.planFinal(actor, target, id, volumes ? ['databases'] : ['databases', 'volumes']).id,
+      // What vanished cannot be copied any more, and must not keep an app from being deleted.
+      service.planFinal(actor, target, id, ['databases', volumes ? 'lost_volumes' : 'volumes']).id,
     take: async (id, signal) => void (await service.takeFinal(id, signal)),
   }
   use.databases.plug({

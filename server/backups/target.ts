@@ -29,8 +29,8 @@ export interface DumpOptions {
   pause_app: boolean
   /** Names what is made on the way. */
   work_id: string
-  /** What of an app is left out. */
-  without: readonly ('volumes' | 'databases')[]
+  /** What of an app is left out; `lost_volumes` are those whose data are no longer on the server. */
+  without: readonly ('volumes' | 'lost_volumes' | 'databases')[]
 }
 /** Opens the dump of an archive; each call reads it from its beginning. */
 export type OpenDump = () => AsyncIterable<Uint8Array>

@@ -163,6 +163,14 @@ describe('a deletion', () => {
     })
     expect(await show('/api/backups')).toEqual([])
   })
+  it('of an app whose volume vanished keeps the rest in its final backup, and goes through', async () => {
+    api.fakes.engine.loseVolume(volume_id)
+    await api.services.volumes.measure()
+    const answer = await remove('?volumes=true')
+    const made = await show(`/api/backups/${answer.final_backup_id}`)
+    expect(made, made.error).toMatchObject({ status: 'succeeded', trigger: 'final' })
+    expect((await api.as('developer').get(`/api/apps/${app_id}`)).status).toBe(404)
+  })
   it('whose final backup fails deletes nothing, and the app says why', async () => {
     volumes.failing.set('read', { exit_code: 2, stderr: 'tar: broken' })
     await remove('?volumes=true')

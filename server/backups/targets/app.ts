@@ -43,9 +43,12 @@ export function createAppTarget(
   }
   const partsOf = (app_id: string, project_id: string, without: DumpOptions['without']) => {
     const variables = ports().env.snapshot(app_id)
+    const volumes = without.includes('volumes') ? [] : volumesOf(app_id)
     return {
       variables,
-      volumes: without.includes('volumes') ? [] : volumesOf(app_id),
+      volumes: without.includes('lost_volumes')
+        ? volumes.filter(({ status }) => status !== 'missing')
+        : volumes,
       databases: without.includes('databases') ? [] : databasesOf(app_id, project_id, variables),
     }
   }
