@@ -44,7 +44,9 @@ export async function leftovers(portreeve: Portreeve, app_id: string): Promise<s
     lines(docker('images', '-q', '--no-trunc', '--filter', `label=portreeve.app=${app_id}`)),
   )
   const known = new Set(
-    history.filter((deployment) => deployment.status === 'live').map((deployment) => deployment.image),
+    history
+      .filter(({ status }) => status === 'live' || status === 'replaced')
+      .map((deployment) => deployment.image),
   )
   for (const image of images)
     if (!known.has(image)) found.push(`image ${image.slice(7, 19)} belongs to no release`)

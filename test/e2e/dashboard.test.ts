@@ -79,7 +79,8 @@ describe('the dashboard', () => {
     await context.close()
   })
 
-  it('shows every page without a barrier, a fault, markup out of names or a bar to scroll sideways, to whoever looks', async () => {
+  // Apart from the walk, so that a second attempt of that does not meet what the first one made.
+  it('takes names that look like markup and are as long as they may be', async () => {
     const [app] = (await portreeve.call('GET', '/api/apps')).body.data
     samples.apps = app.id
     const project = await make('/api/projects', { name: HOSTILE.slice(0, 60), description: HOSTILE })
@@ -99,6 +100,9 @@ describe('the dashboard', () => {
     await make('/api/redirects', { domain_id: domain.id, from: `/${'a'.repeat(150)}`, to: '/new' })
     await make('/api/auth/api-keys', { name: HOSTILE, scope: 'read' })
     await make('/api/team/members', { email: `${'w'.repeat(60)}@example.com` })
+  })
+
+  it('shows every page without a barrier, a fault, markup out of names or a bar to scroll sideways, to whoever looks', async () => {
     const paths = [
       ...addresses(samples),
       '/apps?status=failed',
@@ -230,7 +234,7 @@ describe('the dashboard', () => {
 
 /**
  * Answers 403 and 404 are what a person without the right sees, and 404 what does not exist; the browser tells
- * them on its console.
+ * them on its console, sometimes only once the next page is open: the fault names what was asked for.
  */
 const isRefusal = (fault: string, person: Person, path: string) =>
-  (person !== admin || path.includes(UNKNOWN)) && /status of (403|404)/.test(fault)
+  (person !== admin || path.includes(UNKNOWN) || fault.includes(UNKNOWN)) && /status of (403|404)/.test(fault)

@@ -54,7 +54,7 @@ export async function visit(
   const faults: string[] = []
   const own = new URL(portreeve.url).host
   page.on('console', (message) => {
-    if (message.type() === 'error') faults.push(`console: ${message.text()}`)
+    if (message.type() === 'error') faults.push(`console: ${message.text()} (${message.location().url})`)
   })
   page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`))
   page.on('request', (request) => {
