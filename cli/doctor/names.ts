@@ -2,6 +2,8 @@ import { networkInterfaces } from 'node:os'
 import { createAddresses, usableAddresses } from '#server/addresses/service'
 import type { Dns } from '#server/platform/dns/dns'
 import { createDnsResolver } from '#server/platform/dns/resolver'
+import { REACHED_KEY } from '#server/ingress/front-door'
+import { createMeta } from '#server/kernel/meta'
 import { defaultSections, type Sections } from '#server/settings/sections'
 import { createSettingsRepository } from '#server/settings/repository'
 import { type Check, fault, type Finding, note, ok, type Patient } from './finding.ts'
@@ -46,6 +48,14 @@ async function lookUp(patient: Patient, name: string, asked: string, dns: Dns): 
   )
 }
 
+/** Who reaches the plain port beside the dashboard's domain. */
+function doorOf({ db, config }: Patient, dashboard_domain: string): string {
+  if (config.host_is_chosen) return `Port ${config.port} is open on ${config.host}, as HOST says.`
+  return db && createMeta(db).get(REACHED_KEY) === dashboard_domain
+    ? `Port ${config.port} takes connections of this machine only; HOST=0.0.0.0 opens it.`
+    : `Port ${config.port} is open on every address until an administrator comes in by that name.`
+}
+
 export const NAMES: readonly Check[] = [
   {
     name: 'base domain',
@@ -61,11 +71,12 @@ export const NAMES: readonly Check[] = [
   },
   {
     name: 'dashboard',
-    look(patient) {
+    async look(patient) {
       const { dashboard_domain } = section(patient, 'domain')
       if (dashboard_domain === null)
         return ok(`The dashboard is served on port ${patient.config.port}, under every name and address.`)
-      return lookUp(patient, dashboard_domain, dashboard_domain, createDnsResolver())
+      const found = await lookUp(patient, dashboard_domain, dashboard_domain, createDnsResolver())
+      return { ...found, says: `${found.says} ${doorOf(patient, dashboard_domain)}` }
     },
   },
 ]

@@ -15,6 +15,8 @@ export interface RequestFacts {
   range?: string
   /** Whether the client speaks HTTPS to us or to a trusted proxy in front. */
   secure: boolean
+  /** Name under which the installation's own edge served it, over HTTPS; absent for requests to the plain port. */
+  edge_name?: string
 }
 
 /** Stored answers of requests with an `Idempotency-Key`. */
@@ -66,7 +68,9 @@ export interface HttpPorts {
         real_ip?: string
         edge_proof?: string
       },
-    ): { address: string; secure: boolean }
+    ): { address: string; secure: boolean; by_edge?: true }
+    /** Hears of requests that came through the installation's own edge, once it is known who sent them. */
+    cameByEdge(hostname: string, actor: Actor): void
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Audit } from '#server/audit/service'
 import type { Identity } from '#server/identity/service'
+import type { IngressService } from '#server/ingress/service'
 import { defineModule } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
 import type { Projects } from '#server/projects/service'
@@ -23,6 +24,7 @@ export default defineModule({
     use: {
       audit: Pick<Audit, 'refused'>
       identity: Pick<Identity, 'authenticate' | 'client'>
+      ingress: Pick<IngressService, 'cameIn'>
       projects: Pick<Projects, 'default'>
       settings: { server(): { cors_origins: readonly string[] } }
     },
@@ -36,6 +38,7 @@ export default defineModule({
       idempotency,
       authenticate: use.identity.authenticate,
       client: use.identity.client,
+      cameByEdge: (hostname, actor) => use.ingress.cameIn(hostname, actor),
       refused: (facts, code, actor, access) => use.audit.refused({ ...facts, code, access }, actor),
     }
     /** What the API document says of this installation. */

@@ -81,6 +81,7 @@ async function respond(definition: AnyEndpoint, event: H3Event): Promise<unknown
         : await services.http.authenticate(credentialsOf(event, facts), facts, {
             allow_stale_password: definition.allow_stale_password ?? false,
           })
+    if (facts.edge_name !== undefined) services.http.cameByEdge(facts.edge_name, actor)
     const params = Object.fromEntries(
       Object.entries(getRouterParams(event)).map(([key, value]) => [key, decodeSegment(value)]),
     )

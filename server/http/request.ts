@@ -22,6 +22,9 @@ export function requestId(event: H3Event): string {
 export const rawPath = (event: H3Event): string =>
   (event.node.req.originalUrl ?? event.node.req.url ?? '/').split('?')[0]!
 
+/** A host name without its port. */
+const nameOf = (host = ''): string => host.replace(/:\d+$/, '').toLowerCase()
+
 /** The secret part of a hook's address must not reach a log or the audit trail. */
 const withoutToken = (path: string): string =>
   path.replace(/^(\/api\/webhooks\/(?:git|deploy)\/)[^/]+/, '$1…')
@@ -41,6 +44,7 @@ export function factsOf(event: H3Event, services: HttpPorts): RequestFacts {
     path: withoutToken(rawPath(event)),
     address: client.address,
     secure: client.secure,
+    ...(client.by_edge && client.secure ? { edge_name: nameOf(getRequestHeader(event, 'host')) } : {}),
     user_agent: (getRequestHeader(event, 'user-agent') ?? '').slice(0, 512),
     ...(range === undefined ? {} : { range }),
   }

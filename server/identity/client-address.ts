@@ -42,13 +42,14 @@ function isProof(given: string | undefined, expected: string): boolean {
 export function createClientAddress(
   trusted_proxies: readonly string[],
   edge_proof: string,
-): (peer: string, headers: ForwardingHeaders) => { address: string; secure: boolean } {
+): (peer: string, headers: ForwardingHeaders) => { address: string; secure: boolean; by_edge?: true } {
   const trusted = compileNetworks(trusted_proxies)
   return (peer, { forwarded_for, forwarded_proto, real_ip, edge_proof: given }) => {
     if (isProof(given, edge_proof))
       return {
         address: isIP(real_ip ?? '') === 0 ? peer : plain(real_ip ?? ''),
         secure: forwarded_proto === 'https',
+        by_edge: true,
       }
     if (!trusted(peer)) return { address: peer, secure: false }
     const secure = forwarded_proto?.split(',').at(-1)?.trim().toLowerCase() === 'https'

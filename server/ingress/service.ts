@@ -1,6 +1,8 @@
 import type { Base } from '#server/platform/base'
+import { createMeta } from '#server/kernel/meta'
 import { createEdgeWait } from './edge-settled.ts'
 import { watchEdge } from './edge-watchdog.ts'
+import { createFrontDoor, type FrontDoor } from './front-door.ts'
 import { createPlatformDomain, type PlatformDomain } from './platform-domain.ts'
 
 export interface IngressNeeds {
@@ -11,7 +13,7 @@ export interface IngressNeeds {
 }
 
 /** The edge as a whole: that it runs, that it knows everything, and the route to Portreeve itself. */
-export interface IngressService extends PlatformDomain {
+export interface IngressService extends PlatformDomain, Pick<FrontDoor, 'cameIn'> {
   /**
    * Resolves once the edge obeys everything that was asked for so far, or after two seconds. Never rejects.
    */
@@ -22,25 +24,33 @@ export interface IngressService extends PlatformDomain {
 }
 
 export function createIngressService(
-  { ingress, config, log, jobs }: Base,
+  { ingress, config, db, door, log, jobs }: Base,
   use: IngressNeeds,
 ): IngressService {
+  const hostname = () => use.settings.domain().dashboard_domain
   const platform_domain = createPlatformDomain({
     ingress,
     config,
     log,
     proof: use.identity.edge_proof,
-    hostname: () => use.settings.domain().dashboard_domain,
+    hostname,
   })
+  const front_door = createFrontDoor({ door, config, log, hostname, meta: createMeta(db) })
   const stopping = new AbortController()
   return {
     ...platform_domain,
+    applySoon() {
+      platform_domain.applySoon()
+      front_door.applySoon()
+    },
+    cameIn: front_door.cameIn,
     settled: createEdgeWait([
       () => use.certificates.settled(),
       () => use.deployments.routesSettled(),
       platform_domain.settled,
     ]),
     start() {
+      front_door.applySoon()
       void watchEdge({
         ingress,
         log,
@@ -53,6 +63,9 @@ export function createIngressService(
         if (!stopping.signal.aborted) jobs.start()
       })
     },
-    stop: () => stopping.abort(),
+    stop() {
+      stopping.abort()
+      front_door.stop()
+    },
   }
 }

@@ -7,6 +7,8 @@ import { isNetwork } from './networks.ts'
 export interface Config {
   /** Address that the API listens on. `HOST`, default `0.0.0.0`. */
   host: string
+  /** Whether somebody chose that address: then the API stays there. */
+  host_is_chosen: boolean
   /** TCP port of the API. `PORT`, default 9000. */
   port: number
   /** Absolute path of the runtime state. `PORTREEVE_DATA_DIR`, default `.data`. */
@@ -146,6 +148,7 @@ function checked(
 export function loadConfig(env: Environment): Config {
   const config: Config = {
     host: text(env, 'HOST') ?? '0.0.0.0',
+    host_is_chosen: text(env, 'HOST') !== undefined,
     port: integer(env, 'PORT', 9000, 0, 65535),
     data_directory: resolve(text(env, 'PORTREEVE_DATA_DIR') ?? '.data'),
     admin_email:

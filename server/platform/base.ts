@@ -11,6 +11,7 @@ import type { Secrets } from '#server/kernel/secrets'
 import type { Acme } from './acme/acme.ts'
 import type { Dns } from './dns/dns.ts'
 import type { DnsProviderDescriptor } from './dns-providers/provider.ts'
+import type { Door } from './door.ts'
 import type { Engine } from './engine/engine.ts'
 import type { Git } from './git/git.ts'
 import type { HostGuard } from './host-rules/host-guard.ts'
@@ -36,6 +37,8 @@ export interface Adapters {
   acme: Acme
   /** Rules of this machine's firewall; none in most tests. */
   guard?: HostGuard
+  /** Where this process takes connections; none in most tests. */
+  door?: Door
   /** Stands in for the mail server of the settings. */
   mail?: Mail
   /** Default: those that exist. */

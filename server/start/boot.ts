@@ -8,6 +8,7 @@ import { unknownSettings } from '#server/kernel/unknown-settings'
 import { checkNode, databasePath, openKernel } from '#server/start/open-kernel'
 import type { Services } from '#server/modules'
 import type { Adapters, Kernel } from '#server/platform/base'
+import type { Door } from '#server/platform/door'
 import { toStartError } from '#server/start/start-faults'
 
 export interface Booted {
@@ -20,7 +21,7 @@ export interface BootOptions {
   migrations: readonly Migration[]
   version: string
   /** Rejects when the HTTP server cannot listen: then nothing is made and nothing is started. */
-  listening: Promise<void>
+  listening: Promise<Door | undefined>
   adapters(kernel: Kernel): Promise<Adapters>
 }
 
@@ -40,11 +41,11 @@ export async function boot(options: BootOptions): Promise<Booted> {
     const log = createLog(config.log_format, config.log_level)
     for (const { name, nearest } of unknownSettings(options.env))
       log.warn(`There is no setting ${name}; it is ignored.${nearest ? ` Is ${nearest} meant?` : ''}`)
-    await options.listening
+    const door = await options.listening
     prepareDataDirectory(config.data_directory)
     unlock = lockDirectory(config.data_directory)
     const kernel = openKernel(config, log, options.migrations)
-    const adapters = await options.adapters(kernel)
+    const adapters = { ...(await options.adapters(kernel)), ...(door ? { door } : {}) }
     const { createServices } = await import('#server/modules')
     const services = createServices(kernel, adapters, options.version)
     adapters.guard?.start()

@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { ListenOptions, Server } from 'node:net'
+import type { AddressInfo, ListenOptions, Server } from 'node:net'
+import type { Door } from '#server/platform/door'
 import { StartError } from '#server/start/start-faults'
 
 const CHANNEL = 'tracing:net.server.listen:asyncStart'
@@ -16,13 +17,51 @@ function sentenceOf(error: NodeJS.ErrnoException, { port, host = '0.0.0.0', path
   return `nothing can listen on ${where}: ${error.message}.`
 }
 
+const listen = (server: Server, options: ListenOptions): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject).once('listening', resolve)
+    const settled = () => server.off('error', reject).off('listening', resolve)
+    server.once('error', settled).once('listening', settled)
+    server.listen(options)
+  })
+
+/** Nothing is bound twice: the server lets go first, and stays where it was when the other place is taken. */
+function createDoor(server: Server, first: ListenOptions): Door {
+  const { port } = server.address() as AddressInfo
+  const places = { wide: { ...first, port }, narrow: { port, host: '127.0.0.1' } }
+  let is_narrow = false
+  let turn: Promise<void> = Promise.resolve()
+  const move = async (narrow: boolean) => {
+    // One that stopped listening is about to end.
+    if (narrow === is_narrow || !server.listening) return
+    server.close()
+    try {
+      await listen(server, narrow ? places.narrow : places.wide)
+    } catch (error) {
+      await listen(server, narrow ? places.wide : places.narrow)
+      throw error
+    }
+    is_narrow = narrow
+  }
+  return {
+    get is_narrow() {
+      return is_narrow
+    },
+    set(narrow) {
+      const moved = turn.then(() => move(narrow))
+      turn = moved.catch(() => undefined)
+      return moved
+    },
+  }
+}
+
 /**
- * Resolves once the next server of this process listens; rejects with a StartError when it cannot. Nitro
+ * Resolves with its door once the next server of this process listens; rejects with a StartError when it cannot. Nitro
  * makes its server itself and hands it to nobody, and without a listener of ours its failure would be one
  * line among others while the product starts; Node tells of a server just before it listens. To be called
  * before Nitro does.
  */
-export function untilListening(): Promise<void> {
+export function untilListening(): Promise<Door | undefined> {
   return new Promise((resolve, reject) => {
     subscribe(CHANNEL, function found(message) {
       const { server, options } = message as { server: Server; options: ListenOptions }
@@ -30,7 +69,8 @@ export function untilListening(): Promise<void> {
       const failed = (error: NodeJS.ErrnoException) => reject(new StartError(sentenceOf(error, options)))
       server.once('error', failed).once('listening', () => {
         server.off('error', failed)
-        resolve()
+        // A socket in a folder is reached by who may open it, wherever names lead.
+        resolve(options.path === undefined ? createDoor(server, options) : undefined)
       })
     })
   })

@@ -1,3 +1,4 @@
+import { connect as connectTcp } from 'node:net'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { connect } from 'node:tls'
@@ -8,7 +9,8 @@ const NAME = 'dash.example.test'
 let portreeve: Portreeve
 let https_port: number
 beforeAll(async () => {
-  portreeve = await startPortreeve()
+  // No address is chosen, as in a fresh installation: it listens everywhere.
+  portreeve = await startPortreeve({ env: { HOST: '' } })
   https_port = (await portreeve.call('GET', '/api/system/info')).body.data.ingress.https_port
 })
 afterAll(() => portreeve?.dispose())
@@ -141,6 +143,32 @@ it('a WebSocket opens through it, with a cookie of its own origin', async () => 
   expect(answer).toMatch(/^HTTP\/1\.1 101/)
 })
 
+/** Whether the plain port takes connections at an address that is not this machine's first. */
+const isOpen = () =>
+  new Promise<boolean>((resolve) => {
+    const socket = connectTcp({ host: '127.0.0.2', port: Number(new URL(portreeve.url).port) })
+      .once('connect', () => resolve(socket.destroy() !== undefined))
+      .once('error', () => resolve(false))
+  })
+const untilOpen = (open: boolean) =>
+  eventually(`The plain port being ${open ? 'open' : 'closed'}`, async () =>
+    (await isOpen()) === open ? true : undefined,
+  )
+
+it('the plain port closes to all but this machine once an administrator has come in by that name, and stays closed', async () => {
+  expect(await isOpen()).toBe(true)
+  const seen = await ask('https', '/api/auth/me', {
+    headers: { authorization: `Bearer ${portreeve.token()}` },
+  })
+  expect(seen.status, seen.text).toBe(200)
+  await untilOpen(false)
+  expect((await portreeve.call('GET', '/api/auth/me')).status).toBe(200)
+  expect((await ask('https', '/healthz')).status).toBe(200)
+  await portreeve.kill()
+  await portreeve.start()
+  await untilOpen(false)
+})
+
 it('no app can have its name, and it lasts over a restart', async () => {
   const app = await portreeve.call('POST', '/api/apps', {
     name: 'shop',
@@ -168,4 +196,5 @@ it("without a dashboard domain the name is nobody's again, and the plain port ha
     10_000,
   )
   expect((await portreeve.call('GET', '/healthz')).status).toBe(200)
+  await untilOpen(true)
 })

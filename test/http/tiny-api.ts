@@ -259,6 +259,7 @@ export async function startTinyApi() {
       idempotency: createIdempotency(kernel.db, kernel.clock, kernel.secrets),
       refused: (facts, code, actor) => refused.push({ code, actor: actor?.name, path: facts.path }),
       client: (peer) => ({ address: peer, secure: false }),
+      cameByEdge: () => undefined,
     },
   }
   const server = await startTestServer(routes, services)

@@ -12,16 +12,18 @@ it('the edge is believed about its client because it knows the secret', () => {
       forwarded_proto: 'https',
       forwarded_for: '6.6.6.6, 203.0.113.7',
     }),
-  ).toEqual({ address: '203.0.113.7', secure: true })
+  ).toEqual({ address: '203.0.113.7', secure: true, by_edge: true })
   expect(client('127.0.0.1', { edge_proof: PROOF, real_ip: '2001:db8::7', forwarded_proto: 'http' })).toEqual(
     {
       address: '2001:db8::7',
       secure: false,
+      by_edge: true,
     },
   )
   expect(client('127.0.0.1', { edge_proof: PROOF, real_ip: 'nonsense' })).toEqual({
     address: '127.0.0.1',
     secure: false,
+    by_edge: true,
   })
 })
 
