@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage } from '#server/kernel/page'
+import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
 import type { AppStatus } from './schema.ts'
 
 /** Where an app's code comes from. */
@@ -117,9 +117,10 @@ export function createAppRepository(db: Db) {
       >[],
     page: (
       project_ids: readonly string[] | undefined,
-      filter: { status?: string; q?: string },
+      filter: { status?: Wanted; q?: string },
       limit: number,
       offset: number,
+      sort?: Sort,
     ): Page<AppRow> =>
       selectPage(db, {
         table: 'apps',
@@ -129,6 +130,7 @@ export function createAppRepository(db: Db) {
         contains: { column: 'name', text: filter.q },
         limit,
         offset,
+        sort,
       }),
     update(id: string, change: Partial<Record<(typeof CHANGEABLE)[number], unknown>>, at: string) {
       const keys = CHANGEABLE.filter((key) => change[key] !== undefined)

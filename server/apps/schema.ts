@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { BranchName } from '#server/platform/git/branch-name'
 import { lineFilterEntries, lineOriginEntries } from '#server/runtime-logs/schema'
-import { pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 import { AccessRequest } from '#server/traffic/schema'
 
 /** No control characters: one line of text. */
@@ -482,8 +482,9 @@ export const AppSummary = v.pipe(
 
 export const AppQuery = v.strictObject({
   ...pagingEntries,
-  project_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Only apps of this project.'))),
-  status: v.optional(AppStatus),
+  sort: sorting(['name', 'status', 'created_at']),
+  project_id: severalIds('Only apps of this project.'),
+  status: several(AppStatus),
   q: v.optional(v.pipe(v.string(), v.maxLength(100), v.description('Part of the name.'))),
 })
 

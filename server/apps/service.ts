@@ -6,6 +6,7 @@ import { conflict, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { type Wanted, wantedValues } from '#server/kernel/page'
 import {
   changedColumns,
   changedKeys,
@@ -170,14 +171,9 @@ export function createApps(options: AppOptions) {
     sources: (project_id?: string) => repository.sources(project_id),
     projectOf: repository.projectOf,
     isNameTaken: (name: string) => repository.findByName(name) !== undefined,
-    list(actor: Actor, filter: { project_id?: string; status?: string; q?: string }, paging: Paging) {
-      const visible = visibleProjects(actor)
+    list(actor: Actor, filter: { project_id?: Wanted; status?: Wanted; q?: string }, paging: Paging) {
       const projects =
-        filter.project_id === undefined
-          ? visible
-          : projectRole(actor, filter.project_id)
-            ? [filter.project_id]
-            : []
+        wantedValues(filter.project_id)?.filter((id) => projectRole(actor, id)) ?? visibleProjects(actor)
       const { rows, total } = repository.page(projects, filter, ...limits(paging))
       return paged(
         {

@@ -1,6 +1,6 @@
 import type { Db } from '#server/kernel/db'
 import { createMeta } from '#server/kernel/meta'
-import { counted, type Page } from '#server/kernel/page'
+import { counted, orderBy, type Page, type Sort, type Wanted, wantedValues } from '#server/kernel/page'
 
 /** A row of `audit_log`. */
 export interface AuditRow {
@@ -26,15 +26,17 @@ export interface AuditFilter {
   /** Only this project; undefined for the whole installation. */
   project_id?: string
   /** User id or e-mail address. */
-  actor?: string
+  actor?: Wanted
   /** Whole action, or its beginning with a dot at the end: `app.`. */
-  action?: string
+  action?: Wanted
   /** Resource id, or kind of resource. */
-  resource?: string
+  resource?: Wanted
   /** ISO times; `from` is included, `to` is not. */
   from?: string
   to?: string
 }
+
+type Condition = [part: string, ...values: string[]]
 
 function where(filter: AuditFilter): { clause: string; values: unknown[] } {
   const parts: string[] = []
@@ -44,16 +46,22 @@ function where(filter: AuditFilter): { clause: string; values: unknown[] } {
     values.push(...given)
   }
   if (filter.project_id !== undefined) add('project_id = ?', filter.project_id)
-  if (filter.actor !== undefined)
-    add(filter.actor.includes('@') ? 'actor_email = ?' : 'actor_id = ?', filter.actor.toLowerCase())
-  if (filter.action?.endsWith('.'))
-    add('action >= ? AND action < ?', filter.action, `${filter.action.slice(0, -1)}/`)
-  else if (filter.action !== undefined) add('action = ?', filter.action)
-  if (filter.resource !== undefined)
-    add(
-      /^[a-z]+_[0-9a-z]{20}$/.test(filter.resource) ? 'resource_id = ?' : 'resource_type = ?',
-      filter.resource,
-    )
+  const addAny = (wanted: Wanted, toCondition: (value: string) => Condition) => {
+    const conditions = wantedValues(wanted)?.map(toCondition)
+    if (conditions)
+      add(
+        `(${conditions.map(([part]) => part).join(' OR ')})`,
+        ...conditions.flatMap(([, ...given]) => given),
+      )
+  }
+  addAny(filter.actor, (one) => [one.includes('@') ? 'actor_email = ?' : 'actor_id = ?', one.toLowerCase()])
+  addAny(filter.action, (one) =>
+    one.endsWith('.') ? ['action >= ? AND action < ?', one, `${one.slice(0, -1)}/`] : ['action = ?', one],
+  )
+  addAny(filter.resource, (one) => [
+    /^[a-z]+_[0-9a-z]{20}$/.test(one) ? 'resource_id = ?' : 'resource_type = ?',
+    one,
+  ])
   if (filter.from !== undefined) add('created_at >= ?', filter.from)
   if (filter.to !== undefined) add('created_at < ?', filter.to)
   return { clause: parts.length ? `WHERE ${parts.join(' AND ')}` : '', values }
@@ -73,10 +81,10 @@ export function createAuditRepository(db: Db) {
        VALUES (@id, @created_at, @actor_id, @actor_email, @method, @credential_id, @action, @resource_type, @resource_id, @project_id, @before, @after, @address, @request_id)`,
         )
         .run(row),
-    page(filter: AuditFilter, limit: number, offset: number): Page<AuditRow> {
+    page(filter: AuditFilter, limit: number, offset: number, sort?: Sort): Page<AuditRow> {
       const { clause, values } = where(filter)
       const rows = db
-        .sql(`SELECT * FROM audit_log ${clause} ORDER BY seq DESC LIMIT ? OFFSET ?`)
+        .sql(`SELECT * FROM audit_log ${clause} ${orderBy(sort, 'seq DESC')} LIMIT ? OFFSET ?`)
         .all(...values, limit, offset) as AuditRow[]
       const { project_id, ...rest } = filter
       const plain = Object.values(rest).every((value) => value === undefined)

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, several, sorting, Timestamp } from '#server/kernel/schemas'
 
 const Values = v.nullable(v.record(v.string(), v.unknown()))
 
@@ -45,17 +45,13 @@ const Time = v.pipe(
 /** Query of every list of audit lines. */
 export const AuditQuery = v.strictObject({
   ...pagingEntries,
-  actor: v.optional(v.pipe(v.string(), v.maxLength(320), v.description('User id or e-mail address.'))),
-  action: v.optional(
-    v.pipe(
-      v.string(),
-      v.maxLength(100),
-      v.description('Whole action, or all of one kind with a dot at the end: `app.`.'),
-    ),
+  sort: sorting(['created_at'], 'Newest first.', { created_at: 'seq' }),
+  actor: several(v.pipe(v.string(), v.maxLength(320)), 'User id or e-mail address.'),
+  action: several(
+    v.pipe(v.string(), v.maxLength(100)),
+    'Whole action, or all of one kind with a dot at the end: `app.`.',
   ),
-  resource: v.optional(
-    v.pipe(v.string(), v.maxLength(100), v.description('Resource id, or kind of resource: `app`.')),
-  ),
+  resource: several(v.pipe(v.string(), v.maxLength(100)), 'Resource id, or kind of resource: `app`.'),
   from: v.optional(v.pipe(Time, v.description('Lines at or after this time.'))),
   to: v.optional(v.pipe(Time, v.description('Lines before this time.'))),
   format: v.optional(

@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage } from '#server/kernel/page'
+import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
 import type { BackupStatus } from './machine.ts'
 import type { Target } from './schema.ts'
 
@@ -53,9 +53,9 @@ const CHANGEABLE = [
 export type BackupColumns = Partial<Pick<BackupRow, (typeof CHANGEABLE)[number]>>
 
 export interface BackupFilter {
-  target?: string
-  target_id?: string
-  status?: string
+  target?: Wanted
+  target_id?: Wanted
+  status?: Wanted
 }
 
 /** SQL of backups and nothing else. */
@@ -73,6 +73,7 @@ export function createBackupRepository(db: Db) {
       filter: BackupFilter,
       limit: number,
       offset: number,
+      sort?: Sort,
     ): Page<BackupRow> =>
       selectPage<BackupRow>(db, {
         table: 'backups',
@@ -80,6 +81,7 @@ export function createBackupRepository(db: Db) {
         equals: { target: filter.target, target_id: filter.target_id, status: filter.status },
         limit,
         offset,
+        sort,
         uncounted: true,
       }),
     setStatus: (id: string, from: BackupStatus, to: BackupStatus): boolean =>

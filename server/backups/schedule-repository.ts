@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage } from '#server/kernel/page'
+import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
 import type { Target } from './schema.ts'
 
 export interface ScheduleRow {
@@ -39,9 +39,10 @@ export function createScheduleRepository(db: Db) {
       db.sql('SELECT * FROM backup_schedules WHERE id = ?').get(id) as ScheduleRow | undefined,
     page: (
       project_ids: readonly string[] | undefined,
-      filter: { target?: string | undefined; target_id?: string | undefined },
+      filter: { target?: Wanted; target_id?: Wanted },
       limit: number,
       offset: number,
+      sort?: Sort,
     ): Page<ScheduleRow> =>
       selectPage<ScheduleRow>(db, {
         table: 'backup_schedules',
@@ -49,6 +50,7 @@ export function createScheduleRepository(db: Db) {
         equals: { target: filter.target, target_id: filter.target_id },
         limit,
         offset,
+        sort,
         uncounted: true,
       }),
     update: (row: ScheduleRow) =>

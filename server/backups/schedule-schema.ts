@@ -1,6 +1,6 @@
 import { Cron } from 'croner'
 import * as v from 'valibot'
-import { pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 import { Retention } from './retention.ts'
 import { Encrypted, PauseApp, TargetKind } from './schema.ts'
 
@@ -106,6 +106,7 @@ export const Schedule = v.pipe(
 export type Schedule = v.InferOutput<typeof Schedule>
 export const ScheduleQuery = v.strictObject({
   ...pagingEntries,
-  target: v.optional(TargetKind),
-  target_id: v.optional(v.pipe(v.string(), v.maxLength(64))),
+  sort: sorting(['name', 'next_run_at', 'created_at']),
+  target: several(TargetKind),
+  target_id: severalIds('Only schedules of this database, volume or app.'),
 })

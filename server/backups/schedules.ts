@@ -8,6 +8,7 @@ import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import type { Wanted } from '#server/kernel/page'
 import { type BackupRepository, PLATFORM_PROJECT } from './repository.ts'
 import { expiries, type Retention, selectExpired } from './retention.ts'
 import { createScheduleRepository, type ScheduleRow } from './schedule-repository.ts'
@@ -149,9 +150,9 @@ export function createSchedules(options: ScheduleOptions) {
     })
 
   return {
-    list(actor: Actor, query: Paging & { target?: string | undefined; target_id?: string | undefined }) {
-      const [limit, offset] = limits(query)
-      const { rows, total } = repository.page(visibleProjects(actor), query, limit, offset)
+    list(actor: Actor, query: Paging & { target?: Wanted; target_id?: Wanted }) {
+      const [limit, offset, sort] = limits(query)
+      const { rows, total } = repository.page(visibleProjects(actor), query, limit, offset, sort)
       return paged({ rows: rows.map(view), total }, query)
     },
     projectOf: (id: string): string | undefined => repository.find(id)?.project_id,

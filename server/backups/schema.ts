@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 import { BACKUP_STATUSES } from './machine.ts'
 
 export const TARGETS = ['database', 'volume', 'app', 'platform'] as const
@@ -124,9 +124,10 @@ export const DeletedWithBackup = v.pipe(
 
 export const BackupQuery = v.strictObject({
   ...pagingEntries,
-  target: v.optional(TargetKind),
-  target_id: v.optional(id('Only backups of this database, volume or app.')),
-  status: v.optional(Status),
+  sort: sorting(['status', 'size_bytes', 'created_at']),
+  target: several(TargetKind),
+  target_id: severalIds('Only backups of this database, volume or app.'),
+  status: several(Status),
 })
 
 export const RestoreBackup = v.pipe(

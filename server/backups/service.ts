@@ -200,8 +200,8 @@ export function createBackupService(options: BackupOptions) {
     exists: (target: Target, id: string | null): boolean => targetOf(target).find(id) !== undefined,
     countAt: repository.countAt,
     list(actor: Actor, query: Paging & BackupFilter) {
-      const [limit, offset] = limits(query)
-      const { rows, total } = repository.page(visibleProjects(actor), query, limit, offset)
+      const [limit, offset, sort] = limits(query)
+      const { rows, total } = repository.page(visibleProjects(actor), query, limit, offset, sort)
       return paged({ rows: rows.map(view), total }, query)
     },
     get: (id: string): Backup => view(get(id)),

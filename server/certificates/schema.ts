@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import * as v from 'valibot'
 import { dnsName } from '#server/kernel/dns-names'
-import { pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, SECRET, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 
 export const CertificateStatus = v.pipe(
   v.picklist(['pending', 'issuing', 'active', 'failed', 'expired', 'revoked']),
@@ -112,15 +112,9 @@ export type Certificate = v.InferOutput<typeof Certificate>
 
 export const CertificateQuery = v.strictObject({
   ...pagingEntries,
-  status: v.optional(CertificateStatus),
-  project_id: v.optional(
-    v.pipe(
-      v.string(),
-      v.maxLength(64),
-      v.description('Only certificates of this project.'),
-      v.examples(['prj_0123456789abcdefghjk']),
-    ),
-  ),
+  sort: sorting(['status', 'not_after', 'created_at']),
+  status: several(CertificateStatus),
+  project_id: severalIds('Only certificates of this project.'),
 })
 export type CertificateQuery = v.InferOutput<typeof CertificateQuery>
 

@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage } from '#server/kernel/page'
+import { orderBy, type Page, selectPage, type Sort, type Wanted, wantedJson } from '#server/kernel/page'
 import type { CronJob, CronRun, RunStatus } from './schema.ts'
 
 /** A row of `cron_jobs`. */
@@ -54,9 +54,10 @@ export function createCronRepository(db: Db) {
     find: (id: string) => db.sql('SELECT * FROM cron_jobs WHERE id = ?').get(id) as CronJobRow | undefined,
     page: (
       project_ids: readonly string[] | undefined,
-      filter: { app_id?: string },
+      filter: { app_id?: Wanted },
       limit: number,
       offset: number,
+      sort?: Sort,
     ): Page<CronJobRow> =>
       selectPage<CronJobRow>(db, {
         table: 'cron_jobs',
@@ -64,6 +65,7 @@ export function createCronRepository(db: Db) {
         equals: { app_id: filter.app_id },
         limit,
         offset,
+        sort,
         uncounted: true,
       }),
     ofApp: (app_id: string) =>
@@ -138,15 +140,18 @@ export function createCronRepository(db: Db) {
         | undefined,
     runs(
       cron_job_id: string,
-      status: RunStatus | undefined,
+      status: Wanted<RunStatus>,
       limit: number,
       offset: number,
+      sort?: Sort,
     ): Page<CronRunRow> {
-      const matching = 'FROM cron_runs WHERE cron_job_id = ? AND (? IS NULL OR status = ?)'
-      const values = [cron_job_id, status ?? null, status ?? null]
+      const matching =
+        'FROM cron_runs WHERE cron_job_id = ? AND (? IS NULL OR status IN (SELECT value FROM json_each(?)))'
+      const wanted = wantedJson(status)
+      const values = [cron_job_id, wanted, wanted]
       return {
         rows: db
-          .sql(`SELECT * ${matching} ORDER BY rowid DESC LIMIT ? OFFSET ?`)
+          .sql(`SELECT * ${matching} ${orderBy(sort, 'rowid DESC')} LIMIT ? OFFSET ?`)
           .all(...values, limit, offset) as CronRunRow[],
         total: db
           .sql(`SELECT count(*) ${matching}`)

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, SECRET, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 import { isTimezone, plainExpression } from './slots.ts'
 
 const line = (max: number) =>
@@ -226,6 +226,11 @@ export const CronJob = v.pipe(
 export type CronJob = v.InferOutput<typeof CronJob>
 export const CronJobQuery = v.strictObject({
   ...pagingEntries,
-  app_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Only jobs of this app.'))),
+  sort: sorting(['name', 'next_run_at', 'created_at']),
+  app_id: severalIds('Only jobs of this app.'),
 })
-export const CronRunQuery = v.strictObject({ ...pagingEntries, status: v.optional(RunStatus) })
+export const CronRunQuery = v.strictObject({
+  ...pagingEntries,
+  sort: sorting(['status', 'duration_ms', 'created_at']),
+  status: several(RunStatus),
+})

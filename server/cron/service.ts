@@ -1,9 +1,10 @@
 import { own } from '#server/kernel/own'
-import { type Actor, projectRole, visibleProjects } from '#server/kernel/access'
+import { type Actor, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import type { Wanted } from '#server/kernel/page'
 import type { Base } from '#server/platform/base'
 import { declaredCronJobs, type DeclaredCronJob } from './declared.ts'
 import { type ExecutionPorts, openRequest, requestContext } from './execute.ts'
@@ -135,10 +136,7 @@ export function createCron({ db, clock, events, jobs, secrets, log, audit, ports
       scheduler.start()
     },
     stop: scheduler.stop,
-    list(actor: Actor, filter: { app_id?: string }, paging: Paging) {
-      const project_id = filter.app_id === undefined ? undefined : ports.app(filter.app_id)?.project_id
-      if (filter.app_id !== undefined && !(project_id && projectRole(actor, project_id)))
-        return paged({ rows: [], total: 0 }, paging)
+    list(actor: Actor, filter: { app_id?: Wanted }, paging: Paging) {
       const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))
       return paged({ rows: rows.map(view), total }, paging)
     },
@@ -221,7 +219,7 @@ export function createCron({ db, clock, events, jobs, secrets, log, audit, ports
         })
         return runView(repository.run(run_id)!)
       }),
-    runs(id: string, query: Paging & { status?: RunStatus }) {
+    runs(id: string, query: Paging & { status?: Wanted<RunStatus> }) {
       const { rows, total } = repository.runs(get(id).id, query.status, ...limits(query))
       return paged({ rows: rows.map(runView), total }, query)
     },

@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage } from '#server/kernel/page'
+import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
 import type { EngineName } from './engines.ts'
 import type { DatabaseStatus } from './schema.ts'
 
@@ -105,10 +105,11 @@ const databaseRows = (db: Db) => ({
   all: () => db.sql('SELECT * FROM databases ORDER BY rowid').all() as DatabaseRow[],
   page: (
     project_ids: readonly string[] | undefined,
-    equals: { engine?: string; status?: string },
+    equals: { engine?: Wanted; status?: Wanted },
     text: string | undefined,
     limit: number,
     offset: number,
+    sort?: Sort,
   ): Page<DatabaseRow> =>
     selectPage<DatabaseRow>(db, {
       table: 'databases',
@@ -117,6 +118,7 @@ const databaseRows = (db: Db) => ({
       contains: { column: 'name', text },
       limit,
       offset,
+      sort,
       uncounted: true,
     }),
   portsTaken: () =>

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { lineFilterEntries, lineOriginEntries } from '#server/runtime-logs/schema'
-import { list, pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
+import { list, pagingEntries, SECRET, several, sorting, Timestamp } from '#server/kernel/schemas'
 import { ENGINE_NAMES } from './engines.ts'
 
 const MIB = 1024 ** 2
@@ -206,8 +206,9 @@ export type Database = v.InferOutput<typeof Database>
 
 export const DatabaseQuery = v.strictObject({
   ...pagingEntries,
-  engine: v.optional(v.pipe(Engine, v.description('Only databases of this engine.'))),
-  status: v.optional(v.pipe(DatabaseStatus, v.description('Only databases in this state.'))),
+  sort: sorting(['name', 'engine', 'status', 'created_at']),
+  engine: several(Engine, 'Only databases of this engine.'),
+  status: several(DatabaseStatus, 'Only databases in this state.'),
   q: v.optional(v.pipe(v.string(), v.maxLength(100), v.description('Part of the name.'))),
 })
 

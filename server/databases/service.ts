@@ -5,6 +5,7 @@ import { conflict } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import type { Wanted } from '#server/kernel/page'
 import { planChange, publicPort, requireMemory } from './changes.ts'
 import type { DatabaseContext } from './context.ts'
 import { engineOf } from './engines.ts'
@@ -76,7 +77,7 @@ export function createDatabaseService(options: ServiceOptions) {
 
   return {
     view: (id: string): Database => view(get(id)),
-    list(actor: Actor, query: { engine?: string; status?: string; q?: string }, paging: Paging) {
+    list(actor: Actor, query: { engine?: Wanted; status?: Wanted; q?: string }, paging: Paging) {
       const { q, ...equals } = query
       const { rows, total } = repository.page(visibleProjects(actor), equals, q, ...limits(paging))
       return paged<DatabaseSummary>({ rows: rows.map(summaryOf), total }, paging)

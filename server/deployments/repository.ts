@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { counted, type Page, selectPage } from '#server/kernel/page'
+import { counted, orderBy, type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
 import type { DeploymentStatus } from './schema.ts'
 
 export interface DeploymentRow {
@@ -125,14 +125,15 @@ export function createDeploymentRepository(db: Db) {
         .all(app_id, app_id) as DeploymentRow[],
     page: (
       project_ids: readonly string[] | undefined,
-      filter: { app_id?: string; status?: string; trigger?: string },
+      filter: { app_id?: Wanted; status?: Wanted; trigger?: Wanted },
       limit: number,
       offset: number,
+      sort?: Sort,
     ): Page<DeploymentRow> =>
-      selectPage(db, { table: 'deployments', project_ids, equals: filter, limit, offset }),
-    history(app_id: string, limit: number, offset: number): Page<DeploymentRow> {
+      selectPage(db, { table: 'deployments', project_ids, equals: filter, limit, offset, sort }),
+    history(app_id: string, limit: number, offset: number, sort?: Sort): Page<DeploymentRow> {
       const rows = db
-        .sql('SELECT * FROM deployments WHERE app_id = ? ORDER BY number DESC LIMIT ? OFFSET ?')
+        .sql(`SELECT * FROM deployments WHERE app_id = ? ${orderBy(sort, 'number DESC')} LIMIT ? OFFSET ?`)
         .all(app_id, limit, offset) as DeploymentRow[]
       return { rows, total: counted(db, 'deployments', [app_id]) }
     },

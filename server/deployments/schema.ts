@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { BranchName } from '#server/platform/git/branch-name'
-import { pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 
 export const DeploymentStatus = v.pipe(
   v.picklist(['queued', 'building', 'releasing', 'live', 'replaced', 'failed', 'cancelled', 'superseded']),
@@ -93,11 +93,16 @@ export const Deployment = v.pipe(
 )
 export type Deployment = v.InferOutput<typeof Deployment>
 
-export const DeploymentQuery = v.strictObject({
+/** Query of the deployments of one app. */
+export const AppDeploymentQuery = v.strictObject({
   ...pagingEntries,
-  app_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Only deployments of this app.'))),
-  status: v.optional(DeploymentStatus),
-  trigger: v.optional(Trigger),
+  sort: sorting(['number', 'status', 'created_at'], 'Newest first.', { created_at: 'rowid' }),
+  status: several(DeploymentStatus),
+  trigger: several(Trigger),
+})
+export const DeploymentQuery = v.strictObject({
+  ...AppDeploymentQuery.entries,
+  app_id: severalIds('Only deployments of this app.'),
 })
 
 /** Body of `POST /api/apps/:id/deploy`. */

@@ -11,6 +11,7 @@ import { newId } from '#server/kernel/ids'
 import type { Failure, Outcome } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { type Wanted, wantedValues } from '#server/kernel/page'
 import { deployJob } from './job.ts'
 import { type DeploymentEventName, deploymentMachine } from './machine.ts'
 import { createPrecedence } from './precedence.ts'
@@ -291,18 +292,15 @@ export function createDeployments({ shop: parts, db, events, jobs, audit, ports 
       const row = repository.find(id)
       return row && parts.ports.projectOf(row.app_id) ? secretsOfApp(parts, row.app_id) : []
     },
-    list(actor: Actor, filter: { app_id?: string; status?: string; trigger?: string }, paging: Paging) {
-      if (filter.app_id !== undefined && !filter.status && !filter.trigger) {
-        const project_id = parts.ports.projectOf(filter.app_id)
+    list(actor: Actor, filter: { app_id?: Wanted; status?: Wanted; trigger?: Wanted }, paging: Paging) {
+      const [app_id, ...others] = wantedValues(filter.app_id) ?? []
+      if (app_id !== undefined && others.length === 0 && !filter.status && !filter.trigger) {
+        const project_id = parts.ports.projectOf(app_id)
         if (!project_id || !projectRole(actor, project_id)) return paged({ rows: [], total: 0 }, paging)
-        const { rows, total } = repository.history(filter.app_id, ...limits(paging))
+        const { rows, total } = repository.history(app_id, ...limits(paging))
         return paged({ rows: rows.map(summaryOf), total }, paging)
       }
       const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))
-      return paged({ rows: rows.map(summaryOf), total }, paging)
-    },
-    history(app_id: string, paging: Paging) {
-      const { rows, total } = repository.history(app_id, ...limits(paging))
       return paged({ rows: rows.map(summaryOf), total }, paging)
     },
     get: (id: string) => view(get(id)),

@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage } from '#server/kernel/page'
+import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
 import type { Domain, DomainStatus } from './schema.ts'
 
 /** A row of `domains`; JSON columns are read by `rulesOf` and `findingOf`. */
@@ -103,9 +103,10 @@ export function createDomainRepository(db: Db) {
   return {
     page: (
       project_ids: readonly string[] | undefined,
-      filter: { app_id?: string; status?: string },
+      filter: { app_id?: Wanted; status?: Wanted },
       limit: number,
       offset: number,
+      sort?: Sort,
     ): Page<DomainRow> =>
       selectPage<DomainRow>(db, {
         table: 'domains',
@@ -113,6 +114,7 @@ export function createDomainRepository(db: Db) {
         equals: filter,
         limit,
         offset,
+        sort,
         uncounted: true,
       }),
     find: (id: string) => db.sql('SELECT * FROM domains WHERE id = ?').get(id) as DomainRow | undefined,

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 import {
   BasicAuth,
   BasicAuthChange,
@@ -186,6 +186,7 @@ export const Domain = v.pipe(
 export type Domain = v.InferOutput<typeof Domain>
 export const DomainQuery = v.strictObject({
   ...pagingEntries,
-  app_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Only domains of this app.'))),
-  status: v.optional(DomainStatus),
+  sort: sorting(['hostname', 'status', 'created_at']),
+  app_id: severalIds('Only domains of this app.'),
+  status: several(DomainStatus),
 })

@@ -8,6 +8,7 @@ import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import type { Wanted } from '#server/kernel/page'
 import type { Dns } from '#server/platform/dns/dns'
 import { checkRoute } from '#server/platform/ingress/check'
 import { IngressError, type Route, type RouteRedirect } from '#server/platform/ingress/ingress'
@@ -234,7 +235,7 @@ export function createDomains(options: DomainOptions) {
     appsOf: repository.appsOf,
     planned,
     find: repository.find,
-    list(actor: Actor, filter: { app_id?: string; status?: string }, paging: Paging) {
+    list(actor: Actor, filter: { app_id?: Wanted; status?: Wanted }, paging: Paging) {
       const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))
       return paged({ total, rows: rows.map(view) }, paging)
     },

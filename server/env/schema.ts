@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, SECRET, sorting, Timestamp } from '#server/kernel/schemas'
 import { VARIABLE_NAME } from './dotenv.ts'
 
 /** What answers show instead of a secret. */
@@ -124,6 +124,7 @@ export type SharedVariable = v.InferOutput<typeof SharedVariable>
 
 export const VariableQuery = v.strictObject({
   ...pagingEntries,
+  sort: sorting(['key', 'created_at', 'updated_at'], 'By key.'),
   q: v.optional(v.pipe(v.string(), v.maxLength(255), v.description('Part of the key.'))),
 })
 

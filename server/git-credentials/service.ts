@@ -4,7 +4,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
-import { selectPage } from '#server/kernel/page'
+import { selectPage, type Wanted } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
 import type { GitCredential } from '#server/platform/git/git'
@@ -86,14 +86,15 @@ export function createGitCredentials({
 }) {
   const repository = createRepository(db)
   return {
-    list(actor: Actor, query: Paging & { project_id?: string }) {
-      const [limit, offset] = limits(query)
+    list(actor: Actor, query: Paging & { project_id?: Wanted }) {
+      const [limit, offset, sort] = limits(query)
       const { rows, total } = selectPage<GitCredentialRow>(db, {
         table: 'git_credentials',
         project_ids: developerProjects(actor),
         equals: { project_id: query.project_id },
         limit,
         offset,
+        sort,
         uncounted: true,
       })
       return paged({ rows: rows.map(view), total }, query)

@@ -37,6 +37,8 @@ function primitive(schema: AnySchema | undefined): string | undefined {
   while (current?.wrapped) current = current.wrapped
   return current?.type
 }
+/** `a,b` and the parameter given twice are the same; an empty text is a value as wrong as any other. */
+const splitValues = (texts: readonly string[]): string[] => texts.flatMap((text) => text.split(','))
 
 /** The query of a request without its question mark; malformed percent-encoding is the caller's fault. */
 export function searchOf(event: H3Event): string {
@@ -66,8 +68,12 @@ export function readQuery(
     const [text = '', ...more] = search.getAll(key)
     if (!Object.hasOwn(entries, key))
       throw badRequest(`${key.slice(0, 64)}: is not a parameter of this endpoint.`)
-    if (more.length > 0) throw badRequest(`${key}: must be given once.`)
     const type = primitive(own(entries, key))
+    if (type === 'array') {
+      result[key] = splitValues([text, ...more])
+      continue
+    }
+    if (more.length > 0) throw badRequest(`${key}: must be given once.`)
     if (type === 'number') result[key] = /^-?\d{1,15}$/.test(text) ? Number(text) : text
     else if (type === 'boolean') result[key] = text === 'true' ? true : text === 'false' ? false : text
     else result[key] = text

@@ -35,6 +35,13 @@ const RIGHTS: Record<AnyEndpoint['access'], string> = {
   admin: 'Administrators only.',
 }
 
+/** A parameter that takes one value or several, each as a parameter of its own or all of them with commas. */
+const severalValues = (list: JsonSchema): JsonSchema => ({
+  style: 'form',
+  explode: true,
+  schema: { oneOf: [list.items, list] },
+})
+
 function parametersOf(
   { path, method, definition }: DocumentedEndpoint,
   schemas: SchemaConverter,
@@ -52,7 +59,7 @@ function parametersOf(
       name: key,
       in: place,
       required,
-      schema: rest,
+      ...(rest.type === 'array' ? severalValues(rest) : { schema: rest }),
       description:
         description ??
         (place === 'path' ? 'Identifier of the resource.' : `Filter by ${key.replaceAll('_', ' ')}.`),

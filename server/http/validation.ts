@@ -109,7 +109,8 @@ export function parseQuery<S extends v.GenericSchema>(schema: S, value: unknown)
   const result = v.safeParse(schema, value)
   if (result.success) return result.output
   const list = details(result.issues, 'query').map(({ path, message }) => ({
-    path,
+    // Which of several values is wrong is no part of the parameter's name.
+    path: path.replace(/\.\d+$/, ''),
     message: message.replace('a field of this request', 'a parameter of this endpoint'),
   }))
   throw new ApiError('BAD_REQUEST', `${list[0]!.path}: ${list[0]!.message}`, list)

@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import type { Page } from '#server/kernel/page'
+import { orderBy, type Page, type Sort } from '#server/kernel/page'
 
 /** A row of `sessions`. */
 export interface SessionRow {
@@ -42,10 +42,10 @@ export function createSessionRepository(db: Db) {
     find: (id: string) => db.sql('SELECT * FROM sessions WHERE id = ?').get(id) as SessionRow | undefined,
     findByCookie: (cookie_hash: string) =>
       db.sql('SELECT * FROM sessions WHERE cookie_hash = ?').get(cookie_hash) as SessionRow | undefined,
-    page: (user_id: string, now: string, limit: number, offset: number): Page<SessionRow> => ({
+    page: (user_id: string, now: string, limit: number, offset: number, sort?: Sort): Page<SessionRow> => ({
       rows: db
         .sql(
-          'SELECT * FROM sessions WHERE user_id = ? AND expires_at > ? ORDER BY rowid DESC LIMIT ? OFFSET ?',
+          `SELECT * FROM sessions WHERE user_id = ? AND expires_at > ? ${orderBy(sort, 'rowid DESC')} LIMIT ? OFFSET ?`,
         )
         .all(user_id, now, limit, offset) as SessionRow[],
       total: db
@@ -99,9 +99,9 @@ export function createApiKeyRepository(db: Db) {
         )
         .run(row),
     find: (id: string) => db.sql('SELECT * FROM api_keys WHERE id = ?').get(id) as ApiKeyRow | undefined,
-    page: (user_id: string, limit: number, offset: number): Page<ApiKeyRow> => ({
+    page: (user_id: string, limit: number, offset: number, sort?: Sort): Page<ApiKeyRow> => ({
       rows: db
-        .sql('SELECT * FROM api_keys WHERE user_id = ? ORDER BY rowid DESC LIMIT ? OFFSET ?')
+        .sql(`SELECT * FROM api_keys WHERE user_id = ? ${orderBy(sort, 'rowid DESC')} LIMIT ? OFFSET ?`)
         .all(user_id, limit, offset) as ApiKeyRow[],
       total: db.sql('SELECT count(*) FROM api_keys WHERE user_id = ?').pluck().get(user_id) as number,
     }),

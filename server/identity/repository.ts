@@ -1,6 +1,6 @@
 import type { PlatformRole } from '#server/kernel/access'
 import type { Db } from '#server/kernel/db'
-import type { Page } from '#server/kernel/page'
+import { orderBy, type Page, type Sort, type Wanted, wantedJson } from '#server/kernel/page'
 
 /** A row of `users`. */
 export interface UserRow {
@@ -70,18 +70,19 @@ export function createUserRepository(db: Db) {
       db.sql('SELECT * FROM users WHERE email = ?').get(email) as UserRow | undefined,
     isEmpty: () => db.sql('SELECT 1 FROM users LIMIT 1').pluck().get() === undefined,
     page(
-      filter: { q?: string; role?: string; status?: string },
+      filter: { q?: string; role?: Wanted; status?: Wanted },
       limit: number,
       offset: number,
+      sort?: Sort,
     ): Page<UserRow> {
-      const clause = `(@q IS NULL OR instr(email, lower(@q)) > 0 OR instr(lower(name), lower(@q)) > 0) AND (@role IS NULL OR role = @role) AND (@status IS NULL OR status = @status)`
+      const clause = `(@q IS NULL OR instr(email, lower(@q)) > 0 OR instr(lower(name), lower(@q)) > 0) AND (@role IS NULL OR role IN (SELECT value FROM json_each(@role))) AND (@status IS NULL OR status IN (SELECT value FROM json_each(@status)))`
       const values = {
         q: filter.q ?? null,
-        role: filter.role ?? null,
-        status: filter.status ?? null,
+        role: wantedJson(filter.role),
+        status: wantedJson(filter.status),
       }
       const rows = db
-        .sql(`SELECT * FROM users WHERE ${clause} ORDER BY rowid DESC LIMIT @limit OFFSET @offset`)
+        .sql(`SELECT * FROM users WHERE ${clause} ${orderBy(sort, 'rowid DESC')} LIMIT @limit OFFSET @offset`)
         .all({ ...values, limit, offset }) as UserRow[]
       return {
         rows,

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, SECRET, several, sorting, Timestamp } from '#server/kernel/schemas'
 import {
   DisplayName,
   EmailAddress,
@@ -106,13 +106,12 @@ export type Member = v.InferOutput<typeof Member>
 
 export const MemberQuery = v.strictObject({
   ...pagingEntries,
+  sort: sorting(['email', 'name', 'role', 'created_at']),
   q: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('Part of the name or e-mail address.'))),
-  role: v.optional(PlatformRoleName),
-  status: v.optional(
-    v.pipe(
-      v.picklist(['active', 'disabled', 'invited']),
-      v.description('Only users in this state; `invited` lists open invitations.'),
-    ),
+  role: several(PlatformRoleName),
+  status: several(
+    v.picklist(['active', 'disabled', 'invited']),
+    'Only users in this state; `invited` lists open invitations, which are not among the others.',
   ),
 })
 export type MemberQuery = v.InferOutput<typeof MemberQuery>

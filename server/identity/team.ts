@@ -4,6 +4,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict, notFound } from '#server/kernel/errors'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { isWanted, sortRows } from '#server/kernel/page'
 import type { ApiKeyRepository } from './credentials-repository.ts'
 import type { Invitations } from './invitations.ts'
 import type { ProjectGrant } from './invitations-repository.ts'
@@ -29,6 +30,8 @@ export interface TeamParts {
   tell(email: string, subject: string, text: string): void
 }
 
+/** A limit for SQLite that is none. */
+const ALL = -1
 const LAST_ADMINISTRATOR =
   'This is the last administrator who can act. Make somebody else an administrator first.'
 const invited = ({ id, email, role, projects, created_at }: Invitation): Member => ({
@@ -115,16 +118,18 @@ export function createTeam(parts: TeamParts) {
   }
   return {
     list(query: MemberQuery & Paging) {
-      if (query.status !== 'invited') {
+      if (!query.status?.includes('invited')) {
         const { rows, total } = users.page(query, ...limits(query))
         return paged({ rows: rows.map(view), total }, query)
       }
       const q = query.q?.toLowerCase()
+      const known = query.status.length > 1 ? users.page(query, ALL, 0).rows.map(view) : []
       const open = invitations
         .open()
-        .filter((one) => (!q || one.email.includes(q)) && (!query.role || one.role === query.role))
-      const [limit, offset] = limits(query)
-      return paged({ rows: open.slice(offset, offset + limit).map(invited), total: open.length }, query)
+        .filter((one) => (!q || one.email.includes(q)) && isWanted(query.role, one.role))
+      const [limit, offset, sort] = limits(query)
+      const rows = sortRows([...open.map(invited), ...known], sort)
+      return paged({ rows: rows.slice(offset, offset + limit), total: rows.length }, query)
     },
     get(id: string): Member {
       const invitation = invitations.find(id)

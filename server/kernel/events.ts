@@ -1,4 +1,5 @@
 import type { Clock } from './clock.ts'
+import { orderBy, type Sort } from '#server/kernel/page'
 import type { Db } from './db.ts'
 import type { Log } from './log.ts'
 
@@ -43,7 +44,12 @@ export interface Events {
   /** Events after a position, oldest first. */
   after(seq: number, filter: EventFilter, limit: number): PlatformEvent[]
   /** A page of events, newest first. */
-  page(filter: EventFilter, limit: number, offset: number): { rows: PlatformEvent[]; total: number }
+  page(
+    filter: EventFilter,
+    limit: number,
+    offset: number,
+    sort?: Sort,
+  ): { rows: PlatformEvent[]; total: number }
   /** Position of the newest event. */
   latest(): number
   /** Forgets events older than `before` (ISO time). */
@@ -130,10 +136,10 @@ export function createEvents(db: Db, clock: Clock, log: Log): Events {
           .all(seq, ...values, limit) as Row[]
       ).map(read)
     },
-    page(filter, limit, offset) {
+    page(filter, limit, offset, sort) {
       const { clause, values } = where(filter)
       const rows = db
-        .sql(`SELECT * FROM events WHERE ${clause} ORDER BY seq DESC LIMIT ? OFFSET ?`)
+        .sql(`SELECT * FROM events WHERE ${clause} ${orderBy(sort, 'seq DESC')} LIMIT ? OFFSET ?`)
         .all(...values, limit, offset) as Row[]
       const total = db
         .sql(`SELECT count(*) FROM events WHERE ${clause}`)

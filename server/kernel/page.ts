@@ -1,4 +1,53 @@
 import type { Db } from './db.ts'
+import { own } from './own.ts'
+
+/** What a filter asks for: one value, or any of several; none are no filter. */
+export type Wanted<T extends string = string> = T | readonly T[] | undefined
+/** The order that a caller asked for: columns by their weight. */
+export type Sort = readonly { column: string; descending: boolean }[]
+
+/** The values that a filter asks for; undefined where it asks for nothing. */
+export const wantedValues = <T extends string>(wanted: Wanted<T>): readonly T[] | undefined =>
+  typeof wanted === 'string' ? [wanted] : wanted?.length ? wanted : undefined
+/** Whether a value is one of those that a filter asks for. */
+export const isWanted = (wanted: Wanted, value: string | null): boolean =>
+  wantedValues(wanted)?.includes(value ?? '') ?? true
+/** A filter as a parameter of SQL that reads `@x IS NULL OR column IN (SELECT value FROM json_each(@x))`. */
+export const wantedJson = (wanted: Wanted): string | null => {
+  const values = wantedValues(wanted)
+  return values ? JSON.stringify(values) : null
+}
+
+/**
+ * ORDER BY of a list. `usual` is the order that nobody has to ask for; it comes last always, so that rows with
+ * equal values keep their place from page to page.
+ */
+export function orderBy(sort: Sort | undefined, usual: string): string {
+  const asked = (sort ?? []).map(
+    ({ column, descending }) => `${column} COLLATE NOCASE ${descending ? 'DESC' : 'ASC'}`,
+  )
+  return `ORDER BY ${[...asked, usual].join(', ')}`
+}
+
+/** The same order for rows in memory; rows with equal values stay as they are. */
+export function sortRows<T extends object>(rows: readonly T[], sort: Sort | undefined): T[] {
+  const read = (row: T, column: string) =>
+    (own(row as Record<string, unknown>, column) ?? null) as string | number | null
+  const compare = (a: string | number | null, b: string | number | null): number => {
+    if (a === null || b === null) return Number(b === null) - Number(a === null)
+    if (typeof a === 'number' && typeof b === 'number') return a - b
+    const [x, y] = [String(a).toLowerCase(), String(b).toLowerCase()]
+    if (x === y) return 0
+    return x < y ? -1 : 1
+  }
+  return [...rows].sort((a, b) => {
+    for (const { column, descending } of sort ?? []) {
+      const order = compare(read(a, column), read(b, column))
+      if (order !== 0) return descending ? -order : order
+    }
+    return 0
+  })
+}
 
 /** A page of rows with the number of all that match. */
 export interface Page<T> {
@@ -9,14 +58,16 @@ export interface Page<T> {
 export interface PageQuery {
   table: string
   project_ids: readonly string[] | undefined
-  /** Column -> value; undefined values do not filter. */
-  equals: Record<string, string | undefined>
+  /** Column -> value, or several of which one must fit; undefined values do not filter. */
+  equals: Record<string, Wanted>
   /** Column and text that it must contain, ignoring case. */
   contains?: { column: string; text: string | undefined }
   /** SQL that every row of the list fulfils; the counters count such rows alone. */
   where?: string
   limit: number
   offset: number
+  /** Columns of the code that the caller chose among; newest first without any. */
+  sort?: Sort | undefined
   /** Set for tables without counters: their total is counted each time. */
   uncounted?: boolean
 }
@@ -29,17 +80,21 @@ const MAX_MERGED = 100
  * list costs the same at any size. Table and column names come from the code, never from a request.
  */
 export function selectPage<T>(db: Db, query: PageQuery): Page<T> {
-  const filters = Object.entries(query.equals).filter(([, value]) => value !== undefined)
-  const parts = filters.map(([column]) => `${column} = ?`)
-  const values: unknown[] = filters.map(([, value]) => value)
+  const { parts, values } = equalities(query.equals)
   if (query.contains?.text) {
     parts.push(`instr(lower(${query.contains.column}), lower(?)) > 0`)
     values.push(query.contains.text)
   }
   const unfiltered = parts.length === 0 && !query.uncounted
   if (query.where) parts.push(query.where)
-  const { project_ids } = query
-  if (unfiltered && project_ids && project_ids.length > 1 && project_ids.length <= MAX_MERGED) {
+  const { project_ids, sort } = query
+  if (
+    unfiltered &&
+    !sort?.length &&
+    project_ids &&
+    project_ids.length > 1 &&
+    project_ids.length <= MAX_MERGED
+  ) {
     return { rows: merged<T>(db, query, project_ids), total: counted(db, query.table, project_ids) }
   }
   if (project_ids?.length === 1) {
@@ -52,7 +107,7 @@ export function selectPage<T>(db: Db, query: PageQuery): Page<T> {
   }
   const clause = parts.length ? `WHERE ${parts.join(' AND ')}` : ''
   const rows = db
-    .sql(`SELECT * FROM ${query.table} ${clause} ORDER BY rowid DESC LIMIT ? OFFSET ?`)
+    .sql(`SELECT * FROM ${query.table} ${clause} ${orderBy(sort, 'rowid DESC')} LIMIT ? OFFSET ?`)
     .all(...values, query.limit, query.offset) as T[]
   return {
     rows,
@@ -62,6 +117,20 @@ export function selectPage<T>(db: Db, query: PageQuery): Page<T> {
           .sql(`SELECT count(*) FROM ${query.table} ${clause}`)
           .pluck()
           .get(...values) as number),
+  }
+}
+
+/** One value is compared as such, so that an index which ends with it is of use; several are looked up. */
+function equalities(equals: PageQuery['equals']): { parts: string[]; values: unknown[] } {
+  const filters = Object.entries(equals).flatMap(([column, wanted]) => {
+    const values = wantedValues(wanted)
+    return values ? [{ column, values }] : []
+  })
+  return {
+    parts: filters.map(({ column, values }) =>
+      values.length === 1 ? `${column} = ?` : `${column} IN (SELECT value FROM json_each(?))`,
+    ),
+    values: filters.map(({ values }) => (values.length === 1 ? values[0] : JSON.stringify(values))),
   }
 }
 

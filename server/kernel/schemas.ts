@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { Sort } from './page.ts'
 
 /** A time, ISO 8601 UTC with milliseconds. */
 export const Timestamp = v.pipe(
@@ -35,8 +36,60 @@ export const pagingEntries = {
 export interface Paging {
   page: number
   per_page: number
+  /** The order that was asked for, where the list offers a choice. */
+  sort?: Sort | undefined
 }
 export const PagingQuery = v.strictObject(pagingEntries)
+
+/** Values of one filter that a request may name. */
+const MAX_VALUES = 20
+
+/**
+ * A filter of a list that takes one value or several: `status=running,failed`, or the parameter once for each.
+ * The query's reader makes a list of them all.
+ */
+export const several = <S extends v.GenericSchema<string, string>>(value: S, description?: string) =>
+  v.optional(
+    v.pipe(
+      v.array(value),
+      v.maxLength(MAX_VALUES),
+      v.description(description ?? 'Only those with one of these values.'),
+    ),
+  )
+/** A filter by ids. */
+export const severalIds = (description: string) => several(v.pipe(v.string(), v.maxLength(64)), description)
+
+/**
+ * `sort` of a list: fields by their weight, with `-` before those that go from the largest to the smallest.
+ * `columns` maps fields to columns of other names.
+ */
+export function sorting<const F extends string>(
+  fields: readonly F[],
+  usual = 'Newest first.',
+  columns: Partial<Record<F, string>> = {},
+) {
+  const choices = fields.flatMap((field): (F | `-${F}`)[] => [field, `-${field}`])
+  return v.optional(
+    v.pipe(
+      v.array(v.picklist(choices)),
+      v.maxLength(3),
+      v.description(
+        `Order: fields by their weight, \`-\` before one for descending, e.g. \`sort=-${fields[0]}\`. Without it: ${usual}`,
+      ),
+      v.transform(
+        (asked): Sort =>
+          asked.map((one) => {
+            const field = one.replace(/^-/, '') as F
+            return { column: columns[field] ?? field, descending: one.startsWith('-') }
+          }),
+      ),
+    ),
+  )
+}
+
+/** Query of a list that can be ordered and nothing else. */
+export const sortedPaging = <const F extends string>(...order: Parameters<typeof sorting<F>>) =>
+  v.strictObject({ ...pagingEntries, sort: sorting(...order) })
 
 /** Path parameter `id`. Any text: a malformed id is answered like an unknown one. */
 export const IdParam = v.object({
@@ -70,8 +123,9 @@ export function paged<T>(page: { rows: T[]; total: number }, paging: Paging) {
     pages: Math.ceil(page.total / paging.per_page),
   }
 }
-/** LIMIT and OFFSET of a page. */
-export const limits = (paging: Paging): [limit: number, offset: number] => [
+/** LIMIT and OFFSET of a page, and its order. */
+export const limits = (paging: Paging): [limit: number, offset: number, sort: Sort | undefined] => [
   paging.per_page,
   (paging.page - 1) * paging.per_page,
+  paging.sort,
 ]

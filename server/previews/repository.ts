@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { selectPage } from '#server/kernel/page'
+import { selectPage, type Sort } from '#server/kernel/page'
 import type { PreviewStatus } from './schema.ts'
 
 /** A row of `previews`. */
@@ -91,13 +91,14 @@ export function createPreviewRepository(db: Db) {
     running: () => all(`runner_id IS NOT NULL AND status <> 'removing'`),
     removing: () => all(`status = 'removing'`),
     expired: (at: string) => all(`expires_at <= ? AND status <> 'removing'`, at),
-    page: (app_id: string, limit: number, offset: number) =>
+    page: (app_id: string, limit: number, offset: number, sort?: Sort) =>
       selectPage<PreviewRow>(db, {
         table: 'previews',
         project_ids: undefined,
         equals: { app_id },
         limit,
         offset,
+        sort,
         uncounted: true,
       }),
     setStatus: (id: string, from: PreviewStatus, to: PreviewStatus, at: string): boolean =>

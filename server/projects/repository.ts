@@ -1,6 +1,6 @@
 import type { ProjectRole } from '#server/kernel/access'
 import type { Db } from '#server/kernel/db'
-import type { Page } from '#server/kernel/page'
+import { orderBy, type Page, type Sort } from '#server/kernel/page'
 
 /** A row of `projects`; `quotas` is JSON. */
 export interface ProjectRow {
@@ -45,11 +45,14 @@ export function createProjectRepository(db: Db) {
       q: string | undefined,
       limit: number,
       offset: number,
+      sort?: Sort,
     ): Page<ProjectRow> {
       const clause = `${SEEN} AND (@q IS NULL OR instr(lower(name), lower(@q)) > 0)`
       const values = { ids: list(ids), q: q ?? null }
       const rows = db
-        .sql(`SELECT * FROM projects WHERE ${clause} ORDER BY rowid DESC LIMIT @limit OFFSET @offset`)
+        .sql(
+          `SELECT * FROM projects WHERE ${clause} ${orderBy(sort, 'rowid DESC')} LIMIT @limit OFFSET @offset`,
+        )
         .all({ ...values, limit, offset }) as ProjectRow[]
       return {
         rows,
@@ -70,10 +73,10 @@ export function createProjectRepository(db: Db) {
         .run(row),
     delete: (id: string) => db.sql('DELETE FROM projects WHERE id = ?').run(id),
 
-    members: (project_id: string, limit: number, offset: number): Page<MemberRow> => ({
+    members: (project_id: string, limit: number, offset: number, sort?: Sort): Page<MemberRow> => ({
       rows: db
         .sql(`SELECT m.*, u.email, u.name FROM project_members m JOIN people u ON u.id = m.user_id
-                    WHERE m.project_id = ? ORDER BY m.created_at DESC, m.user_id LIMIT ? OFFSET ?`)
+                    WHERE m.project_id = ? ${orderBy(sort, 'm.created_at DESC, m.user_id')} LIMIT ? OFFSET ?`)
         .all(project_id, limit, offset) as MemberRow[],
       total: db
         .sql('SELECT count(*) FROM project_members WHERE project_id = ?')

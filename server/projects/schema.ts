@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, several, sorting, Timestamp } from '#server/kernel/schemas'
 
 const ProjectRoleName = v.pipe(
   v.picklist(['owner', 'developer', 'viewer']),
@@ -103,6 +103,7 @@ export const ProjectWithCounts = v.pipe(
 export type ProjectWithCounts = v.InferOutput<typeof ProjectWithCounts>
 export const ProjectQuery = v.strictObject({
   ...pagingEntries,
+  sort: sorting(['name', 'created_at']),
   q: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('Part of the name.'))),
 })
 
@@ -168,5 +169,6 @@ export const Resource = v.pipe(
 export type Resource = v.InferOutput<typeof Resource>
 export const ResourceQuery = v.strictObject({
   ...pagingEntries,
-  kind: v.optional(v.pipe(v.string(), v.maxLength(40), v.description('Only this kind.'))),
+  sort: sorting(['kind', 'name', 'status', 'created_at'], 'Kind by kind, newest first.'),
+  kind: several(v.pipe(v.string(), v.maxLength(40)), 'Only this kind.'),
 })

@@ -16,6 +16,7 @@ import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import type { ResourceSource } from '#server/kernel/resources'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { isWanted, sortRows, type Wanted } from '#server/kernel/page'
 import { createMembers, type People } from './members.ts'
 import { createProjectRepository, type ProjectRow } from './repository.ts'
 import { isFixedQuota } from './schema.ts'
@@ -202,11 +203,14 @@ export function createProjects({ db, clock, audit, events, people, resources, sh
         note(actor, 'project.delete', row, row, null)
       }),
     /** Everything in a project, kind by kind, newest first. */
-    resources(actor: Actor, project_id: string, query: Paging & { kind?: string }) {
-      const sources = sourcesFor(actor, project_id).filter(
-        ({ kind }) => query.kind === undefined || kind === query.kind,
-      )
-      let [wanted, skip] = limits(query)
+    resources(actor: Actor, project_id: string, query: Paging & { kind?: Wanted }) {
+      const sources = sourcesFor(actor, project_id).filter(({ kind }) => isWanted(query.kind, kind))
+      const [limit, offset, sort] = limits(query)
+      if (sort?.length) {
+        const all = sources.flatMap((one): Resource[] => one.list(project_id, one.count(project_id), 0))
+        return paged({ rows: sortRows(all, sort).slice(offset, offset + limit), total: all.length }, query)
+      }
+      let [wanted, skip] = [limit, offset]
       let total = 0
       const rows: Resource[] = []
       for (const source of sources) {

@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage } from '#server/kernel/page'
+import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
 import type { Redirect } from './schema.ts'
 
 /** A row of `redirects`. */
@@ -24,9 +24,10 @@ export function createRedirectRepository(db: Db) {
   return {
     page: (
       project_ids: readonly string[] | undefined,
-      { domain_id, app_id }: { domain_id?: string; app_id?: string },
+      { domain_id, app_id }: { domain_id?: Wanted; app_id?: Wanted },
       limit: number,
       offset: number,
+      sort?: Sort,
     ): Page<RedirectRow> =>
       selectPage<RedirectRow>(db, {
         table: 'redirects',
@@ -34,6 +35,7 @@ export function createRedirectRepository(db: Db) {
         equals: { domain_id, app_id },
         limit,
         offset,
+        sort,
         uncounted: true,
       }),
     find: (id: string) => db.sql('SELECT * FROM redirects WHERE id = ?').get(id) as RedirectRow | undefined,

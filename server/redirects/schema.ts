@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { list, pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { list, pagingEntries, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 
 const Kind = v.pipe(
   v.picklist(['exact', 'prefix', 'regex']),
@@ -129,10 +129,9 @@ export const RedirectList = v.object({
 })
 export const RedirectQuery = v.strictObject({
   ...pagingEntries,
-  domain_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Only rules of this domain.'))),
-  app_id: v.optional(
-    v.pipe(v.string(), v.maxLength(64), v.description('Only rules of domains of this app.')),
-  ),
+  sort: sorting(['from', 'priority', 'created_at'], 'Newest first.', { from: 'source' }),
+  domain_id: severalIds('Only rules of this domain.'),
+  app_id: severalIds('Only rules of domains of this app.'),
   test: v.optional(
     v.pipe(
       v.string(),

@@ -6,6 +6,7 @@ import { ApiError, conflict, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import type { Wanted } from '#server/kernel/page'
 import type { Route, RouteRedirect } from '#server/platform/ingress/ingress'
 import { findLoop, follow, MOST_STEPS, routeBefore } from './chain.ts'
 import { unanchored } from './pattern.ts'
@@ -181,7 +182,7 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
   return {
     requireNoLoop,
     /** Rules of the domains that the caller can see, newest first; and what an address would be answered. */
-    list(actor: Actor, filter: { domain_id?: string; app_id?: string; test?: string }, paging: Paging) {
+    list(actor: Actor, filter: { domain_id?: Wanted; app_id?: Wanted; test?: string }, paging: Paging) {
       const { rows, total } = repository.page(visibleProjects(actor), filter, ...limits(paging))
       return {
         ...paged({ rows: rows.map(view), total }, paging),

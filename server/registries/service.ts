@@ -115,13 +115,14 @@ export function createRegistries({ db, clock, secrets, audit, check, usesOf }: R
   }
   return {
     list(query: Paging) {
-      const [limit, offset] = limits(query)
+      const [limit, offset, sort] = limits(query)
       const { rows, total } = selectPage<RegistryRow>(db, {
         table: 'registries',
         project_ids: undefined,
         equals: {},
         limit,
         offset,
+        sort,
         uncounted: true,
       })
       return paged({ rows: rows.map(view), total }, query)

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, SECRET, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 
 const hasControl = (text: string) => /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)
 const Name = v.pipe(
@@ -104,5 +104,6 @@ export const SshKey = v.pipe(
 export type SshKey = v.InferOutput<typeof SshKey>
 export const KeyQuery = v.strictObject({
   ...pagingEntries,
-  project_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Only of this project.'))),
+  sort: sorting(['name', 'created_at', 'last_used_at']),
+  project_id: severalIds('Only of this project.'),
 })

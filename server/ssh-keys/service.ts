@@ -4,7 +4,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
-import { selectPage } from '#server/kernel/page'
+import { selectPage, type Wanted } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
 import type { GitCredential } from '#server/platform/git/git'
@@ -136,13 +136,15 @@ export function createSshKeys({ db, clock, secrets, audit, usesOf }: SshKeyOptio
     }
   }
   return {
-    list(actor: Actor, query: Paging & { project_id?: string }) {
+    list(actor: Actor, query: Paging & { project_id?: Wanted }) {
+      const [limit, offset, sort] = limits(query)
       const { rows, total } = selectPage<SshKeyRow>(db, {
         table: 'ssh_keys',
         project_ids: developerProjects(actor),
         equals: { project_id: query.project_id },
-        limit: limits(query)[0],
-        offset: limits(query)[1],
+        limit,
+        offset,
+        sort,
         uncounted: true,
       })
       return paged({ rows: rows.map(view), total }, query)

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, several, sorting, Timestamp } from '#server/kernel/schemas'
 
 export const SystemInfo = v.pipe(
   v.object({
@@ -71,8 +71,9 @@ export const Job = v.pipe(
 )
 export const JobQuery = v.strictObject({
   ...pagingEntries,
-  status: v.optional(v.picklist(['queued', 'running', 'undoing', 'succeeded', 'failed', 'cancelled'])),
-  kind: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Kind of job, e.g. `deploy`.'))),
+  sort: sorting(['kind', 'status', 'created_at'], 'Newest first.', { created_at: 'rowid' }),
+  status: several(v.picklist(['queued', 'running', 'undoing', 'succeeded', 'failed', 'cancelled'])),
+  kind: several(v.pipe(v.string(), v.maxLength(64)), 'Kind of job, e.g. `deploy`.'),
 })
 export const Health = v.object({
   status: v.picklist(['ok', 'degraded']),

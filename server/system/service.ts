@@ -9,6 +9,7 @@ import { notFound } from '#server/kernel/errors'
 import type { Failure, JobRow } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import type { Wanted } from '#server/kernel/page'
 import type { Engine } from '#server/platform/engine/engine'
 import type { HostGuard } from '#server/platform/host-rules/host-guard'
 import type { Ingress } from '#server/platform/ingress/ingress'
@@ -155,7 +156,7 @@ export function createSystem({
         checks,
       }
     },
-    jobs(actor: Actor, filter: { status?: string; kind?: string }, paging: Paging) {
+    jobs(actor: Actor, filter: { status?: Wanted; kind?: Wanted }, paging: Paging) {
       const { rows, total } = jobs.page(visibleProjects(actor), filter, ...limits(paging))
       return paged({ rows: rows.map(viewOf), total }, paging)
     },

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { AppName } from '#server/apps/schema'
-import { pagingEntries, SECRET } from '#server/kernel/schemas'
+import { pagingEntries, SECRET, several, sorting } from '#server/kernel/schemas'
 
 /** Name of a template in addresses, and of its folder. */
 export const Slug = v.pipe(
@@ -162,8 +162,9 @@ export const TemplateQuery = v.strictObject({
   q: v.optional(
     v.pipe(v.string(), v.maxLength(100), v.description('Text in the name, the description or the category.')),
   ),
-  category: v.optional(v.pipe(v.string(), v.maxLength(40), v.description('Only this category.'))),
+  category: several(v.pipe(v.string(), v.maxLength(40)), 'Only this category.'),
   ...pagingEntries,
+  sort: sorting(['name', 'category', 'minimum_memory_bytes'], 'By name.'),
 })
 export type TemplateQuery = v.InferOutput<typeof TemplateQuery>
 

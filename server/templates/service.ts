@@ -1,6 +1,7 @@
 import { limits, paged } from '#server/kernel/schemas'
 import type { Actor } from '#server/kernel/access'
 import type { Db } from '#server/kernel/db'
+import { sortRows } from '#server/kernel/page'
 import { createDeploy, type TemplatePorts } from './deploy.ts'
 import type { TemplateFolder } from './folder.ts'
 import type { DeployTemplate, TemplateQuery } from './schema.ts'
@@ -21,8 +22,8 @@ export function createTemplates({ shelf, ...options }: { shelf: Shelf; db: Db; p
   return {
     async list(query: TemplateQuery) {
       const found = await shelf.find(query)
-      const [limit, offset] = limits(query)
-      const rows = found.slice(offset, offset + limit).map(summary)
+      const [limit, offset, sort] = limits(query)
+      const rows = sortRows(found.map(summary), sort).slice(offset, offset + limit)
       return paged({ rows, total: found.length }, query)
     },
 

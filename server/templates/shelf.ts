@@ -1,4 +1,5 @@
 import { notFound } from '#server/kernel/errors'
+import { isWanted } from '#server/kernel/page'
 import type { TemplateFolder } from './folder.ts'
 import type { TemplateQuery } from './schema.ts'
 
@@ -29,9 +30,7 @@ export function createShelf(read: () => Promise<readonly TemplateFolder[]>) {
     /** Those that match, by name; the whole of them, not a page. */
     async find({ q, category }: Pick<TemplateQuery, 'q' | 'category'>): Promise<TemplateFolder[]> {
       const fits = q ? finds(q) : () => true
-      return (await all()).filter(
-        (one) => fits(one) && (category === undefined || one.template.category === category),
-      )
+      return (await all()).filter((one) => fits(one) && isWanted(category, one.template.category))
     },
     /** Throws NOT_FOUND. */
     async get(slug: string): Promise<TemplateFolder> {

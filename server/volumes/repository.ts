@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage } from '#server/kernel/page'
+import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
 import type { VolumeStatus } from './schema.ts'
 
 export interface VolumeRow {
@@ -54,9 +54,10 @@ export function createVolumeRepository(db: Db) {
     all: () => db.sql('SELECT * FROM volumes').all() as VolumeRow[],
     page: (
       project_ids: readonly string[] | undefined,
-      filter: { project_id?: string; status?: string; q?: string },
+      filter: { project_id?: Wanted; status?: Wanted; q?: string },
       limit: number,
       offset: number,
+      sort?: Sort,
     ): Page<VolumeRow> =>
       selectPage<VolumeRow>(db, {
         table: 'volumes',
@@ -65,6 +66,7 @@ export function createVolumeRepository(db: Db) {
         contains: { column: 'name', text: filter.q },
         limit,
         offset,
+        sort,
         uncounted: true,
       }),
     /** Compare-and-set; false when the status has changed meanwhile. */

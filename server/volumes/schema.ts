@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
+import { pagingEntries, SECRET, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 import { mountPathFault } from './mount-path.ts'
 
 const MAX_CONTENT = 262_144
@@ -95,8 +95,9 @@ export const DeleteVolumeQuery = v.strictObject({
 
 export const VolumeQuery = v.strictObject({
   ...pagingEntries,
-  project_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Only of this project.'))),
-  status: v.optional(VolumeStatus),
+  sort: sorting(['name', 'status', 'used_bytes', 'created_at']),
+  project_id: severalIds('Only of this project.'),
+  status: several(VolumeStatus),
   q: v.optional(v.pipe(v.string(), v.maxLength(100), v.description('Part of the name.'))),
 })
 export type VolumeQuery = v.InferOutput<typeof VolumeQuery>

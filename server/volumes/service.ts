@@ -10,6 +10,7 @@ import type { Jobs } from '#server/kernel/jobs/jobs'
 import type { Log } from '#server/kernel/log'
 import { limits, paged } from '#server/kernel/schemas'
 import type { Secrets } from '#server/kernel/secrets'
+import { wantedValues } from '#server/kernel/page'
 import { askingEngine } from '#server/platform/engine/asking'
 import { type Engine, EngineError } from '#server/platform/engine/engine'
 import { type VolumeEventName, volumeMachine } from './machine.ts'
@@ -203,13 +204,8 @@ export function createVolumes(options: VolumeOptions) {
     find: repository.find,
     get: viewOne,
     list(actor: Actor, query: VolumeQuery) {
-      const visible = visibleProjects(actor)
       const projects =
-        query.project_id === undefined
-          ? visible
-          : projectRole(actor, query.project_id)
-            ? [query.project_id]
-            : []
+        wantedValues(query.project_id)?.filter((id) => projectRole(actor, id)) ?? visibleProjects(actor)
       const { rows, total } = repository.page(projects, query, ...limits(query))
       const all = repository.mountsOfVolumes(rows.map(({ id }) => id))
       return paged({ rows: rows.map((row) => view(row, all)), total }, query)

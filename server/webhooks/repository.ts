@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage } from '#server/kernel/page'
+import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
 import type { WebhookKind } from './schema.ts'
 
 /** A row of `webhooks`. */
@@ -30,9 +30,10 @@ export function createWebhookRepository(db: Db) {
   return {
     page: (
       project_ids: readonly string[] | undefined,
-      { project_id, app_id, kind }: { project_id?: string; app_id?: string; kind?: string },
+      { project_id, app_id, kind }: { project_id?: Wanted; app_id?: Wanted; kind?: Wanted },
       limit: number,
       offset: number,
+      sort?: Sort,
     ): Page<WebhookRow> =>
       selectPage<WebhookRow>(db, {
         table: 'webhooks',
@@ -40,6 +41,7 @@ export function createWebhookRepository(db: Db) {
         equals: { project_id, app_id, kind },
         limit,
         offset,
+        sort,
         uncounted: true,
       }),
     find: (id: string) => db.sql('SELECT * FROM webhooks WHERE id = ?').get(id) as WebhookRow | undefined,

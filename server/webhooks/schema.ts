@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { BranchName } from '#server/platform/git/branch-name'
-import { list, pagingEntries, SECRET, Timestamp } from '#server/kernel/schemas'
+import { list, pagingEntries, SECRET, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 import { FORGES } from './forges/forges.ts'
 import { FAMILIES } from './notices.ts'
 import { discord } from './notifiers/discord.ts'
@@ -229,7 +229,11 @@ export const Delivery = v.pipe(
 )
 export type Delivery = v.InferOutput<typeof Delivery>
 export const DeliveryList = list(Delivery)
-export const DeliveryQuery = v.strictObject({ ...pagingEntries, status: v.optional(DeliveryStatus) })
+export const DeliveryQuery = v.strictObject({
+  ...pagingEntries,
+  sort: sorting(['event', 'status', 'created_at']),
+  status: several(DeliveryStatus),
+})
 
 export const WebhookTest = v.pipe(
   v.object({
@@ -244,9 +248,10 @@ export type WebhookTest = v.InferOutput<typeof WebhookTest>
 
 export const WebhookQuery = v.strictObject({
   ...pagingEntries,
-  project_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Only those of this project.'))),
-  app_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Only those of this app.'))),
-  kind: v.optional(WebhookKind),
+  sort: sorting(['name', 'kind', 'created_at']),
+  project_id: severalIds('Only those of this project.'),
+  app_id: severalIds('Only those of this app.'),
+  kind: several(WebhookKind),
 })
 
 /** Answer to a forge. */

@@ -7,6 +7,7 @@ import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import type { Wanted } from '#server/kernel/page'
 import type { Mail } from '#server/platform/mail/mail'
 import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/outbound'
@@ -217,7 +218,7 @@ export function createWebhooks(options: WebhookOptions) {
       await sender.stop()
     },
     projectOf: (id: string) => webhooks.find(id)?.project_id,
-    list(actor: Actor, filter: { project_id?: string; app_id?: string; kind?: string }, paging: Paging) {
+    list(actor: Actor, filter: { project_id?: Wanted; app_id?: Wanted; kind?: Wanted }, paging: Paging) {
       const { rows, total } = webhooks.page(developerProjects(actor), filter, ...limits(paging))
       return paged({ rows: rows.map((row) => view(row)), total }, paging)
     },
@@ -262,7 +263,7 @@ export function createWebhooks(options: WebhookOptions) {
       })
       return { succeeded, response_status, duration_ms, detail }
     },
-    deliveries(id: string, status: string | undefined, paging: Paging) {
+    deliveries(id: string, status: Wanted, paging: Paging) {
       const { rows, total } = deliveries.page(get(id).id, status, ...limits(paging))
       return paged({ rows: rows.map(deliveryView), total }, paging)
     },

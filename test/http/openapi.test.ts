@@ -116,7 +116,10 @@ describe('the OpenAPI document', () => {
       description: 'Page, starting at 1.',
       schema: { type: 'integer', minimum: 1, default: 1 },
     })
-    expect(list.parameters!.find((parameter) => parameter.name === 'status').schema.enum).toContain('running')
+    const status = list.parameters!.find((parameter) => parameter.name === 'status')
+    expect(status).toMatchObject({ style: 'form', explode: true })
+    expect(status.schema.oneOf[0].enum).toContain('running')
+    expect(status.schema.oneOf[1]).toMatchObject({ type: 'array', items: status.schema.oneOf[0] })
   })
   it('shares schemas by name', () => {
     const create = operations.find(({ path, method }) => path === '/api/apps' && method === 'post')!.operation

@@ -7,7 +7,7 @@ export default endpoint({
   access: 'viewer',
   query: DatabaseQuery,
   response: DatabaseList,
-  handler({ actor, query: { page, per_page, ...filter }, services }) {
-    return services.databases.list(actor, filter, { page, per_page })
+  handler({ actor, query: { page, per_page, sort, ...filter }, services }) {
+    return services.databases.list(actor, filter, { page, per_page, sort })
   },
 })

@@ -8,7 +8,7 @@ export default endpoint({
   access: 'viewer',
   query: DeploymentQuery,
   response: list(DeploymentSummary),
-  handler({ actor, query: { page, per_page, ...filter }, services }) {
-    return services.deployments.list(actor, filter, { page, per_page })
+  handler({ actor, query: { page, per_page, sort, ...filter }, services }) {
+    return services.deployments.list(actor, filter, { page, per_page, sort })
   },
 })

@@ -9,7 +9,7 @@ export default endpoint({
   access: 'viewer',
   query: DomainQuery,
   response: list(Domain),
-  handler({ actor, query: { page, per_page, ...filter }, services }) {
-    return services.domains.list(actor, filter, { page, per_page })
+  handler({ actor, query: { page, per_page, sort, ...filter }, services }) {
+    return services.domains.list(actor, filter, { page, per_page, sort })
   },
 })

@@ -9,7 +9,7 @@ export default endpoint({
   access: 'viewer',
   query: RedirectQuery,
   response: RedirectList,
-  handler({ actor, query: { page, per_page, ...filter }, services }) {
-    return services.redirects.list(actor, filter, { page, per_page })
+  handler({ actor, query: { page, per_page, sort, ...filter }, services }) {
+    return services.redirects.list(actor, filter, { page, per_page, sort })
   },
 })

@@ -1,5 +1,5 @@
 import { endpoint } from '#server/endpoint'
-import { list, PagingQuery } from '#server/http/schemas'
+import { list, sortedPaging } from '#server/http/schemas'
 import { Registry } from '#server/registries/schema'
 
 /** Image registries that the installation can log in at, newest first. */
@@ -8,7 +8,7 @@ export default endpoint({
   description: 'Never their passwords. Every project pulls with them.',
   access: 'developer',
   effect: 'read',
-  query: PagingQuery,
+  query: sortedPaging(['name', 'host', 'created_at']),
   response: list(Registry),
   handler: ({ query, services }) => services.registries.list(query),
 })

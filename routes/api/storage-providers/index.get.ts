@@ -1,5 +1,5 @@
 import { endpoint } from '#server/endpoint'
-import { list, PagingQuery } from '#server/http/schemas'
+import { list, sortedPaging } from '#server/http/schemas'
 import { StorageProvider } from '#server/storage-providers/schema'
 
 /** Where backups can be kept, newest first. */
@@ -7,7 +7,7 @@ export default endpoint({
   summary: 'List backup destinations',
   description: 'Without their secrets. A fresh installation has one, a folder of the server.',
   access: 'viewer',
-  query: PagingQuery,
+  query: sortedPaging(['name', 'kind', 'created_at']),
   response: list(StorageProvider),
   handler: ({ query, services }) => services.storage_providers.list(query),
 })

@@ -9,7 +9,7 @@ export default endpoint({
   access: 'developer',
   query: WebhookQuery,
   response: list(WebhookSummary),
-  handler({ actor, query: { page, per_page, ...filter }, services }) {
-    return services.webhooks.list(actor, filter, { page, per_page })
+  handler({ actor, query: { page, per_page, sort, ...filter }, services }) {
+    return services.webhooks.list(actor, filter, { page, per_page, sort })
   },
 })

@@ -1,4 +1,5 @@
 import type { Db } from '../db.ts'
+import { orderBy, type Sort, type Wanted, wantedJson } from '#server/kernel/page'
 import type { JobRow, JobStatus, StepRow, StepStatus } from './definition.ts'
 
 /** SQL of jobs and their steps. */
@@ -129,18 +130,19 @@ export function createJobRepository(db: Db) {
     },
     page(
       project_ids: readonly string[] | undefined,
-      filter: { status?: string; kind?: string },
+      filter: { status?: Wanted; kind?: Wanted },
       limit: number,
       offset: number,
+      sort?: Sort,
     ) {
-      const clause = `(@projects IS NULL OR project_id IN (SELECT value FROM json_each(@projects))) AND (@status IS NULL OR status = @status) AND (@kind IS NULL OR kind = @kind)`
+      const clause = `(@projects IS NULL OR project_id IN (SELECT value FROM json_each(@projects))) AND (@status IS NULL OR status IN (SELECT value FROM json_each(@status))) AND (@kind IS NULL OR kind IN (SELECT value FROM json_each(@kind)))`
       const values = {
         projects: project_ids ? JSON.stringify(project_ids) : null,
-        status: filter.status ?? null,
-        kind: filter.kind ?? null,
+        status: wantedJson(filter.status),
+        kind: wantedJson(filter.kind),
       }
       const rows = db
-        .sql(`SELECT * FROM jobs WHERE ${clause} ORDER BY rowid DESC LIMIT @limit OFFSET @offset`)
+        .sql(`SELECT * FROM jobs WHERE ${clause} ${orderBy(sort, 'rowid DESC')} LIMIT @limit OFFSET @offset`)
         .all({ ...values, limit, offset }) as JobRow[]
       const total = db.sql(`SELECT count(*) FROM jobs WHERE ${clause}`).pluck().get(values) as number
       return { rows, total }

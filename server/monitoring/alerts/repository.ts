@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage } from '#server/kernel/page'
+import { type Page, selectPage, type Sort } from '#server/kernel/page'
 import type { AlertMetric } from './metric.ts'
 
 /** A row of `alert_rules`. */
@@ -91,13 +91,19 @@ export function createAlertRepository(db: Db) {
         )
         .run(at, rule_id, subject_id),
     /** Alerts of these projects, newest first; with `installation` those that belong to none as well. */
-    history: (project_ids: readonly string[] | undefined, limit: number, offset: number): Page<HistoryRow> =>
+    history: (
+      project_ids: readonly string[] | undefined,
+      limit: number,
+      offset: number,
+      sort?: Sort,
+    ): Page<HistoryRow> =>
       selectPage<HistoryRow>(db, {
         table: 'alert_history',
         project_ids,
         equals: {},
         limit,
         offset,
+        sort,
         uncounted: true,
       }),
     prune: (before: string) =>

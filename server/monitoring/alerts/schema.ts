@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { list, pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { list, pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 import { ALERT_METRICS } from './metric.ts'
 
 const SubjectKind = v.pipe(
@@ -147,8 +147,9 @@ export type AlertRule = v.InferOutput<typeof AlertRule>
 export const AlertRuleList = list(AlertRule)
 export const AlertQuery = v.strictObject({
   ...pagingEntries,
-  project_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Only rules of this project.'))),
-  state: v.optional(AlertState),
+  sort: sorting(['name', 'severity', 'state', 'created_at'], 'Built-in ones first.'),
+  project_id: severalIds('Only rules of this project.'),
+  state: several(AlertState),
 })
 
 export const AlertHistory = v.pipe(

@@ -3,6 +3,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import { isWanted, sortRows, type Wanted } from '#server/kernel/page'
 import { BUILTIN, WATCHED_EVENTS } from './builtin.ts'
 import { createAlertRepository, type RuleRow, type StateRow } from './repository.ts'
 import type { AlertRule, AlertRuleChange, NewAlertRule } from './schema.ts'
@@ -154,17 +155,17 @@ export function createAlerts(options: AlertOptions) {
     },
     projectOf: (id: string): string | undefined => alerts.rule(id)?.project_id ?? undefined,
     /** Rules of the caller's projects and of the installation, built-in ones first. */
-    list(actor: Actor, filter: { project_id?: string; state?: string }, paging: Paging) {
+    list(actor: Actor, filter: { project_id?: Wanted; state?: Wanted }, paging: Paging) {
       const visible = visibleProjects(actor)
       const states = Map.groupBy(alerts.states(), ({ rule_id }) => rule_id)
       const rows = alerts
         .rules()
         .filter((row) => row.project_id === null || isVisible(visible, row.project_id))
-        .filter((row) => filter.project_id === undefined || row.project_id === filter.project_id)
+        .filter((row) => isWanted(filter.project_id, row.project_id))
         .map((row) => view(row, actor, states.get(row.id) ?? []))
-        .filter(({ state }) => filter.state === undefined || state === filter.state)
-      const [limit, offset] = limits(paging)
-      return paged({ rows: rows.slice(offset, offset + limit), total: rows.length }, paging)
+        .filter(({ state }) => isWanted(filter.state, state))
+      const [limit, offset, sort] = limits(paging)
+      return paged({ rows: sortRows(rows, sort).slice(offset, offset + limit), total: rows.length }, paging)
     },
     add: (actor: Actor, project_id: string, body: NewAlertRule): AlertRule =>
       db.tx(() => {

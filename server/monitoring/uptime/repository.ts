@@ -1,5 +1,5 @@
 import type { Db } from '#server/kernel/db'
-import { type Page, selectPage } from '#server/kernel/page'
+import { type Page, selectPage, type Sort, type Wanted } from '#server/kernel/page'
 import type { UptimeTarget } from './probe.ts'
 
 /** A row of `uptime_checks`. */
@@ -45,9 +45,10 @@ export function createUptimeRepository(db: Db) {
   return {
     page: (
       project_ids: readonly string[] | undefined,
-      { project_id, app_id }: { project_id?: string; app_id?: string },
+      { project_id, app_id }: { project_id?: Wanted; app_id?: Wanted },
       limit: number,
       offset: number,
+      sort?: Sort,
     ): Page<CheckRow> =>
       selectPage<CheckRow>(db, {
         table: 'uptime_checks',
@@ -55,6 +56,7 @@ export function createUptimeRepository(db: Db) {
         equals: { project_id, app_id },
         limit,
         offset,
+        sort,
         uncounted: true,
       }),
     find: (id: string) => db.sql('SELECT * FROM uptime_checks WHERE id = ?').get(id) as CheckRow | undefined,

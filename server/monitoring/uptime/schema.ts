@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { list, pagingEntries, Timestamp } from '#server/kernel/schemas'
+import { list, pagingEntries, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 
 const whole = (least: number, most: number) =>
   v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most))
@@ -155,8 +155,9 @@ export const UptimeCheckHistory = v.pipe(
 )
 export const UptimeQuery = v.strictObject({
   ...pagingEntries,
-  project_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Only those of this project.'))),
-  app_id: v.optional(v.pipe(v.string(), v.maxLength(64), v.description('Only those of this app.'))),
+  sort: sorting(['name', 'status', 'created_at']),
+  project_id: severalIds('Only those of this project.'),
+  app_id: severalIds('Only those of this app.'),
 })
 export const UptimeHistoryQuery = v.strictObject({
   days: v.optional(

@@ -7,6 +7,7 @@ import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
+import type { Wanted } from '#server/kernel/page'
 import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/outbound'
 import { startOf } from '../metrics/interval.ts'
 import { type ProbeTools, probe, splitTarget } from './probe.ts'
@@ -135,7 +136,7 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
 
   return {
     projectOf: (id: string) => checks.find(id)?.project_id,
-    list(actor: Actor, filter: { project_id?: string; app_id?: string }, paging: Paging) {
+    list(actor: Actor, filter: { project_id?: Wanted; app_id?: Wanted }, paging: Paging) {
       const { rows, total } = checks.page(visibleProjects(actor), filter, ...limits(paging))
       return paged({ rows: rows.map(view), total }, paging)
     },

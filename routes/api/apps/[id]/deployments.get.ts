@@ -1,6 +1,6 @@
-import { DeploymentSummary } from '#server/deployments/schema'
+import { AppDeploymentQuery, DeploymentSummary } from '#server/deployments/schema'
 import { endpoint } from '#server/endpoint'
-import { IdParam, list, PagingQuery } from '#server/http/schemas'
+import { IdParam, list } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'Deployment history of an app',
@@ -8,7 +8,8 @@ export default endpoint({
   access: 'viewer',
   scope: { noun: 'app' },
   params: IdParam,
-  query: PagingQuery,
+  query: AppDeploymentQuery,
   response: list(DeploymentSummary),
-  handler: ({ params, query, services }) => services.deployments.history(params.id, query),
+  handler: ({ actor, params, query: { page, per_page, sort, ...filter }, services }) =>
+    services.deployments.list(actor, { ...filter, app_id: [params.id] }, { page, per_page, sort }),
 })

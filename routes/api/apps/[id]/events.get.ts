@@ -1,6 +1,6 @@
 import { AppEvent } from '#server/apps/schema'
 import { endpoint } from '#server/endpoint'
-import { IdParam, list, paged, PagingQuery } from '#server/http/schemas'
+import { IdParam, limits, list, paged, sortedPaging } from '#server/http/schemas'
 
 export default endpoint({
   summary: 'Timeline of an app',
@@ -8,14 +8,10 @@ export default endpoint({
   access: 'viewer',
   scope: { noun: 'app' },
   params: IdParam,
-  query: PagingQuery,
+  query: sortedPaging(['created_at'], 'Newest first.', { created_at: 'seq' }),
   response: list(AppEvent),
   handler({ params, query, services }) {
-    const { rows, total } = services.events.page(
-      { app_id: params.id },
-      query.per_page,
-      (query.page - 1) * query.per_page,
-    )
+    const { rows, total } = services.events.page({ app_id: params.id }, ...limits(query))
     return paged({ total, rows: rows.map((event) => ({ ...event, id: event.seq })) }, query)
   },
 })

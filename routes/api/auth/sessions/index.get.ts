@@ -1,5 +1,5 @@
 import { endpoint } from '#server/endpoint'
-import { list, PagingQuery } from '#server/http/schemas'
+import { list, sortedPaging } from '#server/http/schemas'
 import { Session } from '#server/identity/schema'
 
 /** The caller's open sessions, newest first. */
@@ -8,7 +8,7 @@ export default endpoint({
   description:
     'With device, address and last use (kept to the minute), so that a session that is not yours stands out.',
   access: 'self',
-  query: PagingQuery,
+  query: sortedPaging(['created_at', 'last_used_at']),
   response: list(Session),
   handler: ({ actor, query, services }) => services.identity.sessions.list(actor, query),
 })

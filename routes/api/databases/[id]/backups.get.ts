@@ -1,6 +1,6 @@
 import { Backup } from '#server/backups/schema'
 import { endpoint } from '#server/endpoint'
-import { IdParam, list, PagingQuery } from '#server/http/schemas'
+import { IdParam, list, sortedPaging } from '#server/http/schemas'
 
 /** Backups of one database, newest first. */
 export default endpoint({
@@ -9,7 +9,7 @@ export default endpoint({
   access: 'viewer',
   scope: { noun: 'database' },
   params: IdParam,
-  query: PagingQuery,
+  query: sortedPaging(['status', 'size_bytes', 'created_at']),
   response: list(Backup),
   errors: ['NOT_FOUND'],
   handler: ({ actor, params, query, services }) =>

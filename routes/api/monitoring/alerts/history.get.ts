@@ -1,5 +1,5 @@
 import { endpoint } from '#server/endpoint'
-import { list, PagingQuery } from '#server/http/schemas'
+import { list, sortedPaging } from '#server/http/schemas'
 import { AlertHistory } from '#server/monitoring/alerts/schema'
 
 /** Alerts that fired, newest first. */
@@ -7,7 +7,7 @@ export default endpoint({
   summary: 'List fired alerts',
   description: 'Kept for 90 days, with when each was resolved.',
   access: 'viewer',
-  query: PagingQuery,
+  query: sortedPaging(['severity', 'fired_at', 'resolved_at']),
   response: list(AlertHistory),
   handler: ({ actor, query, services }) => services.monitoring.alerts.history(actor, query),
 })

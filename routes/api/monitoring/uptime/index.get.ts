@@ -8,7 +8,7 @@ export default endpoint({
   access: 'viewer',
   query: UptimeQuery,
   response: UptimeCheckList,
-  handler({ actor, query: { page, per_page, ...filter }, services }) {
-    return services.monitoring.uptime.list(actor, filter, { page, per_page })
+  handler({ actor, query: { page, per_page, sort, ...filter }, services }) {
+    return services.monitoring.uptime.list(actor, filter, { page, per_page, sort })
   },
 })

@@ -1,6 +1,6 @@
 import { endpoint } from '#server/endpoint'
 import { IdParam, list } from '#server/http/schemas'
-import { PagingQuery } from '#server/kernel/schemas'
+import { sortedPaging } from '#server/kernel/schemas'
 import { Preview } from '#server/previews/schema'
 
 /** Previews of an app, newest first. */
@@ -11,7 +11,7 @@ export default endpoint({
   access: 'viewer',
   scope: { noun: 'app' },
   params: IdParam,
-  query: PagingQuery,
+  query: sortedPaging(['number', 'status', 'created_at', 'updated_at']),
   response: list(Preview),
   handler: ({ params, query, services }) => services.previews.list(params.id, query),
 })

@@ -1,5 +1,5 @@
 import { endpoint } from '#server/endpoint'
-import { IdParam, list, PagingQuery } from '#server/http/schemas'
+import { IdParam, list, sortedPaging } from '#server/http/schemas'
 import { ProjectMember } from '#server/projects/schema'
 
 /** Who may do what in a project. */
@@ -10,7 +10,11 @@ export default endpoint({
   access: 'viewer',
   scope: { noun: 'project' },
   params: IdParam,
-  query: PagingQuery,
+  query: sortedPaging(['email', 'name', 'role', 'created_at'], 'Newest first.', {
+    created_at: 'm.created_at',
+    email: 'u.email',
+    name: 'u.name',
+  }),
   response: list(ProjectMember),
   errors: ['NOT_FOUND'],
   handler: ({ params, query, services }) => services.projects.members.list(params.id, query),
