@@ -30,6 +30,7 @@ export async function createAdapters({ config, db, log }: Kernel): Promise<Adapt
   const engine = createDockerEngine({
     docker_host: config.docker_host,
     installation: installationName(db),
+    layer_bytes: config.layer_bytes,
     log: (message) => log.debug(message, { part: 'engine' }),
   })
   const git = createGit({

@@ -52,6 +52,8 @@ export interface ContainerBody {
     Tmpfs?: Record<string, string>
     ReadonlyRootfs?: true
     PortBindings?: Record<string, { HostPort: string }[]>
+    /** Set by `layer-limit.ts` alone, and no part of a container's fingerprint. */
+    StorageOpt?: { size: string }
   }
   NetworkingConfig: {
     EndpointsConfig: Record<string, { IPAMConfig?: { IPv4Address: string }; Aliases: string[] }>

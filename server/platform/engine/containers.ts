@@ -4,6 +4,7 @@ import type { Connection } from './connection.ts'
 import type { Caps, ContainerBody } from './container-body.ts'
 import { EngineError, type Instance, type InstanceFilter, type Labels } from './engine.ts'
 import { INDEX_LABEL, type LabelScope, ownerOf, ownLabel } from './labels.ts'
+import type { LayerLimit } from './layer-limit.ts'
 import { MAIN_PROCESS } from './workload.ts'
 
 /** What we read of an inspected container. */
@@ -39,7 +40,7 @@ const PARALLEL = 8
 const NEVER = '0001-01-01T00:00:00Z'
 
 /** Single containers: the calls that everything else is made of. */
-export function createContainers(connection: Connection, scope: LabelScope) {
+export function createContainers(connection: Connection, scope: LabelScope, layers: LayerLimit) {
   const path = (id: string, verb = '') => `/containers/${encodeURIComponent(id)}${verb}`
 
   const find = (id: string, signal?: AbortSignal) =>
@@ -71,14 +72,16 @@ export function createContainers(connection: Connection, scope: LabelScope) {
     remove,
     scope,
     async create(name: string, body: ContainerBody, signal?: AbortSignal): Promise<string> {
-      const answer = await connection.call<{ Id: string }>({
-        method: 'POST',
-        path: '/containers/create',
-        query: { name },
-        body,
-        signal,
-        deadline_ms: START_DEADLINE_MS,
-      })
+      const answer = await layers.within((option) =>
+        connection.call<{ Id: string }>({
+          method: 'POST',
+          path: '/containers/create',
+          query: { name },
+          body: { ...body, HostConfig: { ...body.HostConfig, ...option } } satisfies ContainerBody,
+          signal,
+          deadline_ms: START_DEADLINE_MS,
+        }),
+      )
       return answer.Id
     },
     start: (id: string, signal?: AbortSignal) =>

@@ -11,6 +11,7 @@ import { createDisk, createTurn } from './disk.ts'
 import { createExec } from './exec.ts'
 import { createImages } from './images.ts'
 import { createLabelScope } from './labels.ts'
+import { createLayerLimit } from './layer-limit.ts'
 import { createNetworks } from './networks.ts'
 import { createOneOffs } from './one-off.ts'
 import { createPull } from './pull.ts'
@@ -31,6 +32,8 @@ export interface DockerEngineOptions {
   installation?: string
   /** Ports of the host that workloads may publish. */
   published_ports?: PortRange
+  /** Bytes that a container may write into its own layer, where the engine's storage can limit it; else watched. */
+  layer_bytes?: number
   /** `classic` never uses BuildKit. */
   builder?: 'auto' | 'classic'
 }
@@ -45,7 +48,8 @@ const BUILDKIT_API = '1.39'
 export function createDockerEngine(options: DockerEngineOptions): Engine {
   const connection = createConnection(options.docker_host)
   const scope = createLabelScope(options.installation ?? 'default')
-  const containers = createContainers(connection, scope)
+  const layers = createLayerLimit(connection, options.layer_bytes, options.log ?? (() => {}))
+  const containers = createContainers(connection, scope, layers)
   const networks = createNetworks(connection, scope)
   const images = createImages(connection, scope)
   const open = new AbortController()
