@@ -18,13 +18,13 @@ export interface AppNeeds {
   backups: { final: FinalBackups }
   deployments: DeploymentsDomain
   domains: Pick<Domains, 'addAutomatic' | 'renameAutomatic' | 'automaticOf'>
-  env: Pick<Variables, 'changedSince'>
+  env: Pick<Variables, 'changedSince' | 'differencesSince'>
   git_credentials: Pick<GitAccess, 'forUrl' | 'requireChosen'>
   projects: Pick<Projects, 'requireQuota' | 'requireShare' | 'share'>
   scaling: Pick<Scaling, 'decidedReplicas'>
   services: Pick<ServicesOfStacks, 'keep'>
   settings: Pick<SettingsService, 'server'>
-  volumes: Pick<Volumes, 'mountIds' | 'requireReplicas'>
+  volumes: Pick<Volumes, 'mountIds' | 'mountsOf' | 'requireReplicas'>
 }
 
 /** Apps with what they need of the rest of the installation. */
@@ -67,6 +67,10 @@ export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
       moved: (id, from) => base.modules.app.moved(id, from),
       enqueue: (kind, app, more) => use.deployments.enqueueLifecycle(kind, app, more),
       planFinalBackup: ({ id }, actor, options) => use.backups.final.plan(actor, 'app', id, options),
+      variableDifferences: (app, release_id) =>
+        use.env.differencesSince(app, use.deployments.releaseVariables(release_id)),
+      mounts: (id) => use.volumes.mountsOf(id),
+      releaseMountIds: (release_id) => use.deployments.releaseMountIds(release_id),
       mountsChanged: (id, release_id) =>
         use.volumes.mountIds(id).join() !== use.deployments.releaseMountIds(release_id).join(),
       requireReplicas: (id) => use.volumes.requireReplicas(id),

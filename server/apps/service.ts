@@ -23,11 +23,12 @@ import { type AppRow, createAppRepository } from './repository.ts'
 import type { App, AppChange, AppStatus, NewApp } from './schema.ts'
 import { checkCompose } from './compose-text.ts'
 import { audited } from './audited.ts'
+import { createPendingChanges, type PendingPorts } from './pending.ts'
 import { createAppView, type ViewPorts } from './view.ts'
 import { createPreviewApps, requireNoPreview } from './preview-apps.ts'
 
 /** What apps need from other domains; handed in at composition. */
-export interface AppPorts extends SharePorts, ViewPorts {
+export interface AppPorts extends SharePorts, ViewPorts, PendingPorts {
   /** Throws 409 when the project may not have one more app. */
   requireQuota(project_id: string): void
   /** Queues the first deployment in the current transaction. */
@@ -100,6 +101,7 @@ export function createApps(options: AppOptions) {
     })
 
   const view = createAppView(ports)
+  const pending = createPendingChanges(ports)
 
   /** Moves the status by an event of the machine; compare-and-set, told to subscribers when it changed. */
   const transition = (id: string, event: AppEventName, payload: Record<string, unknown> = {}): AppStatus => {
@@ -184,6 +186,8 @@ export function createApps(options: AppOptions) {
       )
     },
     get: (id: string) => view(get(id)),
+    /** What its next deployment changes. */
+    pending: (id: string) => pending(get(id)),
     shares,
     previews: createPreviewApps(options, repository, shares),
     /** What can be found out of a request only by reading a compose file; to be handed on with it. */

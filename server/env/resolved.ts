@@ -1,4 +1,5 @@
 import { own } from '#server/kernel/own'
+import { MASK } from '#server/kernel/schemas'
 
 /** A variable of an app as one release uses it: references are looked up. */
 export interface ReleaseVariable {
@@ -41,6 +42,26 @@ export function changedVariables(before: ReleaseVariables, after: ReleaseVariabl
     .filter((key) => !same(at(before, key), at(after, key)))
     .sort()
 }
+
+/** One variable that differs between two releases. Null where it is not; secrets are masked. */
+export interface VariableDifference {
+  key: string
+  before: string | null
+  after: string | null
+  secret: boolean
+}
+/** What differs between two releases, by key, for people: the values of secrets are left out. */
+export const variableDifferences = (
+  before: ReleaseVariables,
+  after: ReleaseVariables,
+): VariableDifference[] =>
+  changedVariables(before, after).map((key) => {
+    const [old, now] = [own(before, key), own(after, key)]
+    // What becomes a secret was one all along for those who look at the difference.
+    const secret = old?.secret === true || now?.secret === true
+    const shown = (one: ReleaseVariable | undefined) => (one ? (secret ? MASK : one.value) : null)
+    return { key, before: shown(old), after: shown(now), secret }
+  })
 
 /**
  * The port that a variable PORT asks for, since that is how most programs are told; undefined without one that

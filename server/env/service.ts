@@ -12,7 +12,7 @@ import { entriesOf } from './import.ts'
 import { referencesIn, UnresolvedError } from './references.ts'
 import { createReleaseVariables, type DatabasePorts } from './release-variables.ts'
 import { createVariableRepository, type Owner, type VariableRow } from './repository.ts'
-import { changedVariables, type ReleaseVariables, secretValuesOf } from './resolved.ts'
+import { changedVariables, type ReleaseVariables, secretValuesOf, variableDifferences } from './resolved.ts'
 import {
   MASK,
   type NewVariable,
@@ -301,6 +301,9 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
     /** Keys of which a release has another value than one that were made now. */
     changedSince: (app: { id: string; project_id: string }, live: ReleaseVariables): string[] =>
       changedVariables(live, release.readable(app)),
+    /** The same with the values, those of secrets masked. */
+    differencesSince: (app: { id: string; project_id: string }, live: ReleaseVariables) =>
+      variableDifferences(live, release.readable(app)),
     /** Values that no log of the app may show. */
     secretValues: (app: { id: string; project_id: string }): string[] => [
       ...secretValuesOf(release.readable(app)),

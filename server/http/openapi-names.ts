@@ -26,6 +26,7 @@ const CHOSEN = new Map(
     'delete /api/projects/:id/members/:user_id': 'removeProjectMember',
     'get /api/projects/:id/audit-logs': 'listProjectAuditLogs',
     'post /api/apps/detect': 'detectStack',
+    'get /api/apps/:id/changes': 'listAppPendingChanges',
     'post /api/apps/:id/upload': 'uploadAppSource',
     'post /api/apps/:id/exec': 'runAppCommand',
     'post /api/apps/:id/env/import': 'importAppVariables',

@@ -50,6 +50,33 @@ describe('a deployment', () => {
     await ask('restart')
     expect([running().MODE, (await app()).changed_keys]).toEqual(['live', ['env.MODE']])
   })
+  it('tells before what it will change, old and new, and never a secret', async () => {
+    const changes = async () => (await api.as('viewer').get(`/api/apps/${app_id}/changes`)).body.data
+    await set('MODE', 'live')
+    await set('GONE', 'soon')
+    await set('TOKEN', SECRET, { secret: true })
+    await ask('deploy')
+    expect(await changes()).toEqual([])
+    await developer().put(`${env}/MODE`, { value: 'test' })
+    await developer().put(`${env}/TOKEN`, { value: `${SECRET}, still` })
+    await developer().delete(`${env}/GONE`)
+    await set('NEW', '1')
+    await developer().put(`/api/apps/${app_id}`, { port: 4000, build: { start_command: 'node other.js' } })
+    await developer().post(`/api/apps/${app_id}/mounts`, { path: '/etc/shop.toml', content: SECRET })
+    expect(await changes()).toEqual([
+      { key: 'build.start_command', before: null, after: 'node other.js', secret: false },
+      { key: 'port', before: null, after: '4000', secret: false },
+      { key: 'mounts', before: null, after: '/etc/shop.toml', secret: false },
+      { key: 'env.GONE', before: 'soon', after: null, secret: false },
+      { key: 'env.MODE', before: 'live', after: 'test', secret: false },
+      { key: 'env.NEW', before: null, after: '1', secret: false },
+      { key: 'env.TOKEN', before: '********', after: '********', secret: true },
+    ])
+    await ask('deploy')
+    const [mount] = (await api.as('viewer').get(`/api/apps/${app_id}/mounts`)).body.data
+    await developer().delete(`/api/apps/${app_id}/mounts/${mount.id}`)
+    expect(await changes()).toEqual([{ key: 'mounts', before: '1 mount', after: null, secret: false }])
+  })
   it('takes in what the project shares at that moment', async () => {
     const shared = `/api/projects/${api.services.http.default_project()}/env`
     await developer().put(shared, { variables: [{ key: 'HOST', value: 'a.example.com' }] })

@@ -1,0 +1,15 @@
+import { PendingChange } from '#server/apps/pending'
+import { endpoint } from '#server/endpoint'
+import { data, IdParam } from '#server/http/schemas'
+import * as v from 'valibot'
+
+export default endpoint({
+  summary: 'What the next deployment of an app changes',
+  description:
+    'Settings, mounts and variables that differ between the live release and the one that a deployment would make now, each with its old and its new value. Empty while `needs_redeploy` is false, and while nothing is live. A new commit of the repository is not among them.',
+  access: 'viewer',
+  scope: { noun: 'app' },
+  params: IdParam,
+  response: data(v.array(PendingChange)),
+  handler: ({ params, services }) => ({ data: services.apps.pending(params.id) }),
+})
