@@ -7,9 +7,16 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 /** Where `npm run dev` finds the API: a server, or the demo on fakes. */
 const server = process.env.PORTREEVE_DEV_SERVER ?? 'http://127.0.0.1:9000'
 
+/** The built server marks the page of a browser that has a session; here the API is asked each time. */
+const session = {
+  name: 'session-mark',
+  apply: 'serve' as const,
+  transformIndexHtml: (html: string) => html.replace('<html lang="en"', '<html lang="en" data-session'),
+}
+
 export default defineConfig({
   root: here('.'),
-  plugins: [vue(), tailwindcss()],
+  plugins: [vue(), tailwindcss(), session],
   resolve: { alias: { '@': here('src') } },
   // The server puts a nonce of its own into every page it sends.
   html: { cspNonce: '__NONCE__' },
