@@ -99,6 +99,10 @@ describe('the dashboard', () => {
     samples.domains = domain.id
     await make('/api/redirects', { domain_id: domain.id, from: `/${'a'.repeat(150)}`, to: '/new' })
     await make('/api/auth/api-keys', { name: HOSTILE, scope: 'read' })
+    const job = { app_id: app.id, name: HOSTILE, expression: '@yearly', command: HOSTILE }
+    samples['cron-jobs'] = (await make('/api/cron-jobs', job)).id
+    const volume = await make('/api/volumes', { name: 'w'.repeat(63), access: 'shared' })
+    await make(`/api/apps/${app.id}/mounts`, { path: `/${'w'.repeat(120)}`, volume_id: volume.id })
     await make('/api/team/members', { email: `${'w'.repeat(60)}@example.com` })
   })
 

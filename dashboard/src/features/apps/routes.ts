@@ -17,8 +17,8 @@ export default defineFeature({
   app_tabs: [
     { label: 'Overview', path: '', order: 0, component: () => import('./pages/AppOverview.vue') },
     { label: 'Logs', path: 'logs', order: 2, component: () => import('./pages/AppLogs.vue') },
-    { label: 'Settings', path: 'settings', order: 8, component: () => import('./pages/AppSettings.vue') },
-    { label: 'Events', path: 'events', order: 9, component: () => import('./pages/AppEvents.vue') },
+    { label: 'Settings', path: 'settings', order: 13, component: () => import('./pages/AppSettings.vue') },
+    { label: 'Events', path: 'events', order: 12, component: () => import('./pages/AppEvents.vue') },
   ],
   entries: [{ label: 'Apps', to: '/apps', icon: Box, group: 'Deliver', order: 1, key: 'a' }],
   commands: [{ label: 'Create an app', to: '/apps/new', icon: Plus, visible: () => may('developer') }],

@@ -7,7 +7,7 @@ export default defineFeature({
     { path: '/cron-jobs/:id', name: 'cron_job', component: () => import('./pages/CronJobPage.vue') },
   ],
   app_tabs: [
-    { label: 'Cron jobs', path: 'cron-jobs', order: 6.5, component: () => import('./pages/AppCronJobs.vue') },
+    { label: 'Cron jobs', path: 'cron-jobs', order: 7, component: () => import('./pages/AppCronJobs.vue') },
   ],
   entries: [
     { label: 'Cron jobs', to: '/cron-jobs', icon: CalendarClock, group: 'Deliver', order: 2.5, key: 'k' },

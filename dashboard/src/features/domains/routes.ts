@@ -8,7 +8,7 @@ export default defineFeature({
   ],
   entries: [{ label: 'Domains', to: '/domains', icon: Globe, group: 'Deliver', order: 3, key: 'n' }],
   app_tabs: [
-    { label: 'Domains', path: 'domains', order: 3, component: () => import('./pages/AppDomains.vue') },
+    { label: 'Domains', path: 'domains', order: 5, component: () => import('./pages/AppDomains.vue') },
   ],
   resources: { domain: (id) => `/domains/${id}` },
 })

@@ -15,7 +15,7 @@ export default defineFeature({
   ],
   entries: [{ label: 'Monitoring', to: '/monitoring', icon: Activity, group: 'Watch', order: 1, key: 'm' }],
   app_tabs: [
-    { label: 'Metrics', path: 'metrics', order: 5, component: () => import('./pages/AppMetrics.vue') },
+    { label: 'Metrics', path: 'metrics', order: 3, component: () => import('./pages/AppMetrics.vue') },
   ],
   resources: {
     uptime_check: () => '/monitoring/uptime',

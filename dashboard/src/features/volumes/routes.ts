@@ -4,7 +4,7 @@ import { defineFeature } from '@/shell/feature'
 export default defineFeature({
   routes: [{ path: '/volumes', component: () => import('./pages/VolumeList.vue') }],
   app_tabs: [
-    { label: 'Storage', path: 'storage', order: 4.5, component: () => import('./pages/AppStorage.vue') },
+    { label: 'Storage', path: 'storage', order: 6, component: () => import('./pages/AppStorage.vue') },
   ],
   entries: [{ label: 'Volumes', to: '/volumes', icon: HardDrive, group: 'Data', order: 2, key: 'v' }],
   resources: { volume: () => '/volumes' },
