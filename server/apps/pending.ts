@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import * as v from 'valibot'
 import { changedKeys, type Configuration, configurationOf } from './configuration.ts'
 import type { AppRow } from './repository.ts'
@@ -44,14 +45,14 @@ function differences(key: string, before: unknown, after: unknown): PendingChang
   if (!isGroup(before) || !isGroup(after))
     return [{ key, before: text(before), after: text(after), secret: false }]
   return [...new Set([...Object.keys(before), ...Object.keys(after)])]
-    .filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
-    .sort()
     .map((name) => ({
       key: `${key}.${name}`,
-      before: text(before[name]),
-      after: text(after[name]),
+      before: text(own(before, name)),
+      after: text(own(after, name)),
       secret: false,
     }))
+    .filter((one) => one.before !== one.after)
+    .sort((one, other) => one.key.localeCompare(other.key))
 }
 
 /** What the next deployment of an app changes; nothing while none is live. */
