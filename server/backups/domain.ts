@@ -16,10 +16,14 @@ import { createBackupRepository } from './repository.ts'
 import { defineRestoreJob } from './restore-job.ts'
 import { createSchedules } from './schedules.ts'
 import { createBackupService } from './service.ts'
+import { createLogObjects } from './point-in-time/objects.ts'
+import { createLogArchiveRepository } from './point-in-time/repository.ts'
+import { createPointInTime } from './point-in-time/service.ts'
+import type { Restore, RestoreDatabase } from './schema.ts'
 import type { Targets } from './target.ts'
 import { createAppTarget } from './targets/app.ts'
 import type { AppPorts } from './targets/app-restore.ts'
-import { createDatabaseTarget, type DatabasePort } from './targets/database.ts'
+import { admitRestore, createDatabaseTarget, type DatabasePort, volumeOf } from './targets/database.ts'
 import { createPlatformTarget } from './targets/platform.ts'
 import { createVolumeTarget, type VolumePort } from './targets/volume.ts'
 import type { Volumes } from '#server/volumes/service'
@@ -31,7 +35,9 @@ const MANY = 100_000
 
 export interface BackupNeeds {
   storage_providers: Pick<StorageProviders, 'open' | 'passphrase' | 'find' | 'default'>
-  databases: DatabasePort & AppPorts['databases'] & Pick<Databases, 'plug' | 'list' | 'requireRestorable'>
+  databases: DatabasePort &
+    AppPorts['databases'] &
+    Pick<Databases, 'plug' | 'list' | 'requireRestorable' | 'archived' | 'output' | 'ask' | 'spareSpecOf'>
   env: AppPorts['env']
   volumes: VolumePort & AppPorts['volumes'] & Pick<Volumes, 'ownedBy' | 'list'>
   deployments: AppPorts['deployments']
@@ -86,7 +92,20 @@ export function createBackups(base: Base, use: BackupNeeds) {
     destinationExists: (id) => destinations.find(id) !== undefined,
   })
   const parts = { ...base, repository, archives, targets }
+  const point_in_time = createPointInTime({
+    ...base,
+    repository: createLogArchiveRepository(db),
+    objects: createLogObjects({ secrets, open: (id) => destinations.open(id) }),
+    databases: use.databases,
+    destinations: { find: (id) => destinations.find(id), default: () => destinations.default() },
+    halves: {
+      ...database.restore!,
+      admit: (request) => admitRestore(use.databases, request),
+      volumeOf,
+    },
+  })
   const definitions: JobDefinition[] = [
+    ...point_in_time.definitions,
     defineBackupJob({ ...parts, retain: schedules.retain }),
     defineRestoreJob(parts),
     defineVerifyJob(parts),
@@ -99,6 +118,7 @@ export function createBackups(base: Base, use: BackupNeeds) {
   }
   use.databases.plug({
     final_backup: { plan: ({ id }, actor) => final.plan(actor, 'database', id), take: final.take },
+    log_archive: point_in_time,
   })
   const recovery = createRecovery({
     db,
@@ -116,12 +136,15 @@ export function createBackups(base: Base, use: BackupNeeds) {
       if (app) use.deployments.enqueue(app, 'manual', {}, PLATFORM)
     },
   })
+  /** After these a server may have a log that is to be archived, which need not wait for a minute to pass. */
+  const LOGGED = new Set(['database.running', 'database.updated', 'database.replaced'])
   const GONE: Record<string, string> = {
     'app.deleted': 'app_id',
     'database.deleted': 'database_id',
     'volume.deleted': 'volume_id',
   }
   base.events.subscribe(({ type, payload }) => {
+    if (LOGGED.has(type)) void point_in_time.touch(String(own(payload, 'database_id')))
     const key = own(GONE, type)
     if (key !== undefined) schedules.targetRemoved(String(own(payload, key)))
   })
@@ -145,8 +168,17 @@ export function createBackups(base: Base, use: BackupNeeds) {
     const received = await service.receive(actor, id, unpackDump(source, { label, ...dump.uploads }))
     return service.restore(actor, received.id, { mode: 'in_place' }, id)
   }
+  /** From one of its backups, or to a moment. */
+  const restoreDatabase = (actor: Actor, id: string, { backup_id, at, ...how }: RestoreDatabase): Restore =>
+    at === undefined
+      ? service.restore(actor, backup_id!, how, id)
+      : point_in_time.restore(actor, id, { ...how, at })
   return {
     ...service,
+    countAt: (destination_id: string) =>
+      service.countAt(destination_id) + point_in_time.countAt(destination_id),
+    point_in_time,
+    restoreDatabase,
     restoreUpload,
     final,
     schedules,

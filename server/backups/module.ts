@@ -14,7 +14,7 @@ export default defineModule({
     { noun: 'backup', table: 'backups', name_column: 'target_name', listed: 'nowhere' },
     { noun: 'backup_schedule', table: 'backup_schedules', listed: 'nowhere' },
   ],
-  sealed: [sealedById('backups', 'data_key')],
+  sealed: [sealedById('backups', 'data_key'), sealedById('log_archives', 'data_key')],
   // Dumps and restores that run at once: each takes a core for its compression.
   pools: { backup: 2 },
   create: createBackups,
@@ -28,5 +28,10 @@ export default defineModule({
     { name: 'backups/:id', kind: 'events', noun: 'backup', events: (backup_id) => ({ backup_id }) },
   ],
   app: { moved: (own, app_id) => own.appMoved(app_id) },
-  schedules: [{ name: 'due', cron: '* * * * *', task: 'backups', run: (own) => own.schedules.pass() }],
+  schedules: [
+    { name: 'due', cron: '* * * * *', task: 'backups', run: (own) => own.schedules.pass() },
+    { name: 'log', cron: '* * * * *', task: 'backups', run: (own) => own.point_in_time.run() },
+    { name: 'log-tidy', cron: '17 * * * *', task: 'backups', run: (own) => own.point_in_time.tidy() },
+  ],
+  stop: (own) => own.point_in_time.stop(),
 })

@@ -130,32 +130,54 @@ export const BackupQuery = v.strictObject({
   status: several(Status),
 })
 
+const Mode = v.pipe(
+  v.picklist(['in_place', 'new']),
+  v.description(
+    '`in_place`: the data go into a new volume, which takes the place of the present one once it is whole and answers. `new`: a new resource is made, and the present one is left alone.',
+  ),
+)
+const NewName = v.pipe(
+  v.string(),
+  v.minLength(1),
+  v.maxLength(63),
+  v.description('Name of the new resource.'),
+)
 export const RestoreBackup = v.pipe(
-  v.strictObject({
-    mode: v.optional(
-      v.pipe(
-        v.picklist(['in_place', 'new']),
-        v.description(
-          '`in_place`: the data go into a new volume, which takes the place of the present one once it is whole and answers. `new`: a new resource is made, and the present one is left alone.',
-        ),
-      ),
-      'in_place',
-    ),
-    name: v.optional(
-      v.pipe(v.string(), v.minLength(1), v.maxLength(63), v.description('Name of the new resource.')),
-    ),
-  }),
+  v.strictObject({ mode: v.optional(Mode, 'in_place'), name: v.optional(NewName) }),
   v.title('RestoreBackup'),
 )
 export type RestoreBackup = v.InferOutput<typeof RestoreBackup>
 export const RestoreDatabase = v.pipe(
-  v.strictObject({ backup_id: id('A backup of this very database.') }),
+  v.strictObject({
+    backup_id: v.optional(id('A backup of this very database.')),
+    at: v.optional(
+      v.pipe(
+        v.string(),
+        v.maxLength(40),
+        v.isoTimestamp('must be a time such as 2026-11-22T12:00:00Z.'),
+        v.description(
+          'Moment to go back to, to the millisecond, in place of a backup: everything that was committed until then comes back. PostgreSQL with `point_in_time` only.',
+        ),
+      ),
+    ),
+    mode: v.optional(Mode, 'in_place'),
+    name: v.optional(NewName),
+  }),
+  v.forward(
+    v.check(
+      ({ backup_id, at }) => (backup_id === undefined) !== (at === undefined),
+      'is required, unless «at» is given in its place.',
+    ),
+    ['backup_id'],
+  ),
   v.title('RestoreDatabase'),
 )
+export type RestoreDatabase = v.InferOutput<typeof RestoreDatabase>
 export const Restore = v.pipe(
   v.object({
     job_id: v.pipe(v.string(), v.description('Follow it with `GET /api/system/jobs/:id`.')),
-    backup_id: v.string(),
+    backup_id: v.pipe(v.nullable(v.string()), v.description('Null when it goes back to a moment.')),
+    at: v.pipe(v.nullable(Timestamp), v.description('The moment; null when a backup is restored.')),
     mode: v.picklist(['in_place', 'new']),
     target: TargetKind,
     target_id: v.pipe(v.string(), v.description('What is restored; for `new`, the resource that is made.')),

@@ -285,6 +285,7 @@ export function createBackupService(options: BackupOptions) {
         return {
           job_id,
           backup_id: id,
+          at: null,
           mode: given.mode,
           target: row.target,
           target_id: made,

@@ -4,9 +4,9 @@ import type { DeploymentsDomain } from '#server/deployments/contract'
 import { notFound } from '#server/kernel/errors'
 import type { Base } from '#server/platform/base'
 import type { Projects } from '#server/projects/service'
-import type { DatabaseContext, DatabasePorts, FinalBackup } from './context.ts'
+import type { DatabaseContext, DatabasePorts, FinalBackup, LogArchive } from './context.ts'
 import { ENGINES } from './engines.ts'
-import { dumpStream } from './commands.ts'
+import { dumpStream, outputOf, requireSuccess } from './commands.ts'
 import type { DatabaseEngine } from './engine.ts'
 import type { DatabaseInstance } from './instance.ts'
 import { lifecycleJobs, type Workroom } from './lifecycle.ts'
@@ -21,6 +21,7 @@ import { createServers } from './servers.ts'
 import { createDatabaseService } from './service.ts'
 import { countObjects, createSpares } from './spares.ts'
 import { createVault } from './vault.ts'
+import { lineOf } from './versions.ts'
 import { factsOf, variablesOf } from './view.ts'
 
 export interface DatabaseNeeds {
@@ -36,6 +37,7 @@ export interface DatabaseNeeds {
 /** What other modules add to databases once they are made. */
 interface Plugs {
   final_backup?: FinalBackup
+  log_archive?: LogArchive
 }
 
 function databasePorts(use: DatabaseNeeds, plugs: Plugs): DatabasePorts {
@@ -58,6 +60,7 @@ function databasePorts(use: DatabaseNeeds, plugs: Plugs): DatabasePorts {
     },
     refreshed: (deployment_id) => use.deployments.ended(deployment_id),
     finalBackup: () => plugs.final_backup,
+    logArchive: () => plugs.log_archive,
   }
 }
 
@@ -137,6 +140,8 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
       const row = repository.findByName(project_id, name)
       return row && row.status !== 'deleting' ? variablesOf(row, vault) : undefined
     },
+    /** Those whose log is archived. */
+    archived: () => repository.all().filter(({ archive_days }) => archive_days !== null),
     inProject: (project_id: string) => repository.inProject(project_id),
     isNameTaken: (project_id: string, name: string): boolean =>
       repository.findByName(project_id, name) !== undefined,
@@ -151,12 +156,23 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
     spares,
     /** What a spare is made of that holds what this database holds, with its credentials. */
     spareSpec(id: string, volume_id: string) {
-      const { alias: _name, public_port: _port, ...spec } = live.specOf(get(id))
-      return { ...spec, volume_id }
+      return { ...live.spareOf(get(id)), volume_id }
+    },
+    /**
+     * The same for files of a server of another version: they are read by the release line that wrote them only.
+     */
+    async spareSpecOf(id: string, volume_id: string, version: string, signal: AbortSignal) {
+      const spec = { ...live.spareOf(get(id)), volume_id }
+      if (lineOf(spec.engine, version) === lineOf(spec.engine, spec.version)) return spec
+      return { ...spec, version, image_id: await live.imageOf(spec.engine, version, false, signal) }
     },
     imageOf: live.imageOf,
     /** A whole, consistent copy as it is written; it breaks off where the server does. */
     dump: dumpStream,
+    /** What a command prints in a server, as it prints it; whole or broken off. */
+    output: outputOf,
+    /** Runs a command in a server that must succeed; answers what it printed. */
+    ask: requireSuccess,
     /** What is in a server, object by object. */
     count: countObjects,
     engineNamed: (name: string): DatabaseEngine | undefined => ENGINES.find((one) => one.name === name),

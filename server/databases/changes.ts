@@ -1,4 +1,5 @@
 import { conflict, invalid } from '#server/kernel/errors'
+import { DEFAULT_DAYS, type PointInTimeChange } from './archive-schema.ts'
 import type { DatabaseContext } from './context.ts'
 import type { DatabaseEngine } from './engine.ts'
 import { engineOf } from './engines.ts'
@@ -42,6 +43,27 @@ export function requireMemory(engine: DatabaseEngine, memory_bytes: number): voi
     )
 }
 
+/** Columns that say whether and where the log is archived; 422 where it cannot be. */
+export function archiveColumns(
+  { ports }: Pick<DatabaseContext, 'ports'>,
+  engine: DatabaseEngine,
+  ask: PointInTimeChange | undefined,
+  now?: Pick<DatabaseRow, 'archive_days' | 'archive_destination_id' | 'archive_encrypted'>,
+): Required<Pick<DatabaseColumns, 'archive_days' | 'archive_destination_id' | 'archive_encrypted'>> {
+  const kept = now ?? { archive_days: null, archive_destination_id: null, archive_encrypted: 1 }
+  if (ask === undefined) return kept
+  if (ask.enabled && !engine.point_in_time)
+    throw invalid('point_in_time', `is not possible with ${engine.label}, only with PostgreSQL.`)
+  const { days = kept.archive_days ?? DEFAULT_DAYS, encrypted = kept.archive_encrypted === 1 } = ask
+  const destination_id = ask.destination_id === undefined ? kept.archive_destination_id : ask.destination_id
+  if (destination_id !== null) ports.logArchive()?.requireDestination(destination_id)
+  return {
+    archive_days: ask.enabled ? days : null,
+    archive_destination_id: destination_id,
+    archive_encrypted: encrypted ? 1 : 0,
+  }
+}
+
 /** What follows from a change: new columns, and the work that makes them hold. */
 export interface PlannedChange {
   columns: DatabaseColumns
@@ -74,6 +96,7 @@ export function planChange(
       },
       row.public_port,
     )
+  if (change.point_in_time) Object.assign(columns, archiveColumns(context, engine, change.point_in_time, row))
   const { previous_volume, version } = change
   if (previous_volume !== undefined) {
     if (version !== undefined || Object.keys(columns).length > 0)

@@ -80,11 +80,19 @@ export function lastWords(text: string, { credentials }: Pick<DatabaseInstance, 
     .map(redact)
 }
 
+/** A dump as it is written. */
+export const dumpStream = (instance: DatabaseInstance, signal: AbortSignal): Readable =>
+  outputOf(instance, instance.engine.dump.command(instance.credentials), signal)
+
 /**
- * A dump as it is written. It ends only once the command has ended well: one that breaks off never looks like a
- * whole one.
+ * What a command prints, as it prints it. It ends only once the command has ended well: what breaks off never
+ * looks like something whole.
  */
-export function dumpStream(instance: DatabaseInstance, signal: AbortSignal): Readable {
+export function outputOf(
+  instance: DatabaseInstance,
+  command: ContainerCommand,
+  signal: AbortSignal,
+): Readable {
   const written = new PassThrough()
   const whole = new PassThrough()
   written.pipe(whole, { end: false })
@@ -92,7 +100,7 @@ export function dumpStream(instance: DatabaseInstance, signal: AbortSignal): Rea
   whole.once('close', () => written.destroy())
   const finished = once(written, 'end')
   finished.catch(() => {})
-  requireSuccess(instance, instance.engine.dump.command(instance.credentials), signal, { stdout: written })
+  requireSuccess(instance, command, signal, { stdout: written })
     .then(() => finished)
     .then(
       () => whole.end(),

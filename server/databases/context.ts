@@ -8,6 +8,7 @@ import type { Engine } from '#server/platform/engine/engine'
 import type { Credentials } from './engine.ts'
 import type { DatabaseEventName } from './machine.ts'
 import type { DatabaseColumns, DatabaseRepository, DatabaseRow } from './repository.ts'
+import type { ArchiveView } from './archive-schema.ts'
 import type { Vault } from './vault.ts'
 
 /** What databases need of other domains; handed in at composition. */
@@ -39,6 +40,15 @@ export interface DatabasePorts {
   refreshed(reference: string): 'succeeded' | 'failed' | undefined
   /** The final backup before a deletion. Undefined while the installation has no place for backups. */
   finalBackup(): FinalBackup | undefined
+  /** Where logs of changes are kept. Undefined while nothing keeps them. */
+  logArchive(): LogArchive | undefined
+}
+/** The archive of the log of a database, as databases see it. */
+export interface LogArchive {
+  /** Throws 422 for a destination that there is not. */
+  requireDestination(id: string): void
+  /** What can be gone back to, and how the archiving fares. */
+  view(database_id: string): ArchiveView
 }
 export interface FinalBackup {
   /** Notes in the current transaction that a backup is due; answers its id. */

@@ -43,6 +43,8 @@ export interface DatabaseEngine {
   restore: Restore
   /** Counts what is in the database, object by object, to compare a copy with its original. */
   count: Count
+  /** How its data come back as they were at a moment; absent where the engine keeps no log of its changes. */
+  point_in_time?: PointInTime
 }
 
 /** Secrets of one database, in clear. They reach a container as variables or standard input, never as arguments. */
@@ -118,6 +120,56 @@ export interface Count {
   command(credentials: Credentials): ContainerCommand
   /** Reads what the command printed: name of each table, collection or keyspace, and how much is in it. */
   read(output: string): Record<string, number>
+}
+
+/**
+ * Recovery of any moment: copies of the server's files, and the log of every change since. Finished pieces of
+ * the log wait in a folder beside the data until they are taken to their destination.
+ */
+export interface PointInTime {
+  /** Arguments of a server whose log is kept, besides its own. The server itself bounds how much waits. */
+  keep_log: readonly string[]
+  /** Makes the folder for pieces that wait. Idempotent. */
+  prepare(): ContainerCommand
+  /** Prints the server's time (ISO, UTC), a tab, and a text that changes whenever something was committed. */
+  look(credentials: Credentials): ContainerCommand
+  /** Ends the piece that is being written. Prints the name of the last one that is whole. */
+  cut(credentials: Credentials): ContainerCommand
+  /** Prints what waits: name, a tab, and bytes. */
+  waiting(): ContainerCommand
+  isPiece(name: string): boolean
+  /** Name among those that wait which says that pieces were left out. */
+  gap: string
+  /** Prints the bytes of a piece that waits. */
+  read(piece: string): ContainerCommand
+  /** Removes what waits under these names. */
+  remove(names: readonly string[]): ContainerCommand
+  /** Name of the piece that follows; names of one server grow as texts. */
+  next(piece: string): string
+  /** Prints all files of the server as a tar archive while clients go on writing; the log makes it whole. */
+  copy(credentials: Credentials): ContainerCommand
+  recover: Recover
+}
+/** From a copy and pieces of the log to a server, on a new and empty volume. */
+export interface Recover {
+  /** Run in the place of the server, before anything is put there. */
+  before(): readonly ContainerCommand[]
+  /** Its standard input is the copy. */
+  unpack(): ContainerCommand
+  /** Its standard input is a tar archive of all pieces that are needed. */
+  put(): ContainerCommand
+  /** Run in the place of the server once everything is there. */
+  after(): readonly ContainerCommand[]
+  /** Arguments of the entrypoint that replay up to a moment, or without one to the end of the pieces. */
+  load(at: string | null): readonly string[]
+  /** What the server says when nothing was committed at or after the moment. */
+  ended_early: RegExp
+  /** Ends with 0 once everything is replayed and the server takes writes. */
+  recovered(): ContainerCommand
+  /** Gives the administrator and the database (called `from` until now) what the credentials say, and ends other logins. */
+  adopt(credentials: Credentials, from: string): ContainerCommand
+  /** Removes the pieces. */
+  clean(): ContainerCommand
 }
 
 /** Reads lines of a name, a tab and a number. */

@@ -1,10 +1,11 @@
 import { Fatal } from '#server/kernel/jobs/definition'
+import { requireSuccess } from './commands.ts'
 import type { DatabaseContext } from './context.ts'
 import { engineOf } from './engines.ts'
 import type { DatabaseInstance } from './instance.ts'
 import type { DatabaseRow } from './repository.ts'
 import { ensureLogin, type Servers } from './servers.ts'
-import { hostOf, type ServerSpec } from './workload.ts'
+import { hostOf, type ServerSpec, type SpareSpec } from './workload.ts'
 
 /** The server that apps talk to: what it looks like, and how it is brought up. */
 export function createLive(context: DatabaseContext, servers: Servers) {
@@ -23,6 +24,7 @@ export function createLive(context: DatabaseContext, servers: Servers) {
     limits: { cpus: row.cpus, memory_bytes: row.memory_bytes },
     alias: hostOf(row.name),
     ...(row.public_port === null ? {} : { public_port: row.public_port }),
+    ...(row.archive_days === null ? {} : { keeps_log: true }),
   })
 
   /** Id of the image of a version. One that is here is taken as it is, unless a newer one is asked for. */
@@ -59,14 +61,22 @@ export function createLive(context: DatabaseContext, servers: Servers) {
 
   return {
     specOf,
+    /** A server with its credentials that no app reaches and whose log nobody keeps. */
+    spareOf(row: DatabaseRow): SpareSpec {
+      const { alias: _name, public_port: _port, keeps_log: _log, ...spec } = specOf(row)
+      return spec
+    },
     imageOf,
     ensureVolume,
     /** Makes sure that the server of a database runs as its row says, answers, and takes its login. */
     async bringUp(id: string, signal: AbortSignal): Promise<DatabaseInstance> {
       const row = get(id)
       await ensureVolume(row)
-      const instance = await servers.ensure(specOf(row), signal)
+      const spec = specOf(row)
+      const instance = await servers.ensure(spec, signal)
       await ensureLogin(instance, signal)
+      const log = spec.keeps_log ? spec.engine.point_in_time : undefined
+      if (log) await requireSuccess(instance, log.prepare(), signal)
       await engine.superviseRelease(row.volume_id, true)
       return instance
     },

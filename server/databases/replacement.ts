@@ -3,7 +3,8 @@ import { newId } from '#server/kernel/ids'
 import { dumpStream } from './commands.ts'
 import { engineOf } from './engines.ts'
 import { type DatabasePayload, databaseJob, type Workroom } from './lifecycle.ts'
-import { countObjects, type SpareSpec } from './spares.ts'
+import { countObjects } from './spares.ts'
+import type { SpareSpec } from './workload.ts'
 
 export interface UpgradePayload extends DatabasePayload {
   version: string
@@ -70,7 +71,7 @@ export function upgradeJob(
 ): JobDefinition<UpgradePayload, UpgradeState> {
   const { get, live, servers, spares } = room
   const spareOf = (payload: UpgradePayload, state: UpgradeState): SpareSpec => {
-    const { alias: _name, public_port: _port, ...spec } = live.specOf(get(payload.database_id))
+    const spec = live.spareOf(get(payload.database_id))
     return { ...spec, version: payload.version, volume_id: state.volume_id, image_id: state.image_id }
   }
   const isTaken = (payload: UpgradePayload, state: UpgradeState) =>

@@ -29,6 +29,11 @@ export interface DatabaseRow {
   cpus: number
   memory_bytes: number
   public_port: number | null
+  /** Days that can be gone back; null while the log is not archived. */
+  archive_days: number | null
+  /** Null for the default one. */
+  archive_destination_id: string | null
+  archive_encrypted: number
   created_by: string | null
   created_at: string
   updated_at: string
@@ -62,6 +67,9 @@ const CHANGEABLE = [
   'cpus',
   'memory_bytes',
   'public_port',
+  'archive_days',
+  'archive_destination_id',
+  'archive_encrypted',
 ] as const
 export type DatabaseColumns = Partial<Pick<DatabaseRow, (typeof CHANGEABLE)[number]>>
 

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { lineFilterEntries, lineOriginEntries } from '#server/runtime-logs/schema'
 import { list, pagingEntries, SECRET, several, sorting, Timestamp } from '#server/kernel/schemas'
+import { PointInTimeChange, PointInTimeState } from './archive-schema.ts'
 import { ENGINE_NAMES } from './engines.ts'
 
 const MIB = 1024 ** 2
@@ -85,6 +86,7 @@ export const NewDatabase = v.pipe(
     ),
     public: v.optional(Public, false),
     public_port: v.optional(PublicPort),
+    point_in_time: v.optional(PointInTimeChange),
   }),
   v.title('NewDatabase'),
 )
@@ -105,6 +107,7 @@ export const DatabaseChange = v.pipe(
     ),
     public: v.optional(Public),
     public_port: v.optional(PublicPort),
+    point_in_time: v.optional(PointInTimeChange),
     previous_volume: v.optional(
       v.pipe(
         v.picklist(['remove', 'restore']),
@@ -193,6 +196,10 @@ export const Database = v.pipe(
     previous_volume: v.pipe(
       v.nullable(v.object({ volume_id: v.string(), version: Version })),
       v.description('Data from before the last upgrade or restore, kept until it is confirmed.'),
+    ),
+    point_in_time: v.pipe(
+      v.nullable(PointInTimeState),
+      v.description('Going back to any second; null for engines that cannot.'),
     ),
     links: v.pipe(v.array(DatabaseLink), v.description('Apps that get the connection string.')),
     job: v.pipe(

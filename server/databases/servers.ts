@@ -12,7 +12,7 @@ const PAUSE_MS = 100
 const LAST_LINES = 20
 const CERTIFICATE_DAYS = 3650
 /** In place of a server while files are put beside its data; ends by itself when nobody comes back for it. */
-const IDLE = ['sleep', '3600']
+const IDLE = ['sleep', '86400']
 
 /** Servers of databases as containers: made, asked, told to end. Knows no rows. */
 export function createServers({ engine, clock }: { engine: Engine; clock: Clock }) {
@@ -114,6 +114,9 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
     stop,
     untilReady,
     instead,
+    /** The server whether it answers or not; throws what it said last when it has ended. */
+    alive: async (spec: ServerSpec): Promise<DatabaseInstance> =>
+      instanceOf((await requireAlive(spec)).id, spec),
     /** Makes sure that the server runs as it is described, and answers. */
     async ensure(spec: ServerSpec, signal: AbortSignal): Promise<DatabaseInstance> {
       await ensureCertificate(spec, signal)

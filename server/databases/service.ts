@@ -6,7 +6,7 @@ import { newId } from '#server/kernel/ids'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Wanted } from '#server/kernel/page'
-import { planChange, publicPort, requireMemory } from './changes.ts'
+import { archiveColumns, planChange, publicPort, requireMemory } from './changes.ts'
 import type { DatabaseContext } from './context.ts'
 import { engineOf } from './engines.ts'
 import type { DeletePayload, DatabasePayload, StartPayload } from './lifecycle.ts'
@@ -31,14 +31,24 @@ export function createDatabaseService(options: ServiceOptions) {
       links: repository.links(row.id),
       job: jobs.findBySubject(row.id),
       public_host: ports.public_host,
+      archive: ports.logArchive()?.view(row.id),
     })
-  const audited = ({ name, engine, version, cpus, memory_bytes, public_port }: DatabaseRow) => ({
+  const audited = ({
     name,
     engine,
     version,
     cpus,
     memory_bytes,
     public_port,
+    archive_days,
+  }: DatabaseRow) => ({
+    name,
+    engine,
+    version,
+    cpus,
+    memory_bytes,
+    public_port,
+    archive_days,
   })
   const record = (
     actor: Actor,
@@ -127,6 +137,7 @@ export function createDatabaseService(options: ServiceOptions) {
           cpus: body.limits.cpus ?? 1,
           memory_bytes,
           public_port: publicPort(options, body),
+          ...archiveColumns(options, engine, body.point_in_time),
           created_by: actor.user_id || null,
           created_at: at,
           updated_at: at,

@@ -1,17 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Readable } from 'node:stream'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { requireSuccess } from './commands.ts'
 import type { DatabaseContext } from './context.ts'
 import type { FileRestore } from './engine.ts'
 import type { DatabaseInstance } from './instance.ts'
+import { type DumpSource, type RecoverySource, recoverServer } from './recovery.ts'
 import { ensureLogin, type Servers } from './servers.ts'
-import type { ServerSpec } from './workload.ts'
-
-/** A spare is a server without a name and without a port. Its volume, `vol_…`, names it. */
-export type SpareSpec = Omit<ServerSpec, 'alias' | 'public_port' | 'command'>
-/** Opens the dump; called once for each attempt. */
-export type DumpSource = () => Readable | Promise<Readable>
+import type { SpareSpec } from './workload.ts'
 
 const ADOPT_LIMIT_MS = 600_000
 const PAUSE_MS = 200
@@ -82,6 +77,11 @@ export function createSpares(
       await ensureLogin(instance, signal)
       await requireSuccess(instance, restore.command(spec.credentials), signal, { stdin: await dump() })
       return instance
+    },
+    /** Makes a spare of a copy of a server's files and the log since then, as it was at a moment. */
+    async recover(spec: SpareSpec, source: RecoverySource, signal: AbortSignal): Promise<DatabaseInstance> {
+      await begin(spec)
+      return recoverServer(servers, spec, source, signal)
     },
     /** Ends a spare and removes its volume; a missing one is fine. */
     async remove(volume_id: string): Promise<void> {

@@ -1,4 +1,5 @@
 import type { JobRow } from '#server/kernel/jobs/definition'
+import { type ArchiveView, DEFAULT_DAYS } from './archive-schema.ts'
 import type { DatabaseEngine } from './engine.ts'
 import { engineOf } from './engines.ts'
 import type { DatabaseRow, LinkRow } from './repository.ts'
@@ -14,6 +15,16 @@ const RESERVED =
 export const databaseNameOf = (name: string): string => {
   const plain = name.replaceAll('-', '_')
   return RESERVED.test(plain) ? `${plain}_db` : plain
+}
+
+const NOTHING_ARCHIVED: ArchiveView = {
+  status: 'off',
+  earliest: null,
+  latest: null,
+  last_archived_at: null,
+  last_copy_at: null,
+  waiting_bytes: 0,
+  error: null,
 }
 
 export const factsOf = (engine: DatabaseEngine): DatabaseEngineFacts => ({
@@ -50,7 +61,12 @@ export function connectionOf(row: DatabaseRow, vault: Vault) {
 export function viewOf(
   row: DatabaseRow,
   vault: Vault,
-  about: { links: readonly LinkRow[]; job: JobRow | undefined; public_host: () => string },
+  about: {
+    links: readonly LinkRow[]
+    job: JobRow | undefined
+    public_host: () => string
+    archive: ArchiveView | undefined
+  },
 ): Database {
   const { engine, credentials, inside, url } = connectionOf(row, vault)
   return {
@@ -76,6 +92,15 @@ export function viewOf(
       row.previous_volume_id === null || row.previous_version === null
         ? null
         : { volume_id: row.previous_volume_id, version: row.previous_version },
+    point_in_time: engine.point_in_time
+      ? {
+          enabled: row.archive_days !== null,
+          days: row.archive_days ?? DEFAULT_DAYS,
+          destination_id: row.archive_destination_id,
+          encrypted: row.archive_encrypted === 1,
+          ...(about.archive ?? NOTHING_ARCHIVED),
+        }
+      : null,
     links: about.links.map(({ app_id, key, created_at }) => ({ app_id, key, created_at })),
     job: about.job ? { id: about.job.id, kind: about.job.kind, status: about.job.status } : null,
   }

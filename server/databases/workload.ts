@@ -17,9 +17,14 @@ export interface ServerSpec {
   /** Name inside the project's network; a spare has none, so that no app reaches it. */
   alias?: string
   public_port?: number
+  /** Whether finished pieces of its log wait to be taken to a destination. */
+  keeps_log?: boolean
   /** Arguments in place of the engine's own. */
   command?: readonly string[]
 }
+
+/** A spare is a server without a name and without a port. Its volume, `vol_…`, names it. */
+export type SpareSpec = Omit<ServerSpec, 'alias' | 'public_port' | 'keeps_log' | 'command'>
 
 /** Servers fork a process or a thread a client. */
 const PIDS = 4096
@@ -41,7 +46,9 @@ export const tlsFilesOf = ({ engine, public_port, command }: ServerSpec) =>
  */
 export function workloadOf(spec: ServerSpec): Workload {
   const { engine, public_port } = spec
-  const command = spec.command ?? engine.command?.(tlsFilesOf(spec) !== undefined)
+  const kept = spec.keeps_log ? (engine.point_in_time?.keep_log ?? []) : []
+  const own = engine.command?.(tlsFilesOf(spec) !== undefined)
+  const command = spec.command ?? (own && [...own, ...kept])
   const mounts: Mount[] = [
     { kind: 'volume', volume_id: spec.volume_id, path: engine.volume_path, read_only: false },
   ]

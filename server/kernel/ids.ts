@@ -37,6 +37,8 @@ export type IdPrefix =
   | 'req'
   | 'aud'
   | 'trm'
+  | 'log'
+  | 'cpy'
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const LENGTH = 20

@@ -126,3 +126,84 @@ describe.concurrent('a backup that is made while clients write', () => {
     await portreeve.call('DELETE', `/api/databases/${made.id}?skip_backup=true`)
   })
 })
+
+describe('PostgreSQL whose log is archived', () => {
+  const [client] = CLIENTS as [Client]
+  const active = (id: string, volume?: string) =>
+    eventually(
+      `The log of ${id} being archived`,
+      async () => {
+        const database = await show(`/api/databases/${id}`)
+        const { status, earliest, error } = database.point_in_time
+        expect(error).toBeNull()
+        const is_new = volume === undefined || database.volume_id !== volume
+        return is_new && status === 'active' && earliest ? database : undefined
+      },
+      120_000,
+    )
+  /** A moment after everything so far and before everything to come. */
+  const moment = async (database: Database) => {
+    await ask(client, database, 'SELECT pg_sleep(0.5)')
+    const [at] = (
+      await ask(client, database, `SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`)
+    ).split('\n')
+    await ask(client, database, 'SELECT pg_sleep(0.5)')
+    return at!
+  }
+  const restored = async (id: string, body: object) => {
+    const answer = await portreeve.call('POST', `/api/databases/${id}/restore`, body)
+    expect(answer.status, JSON.stringify(answer.body)).toBe(201)
+    const { job_id, target_id } = answer.body.data
+    const job = await eventually(
+      `The recovery ${job_id} ending`,
+      async () => {
+        const found = await show(`/api/system/jobs/${job_id}`)
+        return ['succeeded', 'failed'].includes(found.status) ? found : undefined
+      },
+      180_000,
+    )
+    expect(job, JSON.stringify(job)).toMatchObject({ status: 'succeeded' })
+    return running(target_id)
+  }
+  const names = (database: Database) =>
+    ask(client, database, `SELECT string_agg(name, ',' ORDER BY name) FROM notes`)
+
+  it('goes back to the second, into a new database and in place, and on from there', async () => {
+    const asked = await portreeve.call('POST', '/api/databases', {
+      name: 'to-the-second',
+      engine: 'postgres',
+      point_in_time: { days: 2 },
+    })
+    expect(asked.status, JSON.stringify(asked.body)).toBe(201)
+    const made = await active(asked.body.data.id)
+    await ask(client, made, `CREATE TABLE notes (name text); INSERT INTO notes VALUES ('first')`)
+    const first = await moment(made)
+    await ask(client, made, `INSERT INTO notes VALUES ('second')`)
+    const second = await moment(made)
+    await ask(client, made, 'DROP TABLE notes')
+    await moment(made)
+
+    const back = await restored(made.id, { at: second })
+    expect(back.previous_volume.volume_id).toBe(made.volume_id)
+    expect(await names(back)).toBe('first,second')
+
+    // The log of the new data is archived from a copy of its own, and what was before can still be gone back to.
+    const again = await active(made.id, made.volume_id)
+    await eventually(
+      'A copy of the new data',
+      async () => {
+        const { point_in_time } = await show(`/api/databases/${made.id}`)
+        return point_in_time.last_copy_at > second ? point_in_time : undefined
+      },
+      120_000,
+    )
+    await ask(client, again, `INSERT INTO notes VALUES ('third')`)
+    const third = await moment(again)
+    await ask(client, again, 'DELETE FROM notes')
+    const later = await restored(made.id, { at: third, mode: 'new', name: 'as-it-became' })
+    expect(await names(later)).toBe('first,second,third')
+    const earlier = await restored(made.id, { at: first, mode: 'new', name: 'as-it-began' })
+    expect(await names(earlier)).toBe('first')
+    expect([earlier.previous_volume, earlier.point_in_time.enabled]).toEqual([null, false])
+  })
+})

@@ -5,7 +5,7 @@ import type { Databases } from '#server/databases/assembly'
 import type { Credentials, DatabaseEngine } from '#server/databases/engine'
 import type { EngineName } from '#server/databases/engines'
 import { DatabaseName } from '#server/databases/schema'
-import type { SpareSpec } from '#server/databases/spares'
+import type { SpareSpec } from '#server/databases/workload'
 import { PLATFORM } from '#server/kernel/access'
 import { conflict, invalid } from '#server/kernel/errors'
 import { Fatal } from '#server/kernel/jobs/definition'
@@ -34,7 +34,7 @@ export type DatabasePort = Pick<
 const TRIAL_BYTES = 512 * 1024 ** 2
 
 /** The volume of a restore or a trial is named after it, so that a step that runs again finds it. */
-const volumeOf = (work_id: string) => `vol_${work_id.split('_').at(-1)}`
+export const volumeOf = (work_id: string) => `vol_${work_id.split('_').at(-1)}`
 const readableOf = (open: OpenDump) => () => Readable.from(open(), { objectMode: false })
 
 /** Logins of a server that nobody but the trial itself knows. */
@@ -44,6 +44,18 @@ const strangers = (engine: DatabaseEngine): Credentials => ({
   database: 'restored',
   admin_password: randomBytes(24).toString('hex'),
 })
+
+/** Begins to fill what a restore is for; throws where a new database could not be made. */
+export function admitRestore(
+  databases: Pick<DatabasePort, 'find' | 'advance'>,
+  { target_id, mode }: Pick<RestoreRequest, 'target_id' | 'mode'>,
+): void {
+  const row = databases.find(target_id)
+  // The job that makes a new database comes before this one in its lane.
+  if (mode === 'new' && row?.status === 'running') databases.advance(row.id, 'restore')
+  if (databases.find(target_id)?.status !== 'restoring')
+    throw new Fatal('not_ready', row?.last_error ?? 'The new database could not be made.')
+}
 
 /** Databases of every engine: how to dump, restore and count is a fact of its descriptor. */
 export function createDatabaseTarget(
@@ -147,11 +159,7 @@ export function createDatabaseTarget(
         return made.id
       },
       async prepare(request, open, signal) {
-        const row = port().find(request.target_id)
-        // The job that makes a new database comes before this one in its lane.
-        if (request.mode === 'new' && row?.status === 'running') port().advance(row.id, 'restore')
-        if (port().find(request.target_id)?.status !== 'restoring')
-          throw new Fatal('not_ready', row?.last_error ?? 'The new database could not be made.')
+        admitRestore(port(), request)
         await port().spares.load(specOf(request), readableOf(open), signal)
       },
       async activate(request, signal) {

@@ -5,6 +5,7 @@ import {
   databaseUrl,
   readCounts,
 } from '../engine.ts'
+import { postgresLog } from './postgres-log.ts'
 
 const at = (user: string, password: string, database: string) => ({
   PGHOST: '127.0.0.1',
@@ -63,6 +64,7 @@ export const postgres = {
   url: (credentials, address) =>
     databaseUrl('postgres', credentials, address, address.tls ? { sslmode: 'require' } : {}),
   tls: { port: 5432, files: { owner: 'postgres', directory: '/var/lib/postgresql/data/tls' } },
+  point_in_time: postgresLog,
   command: (tls) => [
     'postgres',
     ...(tls

@@ -5,9 +5,9 @@ import { data, IdParam } from '#server/http/schemas'
 
 /** Puts the data of a backup in the place of those of a database. */
 export default endpoint({
-  summary: 'Restore a database from one of its backups, or from an uploaded dump',
+  summary: 'Restore a database from one of its backups, from an uploaded dump, or as it was at a moment',
   description:
-    'The checksum is compared first; the data go into a new volume, and take the place of the present ones once the restored server answers. The old volume is kept until `PUT /api/databases/:id` says with `previous_volume` what becomes of it. A dump is sent as the body itself: made by the tool of the engine, plain or packed with gzip or zstd, at most 16 GiB. It is kept as a backup first. `POST /api/backups/:id/restore` restores into a new database.',
+    'The checksum is compared first; the data go into a new volume, and take the place of the present ones once the restored server answers. The old volume is kept until `PUT /api/databases/:id` says with `previous_volume` what becomes of it. A dump is sent as the body itself: made by the tool of the engine, plain or packed with gzip or zstd, at most 16 GiB. It is kept as a backup first. With `at`, PostgreSQL goes back to any moment between `earliest` and now that its `point_in_time` shows: also one that is a second ago. With `mode` «new» a new database is made, and this one is left alone.',
   access: 'owner',
   scope: { noun: 'database' },
   params: IdParam,
@@ -23,6 +23,6 @@ export default endpoint({
   handler: async ({ actor, params, body, upload, services }) => ({
     data: upload
       ? await services.backups.restoreUpload(actor, params.id, upload.stream)
-      : services.backups.restore(actor, body.backup_id, { mode: 'in_place' }, params.id),
+      : services.backups.restoreDatabase(actor, params.id, body),
   }),
 })

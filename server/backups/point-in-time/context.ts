@@ -1,0 +1,35 @@
+import type { Databases } from '#server/databases/assembly'
+import type { Clock } from '#server/kernel/clock'
+import type { Db } from '#server/kernel/db'
+import type { Events } from '#server/kernel/events'
+import type { Jobs } from '#server/kernel/jobs/jobs'
+import type { Log } from '#server/kernel/log'
+import type { LogObjects } from './objects.ts'
+import type { ArchiveRow, LogArchiveRepository } from './repository.ts'
+
+/** What the parts of archives of logs share. */
+export interface LogContext {
+  db: Db
+  clock: Clock
+  log: Log
+  events: Events
+  jobs: Jobs
+  repository: LogArchiveRepository
+  objects: LogObjects
+  databases: Pick<Databases, 'find' | 'archived' | 'instance' | 'engineNamed' | 'output' | 'ask'>
+  destinations: { find(id: string): { id: string } | undefined; default(): { id: string } }
+}
+
+/** Tells what happened to the archive of a database. */
+export function tellOf({ events, databases }: Pick<LogContext, 'events' | 'databases'>) {
+  return (
+    { database_id, project_id }: Pick<ArchiveRow, 'database_id' | 'project_id'>,
+    what: string,
+    payload: Record<string, unknown> = {},
+  ) =>
+    events.append({
+      type: `database.${what}`,
+      project_id,
+      payload: { database_id, name: databases.find(database_id)?.name ?? null, ...payload },
+    })
+}

@@ -1,0 +1,98 @@
+import { Readable } from 'node:stream'
+import type { Secrets } from '#server/kernel/secrets'
+import type { ObjectStore } from '#server/platform/objectstore/objectstore'
+import { newDataKey } from '../archive/keys.ts'
+import { checkArchive, readArchive } from '../archive/read.ts'
+import { writeArchive, type WrittenArchive } from '../archive/write.ts'
+import type { ArchiveRow, CopyRow, PieceRow } from './repository.ts'
+
+const contextOf = (id: string) => `log_archives/data_key/${id}`
+type Place = Pick<ArchiveRow, 'id' | 'database_id' | 'destination_id' | 'data_key'>
+
+/** Copies and pieces of the log at their destinations. */
+export function createLogObjects({ secrets, open }: { secrets: Secrets; open(id: string): ObjectStore }) {
+  const keyOf = ({ id, data_key }: Place): Buffer | undefined =>
+    data_key === null ? undefined : Buffer.from(secrets.open(data_key, contextOf(id)), 'base64')
+  const ending = ({ data_key }: Place) => (data_key === null ? 'zst' : 'zst.enc')
+  const folder = ({ database_id, id }: Place) => `log/${database_id}/${id}`
+  async function using<T>(archive: Place, work: (store: ObjectStore) => Promise<T>): Promise<T> {
+    const store = open(archive.destination_id)
+    try {
+      return await work(store)
+    } finally {
+      await store.close()
+    }
+  }
+  const stored = (archive: Place, key: string, sha256: string, store: ObjectStore, signal: AbortSignal) => {
+    const data_key = keyOf(archive)
+    return { store, key, sha256, signal, ...(data_key ? { data_key } : {}) }
+  }
+  const pieceKey = (archive: Place, name: string) => `${folder(archive)}/${name}.${ending(archive)}`
+
+  async function* read(
+    archive: Place,
+    key: string,
+    sha256: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array> {
+    const store = open(archive.destination_id)
+    try {
+      yield* readArchive(stored(archive, key, sha256, store, signal))
+    } finally {
+      await store.close()
+    }
+  }
+  /** All pieces as one tar; one of them is in memory at a time. */
+  async function* packed(archive: Place, pieces: readonly PieceRow[], signal: AbortSignal) {
+    const { pack: createPack } = await import('tar-stream')
+    const pack = createPack()
+    const held = function* () {
+      for (;;) {
+        const chunk = (pack as unknown as Readable).read() as Uint8Array | null
+        if (chunk === null) return
+        yield chunk
+      }
+    }
+    for (const { name, sha256 } of pieces) {
+      const chunks: Uint8Array[] = []
+      for await (const chunk of read(archive, pieceKey(archive, name), sha256, signal)) chunks.push(chunk)
+      pack.entry({ name, mode: 0o600 }, Buffer.concat(chunks))
+      yield* held()
+    }
+    pack.finalize()
+    yield* held()
+  }
+  const asStream = (bytes: AsyncIterable<Uint8Array>) => Readable.from(bytes, { objectMode: false })
+
+  return {
+    newKey: (id: string): string => secrets.seal(newDataKey().toString('base64'), contextOf(id)),
+    copyKey: (archive: Place, id: string) => `${folder(archive)}/${id}.tar.${ending(archive)}`,
+    write: (
+      archive: Place,
+      key: string,
+      bytes: AsyncIterable<Uint8Array>,
+      signal: AbortSignal,
+    ): Promise<WrittenArchive> =>
+      using(archive, (store) => {
+        const data_key = keyOf(archive)
+        return writeArchive(bytes, { store, key, signal, ...(data_key ? { data_key } : {}) })
+      }),
+    pieceKey,
+    /** Compares checksums of everything that a recovery needs, before anything is changed for its sake. */
+    check: (archive: Place, copy: CopyRow, pieces: readonly PieceRow[], signal: AbortSignal): Promise<void> =>
+      using(archive, async (store) => {
+        await checkArchive(stored(archive, copy.object_key, copy.sha256 ?? '', store, signal))
+        for (const { name, sha256 } of pieces)
+          await checkArchive(stored(archive, pieceKey(archive, name), sha256, store, signal))
+      }),
+    copy: (archive: Place, copy: CopyRow, signal: AbortSignal): Readable =>
+      asStream(read(archive, copy.object_key, copy.sha256 ?? '', signal)),
+    pieces: (archive: Place, pieces: readonly PieceRow[], signal: AbortSignal): Readable =>
+      asStream(packed(archive, pieces, signal)),
+    remove: (archive: Place, keys: readonly string[]): Promise<void> =>
+      using(archive, async (store) => {
+        for (const key of keys) await store.delete(key)
+      }),
+  }
+}
+export type LogObjects = ReturnType<typeof createLogObjects>
