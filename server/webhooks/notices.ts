@@ -24,6 +24,8 @@ export const USUAL_EVENTS = [
   'app.oom_killed',
   'backup.failed',
   'backup.missed',
+  'database.archive_failing',
+  'database.archive_gap',
   'certificate.failed',
   'cron.failed',
   'cron.missed',
@@ -47,7 +49,8 @@ export const isAskedFor = (type: string, patterns: readonly string[]): boolean =
       (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1))),
   )
 
-const BAD = /\.(failed|crashed|oom_killed|unreachable|missed|firing|lost|start_failed)$/
+const BAD =
+  /\.(failed|crashed|oom_killed|unreachable|missed|firing|lost|start_failed|archive_failing|archive_gap|recovery_failed)$/
 const GOOD = /\.(live|finished|succeeded|running|resolved|recovered|issued|active|verified|restored)$/
 const UNSURE = /\.(cancelled|superseded|instance_exited|expiring|pending|drained)$/
 

@@ -68,8 +68,8 @@ export const BUILTIN: readonly BuiltinRule[] = [
     name: 'Backup failed or was missed',
     severity: 'critical',
     subject_kind: 'database',
-    raised_by: ['backup.failed', 'backup.missed'],
-    ended_by: ['backup.succeeded'],
+    raised_by: ['backup.failed', 'backup.missed', 'database.archive_failing', 'database.archive_gap'],
+    ended_by: ['backup.succeeded', 'database.archive_working', 'database.archive_copied'],
     message: 'A backup of {name} failed or did not run. {cause}',
   },
   {

@@ -258,3 +258,22 @@ describe('going back to a moment', () => {
     expect([answer.status, answer.body.error.details[0].path]).toEqual([422, 'at'])
   })
 })
+
+it('an archive that fails is an alert, until it works again', async () => {
+  const alerts = async () =>
+    (await api.as('viewer').get('/api/monitoring/alerts/history')).body.data as {
+      message: string
+      resolved_at: string | null
+    }[]
+  const { project_id, name } = await state()
+  const tell = (what: string) =>
+    api.services.events.append({
+      type: `database.${what}`,
+      project_id,
+      payload: { database_id: id, name, message: 'Gone.' },
+    })
+  tell('archive_failing')
+  expect(await alerts()).toMatchObject([{ message: expect.stringContaining('orders'), resolved_at: null }])
+  tell('archive_working')
+  expect(await alerts()).toMatchObject([{ resolved_at: expect.any(String) }])
+})
