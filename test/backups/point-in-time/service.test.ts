@@ -260,6 +260,7 @@ describe('going back to a moment', () => {
 })
 
 it('an archive that fails is an alert, until it works again', async () => {
+  api.services.monitoring.alerts.start()
   const alerts = async () =>
     (await api.as('viewer').get('/api/monitoring/alerts/history')).body.data as {
       message: string
