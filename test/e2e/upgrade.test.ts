@@ -32,7 +32,7 @@ async function release(version: string, change: (output: string) => void): Promi
   const place = join(folder, version)
   mkdirSync(place)
   const target = join(place, 'portreeve')
-  await writeBinary({ output, target, version, work: join(folder, 'work') })
+  await writeBinary({ output, target, version, work: join(folder, 'work'), level: 1 })
   const digest = createHash('sha256').update(readFileSync(target)).digest('hex')
   writeFileSync(`${target}.sha256`, `${digest}  portreeve\n`)
   rmSync(output, { recursive: true })

@@ -4,12 +4,10 @@ import { join } from 'node:path'
 import { loadConfig, type Config } from '#server/kernel/config'
 import { openDb } from '#server/kernel/db'
 import { createLog } from '#server/kernel/log'
-import { migrate } from '#server/kernel/migrate'
 import { createSecrets } from '#server/kernel/secrets'
 import type { Kernel } from '#server/platform/base'
-import { readMigrations } from '../../scripts/read-migrations.ts'
 import { createTestClock, type TestClock } from './clock.ts'
-import { ROOT } from './routes.ts'
+import { applySchema } from './schema.ts'
 
 export interface TestKernel extends Kernel {
   clock: TestClock
@@ -20,7 +18,7 @@ export interface TestKernel extends Kernel {
 }
 
 /** A kernel on a database in memory with every migration applied, and a data directory of its own. */
-export function createTestKernel(environment: Record<string, string> = {}, db_path = ':memory:'): TestKernel {
+export function createTestKernel(environment: Record<string, string> = {}): TestKernel {
   const directory = mkdtempSync(join(tmpdir(), 'portreeve-test-'))
   const config: Config = loadConfig({
     PORTREEVE_DATA_DIR: directory,
@@ -28,8 +26,8 @@ export function createTestKernel(environment: Record<string, string> = {}, db_pa
     ...environment,
   })
   const lines: Record<string, unknown>[] = []
-  const db = openDb(db_path)
-  migrate(db, readMigrations(ROOT))
+  const db = openDb(':memory:')
+  applySchema(db)
   return {
     config,
     db,
