@@ -1,4 +1,6 @@
+import { baseImage } from './base-images.ts'
 import { portOfCommand } from './commands.ts'
+import { interpreterPackages } from './interpreters.ts'
 import { layoutStages, type BuildLayout } from './layout.ts'
 import {
   DetectionError,
@@ -13,6 +15,7 @@ import { declaredExplanations, declaredSettings } from './repository-settings.ts
 import { findDockerfile, otherDockerfile, planDockerfile } from './stacks/dockerfile.ts'
 import { STACKS } from './stacks/index.ts'
 import { because, type Commands, type Stack, type StackProposal } from './stacks/stack.ts'
+import { withFallback } from './site-fallback.ts'
 import { folderOf } from './tree-queries.ts'
 import { undetected } from './undetected.ts'
 
@@ -92,12 +95,18 @@ function finish(
     install: declared.install_command?.value ?? proposal.install_command,
     build: declared.build_command?.value ?? proposal.build_command,
     start: start_command,
+    others: [
+      ...[declared.release_command?.value ?? proposal.release_command ?? []].flat(),
+      ...Object.values(others),
+      ...(declared.cron_jobs?.value ?? []).map(({ command }) => command),
+    ],
     own_start: web && declared.start_command === undefined,
     port: declared.port?.value ?? fixed_port ?? proposal.port,
     build_args: build_args.filter((name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)),
   }
+  const site = withFallback(tree, withSite(tree, proposal.layout(commands)))
   const layout = {
-    ...withSite(tree, proposal.layout(commands)),
+    ...withInterpreters(tree, commands, site.layout),
     build_args: commands.build_args,
     build_secrets,
   }
@@ -121,9 +130,24 @@ function finish(
       [
         ...declaredExplanations(declared),
         ...(declared.port === undefined ? because('port', fixed_port?.toString(), 'the start command') : []),
+        ...site.explanation,
       ],
       proposal.explanation,
     ),
+  }
+}
+
+/** Adds the interpreters that the first lines of scripts name, where they are needed. */
+function withInterpreters(tree: SourceTree, commands: Commands, layout: BuildLayout): BuildLayout {
+  const missing = (lines: readonly (string | null)[], image: string) =>
+    interpreterPackages(tree, lines, image === baseImage('debian'))
+  const { install, build, start, others } = commands
+  const to_build = missing([install, build], layout.build_image)
+  const to_run = missing([start, ...others], layout.runtime_image)
+  return {
+    ...layout,
+    ...(to_build.length > 0 ? { build_packages: [...(layout.build_packages ?? []), ...to_build] } : {}),
+    ...(to_run.length > 0 ? { runtime_packages: [...(layout.runtime_packages ?? []), ...to_run] } : {}),
   }
 }
 

@@ -120,7 +120,7 @@ export function serverConfiguration(site: StaticSite, port: number): string[] {
     '  server {',
     `    listen ${port};`,
     `    root ${SITE};`,
-    '    index index.html index.htm;',
+    `    index index.html index.htm${site.fallback === 'spa' && site.spa_page !== undefined ? ` ${site.spa_page}` : ''};`,
     '    absolute_redirect off;',
     ...(site.not_found === undefined ? [] : [`    error_page 404 ${site.not_found};`]),
     '    add_header Cache-Control $cache_control always;',

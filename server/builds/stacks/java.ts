@@ -219,6 +219,21 @@ function collectLines(build: JvmBuild): string[] {
   ]
 }
 
+/** Puts a wrapper in place that calls the image's own Gradle or Maven, where a command asks for one that is not there. */
+function wrapperLines(
+  tree: SourceTree,
+  { tool, image }: JvmBuild,
+  { install, build, start }: Commands,
+): string[] {
+  const script = tool === 'gradle' ? 'gradlew' : 'mvnw'
+  const called = [install, build, start].some((line) =>
+    new RegExp(`(?:^|[\\s./])${script}\\b`).test(line ?? ''),
+  )
+  if (!called || image.startsWith('eclipse') || (tool === 'maven' && tree.has('mvnw'))) return []
+  const program = tool === 'gradle' ? 'gradle' : 'mvn'
+  return [`printf '#!/bin/sh\\nexec ${program} "$@"\\n' > ${script} && chmod +x ${script}`]
+}
+
 function jvmLayout(tree: SourceTree, build: JvmBuild, version: string, commands: Commands) {
   const maven = build.tool === 'maven'
   const manifests = tree
@@ -241,6 +256,9 @@ function jvmLayout(tree: SourceTree, build: JvmBuild, version: string, commands:
     build_image: build.image,
     runtime_image: builds_at_start ? build.image : baseImage('jre', version),
     build_env: { GRADLE_OPTS: '-Dorg.gradle.daemon=false', GRADLE_USER_HOME: '/root/.gradle' },
+    // A command may call the wrapper that the repository has not, or only half of: then Gradle's own stands in.
+    before_install: wrapperLines(tree, build, commands),
+    before_build: wrapperLines(tree, build, commands),
     // Downloading first is only a cache; a project that resolves some of it later still builds.
     manifests: commands.install === null ? manifests : [],
     install: commands.install ?? warm,

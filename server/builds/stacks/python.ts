@@ -147,6 +147,27 @@ function condaVersion(tree: SourceTree): VersionRequest | undefined {
   return wanted === undefined ? undefined : { wanted, source: source! }
 }
 
+/** The environment is as the image has it: nothing is to be installed, or made anew, by a start. */
+const INSTALLER_AT_RUN_TIME = {
+  UV_PROJECT_ENVIRONMENT: '/opt/venv',
+  UV_NO_SYNC: '1',
+  UV_FROZEN: '1',
+  POETRY_VIRTUALENVS_CREATE: 'false',
+  PIPENV_VERBOSITY: '-1',
+  PDM_CHECK_UPDATE: 'false',
+}
+
+/** Whether a command of the finished image is written as `poetry run …`, `uv run …` or alike. */
+function runsThroughInstaller(installer: PythonInstaller, commands: import('./stack.ts').Commands): boolean {
+  return (
+    installer.name !== 'pip' &&
+    installer.name !== 'conda' &&
+    [commands.start ?? '', ...commands.others].some((line) =>
+      new RegExp(`(?:^|[\\s;&|(])${installer.name}\\s+\\w`).test(line),
+    )
+  )
+}
+
 function pythonLayout(
   tree: SourceTree,
   project: PythonProject,
@@ -162,7 +183,7 @@ function pythonLayout(
         /^(?:requirements.*\.txt|Pipfile|pyproject\.toml)$/.test(path) &&
         /git\+|git\s{0,5}=/.test(tree.read(path) ?? ''),
     )
-  const packages = pythonSystemPackages(project, from_git)
+  const packages = pythonSystemPackages(tree, project, from_git)
   const conda = installer.name === 'conda'
   // An environment of conda brings its own interpreter and libraries, so that it runs anywhere.
   const image = conda ? baseImage('conda') : baseImage('python', version)
@@ -180,6 +201,7 @@ function pythonLayout(
     runtime_image: conda ? baseImage('debian') : image,
     build_packages: packages.build,
     runtime_packages: packages.runtime,
+    runtime_setup: runsThroughInstaller(installer, commands) ? installer.setup : [],
     // The installer lives outside the app's environment, so that their packages cannot clash.
     build_setup: conda ? [] : [...installer.setup, venv],
     build_env: {
@@ -191,7 +213,11 @@ function pythonLayout(
       PIP_ROOT_USER_ACTION: 'ignore',
       PIPENV_VERBOSITY: '-1',
     },
-    runtime_env: { ...environment, ...plan.env },
+    runtime_env: {
+      ...environment,
+      ...(runsThroughInstaller(installer, commands) ? INSTALLER_AT_RUN_TIME : {}),
+      ...plan.env,
+    },
     manifests: installer.manifests,
     install: commands.install,
     after_install:

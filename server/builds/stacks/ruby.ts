@@ -209,6 +209,26 @@ function railsPlan(tree: SourceTree, uses: (...names: string[]) => boolean): Rub
   }
 }
 
+/** Gems that compile scripts through execjs, which looks for a program to do so as soon as it is loaded. */
+function needsJavaScript(uses: (...names: string[]) => boolean): boolean {
+  return (
+    uses(
+      'execjs',
+      'uglifier',
+      'terser',
+      'coffee-rails',
+      'coffee-script',
+      'autoprefixer-rails',
+      'react-rails',
+      'less-rails',
+      'handlebars_assets',
+      'babel-transpiler',
+      'jekyll-coffeescript',
+      'github-pages',
+    ) && !uses('mini_racer', 'therubyracer', 'duktape', 'therubyrhino')
+  )
+}
+
 function rubyLayout(
   tree: SourceTree,
   uses: (...names: string[]) => boolean,
@@ -218,8 +238,10 @@ function rubyLayout(
   commands: Commands,
 ) {
   const image = baseImage('ruby', version)
+  const scripts = needsJavaScript(uses) ? ['nodejs'] : []
   const runtime = [
     'libyaml-0-2',
+    ...(plan.site === undefined ? scripts : []),
     ...(uses('pg') ? ['libpq5'] : []),
     ...(uses('mysql2', 'trilogy') ? ['libmariadb3'] : []),
     ...(uses('sqlite3') ? ['libsqlite3-0'] : []),
@@ -230,6 +252,7 @@ function rubyLayout(
     'git',
     'libyaml-dev',
     'pkg-config',
+    ...scripts,
     ...(uses('pg') ? ['libpq-dev'] : []),
     ...(uses('mysql2') ? ['default-libmysqlclient-dev'] : []),
     ...(uses('sqlite3') ? ['libsqlite3-dev'] : []),

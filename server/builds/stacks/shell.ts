@@ -1,5 +1,6 @@
 import { baseImage } from '../base-images.ts'
 import type { SourceTree } from '../plan.ts'
+import { interpreterOf } from '../interpreters.ts'
 import { firstOf } from '../tree-queries.ts'
 import { procfile } from '../repository-settings.ts'
 import { TCP, because, type Commands, type Stack, type StackProposal } from './stack.ts'
@@ -67,8 +68,6 @@ function scriptOf(tree: SourceTree): string | undefined {
 
 /** Started through its interpreter: the file may have lost its executable bit on the way through git. */
 function interpreterLine(tree: SourceTree, script: string): string {
-  const first = (tree.read(script) ?? '').slice(0, 200).split('\n')[0] ?? ''
-  const interpreter =
-    /^#![ ]*(?:\/usr\/bin\/env[ ]+|\/(?:usr\/)?bin\/)(bash|sh|dash)\b/.exec(first)?.[1] ?? 'bash'
-  return `${interpreter} ${script}`
+  const { program, options } = interpreterOf(tree, script) ?? { program: 'bash', options: '' }
+  return `${program}${options} ${script}`
 }

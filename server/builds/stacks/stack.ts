@@ -20,6 +20,8 @@ export interface Commands {
   install: string | null
   build: string | null
   start: string | null
+  /** What else runs in the finished image: the release command, other processes, cron jobs. */
+  others: readonly string[]
   /** Whether the start command is the stack's own, so that only what it needs must be in the image. */
   own_start: boolean
   port: number

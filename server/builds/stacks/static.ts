@@ -1,6 +1,6 @@
 import { baseImage } from '../base-images.ts'
 import type { SourceTree } from '../plan.ts'
-import { filesIn, firstOf, skim } from '../tree-queries.ts'
+import { filesIn, firstOf, joinPath, skim } from '../tree-queries.ts'
 import { readYaml, textAt } from '../text-formats.ts'
 import { HTTP_ROOT, because, type Commands, type Stack } from './stack.ts'
 
@@ -71,6 +71,20 @@ export const staticFiles: Stack = {
   },
 }
 
+/** A bundle whose one page is an empty element that a script fills: what it shows is up to the address. */
+function isSinglePage(tree: SourceTree, folder: string, page: string): boolean {
+  const prefix = folder === '' ? '' : `${folder}/`
+  const pages = tree.files().filter((path) => path.startsWith(prefix) && /\.html?$/.test(path))
+  const text = skim(tree, page)
+  return (
+    pages.length === 1 &&
+    /<(?:div|main)\s[^>]{0,80}\bid=["']?(?:root|app|__next|__nuxt|svelte|q-app)["']?[^>]{0,80}>\s{0,20}<\/(?:div|main)>/i.test(
+      text,
+    ) &&
+    /<script\s[^>]{0,200}\bsrc=/i.test(text)
+  )
+}
+
 function siteFolder(tree: SourceTree): { folder: string; source: string; spa: boolean } | undefined {
   const declared = firstOf(tree, ['Staticfile', 'static.json'])
   if (declared !== undefined) {
@@ -88,8 +102,10 @@ function siteFolder(tree: SourceTree): { folder: string; source: string; spa: bo
       tree.has(name === '' ? 'index.html' : `${name}/index.html`) ||
       tree.has(name === '' ? 'index.htm' : `${name}/index.htm`),
   )
-  if (folder !== undefined)
-    return { folder, source: folder === '' ? 'index.html' : `${folder}/index.html`, spa: false }
+  if (folder !== undefined) {
+    const source = joinPath(folder, tree.has(joinPath(folder, 'index.html')) ? 'index.html' : 'index.htm')
+    return { folder, source, spa: isSinglePage(tree, folder, source) }
+  }
   const pages = filesIn(tree).filter((path) => path.endsWith('.html'))
   return pages.length > 0 ? { folder: '', source: pages[0]!, spa: false } : undefined
 }

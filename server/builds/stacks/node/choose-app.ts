@@ -41,12 +41,21 @@ export function chooseApp(tree: SourceTree): ChosenApp {
     script: (name) => scriptLine(manager, name),
   })
   const root_app = appOf(root)
-  const target =
+  const chosen =
     packages.length === 0 || rootIsApp(root_app)
       ? root
       : (chooseWorkspace(root, packages, (candidate) => canRun(appOf(candidate))) ?? root)
+  const target = isLeftToNx(tree, appOf(chosen)) ? root : chosen
   const app = appOf(target)
   return { root, packages, manager, app, framework: frameworkOf(app) }
+}
+
+/** A package of an Nx workspace whose targets are inferred: it names neither scripts nor tools itself. */
+function isLeftToNx(tree: SourceTree, app: NodeApp): boolean {
+  const { scripts } = app.manifest
+  return (
+    tree.has('nx.json') && !scripts.has('start') && !scripts.has('build') && frameworkOf(app) === undefined
+  )
 }
 
 const ORCHESTRATES =

@@ -1,22 +1,24 @@
 import type { SourceTree } from '../../plan.ts'
-import { filesNamed, folderOf } from '../../tree-queries.ts'
+import { filesNamed, folderOf, joinPath } from '../../tree-queries.ts'
 import { at, readJson, textAt } from '../../text-formats.ts'
 import type { FrameworkPlan } from './frameworks/framework.ts'
-import type { NodeApp } from './manifest.ts'
+import { configText, type NodeApp } from './manifest.ts'
 
 interface Project {
   name: string
   output: string
   kind: 'server' | 'static' | 'next'
+  /** What starts a server, where it is not `main.js` in the output. */
+  start?: string
 }
 
 const WORD = /^[@\w./-]{1,120}$/
 const FRONT_END = /^(?:web|www|site|frontend|front|client|app|shop|dashboard)$/
 
 /**
- * A monorepo whose apps are described by `project.json` alone, with one package.json for all: the app is
- * built by its name, and started from where Nx leaves it. The root's own scripts start the development
- * server.
+ * A monorepo whose apps are described by `project.json`, by `nx` in a package.json, or by the configuration of
+ * their tools alone, from which Nx infers the targets. The app is built by its name, and started from where Nx
+ * leaves it. The root's own scripts start the development server.
  */
 export function nxPlan(app: NodeApp): FrameworkPlan | undefined {
   const start = app.manifest.scripts.get('start')
@@ -26,8 +28,8 @@ export function nxPlan(app: NodeApp): FrameworkPlan | undefined {
     (start !== undefined && !/\bnx\b/.test(start))
   )
     return undefined
-  const projects = filesNamed(app.root, 'project.json', 3)
-    .map((path) => projectOf(app.root, path))
+  const projects = projectFolders(app.root)
+    .map((folder) => projectOf(app.root, folder))
     .filter((project) => project !== undefined)
   const wanted =
     textAt(readJson(app.root, 'nx.json'), 'defaultProject') ??
@@ -42,35 +44,65 @@ export function nxPlan(app: NodeApp): FrameworkPlan | undefined {
   return {
     kind: 'server',
     ...build,
-    start: project.kind === 'next' ? `next start ${project.output}` : `node ${project.output}/main.js`,
+    start:
+      project.start ??
+      (project.kind === 'next' ? `next start ${project.output}` : `node ${project.output}/main.js`),
     own_start: true,
   }
+}
+
+const MAX_PROJECTS = 100
+
+/** Folders that Nx takes for projects: each has a manifest of its own. */
+function projectFolders(tree: SourceTree): string[] {
+  const manifests = [...filesNamed(tree, 'project.json', 3), ...filesNamed(tree, 'package.json', 3)]
+  return [...new Set(manifests.map(folderOf))].filter((folder) => folder !== '').slice(0, MAX_PROJECTS)
 }
 
 /**
  * An application with a build target; nothing for libraries, end-to-end tests and names that do not belong
  * into a command.
  */
-function projectOf(tree: SourceTree, path: string): Project | undefined {
-  const fields = readJson(tree, path)
-  const build = at(fields, 'targets', 'build')
-  const name = textAt(fields, 'name') ?? folderOf(path).split('/').at(-1)!
-  if (
-    textAt(fields, 'projectType') !== 'application' ||
-    build === undefined ||
-    /-e2e$/.test(name) ||
-    !WORD.test(name)
-  )
+function projectOf(tree: SourceTree, folder: string): Project | undefined {
+  const project = readJson(tree, joinPath(folder, 'project.json'))
+  const manifest = readJson(tree, joinPath(folder, 'package.json'))
+  const name =
+    textAt(project, 'name') ??
+    textAt(manifest, 'nx', 'name') ??
+    textAt(manifest, 'name') ??
+    folder.split('/').at(-1)!
+  if (/-e2e$/.test(name) || !WORD.test(name) || !WORD.test(folder)) return undefined
+  const kind = textAt(project, 'projectType') ?? textAt(manifest, 'nx', 'projectType')
+  if (kind === 'library' || (kind === undefined && /^(?:libs|packages|tools|e2e)\//.test(folder)))
     return undefined
-  const executor = textAt(build, 'executor') ?? textAt(build, 'builder') ?? ''
+  const targets = at(project, 'targets') ?? at(manifest, 'nx', 'targets')
+  const build = at(targets, 'build')
+  const executor = textAt(build, 'executor') ?? textAt(build, 'builder')
+  const written = executor === undefined ? undefined : declaredProject({ name, folder, targets, executor })
+  return written ?? inferredProject(tree, name, folder)
+}
+
+/** What a target says that names its executor. */
+function declaredProject({
+  name,
+  folder,
+  targets,
+  executor,
+}: {
+  name: string
+  folder: string
+  targets: unknown
+  executor: string
+}): Project | undefined {
+  const build = at(targets, 'build')
   const output =
     textAt(build, 'options', 'outputPath') ??
     textAt(build, 'options', 'outputPath', 'base') ??
-    `dist/${folderOf(path)}`
-  if (!WORD.test(output) || output.includes('..')) return undefined
+    `dist/${folder}`
+  if (executor === 'nx:run-commands' || !WORD.test(output) || output.includes('..')) return undefined
   if (/[:/]next:build$/.test(executor)) return { name, output, kind: 'next' }
   const serves =
-    /@(?:nx|nrwl)\/(?:js|node):/.test(textAt(fields, 'targets', 'serve', 'executor') ?? '') ||
+    /@(?:nx|nrwl)\/(?:js|node):/.test(textAt(targets, 'serve', 'executor') ?? '') ||
     /\/(?:esbuild|node):/.test(executor) ||
     textAt(build, 'options', 'target') === 'node'
   if (serves) return { name, output, kind: 'server' }
@@ -79,4 +111,38 @@ function projectOf(tree: SourceTree, path: string): Project | undefined {
     output: /(?:build-angular|@angular\/build):application$/.test(executor) ? `${output}/browser` : output,
     kind: 'static',
   }
+}
+
+const PATH = /['"`](?:\{projectRoot\}\/)?((?:\.{1,2}\/)*[\w./-]{1,100})['"`]/.source
+
+/** What Nx's plugins make of the configuration of a tool: its own build, in the folder of the app. */
+function inferredProject(tree: SourceTree, name: string, folder: string): Project | undefined {
+  const inside = tree.sub(folder)
+  const at_root = (written: string | undefined, otherwise: string) => {
+    const path = joinPath(folder, written ?? otherwise)
+    return path.startsWith('..') || !WORD.test(path) ? joinPath(folder, otherwise) : path
+  }
+  if (configText(inside, 'next.config') !== '') return { name, output: folder, kind: 'next' }
+  if (configText(inside, 'nuxt.config') !== '')
+    return { name, output: folder, kind: 'server', start: `node ${folder}/.output/server/index.mjs` }
+  if (configText(inside, 'react-router.config') !== '')
+    return {
+      name,
+      output: folder,
+      kind: 'server',
+      start: `react-router-serve ./${folder}/build/server/index.js`,
+    }
+  const vite = configText(inside, 'vite.config')
+  if (vite !== '' && !/\blib\s{0,9}:\s{0,9}\{/.test(vite)) {
+    const written = new RegExp(`outDir\\s{0,9}:\\s{0,9}${PATH}`).exec(vite)?.[1]
+    return { name, output: at_root(written, 'dist'), kind: 'static' }
+  }
+  const bundler = configText(inside, 'webpack.config') || configText(inside, 'rspack.config')
+  if (bundler === '') return undefined
+  const written =
+    new RegExp(`path\\s{0,9}:\\s{0,9}[\\w.]{1,20}\\(\\s{0,9}__dirname\\s{0,9},\\s{0,9}${PATH}`).exec(
+      bundler,
+    )?.[1] ?? new RegExp(`outputPath\\s{0,9}:\\s{0,9}${PATH}`).exec(bundler)?.[1]
+  const serves = /target\s{0,9}:\s{0,9}['"`](?:async-)?node/.test(bundler)
+  return { name, output: at_root(written, 'dist'), kind: serves ? 'server' : 'static' }
 }

@@ -1,5 +1,7 @@
+import semver from 'semver'
 import type { SourceTree } from '../../plan.ts'
 import { firstLine, joinPath } from '../../tree-queries.ts'
+import { lockDrift } from './lock-drift.ts'
 import { at, readToml, textAt } from '../../text-formats.ts'
 import { toolVersion } from '../../versions.ts'
 import type { Manifest } from './manifest.ts'
@@ -19,6 +21,10 @@ export interface PackageManager {
   /** Lines that put it into the image. */
   setup: readonly string[]
   install: string
+  /** Why the install does not insist on the lockfile, when it does not fit the manifest. */
+  warning?: string
+  /** Version of Node that this generation of the program, or of its lockfile, runs on. */
+  node: string | undefined
 }
 
 const LOCKFILES: readonly (readonly [string, PackageManagerName])[] = [
@@ -39,6 +45,7 @@ export function choosePackageManager(tree: SourceTree, manifest: Manifest): Pack
   const lockfile = LOCKFILES.find(([file, owner]) => owner === name && tree.has(file))?.[0]
   const berry = name === 'yarn' && isBerry(tree, version)
   const known = version ?? impliedVersion(tree, name, berry)
+  const drift = lockfile === undefined ? undefined : lockDrift(tree, lockfile, manifest)
   return {
     name,
     version: known,
@@ -46,8 +53,20 @@ export function choosePackageManager(tree: SourceTree, manifest: Manifest): Pack
     source,
     lockfile,
     setup: setupLines(tree, name, known, berry),
-    install: installLine(name, berry, lockfile),
+    install: installLine(name, berry, drift === undefined ? lockfile : undefined),
+    ...(drift === undefined ? {} : { warning: drift }),
+    node: nodeOf(name, known),
   }
+}
+
+/** Old releases of pnpm do not run on a current Node. */
+function nodeOf(name: PackageManagerName, version: string | undefined): string | undefined {
+  const found = name === 'pnpm' ? semver.coerce(version) : null
+  if (found === null) return undefined
+  if (found.major <= 6) return '16'
+  // From 8.3.1 on pnpm runs on Node 20.
+  const is_old = version!.includes('.') && found.major === 8 && semver.lt(found, '8.3.1')
+  return found.major === 7 || is_old ? '18' : undefined
 }
 
 function declaredManager(
@@ -63,18 +82,19 @@ function declaredManager(
       version: field[2],
       source: 'packageManager in package.json',
     }
-  const number = (...keys: string[]) =>
-    /^[\^~>=v ]*(\d+(?:\.\d+){0,2})/.exec(textAt(manifest.fields, ...keys) ?? '')?.[1]
+  const asked = (name: PackageManagerName, ...keys: string[]) =>
+    versionIn(tree, name, textAt(manifest.fields, ...keys))
   const developed_with = (['npm', 'pnpm', 'yarn', 'bun'] as const).find(
     (name) => name === textAt(manifest.fields, 'devEngines', 'packageManager', 'name'),
   )
   if (developed_with !== undefined)
     return {
       name: developed_with,
-      version: number('devEngines', 'packageManager', 'version'),
+      version: asked(developed_with, 'devEngines', 'packageManager', 'version'),
       source: 'devEngines in package.json',
     }
-  const engine = (name: string) => number('engines', name)
+  const engine = (name: PackageManagerName) => asked(name, 'engines', name)
+  const named = (name: string) => textAt(manifest.fields, 'engines', name) !== undefined
   const lock = LOCKFILES.find(([file]) => tree.has(file))
   if (lock !== undefined)
     return {
@@ -92,9 +112,38 @@ function declaredManager(
   const hint = hints.find(([file]) => tree.has(file))
   if (hint !== undefined) return { name: hint[1], version: engine(hint[1]), source: hint[0] }
   for (const name of ['pnpm', 'yarn', 'bun'] as const) {
-    if (engine(name) !== undefined) return { name, version: engine(name), source: 'engines in package.json' }
+    if (named(name)) return { name, version: engine(name), source: 'engines in package.json' }
   }
   return { name: 'npm', version: undefined, source: 'default: no lockfile' }
+}
+
+/** Majors that exist, the one that is taken first where nothing says otherwise. */
+const MAJORS: Readonly<Record<PackageManagerName, readonly string[]>> = {
+  npm: ['10', '11', '9', '8', '7', '6'],
+  pnpm: ['9', '10', '8', '7', '6', '5'],
+  yarn: ['1', '4', '3', '2'],
+  bun: ['1'],
+}
+
+/**
+ * The version that a field asks for. A range says what is allowed, not what was used: the generation of the
+ * lockfile comes first, then the usual one, then the newest that is allowed.
+ */
+function versionIn(tree: SourceTree, name: PackageManagerName, text: string | undefined): string | undefined {
+  if (text === undefined || text.length > 100) return undefined
+  const exact = /^[=v ]*(\d+(?:\.\d+){0,2})$/.exec(text.trim())?.[1]
+  if (exact !== undefined) return exact
+  const minor = /^~\s*v?(\d+\.\d+)(?:\.\d+)?$/.exec(text.trim())?.[1]
+  if (minor !== undefined) return minor
+  const range = semver.validRange(text)
+  if (range === null) return undefined
+  // What is fixed up to its major is the newest release of that: npm resolves it.
+  const majors = MAJORS[name].filter((major) => semver.intersects(`${major}.x`, range))
+  const lowest = semver.minVersion(range)
+  if (lowest !== null && majors.length === 1 && majors[0] === String(lowest.major) && !/^>/.test(text.trim()))
+    return majors[0]
+  const implied = impliedVersion(tree, name, name === 'yarn' && isBerry(tree, undefined))
+  return implied !== undefined && majors.includes(implied) ? implied : majors[0]
 }
 
 function pinned(tree: SourceTree, name: PackageManagerName): string | undefined {

@@ -12,6 +12,7 @@ import { configText, uses, type Manifest, type NodeApp } from './manifest.ts'
 import { systemNeeds } from './native-packages.ts'
 import { nxPlan } from './nx.ts'
 import { bunVersion, installFiles, isPlugAndPlay } from './package-manager.ts'
+import { callsOf } from './runtime-calls.ts'
 import { findStart, portOfSource, scriptStart, type FoundStart } from './start-command.ts'
 import { buildOrder } from './workspaces.ts'
 
@@ -25,7 +26,7 @@ export function planNode(context: StackContext, runtime: 'node' | 'bun'): StackP
   const version =
     runtime === 'bun'
       ? { version: bunVersion(context.tree, chosen.manager), source: chosen.manager.source }
-      : nodeVersion(context, chosen, facts.node)
+      : nodeVersion(context, chosen, facts.node ?? chosen.manager.node)
   const is_static = facts.kind === 'static'
   const build = buildLine(chosen, facts)
   const start = is_static ? undefined : startLine(context, chosen, facts, runtime)
@@ -64,7 +65,7 @@ export function planNode(context: StackContext, runtime: 'node' | 'bun'): StackP
       ...because('framework', chosen.framework?.name, 'dependencies in package.json'),
       ...because('version', version.version, version.source),
       ...because('package_manager', manager.name, manager.source),
-      ...because('install_command', manager.install, manager.lockfile ?? 'package.json'),
+      ...because('install_command', manager.install, manager.warning ?? manager.lockfile ?? 'package.json'),
       ...because('build_command', build?.line, build?.source ?? ''),
       ...because('start_command', start?.line, start?.source ?? ''),
       ...(is_static
@@ -300,7 +301,7 @@ function nodeLayout(
   const everyone = [root, ...packages]
   const needs = systemNeeds(everyone)
   const image = baseImage('node', runtime === 'bun' ? undefined : version)
-  const needs_bun = runtime === 'bun' || /\bbunx?\b/.test(commands.start ?? '')
+  const needs_bun = runtime === 'bun' || callsOf(chosen, commands).has('bun')
   const bun =
     needs_bun && manager.name !== 'bun'
       ? [`npm install --global bun@${bunVersion(context.tree, manager)}`]
@@ -329,17 +330,7 @@ function nodeLayout(
   const at_root = (lines: readonly string[] = []) =>
     lines.map((line) => (folder === '' ? line : `cd ${shellWord(folder)} && ${line}`))
   const bundle = commands.own_start && facts.bundle !== undefined ? joinPath(folder, facts.bundle) : undefined
-  const runtime_setup =
-    bundle === undefined || needs_bun
-      ? [
-          ...(manager.name === 'npm' && manager.version === undefined
-            ? []
-            : needsManager(chosen, commands, needs_bun)
-              ? manager.setup
-              : []),
-          ...bun,
-        ]
-      : []
+  const runtime_setup = [...(needsManager(chosen, commands, needs_bun) ? manager.setup : []), ...bun]
   const programs =
     commands.start === facts.start ? (facts.programs ?? []).map((name) => `npm install --global ${name}`) : []
   return {
@@ -383,6 +374,7 @@ function nodeLayout(
         ? {
             from: `/app/${joinPath(folder, facts.output ?? 'dist').replace(/^(?:\.\.\/)+/, '')}`,
             fallback: facts.fallback ?? 'spa',
+            spa_page: facts.spa_page,
             not_found: facts.fallback === 'pages' ? '/404.html' : undefined,
           }
         : undefined,
@@ -395,11 +387,12 @@ function bundleTarget(facts: FrameworkPlan, folder: string): string {
   return facts.bundle!.includes('standalone') ? '/app' : `/app/${joinPath(folder, facts.bundle!)}`
 }
 
+/** Whether something that runs in the finished image calls the package manager. */
 function needsManager(chosen: ChosenApp, commands: Commands, needs_bun: boolean): boolean {
   const { name } = chosen.manager
   return (
     (name === 'bun' && needs_bun) ||
-    new RegExp(`\\b${name}x?\\b`).test(`${commands.start ?? ''}`) ||
+    callsOf(chosen, commands).has(name) ||
     (name !== 'npm' && !commands.own_start)
   )
 }

@@ -27,6 +27,10 @@ interface Facts {
   server: 'gunicorn' | 'uvicorn' | 'hypercorn' | 'script'
   /** Start line for frameworks with a program of their own; `{file}` and `{app}` are filled in. */
   start?: string
+  /** Class of gunicorn's workers, where it is not the usual one. */
+  worker?: string
+  /** What a file calls that serves by itself; without it the program would end at once, and needs a server. */
+  runs_itself?: RegExp
   port: number
   ready_path?: string
   env?: Readonly<Record<string, string>>
@@ -120,7 +124,14 @@ const FACTS: readonly Facts[] = [
     port: 8550,
     env: { FLET_FORCE_WEB_SERVER: 'true', FLET_SERVER_IP: '0.0.0.0', FLET_SERVER_PORT: '{port}' },
   },
-  { name: 'fasthtml', packages: ['python-fasthtml', 'fasthtml'], server: 'script', port: 5001 },
+  {
+    // Its own `serve()` does nothing unless the file is the program, and then watches the source for changes.
+    name: 'fasthtml',
+    packages: ['python-fasthtml', 'fasthtml'],
+    constructors: ['FastHTML', 'FastHTMLWithLiveReload', 'fast_app'],
+    server: 'uvicorn',
+    port: 5001,
+  },
   {
     name: 'gradio',
     packages: ['gradio'],
@@ -204,9 +215,24 @@ const FACTS: readonly Facts[] = [
     start: 'pserve {file} http_port=$PORT',
     port: 6543,
   },
-  { name: 'aiohttp', packages: ['aiohttp'], server: 'script', port: 8080 },
+  {
+    name: 'aiohttp',
+    packages: ['aiohttp'],
+    constructors: ['Application'],
+    server: 'gunicorn',
+    worker: 'aiohttp.GunicornWebWorker',
+    runs_itself: /\brun_app\(|\bAppRunner\(/,
+    port: 8080,
+  },
   { name: 'tornado', packages: ['tornado'], server: 'script', port: 8888 },
-  { name: 'bottle', packages: ['bottle'], server: 'script', port: 8080 },
+  {
+    name: 'bottle',
+    packages: ['bottle'],
+    constructors: ['Bottle', 'default_app'],
+    server: 'gunicorn',
+    runs_itself: /\brun\(/,
+    port: 8080,
+  },
   { name: 'cherrypy', packages: ['cherrypy'], server: 'script', port: 8080 },
   { name: 'web-py', packages: ['web-py'], server: 'script', port: 8080 },
 ]
@@ -268,14 +294,16 @@ function planFacts(
       .replace('{app}', `${module}:${object?.name ?? 'app'}`)
     return { ...base, start, source: file, folder: in_folder ? folder : undefined }
   }
-  if (facts.server === 'script' || object === undefined) {
+  const serves =
+    facts.runs_itself !== undefined && files.some((path) => facts.runs_itself!.test(skim(tree, path)))
+  if (facts.server === 'script' || object === undefined || serves) {
     const script = planScript(tree, project, files)
     return { ...script, ...base, port: base.port }
   }
   const { folder, module } = importPath(tree, object.file)
   const target = `${module}:${object.name}`
   const lines = {
-    gunicorn: `gunicorn ${shellWord(target)} --bind 0.0.0.0:$PORT`,
+    gunicorn: `gunicorn ${shellWord(target)} --bind 0.0.0.0:$PORT${facts.worker === undefined ? '' : ` --worker-class ${facts.worker}`}`,
     uvicorn: `uvicorn ${shellWord(target.replace('()', ''))} --host 0.0.0.0 --port $PORT${target.endsWith('()') ? ' --factory' : ''}`,
     hypercorn: `hypercorn ${shellWord(target)} --bind 0.0.0.0:$PORT`,
   }
@@ -289,6 +317,7 @@ function planFacts(
         'fastapi-cli',
         'uvicorn[standard]',
         'litestar[standard]',
+        'python-fasthtml',
       ))
   return {
     ...base,
@@ -312,7 +341,7 @@ function findObject(
   facts: Facts,
 ): { file: string; name: string } | undefined {
   const made = new RegExp(
-    `^([A-Za-z_]\\w{0,60})[ ]*(?::[^=\\n]{1,60})?=[ ]*(?:\\w+\\.)?(?:${facts.constructors!.map((name) => name.replace('.', '\\.')).join('|')})\\(`,
+    `^([A-Za-z_]\\w{0,60})[ ]*(?:,[ \\w,]{1,80}|:[^=\\n]{1,60})?=[ ]*(?:\\w+\\.)?(?:${facts.constructors!.map((name) => name.replace('.', '\\.')).join('|')})\\(`,
     'm',
   )
   const texts = files.map((file) => ({ file, text: skim(tree, file) }))

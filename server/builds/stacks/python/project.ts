@@ -1,6 +1,6 @@
 import type { SourceTree } from '../../plan.ts'
-import { filesIn, joinPath } from '../../tree-queries.ts'
-import { asFields, at, keysAt, listAt, readToml, readYaml, textAt } from '../../text-formats.ts'
+import { filesIn, filesNamed, joinPath } from '../../tree-queries.ts'
+import { asFields, at, keysAt, listAt, readJson, readToml, readYaml, textAt } from '../../text-formats.ts'
 
 /** What the manifests of a Python project say. */
 export interface PythonProject {
@@ -35,14 +35,7 @@ export function readPythonProject(tree: SourceTree): PythonProject {
     for (const line of (tree.read(path) ?? '').split('\n').slice(0, 2000))
       if (!/^\s*[-#]/.test(line)) add(line)
   }
-  listAt(pyproject, 'project', 'dependencies').forEach(add)
-  for (const key of keysAt(pyproject, 'project', 'optional-dependencies'))
-    listAt(pyproject, 'project', 'optional-dependencies', key).forEach(add)
-  for (const key of keysAt(pyproject, 'dependency-groups'))
-    listAt(pyproject, 'dependency-groups', key).forEach(add)
-  addTable(names, at(pyproject, 'tool', 'poetry', 'dependencies'))
-  for (const group of keysAt(pyproject, 'tool', 'poetry', 'group'))
-    addTable(names, at(pyproject, 'tool', 'poetry', 'group', group, 'dependencies'))
+  addPyproject(names, pyproject)
   addTable(names, at(pipfile, 'packages'))
   addConda(names, readYaml(tree, 'environment.yml') ?? readYaml(tree, 'environment.yaml'))
   const setup = `${tree.read('setup.py') ?? ''}\n${tree.read('setup.cfg') ?? ''}`.slice(0, 50_000)
@@ -53,6 +46,19 @@ export function readPythonProject(tree: SourceTree): PythonProject {
   ))
     add(quoted[1]!)
   return { dependencies: names, pyproject, requirements }
+}
+
+/** What a pyproject.toml names, in each of the ways to do so. */
+function addPyproject(names: Set<string>, pyproject: Record<string, unknown> | undefined): void {
+  const add = (requirement: string) => addRequirement(names, requirement)
+  listAt(pyproject, 'project', 'dependencies').forEach(add)
+  for (const key of keysAt(pyproject, 'project', 'optional-dependencies'))
+    listAt(pyproject, 'project', 'optional-dependencies', key).forEach(add)
+  for (const key of keysAt(pyproject, 'dependency-groups'))
+    listAt(pyproject, 'dependency-groups', key).forEach(add)
+  addTable(names, at(pyproject, 'tool', 'poetry', 'dependencies'))
+  for (const group of keysAt(pyproject, 'tool', 'poetry', 'group'))
+    addTable(names, at(pyproject, 'tool', 'poetry', 'group', group, 'dependencies'))
 }
 
 /** Packages of conda, and those of pip that stand as a list among them. */
@@ -84,6 +90,25 @@ function addRequirement(names: Set<string>, requirement: string): void {
 
 function normalised(name: string): string {
   return name.toLowerCase().replace(/[._-]+/g, '-')
+}
+
+/** Lockfiles that list each package in a table of its own. */
+const LOCKFILES = ['uv.lock', 'poetry.lock', 'pdm.lock']
+const MAX_MEMBERS = 50
+
+/**
+ * What is installed besides what the project itself names: packages of the members of its workspace, and what
+ * the lockfile adds because others need it.
+ */
+export function allRequirements(tree: SourceTree, project: PythonProject): ReadonlySet<string> {
+  const names = new Set(project.dependencies)
+  for (const path of filesNamed(tree, 'pyproject.toml', 3).slice(0, MAX_MEMBERS))
+    addPyproject(names, readToml(tree, path))
+  for (const path of LOCKFILES)
+    for (const [, name] of (tree.read(path) ?? '').matchAll(/^name = "([A-Za-z0-9][\w.-]{0,80})"$/gm))
+      names.add(normalised(name!))
+  for (const name of keysAt(readJson(tree, 'Pipfile.lock'), 'default')) addRequirement(names, name)
+  return names
 }
 
 /** Whether the project requires any of these. */

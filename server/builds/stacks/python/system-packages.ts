@@ -1,4 +1,5 @@
-import { requires, type PythonProject } from './project.ts'
+import type { SourceTree } from '../../plan.ts'
+import { allRequirements, type PythonProject } from './project.ts'
 
 const COMPILER = ['gcc', 'g++', 'libc6-dev', 'make', 'pkg-config']
 
@@ -21,7 +22,6 @@ const NEEDS: readonly {
   {
     packages: [
       'uwsgi',
-      'pycairo',
       'dlib',
       'pystemmer',
       'annoy',
@@ -56,14 +56,44 @@ const NEEDS: readonly {
     runtime: ['libpango-1.0-0', 'libpangoft2-1.0-0', 'libharfbuzz-subset0'],
   },
   { packages: ['python-magic'], runtime: ['libmagic1'] },
+  {
+    packages: ['pycairo', 'rlpycairo', 'pygobject', 'manimpango', 'pangocairocffi', 'manim'],
+    build: [...COMPILER, 'libcairo2-dev', 'libpango1.0-dev', 'libgirepository1.0-dev'],
+    runtime: ['libcairo2', 'libpango-1.0-0', 'libpangocairo-1.0-0'],
+  },
+  { packages: ['cairosvg', 'cairocffi'], runtime: ['libcairo2'] },
+  { packages: ['pyzbar'], runtime: ['libzbar0'] },
+  { packages: ['soundfile', 'librosa'], runtime: ['libsndfile1'] },
+  { packages: ['pyaudio'], build: [...COMPILER, 'portaudio19-dev'], runtime: ['libportaudio2'] },
+  { packages: ['pygraphviz'], build: [...COMPILER, 'graphviz', 'libgraphviz-dev'], runtime: ['graphviz'] },
+  { packages: ['graphviz', 'pydot', 'diagrams'], runtime: ['graphviz'] },
+  { packages: ['wand'], runtime: ['libmagickwand-dev'] },
+  {
+    packages: ['gdal'],
+    build: [...COMPILER, 'gdal-bin', 'libgdal-dev'],
+    runtime: ['gdal-bin', 'libgdal-dev'],
+  },
+  {
+    packages: ['xmlsec', 'python3-saml'],
+    build: [...COMPILER, 'libxml2-dev', 'libxmlsec1-dev'],
+    runtime: ['libxmlsec1-openssl'],
+  },
+  {
+    packages: ['gssapi', 'kerberos', 'requests-kerberos'],
+    build: [...COMPILER, 'libkrb5-dev'],
+    runtime: ['libgssapi-krb5-2'],
+  },
+  { packages: ['python-snappy'], build: [...COMPILER, 'libsnappy-dev'], runtime: ['libsnappy1v5'] },
 ]
 
 /** What the project needs from Debian to install and to run. */
 export function pythonSystemPackages(
+  tree: SourceTree,
   project: PythonProject,
   from_git: boolean,
 ): { build: string[]; runtime: string[] } {
-  const used = NEEDS.filter(({ packages }) => requires(project, ...packages))
+  const required = allRequirements(tree, project)
+  const used = NEEDS.filter(({ packages }) => packages.some((name) => required.has(name)))
   return {
     build: [...used.flatMap(({ build }) => build ?? []), ...(from_git ? ['git'] : [])],
     runtime: used.flatMap(({ runtime }) => runtime ?? []),

@@ -28,6 +28,8 @@ export interface FrameworkPlan {
   /** Static: the folder that the build fills. */
   output?: string
   fallback?: 'spa' | 'pages'
+  /** Static: the page that a single-page app answers with, where it is not `/index.html`. */
+  spa_page?: string
   port?: number
   /** Path that answers once the app is ready; undefined: only the port is probed. */
   ready_path?: string

@@ -27,11 +27,16 @@ export const reactRouter: NodeFramework = {
   name: 'react-router',
   detect: (app) => uses(app, '@react-router/dev'),
   plan(app) {
-    if (isSpa(app)) return spa('react-router build')
+    // Vite's own outDir is not read.
+    const folder =
+      /buildDirectory['"]?\s{0,9}:\s{0,9}['"`](?:\.\/)?([\w./-]{1,80}?)\/?['"`]/.exec(
+        configText(app.tree, 'react-router.config'),
+      )?.[1] ?? 'build'
+    if (isSpa(app)) return spa('react-router build', folder)
     return {
       kind: 'server',
       build: 'react-router build',
-      start: 'react-router-serve ./build/server/index.js',
+      start: `react-router-serve ./${folder}/server/index.js`,
       port: 3000,
       ready_path: '/',
     }
@@ -42,6 +47,6 @@ function isSpa(app: NodeApp): boolean {
   return /ssr['"]?\s{0,9}:\s{0,9}false/.test(configText(app.tree, 'react-router.config'))
 }
 
-function spa(build: string): FrameworkPlan {
-  return { kind: 'static', build, output: 'build/client', fallback: 'spa' }
+function spa(build: string, folder = 'build'): FrameworkPlan {
+  return { kind: 'static', build, output: `${folder}/client`, fallback: 'spa' }
 }

@@ -296,10 +296,17 @@ export const staticSites: readonly NodeFramework[] = GENERATORS.map((generator) 
     kind: 'static',
     build: generator.build,
     output: typeof generator.output === 'string' ? generator.output : generator.output(app),
-    fallback: generator.fallback,
+    fallback: isMultiPage(app, generator) ? 'pages' : generator.fallback,
     node: isOld(app, generator) ? '16' : undefined,
   }),
 }))
+
+/** Vite answers with the one page unless it is told that there are several. */
+function isMultiPage(app: NodeApp, { name }: Generator): boolean {
+  return (
+    name === 'vite' && /appType['"]?\s{0,9}:\s{0,9}['"`]mpa['"`]/.test(configText(app.tree, 'vite.config'))
+  )
+}
 
 function isOld(app: NodeApp, { packages, modern_since }: Generator): boolean {
   const major = majorOf(app, packages[0]!)

@@ -12,16 +12,15 @@ export const sveltekit: NodeFramework = {
     const config = configText(app.tree, 'svelte.config')
     if (/adapter-static/.test(config)) {
       const output = /pages['"]?\s{0,9}:\s{0,9}['"]([A-Za-z0-9._/-]{1,80})['"]/.exec(config)?.[1] ?? 'build'
-      const spa = /fallback['"]?\s{0,9}:\s{0,9}['"](?:index|200)\.html/.test(config)
-      const after_build = /200\.html/.test(config)
-        ? [`cp ${output}/200.html ${output}/index.html`]
-        : undefined
+      const page = /fallback['"]?\s{0,9}:\s{0,9}['"]([\w.-]{1,60}\.html)['"]/.exec(config)?.[1]
+      const spa = page !== undefined && page !== '404.html'
       return {
         kind: 'static',
         build: 'vite build',
         output,
         fallback: spa ? 'spa' : 'pages',
-        after_build,
+        // Not a copy of it as the index: that would take the place of a front page that was rendered.
+        ...(spa ? { spa_page: `/${page}` } : {}),
       }
     }
     const output = /\bout['"]?\s{0,9}:\s{0,9}['"]([A-Za-z0-9._/-]{1,80})['"]/.exec(config)?.[1] ?? 'build'

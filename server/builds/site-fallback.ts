@@ -1,0 +1,95 @@
+import type { BuildLayout } from './layout.ts'
+import type { Explanation, SourceTree } from './plan.ts'
+import { at, readJson, readToml, textAt } from './text-formats.ts'
+import { firstOf, skim } from './tree-queries.ts'
+
+const PAGE = /^\/?(?:index\.html)?$/
+/** A rule that takes every address: of the hosts of static sites, in the words of each. */
+const EVERYTHING = /^\/?(?:\*{1,2}|\(\.\*\)|\(\.\+\)|:path\*|\(\.\*\)\/?|:\w+\*|\(\(\?!.*\)\.\*\))$/
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, 200) : [])
+
+/** Whether one of these rules answers everything with the one page of the site. */
+const rewrites = (rules: unknown, from: string, to: string): boolean =>
+  listOf(rules).some(
+    (rule) => EVERYTHING.test(textAt(rule, from) ?? '') && PAGE.test(textAt(rule, to) ?? 'none'),
+  )
+
+const TRY_FILES = /^[^#\n]*\btry_files\b[^\n;]*\/index\.html\b/m
+
+/** Settings of hosts of static sites that make a site a single-page app. */
+const RULES: readonly { files: readonly string[]; says(tree: SourceTree, path: string): boolean }[] = [
+  {
+    files: ['_redirects', 'public/_redirects', 'static/_redirects'],
+    says: (tree, path) => /^\/\*[ \t]+\/(?:index\.html)?[ \t]+200\b/m.test(skim(tree, path)),
+  },
+  {
+    files: ['netlify.toml'],
+    says: (tree, path) =>
+      listOf(at(readToml(tree, path), 'redirects')).some(
+        (rule) => at(rule, 'status') === 200 && rewrites([rule], 'from', 'to'),
+      ),
+  },
+  {
+    files: ['vercel.json'],
+    says: (tree, path) => rewrites(at(readJson(tree, path), 'rewrites'), 'source', 'destination'),
+  },
+  {
+    files: ['serve.json'],
+    says: (tree, path) => rewrites(at(readJson(tree, path), 'rewrites'), 'source', 'destination'),
+  },
+  {
+    files: ['firebase.json'],
+    says: (tree, path) => rewrites(at(readJson(tree, path), 'hosting', 'rewrites'), 'source', 'destination'),
+  },
+  {
+    files: ['staticwebapp.config.json', 'public/staticwebapp.config.json'],
+    says: (tree, path) => PAGE.test(textAt(readJson(tree, path), 'navigationFallback', 'rewrite') ?? 'none'),
+  },
+  {
+    files: ['wrangler.json', 'wrangler.jsonc', 'wrangler.toml'],
+    says: (tree, path) =>
+      /not_found_handling['"]?\s{0,5}[:=]\s{0,5}['"]single-page-application/.test(skim(tree, path)),
+  },
+  { files: ['Caddyfile'], says: (tree, path) => TRY_FILES.test(skim(tree, path)) },
+  {
+    files: ['nginx.conf', 'nginx/nginx.conf', 'nginx/default.conf', 'default.conf'],
+    says: (tree, path) => TRY_FILES.test(skim(tree, path)),
+  },
+]
+
+/** The file that makes the site a single-page app. */
+function declaredBy(tree: SourceTree): string | undefined {
+  for (const { files, says } of RULES) {
+    const path = firstOf(tree, files)
+    if (path !== undefined && says(tree, path)) return path
+  }
+  return undefined
+}
+
+const NOT_FOUND = ['public/404.html', 'static/404.html', '404.html']
+
+/**
+ * What a site answers for an address that is no file: as a setting for a host of static sites says, then its own
+ * page for what is missing, then what is usual for its framework.
+ */
+export function withFallback(
+  tree: SourceTree,
+  layout: BuildLayout,
+): { layout: BuildLayout; explanation: Explanation[] } {
+  const { static_site } = layout
+  if (static_site === undefined) return { layout, explanation: [] }
+  const source = declaredBy(tree)
+  if (source !== undefined && static_site.fallback === 'pages')
+    return {
+      layout: { ...layout, static_site: { ...static_site, fallback: 'spa', not_found: undefined } },
+      explanation: [{ field: 'fallback', value: '/index.html', source }],
+    }
+  const page = firstOf(tree, NOT_FOUND)
+  if (source === undefined && static_site.fallback === 'spa' && page !== undefined)
+    return {
+      layout: { ...layout, static_site: { ...static_site, fallback: 'pages', not_found: '/404.html' } },
+      explanation: [{ field: 'fallback', value: '/404.html', source: page }],
+    }
+  return { layout, explanation: [] }
+}
