@@ -4,15 +4,15 @@ import type { ChosenApp } from './choose-app.ts'
 import type { PackageManagerName } from './package-manager.ts'
 
 const CALL = /(?:^|[\s;&|("'`/])(npm|npx|pnpm|pnpx|yarn|bun|bunx)(?=[\s"'`]|$)/g
-const OWNER: Readonly<Record<string, PackageManagerName>> = {
-  npm: 'npm',
-  npx: 'npm',
-  pnpm: 'pnpm',
-  pnpx: 'pnpm',
-  yarn: 'yarn',
-  bun: 'bun',
-  bunx: 'bun',
-}
+const OWNER: ReadonlyMap<string, PackageManagerName> = new Map([
+  ['npm', 'npm'],
+  ['npx', 'npm'],
+  ['pnpm', 'pnpm'],
+  ['pnpx', 'pnpm'],
+  ['yarn', 'yarn'],
+  ['bun', 'bun'],
+  ['bunx', 'bun'],
+])
 /** A program of the app that starts another one. */
 const SPAWNS =
   /\b(?:spawn|exec|execFile|execa|execaCommand|fork|\$)(?:Sync)?(?:\(\s{0,9}|\s{0,2})[`'"](pnpm|pnpx|yarn|bunx?|npm|npx)\b/g
@@ -27,7 +27,7 @@ export function callsOf({ app, root }: ChosenApp, commands: Commands): Set<Packa
   let lines = [commands.start ?? '', ...commands.others]
   for (let depth = 0; depth < DEPTH && lines.length > 0; depth += 1) {
     const text = lines.join('\n')
-    for (const [, name] of text.matchAll(CALL)) called.add(OWNER[name!]!)
+    for (const [, name] of text.matchAll(CALL)) called.add(OWNER.get(name!)!)
     const names = [...app.manifest.scripts.keys(), ...root.scripts.keys()].filter(
       (name) => !seen.has(name) && runsScript(text, name),
     )
@@ -38,7 +38,7 @@ export function callsOf({ app, root }: ChosenApp, commands: Commands): Set<Packa
   for (const path of sources.filter(
     (one) => !/(?:^|\/)(?:scripts?|tests?|e2e|[\w.-]+\.config\.\w+$)/.test(one),
   ))
-    for (const [, name] of skim(app.tree, path).matchAll(SPAWNS)) called.add(OWNER[name!]!)
+    for (const [, name] of skim(app.tree, path).matchAll(SPAWNS)) called.add(OWNER.get(name!)!)
   return called
 }
 
