@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { appendLines, asText, levelOf, type LogEntry, matcherOf, MOST_LINES } from '@/lib/log'
+import { appendLines, asText, gravityFilter, levelOf, type LogEntry, matcherOf, MOST_LINES } from '@/lib/log'
 
 const entry = (text: string, key = text): LogEntry => ({
   key,
@@ -16,6 +16,22 @@ describe('a search in a log', () => {
     expect(matcherOf('/after \\d+ s/')!(line)).toBe(true)
     expect(matcherOf('/after [/')!(line)).toBe(false)
     expect(matcherOf('  ')).toBeUndefined()
+  })
+})
+
+describe('a level', () => {
+  it('keeps what is at least as grave, by what the server says of a line or else by its look', () => {
+    const lines = [
+      { ...entry('all is well'), level: 'info' as const },
+      { ...entry('said softly'), level: 'error' as const },
+      entry('npm warn deprecated thing@1'),
+      entry('Error: no such table'),
+      { ...entry(''), gap: 3 },
+    ]
+    const kept = (least: string) => lines.filter(gravityFilter(least)!).map(({ text }) => text)
+    expect(kept('error')).toEqual(['said softly', 'Error: no such table', ''])
+    expect(kept('warn')).toEqual(['said softly', 'npm warn deprecated thing@1', 'Error: no such table', ''])
+    expect([gravityFilter(''), gravityFilter('debug')]).toEqual([undefined, undefined])
   })
 })
 

@@ -1,5 +1,9 @@
 import { plainText } from './ansi.ts'
 
+/** How grave lines are, from the least. */
+export const LEVELS = ['debug', 'info', 'warn', 'error'] as const
+export type Level = (typeof LEVELS)[number]
+
 /** One line of any log. */
 export interface LogEntry {
   /** Tells the line from every other of its log. */
@@ -9,6 +13,8 @@ export interface LogEntry {
   /** Instance, step or host name that it comes from. */
   source: string
   stream: string
+  /** How grave it is, where the server says so. */
+  level?: Level
   /** Lines that are missing before the next one. */
   gap?: number
 }
@@ -36,6 +42,15 @@ export function levelOf({ text, stream }: LogEntry): 'error' | 'warning' | 'plat
   const start = text.slice(0, 400)
   if (/\b(error|fatal|exception|panic|failed)\b/i.test(start) || /^\s+at\s.+:\d+/.test(start)) return 'error'
   return /\bwarn(ing)?\b|\bdeprecated\b/i.test(start) ? 'warning' : 'plain'
+}
+
+/** Levels of lines that do not say theirs, by how they look. */
+const GRAVITY = { error: 'error', warning: 'warn', platform: 'info', plain: 'info' } as const
+/** Keeps lines of at least this level; undefined for all of them. Gaps always show. */
+export function gravityFilter(least: string): ((entry: LogEntry) => boolean) | undefined {
+  const at = LEVELS.indexOf(least as Level)
+  if (at < 1) return undefined
+  return (entry) => entry.gap !== undefined || LEVELS.indexOf(entry.level ?? GRAVITY[levelOf(entry)]) >= at
 }
 
 /** Most lines that a page keeps; the oldest go first. */

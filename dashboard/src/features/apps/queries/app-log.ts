@@ -1,30 +1,66 @@
 import { type MaybeRefOrGetter, onScopeDispose, ref, toValue, watch } from 'vue'
 import { answerOf, api, type Schemas } from '@/api/client'
 import { useChannel } from '@/api/follow'
-import { appendLines, type LogEntry } from '@/lib/log'
+import { appendLines, type Level, LEVELS, type LogEntry } from '@/lib/log'
+import { readRange } from '../log-range.ts'
 
-const TAIL = 2000
+/** Lines of one answer. */
+const PAGE = 2000
 /** Lines of one moment are drawn together. */
 const TOGETHER_MS = 80
 
-/** The log of an app: the newest lines, then each as it comes. */
-export function useAppLog(id: MaybeRefOrGetter<string>, type: MaybeRefOrGetter<'runtime' | 'access'>) {
+export type LogType = 'runtime' | 'access'
+/** What is asked for; empty texts ask for everything. */
+export interface LogFilter {
+  type: LogType
+  level: string
+  range: string
+  q: string
+}
+type Line = Schemas['LogLine']
+
+/** What the API is asked for. Requests have no level: theirs is known by their status alone. */
+function queryOf({ type, level, range, q }: LogFilter) {
+  const least = LEVELS.find((one) => one === level)
+  return {
+    type,
+    ...(least && type === 'runtime' ? { level: least } : {}),
+    ...readRange(range, Date.now()),
+    ...(q ? { q } : {}),
+  }
+}
+const levelOf = ({ level, request }: Line): Level | undefined => {
+  if (!request) return level
+  if (request.status >= 500) return 'error'
+  return request.status >= 400 ? 'warn' : 'info'
+}
+
+/**
+ * The log of an app: the newest lines that fit, then each as it comes.
+ * @param line number of a line that has to be among them.
+ */
+export function useAppLog(id: MaybeRefOrGetter<string>, filter: () => LogFilter, line = '') {
   const lines: LogEntry[] = []
   const version = ref(0)
   const error = ref<Error>()
+  const busy = ref(false)
+  const has_older = ref(false)
   const cursor = ref<string>()
   const channel = ref<string>()
   let waiting: LogEntry[] = []
   let number = 0
+  let sought = /^\d+$/.test(line) ? Number(line) : undefined
 
-  const entryOf = (line: Schemas['LogLine']): LogEntry => {
+  const entryOf = (one: Line): LogEntry => {
     number += 1
+    const level = levelOf(one)
     return {
-      key: String(number),
-      at: line.at,
-      text: line.text,
-      source: shorten(line.source),
-      stream: line.stream,
+      key: one.seq === undefined ? `n${number}` : String(one.seq),
+      at: one.at,
+      text: one.text,
+      source: shorten(one.source),
+      stream: one.stream,
+      ...(level ? { level } : {}),
     }
   }
   const flush = () => {
@@ -33,46 +69,78 @@ export function useAppLog(id: MaybeRefOrGetter<string>, type: MaybeRefOrGetter<'
     waiting = []
     version.value += 1
   }
+  const ask = async (more: { before?: number; after?: number } = {}): Promise<Line[]> => {
+    const query = { ...queryOf(filter()), ...more, tail: PAGE }
+    const path = { id: toValue(id) }
+    return (await answerOf(api.GET('/api/apps/{id}/logs', { params: { path, query } }))).data
+  }
+  /** The newest lines; the other lines around the one that the address points to, when they are older. */
+  async function newest(): Promise<Line[]> {
+    const found = await ask()
+    const wanted = sought
+    sought = undefined
+    if (wanted === undefined || (found[0]?.seq ?? 0) <= wanted) return found
+    const before = await ask({ before: wanted + 1 })
+    return [...before, ...(await ask({ after: wanted }))]
+  }
   async function read() {
-    const [app_id, kind] = [toValue(id), toValue(type)]
+    const asked = JSON.stringify([toValue(id), filter()])
     channel.value = undefined
     error.value = undefined
     try {
-      const query = { type: kind, tail: TAIL }
-      const { data } = await answerOf(
-        api.GET('/api/apps/{id}/logs', { params: { path: { id: app_id }, query } }),
-      )
-      if (app_id !== toValue(id) || kind !== toValue(type)) return
+      const found = await newest()
+      if (asked !== JSON.stringify([toValue(id), filter()])) return
       waiting = []
       lines.length = 0
-      appendLines(lines, data.map(entryOf))
+      appendLines(lines, found.map(entryOf))
       version.value += 1
-      const newest = Math.max(0, ...data.map(({ seq }) => seq ?? 0))
-      cursor.value = newest > 0 ? String(newest) : undefined
-      channel.value = `apps/${app_id}/logs${kind === 'access' ? '/access' : ''}`
+      const { type, range } = filter()
+      has_older.value = type === 'runtime' && found.length >= PAGE
+      const last = Math.max(0, ...found.map(({ seq }) => seq ?? 0))
+      cursor.value = last > 0 ? String(last) : undefined
+      // What has an end gets no new lines.
+      if (readRange(range, Date.now()).until === undefined)
+        channel.value = `apps/${toValue(id)}/logs${type === 'access' ? '/access' : ''}`
     } catch (fault) {
       error.value = fault as Error
+    }
+  }
+  async function readOlder() {
+    const oldest = lines.find(({ key }) => /^\d+$/.test(key))
+    if (!oldest || busy.value) return
+    busy.value = true
+    try {
+      const found = await ask({ before: Number(oldest.key) })
+      lines.unshift(...found.map(entryOf))
+      has_older.value = found.length >= PAGE
+      version.value += 1
+    } catch (fault) {
+      error.value = fault as Error
+    } finally {
+      busy.value = false
     }
   }
   useChannel(
     channel,
     ({ type: what, data }) => {
       if (what === 'log') {
-        const line = data as Schemas['LogLine'] & { instance_id?: string }
-        waiting.push(entryOf({ ...line, source: line.source ?? line.instance_id ?? '' }))
+        const one = data as Line & { instance_id?: string }
+        const { q } = filter()
+        if (q && !one.text.toLowerCase().includes(q.toLowerCase())) return
+        waiting.push(entryOf({ ...one, source: one.source ?? one.instance_id ?? '' }))
       } else if (what === 'gap') {
         number += 1
         const { dropped } = data as { dropped: number | null }
         const at = new Date().toISOString()
-        waiting.push({ key: String(number), at, text: '', source: '', stream: 'system', gap: dropped ?? 1 })
+        waiting.push({ key: `n${number}`, at, text: '', source: '', stream: 'system', gap: dropped ?? 1 })
       }
     },
     () => cursor.value,
   )
   const timer = setInterval(flush, TOGETHER_MS)
   onScopeDispose(() => clearInterval(timer))
-  watch([() => toValue(id), () => toValue(type)], read, { immediate: true })
-  return { lines: lines as readonly LogEntry[], version, error, read }
+  watch([() => toValue(id), () => JSON.stringify(filter())], read, { immediate: true })
+  return { lines: lines as readonly LogEntry[], version, error, busy, has_older, read, readOlder }
 }
 
 /** Ids of instances are long; their end tells them apart. */
