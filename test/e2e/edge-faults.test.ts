@@ -38,28 +38,26 @@ it('while another program has the port of the edge, this is said where an operat
   docker('rm', '-f', containerOf())
   const other = createServer().listen(portreeve.edge_port, '0.0.0.0')
   await eventually('The program having the port', () => (other.listening ? true : undefined), 5_000)
-  const told = `Port ${portreeve.edge_port} is in use by`
-  const answer = await eventually(
-    'The server telling',
-    async () => {
-      const found = await ready()
-      return found.status === 503 ? found : undefined
-    },
-    20_000,
+  // The program is this one. How Linux calls it depends on how it was started.
+  const told = new RegExp(
+    `^Port ${portreeve.edge_port} is in use by .+ \\(process ${process.pid}\\); free it or set PORTREEVE_HTTP_PORT\\.$`,
   )
-  expect(answer.body.checks.ingress).toMatchObject({ ok: false, message: expect.any(String) })
+  const answer = await eventually('/readyz telling who has the port', async () => {
+    const found = await ready()
+    return found.status === 503 && told.test(found.body.checks.ingress.message) ? found : undefined
+  })
+  expect(answer.body).toMatchObject({ status: 'degraded', checks: { ingress: { ok: false } } })
   expect((await portreeve.call('GET', '/api/system/info')).body.data.ingress).toMatchObject({
     running: false,
-    message: expect.any(String),
+    message: expect.stringMatching(told),
   })
-  await eventually(
-    'The log telling who has the port',
-    () => (portreeve.output().includes(told) ? true : undefined),
-    20_000,
+  await eventually('The log telling who has the port', () =>
+    portreeve.output().includes(`Port ${portreeve.edge_port} is in use by`) ? true : undefined,
   )
   await new Promise((resolve) => other.close(resolve))
-  await eventually('The app being served', serves, 20_000)
-  expect((await ready()).status).toBe(200)
+  await eventually('The app being served', serves)
+  // The proxy serves a moment before it answers questions about itself.
+  await eventually('/readyz being content', async () => ((await ready()).status === 200 ? true : undefined))
   expect((await portreeve.call('GET', '/api/system/info')).body.data.ingress).toMatchObject({
     running: true,
     message: null,
