@@ -5,7 +5,7 @@ import type { PullOptions } from '#server/platform/engine/engine'
 import { createGuardedClient } from '#server/platform/outbound/client'
 import type { BuildsDomain } from './contract.ts'
 import { defaultDockerignore } from './dockerignore.ts'
-import { detectApart } from './detect-apart.ts'
+import { detectApart, prepareDetection } from './detect-apart.ts'
 import { createDetection } from './service.ts'
 import { openTree } from './source-tree.ts'
 import { createSourceGuard } from './source-guard.ts'
@@ -27,7 +27,7 @@ export function createBuildsDomain(
     ...createDetection({
       git,
       work_directory: directories.work,
-      detect: detectApart,
+      detect: (directory, overrides) => detectApart(directory, overrides),
       checks: {
         git_url: (text) => use.apps.checks.git_url(text),
         branch: (text) => use.apps.checks.branch(text),
@@ -37,7 +37,8 @@ export function createBuildsDomain(
         return use.git_credentials.forUrl(project_id, ask.git_url, ask)
       },
     }),
-    detectFolder: detectApart,
+    detectFolder: (directory, overrides) => detectApart(directory, overrides),
+    prepareDetection: () => prepareDetection(),
     ...createSourceGuard({
       engine,
       policy,

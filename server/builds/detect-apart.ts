@@ -8,6 +8,8 @@ import { type BuildPlan, DetectionError } from './plan.ts'
 export const DETECT_WORKER = 'detect.mjs'
 const TIMEOUT_MS = 60_000
 const MEMORY_MB = 256
+/** How long a thread waits that was started ahead: a clone that takes longer gains nothing by it. */
+const SPARE_MS = 60_000
 
 type Answer = { plan: BuildPlan } | { refused: Pick<DetectionError, 'message' | 'hint' | 'looked_for'> }
 
@@ -24,12 +26,41 @@ async function detectHere(directory: string, overrides: DetectOptions): Promise<
   return detect(openTree(directory), overrides)
 }
 
+/** Loading what detection is made of takes longer than looking at a usual source. */
+const start = (file: string): Worker =>
+  new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB } })
+
+/** A thread that loads before it is needed, and goes when it was not. */
+let spare: { worker: Worker; timer: NodeJS.Timeout } | undefined
+
+const nothing = () => {}
+
+function takeSpare(): Worker | undefined {
+  const worker = spare?.worker
+  clearTimeout(spare?.timer)
+  spare = undefined
+  worker?.off('error', dropSpare).off('exit', dropSpare)
+  return worker
+}
+function dropSpare(): void {
+  void takeSpare()?.on('error', nothing).terminate()
+}
+const fileOfThread = () => join(dirname(process.argv[1] ?? ''), DETECT_WORKER)
+
+/** Says that a source will be looked at in a moment: what that needs is loaded meanwhile, in its thread. */
+export function prepareDetection(file = fileOfThread()): void {
+  if (spare || !existsSync(file)) return
+  const worker = start(file)
+  worker.unref()
+  spare = { worker, timer: setTimeout(dropSpare, SPARE_MS).unref() }
+  // Whoever detects next starts another one, and hears why it does not start.
+  for (const event of ['error', 'exit']) worker.once(event, dropSpare)
+}
+
 function detectInThread(file: string, directory: string, overrides: DetectOptions): Promise<BuildPlan> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(file, {
-      workerData: { directory, overrides },
-      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
-    })
+    const worker = takeSpare() ?? start(file)
+    worker.ref()
     const end = (act: () => void) => {
       clearTimeout(timer)
       void worker.terminate()
@@ -49,6 +80,7 @@ function detectInThread(file: string, directory: string, overrides: DetectOption
     worker.once('exit', () =>
       end(() => reject(new Error('The thread of a detection ended without an answer.'))),
     )
+    worker.postMessage({ directory, overrides })
   })
 }
 
@@ -56,7 +88,10 @@ function detectInThread(file: string, directory: string, overrides: DetectOption
  * Works out how a folder is built, in a thread of its own: whoever brings twenty thousand files holds up
  * nobody. From sources, where there is no built file of the thread, it is done here.
  */
-export function detectApart(directory: string, overrides: DetectOptions): Promise<BuildPlan> {
-  const file = join(dirname(process.argv[1] ?? ''), DETECT_WORKER)
+export function detectApart(
+  directory: string,
+  overrides: DetectOptions,
+  file = fileOfThread(),
+): Promise<BuildPlan> {
   return existsSync(file) ? detectInThread(file, directory, overrides) : detectHere(directory, overrides)
 }

@@ -115,6 +115,7 @@ function deployPorts(
     },
     removeVolumes: (app_id) => use.volumes.removeOf(app_id),
     detect: (directory, overrides) => use.builds.detectFolder(directory, overrides),
+    prepareDetection: () => use.builds.prepareDetection(),
     checkDockerfile: (dockerfile, options) => use.builds.checkDockerfile(dockerfile, options),
     checkImage: (reference, signal) => use.builds.checkImage(reference, signal),
     makeRoom: (bytes) => use.disk.makeRoom(bytes),

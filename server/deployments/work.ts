@@ -101,6 +101,8 @@ export interface DeployPorts {
   secretValues(app: DeployedApp): string[]
   /** How the source in a folder is built and run. Throws a DetectionError when it is not understood. */
   detect(directory: string, overrides: DetectOptions): Promise<BuildPlan>
+  /** Says that a source is on its way that `detect` will be asked for. */
+  prepareDetection(): void
   /**
    * The text of a user's Dockerfile as it may be built. Throws Fatal when it would make the engine fetch from
    * where this server may not connect to, or read an image of another app.

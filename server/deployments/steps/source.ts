@@ -82,6 +82,7 @@ async function fromGit(
   say(`Cloning ${source.url}${source.branch ? ` (${source.branch})` : ''}.`)
   const directory = sourceDirectory(shop, deployment_id)
   await removeTree(directory)
+  if (app.configuration.source !== 'compose') shop.ports.prepareDetection()
   const checkout = await shop.git.checkout(
     source,
     directory,

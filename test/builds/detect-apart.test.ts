@@ -1,0 +1,60 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { detectApart, prepareDetection } from '#server/builds/detect-apart'
+import { bundleDetection } from '../../cli/build-module.ts'
+import { poll } from '#test/support/poll'
+import { ROOT } from '#test/support/routes'
+
+const folder = mkdtempSync(join(tmpdir(), 'portreeve-detect-'))
+const thread = join(folder, 'detect.mjs')
+const shop = join(folder, 'shop')
+const empty = join(folder, 'empty')
+beforeAll(async () => {
+  mkdirSync(shop)
+  mkdirSync(empty)
+  writeFileSync(join(shop, 'package.json'), '{"name":"shop","scripts":{"start":"node server.js"}}')
+  await bundleDetection(ROOT, thread)
+}, 60_000)
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const look = (directory = shop, file = thread) => detectApart(directory, {}, file)
+
+describe('a detection in a thread of its own', { timeout: 60_000 }, () => {
+  it('answers the plan, with a thread that was started ahead and without one', async () => {
+    prepareDetection(thread)
+    prepareDetection(thread)
+    const plans = await Promise.all([look(), look()])
+    expect(plans.map(({ stack }) => stack)).toEqual(['node', 'node'])
+    expect((await look()).stack).toBe('node')
+  })
+  it('says what it does not understand, from a thread that was started ahead, too', async () => {
+    prepareDetection(thread)
+    await expect(look(empty)).rejects.toMatchObject({ name: 'DetectionError', looked_for: expect.any(Array) })
+  })
+  it('is not spoilt by a thread that was started ahead and ended by itself', async () => {
+    const broken = join(folder, 'broken.mjs')
+    const mark = join(folder, 'mark')
+    writeFileSync(
+      broken,
+      `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(mark)}, ''); throw new Error('no')`,
+    )
+    prepareDetection(broken)
+    await poll(async () => existsSync(mark), 30_000)
+    // Its end is heard a moment later; until then it would be handed out.
+    await poll(
+      () =>
+        look().then(
+          () => true,
+          () => false,
+        ),
+      30_000,
+    )
+    expect((await look()).stack).toBe('node')
+  })
+  it('is done here where there is no file of the thread', async () => {
+    prepareDetection(join(folder, 'none.mjs'))
+    expect((await look(shop, join(folder, 'none.mjs'))).stack).toBe('node')
+  })
+})
