@@ -41,6 +41,8 @@ export interface BackupNeeds {
   env: AppPorts['env']
   volumes: VolumePort & AppPorts['volumes'] & Pick<Volumes, 'ownedBy' | 'list'>
   deployments: AppPorts['deployments']
+  domains: AppPorts['domains']
+  cron: AppPorts['cron']
   apps: AppPorts['apps'] & Pick<AppsDomain, 'sources'>
   projects: { nameOf(id: string): string | undefined }
 }

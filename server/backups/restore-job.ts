@@ -20,6 +20,8 @@ export interface RestoreJobOptions {
 interface State {
   /** What the target keeps of its preparation. */
   prepared?: unknown
+  /** What could not be brought back, in sentences. */
+  left_out?: string[]
 }
 const LONG_MS = 24 * 3_600_000
 /** Until everything that uses the data has ended and answers again. */
@@ -101,8 +103,9 @@ export function defineRestoreJob({
         async run({ payload, job_id, state, signal, skip }) {
           const row = rowOf(payload.backup_id)
           const { finish } = halves(row)
-          if (finish) await finish(requestOf(job_id, payload, state), () => archives.read(row, signal))
-          else skip()
+          if (!finish) return skip()
+          const left_out = await finish(requestOf(job_id, payload, state), () => archives.read(row, signal))
+          if (left_out?.length) state.left_out = left_out
         },
       },
     ],
@@ -117,6 +120,7 @@ export function defineRestoreJob({
           job_id: job.id,
           mode: payload.mode,
           restored_id: payload.target_id,
+          ...(state.left_out ? { left_out: state.left_out } : {}),
           ...(outcome.failure ? { error: outcome.failure.message } : {}),
         }),
       )

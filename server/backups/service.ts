@@ -261,6 +261,7 @@ export function createBackupService(options: BackupOptions) {
       return db.tx(() => {
         const request = {
           target_id: row.target_id,
+          source_id: row.target_id,
           project_id: row.project_id,
           mode: given.mode,
           ...(given.preview_id ? { preview_id: given.preview_id } : {}),

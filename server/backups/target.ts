@@ -40,6 +40,8 @@ export interface RestoreRequest {
   restore_id: string
   /** What is restored: the present resource, or the id of the one that is to be made. */
   target_id: string
+  /** What the backup is of; absent in restores from before it was noted. */
+  source_id?: string | null
   project_id: string
   mode: 'in_place' | 'new'
   /** Set when what is made belongs to a preview. */
@@ -101,8 +103,8 @@ export interface BackupTarget {
     activate(request: RestoreRequest, signal: AbortSignal): Promise<void>
     /** Puts back what served before `activate`, which failed or was cancelled. Idempotent. */
     revert(request: RestoreRequest, signal: AbortSignal): Promise<void>
-    /** Lets go what served before; runs once what was restored serves. Idempotent. */
-    finish?(request: RestoreRequest, open: OpenDump): Promise<void>
+    /** Lets go what served before; runs once what was restored serves. Idempotent. Answers what was left out. */
+    finish?(request: RestoreRequest, open: OpenDump): Promise<string[] | void>
     /** Takes back what `begin` and `prepare` made; what serves was never touched, or was put back. */
     discard(request: RestoreRequest): Promise<void>
     /** Runs in the transaction that ends a restore. */

@@ -6,6 +6,7 @@ import { newId } from '#server/kernel/ids'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Wanted } from '#server/kernel/page'
 import type { Base } from '#server/platform/base'
+import { createCronCopies } from './copies.ts'
 import { declaredCronJobs, type DeclaredCronJob } from './declared.ts'
 import { type ExecutionPorts, openRequest, requestContext } from './execute.ts'
 import { type CronJobRow, createCronRepository } from './repository.ts'
@@ -129,7 +130,7 @@ export function createCron({ db, clock, events, jobs, secrets, log, audit, ports
     }
   })
 
-  return {
+  const service = {
     tick: scheduler.tick,
     start() {
       declared.syncAll()
@@ -229,6 +230,15 @@ export function createCron({ db, clock, events, jobs, secrets, log, audit, ports
     },
     /** Forgets runs of the past; returns how many. */
     prune: (before: string) => repository.pruneRuns(RUNS_KEPT, before),
+  }
+  return {
+    ...service,
+    copies: createCronCopies({
+      ofApp: repository.ofApp,
+      request: (row) => (row.request === null ? {} : openRequest(secrets, row)),
+      add: service.add,
+      change: service.change,
+    }),
   }
 }
 export type CronJobs = ReturnType<typeof createCron>

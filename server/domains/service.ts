@@ -14,10 +14,11 @@ import { checkRoute } from '#server/platform/ingress/check'
 import { IngressError, type Route, type RouteRedirect } from '#server/platform/ingress/ingress'
 import { createAutomaticDomains } from './automatic.ts'
 import { createDomainChecks } from './checks.ts'
+import { createDomainCopies } from './copies.ts'
 import { type ReservedNames, reservedReason } from './hostname.ts'
 import { createInstallationNames } from './installation-names.ts'
 import { createOwnership } from './ownership.ts'
-import { createDomainRepository, type DomainRow } from './repository.ts'
+import { createDomainRepository, type DomainColumns, type DomainRow } from './repository.ts'
 import { requireRoom } from './room.ts'
 import { plannedRoutes, type RouteParts, routesOf } from './routes.ts'
 import type { Domain, DomainChange, NewDomain } from './schema.ts'
@@ -203,8 +204,85 @@ export function createDomains(options: DomainOptions) {
     return app
   }
 
+  /** A name that an app gets; part of the caller's transaction. */
+  const insertRow = (
+    actor: Actor,
+    app: { id: string; project_id: string; name: string; status: string },
+    row: DomainRow,
+    end_cool_down?: boolean,
+  ): void => {
+    requireUnreserved(row)
+    checkRules(row)
+    if (end_cool_down && !isAdministrator(actor))
+      throw forbidden('Only an administrator may end the time that a removed name is kept for.')
+    if (end_cool_down) ownership.endCoolDowns(row)
+    ownership.require(row)
+    requireRoom(repository, app, ports.quota(app.project_id))
+    repository.insert(row)
+    checkPlan(row)
+    note(row, 'created', {}, actor)
+    audit.record(actor, {
+      action: 'domain.create',
+      resource_type: 'domain',
+      resource_id: row.id,
+      project_id: row.project_id,
+      after: { ...auditedOf(row), ...(end_cool_down ? { end_cool_down } : {}) },
+    })
+    db.afterCommit(() => checks.soon(row.id))
+  }
+  const blankRow = (app: { id: string; project_id: string }, hostname: string): DomainRow => {
+    const at = clock.iso()
+    return {
+      ...automatic.blank,
+      id: newId('dom'),
+      app_id: app.id,
+      project_id: app.project_id,
+      hostname,
+      kind: hostname.startsWith('*.') ? 'wildcard' : 'custom',
+      status: 'pending',
+      // No public authority certifies a name with an underscore.
+      ssl_mode: hostname.includes('_') ? 'off' : 'acme',
+      token: randomBytes(20).toString('hex'),
+      next_check_at: at,
+      created_at: at,
+      updated_at: at,
+    }
+  }
+  /** Rules of a domain that come from a copy. */
+  const replaceRules = (actor: Actor, id: string, columns: DomainColumns): void =>
+    db.tx(() => {
+      const before = get(id)
+      const row = { ...before, ...columns }
+      checkRules(row)
+      if (columns.counterpart) requireUnreserved(row)
+      if (row.status !== 'failed') ownership.require(row)
+      repository.update(id, columns, clock.iso())
+      const after = get(id)
+      checkPlan(after)
+      note(after, 'updated', { changed: Object.keys(columns) }, actor)
+      audit.record(actor, {
+        action: 'domain.update',
+        resource_type: 'domain',
+        resource_id: id,
+        project_id: row.project_id,
+        before: auditedOf(before),
+        after: auditedOf(after),
+      })
+      published(after)
+    })
+  const copies = createDomainCopies({
+    ofApp: repository.ofApp,
+    insert: (actor, app_id, { hostname, ...columns }) =>
+      db.tx(() => {
+        const app = requireUsable(app_id)
+        insertRow(actor, app, { ...blankRow(app, hostname), ...columns } as DomainRow)
+      }),
+    update: replaceRules,
+  })
+
   return {
     checks,
+    copies,
     addAutomatic: automatic.addAutomatic,
     followWeb: (app: { id: string; name: string; project_id: string }, has_web: boolean) =>
       automatic.followWeb(app, has_web),
@@ -252,41 +330,12 @@ export function createDomains(options: DomainOptions) {
             'ssl_mode',
             `must be ${shared_mode} or left out: all paths of a name share one certificate, and this name has that mode. Change the mode of the name first.`,
           )
-        const at = clock.iso()
         const row: DomainRow = {
-          ...automatic.blank,
-          id: newId('dom'),
-          app_id,
-          project_id: app.project_id,
-          hostname,
-          kind: hostname.startsWith('*.') ? 'wildcard' : 'custom',
-          status: 'pending',
-          // No public authority certifies a name with an underscore.
-          ssl_mode: ssl_mode ?? shared_mode ?? (hostname.includes('_') ? 'off' : 'acme'),
-          token: randomBytes(20).toString('hex'),
-          next_check_at: at,
-          created_at: at,
-          updated_at: at,
+          ...blankRow(app, hostname),
+          ...withoutUndefined({ ssl_mode: ssl_mode ?? shared_mode }),
           ...withoutUndefined(columnsOf(hostname, rules)),
         }
-        requireUnreserved(row)
-        checkRules(row)
-        if (end_cool_down && !isAdministrator(actor))
-          throw forbidden('Only an administrator may end the time that a removed name is kept for.')
-        if (end_cool_down) ownership.endCoolDowns(row)
-        ownership.require(row)
-        requireRoom(repository, app, ports.quota(app.project_id))
-        repository.insert(row)
-        checkPlan(row)
-        note(row, 'created', {}, actor)
-        audit.record(actor, {
-          action: 'domain.create',
-          resource_type: 'domain',
-          resource_id: row.id,
-          project_id: row.project_id,
-          after: { ...auditedOf(row), ...(end_cool_down ? { end_cool_down } : {}) },
-        })
-        db.afterCommit(() => checks.soon(row.id))
+        insertRow(actor, app, row, end_cool_down)
         return view(row)
       })
     },

@@ -243,6 +243,9 @@ export function createVolumes(options: VolumeOptions) {
       db.tx(() => mounts.setStackMounts(app.id, wanted, ids))
       return ids
     },
+    /** Mounts of the services of a compose app, from a copy; the next deployment finds its volumes by them. */
+    restoreStackMounts: (app_id: string, wanted: readonly StackMount[], ids: ReadonlyMap<string, string>) =>
+      db.tx(() => mounts.setStackMounts(app_id, wanted, ids)),
     /** Answers the id of the final backup, if one is taken first; then the rest is a job. */
     async remove(
       actor: Actor,

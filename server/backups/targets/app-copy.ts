@@ -50,6 +50,9 @@ export const AppCopy = v.object({
       memory_bytes: v.number(),
     }),
   ),
+  /** Read by their own domains, which check what is in them. Archives from before had none. */
+  domains: v.optional(v.array(v.looseObject({ hostname: textOf(255) })), []),
+  cron_jobs: v.optional(v.array(v.looseObject({ name: textOf(100) })), []),
 })
 export type AppCopy = v.InferOutput<typeof AppCopy>
 

@@ -4,7 +4,9 @@ import type { AppsDomain } from '#server/apps/contract'
 import { AppName } from '#server/apps/schema'
 import type { Databases } from '#server/databases/assembly'
 import type { EngineName } from '#server/databases/engines'
+import type { CronJobs } from '#server/cron/service'
 import type { DeploymentsDomain } from '#server/deployments/contract'
+import type { Domains } from '#server/domains/service'
 import type { Variables } from '#server/env/service'
 import { PLATFORM } from '#server/kernel/access'
 import { ApiError, conflict, invalid } from '#server/kernel/errors'
@@ -37,9 +39,12 @@ export interface AppPorts {
     | 'mountsOf'
     | 'mount'
     | 'unmount'
+    | 'restoreStackMounts'
   >
   databases: Pick<Databases, 'find' | 'inProject' | 'linkedTo' | 'create' | 'isNameTaken' | 'links'>
   deployments: Pick<DeploymentsDomain, 'enqueue' | 'holders' | 'liveCommit'>
+  domains: Pick<Domains, 'copies'>
+  cron: Pick<CronJobs, 'copies'>
 }
 
 /** Where each part of an archive goes; settled once, before anything is made. */
@@ -147,7 +152,8 @@ export function createAppRestore(
   function join({ target_id }: RestoreRequest, plan: Plan, copy: AppCopy): void {
     const { volumes, databases } = ports()
     const taken = new Set(volumes.mountsOf(target_id).map(({ path }) => path))
-    for (const { path, volume, read_only } of copy.mounts) {
+    joinServices(target_id, plan, copy)
+    for (const { path, volume, read_only } of copy.mounts.filter((mount) => mount.path.startsWith('/'))) {
       const volume_id = plan.volumes.find(({ name }) => name === volume)?.id
       if (volume_id && !taken.has(path)) volumes.mount(PLATFORM, target_id, { path, volume_id, read_only })
     }
@@ -156,6 +162,33 @@ export function createAppRestore(
       const is_linked = databases.linkedTo(target_id).some((linked) => linked.id === id)
       if (key && !is_linked) databases.links.add(PLATFORM, id, { app_id: target_id, key })
     }
+  }
+  /** Mounts of the services of a compose app: volume of its file, service, and the path there. */
+  function joinServices(app_id: string, plan: Plan, copy: AppCopy): void {
+    const ids = new Map<string, string>()
+    const wanted = copy.mounts.flatMap(({ path, volume, read_only }) => {
+      const [name = '', service = '', ...rest] = path.split(':')
+      const id = plan.volumes.find((one) => one.name === volume)?.id
+      if (path.startsWith('/') || id === undefined) return []
+      ids.set(name, id)
+      return [{ volume: name, service, path: rest.join(':'), read_only }]
+    })
+    if (wanted.length > 0) ports().volumes.restoreStackMounts(app_id, wanted, ids)
+  }
+  /**
+   * Names and cron jobs; answers what was left out. A copy beside its original runs no job until somebody says
+   * so: mails would go out twice.
+   */
+  function restoreSurroundings(app_id: string, source_id: string | null, copy: AppCopy): string[] {
+    const { apps, domains, cron } = ports()
+    const beside = source_id !== null && source_id !== app_id && apps.find(source_id) !== undefined
+    return [
+      ...domains.copies.restore(PLATFORM, app_id, copy.domains),
+      ...cron.copies.restore(PLATFORM, app_id, copy.cron_jobs, beside),
+      ...(beside && copy.cron_jobs.some(({ enabled }) => enabled === true)
+        ? ['Cron jobs are paused, since the app that they are of is still there.']
+        : []),
+    ]
   }
   /** Inline files as they were; answers whether any differs. */
   function restoreFiles(app_id: string, wanted: AppCopy['files']): boolean {
@@ -275,12 +308,15 @@ export function createAppRestore(
           restoreFiles(target_id, copy.files),
         ].includes(true)
         for (const { id } of planIn(request).volumes) await volumes.forgetData(id)
+        const left_out = restoreSurroundings(target_id, target_id, copy)
         if (changed && apps.find(target_id)?.status !== 'stopped') deploy(target_id, copy)
-        return
+        return left_out
       }
       join(request, planIn(request), copy)
       restoreFiles(target_id, copy.files)
+      const left_out = restoreSurroundings(target_id, request.source_id ?? null, copy)
       if (apps.find(target_id)?.status === 'stopped') deploy(target_id, copy)
+      return left_out
     },
     async discard(request) {
       await files.discard(request.restore_id)

@@ -71,6 +71,8 @@ export function createAppTarget(
         ...{ name: row.name, engine: row.engine, version: row.version, key },
         ...{ cpus: row.cpus, memory_bytes: row.memory_bytes },
       })),
+      domains: ports().domains.copies.snapshot(app_id),
+      cron_jobs: ports().cron.copies.snapshot(app_id) as AppCopy['cron_jobs'],
     }
   }
   async function* sectionsOf(
@@ -102,6 +104,10 @@ export function createAppTarget(
     requireReadable(id) {
       const row = ports().apps.find(id!)!
       if (row.status === 'deleting') throw conflict('Cannot back up an app while it is being deleted.')
+      if (row.preview_id !== null)
+        throw conflict(
+          `${row.name} is a preview: what it holds is made anew for each pull request. Back up the app that it is a preview of.`,
+        )
       const { databases, volumes } = partsOf(row.id, row.project_id, [])
       for (const one of databases) database.requireReadable(one.row.id)
       const lost = volumes.find(({ status }) => status !== 'ready')
