@@ -1,5 +1,7 @@
 import { baseImage } from './base-images.ts'
 import { portOfCommand } from './commands.ts'
+import { withForeignPackages } from './foreign-packages.ts'
+import { ignoredSettings } from './ignored-settings.ts'
 import { interpreterPackages } from './interpreters.ts'
 import { layoutStages, type BuildLayout } from './layout.ts'
 import {
@@ -14,6 +16,7 @@ import type { DeclaredSettings } from './declared.ts'
 import { declaredExplanations, declaredSettings } from './repository-settings.ts'
 import { findDockerfile, otherDockerfile, planDockerfile } from './stacks/dockerfile.ts'
 import { STACKS } from './stacks/index.ts'
+import { procfileOnly as programs } from './stacks/shell.ts'
 import { because, type Commands, type Stack, type StackProposal } from './stacks/stack.ts'
 import { withFallback } from './site-fallback.ts'
 import { folderOf } from './tree-queries.ts'
@@ -64,7 +67,10 @@ function detectPlan(tree: SourceTree, overrides: DetectOptions): BuildPlan {
 }
 
 function chooseStack(tree: SourceTree, declared: DeclaredSettings): Stack | undefined {
-  if (declared.stack === undefined) return STACKS.find((stack) => stack.detect(tree))
+  if (declared.stack === undefined)
+    return (
+      STACKS.find((stack) => stack.detect(tree)) ?? (namesItsStart(tree, declared) ? programs : undefined)
+    )
   const { value, source } = declared.stack
   // Two descriptors may share a slug, such as a site's generator and its plain files: the one that fits is
   // meant.
@@ -76,6 +82,11 @@ function chooseStack(tree: SourceTree, declared: DeclaredSettings): Stack | unde
     `Known stacks: ${[...names].join(', ')}, dockerfile.`,
     [],
   )
+}
+
+/** Whether a file of the repository says how it is started: that is enough to run what lies in it. */
+function namesItsStart(tree: SourceTree, { start_command }: DeclaredSettings): boolean {
+  return start_command !== undefined && tree.has(start_command.source)
 }
 
 function finish(
@@ -105,8 +116,9 @@ function finish(
     build_args: build_args.filter((name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name)),
   }
   const site = withFallback(tree, withSite(tree, proposal.layout(commands)))
+  const packages = withForeignPackages(tree, proposal.stack, site.layout)
   const layout = {
-    ...withInterpreters(tree, commands, site.layout),
+    ...withInterpreters(tree, commands, packages.layout),
     build_args: commands.build_args,
     build_secrets,
   }
@@ -131,6 +143,8 @@ function finish(
         ...declaredExplanations(declared),
         ...(declared.port === undefined ? because('port', fixed_port?.toString(), 'the start command') : []),
         ...site.explanation,
+        ...packages.explanation,
+        ...ignoredSettings(tree, proposal.stack),
       ],
       proposal.explanation,
     ),

@@ -22,6 +22,8 @@ export function appJsonSettings(tree: SourceTree): Partial<SettingValues> {
   const paths = Array.isArray(checks) ? checks.map((check) => textAt(check, 'path')) : []
   return {
     cron_jobs: cron_jobs.length > 0 ? cron_jobs : undefined,
+    // Dokku runs it in the new image before the release goes live; Heroku's `postdeploy` runs once, by hand.
+    release_command: textAt(app, 'scripts', 'dokku', 'predeploy'),
     health_check: httpCheck(paths.find((path) => path !== undefined)),
   }
 }
@@ -45,9 +47,7 @@ const READERS: readonly {
   { source: 'railway.toml', read: (tree, source) => railway(readToml(tree, source)) },
   {
     source: 'railpack.json',
-    read: (tree, source) => ({
-      start_command: textAt(readJson(tree, source), 'deploy', 'startCommand'),
-    }),
+    read: (tree, source) => railpack(readJson(tree, source)),
   },
   { source: 'nixpacks.toml', read: (tree, source) => nixpacks(readToml(tree, source)) },
   { source: 'nixpacks.json', read: (tree, source) => nixpacks(readJson(tree, source)) },
@@ -73,10 +73,28 @@ function railway(file: unknown): Partial<SettingValues> {
   }
 }
 
+/** The commands of a step; those that add to the ones that are detected cannot be told apart from them here. */
+function commandsOf(commands: unknown): string | undefined {
+  const list = (Array.isArray(commands) ? commands : []).map((one) =>
+    typeof one === 'string' ? one : (textAt(one, 'cmd') ?? '...'),
+  )
+  const lines = list.filter((line) => line.trim() !== '' && line !== '...')
+  return lines.length === 0 || lines.length < list.length ? undefined : lines.join(' && ')
+}
+
+function railpack(file: unknown): Partial<SettingValues> {
+  return {
+    install_command: commandsOf(at(file, 'steps', 'install', 'commands')),
+    build_command: commandsOf(at(file, 'steps', 'build', 'commands')),
+    start_command: textAt(file, 'deploy', 'startCommand'),
+  }
+}
+
 function nixpacks(file: unknown): Partial<SettingValues> {
   const build = listAt(file, 'phases', 'build', 'cmds').filter((line) => line !== '...')
   return {
     start_command: textAt(file, 'start', 'cmd') ?? textAt(file, 'start'),
+    install_command: commandsOf(at(file, 'phases', 'install', 'cmds')),
     build_command: build.length > 0 ? build.join(' && ') : undefined,
   }
 }

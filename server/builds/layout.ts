@@ -30,6 +30,8 @@ export interface BuildLayout {
   runtime_setup?: readonly string[]
   /** Programs taken from another image before anything else runs. */
   build_copies?: readonly { image: string; from: string; to: string }[]
+  /** The same for the finished image. */
+  runtime_copies?: readonly { image: string; from: string; to: string }[]
   build_env?: Readonly<Record<string, string>>
   /** Set once dependencies are installed: `NODE_ENV=production` earlier would leave out build tools. */
   late_build_env?: Readonly<Record<string, string>>
@@ -126,16 +128,7 @@ function buildSteps(layout: BuildLayout): Instruction[] {
     Object.keys(values).length > 0 && steps.push({ kind: 'env', values })
   run(aptInstall(layout.packages_for ?? layout.build_image, layout.build_packages))
   if (layout.node_assets !== undefined) steps.push(...nodeToolchain(layout.node_assets))
-  steps.push(
-    ...(layout.build_copies ?? []).map(
-      ({ image, from, to }): Instruction => ({
-        kind: 'copy',
-        from: image,
-        sources: [from],
-        target: to,
-      }),
-    ),
-  )
+  steps.push(...copiesOf(layout.build_copies))
   env(layout.build_env)
   run(layout.build_setup)
   steps.push({ kind: 'workdir', path: WORK })
@@ -172,6 +165,9 @@ function argumentNames({ build_args = [], build_secrets, build_env, late_build_e
   // A mounted secret is no part of what the builder compares: this makes it run the commands anew.
   return [...build_args.filter((name) => !own.has(name)), ...(build_secrets ? [SECRETS_ARGUMENT] : [])]
 }
+
+const copiesOf = (copies: BuildLayout['build_copies'] = []): Instruction[] =>
+  copies.map(({ image, from, to }) => ({ kind: 'copy', from: image, sources: [from], target: to }))
 
 function nodeToolchain(assets: NodeAssets): Instruction[] {
   return [
@@ -214,6 +210,7 @@ function runtimeSteps(layout: BuildLayout): Instruction[] {
     kind: 'run',
     line: `useradd --create-home --home-dir ${HOME} --uid 10001 --user-group --shell /bin/sh portreeve`,
   })
+  steps.push(...copiesOf(layout.runtime_copies))
   steps.push(...(layout.runtime_setup ?? []).map((line): Instruction => ({ kind: 'run', line })))
   steps.push({
     kind: 'env',

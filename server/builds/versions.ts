@@ -3,7 +3,7 @@ import semver from 'semver'
 import { BASE_IMAGES, type ImageFamily, type ImageFamilyName } from './base-images.ts'
 import type { SourceTree } from './plan.ts'
 import { firstLine } from './tree-queries.ts'
-import { asFields, at, readToml } from './text-formats.ts'
+import { toolRequests } from './tool-requests.ts'
 
 /** A version that some file asks for, as it is written there. */
 export interface VersionRequest {
@@ -29,23 +29,10 @@ export function versionFile(tree: SourceTree, ...paths: string[]): VersionReques
   return undefined
 }
 
-/** What asdf's `.tool-versions` or mise's `mise.toml` ask for one of these tools. */
+/** What asdf, mise, Railpack or Nixpacks ask for one of these tools. */
 export function toolVersion(tree: SourceTree, ...tools: string[]): VersionRequest | undefined {
-  const lines = (tree.read('.tool-versions') ?? '').slice(0, 16_384).split('\n')
-  for (const line of lines) {
-    const [tool, wanted] = line.trim().split(/[ \t]+/)
-    if (tool !== undefined && wanted !== undefined && tools.includes(tool))
-      return { wanted, source: '.tool-versions' }
-  }
-  for (const source of ['mise.toml', '.mise.toml', '.config/mise.toml']) {
-    const asked = asFields(at(readToml(tree, source), 'tools')) ?? {}
-    for (const tool of tools) {
-      const value = own(asked, tool)
-      const wanted = Array.isArray(value) ? value[0] : (at(value, 'version') ?? value)
-      if (typeof wanted === 'string' || typeof wanted === 'number') return { wanted: String(wanted), source }
-    }
-  }
-  return undefined
+  const found = toolRequests(tree).find(({ tool, wanted }) => wanted !== '' && tools.includes(tool))
+  return found && { wanted: found.wanted, source: found.source }
 }
 
 /**

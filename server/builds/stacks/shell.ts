@@ -48,17 +48,17 @@ export const shell: Stack = {
     scriptPlan('shell', interpreterLine(tree, scriptOf(tree) ?? 'start.sh'), scriptOf(tree) ?? 'start.sh'),
 }
 
-/** A Procfile without a language: programs that are in the repository, on plain Debian. */
+/** A Procfile, or another file that names a start command, without a language: programs that are in the repository, on plain Debian. */
 export const procfileOnly: Stack = {
   name: 'procfile',
   help: 'A Procfile with a web process.',
   looked_for: ['Procfile'],
   detect: (tree) => procfile(tree).size > 0,
-  plan: ({ tree }) =>
+  plan: ({ tree, declared }) =>
     scriptPlan(
       'procfile',
-      procfile(tree).get('web') ?? [...procfile(tree)].find(([name]) => name !== 'release')?.[1] ?? null,
-      'Procfile',
+      declared.start_command?.value ?? [...procfile(tree)].find(([name]) => name !== 'release')?.[1] ?? null,
+      declared.start_command?.source ?? 'Procfile',
     ),
 }
 

@@ -97,6 +97,12 @@ function siteFolder(tree: SourceTree): { folder: string; source: string; spa: bo
       spa: /pushstate['"]?:\s{0,5}['"]?(?:enabled|true)|"\/\*\*"\s{0,5}:\s{0,5}"index\.html"/.test(text),
     }
   }
+  const served =
+    /^[ \t]*root[ \t]+(?:\*[ \t]+)?["']?(?:\/app\/|\.\/)?([\w][\w./-]{0,80}?)\/?["']?[ \t]*$/m.exec(
+      skim(tree, 'Caddyfile'),
+    )?.[1]
+  if (served !== undefined && !served.includes('..') && tree.has(`${served}/index.html`))
+    return { folder: served, source: 'Caddyfile', spa: false }
   const folder = FOLDERS.find(
     (name) =>
       tree.has(name === '' ? 'index.html' : `${name}/index.html`) ||

@@ -1,0 +1,157 @@
+import { describe, expect, it } from 'vitest'
+import { detect } from '#server/builds/detect'
+import { memoryTree } from '#server/builds/source-tree'
+
+const json = (value: unknown) => JSON.stringify(value)
+const plan = (files: Record<string, string>) => detect(memoryTree(files))
+const node = { 'package.json': json({ scripts: { start: 'node a.js' } }), 'a.js': '' }
+/** Rows of the explanation of one kind, as `value (source)`. */
+const rows = (files: Record<string, string>, field: string) =>
+  plan(files)
+    .explanation.filter((row) => row.field === field)
+    .map(({ value, source }) => `${value} (${source})`)
+
+describe('the plan says what of a file had no effect:', () => {
+  it.each([
+    [
+      'railpack.json',
+      json({
+        $schema: 'x',
+        provider: 'node',
+        caches: { a: {} },
+        deploy: { startCommand: 'node b.js', paths: ['x'], variables: { A: '1' } },
+        steps: { build: { commands: ['true'], inputs: [] }, extra: { commands: ['x'] } },
+      }),
+      [
+        'provider',
+        'caches',
+        'deploy.paths',
+        'deploy.variables (set variables in the app)',
+        'steps.build.inputs',
+        'steps.extra.commands',
+      ],
+    ],
+    [
+      'nixpacks.toml',
+      'providers = ["node"]\n[phases.setup]\nnixPkgs = ["ffmpeg"]\nnixOverlays = ["x"]\n[phases.build]\ncmds = ["true"]\n[start]\ncmd = "node b.js"\nrunImage = "x"\n[variables]\nA = "1"\n',
+      ['providers', 'phases.setup.nixOverlays', 'start.runImage', 'variables (set variables in the app)'],
+    ],
+    [
+      'mise.toml',
+      '[tools]\nnode = "22"\n[env]\nA = "1"\n[tasks.build]\nrun = "x"\n',
+      ['env (set variables in the app)', 'tasks'],
+    ],
+    [
+      'app.json',
+      json({
+        name: 'a',
+        addons: ['x'],
+        env: { A: {} },
+        formation: {},
+        cron: [],
+        scripts: { postdeploy: 'x', dokku: { predeploy: 'node m.js', postdeploy: 'y' } },
+      }),
+      [
+        'addons',
+        'env (set variables in the app)',
+        'formation',
+        'scripts.postdeploy',
+        'scripts.dokku.postdeploy',
+      ],
+    ],
+  ])('%s', (file, text, expected) => {
+    expect(rows({ ...node, [file]: text }, 'ignored').sort()).toEqual(
+      expected.map((one) => `${one} (${file})`).sort(),
+    )
+  })
+  it('Caddyfile and Staticfile', () => {
+    const site = { 'web/index.html': '' }
+    expect(
+      rows(
+        { ...site, Caddyfile: ':80 {\n  root * web\n  header X-A b\n  file_server\n  redir /a /b\n}\n' },
+        'ignored',
+      ),
+    ).toEqual(['header (Caddyfile)', 'redir (Caddyfile)'])
+    expect(rows({ ...site, Staticfile: 'root: web\ndirectory: visible\n' }, 'ignored')).toEqual([
+      'directory (Staticfile)',
+    ])
+    expect(plan({ ...site, Caddyfile: 'root * web\nfile_server\n' }).explanation).toContainEqual({
+      field: 'static_folder',
+      value: 'web',
+      source: 'Caddyfile',
+    })
+  })
+})
+
+describe('packages that a file names', () => {
+  const image = (files: Record<string, string>) => plan({ ...node, ...files }).dockerfile
+  it.each([
+    [
+      'railpack.json',
+      json({ deploy: { aptPackages: ['ffmpeg'] }, buildAptPackages: ['libvips-dev'] }),
+      ['ffmpeg', 'libvips-dev'],
+    ],
+    [
+      'nixpacks.toml',
+      '[phases.setup]\nnixPkgs = ["...", "poppler_utils"]\naptPkgs = ["jq"]\n',
+      ['poppler-utils', 'jq'],
+    ],
+    ['mise.toml', '[tools]\nnode = "22"\njq = "latest"\n', ['jq']],
+    ['.tool-versions', 'nodejs 22.1.0\npandoc 3.1\n', ['pandoc']],
+    ['Aptfile', '# tools\nimagemagick\n', ['imagemagick']],
+  ])('are installed: %s', (file, text, packages) => {
+    for (const name of packages)
+      expect(image({ [file]: text })).toMatch(new RegExp(`install-recommends [^&]*\\b${name} `))
+    expect(rows({ ...node, [file]: text }, 'packages').join()).toContain(packages[0])
+  })
+  it('come from the image of a tool that has one, in its version', () => {
+    const found = plan({ ...node, 'mise.toml': '[tools]\nnode = "22"\ngo = "1.24"\n' })
+    expect(found.version).toBe('22')
+    expect(
+      found.dockerfile.match(/COPY --from=golang:1\.24-bookworm \/usr\/local\/go \/usr\/local\/go/g),
+    ).toHaveLength(2)
+    expect(found.dockerfile).toContain('/usr/local/go/bin:')
+    expect(plan({ 'main.py': '', '.tool-versions': 'nodejs 22\n' }).dockerfile).toContain(
+      'COPY --from=node:22-slim /usr/local/bin/node',
+    )
+  })
+  it('choose the version of the language', () => {
+    expect(plan({ ...node, 'nixpacks.toml': '[phases.setup]\nnixPkgs = ["nodejs_20"]\n' }).version).toBe('20')
+    expect(
+      plan({ 'main.py': '', 'nixpacks.toml': '[phases.setup]\nnixPkgs = ["python311"]\n' }).version,
+    ).toBe('3.11')
+    expect(plan({ ...node, 'railpack.json': json({ packages: { node: '20' } }) }).version).toBe('20')
+  })
+  it('are warned about where nothing brings them, and never reach a command as they are', () => {
+    expect(rows({ ...node, 'mise.toml': '[tools]\nterraform = "1"\n' }, 'warning')).toEqual([
+      expect.stringContaining('terraform is not installed'),
+    ])
+    const files = { 'railpack.json': json({ deploy: { aptPackages: ['jq; curl evil', '-o=x'] } }) }
+    expect(image(files)).not.toContain('evil')
+    expect(rows({ ...node, ...files }, 'warning')).toHaveLength(2)
+  })
+})
+
+describe('a file that only names a start command is enough', () => {
+  it.each([
+    ['railpack.json', json({ deploy: { startCommand: './server --port $PORT' } })],
+    ['nixpacks.toml', '[start]\ncmd = "./server --port $PORT"'],
+    ['railway.json', json({ deploy: { startCommand: './server --port $PORT' } })],
+    ['portreeve.json', json({ start_command: './server --port $PORT' })],
+    ['Procfile', 'web: ./server --port $PORT'],
+  ])('%s', (file, text) => {
+    const found = plan({ [file]: text, server: '' })
+    expect(found).toMatchObject({ stack: 'procfile', start_command: './server --port $PORT' })
+    expect(found.dockerfile).toContain('CMD ["/bin/sh", "-c", "exec ./server --port $PORT"]')
+  })
+  it('with the tools that it names', () => {
+    const found = plan({
+      'mise.toml': '[tools]\nnode = "22"',
+      'railpack.json': json({ deploy: { startCommand: 'node x.mjs' } }),
+      'x.mjs': '',
+    })
+    expect(found.dockerfile.slice(found.dockerfile.lastIndexOf('\nFROM'))).toContain(
+      'COPY --from=node:22-slim',
+    )
+  })
+})
