@@ -24,6 +24,7 @@ import type { Adapters, Base, Kernel } from '#server/platform/base'
 import { DNS_PROVIDERS } from '#server/platform/dns-providers/providers'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import monitoring from '#server/monitoring/module'
+import nodes from '#server/nodes/module'
 import previews from '#server/previews/module'
 import projects from '#server/projects/module'
 import realtime from '#server/realtime/module'
@@ -81,6 +82,7 @@ export const MODULES = [
   search,
   rotation,
   disk,
+  nodes,
   system,
   ingress,
   http,

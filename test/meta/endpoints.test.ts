@@ -134,6 +134,10 @@ const INSTALLATION_WIDE = new Set([
   // Templates are shipped with the product.
   'GET /api/templates/:slug',
   'GET /api/templates/:slug/compose',
+  // Servers belong to no project.
+  'GET /api/nodes/:id',
+  'GET /api/nodes/:id/health',
+  'GET /api/nodes/:id/instances',
 ])
 
 describe('every file below routes/', () => {

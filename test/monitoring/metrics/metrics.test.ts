@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { readNetwork } from '#server/monitoring/metrics/host'
+import { readNetwork } from '#server/platform/host/reading'
 import { addUp, emptyInterval, type Interval } from '#server/monitoring/metrics/interval'
 import { percentileOf, readLatency, writeLatency } from '#server/monitoring/metrics/latency'
 import { createMetricRepository } from '#server/monitoring/metrics/repository'

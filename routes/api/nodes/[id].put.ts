@@ -1,0 +1,18 @@
+import { endpoint } from '#server/endpoint'
+import { data, IdParam } from '#server/http/schemas'
+import { Node, NodeChange } from '#server/nodes/schema'
+
+export default endpoint({
+  summary: 'Change the labels, role or availability of a node',
+  description:
+    'Labels are free. The only server stays an active manager: another role and `drain` are refused with 409.',
+  access: 'admin',
+  params: IdParam,
+  body: NodeChange,
+  example: { labels: { 'location/rack': '4', disk: 'nvme' } },
+  response: data(Node),
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  handler: async ({ actor, params, body, services }) => ({
+    data: await services.nodes.change(actor, params.id, body),
+  }),
+})

@@ -1,0 +1,151 @@
+import * as v from 'valibot'
+import { pagingEntries, several, sorting, Timestamp } from '#server/kernel/schemas'
+
+const described = <S extends v.GenericSchema>(schema: S, text: string) => v.pipe(schema, v.description(text))
+const count = (text: string) => described(v.pipe(v.number(), v.integer()), text)
+
+const LabelKey = v.pipe(
+  v.string(),
+  v.regex(
+    /^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$/,
+    'must be 1 to 63 small letters, digits, dots, slashes, dashes or underscores.',
+  ),
+)
+const LabelValue = v.pipe(
+  v.string(),
+  v.maxLength(255),
+  v.regex(/^[^\u0000-\u001f\u007f]*$/, 'must be one line without control characters.'),
+)
+const MOST_LABELS = 50
+const Labels = v.pipe(
+  v.record(LabelKey, LabelValue),
+  v.check((labels) => Object.keys(labels).length <= MOST_LABELS, `must be at most ${MOST_LABELS} labels.`),
+)
+
+export const NodeState = v.pipe(
+  v.picklist(['ready', 'unreachable']),
+  v.description('`unreachable`: its container engine did not answer when it was last asked.'),
+)
+export type NodeStateName = v.InferOutput<typeof NodeState>
+const Role = v.pipe(
+  v.picklist(['manager', 'worker']),
+  v.description('`manager`: decides what runs where. The server of Portreeve itself is one.'),
+)
+const Availability = v.pipe(
+  v.picklist(['active', 'drain']),
+  v.description('`active`: takes work. `drain`: its work is moved elsewhere.'),
+)
+
+export const Node = v.pipe(
+  v.object({
+    id: v.string(),
+    name: described(v.string(), 'Host name of the server.'),
+    address: described(v.string(), 'Where others reach it.'),
+    role: Role,
+    state: NodeState,
+    availability: Availability,
+    labels: described(v.record(v.string(), v.string()), 'What the operator notes on it, by key.'),
+    capacity: v.pipe(
+      v.object({
+        cpus: described(v.number(), 'Processors.'),
+        memory_bytes: count('Memory of the server.'),
+        disk_bytes: count('Size of the disk that holds the data of Portreeve.'),
+      }),
+      v.title('NodeCapacity'),
+    ),
+    use: v.pipe(
+      v.object({
+        memory_bytes: count('Memory in use, without caches that can go.'),
+        disk_bytes: count('Bytes of that disk in use.'),
+        load_1m: described(v.number(), 'Programs that wanted to run, averaged over a minute.'),
+        instances: described(
+          v.nullable(v.pipe(v.number(), v.integer())),
+          'Containers of this installation that run; null while the engine does not answer.',
+        ),
+        committed_cpus: described(
+          v.nullable(v.number()),
+          'Processors that these may use together; null while the engine does not answer.',
+        ),
+        committed_memory_bytes: described(
+          v.nullable(v.pipe(v.number(), v.integer())),
+          'Memory that these may use together; null while the engine does not answer.',
+        ),
+      }),
+      v.title('NodeUse'),
+    ),
+    engine: v.pipe(
+      v.object({
+        version: v.nullable(v.string()),
+        os: described(v.nullable(v.string()), 'Operating system: `linux`.'),
+        arch: described(v.nullable(v.string()), 'Processor: `amd64`, `arm64`.'),
+      }),
+      v.title('NodeEngine'),
+      v.description('Its container engine; null while it does not answer.'),
+    ),
+    last_seen_at: described(
+      v.nullable(Timestamp),
+      'When its engine last answered; null before the first time.',
+    ),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  }),
+  v.title('Node'),
+)
+export type Node = v.InferOutput<typeof Node>
+
+export const NodeQuery = v.strictObject({
+  ...pagingEntries,
+  sort: sorting(['name', 'state', 'created_at'], 'Newest first.'),
+  state: several(NodeState),
+})
+
+export const NodeChange = v.strictObject({
+  labels: v.optional(v.pipe(Labels, v.description('Takes the place of all labels.'))),
+  role: v.optional(Role),
+  availability: v.optional(Availability),
+})
+export type NodeChange = v.InferOutput<typeof NodeChange>
+
+export const NodeHealth = v.pipe(
+  v.object({
+    status: v.pipe(
+      v.picklist(['ok', 'degraded', 'unreachable']),
+      v.description('`degraded`: a check failed while the engine answers.'),
+    ),
+    checks: v.pipe(
+      v.record(
+        v.picklist(['engine', 'disk', 'memory', 'clock', 'reachability']),
+        v.object({
+          ok: described(v.nullable(v.boolean()), 'Null where it cannot be told.'),
+          message: described(v.string(), 'What was found, as a sentence.'),
+        }),
+      ),
+      v.description('Each check by its name.'),
+    ),
+    checked_at: Timestamp,
+    last_seen_at: described(v.nullable(Timestamp), 'When its engine last answered.'),
+  }),
+  v.title('NodeHealth'),
+)
+export type NodeHealth = v.InferOutput<typeof NodeHealth>
+
+export const NodeInstance = v.pipe(
+  v.object({
+    id: described(v.string(), 'Short id of the container, as in other answers.'),
+    project_id: v.string(),
+    owner_kind: described(v.string(), 'What it belongs to: `app`, `database` or a task.'),
+    owner_id: described(v.string(), 'Id of the app, database or task.'),
+    process: described(v.string(), '`web`, or the name of another process.'),
+    index: count('Counts the instances of a process from 0.'),
+    state: v.picklist(['created', 'running', 'restarting', 'exited', 'dead', 'paused']),
+    restart_count: count('How often the engine started it again.'),
+    cpus: described(v.nullable(v.number()), 'Processors that it may use; null without a limit.'),
+    memory_bytes: described(
+      v.nullable(v.pipe(v.number(), v.integer())),
+      'Memory that it may use; null without a limit.',
+    ),
+    started_at: v.nullable(Timestamp),
+  }),
+  v.title('NodeInstance'),
+)
+export type NodeInstance = v.InferOutput<typeof NodeInstance>
