@@ -1,0 +1,120 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { createSourceGuard } from '#server/builds/source-guard'
+import { EngineError, type Image } from '#server/platform/engine/engine'
+import { createOutboundPolicy } from '#server/platform/outbound/policy'
+import { fakeEgress } from '#test/support/fake-egress'
+
+const ID = `sha256:${'ab'.repeat(32)}`
+const NAMES: Record<string, string> = {
+  'registry-1.docker.io': '93.184.216.34',
+  'docker.io': '93.184.216.34',
+  'auth.docker.io': '93.184.216.35',
+  'files.example.com': '93.184.216.36',
+  'rebound.example.com': '10.0.0.7',
+}
+
+let here: Record<string, Partial<Image>>
+let pulled: string[]
+let challenge: string
+beforeEach(() => {
+  here = {}
+  pulled = []
+  challenge = 'Bearer realm="https://auth.docker.io/token",service="registry.docker.io"'
+})
+const image = (more: Partial<Image> = {}): Image =>
+  ({ id: ID, tags: ['node:22'], digests: [], triggers: [], ...more }) as Image
+
+/** The second line alone: without a filter on the engine's process, or with one. */
+function guard(filtered = false) {
+  return createSourceGuard({
+    engine: {
+      findImage: async (name) => here[name] && image({ tags: [name], ...here[name] }),
+      async pullImage(name) {
+        pulled.push(name)
+        if (!name.includes('triggering')) throw new EngineError('not_found', 'There is no such image.')
+        return image({ triggers: ['ADD http://127.0.0.1/ /x'] })
+      },
+    },
+    policy: createOutboundPolicy({
+      allowed_private_hosts: [],
+      interfaces: () => [],
+      resolver: async (host) => {
+        const address = NAMES[host]
+        if (!address) throw Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' })
+        return [{ address, family: 4 }]
+      },
+    }),
+    client: {
+      send: async () => ({ headers: { 'www-authenticate': challenge }, discard: async () => {} }),
+    } as never,
+    ...(filtered ? { egress: fakeEgress() } : {}),
+    registryAuth: () => undefined,
+  })
+}
+const check = (dockerfile: string, build_args: Record<string, string> = {}, filtered = false) =>
+  guard(filtered).checkDockerfile(dockerfile, {
+    build_args,
+    onLog: () => {},
+    signal: new AbortController().signal,
+  })
+const refusal = (what: RegExp) => ({ code: 'dockerfile_refused', message: expect.stringMatching(what) })
+
+describe('a Dockerfile is refused, whatever keeps the engine besides', () => {
+  it.each([false, true])('that starts from an image which brings instructions of its own (filter: %s)', async (f) => {
+    here['base:1'] = { triggers: ['ADD http://127.0.0.1/ /x'] }
+    await expect(check('FROM base:1', {}, f)).rejects.toMatchObject(refusal(/brings ONBUILD instructions/))
+  })
+  it('that starts from such an image, which is fetched first to be looked at', async () => {
+    await expect(check('FROM triggering:1')).rejects.toMatchObject(refusal(/brings ONBUILD/))
+    expect(pulled).toEqual(['triggering:1'])
+  })
+  it('that starts from an image of an app, by its name, a name given later, or its id', async () => {
+    await expect(check('FROM portreeve/app_1:2')).rejects.toMatchObject(refusal(/below portreeve\//))
+    here['innocent:1'] = { owner: 'prj_2' }
+    await expect(check('FROM innocent:1')).rejects.toMatchObject(refusal(/an image of an app/))
+    here[ID] = { tags: ['portreeve/app_1:2'] }
+    await expect(check(`FROM ${ID}`)).rejects.toMatchObject(refusal(/by its id/))
+    await expect(check(`FROM scratch\nCOPY --from=${ID} / /`)).rejects.toMatchObject(refusal(/by its id/))
+  })
+  it('that names another frontend, or steers the builder', async () => {
+    await expect(check('# syntax=evil/frontend\nFROM scratch')).rejects.toMatchObject(refusal(/frontend/))
+    await expect(check('FROM scratch', { buildkit_syntax: 'evil/x' })).rejects.toMatchObject(
+      refusal(/one of the builder's own/),
+    )
+  })
+  it.each(['127.0.0.1:5000/x', 'rebound.example.com/x', '[::1]:5000/x', '169.254.169.254/x'])(
+    'that starts from %s, or copies from it',
+    async (inside) => {
+      await expect(check(`FROM ${inside}`)).rejects.toThrow()
+      await expect(check(`FROM scratch\nCOPY --from=${inside} / /`)).rejects.toThrow()
+    },
+  )
+  it.each([false, true])('that adds what leads inwards (filter: %s)', async (filtered) => {
+    for (const host of ['127.0.0.1', 'rebound.example.com', '2130706433', '169.254.169.254'])
+      await expect(check(`FROM scratch\nADD http://${host}/x /x`, {}, filtered)).rejects.toMatchObject(
+        refusal(/refused/),
+      )
+  })
+  it('that adds anything from elsewhere while nothing filters what the engine fetches', async () => {
+    const dockerfile = 'FROM scratch\nADD https://files.example.com/x /x'
+    await expect(check(dockerfile)).rejects.toMatchObject({
+      ...refusal(/adds files\.example\.com over the network/),
+      hint: expect.stringContaining('RUN curl'),
+    })
+    expect(await check(dockerfile, {}, true)).toContain('files.example.com')
+  })
+})
+
+describe('a registry', () => {
+  const pull = (name: string, filtered = false) =>
+    guard(filtered).checkImage(name, new AbortController().signal)
+  it('whose tokens come from an address inside is not asked, as long as nothing filters what the engine fetches', async () => {
+    await expect(pull('node:22')).resolves.toBeUndefined()
+    challenge = 'Bearer realm="http://169.254.169.254/token",service="registry"'
+    await expect(pull('node:22')).rejects.toMatchObject({ code: 'registry_refused' })
+    challenge = 'Bearer realm="https://rebound.example.com/token"'
+    await expect(pull('node:22')).rejects.toMatchObject({ code: 'registry_refused' })
+    await expect(check('FROM node:22')).rejects.toMatchObject(refusal(/is refused/))
+    expect(pulled).toEqual([])
+  })
+})
