@@ -58,6 +58,7 @@ const projects = createProjects({
   events: createEvents(db, clock, log),
   people: () => identity.people,
   resources: () => [],
+  removeNetwork: () => undefined,
   share: () => ({ memory_bytes: 0, cpus: 0 }),
 })
 const identity: ReturnType<typeof createIdentity> = createIdentity({

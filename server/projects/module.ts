@@ -1,6 +1,7 @@
 import { defineModule } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
 import type { People } from './members.ts'
+import { createNetworkRemoval } from './network-removal.ts'
 import { createProjects } from './service.ts'
 
 export default defineModule({
@@ -13,6 +14,7 @@ export default defineModule({
       people: () => use.identity.people,
       resources: () => modules.sources('overview'),
       share: (project_id) => modules.share(project_id),
+      removeNetwork: createNetworkRemoval(base.jobs, base.engine).enqueue,
     }),
   channels: () => [
     { name: 'projects/:id', kind: 'events', noun: 'project', events: (project_id) => ({ project_id }) },

@@ -33,6 +33,8 @@ export interface ProjectOptions {
   resources: () => readonly ResourceSource[]
   /** What all instances in a project may use together. */
   share: (project_id: string) => Share
+  /** Has the engine's network of a project removed, which nothing uses any more. */
+  removeNetwork: (project_id: string) => void
 }
 
 /** Name of the project that a fresh installation has. */
@@ -48,7 +50,8 @@ const SHARED = [
 const quotasOf = (row: ProjectRow) => JSON.parse(row.quotas) as Quotas
 
 /** Projects: every resource lives in one, and roles in it decide who may do what. */
-export function createProjects({ db, clock, audit, events, people, resources, share }: ProjectOptions) {
+export function createProjects(options: ProjectOptions) {
+  const { db, clock, audit, events, people, resources, share } = options
   const repository = createProjectRepository(db)
   const members = createMembers({ db, clock, audit, events, repository, people })
   const get = (id: string): ProjectRow =>
@@ -201,6 +204,7 @@ export function createProjects({ db, clock, audit, events, people, resources, sh
         for (const user_id of repository.memberIds(id)) people().rightsChanged(user_id)
         repository.delete(id)
         note(actor, 'project.delete', row, row, null)
+        options.removeNetwork(id)
       }),
     /** Everything in a project, kind by kind, newest first. */
     resources(actor: Actor, project_id: string, query: Paging & { kind?: Wanted }) {
