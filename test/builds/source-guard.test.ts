@@ -60,10 +60,13 @@ const check = (dockerfile: string, build_args: Record<string, string> = {}, filt
 const refusal = (what: RegExp) => ({ code: 'dockerfile_refused', message: expect.stringMatching(what) })
 
 describe('a Dockerfile is refused, whatever keeps the engine besides', () => {
-  it.each([false, true])('that starts from an image which brings instructions of its own (filter: %s)', async (f) => {
-    here['base:1'] = { triggers: ['ADD http://127.0.0.1/ /x'] }
-    await expect(check('FROM base:1', {}, f)).rejects.toMatchObject(refusal(/brings ONBUILD instructions/))
-  })
+  it.each([false, true])(
+    'that starts from an image which brings instructions of its own (filter: %s)',
+    async (f) => {
+      here['base:1'] = { triggers: ['ADD http://127.0.0.1/ /x'] }
+      await expect(check('FROM base:1', {}, f)).rejects.toMatchObject(refusal(/brings ONBUILD instructions/))
+    },
+  )
   it('that starts from such an image, which is fetched first to be looked at', async () => {
     await expect(check('FROM triggering:1')).rejects.toMatchObject(refusal(/brings ONBUILD/))
     expect(pulled).toEqual(['triggering:1'])
