@@ -35,6 +35,22 @@ export const CLIENT_VERBS: readonly Verb[] = [
   { name: 'env', summary: 'variables of an app', load: () => import('./client/verbs/env.ts') },
   { name: 'db', summary: 'databases', load: () => import('./client/verbs/db.ts') },
   { name: 'domains', summary: 'domains of apps', load: () => import('./client/verbs/domains.ts') },
+  { name: 'plan', summary: 'what apply would change', load: () => import('./client/verbs/plan.ts') },
+  {
+    name: 'apply',
+    summary: 'make a project as portreeve.yaml says',
+    load: () => import('./client/verbs/apply.ts'),
+  },
+  {
+    name: 'export',
+    summary: 'write portreeve.yaml of what runs',
+    load: () => import('./client/verbs/export.ts'),
+  },
+  {
+    name: 'import',
+    summary: 'move apps in from elsewhere',
+    load: () => import('./client/verbs/import.ts'),
+  },
   { name: 'open', summary: 'open an app in the browser', load: () => import('./client/verbs/open.ts') },
   {
     name: 'completion',

@@ -1,4 +1,4 @@
-import type { HealthCheckPlan } from './plan.ts'
+import type { BuildOverrides, HealthCheckPlan } from './plan.ts'
 
 /** The value of one field and where it was declared. */
 export interface Declared<T> {
@@ -24,4 +24,29 @@ export interface DeclaredSettings {
 /** Fields of one source, before the sources are put on top of each other. */
 export type SettingValues = {
   [Key in keyof DeclaredSettings]: NonNullable<DeclaredSettings[Key]>['value'] | undefined
+}
+
+/** What the file of a project says about one app. */
+export interface ProjectFileSettings {
+  /** Name of the file. */
+  name: string
+  values: Partial<SettingValues>
+  /** Whether something takes requests beside the processes that it names. */
+  has_web: boolean
+}
+
+/**
+ * What a caller may declare: the app's settings, and the names of build arguments that generated Dockerfiles
+ * must accept.
+ */
+export interface DetectOptions extends BuildOverrides {
+  build_args?: readonly string[]
+  /** Whether a file with secret build variables is mounted while commands run; see `SECRETS_FILE`. */
+  build_secrets?: boolean
+  /** Name of the app, by which it is found in the file of a project. */
+  app?: string
+  /** Root of the repository, when the app lies in a folder of it. */
+  repository?: string
+  /** What the file of the project says about the app. */
+  project_file?: ProjectFileSettings
 }

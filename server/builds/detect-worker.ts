@@ -1,15 +1,19 @@
 import { parentPort } from 'node:worker_threads'
 import { type DetectOptions, detect } from './detect.ts'
 import { DetectionError } from './plan.ts'
+import { withProjectFile } from './project-settings.ts'
 import { openTree } from './source-tree.ts'
 
 /** Entry of the thread that looks at one folder; the server is built with it as a file of its own. */
-parentPort?.once('message', ({ directory, overrides }: { directory: string; overrides: DetectOptions }) => {
+async function look({ directory, overrides }: { directory: string; overrides: DetectOptions }) {
   try {
-    parentPort?.postMessage({ plan: detect(openTree(directory), overrides) })
+    const options = await withProjectFile(directory, overrides)
+    parentPort?.postMessage({ plan: detect(openTree(directory), options) })
   } catch (error) {
     if (!(error instanceof DetectionError)) throw error
     const { message, hint, looked_for } = error
     parentPort?.postMessage({ refused: { message, hint, looked_for } })
   }
-})
+}
+// What is rejected here ends the thread, and whoever started it hears of the error.
+parentPort?.once('message', (ask) => void look(ask))

@@ -4,15 +4,10 @@ import { withForeignPackages } from './foreign-packages.ts'
 import { ignoredSettings } from './ignored-settings.ts'
 import { interpreterPackages } from './interpreters.ts'
 import { layoutStages, type BuildLayout } from './layout.ts'
-import {
-  DetectionError,
-  type BuildOverrides,
-  type BuildPlan,
-  type Explanation,
-  type SourceTree,
-} from './plan.ts'
+import { DetectionError, type BuildPlan, type Explanation, type SourceTree } from './plan.ts'
 import { isCopyable, renderDockerfile } from './render-dockerfile.ts'
-import type { DeclaredSettings } from './declared.ts'
+import type { DeclaredSettings, DetectOptions } from './declared.ts'
+export type { DetectOptions } from './declared.ts'
 import { declaredExplanations, declaredSettings } from './repository-settings.ts'
 import { findDockerfile, otherDockerfile, planDockerfile } from './stacks/dockerfile.ts'
 import { STACKS } from './stacks/index.ts'
@@ -21,16 +16,6 @@ import { because, type Commands, type Stack, type StackProposal } from './stacks
 import { withFallback } from './site-fallback.ts'
 import { folderOf } from './tree-queries.ts'
 import { undetected } from './undetected.ts'
-
-/**
- * What a caller may declare: the app's settings, and the names of build arguments that generated Dockerfiles
- * must accept.
- */
-export interface DetectOptions extends BuildOverrides {
-  build_args?: readonly string[]
-  /** Whether a file with secret build variables is mounted while commands run; see `SECRETS_FILE`. */
-  build_secrets?: boolean
-}
 
 /**
  * Works out how a folder is built and run. Looks at files only and runs nothing. For an app in a sub-folder
@@ -93,10 +78,11 @@ function finish(
   tree: SourceTree,
   proposal: StackProposal,
   declared: DeclaredSettings,
-  { build_args = [], build_secrets = false }: DetectOptions,
+  { build_args = [], build_secrets = false, project_file }: DetectOptions,
 ): BuildPlan {
   const others = declared.processes?.value ?? {}
-  const web = declared.start_command !== undefined || declared.processes === undefined
+  const beside_web = project_file?.has_web && declared.processes?.source === project_file.name
+  const web = declared.start_command !== undefined || declared.processes === undefined || beside_web === true
   // A Procfile without `web` says all that runs: the image starts as the first of its processes does.
   const start_command =
     declared.start_command?.value ?? (web ? proposal.start_command : Object.values(others)[0]!)

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { DetectionError, type BuildOverrides, type Explanation, type SourceTree } from './plan.ts'
-import type { DeclaredSettings, SettingValues } from './declared.ts'
+import type { DeclaredSettings, DetectOptions, SettingValues } from './declared.ts'
 import { appJsonSettings, foreignSettings } from './foreign-settings.ts'
 import { parseJson } from './text-formats.ts'
 
@@ -53,12 +53,14 @@ export type PortreeveJson = v.InferOutput<typeof PortreeveJson>
 
 /**
  * Everything declared, the first source that has a field wins: the app's settings, `portreeve.json`,
- * `Procfile`, `app.json`, files of other platforms.
+ * `portreeve.yaml`, `Procfile`, `app.json`, files of other platforms.
  */
-export function declaredSettings(tree: SourceTree, overrides: BuildOverrides): DeclaredSettings {
+export function declaredSettings(tree: SourceTree, overrides: DetectOptions): DeclaredSettings {
   const settings: DeclaredSettings = {}
   layer(settings, fromOverrides(overrides), 'app settings')
   layer(settings, fromPortreeveJson(tree), 'portreeve.json')
+  const { project_file } = overrides
+  if (project_file) layer(settings, project_file.values, project_file.name)
   const processes = procfile(tree)
   layer(
     settings,

@@ -1,6 +1,7 @@
 import { mkdtempSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { BuildOverrides, BuildPlan } from '#server/builds/plan'
+import type { DetectOptions } from '#server/builds/detect'
+import type { BuildPlan } from '#server/builds/plan'
 import { DetectionError, overridesOf, withLookedFor } from '#server/builds/plan'
 import { BaseDirectoryError, sourceFolder } from '#server/platform/archive/source-folder'
 import type { Actor } from '#server/kernel/access'
@@ -26,7 +27,7 @@ export interface DetectionAsk {
 export interface DetectionOptions {
   git: Git
   work_directory: string
-  detect(directory: string, overrides: BuildOverrides): Promise<BuildPlan>
+  detect(directory: string, overrides: DetectOptions): Promise<BuildPlan>
   checks: { git_url(text: string): void; branch(text: string): void }
   /** Throws a 422 when what is named to read it with cannot be used for it. */
   credential(project_id: string, ask: DetectionAsk & { git_url: string }): GitCredential | undefined
@@ -93,15 +94,17 @@ export function createDetection(options: DetectionOptions) {
       const folder = sourceFolder(source, ask.base_directory ?? '.')
       const { hasCompose, planOfFolder, withStack } = await composePlans()
       if (ask.source === 'compose' || ask.compose_path) return planOfFolder(folder, ask)
-      return await options.detect(folder, overridesOf(ask.build ?? {}, ask.port)).then(
-        (plan) => withStack(plan, folder),
-        (error: unknown) => {
-          // Nothing else is known of it, but it says itself what runs.
-          if (ask.source !== 'git' && error instanceof DetectionError && hasCompose(folder))
-            return planOfFolder(folder, ask)
-          throw error
-        },
-      )
+      return await options
+        .detect(folder, { ...overridesOf(ask.build ?? {}, ask.port), repository: source })
+        .then(
+          (plan) => withStack(plan, folder),
+          (error: unknown) => {
+            // Nothing else is known of it, but it says itself what runs.
+            if (ask.source !== 'git' && error instanceof DetectionError && hasCompose(folder))
+              return planOfFolder(folder, ask)
+            throw error
+          },
+        )
     } catch (error) {
       throw asApiError(error)
     } finally {

@@ -21,7 +21,8 @@ import {
   type VariableImport,
   type VariableReport,
 } from './schema.ts'
-import { createVault, type PlainVariable, type StoredVariable, seemsSecret } from './values.ts'
+import { createVault, type PlainVariable, type StoredVariable } from './values.ts'
+import { seemsSecret } from '#server/kernel/secret-names'
 import { createVariableViews } from './view.ts'
 
 /** What variables need of other domains; handed in at composition. */

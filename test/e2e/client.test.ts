@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
 import { ADMIN, eventually, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { ROOT } from '#test/support/routes'
 
@@ -44,6 +45,7 @@ const write = (files: Record<string, string>) => {
 
 beforeAll(async () => {
   mkdirSync(folder)
+  await ensureBusyboxImage()
   portreeve = await startPortreeve()
 })
 afterAll(async () => {
@@ -156,6 +158,51 @@ describe('the client', () => {
     expect((await run(['apps'], { env })).stdout).toContain('small-shop')
     expect((await run(['apps', 'stop', 'small-shop'], { env })).code).toBe(4)
   })
+  it('makes a project as portreeve.yaml says: a plan, the deed, nothing to do after it, and the same file from what runs', async () => {
+    const file = (text: string) => `
+project: as-code
+apps:
+  as-code-web:
+    dockerfile: |
+      FROM ${BUSYBOX_IMAGE}
+      CMD mkdir -p /www && echo "$GREETING $APP_TOKEN" > /www/index.html && exec httpd -f -p 8080 -h /www
+    port: 8080
+    variables: { GREETING: ${text}, APP_TOKEN: { secret: true } }
+    domains: [as-code.example.com]
+    cron: { tidy: { expression: '0 2 * * *', command: 'true' } }
+backups:
+  nightly: { target: app, of: as-code-web, cron: '0 2 * * *' }
+`
+    write({ 'portreeve.yaml': file('hello'), 'secrets.env': 'APP_TOKEN=canary-of-the-file\n' })
+    const planned = await run(['plan'])
+    expect(planned.stdout).toContain('+ project as-code')
+    expect(planned.stdout).toContain('+ app as-code-web')
+    expect((await run(['plan', '--check'])).code).toBe(1)
+    const without = await run(['apply', '--yes'])
+    expect([without.code, without.stderr]).toEqual([5, expect.stringContaining('APP_TOKEN of as-code-web')])
+    const made = await run(['apply', '--yes', '--secrets', 'secrets.env'])
+    expect([made.code, made.stderr], made.stdout).toEqual([0, ''])
+    expect(await portreeve.visit('as-code-web.apps.test')).toMatchObject({
+      status: 200,
+      body: 'hello canary-of-the-file\n',
+    })
+    expect(await json('apply', '--yes')).toEqual([])
+    expect((await run(['plan', '--check', '--prune'])).code).toBe(0)
+    write({ 'portreeve.yaml': file('good day') })
+    const changed = await run(['apply', '--yes'])
+    expect([changed.code, changed.stderr], changed.stdout).toEqual([0, ''])
+    expect(changed.stdout).toContain('value: "hello" → "good day"')
+    expect(changed.stdout).toContain('Deploying as-code-web.')
+    expect((await portreeve.visit('as-code-web.apps.test')).body).toMatch(/^good day/)
+    const exported = await run(['export', '--project', 'as-code'])
+    expect(exported.stdout + made.stdout + changed.stdout).not.toContain('canary')
+    write({ 'portreeve.yaml': exported.stdout })
+    expect((await run(['plan', '--check', '--prune'])).stdout).toContain('Nothing to do')
+    const wrong = await run(['plan', '--file', '-'], { input: 'apps: { web: { imagee: x } }' })
+    expect([wrong.code, wrong.stderr]).toEqual([5, expect.stringContaining('Did you mean image?')])
+    rmSync(join(folder, 'portreeve.yaml'))
+    rmSync(join(folder, 'secrets.env'))
+  }, 400_000)
   it('deletes an app only when it is sure, and forgets the login', async () => {
     expect((await run(['apps', 'delete', 'small-shop'])).code).toBe(2)
     expect((await run(['apps', 'delete', 'small-shop', '--yes'])).code).toBe(0)

@@ -17,7 +17,8 @@ const RANKS: readonly (readonly [pattern: RegExp, rank: number])[] = [
 const rankOf = (path: string) => RANKS.find(([pattern]) => pattern.test(path.replace(/\.ts$/, '')))?.[1]
 const domainOf = (path: string) => (rankOf(path) === 2 ? path.split('/')[1] : undefined)
 /** Parts of a domain that others may know: its words, what it tells, and plain facts. */
-const OPEN_PARTS = /\/(schema|events|plan|base-images|resolved|compose\/(parse|main-service))$/
+const OPEN_PARTS =
+  /\/((?:[a-z-]+-)?schema|events|plan|base-images|resolved|compose\/(parse|main-service)|project-file\/read)$/
 
 const sources = readSources(['server', 'routes', 'tasks', 'cli'])
 const imports = sources.flatMap((source) => importsOf(source).map((one) => ({ from: source.path, ...one })))

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { projectFileSchema } from '#server/project-file/json-schema'
 import { renderErrors } from '#server/http/render-errors'
 import { ROOT } from '#test/support/routes'
 import { readMigrations } from '../../scripts/read-migrations.ts'
@@ -36,6 +37,11 @@ describe('the documents', () => {
   })
   it('list the errors that exist: run `npx node scripts/write-errors.ts` after a change', () => {
     expect(readFileSync(join(ROOT, 'docs/errors.md'), 'utf8')).toBe(renderErrors())
+  })
+  it('hold the schema of portreeve.yaml: run `npx node scripts/write-project-schema.ts` after a change', () => {
+    expect(JSON.parse(readFileSync(join(ROOT, 'docs/portreeve.schema.json'), 'utf8'))).toEqual(
+      JSON.parse(JSON.stringify(projectFileSchema())),
+    )
   })
 })
 

@@ -60,9 +60,12 @@ export async function detectStep(shop: Workshop, context: DeployContext): Promis
     plan = inlinePlan(app)
   } else {
     const variables = shop.ports.variables(app)
-    const folder = sourceFolder(sourceDirectory(shop, deployment_id), configuration.base_directory)
+    const repository = sourceDirectory(shop, deployment_id)
+    const folder = sourceFolder(repository, configuration.base_directory)
     plan = await shop.ports.detect(folder, {
       ...overridesOf(configuration.build, configuration.port ?? portOf(variables)),
+      app: app.name,
+      repository,
       build_args: Object.keys({ ...buildArguments(variables), ...configuration.build.args }),
       build_secrets: Object.keys(buildSecrets(variables)).length > 0,
     })

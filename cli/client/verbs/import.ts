@@ -1,0 +1,119 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Command } from 'commander'
+import { fromCaprover } from '../../project/import/caprover.ts'
+import { fromCompose } from '../../project/import/compose.ts'
+import { engineAt, fromContainers } from '../../project/import/containers.ts'
+import { fromCoolify } from '../../project/import/coolify.ts'
+import { fromDokploy } from '../../project/import/dokploy.ts'
+import type { Moved } from '../../project/import/moved.ts'
+import { notesText, secretsOf, secretsText, settle } from '../../project/import/settle.ts'
+import { planOf } from '../../project/options.ts'
+import { planText } from '../../project/plan-text.ts'
+import { CommandError, say } from '../../terminal.ts'
+import { nameOfFolder } from '../apps.ts'
+import { defineClientVerb } from '../client-verb.ts'
+import { EXIT } from '../exit-codes.ts'
+import { applyFile, type ApplyVerbOptions } from './apply.ts'
+
+interface ImportOptions extends ApplyVerbOptions {
+  project?: string
+  output?: string
+  app?: string
+  env?: string
+}
+
+function read(path: string): string {
+  if (!existsSync(path)) throw new CommandError(`There is no file ${path}.`, EXIT.USAGE)
+  return readFileSync(path, 'utf8')
+}
+function readJson(path: string): unknown {
+  try {
+    return JSON.parse(read(path))
+  } catch (error) {
+    if (error instanceof CommandError) throw error
+    throw new CommandError(`${path} is not JSON.`, EXIT.REFUSED)
+  }
+}
+
+/** Writes a file that must not be there: what somebody has edited is not lost. */
+function writeNew(path: string, text: string, mode: number): void {
+  try {
+    writeFileSync(path, text, { mode, flag: 'wx' })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    throw new CommandError(`${path} is there already. Name another file, or remove it.`, EXIT.REFUSED)
+  }
+}
+
+/** Shows what becomes of everything, then what would be made; makes it only when it is asked to. */
+async function move(moved: Moved, options: ImportOptions): Promise<void> {
+  const { text, file, notes } = settle(moved, options.project)
+  if (!options.json) say(notesText(notes))
+  if (Object.keys(file.apps ?? {}).length + Object.keys(file.databases ?? {}).length === 0)
+    throw new CommandError('There is nothing that can be moved.', EXIT.REFUSED)
+  if (options.output !== undefined) {
+    const secrets = secretsText(moved)
+    writeNew(options.output, text, 0o644)
+    const secrets_file = join(dirname(options.output), 'portreeve.secrets')
+    if (secrets) writeNew(secrets_file, secrets, 0o600)
+    return say(
+      options.json
+        ? JSON.stringify({ notes, file: options.output })
+        : `Wrote ${options.output}. Make it so: portreeve apply --file ${options.output}${secrets ? ` --secrets ${secrets_file}` : ''}`,
+    )
+  }
+  if (options.yes) return applyFile(file, options, secretsOf(moved))
+  const { live, changes } = await planOf(options, file)
+  const makes = live.id === undefined ? { makes: live.name } : {}
+  say(
+    options.json
+      ? JSON.stringify({ notes })
+      : `${planText(changes, { prune: false, ...makes })}\nNothing was changed. Do it: the same with --yes. Edit it first: --output portreeve.yaml. What runs there is not touched.`,
+  )
+}
+
+const withMove = (verb: Command): Command =>
+  verb
+    .option(
+      '--project <name>',
+      'project to move it into; made when there is none (default: the default project)',
+    )
+    .option('-o, --output <file>', 'write portreeve.yaml, and portreeve.secrets beside it, instead of moving')
+    .option('-y, --yes', 'do it; without, it is only shown')
+    .option('--no-deploy', 'make everything and deploy nothing')
+    .option('--no-wait', 'do not wait until it serves')
+
+export default defineClientVerb((verb) => {
+  verb.description(
+    'Moves apps in from elsewhere: a plan first, and nothing there is touched. Data are not moved.',
+  )
+  withMove(verb.command('compose').summary('from a compose file'))
+    .argument('<file>', 'the compose file')
+    .option('-a, --app <name>', 'name of the app (default: that of its folder)')
+    .option('--env <file>', 'dotenv file with its variables (default: .env beside it)')
+    .action((path: string, options: ImportOptions) => {
+      const beside = join(dirname(path), '.env')
+      const env = options.env ?? (existsSync(beside) ? beside : undefined)
+      const name = options.app ?? nameOfFolder(dirname(path))
+      return move(fromCompose(read(path), name, env === undefined ? undefined : read(env)), options)
+    })
+  withMove(verb.command('containers').summary('from containers that run on an engine'))
+    .option('--host <address>', 'the engine (default: DOCKER_HOST, else unix:///var/run/docker.sock)')
+    .action(async (options: ImportOptions & { host?: string }) =>
+      move(await fromContainers(engineAt(options.host)), options),
+    )
+  const others = [
+    [
+      'coolify',
+      'answer of its API: GET /api/v1/applications, or an object with applications, services and databases',
+      fromCoolify,
+    ],
+    ['dokploy', 'answer of its API: project.all, project.one or application.one', fromDokploy],
+    ['caprover', 'config-captain.json of a backup', fromCaprover],
+  ] as const
+  for (const [name, what, convert] of others)
+    withMove(verb.command(name).summary(`from an export of ${name}`))
+      .argument('<file>', what)
+      .action((path: string, options: ImportOptions) => move(convert(readJson(path)), options))
+})

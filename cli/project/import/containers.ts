@@ -1,0 +1,143 @@
+import { request } from 'node:http'
+import { CommandError } from '../../terminal.ts'
+import { EXIT } from '../../client/exit-codes.ts'
+import { compact, createMoved, isFields, listOf, type Moved, numberOf, textOf } from './moved.ts'
+
+type Fields = Record<string, any>
+/** One question to an engine. */
+export type AskEngine = (path: string) => Promise<unknown>
+
+const ANSWER_MS = 30_000
+const MOST_BYTES = 64 * 1024 * 1024
+
+/** Asks the engine at `DOCKER_HOST`, or at the usual socket; it only reads. */
+export function engineAt(address = process.env.DOCKER_HOST || 'unix:///var/run/docker.sock'): AskEngine {
+  const url = new URL(address)
+  const where =
+    url.protocol === 'unix:'
+      ? { socketPath: url.pathname }
+      : { host: url.hostname, port: Number(url.port) || 2375 }
+  return (path) =>
+    new Promise((resolve, reject) => {
+      const fail = (reason: string) =>
+        reject(
+          new CommandError(
+            `The container engine at ${address} does not answer (${reason}).`,
+            EXIT.UNREACHABLE,
+          ),
+        )
+      const asked = request({ ...where, path, timeout: ANSWER_MS }, (answer) => {
+        const chunks: Buffer[] = []
+        let size = 0
+        answer.on('data', (chunk: Buffer) => {
+          size += chunk.length
+          if (size > MOST_BYTES) asked.destroy(new Error('too much'))
+          else chunks.push(chunk)
+        })
+        answer.on('error', (error) => fail(error.message))
+        answer.on('end', () => {
+          if (answer.statusCode !== 200) return fail(`status ${answer.statusCode}`)
+          try {
+            resolve(JSON.parse(Buffer.concat(chunks).toString()))
+          } catch {
+            fail('no JSON')
+          }
+        })
+      })
+      asked.on('timeout', () => asked.destroy(new Error('no answer in time')))
+      asked.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? error.message))
+      asked.end()
+    })
+}
+
+const ENGINES: readonly (readonly [RegExp, string])[] = [
+  [/(^|\/)postgres(:|@|$)/, 'postgres'],
+  [/(^|\/)mysql(:|@|$)/, 'mysql'],
+  [/(^|\/)mariadb(:|@|$)/, 'mariadb'],
+  [/(^|\/)mongo(:|@|$)/, 'mongodb'],
+  [/(^|\/)redis(:|@|$)/, 'redis'],
+  [/(^|\/)valkey(:|@|$)/, 'valkey'],
+  [/(^|\/)clickhouse-server(:|@|$)/, 'clickhouse'],
+]
+const wordsOf = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : [])
+/** A word for a shell. */
+const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+const environmentOf = (lines: readonly string[]): Fields =>
+  Object.fromEntries(
+    lines
+      .filter((line) => line.indexOf('=') > 0)
+      .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  )
+
+/** The port that requests go to: the one that is published, else the first that the image names. */
+function portOf({ HostConfig = {}, Config = {} }: Fields): number | undefined {
+  const names = [...Object.keys(HostConfig.PortBindings ?? {}), ...Object.keys(Config.ExposedPorts ?? {})]
+  return numberOf(names.find((name) => name.endsWith('/tcp'))?.split('/')[0])
+}
+
+function add(moved: ReturnType<typeof createMoved>, one: Fields, image: Fields): void {
+  const { Config = {}, HostConfig = {}, Mounts } = one
+  const reference = String(Config.Image ?? '')
+  const labels: Fields = Config.Labels ?? {}
+  const service = textOf(labels['com.docker.compose.service'])
+  const project = textOf(labels['com.docker.compose.project'])
+  const name = service && project ? `${project}-${service}` : String(one.Name ?? '').replace(/^\//, '')
+  const at = `container ${name}`
+  const engine = ENGINES.find(([pattern]) => pattern.test(reference))?.[1]
+  if (engine) return moved.addDatabase(at, name, engine, reference)
+  const own = environmentOf(wordsOf(Config.Env))
+  const built_in = environmentOf(wordsOf(image.Config?.Env))
+  const variables = Object.fromEntries(
+    Object.entries(own).filter(([key, value]) => built_in[key] !== value && key !== 'HOSTNAME'),
+  )
+  const command = wordsOf(Config.Cmd)
+  const is_usual = JSON.stringify(command) === JSON.stringify(wordsOf(image.Config?.Cmd))
+  moved.addApp(
+    at,
+    name,
+    compact({
+      image: reference,
+      port: portOf(one),
+      build: is_usual ? undefined : { start_command: command.map(quoted).join(' ') },
+      limits: compact({
+        memory_bytes: numberOf(HostConfig.Memory),
+        cpus: numberOf(HostConfig.NanoCpus) && HostConfig.NanoCpus / 1e9,
+      }),
+    }),
+    variables,
+  )
+  if (/^(sha256:)?[0-9a-f]{64}$/.test(reference))
+    moved.note(
+      'refused',
+      `${at} image`,
+      'has no name: give it one, and push it where this server can pull it.',
+    )
+  if (HostConfig.Privileged) moved.note('refused', `${at} privileged`, 'is not possible here.')
+  if (HostConfig.NetworkMode === 'host')
+    moved.note('changed', `${at} network`, 'is a network of the project here, not that of the server.')
+  for (const mount of listOf(Mounts))
+    moved.note(
+      'refused',
+      `${at} ${textOf(mount.Destination) ?? '?'}`,
+      mount.Type === 'volume'
+        ? `holds data in the volume ${mount.Name}: make one here, mount it, and copy them over.`
+        : 'is a folder of the server.',
+    )
+}
+
+/** The containers that run on an engine and are not Portreeve's own. Nothing of them is touched. */
+export async function fromContainers(ask: AskEngine): Promise<Moved> {
+  const moved = createMoved()
+  const running = listOf(await ask('/containers/json'))
+  const foreign = running.filter(
+    ({ Labels }) => !isFields(Labels) || !Object.keys(Labels).some((label) => label.startsWith('portreeve.')),
+  )
+  for (const { Id } of foreign) {
+    const one = await ask(`/containers/${String(Id)}/json`)
+    if (!isFields(one)) continue
+    const image = await ask(`/images/${encodeURIComponent(String(one.Image))}/json`).catch(() => ({}))
+    add(moved, one, isFields(image) ? image : {})
+  }
+  return moved
+}

@@ -1,0 +1,132 @@
+import { parse as parseDotenv } from 'dotenv'
+import { seemsSecret } from '#server/kernel/secret-names'
+
+/** What becomes of one thing of the old system. */
+export interface Note {
+  what: 'taken' | 'changed' | 'refused'
+  /** Where it stands there. */
+  at: string
+  message: string
+}
+type Fields = Record<string, any>
+/** What is moved in: a project file as it is written, values of secrets by app, and what became of everything. */
+export interface Moved {
+  apps: Record<string, Fields>
+  databases: Record<string, Fields>
+  secrets: Record<string, Record<string, string>>
+  notes: Note[]
+}
+/** Nothing about what other systems write is trusted. */
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+export const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isFields) : [])
+export const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
+export const numberOf = (value: unknown): number | undefined => {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : undefined
+}
+
+/** A name as apps and databases here have it. */
+export const nameOf = (text: string, longest = 63): string =>
+  text
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, longest)
+    .replace(/-+$/, '') || 'app'
+
+const UNITS: Readonly<Record<string, number>> = { '': 1, b: 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 }
+/** `512m`, `512MB`, `536870912`: bytes; undefined for nothing and for no limit. */
+export function bytesOf(value: unknown): number | undefined {
+  const [, digits, unit = ''] =
+    /^(\d+(?:\.\d+)?)\s*([bkmg]?)(?:i?b)?$/i.exec(String(value ?? '').trim()) ?? []
+  const bytes = Math.round(Number(digits) * (UNITS[unit.toLowerCase()] ?? 1))
+  return bytes > 0 ? bytes : undefined
+}
+
+/** A folder or file of a repository as it is written here: without the slash that it begins with. */
+export const pathOf = (value: unknown): string | undefined =>
+  textOf(value)
+    ?.replace(/^(?:\.?\/)+/, '')
+    .replace(/\/+$/, '') || undefined
+
+/** What is not empty. */
+export const compact = (fields: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(fields).filter(
+      ([, value]) =>
+        value !== undefined &&
+        value !== null &&
+        !(typeof value === 'object' && Object.keys(value).length === 0),
+    ),
+  )
+
+export function createMoved(): Moved & {
+  note(what: Note['what'], at: string, message: string): void
+  /** Adds an app under a free name; answers the name. */
+  addApp(at: string, name: string, fields: Fields, environment: Fields): string
+  addDatabase(at: string, name: string, engine: string, image: unknown): void
+} {
+  const moved: Moved = { apps: {}, databases: {}, secrets: {}, notes: [] }
+  const note = (what: Note['what'], at: string, message: string) =>
+    void moved.notes.push({ what, at, message })
+  const free = (name: string, taken: object): string => {
+    for (let number = 1; ; number++) {
+      const one = number === 1 ? name : `${name.slice(0, 60)}-${number}`
+      if (!Object.hasOwn(taken, one)) return one
+    }
+  }
+  return {
+    ...moved,
+    note,
+    addApp(at, named, fields, environment) {
+      const name = free(nameOf(named), moved.apps)
+      if (name !== named) note('changed', at, `is called ${name} here.`)
+      const variables: Fields = {}
+      for (const [key, given] of Object.entries(environment)) {
+        const value = String(given ?? '')
+        if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key) || /^PORTREEVE_/.test(key)) {
+          note('refused', `${at} ${key}`, 'is no name that a variable can have here.')
+          continue
+        }
+        const secret = seemsSecret(key, value)
+        variables[key] = secret ? { secret: true } : { value, secret: false }
+        if (secret) moved.secrets[name] = { ...moved.secrets[name], [key]: value }
+      }
+      moved.apps[name] = compact({ ...fields, variables })
+      note('taken', at, `is the app ${name}.`)
+      return name
+    },
+    addDatabase(at, named, engine, image) {
+      const name = free(nameOf(named, 40).replace(/^[^a-z]+/, '') || engine, moved.databases)
+      const version = /:v?(\d+)/.exec(String(image ?? ''))?.[1]
+      moved.databases[name] = compact({ engine, version })
+      note(
+        'changed',
+        at,
+        `is the database ${name}, which begins empty with a password of its own: dump the old one, and load it with POST /api/databases/{id}/restore; then point its apps to it.`,
+      )
+    },
+  }
+}
+/** Variables of a dotenv text. */
+export const environmentOf = (text: unknown): Fields =>
+  typeof text === 'string' ? parseDotenv(Buffer.from(text)) : {}
+
+/** `https://shop.example.com/path, …` as domains; names that belong to the old server are left out. */
+export function domainsOf(texts: readonly string[]): Fields[] {
+  return texts.flatMap((text) => {
+    const whole = /^https?:\/\//.test(text) ? text : `https://${text}`
+    if (!URL.canParse(whole)) return []
+    const { hostname, pathname, protocol } = new URL(whole)
+    if (/\.(sslip\.io|nip\.io|traefik\.me|localhost)$/.test(hostname)) return []
+    return [
+      compact({
+        hostname,
+        ...(pathname === '/' ? {} : { path: pathname.replace(/\/$/, '') }),
+        ...(protocol === 'http:' ? { ssl_mode: 'off' } : {}),
+      }),
+    ]
+  })
+}

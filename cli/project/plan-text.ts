@@ -1,0 +1,60 @@
+import type { Change, FieldChange } from '#server/project-file/diff'
+import type { Item } from '#server/project-file/items'
+import { paint, plain } from '../client/output.ts'
+
+const HIDDEN = '********'
+const LONGEST = 80
+
+/** What is shown of a value: of a secret nothing, of a long text its beginning. */
+function shown(item: Item, { field }: FieldChange, value: unknown): string {
+  if (value === null || value === undefined) return 'nothing'
+  if (/variable/.test(item.kind) && /value$/.test(field) && item.fields.secret === true) return HIDDEN
+  const text = plain(JSON.stringify(value))
+  return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text
+}
+const titleOf = ({ kind, of, name }: Item): string =>
+  `${kind} ${paint('bold', plain(name))}${of === undefined ? '' : ` of ${plain(of)}`}`
+
+/** The lines of one change; `leaves` says that what the file does not name goes. */
+function linesOf({ action, item, fields }: Change, leaves: boolean): string[] {
+  if (action === 'extra')
+    return leaves
+      ? [`${paint('red', '-')} ${titleOf(item)}`]
+      : [`${paint('dim', '?')} ${titleOf(item)} is not in the file; it stays (--prune removes it)`]
+  const sign = action === 'create' ? paint('green', '+') : paint('yellow', '~')
+  return [
+    `${sign} ${titleOf(item)}`,
+    ...fields.map((one) => {
+      const to = shown(item, one, one.to)
+      return `    ${one.field}: ${action === 'create' ? to : `${shown(item, one, one.from)} → ${to}`}`
+    }),
+  ]
+}
+
+/** What would be done, as a person reads it. */
+export function planText(changes: readonly Change[], options: { prune: boolean; makes?: string }): string {
+  const of = (action: Change['action']) => changes.filter((one) => one.action === action).length
+  const made = options.makes === undefined ? [] : [`${paint('green', '+')} project ${options.makes}`]
+  const removed = options.prune ? of('extra') : 0
+  const to_make = of('create') + made.length
+  const nothing = to_make + of('update') + removed === 0
+  return [
+    ...made,
+    ...changes.flatMap((change) => linesOf(change, options.prune)),
+    nothing
+      ? 'Nothing to do: all is as the file says.'
+      : `${to_make} to make, ${of('update')} to change, ${removed} to remove.`,
+  ].join('\n')
+}
+
+/** The same for programs. Values of secrets are in neither. */
+export const planJson = (changes: readonly Change[]) =>
+  changes.map(({ action, item, fields }) => ({
+    action,
+    kind: item.kind,
+    of: item.of ?? null,
+    name: item.name,
+    fields: fields.map((one) =>
+      item.fields.secret === true && /value$/.test(one.field) ? { ...one, from: HIDDEN, to: HIDDEN } : one,
+    ),
+  }))

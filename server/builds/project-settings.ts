@@ -1,0 +1,66 @@
+import type { ProjectApp, ProjectFile } from '#server/project-file/schema'
+import type { DetectOptions, ProjectFileSettings, SettingValues } from './declared.ts'
+import { DetectionError } from './plan.ts'
+import { openTree } from './source-tree.ts'
+
+const NAMES = ['portreeve.yaml', 'portreeve.yml'] as const
+
+/** The part of the file that is about this app: the one of its name, or the only one. */
+function appIn({ apps = {} }: ProjectFile, name: string | undefined): ProjectApp | undefined {
+  const all = Object.entries(apps)
+  const named = all.find(([each]) => each === name)
+  return named?.[1] ?? (all.length === 1 ? all[0]![1] : undefined)
+}
+
+/** What is said of an app that a deployment of its own can obey. */
+function valuesOf({ build = {}, port, health_check, processes, cron }: ProjectApp): Partial<SettingValues> {
+  const { args: _args, ...commands } = build
+  const beside = Object.entries(processes ?? {}).flatMap(([name, { command }]) =>
+    command === undefined ? [] : [[name, command] as const],
+  )
+  const jobs = Object.values(cron ?? {}).flatMap(({ expression, command }) =>
+    typeof command === 'string' ? [{ schedule: expression, command }] : [],
+  )
+  const check = health_check?.path
+    ? ({ type: 'http', path: health_check.path } as const)
+    : health_check?.type === 'tcp'
+      ? ({ type: 'tcp' } as const)
+      : undefined
+  const values = {
+    ...Object.fromEntries(Object.entries(commands).filter(([, value]) => value !== null)),
+    port: port ?? undefined,
+    health_check: check,
+    processes: beside.length > 0 ? Object.fromEntries(beside) : undefined,
+    cron_jobs: jobs.length > 0 ? jobs : undefined,
+  }
+  return values as Partial<SettingValues>
+}
+
+const settingsOf = (name: string, app: ProjectApp): ProjectFileSettings => ({
+  name,
+  values: valuesOf(app),
+  has_web: app.processes?.web?.replicas !== 0,
+})
+
+/**
+ * Adds what `portreeve.yaml` in the root of the repository says about an app, which lies in `directory`. Throws
+ * a DetectionError that says where the file is wrong. Its reader is loaded only where there is a file.
+ */
+export async function withProjectFile(directory: string, options: DetectOptions): Promise<DetectOptions> {
+  const tree = openTree(options.repository ?? directory)
+  const name = NAMES.find((each) => tree.read(each) !== undefined)
+  if (name === undefined) return options
+  const { ProjectFileError, readProjectFile } = await import('#server/project-file/read')
+  try {
+    const app = appIn(readProjectFile(tree.read(name)!), options.app)
+    return app ? { ...options, project_file: settingsOf(name, app) } : options
+  } catch (error) {
+    if (!(error instanceof ProjectFileError)) throw error
+    const [first] = error.faults
+    throw new DetectionError(
+      `${name} is not right. ${first?.path ? `${first.path}: ` : ''}${first?.message ?? ''}`,
+      'Correct the file; portreeve plan says all that is wrong with it.',
+      [name],
+    )
+  }
+}

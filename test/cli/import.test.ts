@@ -1,0 +1,330 @@
+import { createServer, type Server } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { fromCaprover } from '../../cli/project/import/caprover.ts'
+import { fromCompose } from '../../cli/project/import/compose.ts'
+import { engineAt, fromContainers } from '../../cli/project/import/containers.ts'
+import { fromCoolify } from '../../cli/project/import/coolify.ts'
+import { fromDokploy } from '../../cli/project/import/dokploy.ts'
+import { notesText, secretsOf, secretsText, settle } from '../../cli/project/import/settle.ts'
+import type { Moved } from '../../cli/project/import/moved.ts'
+import { readSecrets } from '../../cli/project/secrets.ts'
+
+/** What would be applied, and what the person is told. */
+function outcome(moved: Moved) {
+  const { file, text, notes } = settle(moved, 'moved')
+  expect(text).not.toContain('canary')
+  expect(notesText(notes)).not.toContain('canary')
+  return { file, notes: notes.map(({ what, at, message }) => `${what} ${at} ${message}`).join('\n') }
+}
+
+describe('an export of Coolify', () => {
+  const app = {
+    uuid: 'abc',
+    name: 'My Shop',
+    fqdn: 'https://shop.example.com,http://shop.example.com/v1,https://x.203.0.113.7.sslip.io',
+    git_repository: 'team/shop',
+    git_branch: 'main',
+    build_pack: 'nixpacks',
+    base_directory: '/apps/web',
+    start_command: 'npm start',
+    pre_deployment_command: 'npm run migrate',
+    ports_exposes: '3000,9000',
+    health_check_enabled: true,
+    health_check_path: '/up',
+    limits_memory: '512m',
+    limits_cpus: '0',
+    ports_mappings: '25:25',
+    environment_variables: [
+      { key: 'LOG_LEVEL', value: 'info', is_preview: false },
+      { key: 'LOG_LEVEL', value: 'debug', is_preview: true },
+      { key: 'API_KEY', value: "alpha-'canary" },
+    ],
+  }
+  it('becomes apps with their source, settings, domains and variables; secrets stand apart', () => {
+    const moved = fromCoolify([app])
+    const { file, notes } = outcome(moved)
+    expect(file).toEqual({
+      project: 'moved',
+      apps: {
+        'my-shop': {
+          git_url: 'https://github.com/team/shop.git',
+          branch: 'main',
+          base_directory: 'apps/web',
+          build: { start_command: 'npm start', release_command: 'npm run migrate' },
+          port: 3000,
+          health_check: { type: 'http', path: '/up' },
+          limits: { memory_bytes: 512 * 1024 ** 2 },
+          domains: [
+            { hostname: 'shop.example.com' },
+            { hostname: 'shop.example.com', path: '/v1', ssl_mode: 'off' },
+          ],
+          variables: { LOG_LEVEL: { value: 'info', secret: false }, API_KEY: { secret: true } },
+        },
+      },
+    })
+    expect(notes).toContain('refused application My Shop ports_mappings is not taken')
+    expect(notes).toContain('changed application My Shop ports_exposes only 3000 takes requests')
+    const item = { kind: 'variable', of: 'my-shop', name: 'API_KEY', fields: {} } as const
+    expect(secretsOf(moved).of(item)).toBe("alpha-'canary")
+  })
+  it('has images, Dockerfiles, compose files, services and databases', () => {
+    const { file, notes } = outcome(
+      fromCoolify({
+        applications: [
+          {
+            name: 'a',
+            build_pack: 'dockerimage',
+            docker_registry_image_name: 'ghcr.io/x/y',
+            docker_registry_image_tag: '2',
+          },
+          { name: 'b', build_pack: 'dockerfile', dockerfile: 'FROM nginx:1.29' },
+          {
+            name: 'c',
+            build_pack: 'dockercompose',
+            git_repository: 'https://git.example.com/c.git',
+            docker_compose_location: '/deploy/compose.yaml',
+          },
+          { name: 'd' },
+        ],
+        services: [{ name: 'e', docker_compose_raw: 'services: { web: { image: nginx } }' }],
+        databases: [{ name: 'db', database_type: 'standalone-postgresql', image: 'postgres:16-alpine' }],
+      }),
+    )
+    expect(file.apps).toMatchObject({
+      a: { image: 'ghcr.io/x/y:2' },
+      b: { dockerfile: 'FROM nginx:1.29' },
+      c: { source: 'compose', git_url: 'https://git.example.com/c.git', compose_path: 'deploy/compose.yaml' },
+      e: { compose: 'services: { web: { image: nginx } }' },
+    })
+    expect(file.databases).toEqual({ db: { engine: 'postgres', version: '16' } })
+    expect(notes).toContain('refused application d names no repository')
+    expect(notes).toContain('changed database db is the database db, which begins empty')
+  })
+})
+
+describe('an export of Dokploy', () => {
+  it('has projects with environments, applications, compose files and databases', () => {
+    const project = {
+      name: 'p',
+      environments: [
+        {
+          applications: [
+            {
+              applicationId: 'x',
+              name: 'Web',
+              sourceType: 'github',
+              owner: 'team',
+              repository: 'web',
+              branch: 'main',
+              buildPath: '/',
+              buildType: 'dockerfile',
+              dockerfile: 'docker/Dockerfile',
+              env: 'LOG_LEVEL=info\nDB_PASSWORD=beta-canary',
+              replicas: 2,
+              memoryLimit: '268435456',
+              cpuLimit: '500000000',
+              domains: [
+                { host: 'web.example.com', port: 4000, https: true, path: '/' },
+                { host: 'a.traefik.me' },
+              ],
+              mounts: [{ type: 'volume', mountPath: '/data' }],
+            },
+            { name: 'dropped', sourceType: 'drop' },
+          ],
+          compose: [
+            { composeId: 'y', name: 'stack', sourceType: 'raw', composeFile: 'services: {}', env: '' },
+          ],
+          postgres: [{ name: 'Main DB', dockerImage: 'postgres:15' }],
+        },
+      ],
+    }
+    const { file, notes } = outcome(fromDokploy({ result: { data: { json: [project] } } }))
+    expect(file.apps).toEqual({
+      web: {
+        git_url: 'https://github.com/team/web.git',
+        branch: 'main',
+        build: { dockerfile_path: 'docker/Dockerfile' },
+        port: 4000,
+        replicas: 2,
+        limits: { memory_bytes: 268435456, cpus: 0.5 },
+        domains: [{ hostname: 'web.example.com' }],
+        variables: { LOG_LEVEL: { value: 'info', secret: false }, DB_PASSWORD: { secret: true } },
+      },
+      stack: { compose: 'services: {}' },
+    })
+    expect(file.databases).toEqual({ 'main-db': { engine: 'postgres', version: '15' } })
+    expect(notes).toContain('refused application Web mount /data holds data')
+    expect(notes).toContain('refused application dropped comes from drop')
+  })
+})
+
+describe('a configuration of CapRover', () => {
+  it('has apps with images or repositories, domains, variables and volumes', () => {
+    const { file, notes } = outcome(
+      fromCaprover({
+        appDefinitions: {
+          blog: {
+            deployedVersion: 2,
+            versions: [
+              { version: 1, deployedImageName: 'ghost:4' },
+              { version: 2, deployedImageName: 'ghost:5' },
+            ],
+            containerHttpPort: 2368,
+            instanceCount: 1,
+            forceSsl: true,
+            customDomain: [{ publicDomain: 'blog.example.com', hasSsl: true }],
+            envVars: [
+              { key: 'url', value: 'https://blog.example.com' },
+              { key: 'bad name', value: 'x' },
+            ],
+            volumes: [{ containerPath: '/var/lib/ghost', volumeName: 'ghost' }],
+            ports: [],
+          },
+          api: {
+            appPushWebhook: { repoInfo: { repo: 'github.com/team/api', branch: 'main' } },
+            instanceCount: 1,
+          },
+          mine: {
+            deployedVersion: 0,
+            versions: [{ version: 0, deployedImageName: 'img-captain-mine:0' }],
+            notExposeAsWebApp: true,
+          },
+        },
+      }),
+    )
+    expect(file.apps).toEqual({
+      blog: {
+        image: 'ghost:5',
+        port: 2368,
+        replicas: 1,
+        domains: [{ hostname: 'blog.example.com', force_https: true }],
+        variables: { url: { value: 'https://blog.example.com', secret: false } },
+      },
+      api: { git_url: 'https://github.com/team/api', branch: 'main', port: 80, replicas: 1 },
+      mine: { source: 'upload' },
+    })
+    expect(notes).toContain('refused app blog volume /var/lib/ghost holds data')
+    expect(notes).toContain('refused app blog bad name is no name that a variable can have here.')
+    expect(notes).toContain('send its source with portreeve deploy --app mine')
+  })
+})
+
+describe('a compose file', () => {
+  it('becomes one app; what its reader refuses is said by path', () => {
+    const good = outcome(
+      fromCompose(
+        'services: { web: { image: "nginx:${TAG}", ports: ["80"], hostname: x } }',
+        'shop',
+        'TAG=1\nOTHER=2',
+      ),
+    )
+    expect(good.file.apps?.shop).toMatchObject({
+      source: 'compose',
+      variables: { TAG: { value: '1', secret: false } },
+    })
+    const bad = outcome(
+      fromCompose('services: { web: { image: nginx, privileged: true } }', 'shop', undefined),
+    )
+    expect(bad.file.apps).toEqual({})
+    expect(bad.notes).toContain('refused compose file shop services.web.privileged')
+  })
+})
+
+describe('containers that run on an engine', () => {
+  const answers: Record<string, unknown> = {
+    '/containers/json': [
+      { Id: 'one', Labels: {} },
+      { Id: 'ours', Labels: { 'portreeve.managed': 'x' } },
+      { Id: 'db', Labels: {} },
+    ],
+    '/containers/one/json': {
+      Name: '/web',
+      Image: 'sha256:1',
+      Config: {
+        Image: 'nginx:1.29',
+        Cmd: ['nginx', '-g', 'daemon off;'],
+        Env: ['PATH=/bin', 'APP_TOKEN=gamma-canary', 'MODE=live'],
+        ExposedPorts: { '80/tcp': {} },
+        Labels: { 'com.docker.compose.project': 'shop', 'com.docker.compose.service': 'web' },
+      },
+      HostConfig: { Memory: 134217728, NanoCpus: 250000000, PortBindings: { '8080/tcp': [{}] } },
+      Mounts: [{ Type: 'volume', Name: 'files', Destination: '/files' }],
+    },
+    '/images/sha256%3A1/json': { Config: { Env: ['PATH=/bin'], Cmd: ['nginx'] } },
+    '/containers/db/json': { Name: '/pg', Image: 'sha256:2', Config: { Image: 'postgres:17', Env: [] } },
+  }
+  it('become apps and databases; those of Portreeve are left out, and the engine is only read', async () => {
+    const asked: string[] = []
+    const server: Server = createServer((request, answer) => {
+      asked.push(`${request.method} ${request.url}`)
+      const found = answers[request.url!]
+      answer.statusCode = found === undefined ? 404 : 200
+      answer.end(JSON.stringify(found ?? {}))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as { port: number }
+    const moved = await fromContainers(engineAt(`tcp://127.0.0.1:${port}`))
+    server.close()
+    const { file, notes } = outcome(moved)
+    expect(file.apps).toEqual({
+      'shop-web': {
+        image: 'nginx:1.29',
+        port: 8080,
+        build: { start_command: "nginx -g 'daemon off;'" },
+        limits: { memory_bytes: 134217728, cpus: 0.25 },
+        variables: { APP_TOKEN: { secret: true }, MODE: { value: 'live', secret: false } },
+      },
+    })
+    expect(file.databases).toEqual({ pg: { engine: 'postgres', version: '17' } })
+    expect(notes).toContain('refused container shop-web /files holds data in the volume files')
+    expect(asked.every((line) => line.startsWith('GET '))).toBe(true)
+    await expect(engineAt('unix:///nonexistent.sock')('/containers/json')).rejects.toThrow(
+      'does not answer (ENOENT)',
+    )
+  })
+})
+
+describe('what is moved in', () => {
+  it.each([fromCoolify, fromDokploy, fromCaprover])('is nothing where the file is another: %o', (convert) => {
+    for (const tree of [
+      null,
+      1,
+      'x',
+      [],
+      {},
+      [null],
+      { applications: 1 },
+      { appDefinitions: { a: null } },
+      { environments: [1] },
+    ])
+      expect(settle(convert(tree), undefined).file.apps).toEqual({})
+  })
+  it('refuses an app that a project file cannot hold, with the reason, and takes the others', () => {
+    const { file, notes } = outcome(
+      fromCoolify([
+        { name: 'a', git_repository: 'x/y', ports_exposes: '99999' },
+        { name: 'b', git_repository: 'x/y' },
+      ]),
+    )
+    expect(Object.keys(file.apps!)).toEqual(['b'])
+    expect(notes).toContain('refused app a.port must be at most 65535.')
+    expect(notes).not.toContain('is the app a.')
+  })
+  it('writes secrets so that apply reads them', () => {
+    const moved = fromCoolify([
+      {
+        name: 'a',
+        git_repository: 'x/y',
+        envs: [
+          { key: 'A_TOKEN', value: 'p w#"$x\\n' },
+          { key: 'B_TOKEN', value: 'two\nlines' },
+          { key: 'C_TOKEN', value: "it's" },
+          { key: 'D_TOKEN', value: "`x'" },
+        ],
+      },
+    ])
+    const read = readSecrets(secretsText(moved))
+    for (const [name, value] of Object.entries(moved.secrets.a!))
+      expect(read.of({ kind: 'variable', of: 'a', name, fields: {} })).toBe(value)
+  })
+})

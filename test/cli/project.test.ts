@@ -1,0 +1,203 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { changesOf } from '#server/project-file/diff'
+import { itemsOf } from '#server/project-file/items'
+import { readProjectFile } from '#server/project-file/read'
+import { seemsSecret } from '#server/kernel/secret-names'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { type Session, sessionOf } from '../../cli/client/session.ts'
+import { type ApplyOptions, applyChanges } from '../../cli/project/apply.ts'
+import { exportText } from '../../cli/project/export.ts'
+import { readLive } from '../../cli/project/live.ts'
+import { planJson, planText } from '../../cli/project/plan-text.ts'
+import { readSecrets, requireSecrets } from '../../cli/project/secrets.ts'
+
+const FILE = `
+project: shop
+variables:
+  REGION: eu
+  SHARED_TOKEN: { secret: true }
+databases:
+  shop-db: { engine: postgres, version: 17 }
+apps:
+  web:
+    image: nginx:1.29
+    port: 8080
+    replicas: 2
+    health_check: { type: http, path: /health }
+    limits: { memory_bytes: 268435456 }
+    processes:
+      worker: { command: node worker.js }
+    variables:
+      LOG_LEVEL: info
+      WORKERS: 4
+      EMPTY: ''
+      STRIPE_KEY: { secret: true, comment: for payments }
+      PAYMENT_TOKEN: { value: none, secret: false }
+      AT_BUILD: { value: x, scopes: [build] }
+    domains:
+      - shop.example.com
+      - { hostname: api.example.com, path: /v1, strip_path: true, ssl_mode: 'off', headers: { X-Team: shop } }
+    databases: { shop-db: DATABASE_URL }
+    cron:
+      nightly: { expression: '30 3 * * *', command: npm run clean, retries: 2 }
+  tools:
+    source: upload
+backups:
+  db every night: { target: database, of: shop-db, cron: '0 2 * * *', retention: { count: 3 } }
+`
+const SECRETS = 'SHARED_TOKEN=alpha-canary\n[web]\nSTRIPE_KEY="beta-canary"\n'
+
+let api: TestApi
+let session: Session
+beforeEach(async () => {
+  api = await createTestApi({ jobs: false })
+  session = sessionOf('test', { url: api.url, token: 'test-admin' })
+})
+afterEach(() => api.close())
+
+const said: string[] = []
+const options: ApplyOptions = {
+  prune: false,
+  deploy: false,
+  wait: false,
+  is_quiet: true,
+  secrets: readSecrets(SECRETS),
+  tell: (line) => void said.push(line),
+}
+async function plan(text: string, at = session) {
+  const file = readProjectFile(text)
+  const live = await readLive(at, file.project)
+  return { live, changes: changesOf(file, live.items) }
+}
+async function apply(text: string, given: Partial<ApplyOptions> = {}, at = session) {
+  const { live, changes } = await plan(text, at)
+  await applyChanges(at, live, changes, { ...options, ...given })
+}
+const exported = async (at = session) => exportText(await readLive(at, 'shop'), seemsSecret)
+
+describe('portreeve.yaml', () => {
+  it('makes a project as it says; again, there is nothing to do', async () => {
+    const before = await plan(FILE)
+    expect(before.live.id).toBeUndefined()
+    expect(before.changes.map(({ action }) => action)).toEqual(before.changes.map(() => 'create'))
+    await apply(FILE)
+    const after = await plan(FILE)
+    expect(after.changes).toEqual([])
+    expect(planText(after.changes, { prune: true })).toBe('Nothing to do: all is as the file says.')
+    const events = api.events().length
+    await apply(FILE)
+    expect(api.events()).toHaveLength(events)
+  })
+  it('is written from what runs, and makes the same on an empty installation', async () => {
+    await apply(FILE)
+    const text = await exported()
+    expect(text).not.toMatch(/canary/)
+    expect((await plan(text)).changes).toEqual([])
+    const other = await createTestApi({ jobs: false })
+    try {
+      const there = sessionOf('there', { url: other.url, token: 'test-admin' })
+      await apply(text, {}, there)
+      expect(await exported(there)).toBe(text)
+      expect((await plan(FILE, there)).changes).toEqual([])
+    } finally {
+      await other.close()
+    }
+  })
+  it('changes what differs and nothing else, and shows no value of a secret in the plan', async () => {
+    await apply(FILE)
+    const changed = FILE.replace('replicas: 2', 'replicas: 3')
+      .replace('LOG_LEVEL: info', 'LOG_LEVEL: debug')
+      .replace("ssl_mode: 'off'", 'ssl_mode: self_signed')
+      .replace('npm run clean', 'npm run tidy')
+      .replace('count: 3', 'count: 5')
+      .replace('DATABASE_URL }', 'PG_URL }')
+      .replace('REGION: eu', 'REGION: us')
+      .replace('      WORKERS: 4\n', '      WORKERS: { secret: true }\n      NEW_KEY: { secret: true }\n')
+    const { changes } = await plan(changed)
+    const text = planText(changes, { prune: false })
+    expect(text).toContain('replicas: 2 → 3')
+    expect(text).toContain('LOG_LEVEL of web\n    value: "info" → "debug"')
+    expect(changes.map(({ action, item }) => `${action} ${item.kind} ${item.name}`)).toEqual([
+      'update shared variable REGION',
+      'update app web',
+      'update variable LOG_LEVEL',
+      'update variable WORKERS',
+      'create variable NEW_KEY',
+      'update database link shop-db',
+      'update domain api.example.com/v1',
+      'update cron job nightly',
+      'update backup db every night',
+    ])
+    expect(() => requireSecrets(changes, options.secrets)).toThrow('No value is known for NEW_KEY of web.')
+    await apply(changed, { secrets: readSecrets('NEW_KEY=gamma-canary') })
+    expect((await plan(changed)).changes).toEqual([])
+    expect(JSON.stringify(planJson(changes)) + text + said.join()).not.toMatch(/canary/)
+  })
+  it('lets what it does not name stay, and removes it when it is asked to, but only of lists that it has', async () => {
+    await apply(FILE)
+    const less = FILE.replace(/ {2}tools:\n.*\n/, '')
+      .replace('      AT_BUILD: { value: x, scopes: [build] }\n', '')
+      .replace('      - shop.example.com\n', '')
+      .replace(/ {4}cron:\n.*\n/, '')
+      .replace('  REGION: eu\n', '')
+    const { changes } = await plan(less)
+    expect(changes.map(({ action, item }) => `${action} ${item.kind} ${item.name}`)).toEqual([
+      'extra domain shop.example.com',
+      'extra variable AT_BUILD',
+      'extra app tools',
+      'extra shared variable REGION',
+    ])
+    expect(planText(changes, { prune: false })).toContain('AT_BUILD of web is not in the file; it stays')
+    await apply(less)
+    expect((await plan(less)).changes).toHaveLength(4)
+    await apply(less, { prune: true })
+    const left = await readLive(session, 'shop')
+    expect(left.items.some(({ kind }) => kind === 'cron job')).toBe(true)
+    expect(left.items.some(({ name }) => name === 'AT_BUILD' || name === 'REGION')).toBe(false)
+  })
+  it('says what the server refused, of what; what was done stays, and the next call goes on', async () => {
+    await apply(FILE)
+    const wrong = FILE.replace('image: nginx:1.29', 'git_url: https://git.example.com/x.git')
+    await expect(apply(wrong)).rejects.toThrow(
+      /^app web: git_url: cannot be set: the source of this app is image/,
+    )
+    expect((await plan(FILE)).changes).toEqual([])
+  })
+})
+
+describe('what is wrong with a file', () => {
+  it.each([
+    ['apps: { web: { imagee: x } }', 'apps.web.imagee: is not known. Did you mean image?'],
+    ['appps: {}', 'appps: is not known. Did you mean apps?'],
+    ['apps: { web: { zzzzzzzzz: 1 } }', 'apps.web.zzzzzzzzz: is not known. Known: '],
+    [
+      'apps: { web: { health_check: { pathh: /x } } }',
+      'apps.web.health_check.pathh: is not known. Did you mean path?',
+    ],
+    ['apps: { web: { port: high } }', 'apps.web.port: must be a number.'],
+    ['apps: { web: { domains: [{ path: /x }] } }', 'apps.web.domains.0.hostname: is required.'],
+    ['apps: { web: { variables: { API_KEY: abc } } }', 'apps.web.variables.API_KEY: looks like a secret.'],
+    ['apps: { web: { variables: { A: { secret: true, value: x } } } }', 'apps.web.variables.A: is a secret'],
+    ['apps: { web: { variables: { A: { comment: x } } } }', 'apps.web.variables.A: has no value.'],
+    [
+      'databases: {}\napps: { web: { databases: { db: URL } } }',
+      'apps.web.databases.db: is no database of this file.',
+    ],
+    ['databases: { db: { engine: oracle } }', 'databases.db.engine: must be one of'],
+    ['apps: { web: { image: [canary] } }', 'apps.web.image: must be a text.'],
+    ['- a', 'The file must be a mapping'],
+    ['a: [', 'The file is not valid YAML (line 1)'],
+    ['a: &x [*x]', 'a: is not known'],
+    ['[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[', 'The file has too many lines'],
+  ])('%s: %s', (text, sentence) => {
+    expect(() => readProjectFile(text)).toThrow(sentence)
+  })
+  it('is told all at once', () => {
+    expect(() => readProjectFile('apps: { web: { port: high, replicas: many } }')).toThrow(
+      'apps.web.port: must be a number.\napps.web.replicas: must be a number.',
+    )
+  })
+  it('and an empty one says nothing', () => {
+    expect(itemsOf(readProjectFile('')).items).toEqual([])
+  })
+})
