@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import type { ProjectFile } from './schema.ts'
 
 /** Kinds of what a project consists of, in the order in which one may need another. */
@@ -74,8 +75,7 @@ export function itemsOf(file: ProjectFile): { items: Item[]; stated: ReadonlySet
 export function fileOf(project: string | undefined, items: readonly Item[]): ProjectFile {
   const file: Record<string, any> = { ...(project === undefined ? {} : { project }) }
   const place = (holder: Record<string, any>, section: string, { name, fields }: Item) => {
-    holder[section] ??= {}
-    holder[section][name] = fields
+    holder[section] = { ...own(holder, section), [name]: fields }
   }
   const sections: Partial<Record<ItemKind, string>> = {
     'shared variable': 'variables',
@@ -88,7 +88,7 @@ export function fileOf(project: string | undefined, items: readonly Item[]): Pro
   const sorted = [...items].sort((a, b) => (a.name < b.name ? -1 : 1))
   for (const kind of ITEM_KINDS)
     for (const item of sorted.filter((one) => one.kind === kind)) {
-      const holder = item.of === undefined ? file : file.apps?.[item.of]
+      const holder = item.of === undefined ? file : own<Record<string, any>>(file.apps, item.of)
       if (!holder) continue
       const section = sections[kind]
       if (section) place(holder, section, { ...item, fields: { ...item.fields } })

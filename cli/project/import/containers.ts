@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { request } from 'node:http'
 import { CommandError } from '../../terminal.ts'
 import { EXIT } from '../../client/exit-codes.ts'
@@ -86,10 +87,10 @@ function add(moved: ReturnType<typeof createMoved>, one: Fields, image: Fields):
   const at = `container ${name}`
   const engine = ENGINES.find(([pattern]) => pattern.test(reference))?.[1]
   if (engine) return moved.addDatabase(at, name, engine, reference)
-  const own = environmentOf(wordsOf(Config.Env))
+  const given = environmentOf(wordsOf(Config.Env))
   const built_in = environmentOf(wordsOf(image.Config?.Env))
   const variables = Object.fromEntries(
-    Object.entries(own).filter(([key, value]) => built_in[key] !== value && key !== 'HOSTNAME'),
+    Object.entries(given).filter(([key, value]) => own(built_in, key) !== value && key !== 'HOSTNAME'),
   )
   const command = wordsOf(Config.Cmd)
   const is_usual = JSON.stringify(command) === JSON.stringify(wordsOf(image.Config?.Cmd))

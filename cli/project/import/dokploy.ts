@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import {
   bytesOf,
   compact,
@@ -135,7 +136,7 @@ function addAll(moved: Adding, holder: Fields): void {
   for (const one of listOf(holder.applications)) add(moved, 'application', one)
   for (const one of listOf(holder.compose)) add(moved, 'compose', one)
   for (const [kind, engine] of Object.entries(ENGINES))
-    for (const one of listOf(holder[kind]))
+    for (const one of listOf(own(holder, kind)))
       moved.addDatabase(
         `${kind} ${textOf(one.name) ?? '?'}`,
         textOf(one.name) ?? kind,

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { parse as parseDotenv } from 'dotenv'
 import { seemsSecret } from '#server/kernel/secret-names'
 
@@ -41,7 +42,7 @@ const UNITS: Readonly<Record<string, number>> = { '': 1, b: 1, k: 1024, m: 1024 
 export function bytesOf(value: unknown): number | undefined {
   const [, digits, unit = ''] =
     /^(\d+(?:\.\d+)?)\s*([bkmg]?)(?:i?b)?$/i.exec(String(value ?? '').trim()) ?? []
-  const bytes = Math.round(Number(digits) * (UNITS[unit.toLowerCase()] ?? 1))
+  const bytes = Math.round(Number(digits) * (own(UNITS, unit.toLowerCase()) ?? 1))
   return bytes > 0 ? bytes : undefined
 }
 
@@ -92,7 +93,7 @@ export function createMoved(): Moved & {
         }
         const secret = seemsSecret(key, value)
         variables[key] = secret ? { secret: true } : { value, secret: false }
-        if (secret) moved.secrets[name] = { ...moved.secrets[name], [key]: value }
+        if (secret) moved.secrets[name] = { ...own(moved.secrets, name), [key]: value }
       }
       moved.apps[name] = compact({ ...fields, variables })
       note('taken', at, `is the app ${name}.`)

@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import { stringify } from 'yaml'
 import { renderEntry } from '#server/env/dotenv'
 import { ProjectFileError, readProjectFile } from '#server/project-file/read'
@@ -36,7 +37,7 @@ export function settle(
 }
 
 export const secretsOf = ({ secrets }: Moved): SecretValues => ({
-  of: ({ of, name }) => (of === undefined ? undefined : secrets[of]?.[name]),
+  of: ({ of, name }) => (of === undefined ? undefined : own(own(secrets, of), name)),
 })
 /** The secrets as `apply --secrets` reads them. */
 export const secretsText = ({ secrets }: Moved): string =>
