@@ -59,6 +59,8 @@ interface AnyChannel {
   name: string
   /** What the channel is about; without one it is about the installation. */
   noun?: string
+  /** For a channel with an id and without a noun: whether the installation has that. */
+  exists?(id: string): boolean
   /** Least right to it; the default is `viewer`. Keys that may only read may not open a session. */
   access?: Access
 }

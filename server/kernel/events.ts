@@ -28,6 +28,8 @@ export interface EventFilter {
   project_id?: string
   /** Events whose payload names this database. */
   database_id?: string
+  /** Events whose payload names this node. */
+  node_id?: string
   /** Events whose payload names this backup. */
   backup_id?: string
   types?: readonly string[]
@@ -70,7 +72,7 @@ function where(filter: EventFilter): { clause: string; values: unknown[] } {
     }
   }
   // As the indexes on them are written.
-  for (const key of ['database_id', 'backup_id'] as const) {
+  for (const key of ['database_id', 'backup_id', 'node_id'] as const) {
     if (filter[key] === undefined) continue
     parts.push(`payload ->> '${key}' = ?`)
     values.push(filter[key])

@@ -12,5 +12,8 @@ export default defineModule({
       data_directory: base.config.data_directory,
       address: () => use.addresses.of_server()[0] ?? '127.0.0.1',
     }),
+  channels: (own) => [
+    { name: 'nodes/:id', kind: 'events', exists: own.exists, events: (node_id) => ({ node_id }) },
+  ],
   schedules: [{ name: 'watch', cron: '* * * * *', task: 'metrics', run: (own) => own.watch() }],
 })

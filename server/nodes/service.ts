@@ -128,6 +128,7 @@ export function createNodes({ db, clock, audit, events, engine, data_directory, 
   return {
     /** Asks every node whether it is there; the clock does it each minute. */
     watch: async () => void (await look(own())),
+    exists: (id: string): boolean => repository.find(id) !== undefined,
     async list(query: Paging & { state?: Wanted; sort?: Sort | undefined }) {
       own()
       const { rows, total } = repository.list(query.state, ...limits(query))

@@ -37,6 +37,7 @@ export function authorizeChannel(
   const effect = of.kind === 'session' ? 'write' : 'read'
   if (of.noun === undefined) {
     authorize(actor, of.access ?? 'viewer', undefined, effect)
+    if (of.exists && !of.exists(id)) throw notFound('channel')
     return ''
   }
   const project_id = ports.locate(of.noun, id)

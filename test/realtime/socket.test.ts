@@ -172,6 +172,18 @@ describe('an open WebSocket', () => {
     expect(all).toEqual(api.services.events.after(0, { app_id }, 1000).map((event) => event.seq))
     second.socket.close()
   })
+  it('tells what happens to a node, and knows no other node', async () => {
+    const { data } = (await api.request('GET', '/api/nodes', { as: 'admin' })).body
+    const { say, until, heard, socket } = await open({ authorization: `Bearer ${token}` })
+    say({ type: 'subscribe', channel: 'nodes/node_unknown' })
+    await until('error')
+    expect(heard.at(-1)).toMatchObject({ data: { code: 'NOT_FOUND' } })
+    say({ type: 'subscribe', channel: `nodes/${data[0].id}`, after: 0 })
+    await api.request('PUT', `/api/nodes/${data[0].id}`, { body: { labels: { disk: 'nvme' } }, as: 'admin' })
+    await until('node.updated')
+    expect(JSON.stringify(heard.at(-1))).toContain('"labels":{"disk":"nvme"}')
+    socket.close()
+  })
   it('is closed at once when its session ends', async () => {
     const login = await api.request('POST', '/api/auth/login', {
       body: { email: 'admin@localhost', password: PASSWORD },
