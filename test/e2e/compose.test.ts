@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
 import { docker, eventually, type Portreeve, startPortreeve } from '#test/support/portreeve'
+import { walkTemplate } from '#test/support/template-walk'
 
 let portreeve: Portreeve
 let app_id: string
@@ -206,3 +207,8 @@ test('an app that is deleted with its volumes leaves nothing behind', async () =
   expect(containers()).toEqual({})
   expect(docker('network', 'ls', '-q', '--filter', `label=portreeve.app=${app_id}`)).toBe('')
 })
+
+// One with a database stands for the others here; bench/templates.ts walks ten.
+test('a template is deployed, used, backed up, restored and upgraded', { timeout: 600_000 }, () =>
+  walkTemplate(portreeve, 'miniflux'),
+)

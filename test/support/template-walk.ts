@@ -1,0 +1,103 @@
+import { request } from 'node:http'
+import { expect } from 'vitest'
+import { eventually, type Portreeve } from './portreeve.ts'
+import { ensureTemplateImages, nextVersion } from './template-images.ts'
+import { STACKS, type Ask } from './template-stacks.ts'
+
+/** A client of one host name behind the edge. */
+const askOf =
+  ({ edge_port }: Portreeve, host: string): Ask =>
+  (method, path, { headers = {}, body } = {}) =>
+    new Promise((resolve, reject) => {
+      const asked = request({
+        ...{ host: '127.0.0.1', port: edge_port, path, method, agent: false },
+        headers: { host, ...headers },
+      })
+      asked.on('error', reject).on('response', (response) => {
+        const parts: Buffer[] = []
+        response
+          .on('data', (part: Buffer) => parts.push(part))
+          .on('error', reject)
+          .on('end', () =>
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              body: Buffer.concat(parts).toString(),
+            }),
+          )
+      })
+      asked.end(body)
+    })
+
+/**
+ * A template as its user meets it: deployed, used over HTTP through the edge, backed up, restored, upgraded and
+ * deleted. Throws where one of it goes wrong.
+ */
+export async function walkTemplate(portreeve: Portreeve, slug: string): Promise<void> {
+  const stack = STACKS[slug]
+  if (!stack) throw new Error(`Nobody told how ${slug} is used.`)
+  ensureTemplateImages(slug)
+  const call = async (method: string, path: string, body?: unknown) => {
+    const answer = await portreeve.call(method, path, body)
+    expect(answer.status, `${method} ${path}: ${JSON.stringify(answer.body)}`).toBeLessThan(300)
+    return answer.body.data
+  }
+  const live = async (id: string) =>
+    expect(await portreeve.untilDeployment(id)).toMatchObject({ status: 'live', error: null })
+  const ended = (path: string) =>
+    eventually(
+      `${path} ending`,
+      async () => {
+        const work = await call('GET', path)
+        return ['succeeded', 'failed', 'cancelled'].includes(work.status) ? work : undefined
+      },
+      180_000,
+    )
+
+  const variables = stack.variables ?? {}
+  const app = await call('POST', `/api/templates/${slug}/deploy`, { name: `a-${slug}`, variables })
+  await live(app.latest_deployment.id)
+  const services = await call('GET', `/api/apps/${app.id}/services`)
+  const shown = await Promise.all(
+    services.map(({ id }: { id: string }) => call('GET', `/api/services/${id}/credentials`)),
+  )
+  const credentials = Object.fromEntries(
+    shown.flatMap(({ credentials: some }) => some.map(({ name, value }: any) => [name, value])),
+  )
+  const used = stack.use(askOf(portreeve, `a-${slug}.apps.test`), credentials)
+  await used.begin?.()
+  const has = async (mark: string, wanted: boolean) =>
+    eventually(`${slug} ${wanted ? 'showing' : 'without'} ${mark}`, async () =>
+      (await used.shows(mark)) === wanted ? true : undefined,
+    )
+  await used.write?.('first')
+  await has('first', true)
+
+  const backup = await call('POST', '/api/backups', { target: 'app', target_id: app.id, pause_app: true })
+  const made = await ended(`/api/backups/${backup.id}`)
+  expect([made.status, made.error]).toEqual(['succeeded', null])
+  if (used.write) {
+    await portreeve.untilApp(app.id, 'running')
+    await eventually(`${slug} taking more`, async () => {
+      await used.write?.('second')
+      return true
+    })
+    await has('second', true)
+  }
+  const { job_id } = await call('POST', `/api/backups/${backup.id}/restore`, { mode: 'in_place' })
+  expect(await ended(`/api/system/jobs/${job_id}`)).toMatchObject({ status: 'succeeded', error: null })
+  await portreeve.untilApp(app.id, 'running')
+  if (used.write) await has('second', false)
+  await has('first', true)
+
+  const { compose } = await call('GET', `/api/templates/${slug}/compose`)
+  await call('PUT', `/api/apps/${app.id}`, {
+    ...{ compose: nextVersion(compose), soak_seconds: 0 },
+  })
+  await live((await call('POST', `/api/apps/${app.id}/deploy`, {})).id)
+  await has('first', true)
+  await call('DELETE', `/api/apps/${app.id}?volumes=true`)
+  await eventually(`${slug} being gone`, async () =>
+    (await portreeve.call('GET', `/api/apps/${app.id}`)).status === 404 ? true : undefined,
+  )
+}
