@@ -39,6 +39,7 @@ export type IdPrefix =
   | 'trm'
   | 'log'
   | 'cpy'
+  | 'cat'
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const LENGTH = 20

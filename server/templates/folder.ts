@@ -8,6 +8,8 @@ export interface TemplateFolder {
   template: TemplateFile
   /** Text of `compose.yaml`. */
   compose: string
+  /** Name of the catalogue that it comes from; absent for those of the release. */
+  catalog?: string
 }
 
 /** Reads the two files of a template. Throws an error that names the first thing that is wrong. */

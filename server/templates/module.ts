@@ -4,23 +4,26 @@ import type { Domains } from '#server/domains/service'
 import type { Variables } from '#server/env/service'
 import { defineModule } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
+import { authoritiesOf } from '#server/platform/outbound/authorities'
+import { createGuardedClient } from '#server/platform/outbound/client'
 import { createTemplates } from './service.ts'
-import { createShelf } from './shelf.ts'
 
 export default defineModule({
   name: 'templates',
   tags: [{ name: 'templates', description: 'Stacks that are ready to deploy.' }],
   create: (
-    { db }: Base,
+    { policy, config, ...base }: Base,
     use: {
       apps: Pick<AppsDomain, 'create' | 'servicesOf'>
       domains: Pick<Domains, 'followServices' | 'ofService'>
       env: Pick<Variables, 'import'>
     },
-  ) =>
-    createTemplates({
-      db,
-      shelf: createShelf(readShelf),
+  ) => {
+    const ca = authoritiesOf(config.ca_file)
+    return createTemplates({
+      ...base,
+      client: createGuardedClient(policy, ca ? { ca } : {}),
+      shipped: readShelf,
       ports: {
         servicesOf: (source) => use.apps.servicesOf(source),
         createApp: (...made) => use.apps.create(...made),
@@ -29,5 +32,6 @@ export default defineModule({
         setVariables: (actor, app_id, variables, secret) =>
           void use.env.import(actor, app_id, { variables, secret, mode: 'merge' }),
       },
-    }),
+    })
+  },
 })

@@ -123,8 +123,16 @@ export const TemplateFile = v.strictObject({
 })
 export type TemplateFile = v.InferOutput<typeof TemplateFile>
 
+const FromCatalog = v.pipe(
+  v.nullable(v.string()),
+  v.description('Name of the catalogue that an administrator added it with; null for those of the release.'),
+)
+
 /** A template in lists. */
-export const TemplateSummary = v.pipe(v.object({ slug: Slug, ...described }), v.title('TemplateSummary'))
+export const TemplateSummary = v.pipe(
+  v.object({ slug: Slug, catalog: FromCatalog, ...described }),
+  v.title('TemplateSummary'),
+)
 export type TemplateSummary = v.InferOutput<typeof TemplateSummary>
 
 const TemplateService = v.object({
@@ -140,6 +148,7 @@ const TemplateService = v.object({
 export const Template = v.pipe(
   v.object({
     slug: Slug,
+    catalog: FromCatalog,
     ...described,
     services: v.pipe(v.array(TemplateService), v.description('In the order in which they start.')),
     variables: v.pipe(

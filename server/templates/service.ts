@@ -1,17 +1,30 @@
 import { limits, paged } from '#server/kernel/schemas'
 import type { Actor } from '#server/kernel/access'
-import type { Db } from '#server/kernel/db'
 import { sortRows } from '#server/kernel/page'
+import { type CatalogOptions, createCatalogs } from './catalogs.ts'
 import { createDeploy, type TemplatePorts } from './deploy.ts'
 import type { TemplateFolder } from './folder.ts'
 import type { DeployTemplate, TemplateQuery } from './schema.ts'
-import type { Shelf } from './shelf.ts'
+import { createShelf } from './shelf.ts'
 
-/** Stacks that are ready to deploy. */
-export function createTemplates({ shelf, ...options }: { shelf: Shelf; db: Db; ports: TemplatePorts }) {
+export interface TemplateOptions extends Omit<CatalogOptions, 'changed'> {
+  ports: TemplatePorts
+}
+
+/** Stacks that are ready to deploy: those of the release, and those of catalogues that administrators added. */
+export function createTemplates(options: TemplateOptions) {
   const deploy = createDeploy(options)
-  const summary = ({ slug, template }: TemplateFolder) => ({
+  const catalogs = createCatalogs({ ...options, changed: () => shelf.forget() })
+  const shelf = createShelf(async () => {
+    const shipped = await options.shipped()
+    const known = new Set(shipped.map(({ slug }) => slug))
+    // A later release may bring a template whose name a catalogue has: that of the release wins.
+    const added = catalogs.folders().filter(({ slug }) => !known.has(slug))
+    return added.length === 0 ? shipped : [...shipped, ...added].sort((a, b) => (a.slug < b.slug ? -1 : 1))
+  })
+  const summary = ({ slug, catalog = null, template }: TemplateFolder) => ({
     slug,
+    catalog,
     name: template.name,
     description: template.description,
     category: template.category,
@@ -20,6 +33,7 @@ export function createTemplates({ shelf, ...options }: { shelf: Shelf; db: Db; p
   })
 
   return {
+    catalogs,
     async list(query: TemplateQuery) {
       const found = await shelf.find(query)
       const [limit, offset, sort] = limits(query)

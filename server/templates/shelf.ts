@@ -27,6 +27,10 @@ export function createShelf(read: () => Promise<readonly TemplateFolder[]>) {
 
   return {
     all,
+    /** The next question reads them anew. */
+    forget(): void {
+      kept = undefined
+    },
     /** Those that match, by name; the whole of them, not a page. */
     async find({ q, category }: Pick<TemplateQuery, 'q' | 'category'>): Promise<TemplateFolder[]> {
       const fits = q ? finds(q) : () => true
