@@ -22,9 +22,9 @@ export function createTemplates(options: TemplateOptions) {
     const added = catalogs.folders().filter(({ slug }) => !known.has(slug))
     return added.length === 0 ? shipped : [...shipped, ...added].sort((a, b) => (a.slug < b.slug ? -1 : 1))
   })
-  const summary = ({ slug, catalog = null, template }: TemplateFolder) => ({
+  const summary = ({ slug, catalog, template }: TemplateFolder) => ({
     slug,
-    catalog,
+    catalog: catalog ?? null,
     name: template.name,
     description: template.description,
     category: template.category,
