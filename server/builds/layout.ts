@@ -49,6 +49,14 @@ export interface BuildLayout {
   build: string | null
   /** Lines of ours that take what the build left; each says what is missing when it fails. */
   after_build?: readonly (string | CheckedLine)[]
+  /**
+   * Folders that keep what was downloaded or compiled from build to build: for every command of the repository,
+   * and, below the work folder, for those alone that build.
+   */
+  caches?: readonly string[]
+  build_caches?: readonly string[]
+  /** Whether what the build leaves is taken from one of `build_caches`. */
+  built_in_cache?: boolean
   /** A Node toolchain beside the app's own, for assets. */
   node_assets?: NodeAssets
   /** What the finished image takes from the build; the default is the work folder. */
@@ -122,8 +130,11 @@ function buildSteps(layout: BuildLayout): Instruction[] {
     steps.push(...lines.map((line): Instruction => ({ kind: 'run', line })))
   // Commands of the repository, which may need what the user set for builds.
   const secrets = layout.build_secrets ? { secrets: true } : {}
-  const runOwn = (lines: readonly string[] = []) =>
-    steps.push(...lines.map((line): Instruction => ({ kind: 'run', line, ...secrets })))
+  const { caches, build_caches } = cachesOf(layout)
+  const runOwn = (lines: readonly string[] = [], more: readonly string[] = []) =>
+    steps.push(
+      ...lines.map((line): Instruction => ({ kind: 'run', line, ...secrets, caches: [...caches, ...more] })),
+    )
   const env = (values: Readonly<Record<string, string>> = {}) =>
     Object.keys(values).length > 0 && steps.push({ kind: 'env', values })
   run(aptInstall(layout.packages_for ?? layout.build_image, layout.build_packages))
@@ -144,16 +155,40 @@ function buildSteps(layout: BuildLayout): Instruction[] {
   }
   steps.push(...(early_install ? copyByFolder(layout.manifests) : [all]))
   runOwn(layout.before_install)
-  if (layout.install !== null) runOwn([layout.install])
+  if (layout.install !== null) runOwn([layout.install], layout.built_in_cache === true ? build_caches : [])
   runOwn(layout.after_install)
   if (early_install) steps.push(all)
   if (node_assets !== undefined && !early(node_assets.manifests)) runOwn([node_assets.install])
   env(layout.late_build_env)
   runOwn(layout.before_build)
-  if (node_assets?.build != null) runOwn([node_assets.build])
-  if (layout.build !== null) runOwn([layout.build])
-  runOwn(layout.after_build?.map(checkedLine))
+  if (node_assets?.build != null) runOwn([node_assets.build], build_caches)
+  if (layout.build !== null) runOwn([layout.build], build_caches)
+  const after = layout.built_in_cache === true ? build_caches : []
+  steps.push(
+    ...(layout.after_build ?? []).map((check): Instruction => {
+      const line = checkedLine(check)
+      return { kind: 'run', line, ...secrets, caches: after }
+    }),
+  )
   return steps
+}
+
+/** Where most programs keep what can be made again. */
+const HOME_CACHE = '/root/.cache'
+const NPM_CACHE = '/root/.npm'
+
+/** The caches of a layout, without those that the finished image is made from. */
+function cachesOf(layout: BuildLayout): { caches: string[]; build_caches: string[] } {
+  const taken = (layout.keep ?? []).map(({ from }) => from).filter((from) => from !== WORK)
+  const isFree = (path: string) =>
+    !taken.some((from) => path === from || path.startsWith(`${from}/`) || from.startsWith(`${path}/`))
+  const node = layout.node_assets === undefined ? [] : [NPM_CACHE]
+  const modules = layout.node_assets === undefined ? [] : [`${WORK}/node_modules/.cache`]
+  const unique = (paths: readonly string[]) => [...new Set(paths)].filter(isFree)
+  return {
+    caches: unique([HOME_CACHE, ...node, ...(layout.caches ?? [])]),
+    build_caches: unique([...modules, ...(layout.build_caches ?? [])]),
+  }
 }
 
 /**

@@ -7,8 +7,11 @@ export type Instruction =
   | { kind: 'env'; values: Readonly<Record<string, string>> }
   | { kind: 'workdir'; path: string }
   | { kind: 'copy'; sources: readonly string[]; target: string; from?: string; owner?: string }
-  /** A shell line. It may come from a user; with `secrets` it runs with the variables of `SECRETS_FILE`. */
-  | { kind: 'run'; line: string; secrets?: boolean }
+  /**
+   * A shell line. It may come from a user; with `secrets` it runs with the variables of `SECRETS_FILE`. `caches`
+   * are absolute folders whose content is kept from build to build of the app, outside of the image.
+   */
+  | { kind: 'run'; line: string; secrets?: boolean; caches?: readonly string[] }
   | { kind: 'user'; name: string }
   | { kind: 'expose'; port: number }
   | { kind: 'stop_signal'; name: string }
@@ -26,6 +29,8 @@ const HEADER =
   '# Made by Portreeve from the files of the repository. To take over, commit it as `Dockerfile`.'
 const IMAGE = /^[a-z0-9][a-z0-9./_-]*(:[A-Za-z0-9._-]+)?$/
 const PLAIN_PATH = /^[A-Za-z0-9_./][A-Za-z0-9_@+~./-]*$/
+/** A folder that is written into a flag as it is: no comma, which would begin another field, and no way up. */
+const CACHE_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._@+-]+)+$/
 /** A line that means the same to a shell and to every Dockerfile parser, with or without here-documents. */
 const PLAIN_LINE = /^[A-Za-z][A-Za-z0-9 ._/:@=,&+-]*[A-Za-z0-9._/:@=]$/
 
@@ -57,9 +62,7 @@ function renderInstruction(instruction: Instruction): string {
     case 'copy':
       return renderCopy(instruction)
     case 'run':
-      return instruction.secrets
-        ? `RUN --mount=type=secret,id=${SECRETS_FILE} ${json(['/bin/sh', '-c', `. /run/secrets/${SECRETS_FILE}\n${instruction.line}`])}`
-        : `RUN ${PLAIN_LINE.test(instruction.line) ? instruction.line : json(['/bin/sh', '-c', instruction.line])}`
+      return renderRun(instruction)
     case 'user':
       return `USER ${checked(instruction.name, /^[a-z0-9:]+$/)}`
     case 'expose':
@@ -69,6 +72,17 @@ function renderInstruction(instruction: Instruction): string {
     case 'start':
       return `CMD ${json(commandArguments(instruction.line))}`
   }
+}
+
+function renderRun({ line, secrets, caches = [] }: Extract<Instruction, { kind: 'run' }>): string {
+  // The engine keeps each app's mounts apart, whatever their ids are: see `mount_scope` of a build.
+  const mounts = caches.map(
+    (path) => `--mount=type=cache,sharing=locked,target=${checked(path, CACHE_PATH)} `,
+  )
+  if (secrets) mounts.unshift(`--mount=type=secret,id=${SECRETS_FILE} `)
+  const run = `RUN ${mounts.join('')}`
+  if (secrets) return `${run}${json(['/bin/sh', '-c', `. /run/secrets/${SECRETS_FILE}\n${line}`])}`
+  return run + (PLAIN_LINE.test(line) ? line : json(['/bin/sh', '-c', line]))
 }
 
 function renderCopy({ sources, target, from, owner }: Extract<Instruction, { kind: 'copy' }>): string {

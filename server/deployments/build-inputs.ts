@@ -47,3 +47,10 @@ export function buildInputs(shop: Workshop, app: DeployedApp, plan: BuildPlan): 
     notes: [],
   }
 }
+
+/**
+ * Whose cache mounts a build gets: those of its app alone, begun anew by each deployment that asked for a build
+ * without caches.
+ */
+export const mountScope = (shop: Workshop, app: DeployedApp): string =>
+  `${app.id} ${shop.deployments.lastUncached(app.id) ?? ''}`

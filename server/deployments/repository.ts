@@ -109,6 +109,15 @@ export function createDeploymentRepository(db: Db) {
       db.sql('SELECT * FROM deployments WHERE app_id = ? ORDER BY number DESC LIMIT 1').get(app_id) as
         | DeploymentRow
         | undefined,
+    /** The newest deployment that was to be built without caches. */
+    lastUncached: (app_id: string) =>
+      db
+        .sql(
+          `SELECT id FROM deployments WHERE app_id = ? AND json_extract(request, '$.no_cache') = 1
+           ORDER BY number DESC LIMIT 1`,
+        )
+        .pluck()
+        .get(app_id) as string | undefined,
     withStatus: (app_id: string, statuses: readonly DeploymentStatus[]) =>
       db
         .sql(

@@ -68,6 +68,14 @@ describe('what a build caches', () => {
       '',
     )
   })
+  it('in a mount is of one app alone, although a project shares the results of its steps', async () => {
+    const [own, other] = [{ mount_scope: newId('app') }, { mount_scope: newId('app') }]
+    await build(victim, [`RUN ${mount} echo canary-app > /root/.npm/app`], own)
+    expect(await build(victim, [`RUN ${mount} cat /root/.npm/app # again`], own)).toBe('canary-app')
+    expect(await build(victim, [`RUN ${mount} ls /root/.npm # other`], other)).toBe('')
+    const named = mount.replace(`id=${run}`, `id=../${own.mount_scope}/${run}`)
+    expect(await build(victim, [`RUN ${named} ls /root/.npm # named`], other)).toBe('')
+  })
   it('of a step with a secret is not handed to another project that runs the same step', async () => {
     const steps = [
       `RUN --mount=type=secret,id=token cat /run/secrets/token > /kept # ${run}`,

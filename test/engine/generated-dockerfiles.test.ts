@@ -229,6 +229,16 @@ const SAMPLES: Record<string, Sample> = {
     stack: 'go',
     answers: { '/': 'go as 10001' },
   },
+  'a program of which a file names no more than how it starts, and its tool': {
+    files: {
+      'railpack.json': '{"deploy":{"startCommand":"node serve.mjs"}}',
+      'mise.toml': '[tools]\nnode = "22"\n',
+      'serve.mjs':
+        "import { createServer } from 'node:http'\ncreateServer((_, answer) => answer.end(`started as ${process.getuid()}`)).listen(process.env.PORT)\n",
+    },
+    stack: 'procfile',
+    answers: { '/': 'started as 10001' },
+  },
   'a PHP page': {
     files: { 'index.php': "<?php echo 'php as ' . posix_getuid();\n" },
     stack: 'php',
@@ -255,7 +265,12 @@ function repository(files: Record<string, string>): string {
   return folder
 }
 
-async function buildImage(context: string, dockerfile: string, log: string[] = []): Promise<string> {
+async function buildImage(
+  context: string,
+  dockerfile: string,
+  log: string[] = [],
+  mount_scope = 'app_test',
+): Promise<string> {
   const tag = `portreeve-test/generated:${newId('rel').toLowerCase()}`
   const limits = { cpus: 2, memory_bytes: 2 * GIB, timeout_ms: 240_000 }
   try {
@@ -269,6 +284,7 @@ async function buildImage(context: string, dockerfile: string, log: string[] = [
         secrets: {},
         no_cache: false,
         cache_scope: 'prj_test',
+        mount_scope,
         limits,
         onLog: ({ text }) => log.push(text),
       },
@@ -396,6 +412,38 @@ describe('the folder of a site that a build leaves', () => {
       cause: { message: 'The build left no folder `dist`.' },
     })
   }, 120_000)
+})
+
+describe('what a tool of the build keeps in its cache', () => {
+  test('is there for the next build of the app with a changed file, for no other app, and not in the image', async () => {
+    const build = [
+      "const { existsSync, mkdirSync, writeFileSync } = require('node:fs')",
+      "for (const folder of ['node_modules/.cache', '.next/cache', '/root/.cache/tool', '/root/.npm/tool']) {",
+      '  console.log(folder, existsSync(`${folder}/kept`) ? "warm" : "cold")',
+      '  mkdirSync(folder, { recursive: true })',
+      "  writeFileSync(`${folder}/kept`, 'x')",
+      '}',
+      "mkdirSync('.next', { recursive: true })",
+    ].join('\n')
+    const context = repository({
+      'package.json':
+        '{"name":"kept","scripts":{"build":"node build.js","start":"node a.js"},"dependencies":{"next":"15"}}',
+      'build.js': build,
+    })
+    const { dockerfile } = detect(openTree(context), { install_command: 'true' })
+    const scope = newId('app')
+    const told = async (mount_scope: string) => {
+      writeFileSync(join(context, 'changed.txt'), newId('run'))
+      const log: string[] = []
+      const image = await buildImage(context, dockerfile, log, mount_scope)
+      return { image, lines: log.filter((line) => /(?:warm|cold)$/.test(line)).map((line) => line.slice(-4)) }
+    }
+    expect((await told(scope)).lines).toEqual(['cold', 'cold', 'cold', 'cold'])
+    const again = await told(scope)
+    expect(again.lines).toEqual(['warm', 'warm', 'warm', 'warm'])
+    expect(await imageHas(again.image, '/app/.next/cache/kept')).toBe(false)
+    expect((await told(newId('app'))).lines).toEqual(['cold', 'cold', 'cold', 'cold'])
+  }, 240_000)
 })
 
 /** Whether a path exists in an image. */

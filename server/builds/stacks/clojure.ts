@@ -63,6 +63,7 @@ function planClojure({ tree, version_request }: StackContext) {
         ? image
         : baseImage('jre', version.version),
       build_env: { LEIN_ROOT: '1' },
+      caches: commands.own_start && build !== null ? ['/root/.m2'] : [],
       manifests: [lein ? 'project.clj' : 'deps.edn'],
       install: commands.install,
       build: commands.build,

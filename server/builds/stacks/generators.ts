@@ -322,15 +322,13 @@ function pythonTool(
   const named =
     readPythonProject(tree).dependencies.has(name) ||
     new RegExp(`^${name}\\b`, 'mi').test(skim(tree, requirements))
-  const tool = named ? [] : [`pip install --no-cache-dir ${otherwise}`]
+  const tool = named ? [] : [`pip install ${otherwise}`]
   return {
     image: baseImage('python'),
     packages: ['git'],
     setup: [],
     install:
-      [
-        ...tool,
-        ...(requirements === undefined ? [] : [`pip install --no-cache-dir -r ${requirements}`]),
-      ].join(' && ') || `pip install --no-cache-dir ${otherwise}`,
+      [...tool, ...(requirements === undefined ? [] : [`pip install -r ${requirements}`])].join(' && ') ||
+      `pip install ${otherwise}`,
   }
 }

@@ -118,6 +118,8 @@ function goLayout(
     build_image: image,
     runtime_image: runs_go ? image : baseImage('debian'),
     build_env: { CGO_ENABLED: c ? '1' : '0', GOTOOLCHAIN: 'auto', GOFLAGS: '-buildvcs=false' },
+    // A program that is compiled when it starts takes its modules from the image.
+    caches: runs_go ? [] : ['/go/pkg/mod'],
     manifests: downloads ? manifests : [],
     install: commands.install,
     node_assets: nodeAssets(tree),

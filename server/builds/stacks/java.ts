@@ -255,6 +255,8 @@ function jvmLayout(tree: SourceTree, build: JvmBuild, version: string, commands:
   return {
     build_image: build.image,
     runtime_image: builds_at_start ? build.image : baseImage('jre', version),
+    // One that builds when it starts takes what it needs from the image.
+    caches: builds_at_start ? [] : [maven ? '/root/.m2' : '/root/.gradle'],
     build_env: { GRADLE_OPTS: '-Dorg.gradle.daemon=false', GRADLE_USER_HOME: '/root/.gradle' },
     // A command may call the wrapper that the repository has not, or only half of: then Gradle's own stands in.
     before_install: wrapperLines(tree, build, commands),

@@ -286,7 +286,12 @@ function phpLayout(
       ...apacheSetup(heroku?.root ?? root, framework !== undefined),
       ...(heroku === undefined ? [] : [HEROKU_SERVER]),
     ],
-    build_env: { COMPOSER_ALLOW_SUPERUSER: '1', COMPOSER_NO_INTERACTION: '1', ...framework?.env },
+    build_env: {
+      COMPOSER_ALLOW_SUPERUSER: '1',
+      COMPOSER_NO_INTERACTION: '1',
+      COMPOSER_CACHE_DIR: '/root/.cache/composer',
+      ...framework?.env,
+    },
     runtime_env: { APACHE_RUN_USER: '#10001', APACHE_RUN_GROUP: '#10001', ...framework?.env },
     manifests: needs_source ? [] : composer_manifests,
     install: commands.install,

@@ -222,11 +222,7 @@ function pythonLayout(
     install: commands.install,
     after_install:
       extra.length > 0
-        ? [
-            installer.name === 'uv'
-              ? `uv pip install ${extra.join(' ')}`
-              : `pip install --no-cache-dir ${extra.join(' ')}`,
-          ]
+        ? [installer.name === 'uv' ? `uv pip install ${extra.join(' ')}` : `pip install ${extra.join(' ')}`]
         : [],
     node_assets: nodeAssets(tree),
     build:

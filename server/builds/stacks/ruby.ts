@@ -290,7 +290,9 @@ function rubyLayout(
     runtime_image: image,
     build_packages: has_gemfile ? build : [],
     runtime_packages: has_gemfile ? runtime : [],
-    build_env: { ...production, ...bundler },
+    build_env: { ...production, ...bundler, BUNDLE_GLOBAL_GEM_CACHE: 'true' },
+    caches: has_gemfile ? ['/root/.bundle/cache'] : [],
+    build_caches: rails ? ['/app/tmp/cache'] : plan.framework === 'jekyll' ? ['/app/.jekyll-cache'] : [],
     runtime_env: { ...production, ...bundler, ...(rails ? { MALLOC_ARENA_MAX: '2' } : {}) },
     manifests:
       local || !has_gemfile

@@ -170,9 +170,14 @@ function rustLayout(
     tree.has('Cargo.lock') &&
     !tree.has('build.rs') &&
     !/^\[(?:\[bin\]\]|lib\])/m.test(skim(tree, 'Cargo.toml'))
+  // A program that is started from `target` by a command of the user must be in the image.
+  const cached = commands.own_start && !runs_cargo
   return {
     build_image: image,
     runtime_image: runs_cargo ? image : baseImage('debian'),
+    caches: runs_cargo ? [] : ['/usr/local/cargo/registry', '/usr/local/cargo/git'],
+    build_caches: cached ? ['/app/target'] : [],
+    built_in_cache: cached,
     build_packages: [
       ...(has('prost-build') || has('tonic-build') ? ['protobuf-compiler'] : []),
       ...(has('pq-sys') ? ['libpq-dev'] : []),
@@ -196,13 +201,20 @@ function rustLayout(
       ? (commands.install ??
         `mkdir src && echo 'fn main() {}' > src/main.rs && cargo build --release --locked && rm -rf src`)
       : commands.install,
-    before_build: single ? ['touch src/main.rs'] : [],
+    // Cargo tells changed sources by their time, and those of an archive may be older than the last build.
+    before_build: cached
+      ? ["find . -name '*.rs' ! -path './target/*' -exec touch {} +"]
+      : single
+        ? ['touch src/main.rs']
+        : [],
     build: commands.build,
     after_build: runs_cargo
       ? []
       : [
           `mkdir -p bin && find target/release -maxdepth 1 -type f -perm -u+x ! -name '*.so' ! -name '*.d' -exec cp {} bin/ ';' && ${binaryCopy(commands.build)}`,
-          `rm -rf target/release/deps target/release/build target/release/incremental target/debug node_modules${commands.own_start ? ' target' : ''}`,
+          cached
+            ? 'rm -rf node_modules'
+            : 'rm -rf target/release/deps target/release/build target/release/incremental target/debug node_modules',
         ],
     runtime_env: {
       ROCKET_ADDRESS: '0.0.0.0',

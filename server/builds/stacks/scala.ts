@@ -108,6 +108,7 @@ function planScala({ tree, version_request }: StackContext) {
               ...setup,
             ]
           : [],
+        caches: needs_sbt ? [] : ['/root/.sbt', '/root/.ivy2'],
         build_env: { SBT_OPTS: '-Xmx1g -Dsbt.ci=true' },
         manifests: tree
           .files()

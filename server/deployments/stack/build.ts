@@ -5,6 +5,7 @@ import { Fatal } from '#server/kernel/jobs/definition'
 import { own } from '#server/kernel/own'
 import { sourceFolder } from '#server/platform/archive/source-folder'
 import type { Image } from '#server/platform/engine/engine'
+import { mountScope } from '../build-inputs.ts'
 import { instancesOf } from '../processes.ts'
 import { settingsOf } from '../release-settings.ts'
 import type { Release, ReleaseService, ReleaseSettings, ServiceSecrets } from '../releases.ts'
@@ -161,6 +162,7 @@ async function build(
       registries: shop.ports.registryAuths(app, `${text} ${Object.values(build_args).join(' ')}`),
       no_cache: askOf(shop.deployments.find(context.payload.deployment_id)!).no_cache ?? false,
       cache_scope: app.preview_id ?? app.project_id,
+      mount_scope: mountScope(shop, app),
       limits: shop.defaults.build,
       ...(target === null ? {} : { target }),
       onLog,

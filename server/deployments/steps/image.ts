@@ -10,7 +10,7 @@ import { hasWeb, requireSound } from '../processes.ts'
 import { settingsOf, strangeProcesses } from '../release-settings.ts'
 import type { Release } from '../releases.ts'
 import { appToBuild, type DeployContext, type DeployedApp, type Workshop } from '../work.ts'
-import { buildInputs } from '../build-inputs.ts'
+import { buildInputs, mountScope } from '../build-inputs.ts'
 import { adoptStack, buildStack, missingImages, stackImage } from '../stack/build.ts'
 import { detectStack } from '../stack/plan.ts'
 import { pull } from './pull.ts'
@@ -136,6 +136,7 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
       no_cache: askOf(shop.deployments.find(deployment_id)!).no_cache ?? false,
       // What a preview leaves in the cache must not reach builds of the project, nor other previews.
       cache_scope: app.preview_id ?? app.project_id,
+      mount_scope: mountScope(shop, app),
       limits: shop.defaults.build,
       onLog,
     },

@@ -75,11 +75,14 @@ const BUILDER_ARGUMENT = /^BUILDKIT_/i
  * is one of their inputs.
  */
 function cacheQuery(spec: BuildSpec, query: ReturnType<typeof buildQuery>) {
-  const name = createHash('sha256').update(spec.cache_scope).digest('hex').slice(0, 32)
+  const named = (scope: string) => createHash('sha256').update(scope).digest('hex').slice(0, 32)
   const args = JSON.parse(query.buildargs) as Record<string, string>
   return {
-    buildargs: JSON.stringify({ ...args, BUILDKIT_CACHE_MOUNT_NS: name }),
-    extrahosts: `${name}.cache.invalid:127.0.0.1`,
+    buildargs: JSON.stringify({
+      ...args,
+      BUILDKIT_CACHE_MOUNT_NS: named(spec.mount_scope ?? spec.cache_scope),
+    }),
+    extrahosts: `${named(spec.cache_scope)}.cache.invalid:127.0.0.1`,
   }
 }
 

@@ -187,6 +187,11 @@ export interface BuildSpec {
    * Builds of one scope share what they cache, layers and cache mounts alike; those of another never see it.
    */
   cache_scope: string
+  /**
+   * Cache mounts of one scope are those of no other, whatever ids a Dockerfile gives them; `cache_scope` where it
+   * is left out.
+   */
+  mount_scope?: string
   limits: { cpus: number; memory_bytes: number; timeout_ms: number }
   onLog(line: BuildLogLine): void
 }

@@ -12,6 +12,7 @@ import { configText, uses, type Manifest, type NodeApp } from './manifest.ts'
 import { systemNeeds } from './native-packages.ts'
 import { nxPlan } from './nx.ts'
 import { bunVersion, installFiles, isPlugAndPlay } from './package-manager.ts'
+import { cacheFolders, nodeCaches } from './caches.ts'
 import { callsOf } from './runtime-calls.ts'
 import { findStart, portOfSource, scriptStart, type FoundStart } from './start-command.ts'
 import { buildOrder } from './workspaces.ts'
@@ -345,6 +346,7 @@ function nodeLayout(
       NPM_CONFIG_UPDATE_NOTIFIER: 'false',
       NPM_CONFIG_FUND: 'false',
       NPM_CONFIG_AUDIT: 'false',
+      ...cacheFolders(manager),
       ...archives,
       ...needs.env,
     },
@@ -357,6 +359,7 @@ function nodeLayout(
       ...facts.env,
     },
     manifests,
+    ...nodeCaches(chosen, facts, archives),
     install: commands.install,
     before_build: at_root(prismaLines(chosen, commands)),
     build: commands.build,

@@ -68,7 +68,7 @@ export function chooseInstaller(tree: SourceTree, project: PythonProject): Pytho
   }
   if (tree.has('Pipfile') && (tree.has('Pipfile.lock') || project.requirements === undefined)) {
     const install = tree.has('Pipfile.lock')
-      ? 'pipenv requirements > /tmp/requirements.txt && pip install --no-cache-dir -r /tmp/requirements.txt'
+      ? 'pipenv requirements > /tmp/requirements.txt && pip install -r /tmp/requirements.txt'
       : 'pipenv install --skip-lock'
     return {
       name: 'pipenv',
@@ -108,7 +108,7 @@ function fromRequirements(tree: SourceTree, requirements: string): PythonInstall
     name: 'pip',
     source: requirements,
     setup: [],
-    install: `pip install --no-cache-dir -r ${requirements}`,
+    install: `pip install -r ${requirements}`,
     manifests: local ? [] : files,
   }
 }
@@ -126,7 +126,7 @@ function fromMetadata(tree: SourceTree, project: PythonProject, uv: boolean): Py
         name,
         source: 'pyproject.toml',
         setup: [],
-        install: 'pip install --no-cache-dir .',
+        install: 'pip install .',
         manifests: [],
       }
     return {
@@ -142,7 +142,7 @@ function fromMetadata(tree: SourceTree, project: PythonProject, uv: boolean): Py
       name: 'pip',
       source: 'setup.py',
       setup: [],
-      install: 'pip install --no-cache-dir .',
+      install: 'pip install .',
       manifests: [],
     }
   return { name: 'pip', source: 'no manifest', setup: [], install: null, manifests: [] }

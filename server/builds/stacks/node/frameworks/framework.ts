@@ -39,6 +39,8 @@ export interface FrameworkPlan {
   bundle?: string
   /** Lines of ours after the build, run in the package's folder. */
   after_build?: readonly (string | CheckedLine)[]
+  /** Folders below the package in which its build keeps what it compiled. */
+  caches?: readonly string[]
   release?: string
   /** Version of Node for generations of tools that a current one breaks. */
   node?: string

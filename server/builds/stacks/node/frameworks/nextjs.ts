@@ -22,19 +22,22 @@ export const nextjs: NodeFramework = {
         build: 'next build',
         output: outputFolder(config, 'out'),
         fallback: 'pages',
+        caches: ['.next/cache'],
         build_env,
         node,
       }
     }
+    const caches = [`${outputFolder(config, '.next')}/cache`]
     const env = { ...build_env, HOSTNAME: '0.0.0.0' }
     const ready_path = hasHomePage(app) && !/basePath|i18n/.test(config) ? '/' : undefined
     if (mode === 'standalone' && !customServer(app))
-      return { ...standalone(app, config), build_env, env, ready_path, node }
+      return { ...standalone(app, config), build_env, caches, env, ready_path, node }
     return {
       kind: 'server',
       build: 'next build',
       start: 'next start',
       port: 3000,
+      caches,
       env,
       build_env,
       ready_path,
