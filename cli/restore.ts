@@ -1,6 +1,7 @@
 import { own } from '#server/kernel/own'
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
+import { setTimeout as wait } from 'node:timers/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import * as v from 'valibot'
 import { ArchiveError } from '#server/backups/archive/archive-error'
@@ -12,6 +13,7 @@ import { inspectPlatform, unpackPlatform } from '#server/backups/targets/platfor
 import { loadConfig } from '#server/kernel/config'
 import { openDb } from '#server/kernel/db'
 import { directories } from '#server/kernel/directories'
+import { createSecrets, KeyFileError, loadMasterKey, type Secrets } from '#server/kernel/secrets'
 import { lockDirectory, LockedError } from '#server/kernel/lock'
 import { createLocalStore } from '#server/platform/objectstore/local'
 import { type ObjectStore, ObjectStoreError } from '#server/platform/objectstore/objectstore'
@@ -21,12 +23,15 @@ import { createGuardedClient } from '#server/platform/outbound/client'
 import { createDial } from '#server/platform/outbound/dial'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import { prepareDataDirectory } from '#server/start/data-directory'
+import { adoptNewer, bringArchives, recoveredIn } from './restored-archives.ts'
 import { CommandError, say } from './terminal.ts'
 
 export interface RestoreOptions {
   /** An archive, a folder with archives, or a file that describes a destination. */
   source: string
   passphrase_file?: string
+  /** Whether it waits until the started server has everything back, and tells what. */
+  wait?: boolean
 }
 interface Found {
   store: ObjectStore
@@ -34,6 +39,7 @@ interface Found {
 }
 type Config = ReturnType<typeof loadConfig>
 
+const FOLLOW_MS = 500
 const PLATFORM = 'platform/installation/'
 /** What people want to know is back, by table. */
 const SHOWN: readonly [table: string, words: string][] = [
@@ -122,18 +128,65 @@ function takeDirectory(config: Config): () => void {
   }
 }
 
+interface Brought {
+  /** Archives that were copied from the folder to where the installation looks for them. */
+  copied: number
+  /** Backups from after that of the platform. */
+  adopted: number
+}
 /** Puts the files in their places: the key first, since a database without its key is refused. */
-function install(config: Config, folder: string, names: readonly string[], manifest: Manifest): void {
+async function install(
+  config: Config,
+  folder: string,
+  names: readonly string[],
+  manifest: Manifest,
+  store: ObjectStore,
+): Promise<Brought> {
   const { keys } = directories(config.data_directory)
   if (names.includes('secret.key')) renameSync(join(folder, 'secret.key'), join(keys, 'secret.key'))
   const db = openDb(join(folder, 'portreeve.db'))
   // The server restores databases and volumes, and deploys apps, at its next start.
   settleCopy(db, manifest.created_at)
+  const copied = await bringArchives(db, store, manifest, config.data_directory)
+  const adopted = await adoptNewer(db, store, manifest, secretsHere(config, keys))
   db.raw.pragma('wal_checkpoint(TRUNCATE)')
   db.close()
   for (const ending of ['-wal', '-shm'])
     rmSync(join(config.data_directory, `portreeve.db${ending}`), { force: true })
   renameSync(join(folder, 'portreeve.db'), join(config.data_directory, 'portreeve.db'))
+  return { copied, adopted }
+}
+
+/** What opens the stored secrets; undefined where the key is somewhere else. */
+function secretsHere(config: Config, keys: string): Secrets | undefined {
+  try {
+    return createSecrets(loadMasterKey(join(keys, 'secret.key'), config.secret_key, true))
+  } catch (error) {
+    if (error instanceof KeyFileError) return undefined
+    throw error
+  }
+}
+
+/** Follows the server that somebody starts meanwhile until everything is back, and tells what. */
+async function follow(config: Config): Promise<void> {
+  const began = performance.now()
+  const db = openDb(join(config.data_directory, 'portreeve.db'))
+  try {
+    let found = recoveredIn(db)
+    while (!found) {
+      await wait(FOLLOW_MS)
+      found = recoveredIn(db)
+    }
+    const list = (names: readonly string[]) => (names.length > 0 ? names.join(', ') : 'none')
+    say(`Data restored: ${list(found.restored)}.`)
+    say(`Apps that serve again: ${list(found.deployed)}.`)
+    for (const [name, reason] of Object.entries(found.lost)) say(`Not back: ${name}. ${reason}`)
+    say(`Everything together took ${((performance.now() - began) / 1000).toFixed(1)} s from here on.`)
+    if (!found.succeeded || Object.keys(found.lost).length > 0)
+      throw new CommandError('Not everything came back.', 1)
+  } finally {
+    db.close()
+  }
 }
 
 async function restoreFrom({ store, key }: Found, config: Config, options: RestoreOptions): Promise<void> {
@@ -153,7 +206,7 @@ async function restoreFrom({ store, key }: Found, config: Config, options: Resto
   try {
     const names = await unpackPlatform(readArchive(archive), folder)
     const { counts } = inspectPlatform(join(folder, 'portreeve.db'))
-    install(config, folder, names, manifest)
+    const { copied, adopted } = await install(config, folder, names, manifest, store)
     say(`Restored the platform as of ${manifest.created_at} (Portreeve ${manifest.portreeve_version}):`)
     for (const [table, words] of SHOWN)
       if (Object.hasOwn(counts, table)) say(`  ${String(own(counts, table)).padStart(6)} ${words}`)
@@ -162,6 +215,8 @@ async function restoreFrom({ store, key }: Found, config: Config, options: Resto
         ? 'The key of stored secrets is back.'
         : 'The key is not in the archive: start Portreeve with the PORTREEVE_SECRET_KEY of that installation.',
     )
+    if (copied > 0) say(`Archives that were taken along: ${copied}.`)
+    if (adopted > 0) say(`Backups that are newer than that of the platform: ${adopted}.`)
     say('Start Portreeve: it restores databases and volumes from their newest backups and deploys the apps.')
     say(`This took ${((performance.now() - began) / 1000).toFixed(1)} s.`)
   } finally {
@@ -179,6 +234,7 @@ export async function restore(
   const found = await find(options.source, config)
   try {
     await restoreFrom(found, config, options)
+    if (options.wait) await follow(config)
   } catch (error) {
     if (error instanceof ArchiveError || error instanceof ObjectStoreError)
       throw new CommandError(`${error.message} Nothing was changed.`, 1, { cause: error })

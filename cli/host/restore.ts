@@ -15,10 +15,12 @@ export default defineVerb((verb) => {
       '--passphrase-file <path>',
       'file with the passphrase of the destination (default: PORTREEVE_BACKUP_PASSPHRASE)',
     )
-    .action((source: string, { passphraseFile }: { passphraseFile?: string }) => {
+    .option('--wait', 'stay until the server, which you start meanwhile, has everything back, and tell what')
+    .action((source: string, { passphraseFile, wait }: { passphraseFile?: string; wait?: boolean }) => {
       checkNode()
       return restore(process.env, {
         source,
+        ...(wait ? { wait } : {}),
         ...(passphraseFile === undefined ? {} : { passphrase_file: passphraseFile }),
       })
     })

@@ -5,6 +5,7 @@ import { createArchives } from './archives.ts'
 import type { JobDefinition } from '#server/kernel/jobs/definition'
 import type { AppsDomain } from '#server/apps/contract'
 import type { Base } from '#server/platform/base'
+import type { DeploymentsDomain } from '#server/deployments/contract'
 import { notFound } from '#server/kernel/errors'
 import { unpackDump } from './uploaded-dump.ts'
 import { type Actor, PLATFORM } from '#server/kernel/access'
@@ -40,7 +41,7 @@ export interface BackupNeeds {
     Pick<Databases, 'plug' | 'list' | 'requireRestorable' | 'archived' | 'output' | 'ask' | 'spareSpecOf'>
   env: AppPorts['env']
   volumes: VolumePort & AppPorts['volumes'] & Pick<Volumes, 'ownedBy' | 'list'>
-  deployments: AppPorts['deployments']
+  deployments: AppPorts['deployments'] & Pick<DeploymentsDomain, 'ended'>
   domains: AppPorts['domains']
   cron: AppPorts['cron']
   apps: AppPorts['apps'] & Pick<AppsDomain, 'sources'>
@@ -135,8 +136,11 @@ export function createBackups(base: Base, use: BackupNeeds) {
     apps: () => use.apps.sources().filter(({ id }) => use.apps.find(id)?.status !== 'stopped'),
     deploy(id) {
       const app = use.apps.find(id)
-      if (app) use.deployments.enqueue(app, 'manual', {}, PLATFORM)
+      return app && use.deployments.enqueue(app, 'manual', {}, PLATFORM).id
     },
+    deployed: (id) => use.deployments.ended(id),
+    clock,
+    log: base.log,
   })
   /** After these a server may have a log that is to be archived, which need not wait for a minute to pass. */
   const LOGGED = new Set(['database.running', 'database.updated', 'database.replaced'])

@@ -1,10 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { ApiError } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { createJobRepository } from '#server/kernel/jobs/repository'
+import type { Log } from '#server/kernel/log'
+import { own } from '#server/kernel/own'
 import { createMeta } from '#server/kernel/meta'
 import { classify } from './classify.ts'
 import { createBackupRepository } from './repository.ts'
@@ -29,6 +32,9 @@ interface State {
   /** What did not come back, with the reason. */
   lost: Record<string, string>
   deployed: string[]
+  /** Deployments that were begun, by app. */
+  deployments?: Record<string, string>
+  began_ms?: number
 }
 export interface RecoveryOptions {
   db: Db
@@ -40,7 +46,12 @@ export interface RecoveryOptions {
   resources(): { target: Target; list: readonly Resource[] }[]
   /** Apps that were to run. */
   apps(): readonly Resource[]
-  deploy(app_id: string): void
+  /** Begins a deployment; answers its id. */
+  deploy(app_id: string): string | undefined
+  /** How that ended; undefined while it goes on. */
+  deployed(deployment_id: string): 'succeeded' | 'failed' | undefined
+  clock: Pick<Clock, 'now'>
+  log: Pick<Log, 'info' | 'warn'>
 }
 
 /**
@@ -84,7 +95,10 @@ export function createRecovery(options: RecoveryOptions): { definition: JobDefin
   }
   const definition = defineJob<object, State>({
     kind: KIND,
-    initial: () => ({ jobs: {}, restored: [], lost: {}, deployed: [] }),
+    initial: () => ({
+      ...{ jobs: {}, restored: [], lost: {}, deployed: [], deployments: {} },
+      began_ms: options.clock.now(),
+    }),
     classify,
     steps: [
       {
@@ -104,6 +118,8 @@ export function createRecovery(options: RecoveryOptions): { definition: JobDefin
         async run({ state, signal }) {
           const isUnderWay = (id: string) => UNDER_WAY.has(jobs.find(id)?.status ?? '')
           while (Object.values(state.jobs).some(isUnderWay)) await wait(PAUSE_MS, undefined, { signal })
+          for (const { list } of options.resources())
+            for (const { id, name } of list) settle(state, name, own(state.jobs, id))
         },
       },
       {
@@ -111,21 +127,45 @@ export function createRecovery(options: RecoveryOptions): { definition: JobDefin
         async run({ state, save }) {
           for (const { id, name } of options.apps()) {
             if (state.deployed.includes(name)) continue
-            options.deploy(id)
+            const deployment_id = options.deploy(id)
+            if (deployment_id !== undefined) state.deployments![name] = deployment_id
             state.deployed.push(name)
             save()
           }
         },
       },
+      {
+        name: 'serve',
+        timeout_ms: LONG_MS,
+        async run({ state, signal }) {
+          for (const [name, id] of Object.entries(state.deployments ?? {})) {
+            while (options.deployed(id) === undefined) await wait(PAUSE_MS, undefined, { signal })
+            if (options.deployed(id) === 'succeeded') continue
+            state.deployed = state.deployed.filter((one) => one !== name)
+            state.lost[name] = 'Its deployment failed; its log says why.'
+          }
+        },
+      },
     ],
-    onEnd(_job, outcome, { restored, lost, deployed }) {
+    onEnd(_job, outcome, { restored, lost, deployed, began_ms = options.clock.now() }) {
       meta.remove(RECOVERY_KEY)
+      const duration_ms = options.clock.now() - began_ms
       events.append({
         type: `platform.${outcome.status === 'succeeded' ? 'recovered' : 'recovery_failed'}`,
-        payload: { restored, lost, deployed },
+        payload: { restored, lost, deployed, duration_ms },
       })
+      options.log.info('The platform was recovered', { restored, deployed, duration_ms })
+      for (const [name, reason] of Object.entries(lost)) options.log.warn(`${name} is not back`, { reason })
     },
   })
+  /** A restore that failed after it had begun is told as what is lost. */
+  function settle(state: State, name: string, job_id: string | undefined): void {
+    const job = job_id === undefined ? undefined : jobs.find(job_id)
+    if (!job || job.status === 'succeeded') return
+    const failure = JSON.parse(job.failure ?? 'null') as { message?: string } | null
+    state.restored = state.restored.filter((one) => one !== name)
+    state.lost[name] = failure?.message ?? 'Its restore was cancelled.'
+  }
   return {
     definition,
     /** Queues the job when this database was restored and nobody is at it. */

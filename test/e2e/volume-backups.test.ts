@@ -1,5 +1,11 @@
+import { spawn } from 'node:child_process'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestAuthority } from '#test/support/chains'
 import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
+import { ROOT } from '#test/support/routes'
 import { docker, eventually, type Portreeve, startPortreeve } from '#test/support/portreeve'
 
 let portreeve: Portreeve
@@ -146,4 +152,83 @@ test('a whole app comes back: in place, and as a new one after everything of it 
     '1000',
   ])
   expect((await show(`/api/apps/${again.target_id}/env/GREETING/reveal`)).value).toBe('hello')
+})
+
+const PASSPHRASE = 'correct horse battery staple'
+/** `portreeve restore … --wait`, on the folder that the lost server had its data in. */
+function restorePlatform(source: string) {
+  const args = [join(ROOT, '.output/server/portreeve.mjs'), 'restore', source, '--wait']
+  const child = spawn(process.execPath, args, {
+    env: {
+      PATH: process.env.PATH,
+      PORTREEVE_DATA_DIR: portreeve.data_directory,
+      PORTREEVE_BACKUP_PASSPHRASE: PASSPHRASE,
+    },
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      said += chunk.toString()
+    })
+  const code = new Promise<number | null>((resolve) => child.once('close', resolve))
+  return { code, said: () => said }
+}
+
+test('a lost server is rebuilt from its destination alone, with what was backed up last, and the time is told', async () => {
+  const [provider] = await show('/api/storage-providers')
+  await portreeve.call('PUT', `/api/storage-providers/${provider.id}`, { passphrase: PASSPHRASE })
+  const [app] = await show('/api/apps')
+  const [database] = await show('/api/databases')
+  const all = await show('/api/volumes')
+  const volume = all.find(({ mounts }: any) => mounts.length > 0)
+  for (const { id, mounts } of all)
+    if (mounts.length === 0) await portreeve.call('DELETE', `/api/volumes/${id}?skip_backup=true`)
+  await eventually('One volume being left', async () =>
+    (await show('/api/volumes')).length === 1 ? true : undefined,
+  )
+  const authority = createTestAuthority()
+  const private_key = authority.key()
+  const names = ['shop.example.org']
+  await post('/api/certificates', {
+    certificate: `${authority.leaf(private_key, names)}${authority.intermediate}`,
+    private_key,
+  })
+  authority.close()
+  await post('/api/domains', { app_id: app.id, hostname: names[0], ssl_mode: 'custom' })
+  const platform = await ended((await post('/api/backups', { target: 'platform' })).id)
+  expect(platform, platform.error).toMatchObject({ status: 'succeeded' })
+  // What is backed up after that is in no database that comes back; the manifests tell of it.
+  await sql('CREATE TABLE last_minute AS SELECT 42 AS answer', database.id)
+  for (const [target, target_id] of [
+    ['database', database.id],
+    ['volume', volume.id],
+  ]) {
+    const made = await ended((await post('/api/backups', { target, target_id })).id)
+    expect(made, made.error).toMatchObject({ status: 'succeeded' })
+  }
+  const saved = mkdtempSync(join(tmpdir(), 'portreeve-saved-'))
+  cpSync(join(portreeve.data_directory, 'backups/archives/default'), saved, { recursive: true })
+  await portreeve.lose()
+  expect([docker('ps', '-aq', '--filter', 'label=portreeve.app'), volumesOf()]).toEqual(['', []])
+
+  const restore = restorePlatform(saved)
+  await eventually('The platform being restored', () =>
+    restore.said().includes('Start Portreeve') ? true : undefined,
+  )
+  await portreeve.start()
+  expect(await restore.code, restore.said()).toBe(0)
+  rmSync(saved, { recursive: true })
+  expect(restore.said()).toMatch(/ 1 apps\n/)
+  expect(restore.said()).toMatch(/newer than that of the platform: 2\./)
+  expect(restore.said()).toContain('Apps that serve again: keeper.')
+  expect(restore.said()).toMatch(/Everything together took \d+\.\d s/)
+  expect(await sql('SELECT answer FROM last_minute', database.id)).toBe('42')
+  expect(await sql('SELECT count(*) FROM kept', database.id)).toBe('1000')
+  await shown()
+  expect((await show(`/api/apps/${app.id}/env/GREETING/reveal`)).value).toBe('hello')
+  const hostnames = (await show(`/api/domains?app_id=${app.id}`)).map(({ hostname }: any) => hostname)
+  expect(hostnames).toEqual(expect.arrayContaining(names))
+  expect(
+    (await show('/api/certificates'))[0].names ?? (await show('/api/certificates'))[0].subject_names,
+  ).toEqual(names)
 })

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -39,6 +39,8 @@ export interface Portreeve {
   start(env?: Record<string, string>): Promise<void>
   /** SIGTERM; resolves with the exit code. */
   stop(): Promise<number | null>
+  /** kill -9, and everything of it is gone as with its server: containers, volumes, images, data. */
+  lose(): Promise<void>
   /** Stops it and removes its containers, networks, images, volumes and data. */
   dispose(): Promise<void>
 }
@@ -192,6 +194,13 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
       return undefined
     })
 
+  const wipe = () => {
+    removeOf(`portreeve.installation=${installationOf(data_directory)}`)
+    const edge = docker('ps', '-aq', '--filter', `label=portreeve.edge`).split('\n').filter(Boolean)
+    for (const id of edge)
+      if (docker('inspect', id, '--format', '{{json .Mounts}}').includes(data_directory))
+        docker('rm', '-f', id)
+  }
   await start()
   return {
     url,
@@ -234,13 +243,15 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
     kill: async () => void (await end('SIGKILL')),
     start,
     stop: () => end('SIGTERM'),
+    async lose() {
+      await end('SIGKILL')
+      wipe()
+      for (const name of readdirSync(data_directory))
+        rmSync(join(data_directory, name), { recursive: true, force: true })
+    },
     async dispose() {
       await end('SIGTERM')
-      removeOf(`portreeve.installation=${installationOf(data_directory)}`)
-      const edge = docker('ps', '-aq', '--filter', `label=portreeve.edge`).split('\n').filter(Boolean)
-      for (const id of edge)
-        if (docker('inspect', id, '--format', '{{json .Mounts}}').includes(data_directory))
-          docker('rm', '-f', id)
+      wipe()
       execFileSync('bash', ['-c', '. scripts/shell/engine.sh && host_rules_remove'], { cwd: ROOT })
       const faults = loop_files.flatMap((file) => {
         const report = readLoopReport(file)

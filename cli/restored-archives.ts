@@ -1,0 +1,135 @@
+import { join } from 'node:path'
+import { dataKeyContext, keyFromManifest } from '#server/backups/archives'
+import { type Manifest, readManifest } from '#server/backups/archive/manifest'
+import { createBackupRepository, PLATFORM_PROJECT } from '#server/backups/repository'
+import type { Db } from '#server/kernel/db'
+import { directories } from '#server/kernel/directories'
+import { createMeta } from '#server/kernel/meta'
+import type { Secrets } from '#server/kernel/secrets'
+import { createLocalStore } from '#server/platform/objectstore/local'
+import type { ObjectStore } from '#server/platform/objectstore/objectstore'
+
+/** Folders of a destination that hold what a recovery needs. */
+const FOLDERS = ['database/', 'volume/', 'app/', 'platform/', 'log/']
+const MANIFEST = /\.manifest\.json$/
+const TABLES = { database: 'databases', volume: 'volumes', app: 'apps' } as const
+
+interface Destination {
+  id: string
+  kind: string
+  config: string
+}
+/** The destination at which this very backup of the platform was made. */
+function destinationOf(db: Db, { backup_id }: Manifest): Destination | undefined {
+  return db
+    .sql(
+      `SELECT id, kind, config FROM storage_providers WHERE id = (SELECT destination_id FROM backups WHERE id = ?)`,
+    )
+    .get(backup_id) as Destination | undefined
+}
+
+/**
+ * Archives in a folder that was carried here go where the restored installation looks for them. Answers how many
+ * were copied.
+ */
+export async function bringArchives(
+  db: Db,
+  from: ObjectStore,
+  manifest: Manifest,
+  data_directory: string,
+): Promise<number> {
+  const destination = destinationOf(db, manifest)
+  if (destination?.kind !== 'local') return 0
+  const { folder = 'default' } = JSON.parse(destination.config) as { folder?: string }
+  const to = createLocalStore(join(directories(data_directory).backups, 'archives', folder))
+  let copied = 0
+  for (const prefix of FOLDERS)
+    for await (const { key, size_bytes } of from.list(prefix)) {
+      if ((await to.stat(key))?.size_bytes === size_bytes) continue
+      await to.put(key, from.get(key))
+      copied += 1
+    }
+  return copied
+}
+
+const isThere = (db: Db, { kind, id }: Manifest['target']): boolean =>
+  kind !== 'platform' &&
+  id !== null &&
+  db.sql(`SELECT 1 FROM ${TABLES[kind]} WHERE id = ?`).get(id) !== undefined
+
+/**
+ * Backups that were made after that of the platform are not known to its database; the manifests beside them tell
+ * of them. Answers how many are known now.
+ */
+export async function adoptNewer(
+  db: Db,
+  store: ObjectStore,
+  platform: Manifest,
+  secrets: Secrets | undefined,
+): Promise<number> {
+  const destination = destinationOf(db, platform)
+  if (!destination) return 0
+  const repository = createBackupRepository(db)
+  let adopted = 0
+  for (const kind of Object.keys(TABLES))
+    for await (const { key } of store.list(`${kind}/`)) {
+      if (!MANIFEST.test(key)) continue
+      const object_key = key.replace(MANIFEST, '')
+      const manifest = await readManifest(store, object_key)
+      const is_newer = manifest.created_at >= platform.created_at
+      if (!is_newer || repository.find(manifest.backup_id) || !isThere(db, manifest.target)) continue
+      const data_key = await keyFromManifest(manifest, { secrets }).catch(() => undefined)
+      // One that nothing here opens would only stand in the way of an older one.
+      if (manifest.encryption && (!data_key || !secrets)) continue
+      const { target, size_bytes, original_bytes, sha256, engine, version, created_at } = manifest
+      repository.insert({
+        id: manifest.backup_id,
+        target: target.kind,
+        target_id: target.id,
+        target_name: target.name,
+        project_id: target.project_id ?? PLATFORM_PROJECT,
+        status: 'succeeded',
+        trigger: 'manual',
+        schedule_id: null,
+        destination_id: destination.id,
+        object_key,
+        ...{ size_bytes, original_bytes, sha256, engine, version, created_at },
+        encrypted: manifest.encryption ? 1 : 0,
+        data_key:
+          data_key && secrets
+            ? secrets.seal(data_key.toString('base64'), dataKeyContext(manifest.backup_id))
+            : null,
+        pause_app: 0,
+        without: null,
+        error: null,
+        duration_ms: null,
+        verification: null,
+        verified_at: null,
+        expires_at: null,
+        created_by: null,
+        finished_at: created_at,
+      })
+      adopted += 1
+    }
+  return adopted
+}
+
+/** What the recovery did, as the restored installation told it; undefined while it goes on. */
+export interface Recovered {
+  succeeded: boolean
+  restored: string[]
+  lost: Record<string, string>
+  deployed: string[]
+  duration_ms: number
+}
+export function recoveredIn(db: Db): Recovered | undefined {
+  if (createMeta(db).get('recovery') !== undefined) return undefined
+  const found = db
+    .sql(
+      `SELECT type, payload FROM events WHERE type IN ('platform.recovered', 'platform.recovery_failed') ORDER BY seq DESC LIMIT 1`,
+    )
+    .get() as { type: string; payload: string } | undefined
+  if (!found) return undefined
+  const told = JSON.parse(found.payload) as Omit<Recovered, 'succeeded'>
+  return { ...told, succeeded: found.type === 'platform.recovered' }
+}
