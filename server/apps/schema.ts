@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { EVENT_TYPES } from '#server/kernel/event-types'
 import { BranchName } from '#server/platform/git/branch-name'
 import { lineFilterEntries, lineOriginEntries } from '#server/runtime-logs/schema'
 import { pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
@@ -617,7 +618,7 @@ export const Instance = v.pipe(
 export const AppEvent = v.pipe(
   v.object({
     id: v.pipe(v.number(), v.description('Cursor: grows with every event.')),
-    type: v.string(),
+    type: v.pipe(v.string(), v.description('What happened.'), v.metadata({ enum: Object.keys(EVENT_TYPES) })),
     actor_id: v.nullable(v.string()),
     deployment_id: v.nullable(v.string()),
     payload: v.record(v.string(), v.unknown()),

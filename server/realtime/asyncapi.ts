@@ -1,6 +1,7 @@
 import { toJsonSchema } from '@valibot/to-json-schema'
 import { type ErrorCode, ERRORS } from '#server/kernel/errors'
 import type { Channel } from '#server/kernel/channels'
+import { EVENT_TYPES } from '#server/kernel/event-types'
 import { Incoming } from './incoming.ts'
 
 type Json = Record<string, any>
@@ -10,7 +11,13 @@ const PATH = '/api/ws'
 const OUTGOING: Readonly<Record<string, { title: string; type: Json; data: Json }>> = {
   event: {
     title: 'Something happened to the resource',
-    type: { type: 'string', pattern: '^[a-z_]+\\.[a-z_]+$', examples: ['deployment.live', 'app.running'] },
+    type: {
+      type: 'string',
+      enum: Object.keys(EVENT_TYPES),
+      description: `What happened: ${Object.entries(EVENT_TYPES)
+        .map(([type, text]) => `\`${type}\`: ${text}`)
+        .join(' ')}`,
+    },
     data: {
       type: 'object',
       required: ['payload', 'created_at'],
@@ -25,11 +32,19 @@ const OUTGOING: Readonly<Record<string, { title: string; type: Json; data: Json 
     type: { const: 'log' },
     data: {
       type: 'object',
-      required: ['at', 'stream', 'text'],
+      required: ['seq', 'at'],
       properties: {
+        seq: { type: 'integer', description: 'Number of the line in its log, from 1; `after` of REST.' },
         at: { type: 'string', format: 'date-time', description: 'When it was printed.' },
         stream: { type: 'string', description: 'Where it was printed: stdout, stderr, or system.' },
         text: { type: 'string', description: 'The line, without its end.' },
+        step: { type: 'string', description: 'Step of the deployment, in its log.' },
+        level: { type: 'string', description: 'How grave it is, by what it says of itself.' },
+        instance_id: { type: 'string', description: 'Instance that printed it.' },
+        process: { type: 'string', description: 'Process of the release.' },
+        index: { type: 'integer', description: 'Which of the instances of the process.' },
+        release_id: { type: 'string', description: 'Release that the instance is of.' },
+        deployment_id: { type: ['string', 'null'], description: 'Deployment that made the release.' },
       },
     },
   },
@@ -38,7 +53,11 @@ const OUTGOING: Readonly<Record<string, { title: string; type: Json; data: Json 
   subscribed: {
     title: 'The subscription is open; its cursor says where it begins',
     type: { const: 'subscribed' },
-    data: { type: 'object' },
+    data: {
+      type: 'object',
+      description:
+        'Without `after` the cursor is that of the newest message: what comes next is new. With it, what came since then follows.',
+    },
   },
   unsubscribed: {
     title: 'The subscription has ended',

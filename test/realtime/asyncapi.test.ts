@@ -1,6 +1,10 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readIncoming } from '#server/realtime/incoming'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { makeResources } from '#test/support/resources'
+import { ROOT } from '#test/support/routes'
 
 let api: TestApi
 let document: any
@@ -53,6 +57,25 @@ describe('the AsyncAPI document', () => {
         'error',
       ]),
     )
+  })
+})
+
+describe('types of events', () => {
+  it('are enumerated: whatever the code appends, and whatever happens when everything is made', async () => {
+    await makeResources(api, 'admin', { project_id: api.services.http.default_project(), mark: 'listed' })
+    const happened = api.events().map(({ type }) => type)
+    const written = readdirSync(join(ROOT, 'server'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .flatMap((name) => readFileSync(join(ROOT, 'server', name), 'utf8').split('\n'))
+      .filter((line) => /\b(append|note|tell)\(/.test(line))
+      .flatMap((line) => [...line.matchAll(/'([a-z_]+\.[a-z_]+)'/g)].map((match) => match[1]!))
+    const { enum: listed } = document.components.messages.event.payload.properties.type
+    // Lines of the audit trail look alike; those of projects are called as their events without the end.
+    const subjects = new Set(listed.map((type: string) => type.split('.')[0]))
+    const told = written.filter((type) => !/^project\./.test(type) && subjects.has(type.split('.')[0]))
+    expect(new Set(happened).size).toBeGreaterThan(10)
+    expect(new Set(told).size).toBeGreaterThan(20)
+    expect([...new Set([...happened, ...told])].filter((type) => !listed.includes(type))).toEqual([])
   })
 })
 
