@@ -2,6 +2,7 @@ import type { Configuration } from '#server/apps/configuration'
 import { own } from '#server/kernel/own'
 import type { Reservations } from '#server/platform/engine/workload'
 import type { ReleaseScale } from '#server/scaling/contract'
+import { sizesAfter } from '#server/scaling/processes'
 
 interface Sized {
   replicas: number
@@ -43,22 +44,8 @@ export function scaledSettings<Settings extends Scalable>(
 }
 
 /** The configuration that a release was made from, with what was changed of it without a deployment. */
-export function scaledConfiguration(
-  configuration: Configuration,
-  { replicas, limits, processes = {} }: ReleaseScale,
-): Configuration {
-  const names = new Set([...Object.keys(configuration.processes), ...Object.keys(processes)])
-  return {
-    ...configuration,
-    replicas: replicas ?? configuration.replicas,
-    limits: { ...configuration.limits, ...limits },
-    processes: Object.fromEntries(
-      [...names].map((name) => {
-        const before = own(configuration.processes, name)
-        const change = own(processes, name)
-        const merged = { ...before?.limits, ...change?.limits }
-        return [name, { ...before, ...change, ...(Object.keys(merged).length > 0 ? { limits: merged } : {}) }]
-      }),
-    ),
-  }
-}
+export const scaledConfiguration = (configuration: Configuration, scale: ReleaseScale): Configuration => ({
+  ...configuration,
+  replicas: scale.replicas ?? configuration.replicas,
+  ...sizesAfter(configuration, scale),
+})

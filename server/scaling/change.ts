@@ -1,5 +1,4 @@
 import { cpus, totalmem } from 'node:os'
-import { own } from '#server/kernel/own'
 import type { Limits, Processes } from '#server/apps/schema'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import type { Actor } from '#server/kernel/access'
@@ -7,25 +6,8 @@ import { conflict, invalid } from '#server/kernel/errors'
 import type { ReleaseSize, ScaledApp, ScalingContext } from './context.ts'
 import type { ReleaseScaleRow } from './repository.ts'
 import type { Reservations, ScalingChange } from './schema.ts'
+import { sizesAfter } from './processes.ts'
 import type { Sleep } from './sleep.ts'
-
-type Resized = Pick<ScaledApp['configuration'], 'limits' | 'processes'>
-
-/** The configuration after a change; what the change leaves out stays. */
-function merged(before: Resized, { limits, processes = {} }: ScalingChange): Resized {
-  const names = new Set([...Object.keys(before.processes), ...Object.keys(processes)])
-  return {
-    limits: { ...before.limits, ...limits },
-    processes: Object.fromEntries(
-      [...names].map((name) => {
-        const known = own(before.processes, name)
-        const change = own(processes, name)
-        const both = { ...known?.limits, ...change?.limits }
-        return [name, { ...known, ...change, ...(Object.keys(both).length > 0 ? { limits: both } : {}) }]
-      }),
-    ),
-  }
-}
 
 /** Reservations after a change: null takes one away. */
 function reservedAfter(before: Reservations, change: ScalingChange['reservations']): Reservations {
@@ -91,7 +73,7 @@ export function changeScale(context: ScalingContext, sleep: Pick<Sleep, 'fallAsl
   const store = (app: ScaledApp, body: ScalingChange, reserved: Reservations): void => {
     const { replicas, limits, processes, sleep_after_s } = body
     const { rule } = repository.find(app.id)
-    const next = merged(app.configuration, body)
+    const next = sizesAfter(app.configuration, body)
     const touches_release = replicas || limits || processes
     ports.resize(
       app.id,
@@ -108,7 +90,7 @@ export function changeScale(context: ScalingContext, sleep: Pick<Sleep, 'fallAsl
               limits: {},
               processes: {},
             }
-            const after = merged({ limits: known.limits, processes: known.processes as Processes }, body)
+            const after = sizesAfter({ limits: known.limits, processes: known.processes as Processes }, body)
             repository.setScale(id, app.id, { replicas: replicas || known.replicas, ...after })
           }
         repository.change(app.id, {
