@@ -7,7 +7,7 @@ import type { EgressFilter } from '#server/platform/host-rules/egress'
 import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError, type OutboundPolicy } from '#server/platform/outbound/outbound'
 import { parseChallenge } from '#server/platform/outbound/challenge'
-import { dockerfileSources } from './dockerfile-sources.ts'
+import type { DockerfileSources } from './dockerfile-sources.ts'
 
 /** Reads Dockerfiles of users; another frontend could fetch whatever it likes. */
 const FRONTEND = /^(?:docker\.io\/)?docker\/dockerfile(?:-upstream)?(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?$/
@@ -147,7 +147,7 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
           `The build argument ${argument} is one of the builder's own.`,
           'Remove it: names that begin with BUILDKIT_ cannot be set.',
         )
-      const { addresses, images, stages, unclear, frontend, text } = readSources(dockerfile, build_args)
+      const { addresses, images, stages, unclear, frontend, text } = await readSources(dockerfile, build_args)
       if (frontend !== undefined && !FRONTEND.test(frontend))
         throw refused(
           'The Dockerfile names a frontend other than docker/dockerfile.',
@@ -185,7 +185,12 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
 }
 export type SourceGuard = ReturnType<typeof createSourceGuard>
 
-function readSources(dockerfile: string, build_args: Readonly<Record<string, string>>) {
+/** The parser is loaded by the first build: a start needs none. */
+async function readSources(
+  dockerfile: string,
+  build_args: Readonly<Record<string, string>>,
+): Promise<DockerfileSources> {
+  const { dockerfileSources } = await import('./dockerfile-sources.ts')
   try {
     return dockerfileSources(dockerfile, build_args)
   } catch (error) {

@@ -10,6 +10,7 @@ const LARGE = [
   '@grpc/grpc-js',
   'protobufjs',
   'dockerode',
+  'dockerfile-ast',
   'ssh2',
   'undici',
   'nodemailer',
