@@ -2,7 +2,7 @@ import type { Configuration } from '#server/apps/configuration'
 import { own } from '#server/kernel/own'
 import type { Reservations } from '#server/platform/engine/workload'
 import type { ReleaseScale } from '#server/scaling/contract'
-import { sizesAfter } from '#server/scaling/processes'
+import { sizesAfter } from '#server/kernel/sizes'
 
 interface Sized {
   replicas: number

@@ -6,7 +6,7 @@ import { conflict, invalid } from '#server/kernel/errors'
 import type { ReleaseSize, ScaledApp, ScalingContext } from './context.ts'
 import type { ReleaseScaleRow } from './repository.ts'
 import type { Reservations, ScalingChange } from './schema.ts'
-import { sizesAfter } from './processes.ts'
+import { sizesAfter } from '#server/kernel/sizes'
 import type { Sleep } from './sleep.ts'
 
 /** Reservations after a change: null takes one away. */
