@@ -38,16 +38,37 @@ await_ready() {
   done
 }
 
+# Where what it printed stands, for a sentence.
+log_place() {
+  if has_systemd; then echo 'journalctl -u portreeve'; else echo "$RUN_DIR/portreeve.log"; fi
+}
+
 start_portreeve() {
-  local restarts=0
+  local restarts=0 was_running=no
+  if is_running; then was_running=yes; fi
   if ! has_systemd && [ -e "$RUN_DIR/portreeve.log" ]; then restarts=$(count_restarts); fi
   if has_systemd; then start_unit; else start_supervised; fi
   if await_ready "$restarts"; then return; fi
   background_log >&2
   stop_background
-  settings_take_back "$SETTINGS"
-  fail 'Portreeve was started but did not become ready, so it was stopped again; its last lines are above.'
+  if settings_take_back "$SETTINGS" && [ "$was_running" = yes ]; then
+    if run_as_before; then
+      fail "Portreeve did not become ready with these settings, so they were taken back: it runs as before. Its last lines are above, all of them in $(log_place)."
+    fi
+    fail "Portreeve did not become ready with these settings, nor with those from before, so it was stopped. All that it printed: $(log_place)."
+  fi
+  fail "Portreeve was started but did not become ready, so it was stopped again; its last lines are above, all of them in $(log_place)."
 }
+
+# Starts it with the stored settings alone: those of this call are what it did not start with.
+run_as_before() (
+  restarts=0 name=
+  while IFS= read -r name; do unset "$name"; done < <(setting_names)
+  settings_load "$SETTINGS"
+  if ! has_systemd && [ -e "$RUN_DIR/portreeve.log" ]; then restarts=$(count_restarts); fi
+  if has_systemd; then start_unit; else start_supervised; fi
+  await_ready "$restarts"
+)
 
 start_unit() {
   local unit

@@ -38,9 +38,10 @@ settings_store() {
   mv "$file.new" "$file"
 }
 
-# settings_take_back <file>: undoes the last settings_store, because Portreeve did not start with what it wrote.
+# settings_take_back <file>: undoes the last settings_store, because Portreeve did not start with what it wrote; fails when there is nothing
+# to go back to.
 settings_take_back() {
-  if [ -e "$1.before" ]; then mv "$1.before" "$1"; fi
+  [ -e "$1.before" ] && mv "$1.before" "$1"
 }
 
 # data_dir_recall <file>: the data folder of the installation that was made from this checkout, if it is not the default one.

@@ -83,6 +83,36 @@ describe('the settings of an installation', () => {
     bash('settings_store "$1"; settings_take_back "$1"', [file], { PORT: '9100', HOST: 'wrong' })
     expect(readFileSync(file, 'utf8')).toBe('PORT="9100"\n')
   })
+  test('and a server that ran goes on with those from before; the sentence says so, and where the log is', () => {
+    const file = join(folder, 'settings')
+    const script = `
+      . "$ROOT/scripts/shell/run.sh"
+      SETTINGS=$1 RUN_DIR=$2 restart=yes running=yes
+      has_systemd() { false; }
+      is_running() { [ "$running" = yes ]; }
+      supervised_start() { echo "started on $PORT with \${HOST-no host}" >> "$RUN_DIR/portreeve.log"; }
+      supervised_stop() { echo stopped >> "$RUN_DIR/portreeve.log"; }
+      changed() { :; }
+      fail() { echo "fail: $1"; exit 1; }
+      await_ready() { [ "\${HOST-}" != wrong ]; }
+      settings_store "$SETTINGS"
+      start_portreeve`
+    bash('settings_store "$1"', [file], { PORT: '9100' })
+    let said = ''
+    try {
+      bash(script, [file, folder], { PORT: '9200', HOST: 'wrong' })
+    } catch (error) {
+      said = (error as { stdout: string }).stdout
+    }
+    expect(said).toContain('so they were taken back: it runs as before.')
+    expect(said).toContain(`all of them in ${folder}/portreeve.log.`)
+    expect(readFileSync(file, 'utf8')).toBe('PORT="9100"\n')
+    const lines = readFileSync(join(folder, 'portreeve.log'), 'utf8').trim().split('\n')
+    expect(lines.filter((line) => line.startsWith('started'))).toEqual([
+      'started on 9200 with wrong',
+      'started on 9100 with no host',
+    ])
+  })
   test('the data folder is remembered in the checkout, and forgotten when it is the default one again', () => {
     const file = join(folder, 'remembered')
     const remember = (data: string) =>
