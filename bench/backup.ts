@@ -22,9 +22,9 @@ const show = async (path: string) => (await portreeve.call('GET', path)).body.da
 const patiently = <T>(what: string, check: () => Promise<T | undefined>) => eventually(what, check, 3_600_000)
 
 /** A row is half text that repeats, half bytes that do not. */
+const NOISE = Array.from({ length: 16 }, (_, part) => `md5((n * 16 + ${part})::text)`).join(' || ')
 const FILL = (megabytes: number) => `CREATE TABLE kept AS SELECT n AS id, repeat('portreeve ', 50) AS words,
-  (SELECT string_agg(md5(n::text || m::text), '') FROM generate_series(1, 16) m) AS noise
-  FROM generate_series(1, ${megabytes * 1000}) n`
+  ${NOISE} AS noise FROM generate_series(1, ${megabytes * 1000}) n`
 
 const resident = (): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${portreeve.pid()}/status`, 'utf8'))![1]) * 1024

@@ -207,3 +207,49 @@ describe('PostgreSQL whose log is archived', () => {
     expect([earlier.previous_volume, earlier.point_in_time.enabled]).toEqual([null, false])
   })
 })
+
+describe('F5: kill -9 in the middle of a restore', () => {
+  const [client] = CLIENTS as [Client]
+  const isGone = (pid: number) => {
+    try {
+      process.kill(pid, 0)
+      return undefined
+    } catch {
+      return true
+    }
+  }
+  it('of Portreeve and of the database at once, around the switch: old rows or new rows, never a mix', async () => {
+    const asked = await portreeve.call('POST', '/api/databases', { name: 'swept', engine: 'postgres' })
+    const made = await running(asked.body.data.id)
+    await ask(client, made, `CREATE TABLE words AS SELECT 'old' AS word FROM generate_series(1, 1000)`)
+    const { body } = await portreeve.call('POST', `/api/databases/${made.id}/backup`)
+    await ended(body.data.id, ({ status }) => status)
+    for (const point of ['backup.restore.switch:before', 'backup.restore.switch:after']) {
+      await ask(client, await running(made.id), `UPDATE words SET word = 'new'`)
+      await portreeve.stop()
+      await portreeve.start({ PORTREEVE_CRASH_AT: point })
+      const pid = portreeve.pid()
+      const answer = await portreeve.call('POST', `/api/databases/${made.id}/restore`, {
+        backup_id: body.data.id,
+      })
+      expect(answer.status, JSON.stringify(answer.body)).toBe(201)
+      await eventually(`The crash at ${point}`, () => isGone(pid), 120_000)
+      const servers = docker('ps', '-q', '--filter', `label=portreeve.database=${made.id}`)
+      docker('kill', '--signal=KILL', ...servers.split('\n').filter(Boolean))
+      await portreeve.start()
+      const job = await eventually(
+        `The restore ending after ${point}`,
+        async () => {
+          const found = await show(`/api/system/jobs/${answer.body.data.job_id}`)
+          return ['succeeded', 'failed'].includes(found.status) ? found : undefined
+        },
+        180_000,
+      )
+      const after = await running(made.id)
+      const state = await eventually('The server answering', () =>
+        ask(client, after, `SELECT count(*) || string_agg(DISTINCT word, '+') FROM words`),
+      )
+      expect([job.status, state], JSON.stringify(job)).toEqual(['succeeded', '1000old'])
+    }
+  })
+})
