@@ -10,6 +10,7 @@ export default defineFeature({
       component: () => import('./pages/ProjectFrame.vue'),
       children: [
         { path: '', component: () => import('./pages/ProjectResources.vue') },
+        { path: 'variables', component: () => import('./pages/ProjectVariables.vue') },
         { path: 'members', component: () => import('./pages/ProjectMembers.vue') },
         { path: 'settings', component: () => import('./pages/ProjectSettings.vue') },
       ],
