@@ -9,11 +9,11 @@ import { ADMIN, nodeApp, type Portreeve, startPortreeve } from '#test/support/po
 import { ROOT } from '#test/support/routes'
 import { launch, type Look, visit } from './support/browser.ts'
 import { addresses, UNKNOWN } from './support/dashboard-pages.ts'
+import { lookAt } from './support/looks.ts'
 
 /** Shown wherever something may have a name of its own; none of it may become markup or leave its box. */
 const HOSTILE = `"><img src=x onerror=alert(1)>${'W'.repeat(40)}`
 const WIDE: Look = { width: 1280, height: 800, scheme: 'light' }
-const NARROW: Look = { width: 375, height: 740, scheme: 'dark' }
 
 let browser: Browser
 let forge: GitServer
@@ -115,43 +115,33 @@ describe('the dashboard', () => {
     ]
     expect(paths.length).toBeGreaterThan(25)
 
-    const walks: [string, Person, Look, readonly string[], boolean][] = [
-      ['administrator, wide, light', admin, WIDE, paths, true],
-      ['administrator, narrow, dark', admin, NARROW, paths, true],
-      ['viewer, narrow, light', viewer, { ...NARROW, scheme: 'light' }, paths, false],
-      [
-        'outsider, wide, dark',
-        outsider,
-        { ...WIDE, scheme: 'dark' },
-        paths.filter((path) => !/_/.test(path)),
-        false,
-      ],
+    const walks: [string, Person, readonly string[]][] = [
+      ['administrator', admin, paths],
+      ['viewer', viewer, paths],
+      ['outsider', outsider, paths.filter((path) => !/_/.test(path))],
     ]
     const problems: string[] = []
-    const walk = async ([who, person, look, list, thorough]: (typeof walks)[number]) => {
-      const { page, open, faults, barriers, context } = await visit(browser, portreeve, look, person.cookie)
+    const walk = async ([who, person, list]: (typeof walks)[number]) => {
+      const visitor = await visit(browser, portreeve, WIDE, person.cookie)
+      const { open, faults, context } = visitor
       for (const path of list) {
         const shown = await open(path).then(
           () => [],
           () => ['never shows all of itself'],
         )
-        const overhang = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
         const found = [
           ...shown,
-          ...(overhang > 0 ? [`scrolls sideways by ${overhang} px`] : []),
+          ...(await lookAt(visitor, who, path, person === admin)),
           ...faults.splice(0).filter((fault) => !isRefusal(fault, person, path)),
-          ...(thorough ? await barriers() : []),
         ]
         problems.push(...found.map((one) => `${path} (${who}): ${one}`))
       }
       await context.close()
     }
-    await Promise.all([
-      walk(walks[0]!).then(() => walk(walks[2]!)),
-      walk(walks[1]!).then(() => walk(walks[3]!)),
-    ])
+    await Promise.all([walk(walks[0]!), walk(walks[1]!).then(() => walk(walks[2]!))])
     expect(problems).toEqual([])
-  })
+    // Hundreds of looks; each page has a limit of its own, so that this one only ends what hangs.
+  }, 900_000)
 
   it('shows a log of 100,000 lines with at most 200 of them in the page', async () => {
     const file = join(portreeve.data_directory, 'logs/deployments', `${samples.deployments}.ndjson`)

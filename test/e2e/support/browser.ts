@@ -67,7 +67,7 @@ export async function visit(
         document.querySelector('h1, h2, [role="alert"]') !== null &&
         document.querySelector('.animate-pulse') === null,
       undefined,
-      { timeout: 10_000 },
+      { timeout: 60_000 },
     )
   return {
     context,

@@ -1,0 +1,48 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import type { Look, Visitor } from './browser.ts'
+
+/**
+ * Every size and theme that a page has to hold in. What axe finds depends on the size or on the theme, so that two
+ * of the four, with both of each, find what all would.
+ */
+const LOOKS: readonly (Look & { examined: boolean })[] = [
+  { width: 1280, height: 800, scheme: 'light', examined: true },
+  { width: 375, height: 740, scheme: 'light', examined: false },
+  { width: 375, height: 740, scheme: 'dark', examined: true },
+  { width: 1280, height: 800, scheme: 'dark', examined: false },
+]
+/** Where pictures of every page in every look go, for somebody to look at; none are taken without it. */
+const PICTURES = process.env.DASHBOARD_PICTURES
+
+const frames = (page: Page) =>
+  page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
+
+/**
+ * Looks at the page that is open in every size and theme, without loading it again; answers what is wrong.
+ * @param who names the pictures.
+ * @param thorough whether axe examines it, too.
+ */
+export async function lookAt(
+  { page, barriers }: Visitor,
+  who: string,
+  path: string,
+  thorough: boolean,
+): Promise<string[]> {
+  const problems: string[] = []
+  for (const { width, height, scheme, examined } of LOOKS) {
+    await page.setViewportSize({ width, height })
+    await page.emulateMedia({ colorScheme: scheme })
+    await frames(page)
+    const overhang = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
+    const look = `${width} px, ${scheme}`
+    if (overhang > 0) problems.push(`${look}: scrolls sideways by ${overhang} px`)
+    if (thorough && examined) problems.push(...(await barriers()).map((barrier) => `${look}: ${barrier}`))
+    if (!PICTURES) continue
+    mkdirSync(PICTURES, { recursive: true })
+    const name = `${path.replace(/\W+/g, '-').replace(/^-|-$/g, '') || 'home'}-${who}-${width}-${scheme}.png`
+    await page.screenshot({ path: join(PICTURES, name), fullPage: true })
+  }
+  return problems
+}
