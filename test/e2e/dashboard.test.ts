@@ -138,7 +138,13 @@ describe('the dashboard', () => {
       }
       await context.close()
     }
-    await Promise.all([walk(walks[0]!), walk(walks[1]!).then(() => walk(walks[2]!))])
+    // Two at a time, each with half of the pages of everybody.
+    await Promise.all(
+      [0, 1].map(async (part) => {
+        for (const [who, person, list] of walks)
+          await walk([who, person, list.filter((_, n) => n % 2 === part)])
+      }),
+    )
     expect(problems).toEqual([])
     // Hundreds of looks; each page has a limit of its own, so that this one only ends what hangs.
   }, 900_000)
