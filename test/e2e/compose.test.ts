@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type GitServer, startGitServer } from '#test/support/git-server'
 import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
 import { docker, eventually, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { walkTemplate } from '#test/support/template-walk'
+import { isAlive } from '../../bench/support/alive.ts'
 
 let portreeve: Portreeve
+let forge: GitServer
 let app_id: string
 
 /** Web answers with its version and what the database serves; the worker writes a line a second. */
@@ -69,9 +72,13 @@ async function change(compose: string) {
 
 beforeAll(async () => {
   await ensureBusyboxImage()
-  portreeve = await startPortreeve()
+  forge = await startGitServer()
+  portreeve = await startPortreeve({ env: { PORTREEVE_ALLOWED_PRIVATE_HOSTS: forge.host } })
 })
-afterAll(() => portreeve?.dispose())
+afterAll(async () => {
+  await portreeve?.dispose()
+  await forge?.close()
+})
 
 test('a stack that asks for the host is refused with the path of every key', async () => {
   const compose = 'services: { web: { image: a, privileged: true, volumes: ["/:/host"], pidd: 1 } }'
@@ -206,6 +213,85 @@ test('an app that is deleted with its volumes leaves nothing behind', async () =
   expect((await portreeve.call('GET', '/api/volumes')).body.total).toBe(0)
   expect(containers()).toEqual({})
   expect(docker('network', 'ls', '-q', '--filter', `label=portreeve.app=${app_id}`)).toBe('')
+})
+
+const REPOSITORY = (version: string) => ({
+  'compose.yaml': `
+services:
+  web:
+    build: { context: web, args: { COLOUR: "\${COLOUR:-red}" } }
+    env_file: [settings/web.env, { path: settings/own.env, required: false }]
+    ports: ["8080"]
+    x-portreeve: { health_path: / }
+  worker:
+    build: { context: ., dockerfile_inline: "FROM ${BUSYBOX_IMAGE}\\nCOPY settings/web.env /told" }
+    command: ["sh", "-c", "while true; do cat /told; sleep 1; done"]
+    stop_grace_period: 1s
+  console:
+    image: "${BUSYBOX_IMAGE}"
+    command: ["sh", "-c", "while true; do echo console; sleep 1; done"]
+    stop_grace_period: 1s
+    profiles: [debug]
+`,
+  'web/Dockerfile': `FROM ${BUSYBOX_IMAGE}
+ARG COLOUR
+RUN mkdir -p /www && echo "${version} $COLOUR" > /www/index.html
+CMD ["sh", "-c", "echo $GREETING >> /www/index.html; exec httpd -f -p 8080 -h /www"]
+`,
+  'settings/web.env': 'GREETING="of the file"\n',
+})
+/** Texts of what a service printed, as the kept log has them. */
+const printed = async (name: string): Promise<string[]> =>
+  (await get(`/api/apps/${app_id}/logs?process=${name}`)).map(({ text }: { text: string }) => text)
+
+test('a repository with a compose file is detected, built and run with its files, profiles and own logs', async () => {
+  const { url } = forge.repository('stack')
+  forge.repository('stack').commit(REPOSITORY('one'))
+  const detected = await post('/api/apps/detect', { git_url: url })
+  expect([
+    detected.status,
+    detected.body.data?.compose?.services?.map(({ name }: any) => name).sort(),
+  ]).toEqual([200, ['web', 'worker']])
+  const created = await post('/api/apps', { name: 'stack', git_url: url, source: 'compose', soak_seconds: 0 })
+  expect(created.status, JSON.stringify(created.body)).toBe(201)
+  app_id = created.body.data.id
+  const first = await portreeve.untilDeployment(created.body.data.latest_deployment.id)
+  expect([first.status, first.error], await logOf(first.id)).toEqual(['live', null])
+  expect((await portreeve.visit('stack.apps.test')).body).toBe('one red\nof the file\n')
+  expect(Object.keys(containers()).sort()).toEqual(['web', 'worker'])
+  await eventually('The line of the worker', async () =>
+    (await printed('worker')).includes('GREETING="of the file"') ? true : undefined,
+  )
+  expect(await printed('web')).not.toContain('GREETING="of the file"')
+
+  await post(`/api/apps/${app_id}/env`, { key: 'COMPOSE_PROFILES', value: 'debug' })
+  await post(`/api/apps/${app_id}/env`, { key: 'COLOUR', value: 'green' })
+  const before = containers()
+  const asked = await post(`/api/apps/${app_id}/deploy`)
+  const ended = await portreeve.untilDeployment(asked.body.data.id)
+  expect([ended.status, ended.error], await logOf(ended.id)).toEqual(['live', null])
+  expect((await portreeve.visit('stack.apps.test')).body).toBe('one green\nof the file\n')
+  expect(Object.keys(containers()).sort()).toEqual(['console', 'web', 'worker'])
+  expect(containers().worker).toBe(before.worker)
+})
+
+test('killed with -9 before the switch of a stack, it serves on and the next start ends the deployment', async () => {
+  forge.repository('stack').commit(REPOSITORY('two'))
+  await portreeve.stop()
+  await portreeve.start({ PORTREEVE_CRASH_AT: 'deploy.switch:before' })
+  const { worker } = containers()
+  const asked = await post(`/api/apps/${app_id}/deploy`)
+  await eventually('The crash', () => (isAlive(portreeve.pid()) ? undefined : true))
+  expect((await portreeve.visit('stack.apps.test')).body).toBe('one green\nof the file\n')
+  await portreeve.start()
+  expect(await portreeve.untilDeployment(asked.body.data.id)).toMatchObject({ status: 'live', error: null })
+  expect((await portreeve.visit('stack.apps.test')).body).toBe('two green\nof the file\n')
+  await eventually('One container of each service being left', () =>
+    docker('ps', '-aq', '--filter', `label=portreeve.app=${app_id}`).split('\n').length === 3
+      ? true
+      : undefined,
+  )
+  expect(containers().worker).toBe(worker)
 })
 
 // One with a database stands for the others here; bench/templates.ts walks ten.

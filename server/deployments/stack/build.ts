@@ -39,7 +39,8 @@ export async function buildStack(
     const hidden = secretsOf(app, service)
     secrets[service.name] = hidden
     const known = { ...openOf(shop, app, plan, service), ...image, volumes: volumesOf(service, volumes) }
-    const fingerprint = shop.ports.fingerprint([known, hidden])
+    // Without the name of its image, which every deployment makes anew: what counts is what it is.
+    const fingerprint = shop.ports.fingerprint([{ ...known, image_tag: null }, hidden])
     const made_by = old?.fingerprint === fingerprint ? old.made_by : context.state.release_id
     stack.push({ ...known, fingerprint, made_by })
   }
