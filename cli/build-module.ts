@@ -12,7 +12,7 @@ import { virtualPlugin, namesPlugin } from './bundle-plugins.ts'
 const EXTERNAL = [
   'better-sqlite3',
   'ssh2',
-  'dockerode',
+  'docker-modem',
   'cpu-features',
   '@grpc/*',
   'protobufjs',

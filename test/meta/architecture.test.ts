@@ -55,7 +55,7 @@ describe('imports', () => {
     expect(foreign.map(({ from, specifier }) => `${from} -> ${specifier}`)).toEqual([])
     const engine = imports.filter(
       ({ from, specifier }) =>
-        specifier === 'dockerode' &&
+        /^(dockerode|docker-modem)$/.test(specifier) &&
         rankOf(from)! <= 3 &&
         !/^server\/platform\/(engine|ingress)\//.test(from),
     )

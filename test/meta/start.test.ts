@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path'
 const LARGE = [
   '@grpc/grpc-js',
   'protobufjs',
+  'docker-modem',
   'dockerode',
   'dockerfile-ast',
   'ssh2',

@@ -68,8 +68,8 @@ function cheapToInspect<T extends object>(value: T, name: string): T {
 }
 
 /**
- * Opens no connection yet: each request does, or takes a kept one. dockerode is loaded with the first, since
- * a start does not need it.
+ * Opens no connection yet: each request does, or takes a kept one. docker-modem, the part of dockerode that speaks
+ * to engines, is loaded with the first, since a start does not need it. dockerode itself brings gRPC along.
  */
 export function createDial(address: EngineAddress): Dial {
   const agent = cheapToInspect(
@@ -82,8 +82,8 @@ export function createDial(address: EngineAddress): Dial {
   )
   let loading: Promise<Modem> | undefined
   const load = () =>
-    (loading ??= import('dockerode').then(
-      ({ default: Docker }) => new Docker({ ...address, agent } as never).modem as unknown as Modem,
+    (loading ??= import('docker-modem').then(
+      ({ default: DockerModem }) => new DockerModem({ ...address, agent } as never) as unknown as Modem,
     ))
 
   async function dial(
