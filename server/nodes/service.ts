@@ -7,7 +7,7 @@ import { answeredWithin, shared } from '#server/kernel/deadline'
 import { conflict, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
-import type { Sort, Wanted } from '#server/kernel/page'
+import { type Sort, Wanted, sortRows } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { type HostReading, readHost } from '#server/platform/host/reading'
 import { askingEngine } from '#server/platform/engine/asking'
@@ -182,8 +182,8 @@ export function createNodes({ db, clock, audit, events, engine, data_directory, 
       const found = (await askingEngine(() => engine.instances({})))
         .filter(({ project_id }) => !visible || visible.includes(project_id))
         .sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? -1 : 1))
-      const [limit, offset] = limits(query)
-      const rows = found.slice(offset, offset + limit).map(
+      const [limit, offset, sort] = limits(query)
+      const all = found.map(
         ({ id: container, owner, limits: given, started_at, ...rest }): NodeInstance => ({
           id: container.slice(0, SHORT_ID),
           project_id: rest.project_id,
@@ -198,7 +198,8 @@ export function createNodes({ db, clock, audit, events, engine, data_directory, 
           started_at: started_at ? new Date(started_at).toISOString() : null,
         }),
       )
-      return paged({ rows, total: found.length }, query)
+      const rows = sortRows(all, sort).slice(offset, offset + limit)
+      return paged({ rows, total: all.length }, query)
     },
   }
 }
