@@ -99,7 +99,7 @@ try {
   const pages = {
     overview: '/',
     apps: '/apps',
-    app: `/apps/${app.id}`,
+    settings: `/apps/${app.id}/settings`,
     variables: `/apps/${app.id}/variables`,
   }
   for (const [name, path] of Object.entries(pages)) {
