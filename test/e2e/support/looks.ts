@@ -16,8 +16,17 @@ const LOOKS: readonly (Look & { examined: boolean })[] = [
 /** Where pictures of every page in every look go, for somebody to look at; none are taken without it. */
 const PICTURES = process.env.DASHBOARD_PICTURES
 
-const frames = (page: Page) =>
-  page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
+/**
+ * Waits until a change of the look is drawn and no colour is on its way any more: halfway between two themes a
+ * button has neither's contrast.
+ */
+const settled = (page: Page) =>
+  page.evaluate(async () => {
+    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))
+    const changes = document.getAnimations().filter((one) => one instanceof CSSTransition)
+    // A transition that another one takes the place of is rejected.
+    await Promise.all(changes.map(({ finished }) => finished.catch(() => undefined)))
+  })
 
 /**
  * Looks at the page that is open in every size and theme, without loading it again; answers what is wrong.
@@ -34,7 +43,7 @@ export async function lookAt(
   for (const { width, height, scheme, examined } of LOOKS) {
     await page.setViewportSize({ width, height })
     await page.emulateMedia({ colorScheme: scheme })
-    await frames(page)
+    await settled(page)
     const overhang = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
     const look = `${width} px, ${scheme}`
     if (overhang > 0) problems.push(`${look}: scrolls sideways by ${overhang} px`)
