@@ -104,6 +104,12 @@ async function filled(): Promise<{ api: TestApi; plain: () => string[] }> {
        VALUES ('bkp_1', 'platform', '', 'platform', 'succeeded', 'manual', 'dst_1', 'k', 1, ?, '')`,
     )
     .run(seal('backups/data_key/bkp_1'))
+  kernel.db
+    .sql(
+      `INSERT INTO log_archives (id, database_id, project_id, volume_id, destination_id, encrypted, data_key, version, database_name, days, status, created_at)
+       VALUES ('arc_1', 'db_1', 'prj_1', 'vol_1', 'dst_1', 1, ?, '17', 'db', 7, 'active', '')`,
+    )
+    .run(seal('log_archives/data_key/arc_1'))
   kernel.db.sql(`INSERT INTO meta VALUES ('secret_check', ?)`).run(seal('meta/secret_check'))
   const all = () =>
     SEALED_COLUMNS.flatMap((one) =>
