@@ -5,7 +5,7 @@ import sqlite from 'db0/connectors/better-sqlite3'
 /** The embedded database: one connection, synchronous prepared statements, one writer. */
 export interface Db {
   raw: Database.Database
-  /** A prepared statement, prepared once per text. */
+  /** A prepared statement; those that are used stay prepared. */
   sql(text: string): Database.Statement<unknown[], any>
   /**
    * Runs `fn` in one immediate transaction; nested calls join the outer one. Synchronous by type: an
@@ -60,6 +60,9 @@ export function openDb(path: string): Db {
   return wrap(raw)
 }
 
+/** Callers choose filters and orders of lists, so that there are more texts than a process should keep. */
+const STATEMENTS_KEPT = 1000
+
 function wrap(raw: Database.Database): Db {
   const statements = new Map<string, Database.Statement<unknown[], any>>()
   let pending: (() => void)[] = []
@@ -81,9 +84,11 @@ function wrap(raw: Database.Database): Db {
     raw,
     sql(text) {
       const known = statements.get(text)
-      if (known) return known
-      const statement = raw.prepare<unknown[], any>(text)
+      // Put at the end again: the first of the map is then the one that was not used for longest.
+      if (known) statements.delete(text)
+      const statement = known ?? raw.prepare<unknown[], any>(text)
       statements.set(text, statement)
+      if (statements.size > STATEMENTS_KEPT) statements.delete(statements.keys().next().value!)
       return statement
     },
     tx<T>(fn: () => T extends PromiseLike<unknown> ? never : T): T {

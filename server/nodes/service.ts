@@ -151,7 +151,7 @@ export function createNodes({ db, clock, audit, events, engine, data_directory, 
           const next = { ...row, labels: JSON.stringify(labels), updated_at: clock.iso() }
           repository.update(next)
           audit.record(actor, {
-            ...{ action: 'update', resource_type: 'node', resource_id: id, project_id: null },
+            ...{ action: 'node.update', resource_type: 'node', resource_id: id, project_id: null },
             before: { labels: JSON.parse(row.labels) as unknown },
             after: { labels },
           })

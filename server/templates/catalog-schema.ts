@@ -32,7 +32,7 @@ export const CatalogEntry = v.strictObject({
 export const CatalogContent = v.pipe(v.array(CatalogEntry), v.minLength(1), v.maxLength(1000))
 export type CatalogContent = v.InferOutput<typeof CatalogContent>
 
-/** Body of `POST /api/templates/catalogs`. */
+/** Body of `POST /api/template-catalogs`. */
 export const NewCatalog = v.pipe(
   v.strictObject({
     name: Name,
@@ -46,7 +46,7 @@ export const NewCatalog = v.pipe(
 )
 export type NewCatalog = v.InferOutput<typeof NewCatalog>
 
-/** Body of `POST /api/templates/catalogs/:id/refresh`. */
+/** Body of `POST /api/template-catalogs/:id/refresh`. */
 export const RefreshCatalog = v.pipe(
   v.strictObject({
     digest: v.optional(v.pipe(Digest, v.description('Digest of a changed catalogue that is to be taken.'))),

@@ -10,7 +10,9 @@ import { createTemplates } from './service.ts'
 
 export default defineModule({
   name: 'templates',
-  tags: [{ name: 'templates', description: 'Stacks that are ready to deploy.' }],
+  tags: [
+    { name: 'templates', description: 'Stacks that are ready to deploy.', paths: /^template-catalogs\b/ },
+  ],
   create: (
     { policy, config, ...base }: Base,
     use: {

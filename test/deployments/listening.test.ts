@@ -38,6 +38,21 @@ describe('what an instance listens on', () => {
     const engine = { exec: () => Promise.reject(new Error('no such program')) } as unknown as Engine
     expect(await listeningOf(engine, { id: 'x' }, [])).toEqual([])
   })
+
+  it('is not asked further of an image whose program prints without end', async () => {
+    let closed = false
+    async function* endless() {
+      try {
+        for (;;) yield Buffer.alloc(64 * 1024, 'x')
+      } finally {
+        closed = true
+      }
+    }
+    const running = { stdin: { end() {} }, stdout: endless(), done: new Promise(() => {}) }
+    const engine = { exec: async () => running } as unknown as Engine
+    expect(await listeningOf(engine, { id: 'x' }, [])).toEqual([])
+    expect(closed).toBe(true)
+  })
 })
 
 describe('an app that is not ready is told', () => {

@@ -138,3 +138,15 @@ describe('a transaction', () => {
     expect(refused).toBeTypeOf('function')
   })
 })
+
+describe('prepared statements', () => {
+  it('are kept while they are used, and forgotten when a thousand others were used since', () => {
+    const used = db.sql('SELECT 1')
+    const idle = db.sql('SELECT 2')
+    for (let n = 0; n < 1000; n += 1) {
+      db.sql(`SELECT n FROM t WHERE n = ${n}`)
+      expect(db.sql('SELECT 1')).toBe(used)
+    }
+    expect(db.sql('SELECT 2')).not.toBe(idle)
+  })
+})

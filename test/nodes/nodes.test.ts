@@ -72,8 +72,8 @@ describe('the server of Portreeve', () => {
     expect((await api.as('developer').put(`/api/nodes/${id}`, change)).status).toBe(403)
     const { data } = await get('/api/audit-logs?resource=node')
     expect(data.map(({ action, resource }: any) => [action, resource.id])).toEqual([
-      ['update', id],
-      ['update', id],
+      ['node.update', id],
+      ['node.update', id],
     ])
     for (const labels of [{ 'Not a key': 'x' }, { key: 'two\nlines' }, { key: 1 }])
       expect((await api.as('admin').put(`/api/nodes/${id}`, { labels })).status).toBe(422)

@@ -38,7 +38,7 @@ const entry = (changes: { slug?: string; compose?: string; template?: object } =
     ...changes.template,
   },
 })
-const add = (body: object) => api.as('admin').post('/api/templates/catalogs', body)
+const add = (body: object) => api.as('admin').post('/api/template-catalogs', body)
 const found = async (slug = 'ledger') => (await api.as('viewer').get(`/api/templates/${slug}`)).body.data
 
 it('an uploaded catalogue is browsed, searched and deployed like the templates of the release, and taken away', async () => {
@@ -57,11 +57,11 @@ it('an uploaded catalogue is browsed, searched and deployed like the templates o
   expect([deployed.status, deployed.body.data.source]).toEqual([201, 'compose'])
 
   const { id } = added.body.data
-  expect((await api.as('admin').get('/api/templates/catalogs')).body).toMatchObject({
+  expect((await api.as('admin').get('/api/template-catalogs')).body).toMatchObject({
     data: [{ id }],
     total: 1,
   })
-  expect((await api.as('admin').delete(`/api/templates/catalogs/${id}`)).status).toBe(200)
+  expect((await api.as('admin').delete(`/api/template-catalogs/${id}`)).status).toBe(200)
   expect((await api.as('viewer').get('/api/templates/ledger')).status).toBe(404)
   expect((await api.as('viewer').get('/api/templates')).body.total).toBe(before)
   const lines = (await api.as('admin').get('/api/audit-logs')).body.data
@@ -75,7 +75,7 @@ it('an address is pinned to what it sent first: other content is refused until i
   const added = await add({ name: 'Theirs', url })
   expect([added.status, added.body.data]).toMatchObject([201, { url, templates: 1 }])
   const { id, digest } = added.body.data
-  const refresh = (body = {}) => api.as('admin').post(`/api/templates/catalogs/${id}/refresh`, body)
+  const refresh = (body = {}) => api.as('admin').post(`/api/template-catalogs/${id}/refresh`, body)
   expect((await refresh()).body.data).toMatchObject({ digest })
 
   served = JSON.stringify([entry({ template: { description: 'Another text.' } }), entry({ slug: 'more' })])
@@ -93,7 +93,7 @@ it('a digest that is named must fit', async () => {
   served = JSON.stringify([entry()])
   const answer = await add({ name: 'Theirs', url, digest: `sha256:${'0'.repeat(64)}` })
   expect([answer.status, answer.body.error.details[0].path]).toEqual([422, 'digest'])
-  expect((await api.as('admin').get('/api/templates/catalogs')).body.total).toBe(0)
+  expect((await api.as('admin').get('/api/template-catalogs')).body.total).toBe(0)
 })
 
 it.each([
@@ -151,7 +151,7 @@ it.each([
 
 it('only administrators see and change catalogues', async () => {
   for (const role of ['viewer', 'developer'] as const) {
-    expect((await api.as(role).get('/api/templates/catalogs')).status).toBe(403)
-    expect((await api.as(role).post('/api/templates/catalogs', { name: 'X', url })).status).toBe(403)
+    expect((await api.as(role).get('/api/template-catalogs')).status).toBe(403)
+    expect((await api.as(role).post('/api/template-catalogs', { name: 'X', url })).status).toBe(403)
   }
 })
