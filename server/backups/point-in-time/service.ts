@@ -26,6 +26,7 @@ export function createPointInTime(options: PointInTimeOptions) {
   const tell = tellOf(options)
   const stopping = new AbortController()
 
+  const isAtWork = (subject: string) => UNDER_WAY.has(jobs.findBySubject(subject)?.status ?? '')
   const destinationOf = ({ archive_destination_id }: DatabaseRow): string =>
     archive_destination_id ?? destinations.default().id
   const isCurrent = (archive: ArchiveRow, row: DatabaseRow) =>
@@ -80,7 +81,7 @@ export function createPointInTime(options: PointInTimeOptions) {
     const last = copies.at(-1)
     const since = last ? clock.now() - Date.parse(last.created_at) : Number.POSITIVE_INFINITY
     if (since < (last?.status === 'ready' ? COPY_EVERY_MS : TRY_AGAIN_MS)) return
-    if (UNDER_WAY.has(jobs.findBySubject(archive.id)?.status ?? '')) return
+    if (isAtWork(archive.id)) return
     jobs.enqueue<CopyPayload>({
       kind: COPY_KIND,
       lane: `log:${archive.database_id}`,
@@ -127,7 +128,8 @@ export function createPointInTime(options: PointInTimeOptions) {
   }
 
   async function look(row: DatabaseRow): Promise<void> {
-    if (row.status !== 'running') return
+    // A server that is about to be started anew may not keep its log yet.
+    if (row.status !== 'running' || isAtWork(row.id)) return
     const archive = current(row)
     copyWhenDue(archive)
     await pass(archive.id, stopping.signal)
@@ -192,7 +194,11 @@ export function createPointInTime(options: PointInTimeOptions) {
     /** Does at once for one database what would be done within a minute. */
     async touch(database_id: string): Promise<void> {
       const row = databases.find(database_id)
-      if (row && row.archive_days !== null) await quietly(() => look(row))
+      if (!row) return
+      if (row.archive_days !== null) return quietly(() => look(row))
+      // Turned on again, even at once, it misses what was committed in between.
+      const active = repository.active(row.id)
+      if (active) close(active)
     },
     view(database_id: string): ArchiveView {
       const archives = repository.of(database_id)

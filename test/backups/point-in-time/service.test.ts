@@ -1,50 +1,10 @@
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { FakeExecOutcome } from '#server/platform/engine/fake-behaviour'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { pretendLog, type PretendedLog } from './pretend-log.ts'
 
 const DAY_MS = 86_400_000
-const STEP_MS = 2000
-
-/** A pretended server whose log has pieces: what waits, what was committed, what it was told to replay. */
-interface PretendedLog {
-  waiting: Map<string, Buffer>
-  commits: number
-  pieces: number
-  replayed: string[]
-}
-const nameOf = (number: number) => `00000001${number.toString(16).toUpperCase().padStart(16, '0')}`
-
-function pretendLog(api: TestApi): PretendedLog {
-  const log: PretendedLog = { waiting: new Map(), commits: 0, pieces: 1, replayed: [] }
-  const psql = (query: string): string => {
-    if (query.includes('clock_timestamp')) {
-      // Every look at the time is a little later than the one before.
-      api.fakes.clock.advance(STEP_MS)
-      return `${api.fakes.clock.iso()}\t${log.commits}:${log.commits}:\n`
-    }
-    if (!query.includes('pg_switch_wal')) return ''
-    const name = nameOf(log.pieces++)
-    log.waiting.set(name, Buffer.from(`piece ${name}`))
-    return `${name}\n`
-  }
-  const exec = ({ command }: { command: readonly string[] }): FakeExecOutcome => {
-    const [program = ''] = command
-    const path = command.at(-1)!
-    if (program === 'find') {
-      const lines = [...log.waiting].map(([name, bytes]) => `${name}\t${bytes.length}\n`)
-      return { stdout: lines.join('') }
-    }
-    if (program === 'cat') return { stdout: log.waiting.get(path.split('/').at(-1)!)! }
-    if (program === 'rm') for (const one of command.slice(2)) log.waiting.delete(one.split('/').at(-1)!)
-    if (program === 'pg_basebackup') return { stdout: 'ALL FILES' }
-    if (program === 'psql') return { stdout: psql(path) }
-    return { stdout: '' }
-  }
-  api.fakes.engine.behave('postgres:*', { exec })
-  return log
-}
 
 let api: TestApi
 let log: PretendedLog
