@@ -150,7 +150,7 @@ export function createBackups(base: Base, use: BackupNeeds) {
     'volume.deleted': 'volume_id',
   }
   base.events.subscribe(({ type, payload }) => {
-    if (LOGGED.has(type)) void point_in_time.touch(String(own(payload, 'database_id')))
+    if (LOGGED.has(type)) point_in_time.touch(String(own(payload, 'database_id')))
     const key = own(GONE, type)
     if (key !== undefined) schedules.targetRemoved(String(own(payload, key)))
   })

@@ -141,6 +141,13 @@ export function createPointInTime(options: PointInTimeOptions) {
       if (!stopping.signal.aborted) log.warn('An archive of a log could not be seen to', { error })
     }
   }
+  const looking = new Map<string, Promise<void>>()
+  /** One look at a time at each database, which nobody waits for. */
+  function beginLook(row: DatabaseRow): void {
+    if (looking.has(row.id)) return
+    const mine = quietly(() => look(row)).finally(() => looking.delete(row.id))
+    looking.set(row.id, mine)
+  }
 
   /** What a moment is read from; 409 and 422 with what is possible. */
   function archiveFor(row: DatabaseRow, at: string): ArchiveRow {
@@ -179,23 +186,25 @@ export function createPointInTime(options: PointInTimeOptions) {
       if (!destinations.find(id))
         throw invalid('point_in_time.destination_id', 'There is no such storage provider.')
     },
-    /** A minute's work: what waits is taken, copies are begun when due. One outage does not delay the others. */
-    async run(): Promise<void> {
+    /** Begins a minute's work: what waits is taken, copies are begun when due. No outage delays the others. */
+    run(): void {
       const wanted = databases.archived()
       const ids = new Set(wanted.map(({ id }) => id))
       for (const archive of repository.all())
         if (archive.status === 'active' && !ids.has(archive.database_id)) close(archive)
-      await Promise.all(wanted.map((row) => quietly(() => look(row))))
+      for (const row of wanted) beginLook(row)
     },
+    /** Resolves when what was begun has ended. For tests. */
+    settled: async (): Promise<void> => void (await Promise.all(looking.values())),
     /** Removes what is past its days, or of databases that are gone. */
     async tidy(): Promise<void> {
       for (const archive of repository.all()) await quietly(() => drop(archive, stopping.signal))
     },
     /** Does at once for one database what would be done within a minute. */
-    async touch(database_id: string): Promise<void> {
+    touch(database_id: string): void {
       const row = databases.find(database_id)
       if (!row) return
-      if (row.archive_days !== null) return quietly(() => look(row))
+      if (row.archive_days !== null) return beginLook(row)
       // Turned on again, even at once, it misses what was committed in between.
       const active = repository.active(row.id)
       if (active) close(active)

@@ -1,4 +1,6 @@
+import type { ContainerCommand } from '#server/databases/engine'
 import type { DatabaseInstance } from '#server/databases/instance'
+import { EngineError } from '#server/platform/engine/engine'
 import { classify } from '../classify.ts'
 import { type LogContext, tellOf } from './context.ts'
 import type { ArchiveRow } from './repository.ts'
@@ -8,6 +10,8 @@ const MARGIN_MS = 1000
 /** An outage is told after so long, or once so much waits on the disk of the database. */
 const TELL_AFTER_MS = 5 * 60_000
 const TELL_FROM_BYTES = 1024 ** 3
+/** A server or a destination that takes longer for one command or one piece is given up until the next pass. */
+export const SILENCE_LIMIT_MS = 5 * 60_000
 const PARTIAL = /\.part$/
 
 interface Look {
@@ -16,24 +20,41 @@ interface Look {
   mark: string
 }
 
+/** Does a part of a pass, which ends with an error where nothing answers. */
+async function inTime<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const limit = AbortSignal.timeout(SILENCE_LIMIT_MS)
+  try {
+    return await work(AbortSignal.any([signal, limit]))
+  } catch (error) {
+    if (signal.aborted || !limit.aborted) throw error
+    const minutes = SILENCE_LIMIT_MS / 60_000
+    throw new EngineError(
+      'timeout',
+      `The database, or the destination of its log, did not answer within ${minutes} minutes.`,
+      'Look whether both are well. It is tried again every minute.',
+      { cause: error },
+    )
+  }
+}
+
 /** Takes finished pieces of the log from the server of a database to its destination. */
 export function createShipping(context: LogContext) {
   const { repository, objects, databases, clock } = context
   const tell = tellOf(context)
+  const ask = (instance: DatabaseInstance, command: ContainerCommand, signal: AbortSignal) =>
+    inTime(signal, (limited) => databases.ask(instance, command, limited))
 
   async function lookAt(instance: DatabaseInstance, signal: AbortSignal): Promise<Look> {
     const { look } = instance.engine.point_in_time!
-    const [now = '', mark = ''] = (await databases.ask(instance, look(instance.credentials), signal))
-      .trim()
-      .split('\t')
+    const [now = '', mark = ''] = (await ask(instance, look(instance.credentials), signal)).trim().split('\t')
     return { at: new Date(Date.parse(now) - MARGIN_MS).toISOString(), mark }
   }
   async function cut(instance: DatabaseInstance, signal: AbortSignal): Promise<string> {
     const command = instance.engine.point_in_time!.cut(instance.credentials)
-    return (await databases.ask(instance, command, signal)).trim()
+    return (await ask(instance, command, signal)).trim()
   }
   async function waitingIn(instance: DatabaseInstance, signal: AbortSignal): Promise<Map<string, number>> {
-    const output = await databases.ask(instance, instance.engine.point_in_time!.waiting(), signal)
+    const output = await ask(instance, instance.engine.point_in_time!.waiting(), signal)
     const lines = output.split('\n').filter((line) => line !== '' && !PARTIAL.test(line.split('\t')[0]!))
     return new Map(
       lines.map((line) => {
@@ -54,8 +75,10 @@ export function createShipping(context: LogContext) {
   ): Promise<void> {
     const log = instance.engine.point_in_time!
     if (isNeeded(archive) && !repository.findPiece(archive.id, name)) {
-      const bytes = databases.output(instance, log.read(name), signal)
-      const written = await objects.write(archive, objects.pieceKey(archive, name), bytes, signal)
+      const key = objects.pieceKey(archive, name)
+      const written = await inTime(signal, (limited) =>
+        objects.write(archive, key, databases.output(instance, log.read(name), limited), limited),
+      )
       const { cut_piece, cut_at } = repository.find(archive.id) ?? archive
       repository.insertPiece({
         ...written,
@@ -66,7 +89,7 @@ export function createShipping(context: LogContext) {
       })
       repository.updateArchive(archive.id, { last_archived_at: clock.iso() })
     }
-    await databases.ask(instance, log.remove([name]), signal)
+    await ask(instance, log.remove([name]), signal)
   }
 
   /** The server left pieces out, since too many waited: nothing after that belongs to this archive. */
@@ -82,7 +105,7 @@ export function createShipping(context: LogContext) {
       repository.updateArchive(archive.id, { status: 'closed', error: message, waiting_bytes: 0 })
       tell(archive, 'archive_gap', { message, complete_until: archive.complete_until })
     })
-    await databases.ask(instance, instance.engine.point_in_time!.remove(names), signal)
+    await ask(instance, instance.engine.point_in_time!.remove(names), signal)
   }
 
   /** @param force ends the present piece although nothing was committed since the last look. */
@@ -105,7 +128,7 @@ export function createShipping(context: LogContext) {
     const names = [...waiting.keys()]
     if (waiting.has(log.gap)) return endAtGap(archive, instance, names, signal)
     const strange = names.filter((name) => !log.isPiece(name))
-    if (strange.length > 0) await databases.ask(instance, log.remove(strange), signal)
+    if (strange.length > 0) await ask(instance, log.remove(strange), signal)
     let waiting_bytes = [...waiting.values()].reduce((sum, bytes) => sum + bytes, 0)
     repository.updateArchive(archive.id, { waiting_bytes })
     for (const name of names.filter(log.isPiece).sort()) {

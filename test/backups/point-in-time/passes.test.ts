@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { SILENCE_LIMIT_MS } from '#server/backups/point-in-time/shipping'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { pretendLog, type PretendedLog } from './pretend-log.ts'
 
@@ -17,7 +18,10 @@ afterEach(async () => {
 })
 
 const archiving = () => api.services.backups.point_in_time
-const pass = () => archiving().run()
+const pass = () => {
+  archiving().run()
+  return archiving().settled()
+}
 const create = async (name: string, more: object) => {
   const { status, body } = await api
     .as('developer')
@@ -39,6 +43,8 @@ const change = async (id: string, body: object) => {
   const answer = await api.as('developer').put(`/api/databases/${id}`, body)
   expect(answer.status, JSON.stringify(answer.body)).toBe(200)
 }
+const seen = async (id: string) =>
+  (await api.as('developer').get(`/api/databases/${id}`)).body.data.point_in_time
 const archives = () =>
   api.kernel.db.sql('SELECT id, status FROM log_archives ORDER BY rowid').all() as {
     id: string
@@ -63,5 +69,33 @@ describe('turning it on and off', () => {
     await change(id, ON)
     await settle()
     expect(archives().map(({ status }) => status)).toEqual(['closed', 'active'])
+  })
+})
+
+describe('a server that answers nothing', () => {
+  it('holds up no other, is asked once at a time, and is told as failing after its time', async () => {
+    const [stuck, well] = [await make('stuck', ON), await make('well', ON)]
+    const before = [await seen(stuck), await seen(well)]
+    const deadline = new AbortController()
+    const timeout = AbortSignal.timeout.bind(AbortSignal)
+    vi.spyOn(AbortSignal, 'timeout').mockImplementation((duration_ms) =>
+      duration_ms === SILENCE_LIMIT_MS ? deadline.signal : timeout(duration_ms),
+    )
+    const { volume_id } = (await api.as('developer').get(`/api/databases/${stuck}`)).body.data
+    log.frozen.set(volume_id, 0)
+    for (let round = 0; round < 3; round += 1) {
+      const { latest } = await seen(well)
+      archiving().run()
+      await vi.waitFor(async () => expect((await seen(well)).latest > latest).toBe(true), 60_000)
+    }
+    expect(log.frozen.get(volume_id)).toBe(1)
+    expect([(await seen(stuck)).status, (await seen(stuck)).latest]).toEqual(['active', before[0].latest])
+    deadline.abort(new DOMException('Too late.', 'TimeoutError'))
+    await archiving().settled()
+    expect(await seen(stuck)).toMatchObject({
+      status: 'failing',
+      error: expect.stringContaining('did not answer within 5 minutes'),
+    })
+    expect((await seen(well)).status).toBe('active')
   })
 })

@@ -34,7 +34,7 @@ export function pretendLog(api: TestApi): PretendedLog {
     log.waiting.set(name, Buffer.from(`piece ${name}`))
     return `${name}\n`
   }
-  const exec: FakeBehaviour['exec'] = ({ command }, _input, { release_id }) => {
+  const exec: NonNullable<FakeBehaviour['exec']> = ({ command }, _input, { release_id }) => {
     const asked = log.frozen.get(release_id)
     if (asked !== undefined) {
       log.frozen.set(release_id, asked + 1)

@@ -26,7 +26,8 @@ const make = async (name: string, more: object) => {
 }
 const settle = async () => {
   await api.services.jobs.idle()
-  await api.services.backups.point_in_time.run()
+  api.services.backups.point_in_time.run()
+  await api.services.backups.point_in_time.settled()
   await api.services.jobs.idle()
 }
 const commit = async () => {
