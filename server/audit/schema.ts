@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, several, sorting, Timestamp } from '#server/kernel/schemas'
+import { isReadableTime, pagingEntries, several, sorting, Timestamp } from '#server/kernel/schemas'
 
 const Values = v.nullable(v.record(v.string(), v.unknown()))
 
@@ -39,6 +39,7 @@ export type AuditLine = v.InferOutput<typeof AuditLine>
 const Time = v.pipe(
   v.string(),
   v.isoTimestamp(),
+  v.check(isReadableTime, 'must be a time such as 2026-11-22T12:00:00Z.'),
   v.transform((text) => new Date(text).toISOString()),
 )
 

@@ -8,6 +8,8 @@ export const Timestamp = v.pipe(
   v.examples(['2026-01-31T12:00:00.000Z']),
   v.metadata({ format: 'date-time' }),
 )
+/** Whether a text in the form of a time is one: an offset of hours alone has the form, and cannot be read. */
+export const isReadableTime = (text: string): boolean => !Number.isNaN(Date.parse(text))
 
 /**
  * Marks a field as a secret, in the API's description too: clients hide it, and a test follows every marked

@@ -206,6 +206,7 @@ describe('going back to a moment', () => {
     ['both a backup and a moment', () => ({ at: '2020-01-01T00:00:00Z', backup_id: 'bkp_x' }), 'backup_id'],
     ['neither', () => ({}), 'backup_id'],
     ['what is no moment', () => ({ at: 'yesterday' }), 'at'],
+    ['an offset without its minutes', () => ({ at: '2020-01-01T00:00:00+05' }), 'at'],
   ])('is refused for %s', async (_name, body, path) => {
     await commit()
     const answer = await restore(body())
