@@ -10,6 +10,8 @@ export interface CopyPayload {
   archive_id: string
   copy_id: string
 }
+/** The archive is no longer the one that the log of its database goes to. */
+const ENDED = 'ended'
 const LONG_MS = 24 * 3_600_000
 const PAUSE_MS = 500
 const SHIP_MS = 3_600_000
@@ -28,7 +30,7 @@ export function defineCopyJob(
   const rowsOf = ({ archive_id, copy_id }: CopyPayload): { archive: ArchiveRow; copy?: CopyRow } => {
     const archive = repository.find(archive_id)
     if (archive?.status !== 'active')
-      throw new Fatal('ended', 'The log of the database is no longer archived where the copy belongs to.')
+      throw new Fatal(ENDED, 'The log of the database is no longer archived where the copy belongs to.')
     const copy = repository.findCopy(copy_id)
     return { archive, ...(copy ? { copy } : {}) }
   }
@@ -103,7 +105,9 @@ export function defineCopyJob(
     onEnd({ payload }, outcome) {
       const { archive_id } = JSON.parse(payload) as CopyPayload
       const archive = repository.find(archive_id)
-      if (!archive || !outcome.failure || outcome.status === 'succeeded') return
+      if (!outcome.failure || outcome.status === 'succeeded') return
+      // One that ended meanwhile needs no copy.
+      if (archive?.status !== 'active' || outcome.failure.code === ENDED) return
       const message = [outcome.failure.message, outcome.failure.hint].filter(Boolean).join(' ')
       repository.updateArchive(archive_id, { error: message })
       tell(archive, 'archive_failing', { message, waiting_bytes: archive.waiting_bytes })

@@ -3,6 +3,7 @@ import { SILENCE_LIMIT_MS } from '#server/backups/point-in-time/shipping'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { pretendLog, type PretendedLog } from './pretend-log.ts'
 
+const DAY_MS = 86_400_000
 const ON = { point_in_time: { enabled: true } }
 const OFF = { point_in_time: { enabled: false } }
 
@@ -97,5 +98,21 @@ describe('a server that answers nothing', () => {
       error: expect.stringContaining('did not answer within 5 minutes'),
     })
     expect((await seen(well)).status).toBe('active')
+  })
+})
+
+describe('a copy of an archive that ends meanwhile', () => {
+  it('is no failure to be told: nobody wants it any more', async () => {
+    const id = await make('orders', ON)
+    api.fakes.clock.advance(2 * DAY_MS)
+    await api.services.jobs.stop()
+    await pass()
+    const { id: archive_id } = archives()[0]!
+    const { id: job_id, status } = api.services.jobs.findBySubject(archive_id)!
+    await change(id, OFF)
+    api.services.jobs.start()
+    await api.services.jobs.idle()
+    expect([status, api.services.jobs.find(job_id)!.status]).toEqual(['queued', 'failed'])
+    expect(api.events().filter(({ type }) => type === 'database.archive_failing')).toEqual([])
   })
 })
