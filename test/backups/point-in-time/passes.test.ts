@@ -115,4 +115,19 @@ describe('a copy of an archive that ends meanwhile', () => {
     expect([status, api.services.jobs.find(job_id)!.status]).toEqual(['queued', 'failed'])
     expect(api.events().filter(({ type }) => type === 'database.archive_failing')).toEqual([])
   })
+  it('keeps its row while it is written, so that nothing of it is left at the destination', async () => {
+    log.holds_copies = true
+    const id = await create('orders', ON)
+    const copies = () => api.kernel.db.sql('SELECT status FROM log_copies').pluck().all()
+    await vi.waitFor(() => expect(copies()).toEqual(['copying']), 60_000)
+    const { id: archive_id } = archives()[0]!
+    await change(id, OFF)
+    await archiving().tidy()
+    expect([copies(), archives()]).toEqual([['copying'], [{ id: archive_id, status: 'closed' }]])
+    expect(api.services.jobs.cancel(api.services.jobs.findBySubject(archive_id)!.id)).toBe(true)
+    await api.services.jobs.idle()
+    expect(copies()).toEqual(['failed'])
+    await archiving().tidy()
+    expect(archives()).toEqual([])
+  })
 })
