@@ -29,7 +29,8 @@ export function defineCopyJob(
   const tell = tellOf(context)
   const rowsOf = ({ archive_id, copy_id }: CopyPayload): { archive: ArchiveRow; copy?: CopyRow } => {
     const archive = repository.find(archive_id)
-    if (archive?.status !== 'active')
+    const is_of_its_data = databases.find(archive?.database_id ?? '')?.volume_id === archive?.volume_id
+    if (archive?.status !== 'active' || !is_of_its_data)
       throw new Fatal(ENDED, 'The log of the database is no longer archived where the copy belongs to.')
     const copy = repository.findCopy(copy_id)
     return { archive, ...(copy ? { copy } : {}) }

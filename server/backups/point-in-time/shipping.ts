@@ -183,6 +183,8 @@ export function createShipping(context: LogContext) {
     async pass(archive_id: string, signal: AbortSignal, { force = false } = {}): Promise<void> {
       const archive = repository.find(archive_id)
       if (archive?.status !== 'active') return
+      // After a restore or an upgrade the server keeps the log of other data.
+      if (databases.find(archive.database_id)?.volume_id !== archive.volume_id) return
       const instance = await databases.instance(archive.database_id)
       if (!instance?.engine.point_in_time) return
       try {

@@ -131,3 +131,35 @@ describe('a copy of an archive that ends meanwhile', () => {
     expect(archives()).toEqual([])
   })
 })
+
+describe('an archive of data that was replaced since', () => {
+  const replaced = () => api.kernel.db.sql(`UPDATE log_archives SET volume_id = 'vol_before'`).run()
+  it('takes nothing of the log of the new data', async () => {
+    await make('orders', ON)
+    const { id: archive_id } = archives()[0]!
+    const pieces = () => api.kernel.db.sql('SELECT count(*) FROM log_pieces').pluck().get()
+    const before = [pieces(), log.pieces]
+    replaced()
+    log.commits += 1
+    log.waiting.set('0000000100000000000000FF', Buffer.from('of the new data'))
+    await archiving().pass(archive_id, new AbortController().signal)
+    expect([[pieces(), log.pieces], log.waiting.size]).toEqual([before, 1])
+  })
+  it('gets no copy of the new data, which is no failure to be told', async () => {
+    const id = await make('orders', ON)
+    const copies = () => api.kernel.db.sql('SELECT count(*) FROM log_copies').pluck().get()
+    const { id: archive_id } = archives()[0]!
+    api.fakes.clock.advance(2 * DAY_MS)
+    await api.services.jobs.stop()
+    await pass()
+    expect(api.services.jobs.findBySubject(archive_id)).toMatchObject({ status: 'queued' })
+    const before = copies()
+    replaced()
+    api.services.jobs.start()
+    await api.services.jobs.idle()
+    expect(api.services.jobs.findBySubject(archive_id)).toMatchObject({ status: 'failed' })
+    expect(copies()).toBe(before)
+    expect(api.events().filter(({ type }) => type === 'database.archive_failing')).toEqual([])
+    expect((await seen(id)).error).toBeNull()
+  })
+})
