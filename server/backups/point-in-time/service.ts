@@ -160,7 +160,9 @@ export function createPointInTime(options: PointInTimeOptions) {
     if (found) return found
     const active = repository.active(row.id)
     // What was committed until now is on its way, and is waited for.
-    if (active && row.status === 'running' && copyFor(repository.copies(active.id), at)) return active
+    const is_of_its_data = active?.volume_id === row.volume_id
+    if (active && is_of_its_data && row.status === 'running' && copyFor(repository.copies(active.id), at))
+      return active
     if (windows.length === 0)
       throw conflict(
         row.archive_days === null

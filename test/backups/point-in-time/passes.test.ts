@@ -76,7 +76,7 @@ describe('turning it on and off', () => {
 describe('a server that answers nothing', () => {
   it('holds up no other, is asked once at a time, and is told as failing after its time', async () => {
     const [stuck, well] = [await make('stuck', ON), await make('well', ON)]
-    const before = [await seen(stuck), await seen(well)]
+    const { latest: last } = await seen(stuck)
     const deadline = new AbortController()
     const timeout = AbortSignal.timeout.bind(AbortSignal)
     vi.spyOn(AbortSignal, 'timeout').mockImplementation((duration_ms) =>
@@ -90,7 +90,7 @@ describe('a server that answers nothing', () => {
       await vi.waitFor(async () => expect((await seen(well)).latest > latest).toBe(true), 60_000)
     }
     expect(log.frozen.get(volume_id)).toBe(1)
-    expect([(await seen(stuck)).status, (await seen(stuck)).latest]).toEqual(['active', before[0].latest])
+    expect([(await seen(stuck)).status, (await seen(stuck)).latest]).toEqual(['active', last])
     deadline.abort(new DOMException('Too late.', 'TimeoutError'))
     await archiving().settled()
     expect(await seen(stuck)).toMatchObject({
@@ -161,5 +161,14 @@ describe('an archive of data that was replaced since', () => {
     expect(copies()).toBe(before)
     expect(api.events().filter(({ type }) => type === 'database.archive_failing')).toEqual([])
     expect((await seen(id)).error).toBeNull()
+  })
+  it('is not waited for by a recovery: no moment after its end is in it', async () => {
+    const id = await make('orders', ON)
+    replaced()
+    api.fakes.clock.advance(DAY_MS)
+    const answer = await api
+      .as('owner')
+      .post(`/api/databases/${id}/restore`, { at: api.fakes.clock.iso(), mode: 'new', name: 'again' })
+    expect([answer.status, answer.body.error?.details[0].path]).toEqual([422, 'at'])
   })
 })
