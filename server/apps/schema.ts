@@ -581,7 +581,14 @@ export const DetectedPlan = v.pipe(
       v.record(v.string(), v.string()),
       v.description('Commands of the processes that run beside it, by name.'),
     ),
-    cron_jobs: v.array(v.object({ schedule: v.string(), command: v.string() })),
+    cron_jobs: v.array(
+      v.object({
+        schedule: v.string(),
+        command: v.string(),
+        name: v.optional(v.pipe(v.string(), v.description('Where the file gives it one.'))),
+        timezone: v.optional(v.pipe(v.string(), v.description('Zone of the schedule; UTC when absent.'))),
+      }),
+    ),
     explanation: v.pipe(
       v.array(v.object({ field: v.string(), value: v.string(), source: v.string() })),
       v.description('Which value came from where.'),

@@ -1,4 +1,4 @@
-import type { BuildOverrides, HealthCheckPlan } from './plan.ts'
+import type { BuildOverrides, CronJobPlan, HealthCheckPlan } from './plan.ts'
 
 /** The value of one field and where it was declared. */
 export interface Declared<T> {
@@ -18,7 +18,7 @@ export interface DeclaredSettings {
   port?: Declared<number>
   health_check?: Declared<HealthCheckPlan>
   processes?: Declared<Record<string, string>>
-  cron_jobs?: Declared<{ schedule: string; command: string }[]>
+  cron_jobs?: Declared<CronJobPlan[]>
 }
 
 /** Fields of one source, before the sources are put on top of each other. */

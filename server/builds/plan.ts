@@ -69,6 +69,16 @@ export interface PlanFacts {
   health_check: HealthCheckPlan
 }
 
+/** A command on a schedule, as a file of the repository declares it. */
+export interface CronJobPlan {
+  schedule: string
+  command: string
+  /** Its name, where the file gives it one. */
+  name?: string
+  /** IANA name; UTC when absent. */
+  timezone?: string
+}
+
 /** The whole answer of detection, plain data. Shape of `POST /api/apps/detect`. */
 export interface BuildPlan extends PlanFacts {
   /** Whole text of the Dockerfile that will be built: generated, or the repository's own. */
@@ -77,8 +87,8 @@ export interface BuildPlan extends PlanFacts {
   processes: Record<string, string>
   /** Whether a process takes requests: a Procfile that names others only has none. */
   web: boolean
-  /** Where `portreeve.json`, `Procfile` or `app.json` declared cron jobs. */
-  cron_jobs: { schedule: string; command: string }[]
+  /** Where `portreeve.json`, `portreeve.yaml` or `app.json` declared cron jobs. */
+  cron_jobs: CronJobPlan[]
   explanation: Explanation[]
   /** What a compose file describes; absent for other stacks. */
   compose?: StackPlan

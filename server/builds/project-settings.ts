@@ -18,8 +18,11 @@ function valuesOf({ build = {}, port, health_check, processes, cron }: ProjectAp
   const beside = Object.entries(processes ?? {}).flatMap(([name, { command }]) =>
     command === undefined ? [] : [[name, command] as const],
   )
-  const jobs = Object.values(cron ?? {}).flatMap(({ expression, command }) =>
-    typeof command === 'string' ? [{ schedule: expression, command }] : [],
+  // One that is switched off there does not run because somebody deploys.
+  const jobs = Object.entries(cron ?? {}).flatMap(([name, { expression, command, timezone, enabled }]) =>
+    typeof command === 'string' && enabled !== false
+      ? [{ schedule: expression, command, name, ...(timezone === undefined ? {} : { timezone }) }]
+      : [],
   )
   const check = health_check?.path
     ? ({ type: 'http', path: health_check.path } as const)

@@ -6,10 +6,13 @@ import type { CronJobRow, CronRepository } from './repository.ts'
 import type { Scheduler } from './scheduler.ts'
 import { faultOf, plainExpression } from './slots.ts'
 
-/** A job as `portreeve.json` or `app.json` declares it. */
+/** A job as `portreeve.json`, `portreeve.yaml` or `app.json` declares it. */
 export interface DeclaredCronJob {
   schedule: string
   command: string
+  name?: string
+  /** UTC when absent. */
+  timezone?: string
 }
 export interface DeclaredParts {
   db: Db
@@ -24,7 +27,6 @@ export interface DeclaredParts {
   }
 }
 const FROM_FILE = {
-  timezone: 'UTC',
   url: null,
   method: null,
   request: null,
@@ -37,64 +39,83 @@ const FROM_FILE = {
   source: 'repository',
 } as const
 
+type Alike = Pick<CronJobRow, 'name' | 'command' | 'expression'>
+const usualName = (command: string): string => command.slice(0, 100)
+/** Whether a job of the API is one that a file declares: by the name that it gives, or by what runs when. */
+const isSame = (made: Alike, file: Alike): boolean =>
+  (made.command === file.command && made.expression === file.expression) ||
+  (made.name === file.name && file.name !== usualName(JSON.parse(file.command!) as string))
+
 /** Keeps the jobs that files of a repository declare the same as those of what is live. */
 export function declaredCronJobs(parts: DeclaredParts) {
   const { db, clock, events, repository, scheduler, cancelRuns, ports } = parts
-  const keyOf = (expression: string, command: string) => JSON.stringify([expression, command])
+  const keyOf = (expression: string, command: string, timezone: string) =>
+    JSON.stringify([expression, command, timezone])
+  const tell = (
+    { project_id, app_id }: Pick<CronJobRow, 'project_id' | 'app_id'>,
+    type: string,
+    payload: Record<string, unknown>,
+  ) => events.append({ type, project_id, app_id, payload: { app_id, ...payload } })
+  const remove = (row: CronJobRow): void => {
+    cancelRuns(row)
+    repository.delete(row.id)
+    tell(row, 'cron_job.deleted', { cron_job_id: row.id, name: row.name })
+  }
 
   /** Makes what is declared and new, removes what no longer is; the rest keeps its history and its pause. */
   const sync = (app_id: string): void => {
     const app = ports.app(app_id)
     const declared = app && ports.declared(app_id)
     if (!app || !declared) return
+    const rows = repository.ofApp(app_id)
+    const made = rows.filter(({ source }) => source === 'api')
     const existing = new Map(
-      repository
-        .ofApp(app_id)
+      rows
         .filter(({ source }) => source === 'repository')
-        .map((row) => [keyOf(row.expression, JSON.parse(row.command!) as string), row]),
+        .map((row) => [keyOf(row.expression, JSON.parse(row.command!) as string, row.timezone), row]),
     )
-    const tell = (type: string, payload: Record<string, unknown>) =>
-      events.append({ type, project_id: app.project_id, app_id, payload: { app_id, ...payload } })
+    const about = { project_id: app.project_id, app_id }
     db.tx(() => {
       const named = new Set<string>()
-      for (const { schedule, command } of declared) {
+      for (const { schedule, command, name = usualName(command), timezone = 'UTC' } of declared) {
         const expression = plainExpression(schedule)
-        const key = keyOf(expression, command)
-        if (named.has(key)) continue
+        const key = keyOf(expression, command, timezone)
+        const like = { name, expression, command: JSON.stringify(command) }
+        // `portreeve apply` has made it of the same file: it would run twice.
+        if (named.has(key) || made.some((row) => isSame(row, like))) continue
         named.add(key)
         if (existing.has(key)) continue
-        const fault = faultOf(expression, 'UTC', clock.now())
+        const fault = faultOf(expression, timezone, clock.now())
         if (fault) {
-          tell('cron_job.refused', { schedule, command, error: `The schedule ${fault}` })
+          tell(about, 'cron_job.refused', { schedule, command, error: `The schedule ${fault}` })
           continue
         }
         const at = clock.iso()
         const row: CronJobRow = {
           ...FROM_FILE,
+          ...like,
           id: newId('cron'),
           app_id,
           project_id: app.project_id,
-          name: command.slice(0, 100),
-          expression,
-          command: JSON.stringify(command),
-          next_run_at: scheduler.slotAfter({ expression, timezone: 'UTC' }, clock.now()),
+          timezone,
+          next_run_at: scheduler.slotAfter({ expression, timezone }, clock.now()),
           created_at: at,
           updated_at: at,
         }
         repository.insert(row)
-        tell('cron_job.created', { cron_job_id: row.id, name: row.name })
+        tell(about, 'cron_job.created', { cron_job_id: row.id, name: row.name })
       }
-      for (const [key, row] of existing) {
-        if (named.has(key)) continue
-        cancelRuns(row)
-        repository.delete(row.id)
-        tell('cron_job.deleted', { cron_job_id: row.id, name: row.name })
-      }
+      for (const [key, row] of existing) if (!named.has(key)) remove(row)
       db.afterCommit(scheduler.arm)
     })
   }
   return {
     sync,
+    /** Removes what files declare of a job that is made by the API: one of the two runs. */
+    giveWay(made: CronJobRow): void {
+      for (const row of repository.ofApp(made.app_id))
+        if (row.source === 'repository' && isSame(made, row)) remove(row)
+    },
     /** After a start: a process that ended between a deployment and this has left jobs of another release. */
     syncAll: () => repository.appsWithJobs().forEach(sync),
   }

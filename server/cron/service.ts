@@ -170,6 +170,7 @@ export function createCron({ db, clock, events, jobs, secrets, log, audit, ports
         }
         row.next_run_at = nextOf(row)
         repository.insert(row)
+        declared.giveWay(row)
         finish(actor, 'create', null, row)
         return view(row)
       }),

@@ -428,6 +428,40 @@ describe('jobs of portreeve.json and app.json', () => {
     expect((await listed()).map(([, command]: string[]) => command).sort()).toEqual(['one', 'three', 'two'])
     expect((await developer().delete(`/api/cron-jobs/${own}`)).status).toBe(200)
   })
+  it('of portreeve.yaml that `portreeve apply` made of the same file are there once, as it made them', async () => {
+    const yaml = (expression: string) => ({
+      'portreeve.yaml': `apps: { shop: { cron: { nightly: { expression: '${expression}', command: tidy } } } }`,
+    })
+    const own = { name: 'nightly', command: 'tidy', expression: '0 3 * * *', enabled: false }
+    await deployed(yaml('0 3 * * *'))
+    expect(await listed()).toEqual([['0 3 * * *', 'tidy', true]])
+    await added(own)
+    expect(await listed()).toEqual([['0 3 * * *', 'tidy', false]])
+    await deploy(yaml('0 4 * * *'))
+    expect(await listed()).toEqual([['0 3 * * *', 'tidy', false]])
+    // The name that a command gives a job says nothing: somebody wants it at another time, too.
+    await added({ command: 'sweep', expression: '0 6 * * *' })
+    await deploy(file([{ schedule: '0 5 * * *', command: 'sweep' }]))
+    expect((await listed()).map(([expression]: string[]) => expression).sort()).toEqual([
+      '0 3 * * *',
+      '0 5 * * *',
+      '0 6 * * *',
+    ])
+  })
+  it('of portreeve.yaml run by the clock of their zone, and not at all when they are switched off there', async () => {
+    await deployed({
+      'portreeve.yaml': `
+apps:
+  shop:
+    cron:
+      berlin: { expression: '30 14 * * *', command: tidy, timezone: Europe/Berlin }
+      off: { expression: '0 3 * * *', command: sweep, enabled: false }
+`,
+    })
+    expect((await developer().get('/api/cron-jobs')).body.data).toMatchObject([
+      { name: 'berlin', timezone: 'Europe/Berlin', next_run_at: '2026-03-01T13:30:00.000Z' },
+    ])
+  })
   it('of Heroku are read as well', async () => {
     await deployed({ 'app.json': JSON.stringify({ cron: [{ command: 'sweep', schedule: '0 4 * * *' }] }) })
     expect(await listed()).toEqual([['0 4 * * *', 'sweep', true]])
