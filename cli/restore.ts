@@ -23,7 +23,7 @@ import { createGuardedClient } from '#server/platform/outbound/client'
 import { createDial } from '#server/platform/outbound/dial'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import { prepareDataDirectory } from '#server/start/data-directory'
-import { adoptNewer, bringArchives, recoveredIn } from './restored-archives.ts'
+import { type Adopted, adoptNewer, bringArchives, recoveredIn } from './restored-archives.ts'
 import { CommandError, say } from './terminal.ts'
 
 export interface RestoreOptions {
@@ -132,7 +132,7 @@ interface Brought {
   /** Archives that were copied from the folder to where the installation looks for them. */
   copied: number
   /** Backups from after that of the platform. */
-  adopted: number
+  adopted: Adopted
 }
 /** Puts the files in their places: the key first, since a database without its key is refused. */
 async function install(
@@ -216,7 +216,9 @@ async function restoreFrom({ store, key }: Found, config: Config, options: Resto
         : 'The key is not in the archive: start Portreeve with the PORTREEVE_SECRET_KEY of that installation.',
     )
     if (copied > 0) say(`Archives that were taken along: ${copied}.`)
-    if (adopted > 0) say(`Backups that are newer than that of the platform: ${adopted}.`)
+    if (adopted.count > 0) say(`Backups that are newer than that of the platform: ${adopted.count}.`)
+    // The names come from outside; quoted, they cannot steer a terminal.
+    for (const { key: name, reason } of adopted.left) say(`Left alone: ${JSON.stringify(name)}. ${reason}`)
     say('Start Portreeve: it restores databases and volumes from their newest backups and deploys the apps.')
     say(`This took ${((performance.now() - began) / 1000).toFixed(1)} s.`)
   } finally {

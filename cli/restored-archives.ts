@@ -57,25 +57,38 @@ const isThere = (db: Db, { kind, id }: Manifest['target']): boolean =>
   id !== null &&
   db.sql(`SELECT 1 FROM ${TABLES[kind]} WHERE id = ?`).get(id) !== undefined
 
+/** What was not taken over, and why. */
+export interface LeftArchive {
+  key: string
+  reason: string
+}
+export interface Adopted {
+  count: number
+  left: LeftArchive[]
+}
 /**
  * Backups that were made after that of the platform are not known to its database; the manifests beside them tell
- * of them. Answers how many are known now.
+ * of them. Answers how many are known now. A manifest that is no good is left, since others lie beside it.
  */
 export async function adoptNewer(
   db: Db,
   store: ObjectStore,
   platform: Manifest,
   secrets: Secrets | undefined,
-): Promise<number> {
+): Promise<Adopted> {
+  const adopted: Adopted = { count: 0, left: [] }
   const destination = destinationOf(db, platform)
-  if (!destination) return 0
+  if (!destination) return adopted
   const repository = createBackupRepository(db)
-  let adopted = 0
   for (const kind of Object.keys(TABLES))
     for await (const { key } of store.list(`${kind}/`)) {
       if (!MANIFEST.test(key)) continue
       const object_key = key.replace(MANIFEST, '')
-      const manifest = await readManifest(store, object_key)
+      const manifest = await readManifest(store, object_key).catch((error: Error) => error)
+      if (manifest instanceof Error) {
+        adopted.left.push({ key, reason: manifest.message })
+        continue
+      }
       const is_newer = manifest.created_at >= platform.created_at
       if (!is_newer || repository.find(manifest.backup_id) || !isThere(db, manifest.target)) continue
       const data_key = await keyFromManifest(manifest, { secrets }).catch(() => undefined)
@@ -109,7 +122,7 @@ export async function adoptNewer(
         created_by: null,
         finished_at: created_at,
       })
-      adopted += 1
+      adopted.count += 1
     }
   return adopted
 }

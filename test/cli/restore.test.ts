@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import {
   cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -24,18 +25,24 @@ let api: TestApi
 /** Copy of the destination: what is left after a disaster. */
 let saved: string
 let archive: string
+/** Manifest of a backup of an app that is newer than that of the platform. */
+let newer: string
 beforeAll(async () => {
   symlinkSync(join(ROOT, 'node_modules'), join(built, 'node_modules'))
   await bundleCommandLine(ROOT, program)
   api = await createTestApi()
   await api.as('admin').post('/api/projects', { name: 'shop' })
+  const app = (await api.as('admin').post('/api/apps', { name: 'web', source: 'upload' })).body.data
   const [{ id }] = (await api.as('admin').get('/api/storage-providers')).body.data
   await api.as('admin').put(`/api/storage-providers/${id}`, { passphrase: PASSPHRASE })
   const made = (await api.as('admin').post('/api/backups', { target: 'platform' })).body.data
   await api.services.jobs.idle()
+  const of_app = await api.as('admin').post('/api/backups', { target: 'app', target_id: app.id })
+  await api.services.jobs.idle()
   saved = mkdtempSync(join(tmpdir(), 'portreeve-saved-'))
   cpSync(join(api.kernel.config.data_directory, 'backups/archives/default'), saved, { recursive: true })
   archive = join(saved, made.location.replace('folder default/', ''))
+  newer = join(saved, `${of_app.body.data.location.replace('folder default/', '')}.manifest.json`)
 }, 60_000)
 afterAll(async () => {
   await api.close()
@@ -63,6 +70,11 @@ const run = (args: string[], env: Record<string, string> = {}) =>
     child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
     child.on('close', (code) => resolve({ code, stdout, stderr }))
   })
+/** Puts the key of the installation there, which the test keeps out of the archive. */
+const bringKey = () => {
+  mkdirSync(join(data, 'keys'))
+  writeFileSync(join(data, 'keys/secret.key'), Buffer.alloc(32, 7).toString('base64'), { mode: 0o600 })
+}
 const names = () => {
   const db = openDb(join(data, 'portreeve.db'))
   try {
@@ -93,6 +105,19 @@ describe('portreeve restore', () => {
     const { code, stderr } = await run([described])
     expect([code, stderr]).toEqual([0, ''])
     expect(names()).toContain('shop')
+  })
+  it('takes newer backups over, and leaves manifests that cannot be read with a word about each', async () => {
+    bringKey()
+    const broken = join(saved, 'database/db_x/cut.zst.enc.manifest.json')
+    mkdirSync(dirname(broken), { recursive: true })
+    writeFileSync(broken, readFileSync(newer).subarray(0, 40))
+    const { code, stdout, stderr } = await run([saved])
+    rmSync(join(saved, 'database'), { recursive: true })
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toContain('Backups that are newer than that of the platform: 1.\n')
+    expect(stdout).toContain(
+      'Left alone: "database/db_x/cut.zst.enc.manifest.json". The manifest beside the archive cannot be read.\n',
+    )
   })
   it.each([
     ['a wrong passphrase', { PORTREEVE_BACKUP_PASSPHRASE: 'another passphrase' }, /passphrase does not open/],
