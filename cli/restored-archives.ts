@@ -67,6 +67,18 @@ export interface Adopted {
   left: LeftArchive[]
 }
 /**
+ * Why a backup is not taken over. Only the key shows that this installation wrote it: whoever can write to the
+ * destination could lay a plain one there that is newer than the real ones.
+ */
+function refusal(platform: Manifest, { encryption }: Manifest, opens: boolean): string | undefined {
+  // One that nothing here opens would only stand in the way of an older one.
+  if (encryption && !opens) return 'The key of this installation does not open it.'
+  if (!encryption && platform.encryption)
+    return 'It is not encrypted, so nothing shows that this installation made it.'
+  return undefined
+}
+
+/**
  * Backups that were made after that of the platform are not known to its database; the manifests beside them tell
  * of them. Answers how many are known now. A manifest that is no good is left, since others lie beside it.
  */
@@ -92,8 +104,11 @@ export async function adoptNewer(
       const is_newer = manifest.created_at >= platform.created_at
       if (!is_newer || repository.find(manifest.backup_id) || !isThere(db, manifest.target)) continue
       const data_key = await keyFromManifest(manifest, { secrets }).catch(() => undefined)
-      // One that nothing here opens would only stand in the way of an older one.
-      if (manifest.encryption && (!data_key || !secrets)) continue
+      const reason = refusal(platform, manifest, data_key !== undefined)
+      if (reason !== undefined) {
+        adopted.left.push({ key, reason })
+        continue
+      }
       const { target, size_bytes, original_bytes, sha256, engine, version, created_at } = manifest
       repository.insert({
         id: manifest.backup_id,

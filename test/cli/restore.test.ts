@@ -119,6 +119,23 @@ describe('portreeve restore', () => {
       'Left alone: "database/db_x/cut.zst.enc.manifest.json". The manifest beside the archive cannot be read.\n',
     )
   })
+  it('leaves newer backups that anybody could have laid there: plain ones, and ones of another key', async () => {
+    bringKey()
+    const manifest = JSON.parse(readFileSync(newer, 'utf8'))
+    const { installation } = manifest.encryption
+    const foreign = { ...manifest.encryption, installation: { ...installation, key_id: 'another' } }
+    const planted = Object.entries({ plain: null, foreign }).map(([name, encryption]) => {
+      const path = join(dirname(newer), `9-${name}.zst.manifest.json`)
+      writeFileSync(path, JSON.stringify({ ...manifest, backup_id: `bkp_${name}`, encryption }))
+      return path
+    })
+    const { code, stdout, stderr } = await run([saved])
+    for (const path of planted) rmSync(path)
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toContain('newer than that of the platform: 1.\n')
+    expect(stdout).toMatch(/Left alone: "app\/.*9-plain.*"\. It is not encrypted, so nothing shows/)
+    expect(stdout).toMatch(/Left alone: "app\/.*9-foreign.*"\. The key of this installation does not open it/)
+  })
   it.each([
     ['a wrong passphrase', { PORTREEVE_BACKUP_PASSPHRASE: 'another passphrase' }, /passphrase does not open/],
     ['none', { PORTREEVE_BACKUP_PASSPHRASE: undefined as unknown as string }, /its passphrase is needed/],
