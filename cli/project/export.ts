@@ -6,7 +6,11 @@ import type { LiveProject } from './live.ts'
 /** What a thing is made with when nobody says anything else; it need not be said. */
 const DEFAULTS: Readonly<Record<Item['kind'], Record<string, unknown>>> = {
   'shared variable': { secret: false },
-  database: { public: false, limits: { cpus: 1, memory_bytes: 512 * 1024 ** 2 } },
+  database: {
+    public: false,
+    limits: { cpus: 1, memory_bytes: 512 * 1024 ** 2 },
+    point_in_time: { enabled: false },
+  },
   app: { base_directory: '.', replicas: 1, auto_deploy: true, soak_seconds: 10 },
   variable: { secret: false, scopes: ['build', 'runtime'] },
   'database link': {},

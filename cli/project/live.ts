@@ -82,6 +82,22 @@ function variableFields(row: {
   return row.secret ? rest : { ...rest, value: row.value, preview_value: row.preview_value ?? null }
 }
 
+/** The settings of going back to any second, without how it goes; off is all that is to say when it is off. */
+function archiveFields({
+  enabled,
+  days,
+  destination_id,
+  encrypted,
+}: {
+  enabled: boolean
+  days: number
+  destination_id: string | null
+  encrypted: boolean
+}): Fields {
+  if (!enabled) return { enabled }
+  return { enabled, days, ...(destination_id === null ? {} : { destination_id }), encrypted }
+}
+
 async function itemsOfApp(session: Session, id: string): Promise<Item[]> {
   const { api } = session
   const path = { path: { id } }
@@ -182,6 +198,7 @@ export async function readLive(session: Session, name: string | undefined): Prom
         fields: {
           ...pick(row, ['engine', 'version', 'limits', 'public']),
           ...(row.public ? { public_port: row.public_port } : {}),
+          ...(row.point_in_time ? { point_in_time: archiveFields(row.point_in_time) } : {}),
         },
       }),
     ),

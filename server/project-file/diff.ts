@@ -28,6 +28,13 @@ function plain(value: unknown): unknown {
   return entries.length === 0 ? undefined : Object.fromEntries(entries)
 }
 
+type Fields = Record<string, unknown>
+/** Fields that the file leaves out keep what they are; while it is off, none of them counts. */
+const archiveFits = (wanted: Fields, live: Fields | null): boolean =>
+  wanted.enabled === false
+    ? live?.enabled !== true
+    : Object.entries(wanted).every(([key, value]) => (own(live, key) ?? null) === (value ?? null))
+
 /** Whether what runs is what the file asks for. */
 function fits({ kind }: Item, field: string, wanted: unknown, live: unknown): boolean {
   // A release line is fulfilled by each release of it.
@@ -38,6 +45,7 @@ function fits({ kind }: Item, field: string, wanted: unknown, live: unknown): bo
     return Object.entries(wanted as object).every(
       ([key, value]) => own(live as Record<string, unknown>, key) === value,
     )
+  if (kind === 'database' && field === 'point_in_time') return archiveFits(wanted as Fields, live as Fields)
   return JSON.stringify(plain(wanted)) === JSON.stringify(plain(live))
 }
 

@@ -103,6 +103,23 @@ describe('portreeve.yaml', () => {
       await other.close()
     }
   })
+  it('reads going back to any second, changes single fields of it, exports it, and turns it off', async () => {
+    const settled = async (point_in_time: string) => {
+      const text = FILE.replace('version: 17 }', `version: 17, point_in_time: ${point_in_time} }`)
+      const { changes } = await plan(text)
+      // No jobs run here that would make the database.
+      api.kernel.db.sql(`UPDATE databases SET status = 'running'`).run()
+      await apply(text)
+      expect((await plan(text)).changes).toEqual([])
+      return changes.flatMap(({ fields }) => fields).filter(({ field }) => field === 'point_in_time')
+    }
+    expect(await settled('{ days: 3 }')).toHaveLength(1)
+    expect(await settled('{ enabled: true }')).toEqual([])
+    expect(await settled('{ destination_id: null, encrypted: false }')).toHaveLength(1)
+    expect(await exported()).toMatch(/point_in_time:\n +enabled: true\n +days: 3\n +encrypted: false\n/)
+    expect(await settled('{ enabled: false, days: 30 }')).toHaveLength(1)
+    expect(await exported()).not.toContain('point_in_time')
+  })
   it('changes what differs and nothing else, and shows no value of a secret in the plan', async () => {
     await apply(FILE)
     const changed = FILE.replace('replicas: 2', 'replicas: 3')
