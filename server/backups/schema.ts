@@ -149,8 +149,14 @@ const NewName = v.pipe(
   v.maxLength(63),
   v.description('Name of the new resource.'),
 )
+/** A name in place would be ignored: whoever gives one wants something new. */
+const NAMED_ONLY_WHEN_NEW = 'is for what is made new: set mode to «new», or leave the name out.'
 export const RestoreBackup = v.pipe(
   v.strictObject({ mode: v.optional(Mode, 'in_place'), name: v.optional(NewName) }),
+  v.forward(
+    v.check(({ mode, name }) => mode === 'new' || name === undefined, NAMED_ONLY_WHEN_NEW),
+    ['name'],
+  ),
   v.title('RestoreBackup'),
 )
 export type RestoreBackup = v.InferOutput<typeof RestoreBackup>
@@ -174,9 +180,13 @@ export const RestoreDatabase = v.pipe(
   v.forward(
     v.check(
       ({ backup_id, at }) => (backup_id === undefined) !== (at === undefined),
-      'is required, unless «at» is given in its place.',
+      'is required, unless «at» is given in its place; only one of them can be.',
     ),
     ['backup_id'],
+  ),
+  v.forward(
+    v.check(({ mode, name }) => mode === 'new' || name === undefined, NAMED_ONLY_WHEN_NEW),
+    ['name'],
   ),
   v.title('RestoreDatabase'),
 )

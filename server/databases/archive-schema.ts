@@ -21,7 +21,7 @@ const Encrypted = v.pipe(
 /** Fields that are absent keep what they are. */
 export const PointInTimeChange = v.pipe(
   v.strictObject({
-    enabled: v.optional(Enabled, true),
+    enabled: v.optional(Enabled),
     days: v.optional(Days),
     destination_id: v.optional(
       v.nullable(

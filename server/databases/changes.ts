@@ -52,13 +52,15 @@ export function archiveColumns(
 ): Required<Pick<DatabaseColumns, 'archive_days' | 'archive_destination_id' | 'archive_encrypted'>> {
   const kept = now ?? { archive_days: null, archive_destination_id: null, archive_encrypted: 1 }
   if (ask === undefined) return kept
-  if (ask.enabled && !engine.point_in_time)
+  // Whoever creates a database with it wants it; a change says only what is to be another way.
+  const enabled = ask.enabled ?? (now === undefined || now.archive_days !== null)
+  if (enabled && !engine.point_in_time)
     throw invalid('point_in_time', `is not possible with ${engine.label}, only with PostgreSQL.`)
   const { days = kept.archive_days ?? DEFAULT_DAYS, encrypted = kept.archive_encrypted === 1 } = ask
   const destination_id = ask.destination_id === undefined ? kept.archive_destination_id : ask.destination_id
   if (destination_id !== null) ports.logArchive()?.requireDestination(destination_id)
   return {
-    archive_days: ask.enabled ? days : null,
+    archive_days: enabled ? days : null,
     archive_destination_id: destination_id,
     archive_encrypted: encrypted ? 1 : 0,
   }

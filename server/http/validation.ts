@@ -40,12 +40,30 @@ function listForObject(
     .find(Boolean)
 }
 
+/** Names that dictionaries of a schema pass over without a word; a caller must hear of it. */
+const PASSED_OVER = ['constructor', 'prototype']
+
+/** Path of the first key that would be passed over. */
+function passedOver(value: unknown, path: readonly string[] = []): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, inner] of Object.entries(value)) {
+    const here = [...path, key]
+    const found = PASSED_OVER.includes(key) ? here.join('.') : passedOver(inner, here)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
 /** Parses a body field by field; the first wrong field leads the message of the 422. */
 export function parseBody<S extends v.GenericSchema>(schema: S, value: unknown): v.InferOutput<S> {
   const list_at = listForObject(schema, value)
   if (list_at) throw invalid(list_at.join('.') || 'body', 'must be an object.')
   const result = v.safeParse(schema, value)
-  if (result.success) return result.output
+  if (result.success) {
+    const name = passedOver(value)
+    if (name !== undefined) throw invalid(name, 'cannot be used as a name here. Choose another.')
+    return result.output
+  }
   const list = details(result.issues, 'body')
   throw new ApiError('VALIDATION_ERROR', `${list[0]!.path}: ${list[0]!.message}`, list)
 }

@@ -50,6 +50,13 @@ describe('built-in alerts', () => {
     const { data } = (await api.as('viewer').get('/api/monitoring/alerts/history')).body
     expect(data).toMatchObject([{ rule_name: 'App crashed', resolved_at: expect.any(String) }])
   })
+  it('say nothing of a crash when a first deployment failed, since nothing ever ran', async () => {
+    const since = api.services.events.latest()
+    await raise('app.failed', app_id, { from: 'building' })
+    expect(alerts(since)).toEqual([])
+    await raise('app.failed', app_id, { from: 'running' })
+    expect(alerts(since).map(({ type }) => type)).toEqual(['alert.firing'])
+  })
   it('of a hundred apps at once are one message', async () => {
     const since = api.services.events.latest()
     const project_id = api.services.http.default_project()

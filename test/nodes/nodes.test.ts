@@ -75,6 +75,11 @@ describe('the server of Portreeve', () => {
       ['node.update', id],
       ['node.update', id],
     ])
+    const answer = await api.as('admin').put(`/api/nodes/${id}`, { labels: { constructor: 'x' } })
+    expect([answer.status, answer.body.error.message]).toEqual([
+      422,
+      'labels.constructor: cannot be used as a name here. Choose another.',
+    ])
     for (const labels of [{ 'Not a key': 'x' }, { key: 'two\nlines' }, { key: 1 }])
       expect((await api.as('admin').put(`/api/nodes/${id}`, { labels })).status).toBe(422)
   })

@@ -54,8 +54,17 @@ async function upload(session: Session, id: string, folder: string, is_quiet: bo
 async function deploy(folder: string | undefined, options: DeployOptions): Promise<void> {
   const session = await openSession(options)
   const name = appName(options.app, folder)
-  const app = await ensureApp(session, name, options)
   const { branch, commit } = options
+  const is_of_repository = branch !== undefined || commit !== undefined
+  // What cannot go on must not leave an app behind that nobody wanted.
+  const is_known = (await findAppId(session, name)) !== undefined
+  if (!is_known && is_of_repository)
+    throw new CommandError(
+      `There is no app ${name}, and --branch and --commit are for apps of a repository.`,
+      EXIT.NOT_FOUND,
+    )
+  if (!is_known) await sourceFiles(resolve(folder ?? '.'))
+  const app = await ensureApp(session, name, options)
   if (folder === undefined && app.source !== 'upload') {
     const body = {
       ...(branch === undefined ? {} : { branch }),
@@ -72,7 +81,7 @@ async function deploy(folder: string | undefined, options: DeployOptions): Promi
       `${app.name} is deployed from ${app.git_url ?? app.image ?? app.source}, not from a folder. Deploy it without one: portreeve deploy --app ${app.name}`,
       EXIT.REFUSED,
     )
-  if (branch !== undefined || commit !== undefined)
+  if (is_of_repository)
     throw new CommandError(
       'A folder is sent as it is; --branch and --commit are for apps of a repository.',
       EXIT.USAGE,

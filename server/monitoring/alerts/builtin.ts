@@ -9,6 +9,8 @@ export interface BuiltinRule {
   /** Events that raise it, and those that end it; both name their subject. */
   raised_by?: readonly string[]
   ended_by?: readonly string[]
+  /** Whether an event that would raise it means something else. */
+  unless?(event: { type: string; payload: Readonly<Record<string, unknown>> }): boolean
   /** Ends by itself after so many seconds, for what has no event of its own that ends it. */
   ends_after_s?: number
   /** Or a metric that is watched. */
@@ -25,6 +27,8 @@ export const BUILTIN: readonly BuiltinRule[] = [
     subject_kind: 'app',
     raised_by: ['app.crashed', 'app.failed'],
     ended_by: ['app.running', 'app.stopped', 'app.deleting', 'app.deleted'],
+    // A first deployment that failed, for which there is a rule of its own: nothing ever ran.
+    unless: ({ type, payload }) => type === 'app.failed' && payload.from === 'building',
     message: '{name} has crashed: nothing of it serves.',
   },
   {

@@ -184,7 +184,8 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
       let is_heard = false
       for (const rule of rules) {
         const builtin = rule.builtin ? BY_KEY.get(rule.builtin) : undefined
-        const is_bad = builtin?.raised_by?.includes(event.type) ?? false
+        const is_raised = builtin?.raised_by?.includes(event.type) ?? false
+        const is_bad = is_raised && !builtin?.unless?.(event)
         if (!builtin || !(is_bad || builtin.ended_by?.includes(event.type))) continue
         const subject = ports.nameOf(event)
         if (!subject) continue

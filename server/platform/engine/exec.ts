@@ -147,10 +147,18 @@ async function pump(socket: Socket, stdout: PassThrough): Promise<string> {
     }
     if (stdout.destroyed)
       throw new EngineError('aborted', 'The output of the command was not read to its end.')
-    if (!stdout.write(part)) await Promise.race([once(stdout, 'drain'), once(stdout, 'close')])
+    if (!stdout.write(part)) await untilWritable(stdout)
   }
   stdout.end()
   return tail.toString('utf8')
+}
+
+/** Room in a stream, or its end; leaves no listener behind, however often it is asked. */
+async function untilWritable(stream: PassThrough): Promise<void> {
+  const heard = new AbortController()
+  const options = { signal: heard.signal }
+  await Promise.race([once(stream, 'drain', options), once(stream, 'close', options)])
+  heard.abort()
 }
 
 /** The command's input; ending it leaves the other direction open. */

@@ -31,7 +31,7 @@ export function tellingLines(lines: readonly string[]): string[] {
 }
 
 const MISSING = [
-  /^(?:\/(?:usr\/)?bin\/)?(?:ba|da|z|a|k)?sh: (?:line )?\d+: ([^\s:]+): (?:not found|command not found)$/,
+  /^(?:\/(?:usr\/)?bin\/)?(?:ba|da|z|a|k)?sh: (?:line )?\d+: (?:exec: )?([^\s:]+): (?:not found|command not found)$/,
   /^(?:\/(?:usr\/)?bin\/)?(?:ba|da|z|a|k)?sh: ([^\s:]+): (?:not found|command not found)$/,
   /^\S+: (?:line )?\d+: ([^\s:]+): (?:not found|command not found)$/,
   /^(?:\/usr\/bin\/)?env: [‘'"]?([^’'"\s]+?)(?:\\r)?[’'"]?: No such file or directory$/,

@@ -112,6 +112,23 @@ describe('the log of a database', () => {
     const pieces = files().filter((path) => !path.includes('.tar.'))
     expect(pieces.map((path) => path.split('/').at(-1)!).sort()[0]! >= first).toBe(true)
   })
+  it('is turned on or off by saying so only: a change of the days leaves it as it is', async () => {
+    const put = (point_in_time: object) => api.as('developer').put(`/api/databases/${id}`, { point_in_time })
+    await put({ days: 5 })
+    await settle()
+    expect(await seen()).toMatchObject({ enabled: true, days: 5 })
+    await put({ enabled: false })
+    await settle()
+    await put({ days: 7 })
+    await settle()
+    expect(await seen()).toMatchObject({ enabled: false })
+  })
+  it('is not restored in place under another name', async () => {
+    const answer = await api
+      .as('owner')
+      .post(`/api/databases/${id}/restore`, { at: new Date().toISOString(), name: 'copy' })
+    expect([answer.status, answer.body.error.message]).toEqual([422, expect.stringMatching(/^name: .*«new»/)])
+  })
   it('ends when it is turned off, can still be gone back to for its days, and goes with its database', async () => {
     await commit()
     await api.as('developer').put(`/api/databases/${id}`, { point_in_time: { enabled: false } })

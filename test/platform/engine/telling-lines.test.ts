@@ -77,6 +77,7 @@ describe('a missing program', () => {
   it.each([
     ['sh: 1: vite: not found', 'vite'],
     ['/bin/sh: 1: \u001b[31mpoetry\u001b[0m: not found', 'poetry'],
+    ['sh: 1: exec: gunicorn: not found', 'gunicorn'],
     ['/bin/sh: make: not found', 'make'],
     ['bash: line 1: cargo: command not found', 'cargo'],
     ['./build.sh: line 12: jq: command not found', 'jq'],
