@@ -239,7 +239,8 @@ describe.each(['auto', 'classic'] as const)('builds with the builder %s', (build
     })
     await expect(build(['RUN nosuchprogram'])).rejects.toMatchObject({
       code: 'build_failed',
-      message: 'The command `nosuchprogram` failed with exit code 127.',
+      message:
+        'The program `nosuchprogram` is not installed: the command `nosuchprogram` failed with exit code 127.',
     })
   })
 
