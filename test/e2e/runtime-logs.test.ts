@@ -28,7 +28,7 @@ const read = async (path: string, query = ''): Promise<Line[]> => {
   return body.data
 }
 const until = (path: string, text: string) =>
-  eventually(text, async () => (await read(path)).find((line) => line.text.includes(text)), 20_000)
+  eventually(text, async () => (await read(path)).find((line) => line.text.includes(text)), 90_000)
 /** A server that says which version it is, and on request that something is wrong. */
 const talking = (version: string) => ({
   ...nodeApp(version),
