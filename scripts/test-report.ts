@@ -13,7 +13,12 @@ interface FileResult {
   name?: string
   status?: string
   message?: string
-  assertionResults?: unknown[]
+  assertionResults?: TestResult[]
+}
+interface TestResult {
+  fullName?: string
+  status?: string
+  failureMessages?: string[]
 }
 interface Report {
   success?: boolean
@@ -22,6 +27,22 @@ interface Report {
   numPendingTests?: number
   numTodoTests?: number
   testResults?: FileResult[]
+}
+
+/** Lines of a failure that are repeated at the end: what was expected, and where. */
+const REPEATED_LINES = 12
+
+/**
+ * The tests of a file that failed, each with the beginning of what it said: the end of a log is what is
+ * kept of a long run, and the place of the failure may be 20 minutes further up.
+ */
+function failuresOf(file: FileResult): string[] {
+  return (file.assertionResults ?? [])
+    .filter((test) => test.status === 'failed')
+    .map((test) => {
+      const said = (test.failureMessages ?? []).join('\n').split('\n').slice(0, REPEATED_LINES)
+      return [`${file.name ?? 'a test file'} > ${test.fullName ?? 'a test'}`, ...said].join('\n  ')
+    })
 }
 
 /**
@@ -44,7 +65,7 @@ export function tallyReport(text: string, name: string): Tally {
     passed: report.numPassedTests ?? 0,
     failed: named + broken.length + unnamed,
     skipped: (report.numPendingTests ?? 0) + (report.numTodoTests ?? 0),
-    problems,
+    problems: [...problems, ...(report.testResults ?? []).flatMap(failuresOf)],
   }
 }
 

@@ -36,6 +36,30 @@ describe('the last line of a test run', () => {
   test('only skipped tests are not green either', () => {
     expect(addUp([tallyReport(report({ numPendingTests: 9 }), 'unit')]).failed).toBe(1)
   })
+  test('a failed test is named again with the beginning of what it said', () => {
+    const tally = tallyReport(
+      report({
+        numPassedTests: 1,
+        numFailedTests: 1,
+        success: false,
+        testResults: [
+          {
+            name: 'a.test.ts',
+            status: 'failed',
+            assertionResults: [
+              { fullName: 'a works', status: 'passed' },
+              { fullName: 'b works', status: 'failed', failureMessages: ['expected 1\nto be 2'] },
+            ],
+          },
+        ],
+      }),
+      'unit',
+    )
+    expect(tally).toMatchObject({
+      failed: 1,
+      problems: ['a.test.ts > b works\n  expected 1\n  to be 2'],
+    })
+  })
   test('a file that does not load counts as a failure although no test of it is in the report', () => {
     const tally = tallyReport(
       report({
