@@ -1,5 +1,7 @@
 import type { Actor, PlatformRole, ProjectRole } from '#server/kernel/access'
+import type { Db } from '#server/kernel/db'
 import type { PlatformEvent } from '#server/kernel/events'
+import type { Secrets } from '#server/kernel/secrets'
 import { createFakeAcme, type FakeAcme } from '#server/platform/acme/fake'
 import { createFakeDns, type FakeDns } from '#server/platform/dns/fake'
 import { createFakeEngine, type FakeEngine } from '#server/platform/engine/fake'
@@ -70,6 +72,8 @@ export interface TestApiOptions {
   environment?: Record<string, string>
   /** Whether jobs run; default true. Without, they stay queued. */
   jobs?: boolean
+  /** Makes the schema, and rows that are there before the start; by default all migrations and none. */
+  fill?: (db: Db, secrets: Secrets) => void
   /** Mail server; none when absent, as in a fresh installation. */
   mail?: FakeMail
   /** DNS providers that can be set; the real ones when absent. */
@@ -121,7 +125,7 @@ function enrol(kernel: TestKernel, project_id: string): void {
  * outside.
  */
 export async function createTestApi(options: TestApiOptions = {}): Promise<TestApi> {
-  const kernel = createTestKernel(options.environment)
+  const kernel = createTestKernel(options.environment, options.fill)
   if (options.domain) for (const [, sql] of options.domain.migrations) kernel.db.raw.exec(sql)
   const fakes = {
     engine: createFakeEngine(),

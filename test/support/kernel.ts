@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadConfig, type Config } from '#server/kernel/config'
-import { openDb } from '#server/kernel/db'
+import { type Db, openDb } from '#server/kernel/db'
 import { createLog } from '#server/kernel/log'
-import { createSecrets } from '#server/kernel/secrets'
+import { createSecrets, type Secrets } from '#server/kernel/secrets'
 import type { Kernel } from '#server/platform/base'
 import { createTestClock, type TestClock } from './clock.ts'
 import { applySchema } from './schema.ts'
@@ -17,8 +17,14 @@ export interface TestKernel extends Kernel {
   dispose(): void
 }
 
-/** A kernel on a database in memory with every migration applied, and a data directory of its own. */
-export function createTestKernel(environment: Record<string, string> = {}): TestKernel {
+/**
+ * A kernel on a database in memory with every migration applied, and a data directory of its own. `fill` makes
+ * the schema, and rows, in another way.
+ */
+export function createTestKernel(
+  environment: Record<string, string> = {},
+  fill: (db: Db, secrets: Secrets) => void = applySchema,
+): TestKernel {
   const directory = mkdtempSync(join(tmpdir(), 'portreeve-test-'))
   const config: Config = loadConfig({
     PORTREEVE_DATA_DIR: directory,
@@ -27,14 +33,15 @@ export function createTestKernel(environment: Record<string, string> = {}): Test
   })
   const lines: Record<string, unknown>[] = []
   const db = openDb(':memory:')
-  applySchema(db)
+  const secrets = createSecrets(Buffer.alloc(32, 7))
+  fill(db, secrets)
   return {
     config,
     db,
     lines,
     clock: createTestClock(),
     log: createLog('json', 'debug', (line) => lines.push(JSON.parse(line) as Record<string, unknown>)),
-    secrets: createSecrets(Buffer.alloc(32, 7)),
+    secrets,
     dispose() {
       db.close()
       rmSync(directory, { recursive: true, force: true })
