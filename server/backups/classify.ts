@@ -1,4 +1,5 @@
 import { ApiError } from '#server/kernel/errors'
+import { type FailureCode, failureOf } from '#server/kernel/failures'
 import { Fatal, type Verdict } from '#server/kernel/jobs/definition'
 import { SecretUnreadableError } from '#server/kernel/secrets'
 import { EngineError } from '#server/platform/engine/engine'
@@ -13,7 +14,12 @@ const HINTS: Partial<Record<ObjectStoreError['code'], string>> = {
 
 /** What an error means for a backup or a restore: tell, try again, or wait for what is down. */
 export function classify(error: unknown): Verdict {
-  const verdict = (kind: Verdict['kind'], code: string, message: string, hint: string | null = null) => ({
+  const verdict = (
+    kind: Verdict['kind'],
+    code: FailureCode,
+    message: string,
+    hint: string | null = null,
+  ) => ({
     kind,
     code,
     message,
@@ -44,7 +50,7 @@ export function classify(error: unknown): Verdict {
       error.hint ?? null,
     )
   if (error instanceof SecretUnreadableError) return verdict('user', 'secret_unreadable', error.message)
-  if (error instanceof ApiError) return verdict('user', error.code.toLowerCase(), error.message)
+  if (error instanceof ApiError) return verdict('user', failureOf(error), error.message)
   const { code } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT')
     return verdict('user', 'disk_full', 'The disk of this server is full.', HINTS.full)

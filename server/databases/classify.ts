@@ -1,10 +1,11 @@
 import { ApiError } from '#server/kernel/errors'
+import { type FailureCode, failureOf } from '#server/kernel/failures'
 import type { Verdict } from '#server/kernel/jobs/definition'
 import { SecretUnreadableError } from '#server/kernel/secrets'
 import { EngineError } from '#server/platform/engine/engine'
 
 const SYSTEM = new Set(['failed', 'conflict', 'not_found', 'timeout'])
-const user = (code: string, message: string, hint: string | null = null): Verdict => ({
+const user = (code: FailureCode, message: string, hint: string | null = null): Verdict => ({
   kind: 'user',
   code,
   message,
@@ -20,7 +21,7 @@ export function classify(error: unknown): Verdict {
     return { ...user(code, message, hint), ...(SYSTEM.has(code) ? { kind: 'system' as const } : {}) }
   }
   if (error instanceof SecretUnreadableError) return user('secret_unreadable', error.message)
-  if (error instanceof ApiError) return user(error.code.toLowerCase(), error.message)
+  if (error instanceof ApiError) return user(failureOf(error), error.message)
   return {
     kind: 'system',
     code: 'internal',

@@ -1,6 +1,7 @@
 import { DetectionError, withLookedFor } from '#server/builds/plan'
 import { BaseDirectoryError } from '#server/platform/archive/source-folder'
 import { ApiError } from '#server/kernel/errors'
+import { failureOf } from '#server/kernel/failures'
 import type { Verdict } from '#server/kernel/jobs/definition'
 import { SecretUnreadableError } from '#server/kernel/secrets'
 import { EngineError } from '#server/platform/engine/engine'
@@ -54,7 +55,7 @@ export function classify(error: unknown): Verdict {
   if (error instanceof ApiError)
     return {
       kind: 'user',
-      code: error.code.toLowerCase(),
+      code: failureOf(error),
       message: error.message,
       hint: null,
       log: [],

@@ -1,4 +1,5 @@
 import type { Clock } from '#server/kernel/clock'
+import type { FailureCode } from '#server/kernel/failures'
 import type { Log } from '#server/kernel/log'
 import type { Engine, Instance } from '#server/platform/engine/engine'
 
@@ -17,7 +18,7 @@ export interface LayerWatchOptions {
   /** Apps with a job under way are left to the job. */
   busy(app_id: string): boolean
   /** Ends what an app runs, and says why. */
-  stop(app: WatchedApp, reason: { code: string; error: string }): Promise<void>
+  stop(app: WatchedApp, reason: { code: FailureCode; error: string }): Promise<void>
 }
 
 /** How often an instance is looked at, at most. */

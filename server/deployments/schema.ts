@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { BranchName } from '#server/platform/git/branch-name'
-import { pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
+import { FailureWord, pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 
 export const DeploymentStatus = v.pipe(
   v.picklist(['queued', 'building', 'releasing', 'live', 'replaced', 'failed', 'cancelled', 'superseded']),
@@ -38,7 +38,7 @@ export const DeploymentStep = v.object({
 
 export const DeploymentError = v.object({
   step: v.nullable(v.pipe(v.string(), v.description('Step that failed.'))),
-  code: v.pipe(v.string(), v.description('Stable word for the cause.'), v.examples(['build_failed'])),
+  code: FailureWord,
   message: v.pipe(v.string(), v.description('What happened, in one sentence.')),
   hint: v.nullable(v.pipe(v.string(), v.description('What to do next.'))),
   log: v.pipe(v.array(v.string()), v.description('Last lines of what the app or the build printed.')),

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { FAILURES } from './failures.ts'
 import type { Sort } from './page.ts'
 
 /** A time, ISO 8601 UTC with milliseconds. */
@@ -7,6 +8,18 @@ export const Timestamp = v.pipe(
   v.description('ISO 8601 UTC with milliseconds.'),
   v.examples(['2026-01-31T12:00:00.000Z']),
   v.metadata({ format: 'date-time' }),
+)
+/** Why a deployment or another job failed. A record of a later version may have a word that is not here yet. */
+export const FailureWord = v.pipe(
+  v.string(),
+  v.description(
+    `Stable word for the cause. ${Object.entries(FAILURES)
+      .map(([word, text]) => `\`${word}\`: ${text}`)
+      .join(' ')}`,
+  ),
+  v.examples(['build_failed']),
+  v.metadata({ enum: Object.keys(FAILURES) }),
+  v.title('FailureCode'),
 )
 /** Whether a text in the form of a time is one: an offset of hours alone has the form, and cannot be read. */
 export const isReadableTime = (text: string): boolean => !Number.isNaN(Date.parse(text))

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { pagingEntries, several, sorting, Timestamp } from '#server/kernel/schemas'
+import { FailureWord, pagingEntries, several, sorting, Timestamp } from '#server/kernel/schemas'
 
 export const SystemInfo = v.pipe(
   v.object({
@@ -56,7 +56,7 @@ export const Job = v.pipe(
     progress: v.pipe(v.number(), v.description('Share of the steps that have ended, 0 to 1.')),
     error: v.nullable(
       v.object({
-        code: v.string(),
+        code: FailureWord,
         message: v.string(),
         hint: v.nullable(v.string()),
         step: v.nullable(v.string()),

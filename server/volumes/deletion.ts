@@ -1,5 +1,6 @@
 import { defineJob, Fatal, type JobDefinition, type Verdict } from '#server/kernel/jobs/definition'
 import { ApiError } from '#server/kernel/errors'
+import { failureOf } from '#server/kernel/failures'
 import { EngineError } from '#server/platform/engine/engine'
 
 export const DELETE_KIND = 'volume.delete'
@@ -18,12 +19,14 @@ export interface DeletionPorts {
 
 function classify(error: unknown): Verdict {
   const { message } = error as Error
-  const verdict = { code: 'internal', message, hint: null, log: [] }
+  const verdict = { message, hint: null, log: [] }
   if (error instanceof Fatal) return { ...verdict, kind: 'user', code: error.code, hint: error.hint }
-  if (error instanceof ApiError) return { ...verdict, kind: 'user', code: error.code.toLowerCase() }
+  if (error instanceof ApiError) return { ...verdict, kind: 'user', code: failureOf(error) }
   if (error instanceof EngineError)
-    return { ...verdict, kind: error.code === 'unavailable' ? 'wait' : 'system', code: error.code }
-  return { ...verdict, kind: 'system', message: 'Portreeve met a fault of its own.' }
+    return error.code === 'unavailable'
+      ? { ...verdict, kind: 'wait', code: 'engine_unavailable' }
+      : { ...verdict, kind: 'system', code: error.code }
+  return { ...verdict, kind: 'system', code: 'internal', message: 'Portreeve met a fault of its own.' }
 }
 
 /** Nothing of a volume is removed before its last copy is whole. */

@@ -1,3 +1,4 @@
+import type { FailureCode } from '../failures.ts'
 import type { Log } from '../log.ts'
 
 export type JobStatus = 'queued' | 'running' | 'undoing' | 'succeeded' | 'failed' | 'cancelled'
@@ -6,7 +7,7 @@ export type StepStatus = 'pending' | 'running' | 'succeeded' | 'failed' | 'skipp
 /** What went wrong, fit for the user. */
 export interface Failure {
   /** Stable word for clients, e.g. `build_failed`. */
-  code: string
+  code: FailureCode
   message: string
   /** What to do next. */
   hint: string | null
@@ -27,11 +28,11 @@ export interface Verdict extends Omit<Failure, 'step'> {
 
 /** An error that is the user's to mend: the job stops, undoes what it did and shows the message. */
 export class Fatal extends Error {
-  readonly code: string
+  readonly code: FailureCode
   readonly hint: string | null
   readonly log: string[]
   constructor(
-    code: string,
+    code: FailureCode,
     message: string,
     hint: string | null = null,
     log: string[] = [],

@@ -82,7 +82,7 @@ function createBench(): Bench {
           initial: () => ({ done: [] }),
           classify: (error) => ({
             kind: (error as { kind?: 'system' }).kind ?? 'system',
-            code: 'broken',
+            code: 'failed',
             message: (error as Error).message,
             hint: null,
             log: [],
@@ -109,7 +109,7 @@ export const untilStopped = ({ signal }: { signal: AbortSignal }) =>
     signal.addEventListener('abort', () => reject(signal.reason as Error)),
   )
 export const refuse = async () => {
-  throw new Fatal('user_fault', 'The repository is empty.', 'Push a commit.')
+  throw new Fatal('git_empty', 'The repository is empty.', 'Push a commit.')
 }
 export const job = (lane = 'app:1', subject = 'dep_1') => ({
   kind: 'bench',

@@ -19,7 +19,7 @@ describe('a failure', () => {
     expect(bench.ran()).toEqual(['run a', 'run b', 'run c', 'undo c', 'undo a'])
     expect(bench.diary.at(-1)).toBe('end failed')
     expect(JSON.parse(jobs.find(id)!.failure!)).toEqual({
-      code: 'user_fault',
+      code: 'git_empty',
       message: 'The repository is empty.',
       hint: 'Push a commit.',
       step: 'c',

@@ -142,7 +142,7 @@ describe('lanes and pools', () => {
       {
         name: 'a',
         run: async ({ payload }) => {
-          if ((payload as { subject: string }).subject === 'first') throw new Fatal('x', 'x')
+          if ((payload as { subject: string }).subject === 'first') throw new Fatal('gone', 'x')
         },
         undo: () => new Promise<void>((resolve) => (release = resolve)),
       },

@@ -66,7 +66,7 @@ describe('after a crash', () => {
     after.start()
     await after.idle()
     expect(bench.ran()).toEqual(['undo b', 'undo a'])
-    expect(JSON.parse(after.find(id)!.failure!)).toMatchObject({ code: 'user_fault', step: 'b' })
+    expect(JSON.parse(after.find(id)!.failure!)).toMatchObject({ code: 'git_empty', step: 'b' })
     expect(after.find(id)!.status).toBe('failed')
   })
   it('between the last step and the end, the job ends without running anything again', async () => {
