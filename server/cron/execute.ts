@@ -3,9 +3,8 @@ import type { GuardedClient } from '#server/platform/outbound/client'
 import { OutboundError } from '#server/platform/outbound/outbound'
 import type { CronJobRow } from './repository.ts'
 import type { HttpCall } from './schema.ts'
-import { createTail } from './tail.ts'
+import type { Tail } from './tail.ts'
 
-const MOST_OUTPUT = 65_536
 const MOST_ANSWER = 4096
 
 /** What a command in the image of an app came to. */
@@ -50,13 +49,18 @@ export const openRequest = (secrets: Secrets, row: CronJobRow): Pick<HttpCall, '
     ? {}
     : (JSON.parse(secrets.open(row.request, requestContext(row.id))) as Pick<HttpCall, 'headers' | 'body'>)
 
+export interface AttemptOptions {
+  purpose: string
+  /** Takes what a command prints, so that it is there also when the command is ended from outside. */
+  tail: Tail
+}
+
 async function runCommand(
   ports: ExecutionPorts,
   job: CronJobRow,
-  purpose: string,
+  { purpose, tail }: AttemptOptions,
   signal: AbortSignal,
 ): Promise<Attempt> {
-  const tail = createTail(MOST_OUTPUT)
   const result = await ports.command(
     job.app_id,
     {
@@ -148,7 +152,7 @@ export const execute = (
   ports: ExecutionPorts,
   secrets: Secrets,
   job: CronJobRow,
-  purpose: string,
+  options: AttemptOptions,
   signal: AbortSignal,
 ): Promise<Attempt> =>
-  job.command === null ? call(ports, secrets, job, signal) : runCommand(ports, job, purpose, signal)
+  job.command === null ? call(ports, secrets, job, signal) : runCommand(ports, job, options, signal)

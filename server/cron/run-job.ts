@@ -8,10 +8,13 @@ import { type Secrets, SecretUnreadableError } from '#server/kernel/secrets'
 import { EngineError } from '#server/platform/engine/engine'
 import { type Attempt, execute, type ExecutionPorts } from './execute.ts'
 import { type RunEvent, runMachine } from './machine.ts'
-import type { CronRepository, CronRunRow } from './repository.ts'
+import { createTail } from './tail.ts'
+import type { CronJobRow, CronRepository, CronRunRow } from './repository.ts'
 
 /** Commands of users that run at once on the installation. */
 export const CRON_POOL = { cron: 8 }
+/** Characters of what a command prints that are kept: the last ones. */
+const MOST_OUTPUT = 65_536
 /** The longest time limit with all its retries and the waits between them. */
 const STEP_LIMIT_MS = 12 * 86_400_000
 
@@ -85,6 +88,25 @@ export function runJob({
       },
     })
   }
+  /** One attempt, and what it printed: also when it is ended in the middle, as by a newer run. */
+  async function attempt(
+    run: CronRunRow,
+    job: CronJobRow,
+    purpose: string,
+    signal: AbortSignal,
+    log: Log,
+  ): Promise<Attempt> {
+    const tail = createTail(MOST_OUTPUT)
+    const told = await execute(ports, secrets, job, { purpose, tail }, signal).catch((fault: unknown) => {
+      if (!signal.aborted) return failedBy(fault, log)
+      const { output, truncated } = tail.end()
+      repository.changeRun(run.id, { output, truncated: Number(truncated) })
+      throw fault
+    })
+    const { ok: _ok, timed_out: _late, truncated, ...kept } = told
+    repository.changeRun(run.id, { ...kept, truncated: Number(truncated) })
+    return told
+  }
   return defineJob<RunPayload, RunState>({
     kind: 'cron.run',
     initial: () => ({ attempts: 0, is_trying: false }),
@@ -121,18 +143,9 @@ export function runJob({
                 attempts: state.attempts,
                 started_at: run.started_at ?? clock.iso(),
               })
-              const {
-                ok: _ok,
-                truncated,
-                ...told
-              } = await execute(ports, secrets, job, purpose, signal).catch((fault: unknown) => {
-                if (signal.aborted) throw fault
-                return failedBy(fault, log)
-              })
+              const told = await attempt(run, job, purpose, signal, log)
               timed_out = told.timed_out
               error = told.error
-              const { timed_out: _late, ...kept } = told
-              repository.changeRun(run.id, { ...kept, truncated: Number(truncated) })
             }
             state.is_trying = false
             save()

@@ -15,3 +15,4 @@ export function createTail(most: number) {
     end: () => ({ output: lines.map((line) => `${line}\n`).join(''), truncated }),
   }
 }
+export type Tail = ReturnType<typeof createTail>

@@ -166,7 +166,7 @@ describe('a run that is still going on when the next is due', () => {
     behave(() => {
       const hang = first
       first = false
-      return hang ? { hang: true } : { exit_code: 0 }
+      return hang ? { hang: true, lines: ['half of it'] } : { exit_code: 0 }
     })
     api.fakes.clock.set('2026-03-01T12:00:00.000Z')
     api.services.cron.tick()
@@ -192,6 +192,8 @@ describe('a run that is still going on when the next is due', () => {
     const id = await overlapping('replace')
     await expect.poll(() => states(id)).toEqual(['succeeded', 'cancelled'])
     await api.services.jobs.idle()
+    // What it printed until then tells how far it came.
+    expect((await runs(id))[1]).toMatchObject({ status: 'cancelled', output: 'half of it\n' })
   })
 })
 
@@ -305,7 +307,7 @@ describe('a year on a fake clock, at times that change over', () => {
         true,
       ])
     }
-  })
+  }, 120_000)
 })
 
 describe('a run by hand', () => {
