@@ -38,7 +38,10 @@ export interface BackupNeeds {
   storage_providers: Pick<StorageProviders, 'open' | 'passphrase' | 'find' | 'default'>
   databases: DatabasePort &
     AppPorts['databases'] &
-    Pick<Databases, 'plug' | 'list' | 'requireRestorable' | 'archived' | 'output' | 'ask' | 'spareSpecOf'>
+    Pick<
+      Databases,
+      'plug' | 'list' | 'requireRestorable' | 'forgetVanished' | 'archived' | 'output' | 'ask' | 'spareSpecOf'
+    >
   env: AppPorts['env']
   volumes: VolumePort & AppPorts['volumes'] & Pick<Volumes, 'ownedBy' | 'list'>
   deployments: AppPorts['deployments'] & Pick<DeploymentsDomain, 'ended'>
@@ -129,6 +132,9 @@ export function createBackups(base: Base, use: BackupNeeds) {
     events,
     newestGood: service.newestGood,
     restore: (id, given) => service.restore(PLATFORM, id, given),
+    async makeWay(target, id) {
+      if (target === 'database') await use.databases.forgetVanished(id)
+    },
     resources: () => [
       { target: 'database', list: use.databases.list(PLATFORM, {}, { page: 1, per_page: MANY }).data },
       { target: 'volume', list: use.volumes.list(PLATFORM, { page: 1, per_page: MANY }).data },

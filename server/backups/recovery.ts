@@ -42,6 +42,8 @@ export interface RecoveryOptions {
   events: Events
   newestGood(target: Target, id: string): Backup | undefined
   restore(backup_id: string, given: RestoreBackup): Restore
+  /** Settles what keeps a restore from beginning and is of the machine that the copy was made on. */
+  makeWay(target: Target, id: string): Promise<void>
   /** Everything with data of its own. */
   resources(): { target: Target; list: readonly Resource[] }[]
   /** Apps that were to run. */
@@ -107,6 +109,7 @@ export function createRecovery(options: RecoveryOptions): { definition: JobDefin
           for (const { target, list } of options.resources())
             for (const resource of list) {
               if (Object.hasOwn(state.jobs, resource.id) || Object.hasOwn(state.lost, resource.name)) continue
+              await options.makeWay(target, resource.id)
               begin(state, target, resource)
               save()
             }

@@ -54,6 +54,10 @@ export interface Download {
   sha256: string
 }
 
+/** The answer to a restore as something new that would have the name of what is there. */
+export const nameNeeded = (name: string) =>
+  invalid('name', `is required: «${name}» is there already, so what is made needs another name.`)
+
 /** What is always encrypted, since its archive holds secrets in clear. */
 const HOLDS_SECRETS = new Set<Target>(['app', 'platform'])
 
@@ -168,6 +172,15 @@ export function createBackupService(options: BackupOptions) {
     const destination = destinationFor(undefined, 'database')
     return { subject, row: insert(actor, subject, given, destination, { trigger: 'upload' }) }
   }
+  /** What is made beside its original cannot have its name. */
+  const requireName = (
+    restore: NonNullable<BackupTarget['restore']>,
+    row: BackupRow,
+    given: RestoreBackup,
+  ) => {
+    const needs_name = given.mode === 'new' && given.name === undefined
+    if (needs_name && restore.isNameTaken(row.project_id, row.target_name)) throw nameNeeded(row.target_name)
+  }
   const create = (actor: Actor, given: NewBackup, origin: BackupOrigin = { trigger: 'manual' }): Backup => {
     const subject = subjectFor(actor, given.target, given.target_id)
     const destination = destinationFor(given.destination_id, given.target)
@@ -257,6 +270,7 @@ export function createBackupService(options: BackupOptions) {
       const { restore } = targetOf(row.target)
       if (!restore)
         throw conflict('The platform is restored on the host: run portreeve restore with the archive.')
+      requireName(restore, row, given)
       archives.openKey(row)
       return db.tx(() => {
         const request = {

@@ -91,6 +91,8 @@ export interface BackupTarget {
   restore?: {
     /** Throws 409 or 422 when it cannot be; for `new`, makes the row in the current transaction. Returns the id. */
     begin(request: Omit<RestoreRequest, 'target_id'> & { target_id: string | null }): string
+    /** Whether something has the name that a new one would get. */
+    isNameTaken(project_id: string, name: string): boolean
     /** Lane of the job: work on the same resource goes one after the other. */
     lane(target_id: string): string
     /** @param remember keeps `prepared` of the request from now on, also over a restart. */

@@ -4,6 +4,7 @@ import type { DeploymentsDomain } from '#server/deployments/contract'
 import { notFound } from '#server/kernel/errors'
 import type { Base } from '#server/platform/base'
 import type { Projects } from '#server/projects/service'
+import { requireNoPrevious } from './changes.ts'
 import type { DatabaseContext, DatabasePorts, FinalBackup, LogArchive } from './context.ts'
 import { ENGINES } from './engines.ts'
 import { dumpStream, outputOf, requireSuccess } from './commands.ts'
@@ -114,6 +115,11 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
   const spares = createSpares(context, servers)
   const room: Workroom = { ...context, servers, live, spares }
   const replacement = createReplacement(room)
+  const requireRestorable = (id: string): void => {
+    const row = get(id)
+    databaseMachine.next(row.status, 'restore')
+    requireNoPrevious(row)
+  }
   const links = createLinks({ ...context, audit: base.audit })
   for (const job of [
     ...lifecycleJobs(room),
@@ -180,10 +186,16 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
     instance: (id: string): Promise<DatabaseInstance | undefined> => live.instance(get(id)),
     bringUp: live.bringUp,
     replace: replacement.take,
-    /** Throws 409 in a state in which no restore can begin. */
-    requireRestorable: (id: string) => void databaseMachine.next(get(id).status, 'restore'),
+    /** Throws 409 in a state in which no restore in its place can begin. */
+    requireRestorable,
+    /** Begins a restore in its place, in the current transaction. */
+    beginRestore(id: string): void {
+      requireRestorable(id)
+      advance(id, 'restore')
+    },
     /** Lets the data from before a replacement go. */
     forgetPrevious: replacement.confirm,
+    forgetVanished: replacement.forgetVanished,
     /** Moves the status in the current transaction, as a restore begins and ends. */
     advance,
     plug(added: Plugs): void {

@@ -30,7 +30,7 @@ export interface Workroom extends DatabaseContext {
 
 /** A job on one database: nothing that it says may hold a password, and its end moves the status. */
 export function databaseJob<P extends DatabasePayload, S extends object>(
-  { repository, vault, advance }: DatabaseContext,
+  { repository, vault, advance, get, note }: DatabaseContext,
   job: {
     kind: string
     initial: (payload: P) => S
@@ -60,7 +60,11 @@ export function databaseJob<P extends DatabasePayload, S extends object>(
           : [message, hint].filter(Boolean).join(' ')
       const event = succeeded ? job.succeeded : job.failed
       // One that is being deleted meanwhile stays so.
-      if (row && databaseMachine.accepts(row.status, event)) advance(subject, event, { last_error })
+      if (!row || !databaseMachine.accepts(row.status, event)) return
+      advance(subject, event, { last_error })
+      const after = get(subject)
+      // A restart, a change or a rotation ends in the state that it began in, and is told all the same.
+      if (succeeded && after.status === row.status) note(after, `database.${after.status}`)
     },
   })
 }

@@ -1,5 +1,6 @@
 import { Fatal, type JobDefinition } from '#server/kernel/jobs/definition'
 import { newId } from '#server/kernel/ids'
+import { requireNoPrevious } from './changes.ts'
 import { dumpStream } from './commands.ts'
 import { engineOf } from './engines.ts'
 import { type DatabasePayload, databaseJob, type Workroom } from './lifecycle.ts'
@@ -23,7 +24,7 @@ export function createReplacement(room: Workroom) {
   return {
     /**
      * Makes a volume that holds the whole database the one of the database; what was there stays as the
-     * previous one. Idempotent. An older previous one goes: only one is kept.
+     * previous one. Idempotent. Throws while another previous one is kept.
      */
     async take(
       database_id: string,
@@ -32,11 +33,9 @@ export function createReplacement(room: Workroom) {
     ): Promise<void> {
       const row = get(database_id)
       if (row.volume_id !== by.volume_id) {
+        if (row.previous_volume_id !== by.volume_id) requireNoPrevious(row)
         await servers.stop(by.volume_id)
         await servers.stop(row.volume_id)
-        const { previous_volume_id } = row
-        if (previous_volume_id !== null && previous_volume_id !== by.volume_id)
-          await room.engine.removeVolume(previous_volume_id)
         db.tx(() => {
           change(row.id, {
             ...by,
@@ -55,6 +54,12 @@ export function createReplacement(room: Workroom) {
       const { previous_volume_id } = get(database_id)
       if (previous_volume_id === null) return
       await room.engine.removeVolume(previous_volume_id)
+      change(database_id, { previous_volume_id: null, previous_version: null })
+    },
+    /** Forgets that there were data from before where their volume is on another machine, or gone. */
+    async forgetVanished(database_id: string): Promise<void> {
+      const { previous_volume_id } = get(database_id)
+      if (previous_volume_id === null || (await room.engine.findVolume(previous_volume_id))) return
       change(database_id, { previous_volume_id: null, previous_version: null })
     },
   }

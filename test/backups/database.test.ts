@@ -87,11 +87,40 @@ describe('a restore', () => {
       expect.objectContaining({ backup_id, mode: 'in_place', target_id: id, status: 'queued' }),
     ])
     expect((await database()).status).toBe('restoring')
+    // While it goes on, a second one is refused.
+    const second = await api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
+    expect([second.status, second.body.error.message]).toEqual([409, expect.stringContaining('restoring')])
     await api.services.jobs.idle()
     const after = await database()
     expect([after.status, after.password === before.password]).toEqual(['running', true])
     expect(after.previous_volume).toMatchObject({ volume_id: before.volume_id })
     expect(volumes()).toHaveLength(2)
+  })
+  it('is refused while data from before an earlier one are kept, which stay until somebody decides', async () => {
+    const { id: backup_id } = await backUp()
+    const restore = async () => {
+      const answer = await api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
+      await api.services.jobs.idle()
+      return answer
+    }
+    const put = async (previous_volume: string) => {
+      await api.as('developer').put(`/api/databases/${id}`, { previous_volume })
+      await api.services.jobs.idle()
+    }
+    const original = (await database()).volume_id
+    await restore()
+    const kept = volumes()
+    const refused = await restore()
+    expect([refused.status, refused.body.error.message]).toEqual([
+      409,
+      expect.stringContaining('previous_volume'),
+    ])
+    expect([(await database()).previous_volume.volume_id, volumes()]).toEqual([original, kept])
+    await put('restore')
+    expect((await database()).volume_id).toBe(original)
+    await put('remove')
+    expect((await restore()).status).toBe(201)
+    expect((await database()).previous_volume.volume_id).toBe(original)
   })
   it('of a changed archive is refused before anything is touched', async () => {
     const { id: backup_id, location } = await backUp()
@@ -119,9 +148,17 @@ describe('a restore', () => {
       .as('owner')
       .post(`/api/backups/${backup_id}/restore`, { mode: 'new', name: 'orders-copy' })
     await api.services.jobs.idle()
-    expect(await database(body.data.target_id)).toMatchObject({ name: 'orders-copy', status: 'running' })
+    expect(await database(body.data.target_id)).toMatchObject({
+      ...{ name: 'orders-copy', status: 'running', previous_volume: null },
+    })
     expect((await database()).status).toBe('running')
     expect(body.data.target_id).not.toBe(id)
+    expect(volumes()).toHaveLength(2)
+  })
+  it('into a new database beside the present one needs a name: 422', async () => {
+    const { id: backup_id } = await backUp()
+    const answer = await api.as('owner').post(`/api/backups/${backup_id}/restore`, { mode: 'new' })
+    expect([answer.status, answer.body.error?.details[0].path]).toEqual([422, 'name'])
   })
   it('into a new database whose name would not be taken elsewhere is 422, and makes none', async () => {
     const { id: backup_id } = await backUp()

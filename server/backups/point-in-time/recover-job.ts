@@ -16,7 +16,7 @@ export interface RecoverPayload extends Omit<RestoreRequest, 'restore_id'> {
 }
 export interface RecoverOptions extends LogContext {
   databases: LogContext['databases'] &
-    Pick<Databases, 'spareSpecOf' | 'spares' | 'replace' | 'forgetPrevious'>
+    Pick<Databases, 'spareSpecOf' | 'spares' | 'replace' | 'forgetPrevious' | 'requireRestorable'>
   /** How databases begin a restore, go back and tidy up, whatever the data come from. */
   halves: NonNullable<BackupTarget['restore']> & {
     admit(request: RestoreRequest): void

@@ -5,6 +5,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import type { Restore, RestoreBackup } from '../schema.ts'
+import { nameNeeded } from '../service.ts'
 import { COPY_KIND, type CopyPayload, defineCopyJob } from './copy-job.ts'
 import { tellOf } from './context.ts'
 import { defineRecoverJob, RECOVER_KIND, type RecoverOptions, type RecoverPayload } from './recover-job.ts'
@@ -245,6 +246,8 @@ export function createPointInTime(options: PointInTimeOptions) {
       if (!point_in_time) throw invalid('at', `is not possible with ${label}, only with PostgreSQL.`)
       const at = new Date(ask.at).toISOString()
       if (Date.parse(at) > clock.now()) throw invalid('at', 'lies in the future.')
+      if (ask.mode === 'in_place') databases.requireRestorable(id)
+      else if (ask.name === undefined) throw nameNeeded(row.name)
       const archive = archiveFor(row, at)
       return db.tx(() => {
         const request = {

@@ -21,7 +21,10 @@ import { type AppCopy, readCopy, renamed } from './app-copy.ts'
 import { dataFor } from './volume.ts'
 
 export interface AppPorts {
-  apps: Pick<AppsDomain, 'find' | 'snapshot' | 'restoreSnapshot' | 'createForRestore' | 'delete'>
+  apps: Pick<
+    AppsDomain,
+    'find' | 'isNameTaken' | 'snapshot' | 'restoreSnapshot' | 'createForRestore' | 'delete'
+  >
   env: Pick<Variables, 'snapshot' | 'restore' | 'ownersIn'>
   volumes: Pick<
     Volumes,
@@ -232,6 +235,7 @@ export function createAppRestore(
 
   return {
     lane: (id) => `app:${id}`,
+    isNameTaken: (_project_id, name) => ports().apps.isNameTaken(name),
     begin({ mode, target_id, project_id, name }) {
       const { apps } = ports()
       if (mode === 'new') {
@@ -312,6 +316,7 @@ export function createAppRestore(
         if (changed && apps.find(target_id)?.status !== 'stopped') deploy(target_id, copy)
         return left_out
       }
+      for (const part of eachDatabase(request)) await database.finish?.(part, open)
       join(request, planIn(request), copy)
       restoreFiles(target_id, copy.files)
       const left_out = restoreSurroundings(target_id, request.source_id ?? null, copy)

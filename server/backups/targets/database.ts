@@ -22,6 +22,8 @@ export type DatabasePort = Pick<
   | 'forgetPrevious'
   | 'bringUp'
   | 'advance'
+  | 'beginRestore'
+  | 'isNameTaken'
   | 'create'
   | 'delete'
   | 'view'
@@ -136,11 +138,12 @@ export function createDatabaseTarget(
     },
     restore: {
       lane: (id) => `database:${id}`,
+      isNameTaken: (project_id, name) => port().isNameTaken(project_id, name),
       begin({ mode, target_id, project_id, preview_id = null, name, engine, version }) {
         if (mode === 'in_place') {
           if (target_id === null || !port().find(target_id))
             throw conflict('The database is gone. Restore the backup with mode «new».')
-          port().advance(target_id, 'restore')
+          port().beginRestore(target_id)
           return target_id
         }
         if (!port().engineNamed(engine ?? '')) throw conflict('The engine of the backup is not known.')
@@ -176,6 +179,10 @@ export function createDatabaseTarget(
         const image_id = await port().imageOf(engine, version, false, signal)
         await port().replace(row.id, { volume_id, version, image_id }, signal)
         await port().forgetPrevious(row.id)
+      },
+      async finish({ mode, target_id }) {
+        // What a new database was made with is empty.
+        if (mode === 'new') await port().forgetPrevious(target_id)
       },
       async discard(request) {
         if (isTaken(request)) return

@@ -106,6 +106,7 @@ export function createVolumeTarget(
       }
     },
     restore: {
+      isNameTaken: (project_id, name) => volumes().isNameTaken(project_id, name),
       lane(id) {
         const [app] = holdersOf(id)
         return app === undefined ? `volume:${id}` : `app:${app}`

@@ -123,6 +123,11 @@ describe('the log of a database', () => {
     await settle()
     expect(await seen()).toMatchObject({ enabled: false })
   })
+  it('is looked at at once when it is turned on of a server that runs', async () => {
+    const plain = await make('plain', {})
+    await api.as('developer').put(`/api/databases/${plain}`, { point_in_time: { enabled: true } })
+    await expect.poll(async () => (await seen(plain)).status).toBe('active')
+  })
   it('is not restored in place under another name', async () => {
     const answer = await api
       .as('owner')
@@ -184,8 +189,11 @@ describe('going back to a moment', () => {
         status: 'queued',
       },
     ])
+    expect((await restore({ at })).status).toBe(409)
     await api.services.jobs.idle()
     expect((await state()).status).toBe('running')
+    const unnamed = await restore({ at, mode: 'new' })
+    expect([unnamed.status, unnamed.body.error.details[0].path]).toEqual([422, 'name'])
     const made = await restore({ at, mode: 'new', name: 'copy' })
     expect(made.body.data.target_id).not.toBe(id)
     await api.services.jobs.idle()
