@@ -1,15 +1,16 @@
 import { createRouter, createWebHistory, type RouteRecordRaw } from 'vue-router'
 import { has_session, me, openSession } from '@/api/session'
 import { password_due } from '@/api/client'
-import { appTabs, type Feature, features } from '@/shell/feature'
+import { appTabs, type Feature, features, projectTabs, type Tab } from '@/shell/feature'
 import { upgraded } from '@/shell/upgrade'
 
 const found = import.meta.glob<{ default: Feature }>('./features/*/routes.ts', { eager: true })
 features.push(...Object.values(found).map((module) => module.default))
 
-const app_pages = appTabs().map(({ path, component }) => ({ path, component }) as RouteRecordRaw)
+const pagesOf = (tabs: Tab[]) => tabs.map(({ path, component }) => ({ path, component }) as RouteRecordRaw)
+const added: Record<string, RouteRecordRaw[]> = { app: pagesOf(appTabs()), project: pagesOf(projectTabs()) }
 for (const route of features.flatMap((feature) => feature.routes))
-  if (route.name === 'app') route.children = app_pages
+  route.children?.push(...(added[String(route.name)] ?? []))
 
 const fallback: RouteRecordRaw = {
   path: '/:path(.*)*',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { bytes, duration, plural, relativeTime, words } from '@/lib/format'
+import { bytes, duration, momentOf, plural, relativeTime, timeField, words } from '@/lib/format'
 import { nameOf } from '@/lib/repository'
 
 const NOW = Date.parse('2026-03-01T12:00:00.000Z')
@@ -23,6 +23,11 @@ describe('times', () => {
     [100_000_000, '1 d 3 h'],
   ])('that took %s ms read %s', (ms, text) => {
     expect(duration(ms)).toBe(text)
+  })
+  it('come out of a field of times as they went in, to the second', () => {
+    expect(momentOf(timeField('2026-03-01T12:34:56.789Z'))).toBe('2026-03-01T12:34:56.000Z')
+    expect(momentOf('no time')).toBeUndefined()
+    expect(momentOf(undefined)).toBeUndefined()
   })
 })
 

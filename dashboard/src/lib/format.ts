@@ -22,6 +22,17 @@ export function relativeTime(iso: string, now: number): string {
 /** The moment in the reader's own time zone. */
 export const exactTime = (iso: string): string => exact.format(new Date(iso))
 
+/** A moment as a field of times has it, to the second, on the reader's own clock. */
+export const timeField = (iso: string): string => {
+  const at = new Date(iso)
+  return new Date(at.getTime() - at.getTimezoneOffset() * MINUTE).toISOString().slice(0, 19)
+}
+/** What was typed into a field of times, in the words of the API; undefined while it is no time. */
+export const momentOf = (text: string | undefined): string | undefined => {
+  const time = Date.parse(text ?? '')
+  return Number.isNaN(time) ? undefined : new Date(time).toISOString()
+}
+
 /** `14:03:07.512`, for lines of a log. */
 export const clockTime = (iso: string): string => {
   const at = new Date(iso)

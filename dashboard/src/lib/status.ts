@@ -21,14 +21,14 @@ const LOOKS: Record<string, Look> = {
   ),
   ...all(
     BUSY,
-    'building starting releasing issuing scaling waking stopping deleting removing undoing creating restoring',
+    'building starting releasing issuing scaling waking stopping deleting removing undoing creating restoring upgrading',
   ),
   ...all(WAITS, 'queued pending scheduled invited unknown waiting'),
   ...all(
     BROKEN,
-    'failed crashed expired revoked unhealthy offline error unreachable firing down missing timed_out',
+    'failed crashed expired revoked unhealthy offline error unreachable failing firing down missing timed_out',
   ),
-  ...all(RESTS, 'cancelled superseded replaced skipped disabled ignored silenced'),
+  ...all(RESTS, 'cancelled superseded replaced skipped disabled ignored off silenced'),
   stopped: { tone: 'idle', shape: 'pause' },
   asleep: { tone: 'idle', shape: 'pause' },
   paused: { tone: 'idle', shape: 'pause' },

@@ -24,10 +24,10 @@ export interface Command {
   icon: Component
   visible?(): boolean
 }
-/** A page about an app, which a feature adds to those that apps have. */
-export interface AppTab {
+/** A page about an app or a project, which a feature adds to those that it has. */
+export interface Tab {
   label: string
-  /** Last part of the address; empty for the first one. */
+  /** Last part of the address; empty for the first one of an app. */
   path: string
   order: number
   component: () => Promise<Component>
@@ -37,7 +37,8 @@ export interface Feature {
   routes: RouteRecordRaw[]
   entries?: Entry[]
   commands?: Command[]
-  app_tabs?: AppTab[]
+  app_tabs?: Tab[]
+  project_tabs?: Tab[]
   /** Pages of single things that the search finds, by their kind. */
   resources?: Record<string, (id: string) => string>
 }
@@ -49,8 +50,9 @@ export const entries = (): Entry[] =>
     .flatMap((feature) => feature.entries ?? [])
     .filter((entry) => entry.visible?.() ?? true)
     .sort((a, b) => GROUPS.indexOf(a.group) - GROUPS.indexOf(b.group) || a.order - b.order)
-export const appTabs = (): AppTab[] =>
-  features.flatMap((feature) => feature.app_tabs ?? []).sort((a, b) => a.order - b.order)
+const inOrder = (tabs: Tab[]): Tab[] => tabs.sort((a, b) => a.order - b.order)
+export const appTabs = (): Tab[] => inOrder(features.flatMap((feature) => feature.app_tabs ?? []))
+export const projectTabs = (): Tab[] => inOrder(features.flatMap((feature) => feature.project_tabs ?? []))
 export const commands = (): Command[] =>
   features.flatMap((feature) => feature.commands ?? []).filter((one) => one.visible?.() ?? true)
 

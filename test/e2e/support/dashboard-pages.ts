@@ -6,8 +6,8 @@ export function pagePatterns(): string[] {
   return files.flatMap(({ text }) => {
     const patterns: string[] = []
     let parent = ''
-    for (const [, tab, path = ''] of text.matchAll(/(app_tabs:)|\bpath: '([^']*)'/g)) {
-      if (tab) parent = '/apps/:id'
+    for (const [, tab, path = ''] of text.matchAll(/(app|project)_tabs:|\bpath: '([^']*)'/g)) {
+      if (tab) parent = `/${tab}s/:id`
       else if (path.startsWith('/')) {
         parent = path
         patterns.push(path)

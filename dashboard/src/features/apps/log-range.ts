@@ -1,3 +1,5 @@
+import { momentOf } from '@/lib/format'
+
 const HOUR_MS = 3_600_000
 
 /** Times that a log is looked through for, as they stand in the address. */
@@ -12,17 +14,12 @@ export interface Range {
   since?: string
   until?: string
 }
-/** A moment of the reader's own clock, as a field has it, in the words of the API. */
-const moment = (text: string | undefined): string | undefined => {
-  const time = Date.parse(text ?? '')
-  return Number.isNaN(time) ? undefined : new Date(time).toISOString()
-}
 
 /** Reads `24` (hours up to now) and `2026-03-01T12:00~2026-03-01T13:00`, either side of which may be missing. */
 export function readRange(text: string, now: number): Range {
   if (text === '' || text === 'own') return {}
   if (/^\d+$/.test(text)) return { since: new Date(now - Number(text) * HOUR_MS).toISOString() }
   const [from, to] = text.split('~')
-  const [since, until] = [moment(from), moment(to)]
+  const [since, until] = [momentOf(from), momentOf(to)]
   return { ...(since ? { since } : {}), ...(until ? { until } : {}) }
 }

@@ -12,6 +12,7 @@ export default defineFeature({
         { path: 'uptime', component: () => import('./pages/UptimeList.vue') },
       ],
     },
+    { path: '/databases/:id/metrics', component: () => import('./pages/DatabaseMetrics.vue') },
   ],
   entries: [{ label: 'Monitoring', to: '/monitoring', icon: Activity, group: 'Watch', order: 1, key: 'm' }],
   app_tabs: [

@@ -8,9 +8,9 @@ export default defineFeature({
       path: '/projects/:id',
       name: 'project',
       component: () => import('./pages/ProjectFrame.vue'),
+      // Others are added by features, see `project_tabs`.
       children: [
         { path: '', component: () => import('./pages/ProjectResources.vue') },
-        { path: 'variables', component: () => import('./pages/ProjectVariables.vue') },
         { path: 'members', component: () => import('./pages/ProjectMembers.vue') },
         { path: 'settings', component: () => import('./pages/ProjectSettings.vue') },
       ],

@@ -10,4 +10,12 @@ export default defineFeature({
       component: () => import('./pages/AppVariables.vue'),
     },
   ],
+  project_tabs: [
+    {
+      label: 'Variables',
+      path: 'variables',
+      order: 1,
+      component: () => import('./pages/ProjectVariables.vue'),
+    },
+  ],
 })

@@ -1,6 +1,6 @@
 import { type MaybeRefOrGetter, toValue } from 'vue'
 import { api, type Schemas } from '@/api/client'
-import { useRead } from '@/api/queries'
+import { useAction, useRead } from '@/api/queries'
 
 export type Database = Schemas['Database']
 
@@ -24,4 +24,12 @@ export const useEngines = () =>
     [],
     () => ['database-engines'],
     (signal) => api.GET('/api/databases/engines', { signal }),
+  )
+
+/** Changes settings of a database; its work goes on in the background. */
+export const useChangeDatabase = (id: () => string, done: string) =>
+  useAction(
+    (body: Schemas['DatabaseChange']) =>
+      api.PUT('/api/databases/{id}', { params: { path: { id: id() } }, body }),
+    { about: ['database'], done },
   )

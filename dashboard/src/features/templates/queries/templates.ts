@@ -12,7 +12,7 @@ export interface TemplateSearch {
 
 export const useTemplates = (search: MaybeRefOrGetter<TemplateSearch>) =>
   useRead(
-    [],
+    ['template_catalog'],
     () => ['templates', toValue(search)],
     (signal) => {
       const { page, q, category } = toValue(search)
@@ -24,7 +24,7 @@ export const useTemplates = (search: MaybeRefOrGetter<TemplateSearch>) =>
 
 export const useCategories = () =>
   useRead(
-    [],
+    ['template_catalog'],
     () => ['template-categories'],
     (signal) => api.GET('/api/templates/categories', { signal }),
   )

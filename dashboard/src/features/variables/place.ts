@@ -1,0 +1,81 @@
+import { answerOf, api, type Schemas } from '@/api/client'
+
+export type Variable = Schemas['Variable']
+export type SharedVariable = Schemas['SharedVariable']
+type Scope = Variable['scopes'][number]
+type Listed = Schemas['SharedVariables']['variables'][number]
+
+/** What a form says of a variable; a value that is absent stays as it is. */
+export interface Typed {
+  value?: string
+  secret?: boolean
+  scopes?: Scope[]
+  comment: string | null
+}
+/** Where variables are kept: by an app, or by a project whose apps share them. */
+export interface Place {
+  shared: boolean
+  add(key: string, typed: Typed & { value: string }): Promise<{ data?: unknown }>
+  change(key: string, typed: Typed): Promise<{ data?: unknown }>
+  remove(key: string): Promise<{ data?: unknown }>
+  /** Shows a secret, which the audit log tells. Shared ones are shown to nobody. */
+  reveal?(key: string): Promise<{ data?: { data: { value: string } } }>
+}
+
+interface Page<Row> {
+  data: Row[]
+  pages: number
+}
+/** All rows of a list: the first page says how many there are, and the others are asked for together. */
+async function everyPage<Row>(ask: (page: number) => Promise<{ data?: Page<Row> }>): Promise<Row[]> {
+  const first = await answerOf(ask(1))
+  const others = Array.from({ length: first.pages - 1 }, (_, at) => answerOf(ask(at + 2)))
+  return [first, ...(await Promise.all(others))].flatMap(({ data }) => data)
+}
+const PER_PAGE = 100
+const signalOf = (signal?: AbortSignal) => (signal ? { signal } : {})
+
+/** All variables of an app: a diff needs every one of them, and an app has a thousand at most. */
+export const readVariables = (id: string, signal?: AbortSignal): Promise<Variable[]> =>
+  everyPage((page) =>
+    api.GET('/api/apps/{id}/env', {
+      params: { path: { id }, query: { page, per_page: PER_PAGE } },
+      ...signalOf(signal),
+    }),
+  )
+
+/** All variables that a project shares. */
+export const readShared = (id: string, signal?: AbortSignal): Promise<SharedVariable[]> =>
+  everyPage((page) =>
+    api.GET('/api/projects/{id}/env', {
+      params: { path: { id }, query: { page, per_page: PER_PAGE } },
+      ...signalOf(signal),
+    }),
+  )
+
+export const ofApp = (id: string): Place => ({
+  shared: false,
+  add: (key, typed) => api.POST('/api/apps/{id}/env', { params: { path: { id } }, body: { key, ...typed } }),
+  change: (key, typed) => api.PUT('/api/apps/{id}/env/{key}', { params: { path: { id, key } }, body: typed }),
+  remove: (key) => api.DELETE('/api/apps/{id}/env/{key}', { params: { path: { id, key } } }),
+  reveal: (key) => api.GET('/api/apps/{id}/env/{key}/reveal', { params: { path: { id, key } } }),
+})
+
+/**
+ * Puts one variable into the list of a project, or takes it out. The API replaces the whole list, so it is read
+ * anew first: what a colleague added meanwhile stays. Values are left out, which keeps them.
+ */
+async function replaceOne(id: string, key: string, next: Omit<Listed, 'key'> | null) {
+  const others: Listed[] = (await readShared(id))
+    .filter((one) => one.key !== key)
+    .map(({ key: name, secret, comment }) => ({ key: name, secret, comment }))
+  const variables = next ? [...others, { key, ...next }] : others
+  return api.PUT('/api/projects/{id}/env', { params: { path: { id } }, body: { variables } })
+}
+
+export const ofProject = (id: string): Place => ({
+  shared: true,
+  add: (key, typed) => replaceOne(id, key, typed),
+  change: (key, typed) => replaceOne(id, key, typed),
+  remove: (key) => replaceOne(id, key, null),
+})
