@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import * as v from 'valibot'
 import { ArchiveError } from '#server/backups/archive/archive-error'
+import { checkProof, doubt } from '#server/backups/archive/authentic'
 import { keyFromManifest } from '#server/backups/archives'
 import { type Manifest, manifestKey, readManifest } from '#server/backups/archive/manifest'
 import { checkArchive, readArchive } from '#server/backups/archive/read'
@@ -33,9 +34,13 @@ export interface RestoreOptions {
   /** Whether it waits until the started server has everything back, and tells what. */
   wait?: boolean
 }
-interface Found {
+interface Place {
   store: ObjectStore
   key: string
+}
+interface Opened extends Place {
+  manifest: Manifest
+  data_key: Buffer
 }
 type Config = ReturnType<typeof loadConfig>
 
@@ -53,6 +58,9 @@ const SHOWN: readonly [table: string, words: string][] = [
   ['volumes', 'volumes'],
   ['backups', 'backups'],
 ]
+
+/** The names come from outside; quoted, they cannot steer a terminal. */
+const sayLeft = (key: string, reason: string) => say(`Left alone: ${JSON.stringify(key)}. ${reason}`)
 
 /** Opens what the API calls a storage provider, from a file with the same `kind` and `config`. */
 function openDestination(path: string, config: Config): ObjectStore {
@@ -80,29 +88,64 @@ function openDestination(path: string, config: Config): ObjectStore {
   })
 }
 
-/** The newest backup of the platform at a place. */
-async function newest(store: ObjectStore): Promise<Found> {
-  const manifests: string[] = []
-  for await (const { key } of store.list(PLATFORM))
-    if (key.endsWith('.manifest.json')) manifests.push(key.replace(/\.manifest\.json$/, ''))
-  const key = manifests.sort().at(-1)
-  if (key === undefined) throw new CommandError('There is no backup of the platform at this destination.')
-  return { store, key }
+/** The manifest beside an archive and what opens the archive. Throws where it does not open. */
+async function open({ store, key }: Place, passphrase: string | undefined): Promise<Opened> {
+  const manifest = await readManifest(store, key)
+  if (manifest.target.kind !== 'platform')
+    throw new CommandError(
+      `This is a backup of the ${manifest.target.kind} ${manifest.target.name}. Restore it in a running Portreeve, with POST /api/backups/:id/restore.`,
+    )
+  const data_key = await keyFromManifest(manifest, { passphrase })
+  if (!data_key)
+    throw new ArchiveError(
+      'damaged',
+      'It is not encrypted, as every backup of the platform is: somebody else made it.',
+    )
+  checkProof(manifest, data_key)
+  return { store, key, manifest, data_key }
 }
 
-async function find(source: string, config: Config): Promise<Found> {
+/**
+ * The newest backup of the platform at a place that the passphrase opens and that proves who wrote it. Whoever may
+ * write there can lay others beside it: they are told and left.
+ */
+async function newest(store: ObjectStore, passphrase: string | undefined): Promise<Opened> {
+  const keys: string[] = []
+  for await (const { key } of store.list(PLATFORM))
+    if (key.endsWith('.manifest.json')) keys.push(key.replace(/\.manifest\.json$/, ''))
+  if (keys.length === 0) throw new CommandError('There is no backup of the platform at this destination.')
+  let first: ArchiveError | undefined
+  for (const key of keys.sort().reverse()) {
+    try {
+      const opened = await open({ store, key }, passphrase)
+      const reason = doubt(opened.manifest, key, opened.data_key)
+      if (reason === undefined) return opened
+      throw new ArchiveError('damaged', reason)
+    } catch (error) {
+      if (!(error instanceof ArchiveError || error instanceof CommandError)) throw error
+      sayLeft(key, error.message)
+      if (error instanceof ArchiveError) first ??= error
+    }
+  }
+  await store.close()
+  throw first ?? new CommandError('There is no backup of the platform at this destination.')
+}
+
+async function find({ source, ...options }: RestoreOptions, config: Config): Promise<Opened> {
+  const passphrase = passphraseOf(options)
   const path = resolve(source)
   const found = statSync(path, { throwIfNoEntry: false })
   if (!found) throw new CommandError(`There is nothing at ${path}.`, 2)
-  if (found.isDirectory()) return newest(createLocalStore(path))
-  if (path.endsWith('.json') && !path.endsWith('.manifest.json')) return newest(openDestination(path, config))
+  if (found.isDirectory()) return newest(createLocalStore(path), passphrase)
+  if (path.endsWith('.json') && !path.endsWith('.manifest.json'))
+    return newest(openDestination(path, config), passphrase)
   const archive = path.replace(/\.manifest\.json$/, '')
   if (!existsSync(manifestKey(archive)))
     throw new CommandError(`${manifestKey(archive)} is missing: keep the manifest beside the archive.`)
-  return { store: createLocalStore(dirname(archive)), key: basename(archive) }
+  return open({ store: createLocalStore(dirname(archive)), key: basename(archive) }, passphrase)
 }
 
-function passphraseOf({ passphrase_file }: RestoreOptions): string | undefined {
+function passphraseOf({ passphrase_file }: Pick<RestoreOptions, 'passphrase_file'>): string | undefined {
   if (passphrase_file === undefined) return process.env.PORTREEVE_BACKUP_PASSPHRASE
   try {
     return readFileSync(passphrase_file, 'utf8').replace(/\r?\n$/, '')
@@ -189,15 +232,9 @@ async function follow(config: Config): Promise<void> {
   }
 }
 
-async function restoreFrom({ store, key }: Found, config: Config, options: RestoreOptions): Promise<void> {
+async function restoreFrom({ store, key, manifest, data_key }: Opened, config: Config): Promise<void> {
   const began = performance.now()
-  const manifest = await readManifest(store, key)
-  if (manifest.target.kind !== 'platform')
-    throw new CommandError(
-      `This is a backup of the ${manifest.target.kind} ${manifest.target.name}. Restore it in a running Portreeve, with POST /api/backups/:id/restore.`,
-    )
-  const data_key = await keyFromManifest(manifest, { passphrase: passphraseOf(options) })
-  const archive = { store, key, sha256: manifest.sha256, ...(data_key ? { data_key } : {}) }
+  const archive = { store, key, sha256: manifest.sha256, data_key }
   await checkArchive(archive)
   const unlock = takeDirectory(config)
   const { keys } = directories(config.data_directory)
@@ -217,8 +254,7 @@ async function restoreFrom({ store, key }: Found, config: Config, options: Resto
     )
     if (copied > 0) say(`Archives that were taken along: ${copied}.`)
     if (adopted.count > 0) say(`Backups that are newer than that of the platform: ${adopted.count}.`)
-    // The names come from outside; quoted, they cannot steer a terminal.
-    for (const { key: name, reason } of adopted.left) say(`Left alone: ${JSON.stringify(name)}. ${reason}`)
+    for (const left of adopted.left) sayLeft(left.key, left.reason)
     say('Start Portreeve: it restores databases and volumes from their newest backups and deploys the apps.')
     say(`This took ${((performance.now() - began) / 1000).toFixed(1)} s.`)
   } finally {
@@ -233,15 +269,16 @@ export async function restore(
   options: RestoreOptions,
 ): Promise<void> {
   const config = loadConfig(env)
-  const found = await find(options.source, config)
+  let found: Opened | undefined
   try {
-    await restoreFrom(found, config, options)
+    found = await find(options, config)
+    await restoreFrom(found, config)
     if (options.wait) await follow(config)
   } catch (error) {
     if (error instanceof ArchiveError || error instanceof ObjectStoreError)
       throw new CommandError(`${error.message} Nothing was changed.`, 1, { cause: error })
     throw error
   } finally {
-    await found.store.close()
+    await found?.store.close()
   }
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { dataKeyContext, keyFromManifest } from '#server/backups/archives'
+import { doubt } from '#server/backups/archive/authentic'
 import { type Manifest, readManifest } from '#server/backups/archive/manifest'
 import { createBackupRepository, PLATFORM_PROJECT } from '#server/backups/repository'
 import type { Db } from '#server/kernel/db'
@@ -70,12 +71,11 @@ export interface Adopted {
  * Why a backup is not taken over. Only the key shows that this installation wrote it: whoever can write to the
  * destination could lay a plain one there that is newer than the real ones.
  */
-function refusal(platform: Manifest, { encryption }: Manifest, opens: boolean): string | undefined {
+function refusal(manifest: Manifest, object_key: string, data_key: Buffer | undefined): string | undefined {
+  if (!manifest.encryption) return 'It is not encrypted, so nothing shows that this installation made it.'
   // One that nothing here opens would only stand in the way of an older one.
-  if (encryption && !opens) return 'The key of this installation does not open it.'
-  if (!encryption && platform.encryption)
-    return 'It is not encrypted, so nothing shows that this installation made it.'
-  return undefined
+  if (!data_key) return 'The key of this installation does not open it.'
+  return doubt(manifest, object_key, data_key)
 }
 
 /**
@@ -104,7 +104,7 @@ export async function adoptNewer(
       const is_newer = manifest.created_at >= platform.created_at
       if (!is_newer || repository.find(manifest.backup_id) || !isThere(db, manifest.target)) continue
       const data_key = await keyFromManifest(manifest, { secrets }).catch(() => undefined)
-      const reason = refusal(platform, manifest, data_key !== undefined)
+      const reason = refusal(manifest, object_key, data_key)
       if (reason !== undefined) {
         adopted.left.push({ key, reason })
         continue

@@ -69,7 +69,7 @@ export function createArchives({ secrets, version, destinations, projectName }: 
       using(row, async (store) => {
         const key = openKey(row)
         const passphrase = key && destinations.passphrase(row.destination_id)
-        await writeManifest(store, row.object_key, {
+        const told: Manifest = {
           format: 1,
           backup_id: row.id,
           created_at: row.created_at,
@@ -99,7 +99,8 @@ export function createArchives({ secrets, version, destinations, projectName }: 
                 passphrase: passphrase === undefined ? null : await wrapKey(key, passphrase),
               }
             : null,
-        })
+        }
+        await writeManifest(store, row.object_key, told, key)
       }),
     /** Compares the checksum of the whole archive, before anything is changed for its sake. */
     check: (row: BackupRow, signal?: AbortSignal): Promise<void> =>

@@ -72,7 +72,7 @@ const run = (args: string[], env: Record<string, string> = {}) =>
   })
 /** Puts the key of the installation there, which the test keeps out of the archive. */
 const bringKey = () => {
-  mkdirSync(join(data, 'keys'))
+  mkdirSync(join(data, 'keys'), { recursive: true })
   writeFileSync(join(data, 'keys/secret.key'), Buffer.alloc(32, 7).toString('base64'), { mode: 0o600 })
 }
 const names = () => {
@@ -135,6 +135,59 @@ describe('portreeve restore', () => {
     expect(stdout).toContain('newer than that of the platform: 1.\n')
     expect(stdout).toMatch(/Left alone: "app\/.*9-plain.*"\. It is not encrypted, so nothing shows/)
     expect(stdout).toMatch(/Left alone: "app\/.*9-foreign.*"\. The key of this installation does not open it/)
+  })
+  it('takes no newer backup over whose manifest was changed, or that lies elsewhere than it was written', async () => {
+    bringKey()
+    const manifest = JSON.parse(readFileSync(newer, 'utf8'))
+    const copy = join(dirname(newer), '9-copy.tar.zst.enc.manifest.json')
+    writeFileSync(copy, JSON.stringify(manifest))
+    writeFileSync(newer, JSON.stringify({ ...manifest, created_at: '2999-01-01T00:00:00.000Z' }))
+    const changed = await run([saved])
+    rmSync(data, { recursive: true })
+    bringKey()
+    writeFileSync(newer, JSON.stringify({ ...manifest, proof: undefined }))
+    const stripped = await run([saved])
+    writeFileSync(newer, `${JSON.stringify(manifest, null, 2)}\n`)
+    rmSync(copy)
+    expect(changed.stdout).not.toContain('newer than that of the platform')
+    expect(changed.stdout).toMatch(/Left alone: "app\/.*"\. Somebody changed it\./)
+    expect(changed.stdout).toMatch(/Left alone: "app\/.*9-copy.*"\. It is not where it was written\./)
+    expect(stripped.stdout).not.toContain('newer than that of the platform')
+    expect(stripped.stdout).toMatch(
+      /Left alone: "app\/.*"\. It does not prove that this installation made it/,
+    )
+  })
+  it('never takes a backup of the platform that somebody laid beside the real ones', async () => {
+    const real = JSON.parse(readFileSync(`${archive}.manifest.json`, 'utf8'))
+    const planted: [string, object, RegExp][] = [
+      ['plain', { ...real, encryption: null, proof: undefined }, /It is not encrypted/],
+      ['copied', real, /It is not where it was written/],
+      ['later', { ...real, created_at: '2999-01-01T00:00:00.000Z' }, /Somebody changed the manifest/],
+      ['stripped', { ...real, proof: undefined }, /It does not prove/],
+      ['app', { ...real, target: { ...real.target, kind: 'app' } }, /This is a backup of the app/],
+    ]
+    const files = planted.flatMap(([name, manifest]) => {
+      const path = join(dirname(archive), `99991231-${name}.tar.zst`)
+      writeFileSync(path, 'anything')
+      writeFileSync(`${path}.manifest.json`, JSON.stringify(manifest))
+      return [path, `${path}.manifest.json`]
+    })
+    const { code, stdout, stderr } = await run([saved])
+    const plain = files[0]!
+    const alone = await run([plain], { PORTREEVE_DATA_DIR: `${data}-alone` })
+    const later = files[4]!
+    writeFileSync(later, readFileSync(archive))
+    const changed = await run([later], { PORTREEVE_DATA_DIR: `${data}-alone` })
+    for (const path of files) rmSync(path)
+    rmSync(`${data}-alone`, { recursive: true, force: true })
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toContain(`Restored the platform as of ${real.created_at}`)
+    for (const [name, , reason] of planted)
+      expect(stdout).toMatch(
+        new RegExp(`Left alone: "platform/installation/99991231-${name}.*"\\. ${reason.source}`),
+      )
+    expect([alone.code, alone.stderr]).toEqual([1, expect.stringContaining('somebody else made it')])
+    expect([changed.code, changed.stderr]).toEqual([1, expect.stringContaining('Somebody changed')])
   })
   it.each([
     ['a wrong passphrase', { PORTREEVE_BACKUP_PASSPHRASE: 'another passphrase' }, /passphrase does not open/],

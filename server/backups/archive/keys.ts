@@ -3,7 +3,8 @@ import * as v from 'valibot'
 import { ArchiveError } from './archive-error.ts'
 
 const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 ** 2 }
-const MOST_COST = 2 ** 20
+/** A manifest comes from outside: this much takes 256 MiB for a second. */
+const MOST_COST = 2 ** 18
 
 /** The key of an archive, wrapped with a passphrase, so that another installation can open it. */
 export const WrappedKey = v.strictObject({

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { ObjectStore } from '#server/platform/objectstore/objectstore'
 import { ArchiveError } from './archive-error.ts'
+import { proofOf } from './authentic.ts'
 import { WrappedKey } from './keys.ts'
 
 const FORMAT = 1
@@ -44,17 +45,24 @@ export const Manifest = v.object({
       passphrase: v.nullable(WrappedKey),
     }),
   ),
+  /** Shows that whoever wrote this has the key of the archive; absent where it has none. See `authentic.ts`. */
+  proof: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))),
 })
 export type Manifest = v.InferOutput<typeof Manifest>
 
 /** Keys of the objects of one backup. */
 export const manifestKey = (archive_key: string) => `${archive_key}.manifest.json`
 
+/** Writes a manifest beside its archive, with a proof when the archive has a key. */
 export async function writeManifest(
   store: ObjectStore,
   archive_key: string,
-  manifest: Manifest,
+  told: Manifest,
+  data_key?: Buffer,
 ): Promise<void> {
+  // Parsed, so that the fields have the order in which they are read.
+  const parsed = v.parse(Manifest, told)
+  const manifest = data_key ? { ...parsed, proof: proofOf(parsed, data_key) } : parsed
   const bytes = Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)
   await store.put(
     manifestKey(archive_key),
