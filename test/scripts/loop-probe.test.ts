@@ -17,19 +17,21 @@ it('work that keeps the main thread is a fault that names the call and the funct
       cwd: ROOT,
       env: { PATH: process.env.PATH, LOOP_PROBE_FILE: file, LOOP_PROBE_PROFILE: '1' },
     })
-    const fault = loopFault(readLoopReport(file)!)
+    const report = readLoopReport(file)!
+    const fault = loopFault(report)
     expect(fault).toContain('POST /api/hog')
     expect(fault).toContain('hogTheThread')
+    // Half of the time went by in that one piece: somebody who came at any moment found it.
+    expect(report.p99_ms).toBeGreaterThan(200)
   } finally {
     rmSync(folder, { recursive: true })
   }
 })
-it('a delay above 200 ms at the 99th percentile is a fault, and what the machine itself kept waiting is none', () => {
+it('own work is a fault above 200 ms at the 99th percentile or in one piece; what the machine kept waiting is none', () => {
   const waiting = { stalled_ms: 900, worked_ms: 10, calls: ['deploy.build'], frames: [] }
   expect(loopFault(calm)).toBeUndefined()
   expect(loopFault({ ...calm, stalls: [waiting] })).toBeUndefined()
-  expect(loopFault({ ...calm, p99_ms: 201, stalls: [waiting] })).toBeUndefined()
   const working = { ...waiting, stalled_ms: 190, worked_ms: 180 }
   expect(loopFault({ ...calm, p99_ms: 201, stalls: [working] })).toContain('deploy.build')
-  expect(loopFault({ ...calm, stalls: [{ ...waiting, worked_ms: 601 }] })).toContain('601 ms of work')
+  expect(loopFault({ ...calm, stalls: [{ ...waiting, worked_ms: 201 }] })).toContain('201 ms of work')
 })

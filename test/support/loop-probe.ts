@@ -6,9 +6,9 @@
 import { subscribe } from 'node:diagnostics_channel'
 import { renameSync, writeFileSync } from 'node:fs'
 import { type Profiler, Session } from 'node:inspector'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { createHistogram } from 'node:perf_hooks'
 import type { Stall } from '#server/kernel/stalls'
-import type { LoopReport, SeenStall } from './loop-report.ts'
+import { type LoopReport, ownWork, type SeenStall } from './loop-report.ts'
 
 const FILE = process.env.LOOP_PROBE_FILE
 const HAS_PROFILER = process.env.LOOP_PROBE_PROFILE === '1'
@@ -18,7 +18,7 @@ const WRITE_MS = 2_000
 /** Samples are thrown away after this, unless a stall asked for them. */
 const TURN_MS = 15_000
 /** Stalls that are looked up in the profile; the others are counted. */
-const LOOKED_UP_MS = 100
+const LOOKED_UP_MS = 50
 const FRAMES = 6
 
 /** What the profile saw most within a time, the innermost function first. */
@@ -58,17 +58,41 @@ function startProfiler(): (take?: (profile: Profiler.Profile) => void) => void {
     })
 }
 
+/**
+ * Measures how late a timer comes because the thread itself worked. The time in which the machine ran other
+ * programs does not count. A long delay is counted once for each moment at which somebody may have come.
+ */
+function measureDelay() {
+  const own_us = createHistogram()
+  const worked = () => {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1000
+  }
+  let [last, last_worked] = [performance.now(), worked()]
+  setInterval(() => {
+    const [at, work] = [performance.now(), worked()]
+    const own_ms = Math.min(at - last - RESOLUTION_MS, work - last_worked)
+    for (let waits_ms = own_ms; ; waits_ms -= RESOLUTION_MS) {
+      own_us.record(Math.max(1, Math.round(waits_ms * 1000)))
+      if (waits_ms < RESOLUTION_MS) break
+    }
+    last = at
+    last_worked = work
+  }, RESOLUTION_MS).unref()
+  return own_us
+}
+
 function watch(file: string): void {
-  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  const delay = measureDelay()
   const stalls: SeenStall[] = []
   const turn = HAS_PROFILER ? startProfiler() : undefined
-  const ms = (ns: number) => Math.max(0, Math.round(ns / 1e5) / 10 - RESOLUTION_MS)
+  const ms = (us: number) => Math.round(us / 100) / 10
   const write = () => {
     const report: LoopReport = {
       p99_ms: ms(delay.percentile(99)),
       max_ms: ms(delay.max),
       ticks: delay.count,
-      stalls: [...stalls].sort((a, b) => b.worked_ms - a.worked_ms).slice(0, 20),
+      stalls: [...stalls].sort((a, b) => ownWork(b) - ownWork(a)).slice(0, 20),
     }
     writeFileSync(`${file}.new`, JSON.stringify(report))
     renameSync(`${file}.new`, file)
@@ -85,7 +109,7 @@ function watch(file: string): void {
   // What a start loads is no stall of anybody: the test says when it is over.
   process.once('SIGUSR2', () => {
     stalls.length = 0
-    delay.enable()
+    delay.reset()
   })
   setInterval(write, WRITE_MS).unref()
   if (turn) setInterval(() => turn(), TURN_MS).unref()

@@ -7,17 +7,21 @@ export interface SeenStall extends Stall {
 }
 /** What the probe beside a server saw of its main thread. */
 export interface LoopReport {
-  /** Delay of the event loop beyond what its timer has anyway. */
+  /** Delay of the event loop by the thread's own work, as somebody finds it who comes at any moment. */
   p99_ms: number
   max_ms: number
   ticks: number
+  /** Those with the most work of the thread, the longest first. */
   stalls: SeenStall[]
 }
 
 /** Nobody may wait longer in 99 of 100 cases. */
 export const LIMIT_MS = 200
-/** No single piece of work may take longer by its own work, on a machine that has much else to do. */
-const PIECE_MS = 600
+/**
+ * No single piece of work may take longer either. The aim is 50 ms: the longest that was measured is 80, at the first
+ * build of a process; a machine of CI is slower by a factor.
+ */
+const PIECE_MS = 200
 /** A percentile of fewer says nothing. */
 const ENOUGH_TICKS = 500
 
@@ -25,16 +29,16 @@ export function readLoopReport(file: string): LoopReport | undefined {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as LoopReport) : undefined
 }
 
+/** Of a stall, what the thread itself worked; the rest it waited for the machine. */
+export const ownWork = ({ stalled_ms, worked_ms }: Stall) => Math.min(stalled_ms, worked_ms)
+
 const tell = ({ stalled_ms, worked_ms, calls, frames }: SeenStall) =>
   `${stalled_ms} ms (${worked_ms} ms of work) during ${calls.join(', ') || 'nothing named'}${frames.length > 0 ? `\n    at ${frames.join('\n    at ')}` : ''}`
 
 /** What a server did wrong with its main thread, with the calls; undefined when it answered in time. */
 export function loopFault({ p99_ms, ticks, stalls }: LoopReport): string | undefined {
-  const long = stalls.filter(({ stalled_ms, worked_ms }) => Math.min(stalled_ms, worked_ms) > PIECE_MS)
-  // On a machine that is busy with other things the thread waits for its turn without doing anything.
-  const sum = (pick: (stall: SeenStall) => number) => stalls.reduce((total, stall) => total + pick(stall), 0)
-  const is_own = sum(({ worked_ms }) => worked_ms) > sum(({ stalled_ms }) => stalled_ms) / 2
-  const slow = ticks >= ENOUGH_TICKS && p99_ms > LIMIT_MS && is_own
+  const long = stalls.filter((stall) => ownWork(stall) > PIECE_MS)
+  const slow = ticks >= ENOUGH_TICKS && p99_ms > LIMIT_MS
   if (!slow && long.length === 0) return undefined
   const shown = long.length > 0 ? long : stalls
   return `The main thread answered nobody: the event loop's delay is ${p99_ms} ms at the 99th percentile.\n${shown.map(tell).join('\n')}`

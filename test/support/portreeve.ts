@@ -161,6 +161,7 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
         PORTREEVE_ADMIN_PASSWORD: ADMIN.password,
         PORTREEVE_LOG_LEVEL: 'debug',
         LOOP_PROBE_FILE: loop_file,
+        LOOP_PROBE_PROFILE: process.env.LOOP_PROBE_PROFILE,
         ...(process.env.DOCKER_HOST ? { DOCKER_HOST: process.env.DOCKER_HOST } : {}),
         ...options.env,
         ...env,
