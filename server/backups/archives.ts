@@ -1,6 +1,7 @@
 import type { Secrets } from '#server/kernel/secrets'
 import type { ObjectStore } from '#server/platform/objectstore/objectstore'
 import { ArchiveError } from './archive/archive-error.ts'
+import { withProof } from './archive/authentic.ts'
 import { newDataKey, unwrapKey, wrapKey } from './archive/keys.ts'
 import { type Manifest, manifestKey, readManifest, writeManifest } from './archive/manifest.ts'
 import { checkArchive, readArchive } from './archive/read.ts'
@@ -100,7 +101,7 @@ export function createArchives({ secrets, version, destinations, projectName }: 
               }
             : null,
         }
-        await writeManifest(store, row.object_key, told, key)
+        await writeManifest(store, row.object_key, key ? withProof(told, key) : told)
       }),
     /** Compares the checksum of the whole archive, before anything is changed for its sake. */
     check: (row: BackupRow, signal?: AbortSignal): Promise<void> =>

@@ -1,13 +1,20 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import * as v from 'valibot'
 import { ArchiveError } from './archive-error.ts'
-import type { Manifest } from './manifest.ts'
+import { Manifest } from './manifest.ts'
 
 const PURPOSE = 'portreeve manifest'
 
 /** What proves that whoever wrote a manifest has the key of its archive: everything in it, in the order of its schema. */
-export function proofOf({ proof: _, ...told }: Manifest, data_key: Buffer): string {
+function proofOf({ proof: _, ...told }: Manifest, data_key: Buffer): string {
   const key = Buffer.from(hkdfSync('sha256', data_key, '', PURPOSE, 32))
   return createHmac('sha256', key).update(JSON.stringify(told)).digest('hex')
+}
+
+/** A manifest with its proof. It is parsed first, so that its fields have the order in which they are read. */
+export function withProof(told: Manifest, data_key: Buffer): Manifest {
+  const manifest = v.parse(Manifest, told)
+  return { ...manifest, proof: proofOf(manifest, data_key) }
 }
 
 const isProven = (manifest: Manifest, data_key: Buffer): boolean =>

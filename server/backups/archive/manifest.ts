@@ -1,7 +1,6 @@
 import * as v from 'valibot'
 import type { ObjectStore } from '#server/platform/objectstore/objectstore'
 import { ArchiveError } from './archive-error.ts'
-import { proofOf } from './authentic.ts'
 import { WrappedKey } from './keys.ts'
 
 const FORMAT = 1
@@ -53,16 +52,11 @@ export type Manifest = v.InferOutput<typeof Manifest>
 /** Keys of the objects of one backup. */
 export const manifestKey = (archive_key: string) => `${archive_key}.manifest.json`
 
-/** Writes a manifest beside its archive, with a proof when the archive has a key. */
 export async function writeManifest(
   store: ObjectStore,
   archive_key: string,
-  told: Manifest,
-  data_key?: Buffer,
+  manifest: Manifest,
 ): Promise<void> {
-  // Parsed, so that the fields have the order in which they are read.
-  const parsed = v.parse(Manifest, told)
-  const manifest = data_key ? { ...parsed, proof: proofOf(parsed, data_key) } : parsed
   const bytes = Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)
   await store.put(
     manifestKey(archive_key),
