@@ -32,8 +32,8 @@ function createMonitoringDomain(base: Base, use: Needs) {
           .flatMap((source) => source.all() as MonitoredResource[]),
       channelProject: (id) => use.webhooks.projectOf(id),
       instances: async () =>
-        (await engine.instances({})).flatMap(({ id, owner, state }): SampledInstance[] =>
-          state === 'running' && (owner.kind === 'app' || owner.kind === 'database')
+        (await engine.runningInstances()).flatMap(({ id, owner }): SampledInstance[] =>
+          owner.kind === 'app' || owner.kind === 'database'
             ? [{ kind: owner.kind, subject: owner.id, instance_id: id }]
             : [],
         ),

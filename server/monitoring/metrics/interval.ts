@@ -1,4 +1,4 @@
-import { addLatency, readLatency, writeLatency } from './latency.ts'
+import { addWritten, type Latency, writeLatency } from './latency.ts'
 
 /** Lengths of the intervals that are kept, in seconds, and for how long. Source: api.md "Monitoring". */
 export const STEPS = [
@@ -43,29 +43,40 @@ export interface Interval extends Numbers {
 export const COLUMNS = ['at', ...SUMS, ...PEAKS, 'latency'] as const
 
 /** An interval of nothing, to which others are added. */
-export const emptyInterval = (at: number): Interval => ({
+export const emptyInterval = (at: number): Interval => ({ ...EMPTY, at })
+const EMPTY: Interval = {
   ...(Object.fromEntries([...SUMS, ...PEAKS].map((column) => [column, null])) as Numbers),
-  at,
+  at: 0,
   samples: 0,
   latency: null,
-})
+}
+
+/** The sum of intervals, with its latencies as counts rather than as text. */
+export interface Total extends Omit<Interval, 'latency'> {
+  latency: Latency
+}
 
 /** Adds intervals of one subject up to a longer one that begins at `at`. */
-export function addUp(at: number, parts: readonly Interval[]): Interval {
-  const sum = emptyInterval(at)
-  const latency = readLatency(null)
+export function totalOf(at: number, parts: readonly Interval[]): Total {
+  const total: Total = { ...EMPTY, at, latency: new Map() }
   for (const part of parts) {
     for (const column of SUMS) {
       const value = part[column]
-      if (value !== null) sum[column] = (sum[column] ?? 0) + value
+      if (value !== null) total[column] = (total[column] ?? 0) + value
     }
     for (const column of PEAKS) {
       const value = part[column]
-      if (value !== null) sum[column] = Math.max(sum[column] ?? 0, value)
+      if (value !== null) total[column] = Math.max(total[column] ?? 0, value)
     }
-    addLatency(latency, readLatency(part.latency))
+    addWritten(total.latency, part.latency)
   }
-  return { ...sum, latency: writeLatency(latency) }
+  return total
+}
+
+/** The same as it is kept. */
+export function addUp(at: number, parts: readonly Interval[]): Interval {
+  const total = totalOf(at, parts)
+  return { ...total, latency: writeLatency(total.latency) }
 }
 
 export const startOf = (at_s: number, step_s: number): number => at_s - (at_s % step_s)

@@ -1,5 +1,5 @@
 import { invalid } from '#server/kernel/errors'
-import { addUp, type Interval, STEPS, type StepSeconds, startOf } from './interval.ts'
+import { type Interval, STEPS, type StepSeconds, startOf, type Total, totalOf } from './interval.ts'
 import { percentileOf, readLatency } from './latency.ts'
 import type { MetricRepository } from './repository.ts'
 
@@ -14,11 +14,14 @@ export interface SeriesQuery {
   step?: number
 }
 
-/** What a point of a series tells; averages and rates over its interval. */
-export function pointOf(interval: Interval, step_s: number) {
-  const { samples } = interval
+/** What a point of a series tells of an interval as it is kept. */
+export const pointOf = (interval: Interval, step_s: number): Point =>
+  describe({ ...interval, latency: readLatency(interval.latency) }, step_s)
+
+/** Averages and rates over the interval. */
+function describe(interval: Total, step_s: number) {
+  const { samples, latency } = interval
   const average = (sum: number | null, scale = 1) => (sum === null ? null : sum / samples / scale)
-  const latency = readLatency(interval.latency)
   return {
     at: new Date(interval.at * 1000).toISOString(),
     cpu_cores: average(interval.cpu, 1000),
@@ -46,7 +49,7 @@ export function pointOf(interval: Interval, step_s: number) {
   }
 }
 const round = (value: number | null) => (value === null ? null : Math.round(value))
-export type Point = ReturnType<typeof pointOf>
+export type Point = ReturnType<typeof describe>
 
 /** The shortest intervals that are still kept for the whole range. */
 function sourceFor(from_s: number, now_s: number): StepSeconds {
@@ -73,6 +76,6 @@ export function readSeries(
     from: new Date(from_s * 1000).toISOString(),
     to: new Date(to_s * 1000).toISOString(),
     step_s,
-    points: [...groups].map(([at, parts]) => pointOf(addUp(at, parts), step_s)),
+    points: [...groups].map(([at, parts]) => describe(totalOf(at, parts), step_s)),
   }
 }

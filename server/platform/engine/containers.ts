@@ -136,6 +136,12 @@ export function createContainers(connection: Connection, scope: LabelScope, laye
         .flatMap((info) => (info && scope.owns(info.Config.Labels) ? [toInstance(info)] : []))
         .sort((a, b) => inOrder(a, b))
     },
+    async runningInstances(): Promise<Pick<Instance, 'id' | 'owner'>[]> {
+      return (await list({}, [INDEX_LABEL])).flatMap(({ Id, Labels: labels, State }) => {
+        const owner = State === 'running' && scope.owns(labels) ? ownerOf(labels) : undefined
+        return owner ? [{ id: Id, owner }] : []
+      })
+    },
     async removeLabelled(labels: Labels): Promise<void> {
       await eachLimited(await list(labels), PARALLEL, ({ Id }) => remove(Id))
     },

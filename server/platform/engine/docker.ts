@@ -92,6 +92,7 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     pauseRelease: releases.pause,
     removeRelease: releases.remove,
     instances: containers.instances,
+    runningInstances: containers.runningInstances,
     runOnce: createOneOffs(connection, containers, volumes),
     exec: createExec(connection),
     openTerminal: terminals.open,

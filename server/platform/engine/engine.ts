@@ -89,6 +89,8 @@ export interface Engine {
   removeRelease(release_id: string, grace_s: number, process?: string): Promise<void>
   /** Instances by label filter, running or not. */
   instances(filter: InstanceFilter): Promise<Instance[]>
+  /** What of releases runs now and for whom, in one question however many there are. */
+  runningInstances(): Promise<Pick<Instance, 'id' | 'owner'>[]>
   /**
    * Runs one command to its end in a fresh container of the release's image and environment, then removes it.
    */

@@ -218,6 +218,7 @@ function releaseCalls({
   | 'pauseRelease'
   | 'removeRelease'
   | 'instances'
+  | 'runningInstances'
   | 'runOnce'
   | 'exec'
   | 'openTerminal'
@@ -258,6 +259,13 @@ function releaseCalls({
             (!release_id || record.release_id === release_id) &&
             (!project_id || record.project_id === project_id),
         )
+    },
+    async runningInstances() {
+      called('runningInstances')
+      return instances
+        .all()
+        .filter(({ record }) => record.state === 'running')
+        .map(({ record: { id, owner } }) => ({ id, owner }))
     },
     async runOnce(spec, signal) {
       called('runOnce', spec)

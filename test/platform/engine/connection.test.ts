@@ -157,6 +157,7 @@ const METHODS: Record<string, (engine: Engine) => Promise<unknown>> = {
   pauseRelease: (engine) => engine.pauseRelease('rel_x', true),
   removeRelease: (engine) => engine.removeRelease('rel_x', 1),
   instances: (engine) => engine.instances({}),
+  runningInstances: (engine) => engine.runningInstances(),
   runOnce: (engine) =>
     engine.runOnce(
       { ...SPEC, purpose: 'task', timeout_ms: 5_000, onLog: () => {} },

@@ -180,6 +180,10 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
         expect(new Set(started.map(({ address }) => address)).size).toBe(3)
         expect(await engine.instances({ release_id })).toEqual(started)
         expect(await engine.instances({ owner: { kind: 'app', id: newId('app') } })).toEqual([])
+        const of_release = (await engine.runningInstances()).filter(({ id }) =>
+          started.some((one) => one.id === id),
+        )
+        expect(of_release.map(({ owner }) => owner)).toEqual(started.map(({ owner }) => owner))
       })
 
       test('are made anew in the network of another project', async () => {
