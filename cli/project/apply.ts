@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Change } from '#server/project-file/diff'
 import type { Item } from '#server/project-file/items'
 import { ApiFault, dataOf } from '../client/api.ts'
-import { all } from '../client/apps.ts'
 import { EXIT } from '../client/exit-codes.ts'
 import { followDeployment, requireLive } from '../client/follow-deployment.ts'
 import type { Session } from '../client/session.ts'
@@ -30,16 +29,20 @@ async function projectId(session: Session, live: LiveProject): Promise<string> {
 }
 
 /** Ids of what is there, and of what is made on the way. */
-function createIds(items: readonly Item[]) {
+function createIds({ items, destinations }: LiveProject) {
   const ids = new Map<string, string>()
   const keyOf = (kind: string, name: string) => `${kind} ${name}`
   for (const { kind, name, id } of items) if (id !== undefined) ids.set(keyOf(kind, name), id)
+  for (const [name, id] of destinations) ids.set(keyOf('storage provider', name), id)
   return {
     add: (kind: string, name: string, id: string) => void ids.set(keyOf(kind, name), id),
     get(kind: string, name: string): string {
       const id = ids.get(keyOf(kind, name))
       if (id === undefined)
-        throw new CommandError(`There is no ${kind} ${name} in this project.`, EXIT.NOT_FOUND)
+        throw new CommandError(
+          `There is no ${kind} ${name}${kind === 'storage provider' ? '' : ' in this project'}.`,
+          EXIT.NOT_FOUND,
+        )
       return id
     },
   }
@@ -99,14 +102,8 @@ export async function applyChanges(
   changes: readonly Change[],
   options: ApplyOptions,
 ): Promise<void> {
-  const ids = createIds(live.items)
+  const ids = createIds(live)
   const project_id = await projectId(session, live)
-  if (changes.some(({ item }) => item.kind === 'backup' && item.fields.target === 'volume')) {
-    const volumes = await all((query) =>
-      dataOf(session.api.GET('/api/volumes', { params: { query: { ...query, project_id } } })),
-    )
-    for (const volume of volumes) ids.add('volume', volume.name, volume.id)
-  }
   const sender: Sender = {
     session,
     project_id,
@@ -118,7 +115,9 @@ export async function applyChanges(
   const held = new Set<string>()
   const databases: string[] = []
   const needs_more = new Set(
-    changes.filter(({ item }) => /^(variable|database link)$/.test(item.kind)).map(({ item }) => item.of!),
+    changes
+      .filter(({ item }) => /^(variable|database link|mount)$/.test(item.kind))
+      .map(({ item }) => item.of!),
   )
   for (const change of changes) {
     const { action, item } = change

@@ -11,6 +11,8 @@ const DEFAULTS: Readonly<Record<Item['kind'], Record<string, unknown>>> = {
     limits: { cpus: 1, memory_bytes: 512 * 1024 ** 2 },
     point_in_time: { enabled: false },
   },
+  volume: { access: 'single_writer' },
+  mount: { read_only: false, mode: '0644' },
   app: { base_directory: '.', replicas: 1, auto_deploy: true, soak_seconds: 10 },
   variable: { secret: false, scopes: ['build', 'runtime'] },
   'database link': {},
@@ -59,6 +61,15 @@ function shortened(file: Record<string, any>): Record<string, any> {
         return [key, names.length === 1 && names[0] === 'value' ? fields.value : fields]
       }),
     )
+  const shortMounts = (all: Record<string, any>) =>
+    Object.fromEntries(
+      Object.entries(all).map(([path, { volume, ...rest }]) => [
+        path,
+        volume !== undefined && Object.keys(rest).length === 0
+          ? volume
+          : { ...(volume ? { volume } : {}), ...rest },
+      ]),
+    )
   const short = { ...file }
   if (file.variables) short.variables = variables(file.variables)
   if (file.apps)
@@ -73,10 +84,23 @@ function shortened(file: Record<string, any>): Record<string, any> {
                 domains: app.domains.map((one: any) => (Object.keys(one).length === 1 ? one.hostname : one)),
               }
             : {}),
+          ...(app.mounts ? { mounts: shortMounts(app.mounts) } : {}),
         },
       ]),
     )
   return short
+}
+
+/** Said only where the other fields leave it open. */
+function withSource(item: Item): Item {
+  const { source, ...fields } = item.fields
+  const is_open = source === 'upload' || (source === 'compose' && fields.compose === undefined)
+  return { ...item, fields: is_open ? item.fields : fields }
+}
+/** The text is told to nobody, so that it has to lie beside the file. */
+function withFile(item: Item): Item {
+  const { content: _told, ...fields } = item.fields
+  return { ...item, fields: { file: `${item.of}${item.name}`, ...fields } }
 }
 
 /** `portreeve.yaml` of what runs. */
@@ -84,6 +108,8 @@ export function exportText(live: LiveProject, seemsSecret: (key: string, value: 
   const items = live.items.map((item) => {
     const short = withoutDefaults(item)
     const { value, secret } = item.fields
+    if (item.kind === 'app') return withSource(short)
+    if (item.kind === 'mount' && item.fields.content !== undefined) return withFile(short)
     if (!/variable/.test(item.kind) || secret !== false || typeof value !== 'string') return short
     // An empty value is one all the same.
     const fields = { ...short.fields, value }

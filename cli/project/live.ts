@@ -1,7 +1,7 @@
 import type { Item } from '#server/project-file/items'
 import { domainName } from '#server/project-file/items'
 import { CommandError } from '../terminal.ts'
-import { dataOf } from '../client/api.ts'
+import { dataOf, type Schemas } from '../client/api.ts'
 import { all } from '../client/apps.ts'
 import { EXIT } from '../client/exit-codes.ts'
 import type { Session } from '../client/session.ts'
@@ -12,6 +12,8 @@ export interface LiveProject {
   name: string
   is_default: boolean
   items: Item[]
+  /** Storage providers of the installation: ids by name. */
+  destinations: ReadonlyMap<string, string>
 }
 type Fields = Record<string, unknown>
 
@@ -83,20 +85,26 @@ function variableFields(row: {
 }
 
 /** The settings of going back to any second, without how it goes; off is all that is to say when it is off. */
-function archiveFields({
-  enabled,
-  days,
-  destination_id,
-  encrypted,
-}: {
-  enabled: boolean
-  days: number
-  destination_id: string | null
-  encrypted: boolean
-}): Fields {
+function archiveFields(
+  {
+    enabled,
+    days,
+    destination_id,
+    encrypted,
+  }: { enabled: boolean; days: number; destination_id: string | null; encrypted: boolean },
+  providers: ReadonlyMap<string, string>,
+): Fields {
   if (!enabled) return { enabled }
-  return { enabled, days, ...(destination_id === null ? {} : { destination_id }), encrypted }
+  const destination = destination_id === null ? {} : { destination: providers.get(destination_id) }
+  return { enabled, days, ...destination, encrypted }
 }
+/** A volume, or the digest of a file, which those may see who may set it. */
+function mountFields(row: Schemas['Mount']): Fields {
+  if (row.kind === 'file') return { content: { sha256: row.content_sha256 }, mode: row.mode }
+  return { volume: row.volume_name, read_only: row.read_only }
+}
+/** Mounts of a compose file are not those of the app: their paths begin with the name of a volume. */
+const isOwnMount = ({ path }: { path: string }): boolean => path.startsWith('/')
 
 async function itemsOfApp(session: Session, id: string): Promise<Item[]> {
   const { api } = session
@@ -111,10 +119,13 @@ async function itemsOfApp(session: Session, id: string): Promise<Item[]> {
   const jobs = await all((query) =>
     dataOf(api.GET('/api/cron-jobs', { params: { query: { ...query, app_id: id } } })),
   )
+  const { data: mounts } = await dataOf(api.GET('/api/apps/{id}/mounts', { params: path }))
   const of = app.name
-  const source = app.source === 'upload' ? { source: 'upload' } : {}
   return [
-    { kind: 'app', name: of, id, fields: { ...source, ...pick(app, APP_FIELDS) } },
+    { kind: 'app', name: of, id, fields: { source: app.source, ...pick(app, APP_FIELDS) } },
+    ...mounts
+      .filter(isOwnMount)
+      .map((row): Item => ({ kind: 'mount', of, name: row.path, id: row.id, fields: mountFields(row) })),
     ...variables.map(
       (row): Item => ({ kind: 'variable', of, name: row.key, id: row.id, fields: variableFields(row) }),
     ),
@@ -163,6 +174,14 @@ async function readDatabases({ api }: Session, project_id: string) {
   )
 }
 
+/** Ids of the storage providers of the installation, by name. */
+const readDestinations = async ({ api }: Session): Promise<ReadonlyMap<string, string>> =>
+  new Map(
+    (await all((query) => dataOf(api.GET('/api/storage-providers', { params: { query } })))).map(
+      ({ id, name }) => [name, id],
+    ),
+  )
+
 /** All of a project that a file can say. */
 export async function readLive(session: Session, name: string | undefined): Promise<LiveProject> {
   const { api } = session
@@ -170,7 +189,7 @@ export async function readLive(session: Session, name: string | undefined): Prom
   if (!project) {
     if (name === undefined)
       throw new CommandError('You are in no default project: name one in the file.', EXIT.NOT_FOUND)
-    return { name, is_default: false, items: [] }
+    return { name, is_default: false, items: [], destinations: await readDestinations(session) }
   }
   const { id } = project
   const apps = await all((query) =>
@@ -184,6 +203,8 @@ export async function readLive(session: Session, name: string | undefined): Prom
   const volumes = await all((query) =>
     dataOf(api.GET('/api/volumes', { params: { query: { ...query, project_id: id } } })),
   )
+  const destinations = await readDestinations(session)
+  const providers = new Map([...destinations].map(([provider, of_it]) => [of_it, provider]))
   const names = new Map([...apps, ...databases, ...volumes].map((one) => [one.id, one.name]))
   const schedules = await all((query) => dataOf(api.GET('/api/backup-schedules', { params: { query } })))
   const items: Item[] = [
@@ -198,10 +219,20 @@ export async function readLive(session: Session, name: string | undefined): Prom
         fields: {
           ...pick(row, ['engine', 'version', 'limits', 'public']),
           ...(row.public ? { public_port: row.public_port } : {}),
-          ...(row.point_in_time ? { point_in_time: archiveFields(row.point_in_time) } : {}),
+          ...(row.point_in_time ? { point_in_time: archiveFields(row.point_in_time, providers) } : {}),
         },
       }),
     ),
+    ...volumes
+      .filter((row) => row.status !== 'deleting' && row.mounts.every(isOwnMount))
+      .map(
+        (row): Item => ({
+          kind: 'volume',
+          name: row.name,
+          id: row.id,
+          fields: pick(row, ['access', 'size_bytes']),
+        }),
+      ),
     ...of_apps,
     ...databases.flatMap((row) =>
       row.links.map(
@@ -224,10 +255,11 @@ export async function readLive(session: Session, name: string | undefined): Prom
           fields: {
             target: row.target,
             of: names.get(row.target_id ?? '') ?? row.target_id,
+            destination: providers.get(row.destination_id ?? '') ?? null,
             ...pick(row, BACKUP_FIELDS),
           },
         }),
       ),
   ]
-  return { id, name: project.name, is_default: project.is_default, items }
+  return { id, name: project.name, is_default: project.is_default, items, destinations }
 }

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Command } from 'commander'
 import { changesOf } from '#server/project-file/diff'
 import { PROJECT_FILES, ProjectFileError, readProjectFile } from '#server/project-file/read'
@@ -7,6 +8,8 @@ import { EXIT } from '../client/exit-codes.ts'
 import { readInput } from '../client/prompt.ts'
 import { type ClientOptions, openSession } from '../client/session.ts'
 import { CommandError } from '../terminal.ts'
+import { refusalsOf } from './checks.ts'
+import { withFiles } from './files.ts'
 import { readLive } from './live.ts'
 
 export interface PlanOptions extends ClientOptions {
@@ -40,8 +43,16 @@ export function readOrRefuse(text: string, path: string): ProjectFile {
 }
 
 /** What a file asks for, compared with what runs. */
-export async function planOf(options: ClientOptions, file: ProjectFile) {
+export async function planOf(options: PlanOptions, file: ProjectFile) {
   const session = await openSession(options)
   const live = await readLive(session, file.project)
-  return { session, live, changes: changesOf(file, live.items) }
+  const path = options.file ?? PROJECT_FILES[0]
+  const whole = withFiles(file, live.items, path === '-' ? '.' : dirname(path))
+  const changes = changesOf(whole, live.items)
+  return {
+    session,
+    live,
+    changes,
+    refusals: await refusalsOf(session, live, changes, options.prune === true),
+  }
 }

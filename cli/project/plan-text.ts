@@ -1,14 +1,19 @@
 import type { Change, FieldChange } from '#server/project-file/diff'
 import type { Item } from '#server/project-file/items'
 import { paint, plain } from '../client/output.ts'
+import type { Refusals } from './checks.ts'
 
 const HIDDEN = '********'
 const LONGEST = 80
 
+/** Whether a value is none of a reader's: one of a secret, and the text of a mounted file. */
+const isHidden = (item: Item, field: string): boolean =>
+  (item.fields.secret === true && /value$/.test(field)) || (item.kind === 'mount' && field === 'content')
+
 /** What is shown of a value: of a secret nothing, of a long text its beginning. */
 function shown(item: Item, { field }: FieldChange, value: unknown): string {
   if (value === null || value === undefined) return 'nothing'
-  if (/variable/.test(item.kind) && /value$/.test(field) && item.fields.secret === true) return HIDDEN
+  if (isHidden(item, field)) return HIDDEN
   const text = plain(JSON.stringify(value))
   return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text
 }
@@ -16,7 +21,7 @@ const titleOf = ({ kind, of, name }: Item): string =>
   `${kind} ${paint('bold', plain(name))}${of === undefined ? '' : ` of ${plain(of)}`}`
 
 /** The lines of one change; `leaves` says that what the file does not name goes. */
-function linesOf({ action, item, fields }: Change, leaves: boolean): string[] {
+function linesOf({ action, item, fields }: Change, leaves: boolean, refusal?: string): string[] {
   if (action === 'extra')
     return leaves
       ? [`${paint('red', '-')} ${titleOf(item)}`]
@@ -28,11 +33,16 @@ function linesOf({ action, item, fields }: Change, leaves: boolean): string[] {
       const to = shown(item, one, one.to)
       return `    ${one.field}: ${action === 'create' ? to : `${shown(item, one, one.from)} → ${to}`}`
     }),
+    ...(refusal === undefined ? [] : [`    ${paint('red', '✗')} ${plain(refusal)}`]),
   ]
 }
 
 /** What would be done, as a person reads it. */
-export function planText(changes: readonly Change[], options: { prune: boolean; makes?: string }): string {
+export function planText(
+  changes: readonly Change[],
+  options: { prune: boolean; makes?: string; refusals?: Refusals },
+): string {
+  const refusals: Refusals = options.refusals ?? new Map()
   const of = (action: Change['action']) => changes.filter((one) => one.action === action).length
   const made = options.makes === undefined ? [] : [`${paint('green', '+')} project ${options.makes}`]
   const removed = options.prune ? of('extra') : 0
@@ -40,21 +50,23 @@ export function planText(changes: readonly Change[], options: { prune: boolean; 
   const nothing = to_make + of('update') + removed === 0
   return [
     ...made,
-    ...changes.flatMap((change) => linesOf(change, options.prune)),
+    ...changes.flatMap((change) => linesOf(change, options.prune, refusals.get(change))),
     nothing
       ? 'Nothing to do: all is as the file says.'
       : `${to_make} to make, ${of('update')} to change, ${removed} to remove.`,
+    ...(refusals.size > 0
+      ? [`${refusals.size} would be refused (✗): nothing is done until that is mended.`]
+      : []),
   ].join('\n')
 }
 
 /** The same for programs. Values of secrets are in neither. */
-export const planJson = (changes: readonly Change[]) =>
-  changes.map(({ action, item, fields }) => ({
-    action,
-    kind: item.kind,
-    of: item.of ?? null,
-    name: item.name,
-    fields: fields.map((one) =>
-      item.fields.secret === true && /value$/.test(one.field) ? { ...one, from: HIDDEN, to: HIDDEN } : one,
-    ),
-  }))
+export const planJson = (changes: readonly Change[], refusals: Refusals = new Map()) =>
+  changes.map((change) => ({ ...changeJson(change), refused: refusals.get(change) ?? null }))
+const changeJson = ({ action, item, fields }: Change) => ({
+  action,
+  kind: item.kind,
+  of: item.of ?? null,
+  name: item.name,
+  fields: fields.map((one) => (isHidden(item, one.field) ? { ...one, from: HIDDEN, to: HIDDEN } : one)),
+})

@@ -11,7 +11,7 @@ export interface Sender {
   session: Session
   project_id: string
   secrets: SecretValues
-  idOf(kind: Item['kind'] | 'volume', name: string): string
+  idOf(kind: Item['kind'] | 'storage provider', name: string): string
 }
 
 /** One call of the API; its refusal says what it was about. */
@@ -60,9 +60,13 @@ interface Acts {
 }
 const at = (base: string, { live }: Change): string => `${base}/${live!.id!}`
 /** The usual three calls of a resource with an id of its own. */
-const resource = (base: string, body: (change: Change, sender: Sender) => Fields): Acts => ({
+const resource = (
+  base: string,
+  body: (change: Change, sender: Sender) => Fields,
+  changed: (change: Change, sender: Sender) => Fields = changedFields,
+): Acts => ({
   create: (change, sender) => call(sender, change.item, 'POST', base, body(change, sender)),
-  update: (change, sender) => call(sender, change.item, 'PUT', at(base, change), changedFields(change)),
+  update: (change, sender) => call(sender, change.item, 'PUT', at(base, change), changed(change, sender)),
   extra: (change, sender) => call(sender, change.item, 'DELETE', at(base, change)),
 })
 const appPath = ({ item }: Change, sender: Sender) => `/api/apps/${sender.idOf('app', item.of!)}`
@@ -71,11 +75,46 @@ const domains = resource('/api/domains', ({ item }, sender) => ({
   ...item.fields,
   app_id: sender.idOf('app', item.of!),
 }))
-const backups = resource('/api/backup-schedules', ({ item: { name, fields } }, sender) => {
-  const { of, target, ...rest } = fields
-  const kind = target as 'app' | 'database' | 'volume'
-  return { name, target, target_id: sender.idOf(kind, String(of)), ...rest }
+/** The API takes the id of a destination, the file its name. */
+function withDestination({ destination, ...rest }: Fields, sender: Sender): Fields {
+  if (destination === undefined) return rest
+  const id = destination === null ? null : sender.idOf('storage provider', String(destination))
+  return { ...rest, destination_id: id }
+}
+const withArchive = (fields: Fields, sender: Sender): Fields => ({
+  ...fields,
+  ...(fields.point_in_time ? { point_in_time: withDestination(fields.point_in_time as Fields, sender) } : {}),
 })
+const backups = resource(
+  '/api/backup-schedules',
+  ({ item: { name, fields } }, sender) => {
+    const { of, target, ...rest } = fields
+    const kind = target as 'app' | 'database' | 'volume'
+    return { name, target, target_id: sender.idOf(kind, String(of)), ...withDestination(rest, sender) }
+  },
+  (change, sender) => withDestination(changedFields(change), sender),
+)
+/** A mount is made and removed, never changed. */
+const mounts: Acts = {
+  create: (change, sender) => {
+    const { volume, ...rest } = change.item.fields
+    return call(sender, change.item, 'POST', `${appPath(change, sender)}/mounts`, {
+      path: change.item.name,
+      ...(volume === undefined ? {} : { volume_id: sender.idOf('volume', String(volume)) }),
+      ...rest,
+    })
+  },
+  async update(change, sender) {
+    const { item, live } = change
+    const is_file = item.fields.volume === undefined && live!.fields.volume === undefined
+    // What the file leaves out stays as it is.
+    const kept = is_file ? { mode: live!.fields.mode } : {}
+    await mounts.extra(change, sender)
+    return mounts.create({ ...change, item: { ...item, fields: { ...kept, ...item.fields } } }, sender)
+  },
+  extra: (change, sender) =>
+    call(sender, change.item, 'DELETE', `${appPath(change, sender)}/mounts/${change.live!.id!}`),
+}
 const links: Acts = {
   create: (change, sender) =>
     call(sender, change.item, 'POST', `/api/databases/${sender.idOf('database', change.item.name)}/links`, {
@@ -97,11 +136,21 @@ const links: Acts = {
 
 /** How each kind of thing is made, changed and removed. Shared variables are sent all at once. */
 export const ACTS: Readonly<Record<Exclude<Item['kind'], 'shared variable'>, Acts>> = {
-  database: resource('/api/databases', ({ item }, { project_id }) => ({
+  database: resource(
+    '/api/databases',
+    ({ item }, sender) => ({
+      name: item.name,
+      project_id: sender.project_id,
+      ...withArchive(item.fields, sender),
+    }),
+    (change, sender) => withArchive(changedFields(change), sender),
+  ),
+  volume: resource('/api/volumes', ({ item }, { project_id }) => ({
     name: item.name,
     project_id,
     ...item.fields,
   })),
+  mount: mounts,
   app: resource('/api/apps', ({ item }, { project_id }) => ({ name: item.name, project_id, ...item.fields })),
   variable: {
     create: (change, sender) =>

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { own } from '#server/kernel/own'
 import { type Item, ITEM_KINDS, itemsOf, keyOf, listOf } from './items.ts'
 import type { ProjectFile } from './schema.ts'
@@ -35,6 +36,13 @@ const archiveFits = (wanted: Fields, live: Fields | null): boolean =>
     ? live?.enabled !== true
     : Object.entries(wanted).every(([key, value]) => (own(live, key) ?? null) === (value ?? null))
 
+/** Of a text that is mounted only the digest is told, and that not to everybody: who may not compare, changes nothing. */
+function isSameText(wanted: unknown, live: unknown): boolean {
+  if (live === null || live === undefined) return false
+  const digest = own(live as Fields, 'sha256')
+  return digest === null || digest === createHash('sha256').update(String(wanted)).digest('hex')
+}
+
 /** Whether what runs is what the file asks for. */
 function fits({ kind }: Item, field: string, wanted: unknown, live: unknown): boolean {
   // A release line is fulfilled by each release of it.
@@ -46,6 +54,7 @@ function fits({ kind }: Item, field: string, wanted: unknown, live: unknown): bo
       ([key, value]) => own(live as Record<string, unknown>, key) === value,
     )
   if (kind === 'database' && field === 'point_in_time') return archiveFits(wanted as Fields, live as Fields)
+  if (kind === 'mount' && field === 'content') return isSameText(wanted, live)
   return JSON.stringify(plain(wanted)) === JSON.stringify(plain(live))
 }
 

@@ -5,9 +5,11 @@ import type { ProjectFile } from './schema.ts'
 export const ITEM_KINDS = [
   'shared variable',
   'database',
+  'volume',
   'app',
   'variable',
   'database link',
+  'mount',
   'domain',
   'cron job',
   'backup',
@@ -44,12 +46,16 @@ export function itemsOf(file: ProjectFile): { items: Item[]; stated: ReadonlySet
   }
   add('shared variable', file.variables)
   add('database', file.databases)
+  add('volume', file.volumes)
   const apps = Object.entries(file.apps ?? {})
   add(
     'app',
     file.apps &&
       Object.fromEntries(
-        apps.map(([name, { variables: _v, domains: _d, databases: _b, cron: _c, ...app }]) => [name, app]),
+        apps.map(([name, { variables: _v, domains: _d, databases: _b, mounts: _m, cron: _c, ...app }]) => [
+          name,
+          app,
+        ]),
       ),
   )
   for (const [name, app] of apps) {
@@ -65,6 +71,7 @@ export function itemsOf(file: ProjectFile): { items: Item[]; stated: ReadonlySet
         Object.fromEntries(Object.entries(app.databases).map(([database, key]) => [database, { key }])),
       name,
     )
+    add('mount', app.mounts, name)
     add('cron job', app.cron, name)
   }
   add('backup', file.backups)
@@ -80,8 +87,10 @@ export function fileOf(project: string | undefined, items: readonly Item[]): Pro
   const sections: Partial<Record<ItemKind, string>> = {
     'shared variable': 'variables',
     database: 'databases',
+    volume: 'volumes',
     app: 'apps',
     variable: 'variables',
+    mount: 'mounts',
     'cron job': 'cron',
     backup: 'backups',
   }

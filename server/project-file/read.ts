@@ -5,7 +5,7 @@ import { isModestYaml } from '#server/kernel/modest-yaml'
 import { own } from '#server/kernel/own'
 import { sentence } from '#server/kernel/sentences'
 import { seemsSecret } from '#server/kernel/secret-names'
-import { ProjectFile } from './schema.ts'
+import { type Mount, ProjectFile } from './schema.ts'
 
 export const PROJECT_FILES = ['portreeve.yaml', 'portreeve.yml'] as const
 const LIMITS = { characters: 1024 * 1024, depth: 32, lines: 10_000, line: 300_000 }
@@ -47,6 +47,7 @@ const expandDomain = (entry: unknown): unknown => (typeof entry === 'string' ? {
 /** YAML reads `17` as a number; a release line is a text. */
 const expandDatabase = (entry: unknown): unknown =>
   isTree(entry) && typeof entry.version === 'number' ? { ...entry, version: String(entry.version) } : entry
+const expandMount = (entry: unknown): unknown => (typeof entry === 'string' ? { volume: entry } : entry)
 const withExpanded = (tree: Tree, expansions: Record<string, (value: unknown) => unknown>): Tree => ({
   ...tree,
   ...Object.fromEntries(
@@ -60,12 +61,16 @@ const expandApp = (entry: unknown): unknown =>
     ? withExpanded(entry, {
         variables: (all) => eachOf(all, expandVariable),
         domains: (all) => (Array.isArray(all) ? all.map(expandDomain) : all),
+        mounts: (all) => eachOf(all, expandMount),
       })
     : entry
+/** `volumes: { uploads: }` has the usual settings. */
+const expandVolume = (entry: unknown): unknown => entry ?? {}
 const expandFile = (tree: Tree): Tree =>
   withExpanded(tree, {
     variables: (all) => eachOf(all, expandVariable),
     databases: (all) => eachOf(all, expandDatabase),
+    volumes: (all) => eachOf(all, expandVolume),
     apps: (all) => eachOf(all, expandApp),
   })
 
@@ -128,9 +133,23 @@ function contradictions(file: ProjectFile): FileFault[] {
         })
     }
   }
+  const mountFault = ({ volume, content, file: path, mode, read_only }: Mount): string | undefined => {
+    const given = [volume, content, path].filter((one) => one !== undefined).length
+    if (given !== 1) return 'needs one of volume, content and file.'
+    if (volume !== undefined && mode !== undefined) return 'has a mode, which is for files; use read_only.'
+    if (volume === undefined && read_only !== undefined)
+      return 'has read_only, which is for volumes; use mode.'
+    if (volume !== undefined && file.volumes && !own(file.volumes, volume))
+      return `names ${volume}, which is no volume of this file.`
+    return undefined
+  }
   look('', file.variables)
   for (const [name, app] of Object.entries(file.apps ?? {})) {
     look(`apps.${name}.`, app.variables)
+    for (const [path, mount] of Object.entries(app.mounts ?? {})) {
+      const message = mountFault(mount)
+      if (message) faults.push({ path: `apps.${name}.mounts.${path}`, message })
+    }
     for (const database of Object.keys(app.databases ?? {}))
       if (file.databases && !own(file.databases, database))
         faults.push({

@@ -2,9 +2,11 @@ import * as v from 'valibot'
 import { AppChange, AppName } from '#server/apps/schema'
 import { NewSchedule } from '#server/backups/schedule-schema'
 import { NewCronJob } from '#server/cron/schema'
+import { PointInTimeChange } from '#server/databases/archive-schema'
 import { DatabaseName, NewDatabase, NewLink } from '#server/databases/schema'
 import { DomainChange, NewDomain } from '#server/domains/schema'
 import { NewVariable, VariableKey } from '#server/env/schema'
+import { NewMount, NewVolume } from '#server/volumes/schema'
 
 const named = (text: string) => v.pipe(v.string(), v.minLength(1), v.maxLength(100), v.description(text))
 
@@ -45,9 +47,20 @@ const cron_job = v.strictObject({
     }),
   ),
 })
+/** Ids are of one installation; names are of all. */
+const destination = v.optional(
+  v.nullable(named('Name of the storage provider. Default: the default one at that time.')),
+)
 const { name: _db, project_id: _project, ...of_database } = NewDatabase.entries
+const { destination_id: _far, ...of_archive } = PointInTimeChange.pipe[0].entries
 const database = v.strictObject({
   ...of_database,
+  point_in_time: v.optional(
+    v.pipe(
+      v.strictObject({ ...of_archive, destination }),
+      v.description('Going back to any second; PostgreSQL only.'),
+    ),
+  ),
   limits: v.optional(
     v.strictObject({
       cpus: v.optional(v.pipe(v.number(), v.description('CPU limit in cores.'))),
@@ -56,6 +69,32 @@ const database = v.strictObject({
   ),
   public: v.optional(v.pipe(v.boolean(), v.description('Whether clients from outside may connect.'))),
 })
+const { name: VolumeName, project_id: _owner, ...of_volume } = NewVolume.entries
+const volume = v.strictObject({ ...of_volume, access: v.optional(of_volume.access.wrapped) })
+const { path: MountPath, volume_id: _volume, ...of_mount } = NewMount.pipe[0].entries
+const mount = v.strictObject({
+  volume: v.optional(v.pipe(VolumeName, v.description('Name of a volume of the project.'))),
+  read_only: of_mount.read_only,
+  content: v.optional(
+    v.pipe(
+      v.string(),
+      v.maxBytes(262_144),
+      v.description('Text of a config file that may be committed, at most 256 KiB.'),
+    ),
+  ),
+  file: v.optional(
+    v.pipe(
+      v.string(),
+      v.minLength(1),
+      v.maxLength(512),
+      v.description(
+        'A config file beside this one, for text that is kept elsewhere. Where it is missing, a mount that is there stays as it is.',
+      ),
+    ),
+  ),
+  mode: of_mount.mode,
+})
+export type Mount = v.InferOutput<typeof mount>
 const {
   name: _schedule,
   target: _kind,
@@ -68,6 +107,7 @@ const backup = v.strictObject({
   cron: of_schedule.cron,
   target: v.pipe(v.picklist(['app', 'database', 'volume']), v.description('Kind of what is copied.')),
   of: named('Name of what is copied, in this project.'),
+  destination,
 })
 
 /** Text that stands for `{ [key]: text }` in what people write. */
@@ -101,6 +141,14 @@ function build(short: boolean) {
         v.description('Databases of the project, with the variable that gets the address of each.'),
       ),
     ),
+    mounts: v.optional(
+      v.pipe(
+        v.record(MountPath, orShort(mount, short)),
+        v.description(
+          'Volumes and config files by their path in the container: the name of a volume, or what it is.',
+        ),
+      ),
+    ),
     cron: v.optional(
       v.pipe(v.record(named('Name of the job.'), cron_job), v.description('Cron jobs by name.')),
     ),
@@ -118,6 +166,7 @@ function build(short: boolean) {
         ),
       ),
       databases: v.optional(v.pipe(v.record(DatabaseName, database), v.description('Databases by name.'))),
+      volumes: v.optional(v.pipe(v.record(VolumeName, volume), v.description('Volumes by name.'))),
       apps: v.optional(v.pipe(v.record(AppName, app), v.description('Apps by name.'))),
       backups: v.optional(
         v.pipe(v.record(named('Name of the schedule.'), backup), v.description('Backup schedules by name.')),

@@ -1,4 +1,5 @@
-import type { Actor } from '#server/kernel/access'
+import { createHash } from 'node:crypto'
+import { type Actor, developerProjects, mayOnlyRead } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
@@ -81,8 +82,19 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
     read_only: row.read_only === 1,
     mode: row.mode === null ? null : `0${row.mode.toString(8).padStart(3, '0')}`,
     content_bytes: row.content_bytes,
+    content_sha256: null,
     created_at: row.created_at,
   })
+  /** With the digest of a file, for those who may set it: it tells whether a text is the one that is there. */
+  const viewFor = (actor: Actor, app: MountedApp, row: MountRow): Mount => {
+    const theirs = developerProjects(actor)
+    const may_set =
+      !mayOnlyRead(actor) && actor.scope !== 'read' && (theirs?.includes(app.project_id) ?? true)
+    if (row.content === null || !may_set) return view(row)
+    const [text] = openReadable(secrets, [[row.content, context(row.id)]])
+    if (text === undefined) return view(row)
+    return { ...view(row), content_sha256: createHash('sha256').update(text).digest('hex') }
+  }
   /** Volumes that only one instance of the app may write to. */
   const exclusiveOf = (app_id: string): VolumeRow[] =>
     repository
@@ -93,13 +105,13 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
   const updateOf = (app_id: string): UpdateStrategy =>
     exclusiveOf(app_id).length > 0 ? 'stop_first' : 'start_first'
 
-  const changed = (before: UpdateStrategy, row: MountRow): MountChange => {
+  const changed = (actor: Actor, before: UpdateStrategy, app: MountedApp, row: MountRow): MountChange => {
     const update = updateOf(row.app_id)
     const notice =
       update === 'stop_first' && before === 'start_first'
         ? `Only one instance may write to the volume ${volumeOf(row)?.name}. Once the app runs with it, each deployment ends the old instance before the new one starts, and the app does not answer in between.`
         : null
-    return { ...view(row), update, notice }
+    return { ...viewFor(actor, app, row), update, notice }
   }
   const record = (actor: Actor, action: string, app: MountedApp, row: MountRow) => {
     const { id, path, volume_id, read_only } = view(row)
@@ -153,6 +165,11 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
     mountsOf(app_id: string): Mount[] {
       return repository.mountsOfApp(app_id).map(view)
     },
+    /** The same with digests of files, where the caller may know them. */
+    mountsFor(actor: Actor, app_id: string): Mount[] {
+      const app = appOf(app_id)
+      return repository.mountsOfApp(app_id).map((row) => viewFor(actor, app, row))
+    },
     mount: (actor: Actor, app_id: string, body: NewMount): MountChange =>
       db.tx(() => {
         const app = appOf(app_id)
@@ -175,7 +192,7 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
         repository.insertMount(row)
         if (row.volume_id !== null) repository.setTouched(row.volume_id)
         record(actor, 'mount', app, row)
-        return changed(before, row)
+        return changed(actor, before, app, row)
       }),
     unmount: (actor: Actor, app_id: string, mount_id: string): void =>
       db.tx(() => {

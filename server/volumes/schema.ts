@@ -188,6 +188,12 @@ export const Mount = v.pipe(
       v.nullable(v.number()),
       v.description('Length of a file; its text is never shown.'),
     ),
+    content_sha256: v.pipe(
+      v.nullable(v.string()),
+      v.description(
+        'SHA-256 of the text of a file, hexadecimal, for those who may set it; null for volumes and everybody else.',
+      ),
+    ),
     created_at: Timestamp,
   }),
   v.title('Mount'),

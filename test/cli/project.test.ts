@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { changesOf } from '#server/project-file/diff'
 import { itemsOf } from '#server/project-file/items'
@@ -6,7 +9,9 @@ import { seemsSecret } from '#server/kernel/secret-names'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { type Session, sessionOf } from '../../cli/client/session.ts'
 import { type ApplyOptions, applyChanges } from '../../cli/project/apply.ts'
+import { refusalsOf, requireNoRefusals } from '../../cli/project/checks.ts'
 import { exportText } from '../../cli/project/export.ts'
+import { withFiles } from '../../cli/project/files.ts'
 import { readLive } from '../../cli/project/live.ts'
 import { planJson, planText } from '../../cli/project/plan-text.ts'
 import { readSecrets, requireSecrets } from '../../cli/project/secrets.ts'
@@ -18,6 +23,9 @@ variables:
   SHARED_TOKEN: { secret: true }
 databases:
   shop-db: { engine: postgres, version: 17 }
+volumes:
+  uploads: { size_bytes: 1073741824 }
+  cache: { access: shared }
 apps:
   web:
     image: nginx:1.29
@@ -38,12 +46,18 @@ apps:
       - shop.example.com
       - { hostname: api.example.com, path: /v1, strip_path: true, ssl_mode: 'off', headers: { X-Team: shop } }
     databases: { shop-db: DATABASE_URL }
+    mounts:
+      /data/cache: cache
+      /etc/web.conf: { content: "debug = false\\n", mode: '0640' }
     cron:
       nightly: { expression: '30 3 * * *', command: npm run clean, retries: 2 }
   tools:
     source: upload
+    mounts:
+      /data/uploads: uploads
+      /data/all: { volume: cache, read_only: true }
 backups:
-  db every night: { target: database, of: shop-db, cron: '0 2 * * *', retention: { count: 3 } }
+  db every night: { target: database, of: shop-db, cron: '0 2 * * *', retention: { count: 3 }, destination: This server }
 `
 const SECRETS = 'SHARED_TOKEN=alpha-canary\n[web]\nSTRIPE_KEY="beta-canary"\n'
 
@@ -52,8 +66,12 @@ let session: Session
 beforeEach(async () => {
   api = await createTestApi({ jobs: false })
   session = sessionOf('test', { url: api.url, token: 'test-admin' })
+  folder = mkdtempSync(join(tmpdir(), 'ptr-project-'))
 })
-afterEach(() => api.close())
+afterEach(async () => {
+  rmSync(folder, { recursive: true })
+  await api.close()
+})
 
 const said: string[] = []
 const options: ApplyOptions = {
@@ -64,10 +82,13 @@ const options: ApplyOptions = {
   secrets: readSecrets(SECRETS),
   tell: (line) => void said.push(line),
 }
-async function plan(text: string, at = session) {
+/** Files of mounts lie here. */
+let folder: string
+async function plan(text: string, at = session, prune = false) {
   const file = readProjectFile(text)
   const live = await readLive(at, file.project)
-  return { live, changes: changesOf(file, live.items) }
+  const changes = changesOf(withFiles(file, live.items, folder), live.items)
+  return { live, changes, refusals: await refusalsOf(at, live, changes, prune) }
 }
 async function apply(text: string, given: Partial<ApplyOptions> = {}, at = session) {
   const { live, changes } = await plan(text, at)
@@ -96,6 +117,10 @@ describe('portreeve.yaml', () => {
     const other = await createTestApi({ jobs: false })
     try {
       const there = sessionOf('there', { url: other.url, token: 'test-admin' })
+      // The text of a mounted file is told to nobody.
+      await expect(plan(text, there)).rejects.toThrow('These files are missing')
+      mkdirSync(join(folder, 'web/etc'), { recursive: true })
+      writeFileSync(join(folder, 'web/etc/web.conf'), 'debug = false\n')
       await apply(text, {}, there)
       expect(await exported(there)).toBe(text)
       expect((await plan(FILE, there)).changes).toEqual([])
@@ -115,7 +140,7 @@ describe('portreeve.yaml', () => {
     }
     expect(await settled('{ days: 3 }')).toHaveLength(1)
     expect(await settled('{ enabled: true }')).toEqual([])
-    expect(await settled('{ destination_id: null, encrypted: false }')).toHaveLength(1)
+    expect(await settled('{ destination: null, encrypted: false }')).toHaveLength(1)
     expect(await exported()).toMatch(/point_in_time:\n +enabled: true\n +days: 3\n +encrypted: false\n/)
     expect(await settled('{ enabled: false, days: 30 }')).toHaveLength(1)
     expect(await exported()).not.toContain('point_in_time')
@@ -152,7 +177,7 @@ describe('portreeve.yaml', () => {
   })
   it('lets what it does not name stay, and removes it when it is asked to, but only of lists that it has', async () => {
     await apply(FILE)
-    const less = FILE.replace(/ {2}tools:\n.*\n/, '')
+    const less = FILE.replace(/ {2}tools:\n( {4}.*\n)+/, '')
       .replace('      AT_BUILD: { value: x, scopes: [build] }\n', '')
       .replace('      - shop.example.com\n', '')
       .replace(/ {4}cron:\n.*\n/, '')
@@ -171,6 +196,86 @@ describe('portreeve.yaml', () => {
     const left = await readLive(session, 'shop')
     expect(left.items.some(({ kind }) => kind === 'cron job')).toBe(true)
     expect(left.items.some(({ name }) => name === 'AT_BUILD' || name === 'REGION')).toBe(false)
+  })
+  it('knows a mounted file by its digest: another text of the same length takes its place, unseen in the plan', async () => {
+    await apply(FILE)
+    const other = FILE.replace('debug = false', 'debug = trUE!')
+    const { changes } = await plan(other)
+    expect(changes.map(({ action, item }) => `${action} ${item.kind} ${item.name}`)).toEqual([
+      'update mount /etc/web.conf',
+    ])
+    expect(planText(changes, { prune: false }) + JSON.stringify(planJson(changes))).not.toContain('debug')
+    await apply(other)
+    expect((await plan(other)).changes).toEqual([])
+    const { items } = await readLive(session, 'shop')
+    expect(items.find(({ name }) => name === '/etc/web.conf')?.fields.mode).toBe('0640')
+  })
+  it('moves a mount to another volume, and takes mounts away before their volumes', async () => {
+    await apply(FILE)
+    const moved = FILE.replace('      /data/all: { volume: cache, read_only: true }\n', '')
+      .replace('/data/cache: cache', '/data/cache: { volume: other }')
+      .replace('  cache: { access: shared }', '  other: {}')
+      .replace('replicas: 2', 'replicas: 1')
+      .replace('    processes:\n      worker: { command: node worker.js }\n', '    processes: {}\n')
+    const { changes, refusals } = await plan(moved, session, true)
+    expect([...refusals.values()]).toEqual([])
+    expect(changes.map(({ action, item }) => `${action} ${item.kind} ${item.name}`)).toEqual([
+      'create volume other',
+      'update app web',
+      'update mount /data/cache',
+      'extra mount /data/all',
+      'extra volume cache',
+    ])
+    await apply(moved, { prune: true })
+    expect((await plan(moved)).changes.filter(({ item }) => item.kind !== 'volume')).toEqual([])
+  })
+  it('is told what the server would refuse before anything is done', async () => {
+    await apply(FILE)
+    await api.as('admin').post('/api/apps', { name: 'elsewhere', image: 'nginx:1.29' })
+    const wrong = FILE.replace('engine: postgres, version: 17', 'engine: postgres, version: 16')
+      .replace('{ size_bytes: 1073741824 }', '{ size_bytes: 2147483648 }')
+      .replace('image: nginx:1.29', 'git_url: https://git.example.com/x.git')
+      .replace("expression: '30 3 * * *'", "expression: '90 3 * * *'")
+      .replace('of: shop-db', 'of: gone')
+      .replace('destination: This server', 'destination: Nowhere')
+      .replace('      - shop.example.com\n', '')
+      .replace(
+        '  tools:\n    source: upload\n',
+        `  elsewhere: { image: 'nginx:1' }
+  tools:
+    domains: [shop.example.com]
+`,
+      )
+      .replace('DATABASE_URL }', 'LOG_LEVEL }')
+      .replace('/data/cache: cache', '/data/cache: uploads')
+      .replace('/data/uploads: uploads', '/data/uploads: uploads\n      /data/uploads/inner: cache')
+    const before = api.events().length
+    const { changes, refusals } = await plan(wrong)
+    const told = planText(changes, { prune: false, refusals })
+    expect([...refusals].map(([{ item }, text]) => `${item.kind} ${item.name}: ${text}`)).toEqual([
+      expect.stringMatching(/^database shop-db: version: is older than 17/),
+      'volume uploads: size_bytes: cannot be changed. Make another volume, and copy the data over.',
+      'app web: git_url: cannot be set: the source of this app is image.',
+      'app elsewhere: the name is taken by an app of another project; names of apps are unique on a server.',
+      'database link shop-db: web has a variable LOG_LEVEL of its own, which would count instead of the link.',
+      'mount /data/cache: the volume uploads is written by tools, and only one may. Mount it read_only, or use access shared.',
+      'mount /data/uploads/inner: overlaps with the mount at /data/uploads; mounts lie side by side.',
+      'domain shop.example.com: is a domain of the app web already. Remove it there first.',
+      expect.stringMatching(/^cron job nightly: expression: is no schedule/),
+      'backup db every night: of: there is no database gone in this project.',
+    ])
+    expect(told).toContain('10 would be refused')
+    expect(() => requireNoRefusals(refusals)).toThrow('Nothing was changed.')
+    expect(planJson(changes, refusals).filter(({ refused }) => refused !== null)).toHaveLength(10)
+    expect(api.events()).toHaveLength(before)
+    const engine = FILE.replace('engine: postgres, version: 17', 'engine: mysql, version: 8')
+    expect([...(await plan(engine)).refusals.values()]).toEqual([
+      'engine: stays postgres. Make another database, and move the data with a dump.',
+    ])
+    const provider = FILE.replace('destination: This server', 'destination: Nowhere')
+    expect([...(await plan(provider)).refusals.values()]).toEqual([
+      'destination: there is no storage provider Nowhere.',
+    ])
   })
   it('says what the server refused, of what; what was done stays, and the next call goes on', async () => {
     await apply(FILE)
@@ -202,6 +307,19 @@ describe('what is wrong with a file', () => {
     ],
     ['databases: { db: { engine: oracle } }', 'databases.db.engine: must be one of'],
     ['apps: { web: { image: [canary] } }', 'apps.web.image: must be a text.'],
+    ['apps: { web: { mounts: { data: v } } }', 'apps.web.mounts.data: must be absolute, such as /data.'],
+    [
+      'apps: { web: { mounts: { /d: { read_only: true } } } }',
+      'apps.web.mounts./d: needs one of volume, content and file.',
+    ],
+    [
+      'apps: { web: { mounts: { /d: { volume: a, mode: "0600" } } } }',
+      'apps.web.mounts./d: has a mode, which is for files',
+    ],
+    [
+      'volumes: {}\napps: { web: { mounts: { /d: v } } }',
+      'apps.web.mounts./d: names v, which is no volume of this file.',
+    ],
     ['- a', 'The file must be a mapping'],
     ['a: [', 'The file is not valid YAML (line 1)'],
     ['a: &x [*x]', 'a: is not known'],

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTestApi, type Caller, type TestApi } from '#test/support/api'
 import { commitShop, SHOP_URL } from '#test/support/shop'
@@ -162,6 +163,11 @@ describe('a mount', () => {
       content_bytes: text.length,
       update: 'start_first',
     })
+    const digest = createHash('sha256').update(text).digest('hex')
+    const told = async (caller: 'developer' | 'viewer' | 'reader' | 'read_key') =>
+      (await call(caller).get(`/api/apps/${app_id}/mounts`)).body.data[0].content_sha256
+    expect([body.data.content_sha256, await told('developer')]).toEqual([digest, digest])
+    expect([await told('viewer'), await told('reader'), await told('read_key')]).toEqual([null, null, null])
     await deploy('two')
     const [instance] = await instances()
     const made = api.fakes.engine.calls.findLast(({ method }) => method === 'ensureRelease')!.args[0] as any

@@ -1,6 +1,7 @@
 import type { Change } from '#server/project-file/diff'
 import type { ProjectFile } from '#server/project-file/schema'
 import { applyChanges } from '../../project/apply.ts'
+import { requireNoRefusals } from '../../project/checks.ts'
 import { fileFor, type PlanOptions, planOf, withFile } from '../../project/options.ts'
 import { planJson, planText } from '../../project/plan-text.ts'
 import { requireSecrets, type SecretValues, secretsFrom } from '../../project/secrets.ts'
@@ -29,15 +30,16 @@ export async function applyFile(
   options: ApplyVerbOptions,
   secrets: SecretValues = secretsFrom(options.secrets),
 ): Promise<void> {
-  const { session, live, changes } = await planOf(options, file)
+  const { session, live, changes, refusals } = await planOf(options, file)
   const prune = options.prune === true
   const makes = live.id === undefined ? { makes: live.name } : {}
   const due: Change[] = changes.filter(({ action }) => action !== 'extra' || prune)
-  if (!options.json) say(planText(changes, { prune, ...makes }))
+  if (!options.json) say(planText(changes, { prune, refusals, ...makes }))
   if (due.length === 0 && live.id !== undefined) {
     if (options.json) say(JSON.stringify(planJson([]), null, 2))
     return
   }
+  requireNoRefusals(refusals)
   requireSecrets(due, secrets)
   await confirm(options)
   await applyChanges(session, live, due, {

@@ -9,7 +9,7 @@ import { fromDokploy } from '../../project/import/dokploy.ts'
 import type { Moved } from '../../project/import/moved.ts'
 import { notesText, secretsOf, secretsText, settle } from '../../project/import/settle.ts'
 import { planOf } from '../../project/options.ts'
-import { planText } from '../../project/plan-text.ts'
+import { planJson, planText } from '../../project/plan-text.ts'
 import { CommandError, say } from '../../terminal.ts'
 import { nameOfFolder } from '../apps.ts'
 import { defineClientVerb } from '../client-verb.ts'
@@ -64,12 +64,12 @@ async function move(moved: Moved, options: ImportOptions): Promise<void> {
     )
   }
   if (options.yes) return applyFile(file, options, secretsOf(moved))
-  const { live, changes } = await planOf(options, file)
+  const { live, changes, refusals } = await planOf(options, file)
   const makes = live.id === undefined ? { makes: live.name } : {}
   say(
     options.json
-      ? JSON.stringify({ notes })
-      : `${planText(changes, { prune: false, ...makes })}\nNothing was changed. Do it: the same with --yes. Edit it first: --output portreeve.yaml. What runs there is not touched.`,
+      ? JSON.stringify({ notes, plan: planJson(changes, refusals) })
+      : `${planText(changes, { prune: false, refusals, ...makes })}\nNothing was changed. Do it: the same with --yes. Edit it first: --output portreeve.yaml. What runs there is not touched.`,
   )
 }
 

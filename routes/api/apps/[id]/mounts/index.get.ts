@@ -12,5 +12,5 @@ export default endpoint({
   scope: { noun: 'app' },
   params: IdParam,
   response: data(v.array(Mount)),
-  handler: ({ params, services }) => ({ data: services.volumes.mountsOf(params.id) }),
+  handler: ({ actor, params, services }) => ({ data: services.volumes.mountsFor(actor, params.id) }),
 })

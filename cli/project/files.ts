@@ -1,0 +1,32 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Item, keyOf } from '#server/project-file/items'
+import type { ProjectFile } from '#server/project-file/schema'
+import { EXIT } from '../client/exit-codes.ts'
+import { CommandError } from '../terminal.ts'
+
+/**
+ * Puts the text of `file: <path>` of mounts in the place of the path, which is beside the project file. A file that
+ * is missing here leaves a mount that is there as it is, like a secret; for a new one it is asked for.
+ */
+export function withFiles(file: ProjectFile, live: readonly Item[], folder: string): ProjectFile {
+  const there = new Set(live.map(keyOf))
+  const missing: string[] = []
+  const apps = Object.entries(file.apps ?? {}).map(([name, app]) => {
+    const mounts = Object.entries(app.mounts ?? {}).map(([path, { file: source, ...mount }]) => {
+      if (source === undefined) return [path, mount] as const
+      const place = join(folder, source)
+      if (existsSync(place)) return [path, { ...mount, content: readFileSync(place, 'utf8') }] as const
+      if (!there.has(keyOf({ kind: 'mount', of: name, name: path })))
+        missing.push(`${source} for ${path} of ${name}`)
+      return [path, mount] as const
+    })
+    return [name, app.mounts === undefined ? app : { ...app, mounts: Object.fromEntries(mounts) }] as const
+  })
+  if (missing.length > 0)
+    throw new CommandError(
+      `These files are missing in ${folder}: ${missing.join(', ')}. Nothing was changed.`,
+      EXIT.REFUSED,
+    )
+  return file.apps === undefined ? file : { ...file, apps: Object.fromEntries(apps) }
+}
