@@ -8,6 +8,7 @@ import type { Session } from '../client/session.ts'
 import { CommandError } from '../terminal.ts'
 import type { LiveProject } from './live.ts'
 import type { SecretValues } from './secrets.ts'
+import { awaitRemoval } from './removal.ts'
 import { ACTS, call, sendShared, type Sender } from './send.ts'
 
 export interface ApplyOptions {
@@ -123,6 +124,8 @@ export async function applyChanges(
     const { action, item } = change
     if (item.kind === 'shared variable' || (action === 'extra' && !options.prune)) continue
     const made = await ACTS[item.kind][action](change, sender)
+    // A volume goes only once the app that mounted it is gone.
+    if (action === 'extra' && options.wait) await awaitRemoval(session, item, options.tell)
     if (action === 'create' && made?.id !== undefined) {
       ids.add(item.kind, item.name, made.id)
       if (item.kind === 'database') databases.push(made.id)

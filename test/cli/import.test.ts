@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { describe, expect, it } from 'vitest'
+import { parseCompose } from '#server/compose/parse'
 import { fromCaprover } from '../../cli/project/import/caprover.ts'
 import { fromCompose } from '../../cli/project/import/compose.ts'
 import { engineAt, fromContainers } from '../../cli/project/import/containers.ts'
@@ -14,7 +15,7 @@ function outcome(moved: Moved) {
   const { file, text, notes } = settle(moved, 'moved')
   expect(text).not.toContain('canary')
   expect(notesText(notes)).not.toContain('canary')
-  return { file, notes: notes.map(({ what, at, message }) => `${what} ${at} ${message}`).join('\n') }
+  return { file, text, notes: notes.map(({ what, at, message }) => `${what} ${at} ${message}`).join('\n') }
 }
 
 describe('an export of Coolify', () => {
@@ -227,6 +228,74 @@ describe('a compose file', () => {
     )
     expect(bad.file.apps).toEqual({})
     expect(bad.notes).toContain('refused compose file shop services.web.privileged')
+  })
+})
+
+const environmentsOf = (text: string, variables: Record<string, string>) =>
+  Object.fromEntries(
+    parseCompose(text, { variables }).services.map(({ name, environment }) => [name, environment]),
+  )
+
+describe('a compose file with passwords in clear', () => {
+  const TEXT = `# ours
+services:
+  web:
+    image: nginx:1.29
+    environment:
+      DB_PASSWORD: alpha-canary
+      URL: postgres://shop:beta-canary@db/shop # where
+      STRIPE: sk_live_canarycanary1
+      FROM_ENV: "\${TOKEN}"
+      SECRET_BY_DEFAULT: "\${ADMIN_SECRET:-gamma-canary}"
+      PORT: 8080
+  db:
+    image: postgres:17
+    environment:
+      - PGPASSWORD=delta$$canary
+      - DB_PASSWORD=epsilon-canary
+      - POSTGRES_USER=shop
+`
+  it('has them as variables of the app, and as references in the file; the rest stays as it was written', () => {
+    const moved = fromCompose(TEXT, 'shop', 'TOKEN=zeta-canary')
+    const { text, file, notes } = outcome(moved)
+    expect(text + notes).not.toMatch(/canary/)
+    expect(moved.secrets.shop).toEqual({
+      DB_PASSWORD: 'alpha-canary',
+      URL: 'postgres://shop:beta-canary@db/shop',
+      STRIPE: 'sk_live_canarycanary1',
+      ADMIN_SECRET: 'gamma-canary',
+      TOKEN: 'zeta-canary',
+      PGPASSWORD: 'delta$canary',
+      DB_DB_PASSWORD: 'epsilon-canary',
+    })
+    expect(file.apps!.shop!.compose).toContain('# ours\n')
+    expect(file.apps!.shop!.compose).toContain('- DB_PASSWORD=${DB_DB_PASSWORD}')
+    expect(file.apps!.shop!.variables!.URL).toEqual({ secret: true })
+    expect(notes).toContain(
+      'services.db.environment.DB_PASSWORD looks like a secret: it is the variable DB_DB_PASSWORD',
+    )
+    // The reader of compose files finds the same values again.
+    const { web, db } = environmentsOf(file.apps!.shop!.compose!, moved.secrets.shop!)
+    expect(web).toMatchObject({
+      DB_PASSWORD: 'alpha-canary',
+      SECRET_BY_DEFAULT: 'gamma-canary',
+      FROM_ENV: 'zeta-canary',
+    })
+    expect(db).toMatchObject({
+      PGPASSWORD: 'delta$canary',
+      DB_PASSWORD: 'epsilon-canary',
+      POSTGRES_USER: 'shop',
+    })
+  })
+  it('of another system has them as variables, too', () => {
+    const moved = fromCoolify({ services: [{ name: 'shop', docker_compose_raw: TEXT }] })
+    expect(outcome(moved).text).not.toMatch(/canary/)
+    expect(moved.secrets.shop).toMatchObject({ DB_PASSWORD: 'alpha-canary' })
+  })
+  it('and without any stays as it is, to the letter', () => {
+    const text =
+      'services: { web: { image: "nginx:1.29",   environment: { DB_PASSWORD: "${DB_PASSWORD}" } } }'
+    expect(outcome(fromCompose(text, 'shop', 'DB_PASSWORD=x')).file.apps!.shop!.compose).toBe(text)
   })
 })
 

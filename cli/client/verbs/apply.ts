@@ -50,7 +50,11 @@ export async function applyFile(
     is_quiet: options.json === true,
     tell: (line) => void (options.json || say(line)),
   })
-  say(options.json ? JSON.stringify(planJson(due), null, 2) : 'Done: all is as the file says.')
+  const done =
+    options.wait === false
+      ? 'All is set as the file says; what is deployed or removed may still go on.'
+      : 'Done: all is as the file says.'
+  say(options.json ? JSON.stringify(planJson(due), null, 2) : done)
 }
 
 export default defineClientVerb((verb) => {
@@ -61,6 +65,6 @@ export default defineClientVerb((verb) => {
     .option('--secrets <file>', 'dotenv file with the values of new secrets; [app] begins those of one app')
     .option('-y, --yes', 'do not ask')
     .option('--no-deploy', 'change the settings and deploy nothing')
-    .option('--no-wait', 'do not wait until it serves')
+    .option('--no-wait', 'do not wait until it serves, and until what is removed is gone')
     .action(async (options: ApplyVerbOptions) => applyFile(await fileFor(options), options))
 })

@@ -46,15 +46,33 @@ function writeNew(path: string, text: string, mode: number): void {
   }
 }
 
+/** Why there may be nothing, by what was read. */
+const EMPTY = {
+  compose: 'The file has no services.',
+  containers: 'No container runs on this engine but those of Portreeve itself.',
+  coolify:
+    'The file has no applications, services or databases. What is read is the answer of GET /api/v1/applications, or an object with the lists applications, services and databases.',
+  dokploy:
+    'The file has no projects with applications, compose files or databases. What is read is the answer of project.all, project.one or application.one.',
+  caprover:
+    'The file has no apps: appDefinitions is missing or empty. What is read is config-captain.json, which lies in the folder data of a backup.',
+} as const
+
 /** Shows what becomes of everything, then what would be made; makes it only when it is asked to. */
-async function move(moved: Moved, options: ImportOptions): Promise<void> {
+async function move(moved: Moved, options: ImportOptions, empty: string): Promise<void> {
   const { text, file, notes } = settle(moved, options.project)
-  if (!options.json) say(notesText(notes))
+  if (!options.json && notes.length > 0) say(notesText(notes))
   if (Object.keys(file.apps ?? {}).length + Object.keys(file.databases ?? {}).length === 0)
-    throw new CommandError('There is nothing that can be moved.', EXIT.REFUSED)
+    throw new CommandError(
+      notes.length > 0
+        ? 'Nothing of it can be moved; the reasons are above.'
+        : `There is nothing to move. ${empty}`,
+      EXIT.REFUSED,
+    )
   if (options.output !== undefined) {
     const secrets = secretsText(moved)
-    writeNew(options.output, text, 0o644)
+    // What seems no secret may be one.
+    writeNew(options.output, text, 0o600)
     const secrets_file = join(dirname(options.output), 'portreeve.secrets')
     if (secrets) writeNew(secrets_file, secrets, 0o600)
     return say(
@@ -96,12 +114,16 @@ export default defineClientVerb((verb) => {
       const beside = join(dirname(path), '.env')
       const env = options.env ?? (existsSync(beside) ? beside : undefined)
       const name = options.app ?? nameOfFolder(dirname(path))
-      return move(fromCompose(read(path), name, env === undefined ? undefined : read(env)), options)
+      return move(
+        fromCompose(read(path), name, env === undefined ? undefined : read(env)),
+        options,
+        EMPTY.compose,
+      )
     })
   withMove(verb.command('containers').summary('from containers that run on an engine'))
     .option('--host <address>', 'the engine (default: DOCKER_HOST, else unix:///var/run/docker.sock)')
     .action(async (options: ImportOptions & { host?: string }) =>
-      move(await fromContainers(engineAt(options.host)), options),
+      move(await fromContainers(engineAt(options.host)), options, EMPTY.containers),
     )
   const others = [
     [
@@ -115,5 +137,5 @@ export default defineClientVerb((verb) => {
   for (const [name, what, convert] of others)
     withMove(verb.command(name).summary(`from an export of ${name}`))
       .argument('<file>', what)
-      .action((path: string, options: ImportOptions) => move(convert(readJson(path)), options))
+      .action((path: string, options: ImportOptions) => move(convert(readJson(path)), options, EMPTY[name]))
 })

@@ -1,6 +1,7 @@
 import { own } from '#server/kernel/own'
 import { parse as parseDotenv } from 'dotenv'
 import { seemsSecret } from '#server/kernel/secret-names'
+import { withoutSecrets } from './compose-secrets.ts'
 
 /** What becomes of one thing of the old system. */
 export interface Note {
@@ -63,6 +64,9 @@ export const compact = (fields: Fields): Fields =>
     ),
   )
 
+const textsOf = (environment: Fields): Record<string, string> =>
+  Object.fromEntries(Object.entries(environment).map(([key, value]) => [key, String(value ?? '')]))
+
 export function createMoved(): Moved & {
   note(what: Note['what'], at: string, message: string): void
   /** Adds an app under a free name; answers the name. */
@@ -85,17 +89,26 @@ export function createMoved(): Moved & {
       const name = free(nameOf(named), moved.apps)
       if (name !== named) note('changed', at, `is called ${name} here.`)
       const variables: Fields = {}
-      for (const [key, given] of Object.entries(environment)) {
+      const stack =
+        typeof fields.compose === 'string' ? withoutSecrets(fields.compose, textsOf(environment)) : undefined
+      const source = stack ? { ...fields, compose: stack.text } : fields
+      for (const { path, name: key } of stack?.moved ?? [])
+        note(
+          'changed',
+          `${at} ${path}`,
+          `looks like a secret: it is the variable ${key} of the app, whose value stands in no file that is committed.`,
+        )
+      for (const [key, given] of Object.entries({ ...environment, ...stack?.secrets })) {
         const value = String(given ?? '')
         if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key) || /^PORTREEVE_/.test(key)) {
           note('refused', `${at} ${key}`, 'is no name that a variable can have here.')
           continue
         }
-        const secret = seemsSecret(key, value)
+        const secret = own(stack?.secrets, key) !== undefined || seemsSecret(key, value)
         variables[key] = secret ? { secret: true } : { value, secret: false }
         if (secret) moved.secrets[name] = { ...own(moved.secrets, name), [key]: value }
       }
-      moved.apps[name] = compact({ ...fields, variables })
+      moved.apps[name] = compact({ ...source, variables })
       note('taken', at, `is the app ${name}.`)
       return name
     },
