@@ -5,11 +5,11 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually, nodeApp, type Portreeve } from '#test/support/portreeve'
-import { isAlive } from './support/alive.ts'
 import { leftovers, remains } from './support/leftovers.ts'
 import { startProber } from './support/probe.ts'
-import { createReport, median, ms, numberOptions } from './support/report.ts'
+import { createReport, numberOptions } from './support/report.ts'
 import { deployed, onStage, type StagedApp, startDeployment } from './support/stage.ts'
+import { createSweep } from './support/sweep.ts'
 
 const DEPLOY_STEPS = ['clone', 'detect', 'build', 'release', 'start', 'verify', 'switch', 'soak', 'retire']
 const RANDOM_WINDOW_MS = 3500
@@ -17,8 +17,8 @@ const RANDOM_WINDOW_MS = 3500
 const SETTLE_MS = 10_000
 const options = numberOptions({ random: 10, sweep: 1 })
 const report = createReport('kill -9 of Portreeve at every step, with an app probed 20 times a second')
-const faults: string[] = []
-const recoveries: number[] = []
+const sweep = createSweep(report)
+const { bothSides, told, dieAt, ended, faults, recoveries } = sweep
 
 await onStage(async (stage) => {
   const { portreeve } = stage
@@ -43,41 +43,9 @@ await onStage(async (stage) => {
   }
   for (let round = 1; round <= options.random; round += 1)
     await told(`random kill ${round}`, () => crashAnytime(portreeve, app, round))
-  await prober.stop()
-  report.figure('kills', recoveries.length)
-  report.figure(
-    'from the kill to the end of the work: median / longest',
-    `${ms(median(recoveries))} / ${ms(Math.max(...recoveries))}`,
-  )
-  report.figure('probes', prober.sent())
-  report.check(
-    'failed probes: 0',
-    prober.failures().length === 0,
-    `${prober.failures().length} ${JSON.stringify(prober.failures().slice(0, 5))}`,
-  )
-  report.check(
-    'after every restart all work ends well and nothing is left over',
-    faults.length === 0,
-    faults.length === 0 ? 'always' : `\n    ${faults.join('\n    ')}`,
-  )
+  await sweep.close(prober)
 })
 report.end()
-
-async function bothSides(step: string, crash: (point: string) => Promise<void>): Promise<void> {
-  for (const side of ['before', 'after']) await told(`${step}:${side}`, crash)
-}
-
-/** Runs one crash and prints how it went, so that a long run can be watched. */
-async function told(point: string, crash: (point: string) => Promise<void>): Promise<void> {
-  const known = faults.length
-  await crash(point).catch((error: unknown) => faults.push(`${point}: ${(error as Error).message}`))
-  report.figure(
-    point,
-    faults.length === known
-      ? `recovered in ${ms(recoveries.at(-1) ?? Number.NaN)}`
-      : faults.slice(known).join(' | '),
-  )
-}
 
 /** A new commit, deployed without a crash. */
 async function next(app: StagedApp, portreeve: Portreeve): Promise<void> {
@@ -90,22 +58,6 @@ function change(app: StagedApp): string {
   const version = `${app.name} ${performance.now()}`
   app.repository.commit(nodeApp(version), version)
   return version
-}
-
-/** Starts Portreeve so that it dies at a point, gives it the work, and starts it again after its death. */
-async function dieAt(portreeve: Portreeve, point: string, work: () => Promise<unknown>): Promise<void> {
-  await portreeve.stop()
-  await portreeve.start({ PORTREEVE_CRASH_AT: point })
-  await work().catch((error: unknown) => {
-    // The answer may be lost with the process; the work was accepted all the same.
-    if (!(error instanceof TypeError)) throw error
-  })
-  await eventually(`The crash at ${point}`, () => (isAlive(portreeve.pid()) ? undefined : true), 60_000)
-  recoveries.push(-performance.now())
-  await portreeve.start()
-}
-function ended(): void {
-  recoveries[recoveries.length - 1]! += performance.now()
 }
 
 async function crashDeploy(

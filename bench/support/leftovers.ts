@@ -10,8 +10,9 @@ const RELEASES_KEPT = 5
 /**
  * What must not be after a deployment has ended, as sentences; none when all is as it should be: exactly one
  * release runs, every image belongs to a deployment that was live, and no work folder is left.
+ * @param services of a stack; an app that is none runs in one container.
  */
-export async function leftovers(portreeve: Portreeve, app_id: string): Promise<string[]> {
+export async function leftovers(portreeve: Portreeve, app_id: string, services = 1): Promise<string[]> {
   const found: string[] = []
   const {
     body: { data: app },
@@ -30,7 +31,7 @@ export async function leftovers(portreeve: Portreeve, app_id: string): Promise<s
       '{{.Names}} {{.State}}',
     ),
   )
-  if (containers.length !== 1 || !containers[0]!.endsWith(' running'))
+  if (containers.length !== services || !containers.every((line) => line.endsWith(' running')))
     found.push(`containers: ${containers.join(', ') || 'none'}`)
   if (app.status !== 'running') found.push(`the app is ${app.status}`)
   if (live?.status !== 'live') found.push(`the live deployment is ${live?.status}`)
@@ -48,7 +49,8 @@ export async function leftovers(portreeve: Portreeve, app_id: string): Promise<s
       .filter(({ status }) => status === 'live' || status === 'replaced')
       .map((deployment) => deployment.image),
   )
-  for (const image of images)
+  // A deployment of a stack names no image: each service has its own.
+  for (const image of services === 1 ? images : [])
     if (!known.has(image)) found.push(`image ${image.slice(7, 19)} belongs to no release`)
   if (images.size > RELEASES_KEPT) found.push(`${images.size} images are kept`)
   const work = join(portreeve.data_directory, 'work')

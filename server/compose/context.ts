@@ -1,3 +1,4 @@
+import type { Found } from './feature.ts'
 import type { Issues } from './issues.ts'
 import type { ComposeFiles } from './model.ts'
 
@@ -7,6 +8,8 @@ export type Shared = ReadonlyMap<string, string | undefined>
 /** What the readers of one service know of the rest of the file. */
 export interface ServiceContext {
   issues: Issues
+  /** What the plan lists, beside the keys. */
+  found: Found
   name: string
   /** Names of the top-level volumes. */
   volumes: ReadonlySet<string>

@@ -7,6 +7,12 @@ import { readBoolean, readPairs, readText } from './values.ts'
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*$/
 
+/**
+ * `.env`, `.env.production`, `api.env`: files of secrets that repositories leave out by custom, and whose place the
+ * app's variables take.
+ */
+const LEFT_OUT = /(^|\/)[^/]*\.env(\.[^/]*)?$/
+
 /** Variables of a service: those of its files, and over them those of `environment`. */
 export function readEnvironment(
   context: ServiceContext,
@@ -34,7 +40,12 @@ function readEnvFiles(context: ServiceContext, value: unknown, path: string): Ma
     const name = readText(context.issues, fields.path, here)
     if (name === undefined) continue
     const required = readBoolean(context.issues, fields.required, at(here, 'required')) ?? true
-    const text = fileOf(context, name, here, required)
+    const is_left_out = LEFT_OUT.test(name) && inCheckout(context.directory, name) !== undefined
+    const text = fileOf(context, name, here, required && !is_left_out)
+    if (text === undefined && is_left_out) {
+      for (const [key, one] of Object.entries(context.variables)) if (NAME.test(key)) all.set(key, one)
+      context.found.ignored.push({ path: here, text: 'Not in the repository: the app’s variables are used.' })
+    }
     for (const [key, one] of Object.entries(parseDotenv(text ?? ''))) all.set(key, one)
   }
   return all

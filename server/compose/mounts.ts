@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import type { ServiceContext } from './context.ts'
 import { at, type Fields, isFields } from './issues.ts'
-import type { ComposeMount } from './model.ts'
+import type { ComposeBuild, ComposeFiles, ComposeMount } from './model.ts'
 import { inCheckout } from './repository-path.ts'
 import { readBoolean, readBytes, readText, readTexts } from './values.ts'
 
@@ -19,7 +19,12 @@ interface Wanted {
 }
 
 /** `volumes` and `tmpfs` of one service. */
-export function readMounts(context: ServiceContext, fields: Fields, path: string): ComposeMount[] {
+export function readMounts(
+  context: ServiceContext,
+  fields: Fields,
+  path: string,
+  build: ComposeBuild | null,
+): ComposeMount[] {
   const { issues } = context
   const volumes = Array.isArray(fields.volumes) ? fields.volumes : []
   if (fields.volumes !== undefined && fields.volumes !== null && !Array.isArray(fields.volumes))
@@ -27,7 +32,7 @@ export function readMounts(context: ServiceContext, fields: Fields, path: string
   const mounts = volumes.flatMap((value, index) => {
     const here = at(at(path, 'volumes'), index)
     const wanted = isFields(value) ? longForm(context, value, here) : shortForm(context, value, here)
-    return wanted ? oneMount(context, wanted, here) : []
+    return wanted ? oneMount(context, wanted, here, build) : []
   })
   const memory = readTexts(issues, fields.tmpfs, at(path, 'tmpfs')).map((text): ComposeMount => {
     const [target = '', options = ''] = text.split(':')
@@ -78,11 +83,16 @@ function longForm({ issues }: ServiceContext, fields: Fields, path: string): Wan
   }
 }
 
-function oneMount(context: ServiceContext, wanted: Wanted, path: string): ComposeMount[] {
+function oneMount(
+  context: ServiceContext,
+  wanted: Wanted,
+  path: string,
+  build: ComposeBuild | null,
+): ComposeMount[] {
   const { issues } = context
   const { type, source, target, read_only, size_bytes } = wanted
   if (type === 'tmpfs') return [{ kind: 'tmpfs', path: target, size_bytes }]
-  if (type === 'bind') return filesOf(context, source ?? '', target, path)
+  if (type === 'bind') return filesOf(context, wanted, path, build)
   if (type !== 'volume') {
     issues.add(
       path,
@@ -98,38 +108,67 @@ function oneMount(context: ServiceContext, wanted: Wanted, path: string): Compos
   return [{ kind: 'volume', volume, path: target, read_only }]
 }
 
-/** A file or a folder of the repository, copied into the container when it starts. */
-function filesOf(context: ServiceContext, source: string, target: string, path: string): ComposeMount[] {
-  const { issues, files, directory } = context
+/** The last part of a path that has no ending: a folder rather than a file. */
+const FOLDER = /(^|\/)\.?[^./]+$/
+
+/**
+ * A file or a folder of the repository, copied into the container when it starts. A folder that the repository
+ * does not hold is one that the service writes: it is kept as a volume.
+ */
+function filesOf(
+  context: ServiceContext,
+  { source = '', target, read_only }: Wanted,
+  path: string,
+  build: ComposeBuild | null,
+): ComposeMount[] {
+  const { issues, files, found, directory } = context
   const inside = inCheckout(directory, source)
   const refuse = (message: string): ComposeMount[] => {
     issues.add(path, message)
     return []
   }
   if (inside === undefined || /docker\.sock/i.test(source)) return refuse(HOST_PATH)
-  if (!files)
+  const names = inside === '.' ? files?.files() : files?.files().filter((name) => isIn(inside, name))
+  if (!names?.length && inside !== '.' && FOLDER.test(inside)) {
+    const volume = `folder_${inside.replace(/[^A-Za-z0-9-]+/g, '_')}`
+    found.taken.push({ path, text: `A folder that is not in the repository: kept as the volume ${volume}.` })
+    return [{ kind: 'volume', volume, path: target, read_only }]
+  }
+  if (!files || !names)
     return refuse('is refused: the file has no repository to take it from. Use a named volume or a config.')
-  const all =
-    inside === '.'
-      ? files.files()
-      : files.files().filter((name) => name === inside || name.startsWith(`${inside}/`))
-  if (all.length === 0)
+  if (names.length === 0)
     return refuse('names nothing in the repository. Use a named volume for data that the service writes.')
-  if (all.length > FILES_MAX) return refuse(`names more than ${FILES_MAX} files; build an image with them.`)
+  const copies = copiesOf(files, names, inside, target)
+  if (typeof copies !== 'string') return copies
+  // Tools for development lay the sources over the image that was built from them.
+  if (build && !build.inline && isIn(build.context, inside) && names[0] !== inside) {
+    found.ignored.push({ path, text: 'The image is built from this folder.' })
+    return []
+  }
+  return refuse(copies)
+}
+
+const isIn = (folder: string, name: string): boolean =>
+  folder === '.' || name === folder || name.startsWith(`${folder}/`)
+
+/** Files as mounts, or why they cannot be that. */
+function copiesOf(
+  files: ComposeFiles,
+  names: readonly string[],
+  inside: string,
+  target: string,
+): ComposeMount[] | string {
+  if (names.length > FILES_MAX) return `names more than ${FILES_MAX} files; build an image with them.`
   let bytes = 0
   const mounts: ComposeMount[] = []
-  for (const name of all) {
+  for (const name of names) {
     const content = files.read(name)
     bytes += Buffer.byteLength(content ?? '')
     if (content === undefined || bytes > FILES_MAX_BYTES)
-      return refuse('names files that are not text or more than 1 MiB; build an image with them.')
+      return 'names files that are not text or more than 1 MiB; build an image with them.'
     const below = name === inside ? '' : inside === '.' ? `/${name}` : name.slice(inside.length)
-    mounts.push({
-      kind: 'file',
-      path: `${target.replace(/\/+$/, '')}${below}`,
-      content,
-      mode: modeOf(content),
-    })
+    const path = `${target.replace(/\/+$/, '')}${below}`
+    mounts.push({ kind: 'file', path, content, mode: modeOf(content) })
   }
   return mounts
 }

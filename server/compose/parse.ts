@@ -49,11 +49,12 @@ export function parseCompose(text: string, options: ComposeOptions = {}): Compos
   const { files, directory = '.', strict = false } = options
   const dotenv = files?.read(directory === '.' ? '.env' : `${directory}/.env`)
   const variables = { ...parseDotenv(dotenv ?? ''), ...options.variables }
-  const { tree, uses } = interpolate(readComposeText(text), { variables, issues, strict })
+  const given = { PWD: '.', ...variables }
+  const { tree, uses } = interpolate(readComposeText(text), { variables: given, issues, strict })
   const found: Found = { taken: [], ignored: [] }
   const file = isFields(tree) ? tree : {}
   inspect(file, FEATURES, '', issues, found)
-  const source = { issues, files, directory, variables, strict }
+  const source = { issues, files, directory, variables, strict, found }
   const { services, left_out } = readServices(
     {
       ...source,
@@ -68,6 +69,13 @@ export function parseCompose(text: string, options: ComposeOptions = {}): Compos
     mounts.flatMap((mount) => (mount.kind === 'volume' ? [mount.volume] : [])),
   )
   return { services, left_out, volumes: [...new Set(volumes)].sort(), variables: uses, ...found }
+}
+
+/** A service may run the image that another one of the file builds and names: it is then built like that one. */
+function shareBuilds(services: readonly ComposeService[]): void {
+  const builds = new Map(services.flatMap(({ image, build }) => (image && build ? [[image, build]] : [])))
+  for (const service of services)
+    if (service.image && !service.build) service.build = builds.get(service.image) ?? null
 }
 
 type FileContext = Omit<ServiceContext, 'name'>
@@ -111,6 +119,7 @@ function readServices(
       at(at('services', service.name), 'depends_on'),
     )
   const services = running.map(({ service }) => service)
+  shareBuilds(services)
   for (const { links } of running)
     for (const { service, alias } of links)
       services.find(({ name, aliases }) => name === service && !aliases.includes(alias))?.aliases.push(alias)

@@ -46,7 +46,7 @@ export function readService(context: ServiceContext, fields: Fields) {
     user: text('user'),
     working_dir: text('working_dir'),
     read_only: readBoolean(issues, fields.read_only, at(path, 'read_only')) ?? false,
-    mounts: [...readMounts(context, fields, path), ...readSharedMounts(context, fields, path)],
+    mounts: [...readMounts(context, fields, path, build), ...readSharedMounts(context, fields, path)],
     ...readPorts(issues, fields, path),
     health_path: readHealthPath(context, fields, path),
     aliases: readAliases(context, fields, path),

@@ -95,8 +95,21 @@ describe('a service', () => {
     expect(issuesOf('services: {web: {image: a, env_file: [../x.env]}}', { files })[0]?.path).toBe(
       'services.web.env_file.0',
     )
-    expect(issuesOf('services: {web: {image: a, env_file: x.env}}')[0]?.path).toBe('services.web.env_file')
+    expect(issuesOf('services: {web: {image: a, env_file: x.txt}}')[0]?.path).toBe('services.web.env_file')
   })
+
+  it.each(['.env', './api.env', 'config/.env.production'])(
+    'has the app’s variables in place of %s, which repositories leave out',
+    (name) => {
+      const options = { files: repository({ 'compose.yaml': '' }), variables: { TOKEN: 't', A: '1' } }
+      expect(one(`env_file: ${name}\nenvironment: {A: own}`, options).environment).toEqual({
+        TOKEN: 't',
+        A: 'own',
+      })
+      const plan = parseCompose(`services: {web: {image: a, env_file: [${name}]}}`, options)
+      expect(plan.ignored.map(({ path }) => path)).toContain('services.web.env_file.0')
+    },
+  )
 
   it('has limits and replicas, of which deploy goes first', () => {
     expect(one('cpus: "0.5"\nmem_limit: 512m\npids_limit: -1').limits).toEqual({
@@ -238,13 +251,50 @@ volumes: {data: }
     '/etc/passwd:/x:ro',
     '~/data:/data',
     '../up:/data',
-    './missing:/data',
+    './missing.conf:/etc/x.conf',
+    '${PWD}/../up:/data',
     './../../up:/data',
     'unknown:/data',
   ])('refuse %s', (mount) => {
     const files = repository({ 'a/compose.yaml': '' })
     const text = `services: {web: {image: a, volumes: ["${mount}"]}}`
     expect(issuesOf(text, { files }).map(({ path }) => path)).toEqual(['services.web.volumes.0'])
+  })
+
+  it('keep folders that the service writes as volumes, one for each folder', () => {
+    const text = `
+services:
+  db: { image: a, volumes: ["./data/db:/var/lib/db", "\${PWD}/data/db:/same:ro"] }
+  other: { image: a, volumes: [{ type: bind, source: ./data/db, target: /seen }, ".cache:/c"] }
+`
+    for (const files of [repository({ 'compose.yaml': '' }), undefined]) {
+      const plan = parseCompose(text, files ? { files } : {})
+      expect(plan.services.flatMap(({ mounts }) => mounts)).toMatchObject([
+        { kind: 'volume', volume: 'folder_data_db', path: '/var/lib/db', read_only: false },
+        { kind: 'volume', volume: 'folder_data_db', path: '/same', read_only: true },
+        { kind: 'volume', volume: 'folder_data_db', path: '/seen' },
+        { kind: 'volume', volume: 'folder__cache', path: '/c' },
+      ])
+      expect(plan.volumes).toEqual(['folder__cache', 'folder_data_db'])
+      expect(plan.taken.map(({ text: told }) => told).join()).toContain('kept as the volume folder_data_db')
+    }
+  })
+
+  it('of sources that are too many to copy are left out where the image is built from them, and told', () => {
+    const many = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`api/src/${n}.js`, 'x']))
+    const files = repository({ 'compose.yaml': '', 'api/Dockerfile': 'FROM a', ...many })
+    const plan = parseCompose(
+      'services: {api: {build: ./api, volumes: ["./api:/app", "./api/src:/app/src", "/app/node_modules"]}}',
+      { files },
+    )
+    expect(plan.services[0]?.mounts).toEqual([
+      { kind: 'volume', volume: 'api_app_node_modules', path: '/app/node_modules', read_only: false },
+    ])
+    expect(plan.ignored.map(({ path }) => path)).toEqual([
+      'services.api.volumes.0',
+      'services.api.volumes.1',
+    ])
+    expect(issuesOf('services: {api: {image: a, volumes: ["./api:/app"]}}', { files })).toHaveLength(1)
   })
 
   it('refuse host paths in the long form, other types and drivers of volumes', () => {
@@ -347,6 +397,16 @@ describe('a build', () => {
       args: { VERSION: '7', A: '1' },
       target: 'run',
     })
+  })
+
+  it('is shared by the services that run its image by name', () => {
+    const files = repository({ 'compose.yaml': '', 'api/Dockerfile': 'FROM a' })
+    const { services } = parseCompose(
+      'services: {api: {build: api, image: "shop:dev"}, worker: {image: "shop:dev"}, db: {image: "db:1"}}',
+      { files },
+    )
+    const folders = Object.fromEntries(services.map(({ name, build }) => [name, build?.context]))
+    expect(folders).toEqual({ api: 'api', worker: 'api', db: undefined })
   })
 
   it('stays in the repository', () => {

@@ -1,0 +1,148 @@
+/**
+ * Portreeve is killed with -9 before and after every step of a deployment and of a rollback of a stack: a web that
+ * is built, a worker that does not change, and a database with a volume that is replaced stop-first. The web is
+ * probed 20 times a second. `npx node bench/compose-crash.ts [--random=5] [--sweep=1]`
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
+import { docker, eventually, type Portreeve } from '#test/support/portreeve'
+import { leftovers } from './support/leftovers.ts'
+import { startProber } from './support/probe.ts'
+import { createReport, numberOptions } from './support/report.ts'
+import { deployed, onStage, type Stage, type StagedApp, startDeployment } from './support/stage.ts'
+import { createSweep } from './support/sweep.ts'
+
+const STEPS = ['clone', 'detect', 'build', 'release', 'start', 'verify', 'switch', 'soak', 'retire']
+const SERVICES = 3
+const RANDOM_WINDOW_MS = 6000
+/** Time for what follows a job, such as the removal of what nobody owns. */
+const SETTLE_MS = 30_000
+const options = numberOptions({ random: 5, sweep: 1 })
+const report = createReport(
+  'kill -9 of Portreeve at every step of a stack, with its web probed 20 times a second',
+)
+const sweep = createSweep(report)
+const { bothSides, told, dieAt, ended, faults, recoveries } = sweep
+
+const filesOf = (version: string) => ({
+  'compose.yaml': `
+x-base: &base { image: "${BUSYBOX_IMAGE}", stop_grace_period: 1s }
+services:
+  web: { build: ., ports: ["8080"], stop_grace_period: 5s }
+  worker: { <<: *base, command: ["sh", "-c", "while true; do sleep 1; done"] }
+  db:
+    <<: *base
+    command: ["sh", "-c", "echo started >> /data/starts; exec httpd -f -p 9000 -h /data"]
+    environment: { VERSION: "${version}" }
+    volumes: ["data:/data"]
+volumes: { data: }
+`,
+  Dockerfile: `FROM ${BUSYBOX_IMAGE}
+RUN mkdir -p /www && echo "${version}" > /www/index.html
+CMD ["httpd", "-f", "-p", "8080", "-h", "/www"]
+`,
+})
+
+await ensureBusyboxImage()
+await onStage(async (stage) => {
+  const { portreeve } = stage
+  const app = await createStack(stage)
+  change(app)
+  await deployed(portreeve, app.id)
+  const worker = containerOf(app, 'worker')
+  const prober = startProber(portreeve.edge_port, app.host)
+  if (options.sweep === 1)
+    for (const verb of ['deploy', 'rollback'] as const)
+      for (const step of STEPS)
+        await bothSides(`deploy.${step}`, (point) => crash(portreeve, app, point, verb))
+  for (let round = 1; round <= options.random; round += 1)
+    await told(`random kill ${round}`, () => crashAnytime(portreeve, app, round))
+  await sweep.close(prober)
+  report.check(
+    'the worker, which never changed, was not touched',
+    containerOf(app, 'worker') === worker && worker !== '',
+    worker,
+  )
+})
+report.end()
+
+async function createStack({ portreeve, forge }: Stage): Promise<StagedApp> {
+  const name = 'stack'
+  const repository = forge.repository(name)
+  repository.commit(filesOf(`${name} 1`), 'version 1')
+  const { body } = await portreeve.call('POST', '/api/apps', {
+    name,
+    git_url: repository.url,
+    branch: 'main',
+    source: 'compose',
+    soak_seconds: 1,
+  })
+  const first = await portreeve.untilDeployment(body.data.latest_deployment.id)
+  if (first.status !== 'live') throw new Error(`The first deployment: ${JSON.stringify(first.error)}`)
+  return { id: body.data.id, name, host: `${name}.apps.test`, repository }
+}
+
+function containerOf({ id }: StagedApp, service: string): string {
+  const labels = [`portreeve.app=${id}`, `portreeve.process=${service}`]
+  return docker('ps', '-q', ...labels.flatMap((label) => ['--filter', `label=${label}`]))
+}
+
+/** Pushes a commit that answers something new and changes the database as well; returns what the web says. */
+function change(app: StagedApp): string {
+  const version = `${app.name} ${performance.now()}`
+  app.repository.commit(filesOf(version), version)
+  return version
+}
+
+async function crash(
+  portreeve: Portreeve,
+  app: StagedApp,
+  point: string,
+  verb: 'deploy' | 'rollback',
+): Promise<void> {
+  const version = verb === 'deploy' ? change(app) : undefined
+  await dieAt(portreeve, point, () => startDeployment(portreeve, app.id, verb))
+  const { body } = await portreeve.call('GET', `/api/apps/${app.id}`)
+  await judge(portreeve, app, body.data.latest_deployment.id, `${verb} ${point}`, version)
+}
+
+/** Kills at a random time after the deployment was accepted. */
+async function crashAnytime(portreeve: Portreeve, app: StagedApp, round: number): Promise<void> {
+  const version = change(app)
+  const id = await startDeployment(portreeve, app.id)
+  const after_ms = Math.round(Math.random() * RANDOM_WINDOW_MS)
+  await delay(after_ms)
+  await portreeve.kill()
+  recoveries.push(-performance.now())
+  await portreeve.start()
+  await judge(portreeve, app, id, `random kill ${round} after ${after_ms} ms`, version)
+}
+
+/** The deployment ends well; every service runs once, from one release, and nothing else is there. */
+async function judge(
+  portreeve: Portreeve,
+  app: StagedApp,
+  deployment_id: string,
+  what: string,
+  version: string | undefined,
+): Promise<void> {
+  const { status, error } = await portreeve.untilDeployment(deployment_id)
+  ended()
+  if (status !== 'live') faults.push(`${what}: the deployment is ${status}: ${JSON.stringify(error)}`)
+  let last: string[] = []
+  await eventually(
+    'Everything being cleared',
+    async () => {
+      last = await leftovers(portreeve, app.id, SERVICES)
+      return last.length === 0 ? true : undefined
+    },
+    SETTLE_MS,
+  ).catch(() => faults.push(`${what}: ${last.join('; ')}`))
+  const { body } = await portreeve.visit(app.host)
+  const of_db = docker('inspect', '-f', '{{range .Config.Env}}{{println .}}{{end}}', containerOf(app, 'db'))
+  const told_by_db = /^VERSION=(.*)$/m.exec(of_db)?.[1]
+  if (version !== undefined && body.trim() !== version)
+    faults.push(`${what}: «${body.trim()}» serves instead of «${version}»`)
+  if (body.trim() !== told_by_db)
+    faults.push(`${what}: the web is «${body.trim()}», the database «${told_by_db}»`)
+}
