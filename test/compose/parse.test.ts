@@ -290,10 +290,7 @@ services:
     expect(plan.services[0]?.mounts).toEqual([
       { kind: 'volume', volume: 'api_app_node_modules', path: '/app/node_modules', read_only: false },
     ])
-    expect(plan.ignored.map(({ path }) => path)).toEqual([
-      'services.api.volumes.0',
-      'services.api.volumes.1',
-    ])
+    expect(plan.ignored.map(({ path }) => path)).toEqual(['services.api.volumes.0', 'services.api.volumes.1'])
     expect(issuesOf('services: {api: {image: a, volumes: ["./api:/app"]}}', { files })).toHaveLength(1)
   })
 
