@@ -10,11 +10,11 @@ import { readContents, readManifest, sha256 } from './assets.ts'
 import { cacheDirectory, unpack } from './unpack.ts'
 
 /** Everything that is no client: unpacked once, then run as it is from a checkout. */
-function runUnpacked(): void {
+function runUnpacked(is_quick: boolean): void {
   const uid = process.getuid?.()
   const cache = cacheDirectory(process.env, uid)
   const manifest = readManifest()
-  const directory = unpack({ manifest, cache, uid, contents: () => readContents(manifest), sha256 })
+  const directory = unpack({ manifest, cache, uid, is_quick, contents: () => readContents(manifest), sha256 })
   // What was compiled once is read at the next start.
   enableCompileCache(join(directory, 'compiled'))
   process.env.PORTREEVE_BUILD = manifest.name
@@ -30,7 +30,8 @@ async function main(words: string[]): Promise<void> {
   const is_client = findContext(process.env) !== undefined
   const { client, host } = chooseVerbs(CLIENT_VERBS, HOST_VERBS, { words, is_client })
   const called = firstWord(words)
-  if (called === 'host' || host.some(({ name }) => name === called)) return runUnpacked()
+  if (called === 'host' || host.some(({ name }) => name === called))
+    return runUnpacked(!words.includes('serve'))
   const groups = [
     { heading: 'On a server that you are logged in to:', verbs: client },
     { heading: 'On this machine, as its administrator:', verbs: [...host, createHostVerb(HOST_VERBS)] },

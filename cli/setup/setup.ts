@@ -14,6 +14,7 @@ import { dirname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { loadConfig } from '#server/kernel/config'
 import { run } from '#server/kernel/process'
+import { cacheDirectory } from '../binary/unpack.ts'
 import { isRunning, ownUrl, readiness } from '../server-here.ts'
 import { CommandError, createProgress, say } from '../terminal.ts'
 import { ensureEngine, requireMachine } from './machine.ts'
@@ -133,6 +134,16 @@ export async function setup(env: Environment, options: SetupOptions): Promise<vo
   say(`Next:                portreeve login ${publicUrl(config)}`)
 }
 
+const OURS = '--filter label=portreeve.managed=true'
+/** Commands that take away what an uninstall leaves, in the order in which they work. */
+const remains = ({ data }: Places): string[] => [
+  `docker ps -aq ${OURS} | xargs -r docker rm -f`,
+  `docker network ls -q ${OURS} | xargs -r docker network rm`,
+  `docker image ls -q ${OURS} | sort -u | xargs -r docker image rm -f`,
+  `docker volume ls -q ${OURS} | xargs -r docker volume rm    # data of apps and databases`,
+  `rm -r ${data}`,
+]
+
 /** `portreeve uninstall`: the service, the command and the program go; apps and data stay, and are named. */
 export async function uninstall(options: SetupOptions): Promise<void> {
   if (process.getuid?.() !== 0) throw new CommandError('Run this as root: it takes a service away.')
@@ -149,8 +160,16 @@ export async function uninstall(options: SetupOptions): Promise<void> {
       ? 'Portreeve is stopped, and its program and service are gone.'
       : 'Its program and service are gone.',
   )
-  say(`What it keeps is still in ${places.data}: keys, database, logs, backups. Apps and the edge serve on.`)
+  say(
+    `What it keeps is still in ${places.data}: keys, database, logs, backups. Apps, their volumes and the edge serve on, and so does the container engine.`,
+  )
   say('To remove those too:')
-  say('  docker ps -aq --filter label=portreeve.managed=true | xargs -r docker rm -f')
-  say(`  rm -r ${places.data}`)
+  for (const line of remains(places)) say(`  ${line}`)
+  say(
+    'Rules of the firewall that begin with PTR- guard the apps; they are gone after the next start of the machine.',
+  )
+  const cache = cacheDirectory(process.env, 0)
+  if (process.env.PORTREEVE_CACHE_DIR) say(`The unpacked program is in ${cache}.`)
+  // Last: this very command runs from it.
+  else rmSync(cache, { recursive: true, force: true })
 }

@@ -32,12 +32,17 @@ afterEach(() => rmSync(cache, { recursive: true, force: true }))
 
 let unpacked = 0
 const uid = process.getuid?.()
-const once = () =>
+let hashed = 0
+const once = (is_quick = false) =>
   unpack({
+    is_quick,
     manifest,
     cache,
     uid,
-    sha256,
+    sha256(bytes) {
+      hashed += 1
+      return sha256(bytes)
+    },
     *contents() {
       unpacked += 1
       for (const file of files) yield [file, content[file.path as keyof typeof content]]
@@ -58,6 +63,21 @@ describe('what a binary unpacks', () => {
     expect(readFileSync(join(once(), 'server/a.mjs'), 'utf8')).toBe('one')
     rmSync(join(cache, manifest.name, 'public/b.css'))
     expect(readFileSync(join(once(), 'public/b.css'), 'utf8')).toBe('two')
+  })
+  it('is known again by what the kernel says of it, where that is enough; a change shows all the same', () => {
+    const directory = once()
+    once(true)
+    hashed = 0
+    once(true)
+    expect(hashed).toBe(0)
+    once()
+    expect(hashed).toBe(files.length)
+    const path = join(directory, 'server/a.mjs')
+    const { atime, mtime } = statSync(path)
+    writeFileSync(path, 'ONE')
+    // Whoever puts the time back that people see does not reach the other one.
+    utimesSync(path, atime, mtime)
+    expect(readFileSync(join(once(true), 'server/a.mjs'), 'utf8')).toBe('one')
   })
   it('is never run from a folder that others can write to', () => {
     chmodSync(cache, 0o777)

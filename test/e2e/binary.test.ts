@@ -133,6 +133,8 @@ describe('portreeve setup', () => {
   it('is taken away by uninstall, which leaves the data and says where they are', async () => {
     const { code, output } = call([join(home, 'bin/portreeve'), 'uninstall', ...places])
     expect([code, output]).toEqual([0, expect.stringContaining(`still in ${data}`)])
+    for (const what of ['ps', 'network ls', 'image ls', 'volume ls'])
+      expect(output).toContain(`docker ${what} `)
     await expect(fetch(`http://127.0.0.1:${settings.PORT}/healthz`)).rejects.toThrow()
     expect([existsSync(join(home, 'bin/portreeve')), existsSync(join(data, 'portreeve.db'))]).toEqual([
       false,

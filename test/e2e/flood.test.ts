@@ -13,7 +13,8 @@ const SOCKETS = 50
 const MESSAGES = 290
 const EVENTS = 20_000
 const P99_MS = 200
-const MEMORY_BYTES = 150 * 1024 * 1024
+// The one-file program has 25 MiB more pages of its file in memory, which are given back when it is short.
+const MEMORY_BYTES = (process.env.PORTREEVE_PROGRAM ? 175 : 150) * 1024 * 1024
 const ATTACK_MS = 4_000
 
 let portreeve: Portreeve
