@@ -58,5 +58,5 @@ describe('a look-up by a text that is not written in the code', () => {
       visit(source)
     }
     expect(found, 'look it up with own() of #server/kernel/own, or keep it in a Map').toEqual([])
-  }, 120_000)
+  }, 300_000)
 })
