@@ -11,7 +11,7 @@ export interface OwnEngine {
   start(): Promise<void>
   /** kill -9 of the daemon alone: its containers live on. */
   kill(): Promise<void>
-  /** Copies images from the engine of the machine. */
+  /** Copies images from the engine that DOCKER_HOST names, or that of the machine. */
   load(...images: string[]): void
   close(): Promise<void>
 }
@@ -77,7 +77,7 @@ export async function createOwnEngine(): Promise<OwnEngine> {
     },
     load(...images) {
       const archive = join(folder, 'images.tar')
-      execFileSync(DOCKER, ['-H', 'unix:///var/run/docker.sock', 'save', '-o', archive, ...images])
+      execFileSync(DOCKER, ['save', '-o', archive, ...images])
       execFileSync(DOCKER, ['-H', host, 'load', '-q', '-i', archive], { stdio: 'ignore' })
       rmSync(archive)
     },

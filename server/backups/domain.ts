@@ -40,7 +40,15 @@ export interface BackupNeeds {
     AppPorts['databases'] &
     Pick<
       Databases,
-      'plug' | 'list' | 'requireRestorable' | 'forgetVanished' | 'archived' | 'output' | 'ask' | 'spareSpecOf'
+      | 'plug'
+      | 'list'
+      | 'instance'
+      | 'requireRestorable'
+      | 'forgetVanished'
+      | 'archived'
+      | 'output'
+      | 'ask'
+      | 'spareSpecOf'
     >
   env: AppPorts['env']
   volumes: VolumePort & AppPorts['volumes'] & Pick<Volumes, 'ownedBy' | 'list'>

@@ -184,6 +184,9 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
     engineNamed: (name: string): DatabaseEngine | undefined => ENGINES.find((one) => one.name === name),
     /** The live server, if it runs. */
     instance: (id: string): Promise<DatabaseInstance | undefined> => live.instance(get(id)),
+    /** The live server once it answers; one that crashed is waited for. */
+    answering: (id: string, signal: AbortSignal): Promise<DatabaseInstance | undefined> =>
+      live.answering(get(id), signal),
     bringUp: live.bringUp,
     replace: replacement.take,
     /** Throws 409 in a state in which no restore in its place can begin. */

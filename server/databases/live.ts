@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { requireSuccess } from './commands.ts'
 import type { DatabaseContext } from './context.ts'
@@ -7,9 +8,13 @@ import type { DatabaseRow } from './repository.ts'
 import { ensureLogin, type Servers } from './servers.ts'
 import { hostOf, type ServerSpec, type SpareSpec } from './workload.ts'
 
+/** The engine starts a server that ended again within seconds. */
+const COMEBACK_LIMIT_MS = 30_000
+const PAUSE_MS = 200
+
 /** The server that apps talk to: what it looks like, and how it is brought up. */
 export function createLive(context: DatabaseContext, servers: Servers) {
-  const { engine, vault, get, change, log } = context
+  const { engine, vault, get, change, log, clock } = context
 
   /** Undefined while the image is not known, because it was never looked up. */
   const specOf = (row: DatabaseRow): ServerSpec => ({
@@ -82,6 +87,20 @@ export function createLive(context: DatabaseContext, servers: Servers) {
     },
     /** The live server, if it runs. */
     instance: (row: DatabaseRow): Promise<DatabaseInstance | undefined> => servers.running(specOf(row)),
+    /**
+     * The live server once it answers: after a crash of its own the engine starts it again, and it reads its log
+     * before it takes anybody. Undefined when none of it runs or comes back.
+     */
+    async answering(row: DatabaseRow, signal: AbortSignal): Promise<DatabaseInstance | undefined> {
+      const spec = specOf(row)
+      const end = clock.monotonic_ms() + COMEBACK_LIMIT_MS
+      while (!(await servers.running(spec))) {
+        const comes_back = row.status === 'running' && clock.monotonic_ms() < end
+        if (!comes_back) return undefined
+        await wait(PAUSE_MS, undefined, { signal })
+      }
+      return servers.untilReady(spec, signal)
+    },
   }
 }
 export type Live = ReturnType<typeof createLive>

@@ -112,7 +112,7 @@ export function upgradeJob(
         name: 'copy',
         timeout_ms: 86_400_000,
         async run({ payload, state, signal }) {
-          const old = await live.instance(get(payload.database_id))
+          const old = await live.answering(get(payload.database_id), signal)
           if (!old) throw new Fatal('database_ended', 'The old server ended while it was copied.')
           await spares.load(spareOf(payload, state), () => dumpStream(old, signal), signal)
         },

@@ -17,8 +17,8 @@ const PAUSE_MS = 250
  */
 export function rotationJob(room: Workroom) {
   const { get, change, vault, ports } = room
-  const server = async (id: string): Promise<DatabaseInstance> => {
-    const instance = await room.live.instance(get(id))
+  const server = async (id: string, signal: AbortSignal): Promise<DatabaseInstance> => {
+    const instance = await room.live.answering(get(id), signal)
     if (!instance)
       throw new Fatal('not_running', 'The database does not run.', 'Start it, then rotate again.')
     return instance
@@ -42,7 +42,7 @@ export function rotationJob(room: Workroom) {
           const next = vault.next(row)
           // Handed out already: an earlier rotation did not come to its end.
           if (!next) return skip()
-          const { engine, ...instance } = await server(row.id)
+          const { engine, ...instance } = await server(row.id, signal)
           const login = await instance.run(engine.login(next), {}, signal)
           if (login.exit_code !== 0)
             await requireSuccess(
@@ -99,7 +99,7 @@ export function rotationJob(room: Workroom) {
           if (!previous) return
           // Stopped apps and releases that one can go back to: with the old ones they could not start.
           ports.replaceCredentials(row.project_id, previous, vault.current(row))
-          const instance = await server(row.id)
+          const instance = await server(row.id, signal)
           await requireSuccess(instance, instance.engine.revoke(vault.current(row), previous), signal)
           change(row.id, { previous_password: null })
         },

@@ -56,6 +56,17 @@ describe('a backup of a database', () => {
     expect([status, error]).toEqual(['failed', expect.stringContaining('pg_dump ended with exit code 1')])
     expect(error).not.toContain((await database()).password)
   })
+  it('waits for a server that comes back after a crash of its own', async () => {
+    server.failing.set('pg_isready', 2)
+    const { body } = await api.as('developer').post(`/api/databases/${id}/backup`)
+    await expect
+      .poll(() => server.ran.filter((program) => program === 'pg_isready').length)
+      .toBeGreaterThan(1)
+    expect(server.ran).not.toContain('pg_dump')
+    server.failing.clear()
+    await api.services.jobs.idle()
+    expect((await backup(body.data.id)).status).toBe('succeeded')
+  })
   it('is refused with 409 while the database is stopped', async () => {
     await api.as('developer').post(`/api/databases/${id}/stop`)
     await api.services.jobs.idle()

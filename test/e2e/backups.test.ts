@@ -250,6 +250,12 @@ describe('F5: kill -9 in the middle of a restore', () => {
         ask(client, after, `SELECT count(*) || string_agg(DISTINCT word, '+') FROM words`),
       )
       expect([job.status, state], JSON.stringify(job)).toEqual(['succeeded', '1000old'])
+      // The original is kept through both, until somebody lets it go.
+      expect(after.previous_volume.volume_id).not.toBe(after.volume_id)
+      await portreeve.call('PUT', `/api/databases/${made.id}`, { previous_volume: 'remove' })
+      await eventually('The original being gone', async () =>
+        (await show(`/api/databases/${made.id}`)).previous_volume === null ? true : undefined,
+      )
     }
   })
 })

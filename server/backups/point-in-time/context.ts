@@ -16,7 +16,10 @@ export interface LogContext {
   jobs: Jobs
   repository: LogArchiveRepository
   objects: LogObjects
-  databases: Pick<Databases, 'find' | 'archived' | 'instance' | 'engineNamed' | 'output' | 'ask'>
+  databases: Pick<
+    Databases,
+    'find' | 'archived' | 'instance' | 'answering' | 'engineNamed' | 'output' | 'ask'
+  >
   destinations: { find(id: string): { id: string } | undefined; default(): { id: string } }
 }
 

@@ -35,8 +35,8 @@ export function defineCopyJob(
     const copy = repository.findCopy(copy_id)
     return { archive, ...(copy ? { copy } : {}) }
   }
-  const serverOf = async (archive: ArchiveRow) => {
-    const instance = await databases.instance(archive.database_id)
+  const serverOf = async (archive: ArchiveRow, signal: AbortSignal) => {
+    const instance = await databases.answering(archive.database_id, signal)
     if (!instance?.engine.point_in_time)
       throw new Fatal('not_running', 'The database does not run, so that it cannot be copied.')
     return { instance, log: instance.engine.point_in_time }
@@ -52,7 +52,7 @@ export function defineCopyJob(
         timeout_ms: LONG_MS,
         async run({ payload, signal }) {
           const { archive, copy } = rowsOf(payload)
-          const { instance, log } = await serverOf(archive)
+          const { instance, log } = await serverOf(archive, signal)
           const object_key = objects.copyKey(archive, payload.copy_id)
           if (!copy)
             repository.insertCopy({

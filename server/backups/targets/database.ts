@@ -14,7 +14,7 @@ import type { BackupTarget, OpenDump, RestoreRequest } from '../target.ts'
 export type DatabasePort = Pick<
   Databases,
   | 'find'
-  | 'instance'
+  | 'answering'
   | 'spares'
   | 'spareSpec'
   | 'imageOf'
@@ -64,8 +64,8 @@ export function createDatabaseTarget(
   port: () => DatabasePort,
   appName: (id: string) => string | undefined,
 ): BackupTarget {
-  const requireInstance = async (id: string) => {
-    const instance = await port().instance(id)
+  const requireInstance = async (id: string, signal: AbortSignal) => {
+    const instance = await port().answering(id, signal)
     if (!instance)
       throw new Fatal(
         'not_running',
@@ -124,7 +124,7 @@ export function createDatabaseTarget(
         throw conflict(`Cannot back up a database while it is ${status}. It must run.`)
     },
     async dump(id, _options, signal) {
-      const instance = await requireInstance(id!)
+      const instance = await requireInstance(id!, signal)
       return { bytes: port().dump(instance, signal), extension: instance.engine.dump.extension }
     },
     async verify(backup, open, signal) {
