@@ -102,6 +102,11 @@ export interface DumpFormat {
 /** The dump is the standard input of a command that logs in as the app does, never as an administrator. */
 export interface StreamRestore {
   kind: 'stream'
+  /**
+   * Arguments of the server while it reads the dump, where it is faster with others than its own. It keeps what it
+   * took over a crash all the same, and is started anew before it takes the place of anything.
+   */
+  load?: readonly string[]
   command(credentials: Credentials): ContainerCommand
 }
 /** The dump is a file of the server, put in place before the server starts on the new volume. */

@@ -73,7 +73,8 @@ export function createSpares(
       const { restore } = spec.engine
       await begin(spec)
       if (restore.kind === 'file') return loadFile(spec, restore, dump, signal)
-      const instance = await servers.ensure(spec, signal)
+      const { load } = restore
+      const instance = await servers.ensure({ ...spec, ...(load ? { command: load } : {}) }, signal)
       await ensureLogin(instance, signal)
       await requireSuccess(instance, restore.command(spec.credentials), signal, { stdin: await dump() })
       return instance

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Workload } from '#server/platform/engine/workload'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { type PretendedServer, pretendServer } from '../databases/server.ts'
 
@@ -106,6 +107,13 @@ describe('a restore', () => {
     expect([after.status, after.password === before.password]).toEqual(['running', true])
     expect(after.previous_volume).toMatchObject({ volume_id: before.volume_id })
     expect(volumes()).toHaveLength(2)
+    // What made the loading fast is not how it serves.
+    const commands = api.fakes.engine.calls
+      .filter(({ method }) => method === 'ensureRelease')
+      .map(({ args }) => args[0] as Workload)
+      .filter(({ release_id }) => release_id === after.volume_id)
+      .map(({ command }) => command?.includes('wal_level=minimal'))
+    expect([commands[0], commands.at(-1)]).toEqual([true, false])
   })
   it('is refused while data from before an earlier one are kept, which stay until somebody decides', async () => {
     const { id: backup_id } = await backUp()

@@ -37,7 +37,7 @@ const arguments_of = (engine: DatabaseEngine) => [
   ...commandsOf(engine).map(({ argv }) => argv),
   engine.command?.(true) ?? [],
   engine.command?.(false) ?? [],
-  ...(engine.restore.kind === 'file' ? [engine.restore.load] : []),
+  engine.restore.load ?? [],
 ]
 
 describe.each(ENGINES.map((engine) => [engine.name, engine as DatabaseEngine]))(

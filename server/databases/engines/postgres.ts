@@ -86,6 +86,9 @@ export const postgres = {
   },
   restore: {
     kind: 'stream',
+    // What is copied into a table of the same transaction goes into its file alone, which is synced at the end of
+    // it, and not into the log as well: half of what would be written.
+    load: ['postgres', '-c', 'wal_level=minimal', '-c', 'max_wal_senders=0', '-c', 'autovacuum=off'],
     command: (credentials) => ({
       argv: [
         'pg_restore',
