@@ -12,6 +12,8 @@ beforeAll(() => {
 const run = promisify(execFile)
 const show = async (path: string) => (await portreeve.call('GET', path)).body.data
 const ROWS = 100_000
+/** Servers of several engines start, dump and load at once, on machines that do other work. */
+const SLOW_MS = 400_000
 
 interface Client {
   engine: string
@@ -90,41 +92,45 @@ const ended = (id: string, of: (backup: any) => string | undefined) =>
   )
 
 describe.concurrent('a backup that is made while clients write', () => {
-  it.each(CLIENTS)('is verified and restored: $engine', async (client) => {
-    const { engine } = client
-    const asked = await portreeve.call('POST', '/api/databases', { name: `kept-${engine}`, engine })
-    expect(asked.status, JSON.stringify(asked.body)).toBe(201)
-    const made = await running(asked.body.data.id)
-    await ask(client, made, client.fill)
-    const checksum = await ask(client, made, client.checksum)
+  it.each(CLIENTS)(
+    'is verified and restored: $engine',
+    async (client) => {
+      const { engine } = client
+      const asked = await portreeve.call('POST', '/api/databases', { name: `kept-${engine}`, engine })
+      expect(asked.status, JSON.stringify(asked.body)).toBe(201)
+      const made = await running(asked.body.data.id)
+      await ask(client, made, client.fill)
+      const checksum = await ask(client, made, client.checksum)
 
-    let writing = true
-    const writer = (async () => {
-      let rounds = 0
-      for (; writing; rounds += 1) await ask(client, made, client.write)
-      return rounds
-    })()
-    const { body } = await portreeve.call('POST', `/api/databases/${made.id}/backup`)
-    const backup = await ended(body.data.id, ({ status }) => status)
-    writing = false
-    expect(backup, backup.error).toMatchObject({ status: 'succeeded', encrypted: true })
-    expect(await writer).toBeGreaterThan(0)
+      let writing = true
+      const writer = (async () => {
+        let rounds = 0
+        for (; writing; rounds += 1) await ask(client, made, client.write)
+        return rounds
+      })()
+      const { body } = await portreeve.call('POST', `/api/databases/${made.id}/backup`)
+      const backup = await ended(body.data.id, ({ status }) => status)
+      writing = false
+      expect(backup, backup.error).toMatchObject({ status: 'succeeded', encrypted: true })
+      expect(await writer).toBeGreaterThan(0)
 
-    await portreeve.call('POST', `/api/backups/${backup.id}/verify`)
-    const verified = await ended(backup.id, ({ verification }) => verification?.status)
-    expect(verified.verification, verified.verification.error).toMatchObject({ status: 'succeeded' })
-    expect(verified.verification.rows).toBeGreaterThanOrEqual(ROWS)
+      await portreeve.call('POST', `/api/backups/${backup.id}/verify`)
+      const verified = await ended(backup.id, ({ verification }) => verification?.status)
+      expect(verified.verification, verified.verification.error).toMatchObject({ status: 'succeeded' })
+      expect(verified.verification.rows).toBeGreaterThanOrEqual(ROWS)
 
-    await ask(client, made, client.lose)
-    const restore = await portreeve.call('POST', `/api/databases/${made.id}/restore`, {
-      backup_id: backup.id,
-    })
-    expect(restore.status, JSON.stringify(restore.body)).toBe(201)
-    const restored = await running(made.id, made.volume_id)
-    expect(await ask(client, restored, client.checksum)).toBe(checksum)
-    expect(restored.previous_volume.volume_id).toBe(made.volume_id)
-    await portreeve.call('DELETE', `/api/databases/${made.id}?skip_backup=true`)
-  })
+      await ask(client, made, client.lose)
+      const restore = await portreeve.call('POST', `/api/databases/${made.id}/restore`, {
+        backup_id: backup.id,
+      })
+      expect(restore.status, JSON.stringify(restore.body)).toBe(201)
+      const restored = await running(made.id, made.volume_id)
+      expect(await ask(client, restored, client.checksum)).toBe(checksum)
+      expect(restored.previous_volume.volume_id).toBe(made.volume_id)
+      await portreeve.call('DELETE', `/api/databases/${made.id}?skip_backup=true`)
+    },
+    SLOW_MS,
+  )
 })
 
 describe('PostgreSQL whose log is archived', () => {
@@ -168,44 +174,48 @@ describe('PostgreSQL whose log is archived', () => {
   const names = (database: Database) =>
     ask(client, database, `SELECT string_agg(name, ',' ORDER BY name) FROM notes`)
 
-  it('goes back to the second, into a new database and in place, and on from there', async () => {
-    const asked = await portreeve.call('POST', '/api/databases', {
-      name: 'to-the-second',
-      engine: 'postgres',
-      point_in_time: { days: 2 },
-    })
-    expect(asked.status, JSON.stringify(asked.body)).toBe(201)
-    const made = await active(asked.body.data.id)
-    await ask(client, made, `CREATE TABLE notes (name text); INSERT INTO notes VALUES ('first')`)
-    const first = await moment(made)
-    await ask(client, made, `INSERT INTO notes VALUES ('second')`)
-    const second = await moment(made)
-    await ask(client, made, 'DROP TABLE notes')
-    await moment(made)
+  it(
+    'goes back to the second, into a new database and in place, and on from there',
+    async () => {
+      const asked = await portreeve.call('POST', '/api/databases', {
+        name: 'to-the-second',
+        engine: 'postgres',
+        point_in_time: { days: 2 },
+      })
+      expect(asked.status, JSON.stringify(asked.body)).toBe(201)
+      const made = await active(asked.body.data.id)
+      await ask(client, made, `CREATE TABLE notes (name text); INSERT INTO notes VALUES ('first')`)
+      const first = await moment(made)
+      await ask(client, made, `INSERT INTO notes VALUES ('second')`)
+      const second = await moment(made)
+      await ask(client, made, 'DROP TABLE notes')
+      await moment(made)
 
-    const back = await restored(made.id, { at: second })
-    expect(back.previous_volume.volume_id).toBe(made.volume_id)
-    expect(await names(back)).toBe('first,second')
+      const back = await restored(made.id, { at: second })
+      expect(back.previous_volume.volume_id).toBe(made.volume_id)
+      expect(await names(back)).toBe('first,second')
 
-    // The log of the new data is archived from a copy of its own, and what was before can still be gone back to.
-    const again = await active(made.id, made.volume_id)
-    await eventually(
-      'A copy of the new data',
-      async () => {
-        const { point_in_time } = await show(`/api/databases/${made.id}`)
-        return point_in_time.last_copy_at > second ? point_in_time : undefined
-      },
-      120_000,
-    )
-    await ask(client, again, `INSERT INTO notes VALUES ('third')`)
-    const third = await moment(again)
-    await ask(client, again, 'DELETE FROM notes')
-    const later = await restored(made.id, { at: third, mode: 'new', name: 'as-it-became' })
-    expect(await names(later)).toBe('first,second,third')
-    const earlier = await restored(made.id, { at: first, mode: 'new', name: 'as-it-began' })
-    expect(await names(earlier)).toBe('first')
-    expect([earlier.previous_volume, earlier.point_in_time.enabled]).toEqual([null, false])
-  })
+      // The log of the new data is archived from a copy of its own, and what was before can still be gone back to.
+      const again = await active(made.id, made.volume_id)
+      await eventually(
+        'A copy of the new data',
+        async () => {
+          const { point_in_time } = await show(`/api/databases/${made.id}`)
+          return point_in_time.last_copy_at > second ? point_in_time : undefined
+        },
+        120_000,
+      )
+      await ask(client, again, `INSERT INTO notes VALUES ('third')`)
+      const third = await moment(again)
+      await ask(client, again, 'DELETE FROM notes')
+      const later = await restored(made.id, { at: third, mode: 'new', name: 'as-it-became' })
+      expect(await names(later)).toBe('first,second,third')
+      const earlier = await restored(made.id, { at: first, mode: 'new', name: 'as-it-began' })
+      expect(await names(earlier)).toBe('first')
+      expect([earlier.previous_volume, earlier.point_in_time.enabled]).toEqual([null, false])
+    },
+    SLOW_MS,
+  )
 })
 
 describe('F5: kill -9 in the middle of a restore', () => {
