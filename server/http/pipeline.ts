@@ -30,7 +30,7 @@ import {
 } from './input.ts'
 import { credentialsOf, factsOf, mutates } from './request.ts'
 import { reply } from './reply.ts'
-import { holdsSecret } from './secret-answers.ts'
+import { holdsSecret, withoutSecrets } from './secret-answers.ts'
 import { parseBody, parseQuery } from './validation.ts'
 
 /** The caller of `public` endpoints: may do nothing. */
@@ -140,7 +140,11 @@ async function answer(call: Call): Promise<unknown> {
     // An export is a stream in another of the declared media types, written line by line from its own
     // allow-list.
     if (definition.media_types && result instanceof Readable) return result
-    return definition.response ? v.parse(definition.response, result) : result
+    if (!definition.response) return result
+    const shown: unknown = v.parse(definition.response, result)
+    // What belongs to the caller, such as a ticket, is narrowed itself.
+    const is_narrowed = actor.scope !== 'full' && definition.access !== 'self'
+    return is_narrowed ? withoutSecrets(definition.response, shown) : shown
   }
   const key =
     facts.method === 'POST' && !is_upload && definition.access !== 'public'

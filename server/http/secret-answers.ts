@@ -33,6 +33,30 @@ function holds(shape: Shape, value: unknown): boolean {
   })
 }
 
+const isSecret = ({ pipe }: Shape): boolean =>
+  pipe?.some(({ kind, metadata }) => kind !== 'schema' && metadata?.format === 'password') ?? false
+
+function mask(shape: Shape, value: unknown): unknown {
+  if (value === null || value === undefined) return value
+  if (isSecret(shape)) return MASK
+  const parts = [...(shape.pipe ?? []), shape.wrapped, shape.getter?.(value), ...(shape.options ?? [])]
+  const inner = parts.filter((part) => typeof part === 'object' && part !== shape && part.kind === 'schema')
+  // What any of the choices marks is a secret.
+  const seen = inner.reduce((masked: unknown, part) => mask(part as Shape, masked), value)
+  if (Array.isArray(seen)) return shape.item ? seen.map((one) => mask(shape.item!, one)) : seen
+  if (typeof seen !== 'object' || seen === null) return seen
+  return Object.fromEntries(
+    Object.entries(seen).map(([key, one]) => {
+      const part = own(shape.entries, key) ?? shape.value
+      return [key, part ? mask(part, one) : one]
+    }),
+  )
+}
+
+/** An answer in which the values of fields that are marked as secrets are not to be seen. */
+export const withoutSecrets = <Answer>(schema: v.GenericSchema, answer: Answer): Answer =>
+  mask(schema as unknown as Shape, answer) as Answer
+
 /** Whether an answer holds a value of a field that is marked as a secret. */
 export const holdsSecret = (schema: v.GenericSchema | undefined, answer: unknown): boolean =>
   schema !== undefined && holds(schema as unknown as Shape, answer)

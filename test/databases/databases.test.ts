@@ -44,6 +44,19 @@ describe('a new database', () => {
     expect((await instances(database.id)).map(({ state }) => state)).toEqual(['running'])
     expect(events().map(({ type }) => type)).toEqual(['database.created', 'database.running'])
   })
+  it.each(['read_key', 'deploy_key'] as const)('is shown to a %s without what opens it', async (key) => {
+    const id = await made({ public: true })
+    const whole = await owner().get(`/api/databases/${id}`)
+    expect(whole.body.data.external_connection_string).toContain(whole.body.data.password)
+    const { status, text, body } = await api.as(key).get(`/api/databases/${id}`)
+    expect([status, text.includes(whole.body.data.password)]).toEqual([200, false])
+    expect(body.data).toEqual({
+      ...whole.body.data,
+      password: '********',
+      connection_string: '********',
+      external_connection_string: '********',
+    })
+  })
   it('shows its login to developers and nobody below, and stores it sealed', async () => {
     const id = await made()
     const { password } = await show(id)

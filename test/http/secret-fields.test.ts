@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import * as v from 'valibot'
+import { withoutSecrets } from '#server/http/secret-answers'
+import { MASK, SECRET } from '#server/kernel/schemas'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { essenceOf, nameOf, secretFields, sentIn, textFields } from '#test/support/secret-fields'
 
@@ -7,7 +10,7 @@ let document: Parameters<typeof textFields>[0]
 beforeAll(async () => {
   api = await createTestApi({ jobs: false })
   document = (await api.request('GET', '/api/openapi.json', { as: 'viewer' })).body
-})
+}, 60_000)
 afterAll(() => api.close())
 
 /** The last name of a path, when it sounds like something that nobody else may know. */
@@ -20,6 +23,38 @@ const NAMES_A_VARIABLE =
 const NO_SECRET: Record<string, string> = {
   csrf_token: 'is of use only to whoever has the cookie, and is asked for again whenever it is needed',
 }
+
+describe('what a narrowed key is shown', () => {
+  const Secret = v.pipe(v.string(), SECRET)
+  it.each([
+    ['a field', v.object({ a: Secret, b: v.string() }), { a: 'x', b: 'y' }, { a: MASK, b: 'y' }],
+    ['one that may be null', v.object({ a: v.nullable(Secret) }), { a: 'x' }, { a: MASK }],
+    ['nothing in one', v.object({ a: v.nullable(Secret) }), { a: null }, { a: null }],
+    [
+      'a list',
+      v.object({ data: v.array(v.object({ a: Secret })) }),
+      { data: [{ a: 'x' }] },
+      { data: [{ a: MASK }] },
+    ],
+    ['values of a record', v.record(v.string(), Secret), { a: 'x' }, { a: MASK }],
+    [
+      'a field of a choice',
+      v.union([v.object({ b: v.number() }), v.object({ a: Secret })]),
+      { a: 'x' },
+      { a: MASK },
+    ],
+    ['a field in a pipe', v.pipe(v.object({ a: Secret }), v.title('T')), { a: 'x' }, { a: MASK }],
+    [
+      'a secret that is an object',
+      v.object({ a: v.pipe(v.object({ b: v.string() }), SECRET) }),
+      { a: { b: 'x' } },
+      { a: MASK },
+    ],
+    ['one that is looked up', v.lazy(() => v.object({ a: Secret })), { a: 'x' }, { a: MASK }],
+  ])('has a mask in %s', (_where, schema, answer, shown) => {
+    expect(withoutSecrets(schema, answer as unknown)).toEqual(shown)
+  })
+})
 
 describe('fields of the API that hold secrets', () => {
   it('are marked, so that the canary is put into each of them', () => {
