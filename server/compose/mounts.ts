@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import { isWithin, reservedPlace } from '#server/volumes/mount-path'
 import type { ServiceContext } from './context.ts'
 import { at, type Fields, isFields } from './issues.ts'
 import type { ComposeBuild, ComposeFiles, ComposeMount } from './model.ts'
@@ -7,6 +8,7 @@ import { readBoolean, readBytes, readText, readTexts } from './values.ts'
 
 const FILES_MAX = 200
 const FILES_MAX_BYTES = 1024 * 1024
+const OPEN_PLACES = ['/dev/shm', '/run/secrets']
 const HOST_PATH =
   'is refused: paths of the host are not mounted. Use a named volume for data, or a file of the repository.'
 
@@ -41,14 +43,19 @@ export function readMounts(
     return { kind: 'tmpfs', path: target, size_bytes }
   })
   const all = [...mounts, ...memory]
-  for (const mount of all)
+  for (const mount of all) {
+    const here = at(path, mount.kind === 'tmpfs' ? 'tmpfs' : 'volumes')
     if (!mount.path.startsWith('/') || posix.normalize(mount.path) === '/' || /[\0-\x1f:]/.test(mount.path))
-      issues.add(
-        at(path, mount.kind === 'tmpfs' ? 'tmpfs' : 'volumes'),
-        'must name an absolute path in the container.',
-      )
+      issues.add(here, 'must name an absolute path in the container.')
+    const place = reserved(posix.normalize(mount.path))
+    if (place !== undefined) issues.add(here, `must not be in ${place}, which the engine fills itself.`)
+  }
   return all
 }
+
+/** Shared memory and secrets are what people do lay something over. */
+const reserved = (path: string): string | undefined =>
+  OPEN_PLACES.some((place) => isWithin(path, place)) ? undefined : reservedPlace(path)
 
 /** `source:target:mode`, or a target alone. */
 function shortForm(context: ServiceContext, value: unknown, path: string): Wanted | undefined {

@@ -8,6 +8,10 @@ const RESERVED_FILES = ['/etc/hosts', '/etc/hostname', '/etc/resolv.conf']
 export const isWithin = (inner: string, outer: string): boolean =>
   inner === outer || inner.startsWith(`${outer}/`)
 
+/** The place of those that the engine and the kernel fill themselves in which a path lies; undefined for any other. */
+export const reservedPlace = (path: string): string | undefined =>
+  RESERVED.find((place) => isWithin(path, place)) ?? RESERVED_FILES.find((file) => file === path)
+
 /** What is wrong with a path inside a container, as a sentence that follows `path: `; undefined for a good one. */
 export function mountPathFault(path: string): string | undefined {
   if (!path.startsWith('/')) return 'must be absolute, such as /data.'
@@ -22,7 +26,6 @@ export function mountPathFault(path: string): string | undefined {
     return 'must be written plainly: without //, /./, /../ and a slash at the end.'
   if (OF_THE_IMAGE.includes(path))
     return `must not be ${path} itself, which holds what the image needs. Use a folder or file in it, such as ${path}/app.`
-  const reserved =
-    RESERVED.find((place) => isWithin(path, place)) ?? RESERVED_FILES.find((file) => file === path)
+  const reserved = reservedPlace(path)
   return reserved && `must not be in ${reserved}, which the engine fills itself.`
 }

@@ -312,6 +312,22 @@ services:
     expect(refusedPaths('volumes: ["data:x"]', 'volumes: {data: }')).toEqual(['services.web.volumes'])
   })
 
+  it.each([
+    '/proc',
+    '/proc/sys/kernel',
+    '/var/../proc/1',
+    '/sys/fs/cgroup',
+    '/dev',
+    '/dev//sda',
+    '/etc/resolv.conf',
+  ])('refuse %s, which the engine fills itself, for volumes and in memory', (target) => {
+    expect(refusedPaths(`volumes: ["data:${target}"]`, 'volumes: {data: }')).toEqual(['services.web.volumes'])
+    expect(refusedPaths(`tmpfs: ["${target}"]`)).toEqual(['services.web.tmpfs'])
+  })
+  it.each(['/dev/shm', '/run', '/var/run', '/etc/nginx', '/processes'])('take %s in memory', (target) => {
+    expect(refusedPaths(`tmpfs: ["${target}"]`)).toEqual([])
+  })
+
   it('put configs and secrets where the file says', () => {
     const text = `
 services:
