@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import { isWithin, reservedPlace } from '#server/volumes/mount-path'
+import { isWithin, reservedPlace } from '#server/kernel/mount-path'
 import type { ServiceContext } from './context.ts'
 import { at, type Fields, isFields } from './issues.ts'
 import type { ComposeBuild, ComposeFiles, ComposeMount } from './model.ts'

@@ -4,7 +4,15 @@ import { createDatabasesDomain } from './assembly.ts'
 export default defineModule({
   name: 'databases',
   tags: [{ name: 'databases', description: 'Databases and their links to apps.' }],
-  resources: [{ noun: 'database', table: 'databases', status_column: 'status', quota: 'databases' }],
+  resources: [
+    {
+      noun: 'database',
+      table: 'databases',
+      status_column: 'status',
+      quota: 'databases',
+      stored_column: 'used_bytes',
+    },
+  ],
   sealed: [
     sealedById('databases', 'password'),
     sealedById('databases', 'next_password'),

@@ -26,6 +26,8 @@ export interface ResourceSource {
   /** The quota of a project that limits their number, if one does. */
   quota: string | undefined
   count(project_id: string): number
+  /** What those of a project were measured to hold; undefined for a kind that holds nothing. */
+  storedBytes?(project_id: string): number
   list(project_id: string, limit: number, offset: number): ListedResource[]
   /** Every one of them, whatever its project; for what watches all. */
   all(): ListedResource[]
@@ -48,6 +50,8 @@ export interface TableSource {
   project_column?: string
   access?: ResourceSource['access']
   quota?: string
+  /** What was measured that a row holds, in bytes: it counts for the quota `storage_bytes`. */
+  stored_column?: string
   /** SQL that rows must fulfil to be listed, searched and counted; all are found by their id. */
   where?: string
 }
@@ -63,6 +67,7 @@ export function createTableSource(
     project_column = 'project_id',
     access = 'viewer',
     quota,
+    stored_column,
     where = 'TRUE',
   }: TableSource,
 ): ResourceSource {
@@ -78,6 +83,15 @@ export function createTableSource(
         .sql(`SELECT count(*) FROM ${table} WHERE ${where} AND ${project_column} = ?`)
         .pluck()
         .get(project_id) as number,
+    ...(stored_column
+      ? {
+          storedBytes: (project_id) =>
+            db
+              .sql(`SELECT coalesce(sum(${stored_column}), 0) FROM ${table} WHERE ${project_column} = ?`)
+              .pluck()
+              .get(project_id) as number,
+        }
+      : {}),
     list: (project_id, limit, offset) =>
       db
         .sql(

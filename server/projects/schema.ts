@@ -31,7 +31,7 @@ const Limit = (what: string) =>
   )
 
 /** Upper limits of a project; null or absent does not limit. Kinds of resources bring more of them. */
-const Quotas = v.objectWithRest(
+export const Quotas = v.objectWithRest(
   {
     apps: Limit('Most apps.'),
     domains: Limit(
@@ -52,7 +52,9 @@ const Quotas = v.objectWithRest(
         ),
       ),
     ),
-    storage_bytes: Limit('Most bytes of all volumes together.'),
+    storage_bytes: Limit(
+      'Most bytes of all volumes and databases together, as they were measured last. Once they hold as much, 409 is the answer to every further volume or database, restored ones and those of compose files too.',
+    ),
   },
   Limit('Most resources of a kind.'),
 )

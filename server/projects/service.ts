@@ -108,6 +108,16 @@ export function createProjects(options: ProjectOptions) {
     if (!isFixedQuota(name) && !resources().some(({ quota }) => quota === name))
       throw invalid(`quotas.${name}`, 'is not a quota.')
   }
+  /** Throws 409 when volumes and databases hold what they may, as they were measured last. */
+  const requireStorage = (project_id: string): void => {
+    const most = quotasOf(get(project_id)).storage_bytes
+    if (typeof most !== 'number') return
+    const held = resources().reduce((sum, source) => sum + (source.storedBytes?.(project_id) ?? 0), 0)
+    if (held >= most)
+      throw conflict(
+        `Volumes and databases of the project may hold ${most} bytes together, and hold ${held}. Delete data, or ask an administrator to raise the quota storage_bytes.`,
+      )
+  }
   const audited = ({ name, description, quotas }: ProjectRow) => ({
     name,
     description,
@@ -260,6 +270,7 @@ export function createProjects(options: ProjectOptions) {
         throw conflict(
           `The project may have ${most} ${source.quota} at most. Delete one, or ask an administrator to raise the quota.`,
         )
+      if (source.storedBytes) requireStorage(project_id)
     },
   }
 }

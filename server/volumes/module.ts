@@ -15,7 +15,15 @@ export default defineModule({
       paths: /^(apps\/:id\/mounts|volumes|storage-providers)\b/,
     },
   ],
-  resources: [{ noun: 'volume', table: 'volumes', status_column: 'status' }],
+  resources: [
+    {
+      noun: 'volume',
+      table: 'volumes',
+      status_column: 'status',
+      quota: 'volumes',
+      stored_column: 'used_bytes',
+    },
+  ],
   sealed: [sealedById('mounts', 'content')],
   create: (
     base: Base,

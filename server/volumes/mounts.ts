@@ -11,7 +11,7 @@ import {
   type Mount as EngineMount,
   type UpdateStrategy,
 } from '#server/platform/engine/workload'
-import { isWithin } from './mount-path.ts'
+import { isWithin } from '#server/kernel/mount-path'
 import type { MountRow, VolumeRepository, VolumeRow } from './repository.ts'
 import type { Mount, MountChange, NewMount } from './schema.ts'
 

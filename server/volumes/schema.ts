@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { pagingEntries, SECRET, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
-import { mountPathFault } from './mount-path.ts'
+import { mountPathFault } from '#server/kernel/mount-path'
 
 const MAX_CONTENT = 262_144
 const GIB = 1024 ** 3

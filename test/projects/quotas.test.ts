@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { Quotas } from '#server/projects/schema'
+import { createTestApi, type TestApi } from '#test/support/api'
+
+let api: TestApi
+let project_id: string
+beforeEach(async () => {
+  api = await createTestApi()
+  project_id = (await api.as('owner').get('/api/projects')).body.data[0].id
+})
+afterEach(() => api.close())
+
+const limit = async (quotas: Record<string, number>) =>
+  expect((await api.as('admin').put(`/api/projects/${project_id}`, { quotas })).status).toBe(200)
+const make: Record<string, () => Promise<{ status: number; body: any }>> = {
+  apps: () => api.as('developer').post('/api/apps', { name: `a${Date.now()}`, source: 'upload' }),
+  databases: () => api.as('developer').post('/api/databases', { name: 'one', engine: 'redis' }),
+  volumes: () => api.as('developer').post('/api/volumes', { name: 'one' }),
+  domains: async () => {
+    const { body } = await api.as('developer').post('/api/apps', { name: 'named', source: 'upload' })
+    return api.as('developer').post('/api/domains', { app_id: body.data.id, hostname: 'shop.example.com' })
+  },
+}
+/** What is counted, and what is summed. */
+const COUNTED = Object.keys(make)
+const SUMMED = ['memory_bytes', 'cpus', 'storage_bytes']
+
+describe('quotas of a project', () => {
+  it('are all asked: none can be set that nothing obeys', () => {
+    expect(Object.keys(Quotas.entries).sort()).toEqual([...COUNTED, ...SUMMED].sort())
+  })
+  it.each(COUNTED)('limit the number of %s', async (name) => {
+    await limit({ [name]: 0 })
+    const { status, body } = await make[name]!()
+    expect([status, body.error?.code]).toEqual([409, 'CONFLICT'])
+    await limit({})
+    if (name !== 'domains') expect((await make[name]!()).status).toBe(201)
+  })
+  it.each(['memory_bytes', 'cpus'])('limit %s of all instances', async (name) => {
+    await limit({ [name]: 0 })
+    expect((await make.databases!()).status).toBe(409)
+  })
+  it('let nothing more be stored once volumes and databases hold what they may', async () => {
+    await make.databases!()
+    const volume = (await make.volumes!()).body.data.id as string
+    api.kernel.db.sql('UPDATE databases SET used_bytes = 600').run()
+    api.kernel.db.sql('UPDATE volumes SET used_bytes = 400 WHERE id = ?').run(volume)
+    await limit({ storage_bytes: 1000 })
+    const more = await api.as('developer').post('/api/volumes', { name: 'two' })
+    expect([more.status, more.body.error.message]).toEqual([
+      409,
+      'Volumes and databases of the project may hold 1000 bytes together, and hold 1000. Delete data, or ask an administrator to raise the quota storage_bytes.',
+    ])
+    const database = await api.as('developer').post('/api/databases', { name: 'two', engine: 'redis' })
+    expect(database.status).toBe(409)
+    await limit({ storage_bytes: 1001 })
+    expect((await api.as('developer').post('/api/volumes', { name: 'two' })).status).toBe(201)
+  })
+})
