@@ -10,6 +10,7 @@ import { hostOf, type ServerSpec, type SpareSpec } from './workload.ts'
 
 /** The engine starts a server that ended again within seconds. */
 const COMEBACK_LIMIT_MS = 30_000
+const COMES_BACK = new Set<DatabaseRow['status']>(['running', 'restoring', 'upgrading'])
 const PAUSE_MS = 200
 
 /** The server that apps talk to: what it looks like, and how it is brought up. */
@@ -95,7 +96,7 @@ export function createLive(context: DatabaseContext, servers: Servers) {
       const spec = specOf(row)
       const end = clock.monotonic_ms() + COMEBACK_LIMIT_MS
       while (!(await servers.running(spec))) {
-        const comes_back = row.status === 'running' && clock.monotonic_ms() < end
+        const comes_back = COMES_BACK.has(row.status) && clock.monotonic_ms() < end
         if (!comes_back) return undefined
         await wait(PAUSE_MS, undefined, { signal })
       }

@@ -57,20 +57,24 @@ export function createChanges(repository: VariableRepository, vault: Vault, cloc
   }
 
   return {
-    /** Makes a variable what it is to be; `path` is the field that a 422 names. */
+    /**
+     * Makes a variable what it is to be; `path` is the field that a 422 names, `known` what `before` holds, where it
+     * was opened already.
+     */
     put(
       actor: Actor,
       place: { project_id: string; app_id: string | null; key: string },
       before: VariableRow | undefined,
       after: PlainVariable,
       path: string,
+      known?: PlainVariable,
     ): Change {
       const at = clock.iso()
       const fault = valueFault(place.key, after)
       if (fault !== undefined) throw invalid(path, fault)
       const refs = refsOf(after, path)
       if (before) {
-        const plain = vault.openReadable(before)
+        const plain = known ?? vault.openReadable(before)
         const fields = plain ? changedFields(plain, after) : ['value']
         if (fields.length === 0) return { row: before, kind: 'unchanged', fields }
         const row = {

@@ -182,7 +182,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
             ...scopesOf(body.scopes, before),
             comment: row?.comment ?? null,
           }
-          const change = changes.put(actor, { project_id, app_id, key }, row, plain, path)
+          const change = changes.put(actor, { project_id, app_id, key }, row, plain, path, before)
           if (change.row.refs !== '[]') requireResolved(project_id, plain, `${path}: ${key}`)
           return change
         })

@@ -1,4 +1,12 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto'
 import {
   chmodSync,
   closeSync,
@@ -158,7 +166,8 @@ export function finishRotation(path: string): void {
 
 interface Key {
   id: string
-  key: Buffer
+  /** As an object: made of bytes anew for every value, it took most of the time of sealing. */
+  key: KeyObject
 }
 
 /**
@@ -171,7 +180,7 @@ export function createSecrets(master: Buffer, previous?: Buffer): Secrets {
     Buffer.from(hkdfSync('sha256', source, 'portreeve', purpose, KEY_BYTES))
   const keyOf = (source: Buffer): Key => {
     const key = deriveFrom(source, 'secrets')
-    return { key, id: createHash('sha256').update(key).digest('hex').slice(0, 8) }
+    return { key: createSecretKey(key), id: createHash('sha256').update(key).digest('hex').slice(0, 8) }
   }
   const current = keyOf(master)
   const keys = previous ? [current, keyOf(previous)] : [current]

@@ -81,7 +81,7 @@ describe('an archive', () => {
   })
 })
 
-describe('a bit that flipped anywhere in an archive', () => {
+describe('F29: a bit that flipped anywhere in an archive', () => {
   const PLACES = 1000
   let body: Buffer
   let written: WrittenArchive

@@ -174,7 +174,7 @@ function restorePlatform(source: string) {
   return { code, said: () => said }
 }
 
-test('a lost server is rebuilt from its destination alone, with what was backed up last, and the time is told', async () => {
+test('F28: a lost server is rebuilt from its destination alone, with what was backed up last, and the time is told', async () => {
   const [provider] = await show('/api/storage-providers')
   await portreeve.call('PUT', `/api/storage-providers/${provider.id}`, { passphrase: PASSPHRASE })
   const [app] = await show('/api/apps')

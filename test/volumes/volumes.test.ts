@@ -250,7 +250,7 @@ describe('a deployment of an app that alone writes to a volume', () => {
   })
 })
 
-test('an app whose volume vanished is stopped with a sentence, and no empty volume comes in its place', async () => {
+test('F11: an app whose volume vanished is stopped with a sentence, and no empty volume comes in its place', async () => {
   await mount({ path: '/data', volume_id })
   await deploy('two')
   await api.services.start()

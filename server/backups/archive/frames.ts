@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto'
 import { ArchiveError } from './archive-error.ts'
 
 /**
@@ -12,8 +12,11 @@ const HEADER_BYTES = MAGIC.length + SALT_BYTES
 export const CHUNK_BYTES = 64 * 1024
 const TAG_BYTES = 16
 
+/** An object, since one that is made of bytes for every chunk takes longer than the chunk. */
 const keyFrom = (data_key: Buffer, header: Buffer) =>
-  Buffer.from(hkdfSync('sha256', data_key, header.subarray(MAGIC.length), 'portreeve archive', 32))
+  createSecretKey(
+    Buffer.from(hkdfSync('sha256', data_key, header.subarray(MAGIC.length), 'portreeve archive', 32)),
+  )
 
 function nonceOf(number: number, is_last: boolean): Buffer {
   const nonce = Buffer.alloc(12)

@@ -72,6 +72,7 @@ export function defineRecoverJob(options: RecoverOptions): JobDefinition<Recover
         async run({ payload, signal, skip }) {
           const { status, complete_until } = archiveOf(payload)
           if (status === 'closed' || (complete_until ?? '') >= payload.at) return skip()
+          await databases.answering(payload.source_id, signal)
           await options.pass(payload.archive_id, signal)
           while ((archiveOf(payload).complete_until ?? '') < payload.at) {
             await wait(PAUSE_MS, undefined, { signal })

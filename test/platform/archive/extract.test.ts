@@ -193,7 +193,7 @@ describe('an archive', () => {
   })
 })
 
-describe('an archive is refused as unsafe', () => {
+describe('T14: an archive is refused as unsafe', () => {
   it.each<[string, Item[]]>([
     ['a path upwards', [file('../evil')]],
     ['a path upwards further in', [file('a/b/../../../evil')]],
@@ -296,7 +296,7 @@ describe('an archive is refused as damaged', () => {
   it('an empty archive', async () => expectRefused(unpack([]), 'empty'))
 })
 
-describe('limits hold', () => {
+describe('T14: limits hold', () => {
   it('on the unpacked size, before a byte of the file is written', async () => {
     await expectRefused(
       unpackRaw(Buffer.concat([rawHeader({ name: 'a', size: octal(8 * 1024 ** 3 - 1) }), Buffer.alloc(512)])),
