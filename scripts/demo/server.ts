@@ -8,6 +8,7 @@ import wsAdapter from 'crossws/adapters/node'
 
 // Modules of the build: outside of one, files of the tests stand in for them.
 const VIRTUAL: Record<string, string> = {
+  '#api-document': '#test/support/virtual-api-document',
   '#endpoints': '#test/support/virtual-endpoints',
   '#migrations': '#test/support/virtual-migrations',
   '#templates': '#test/support/virtual-templates',

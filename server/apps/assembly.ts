@@ -1,3 +1,4 @@
+import { own } from '#server/kernel/own'
 import type { FinalBackups } from '#server/backups/contract'
 import type { DeploymentsDomain } from '#server/deployments/contract'
 import type { Domains } from '#server/domains/service'
@@ -67,6 +68,8 @@ export function createAppsDomain(base: Base, use: AppNeeds): AppsDomain {
       moved: (id, from) => base.modules.app.moved(id, from),
       enqueue: (kind, app, more) => use.deployments.enqueueLifecycle(kind, app, more),
       planFinalBackup: ({ id }, actor, options) => use.backups.final.plan(actor, 'app', id, options),
+      revertVariable: (actor, app, release_id, key) =>
+        use.env.revert(actor, app.id, key, own(use.deployments.releaseVariables(release_id), key)),
       variableDifferences: (app, release_id) =>
         use.env.differencesSince(app, use.deployments.releaseVariables(release_id)),
       mounts: (id) => use.volumes.mountsOf(id),

@@ -23,12 +23,13 @@ import { type AppRow, createAppRepository } from './repository.ts'
 import type { App, AppChange, AppStatus, NewApp } from './schema.ts'
 import { checkCompose } from './compose-text.ts'
 import { audited } from './audited.ts'
+import { createDiscard, type DiscardPorts } from './discard.ts'
 import { createPendingChanges, type PendingPorts } from './pending.ts'
 import { createAppView, type ViewPorts } from './view.ts'
 import { createPreviewApps, requireNoPreview } from './preview-apps.ts'
 
 /** What apps need from other domains; handed in at composition. */
-export interface AppPorts extends SharePorts, ViewPorts, PendingPorts {
+export interface AppPorts extends SharePorts, ViewPorts, PendingPorts, DiscardPorts {
   /** Throws 409 when the project may not have one more app. */
   requireQuota(project_id: string): void
   /** Queues the first deployment in the current transaction. */
@@ -139,6 +140,35 @@ export function createApps(options: AppOptions) {
       return { ...view(get(id)), job_id }
     })
 
+  const update = (actor: Actor, id: string, body: AppChange): App => {
+    checkSource(body, checks)
+    return db.tx(() => {
+      const before = get(id)
+      if (before.status === 'deleting') throw conflict('Cannot change an app while it is being deleted.')
+      requireNoPreview(before)
+      if (body.name !== undefined && body.name !== before.name && repository.findByName(body.name))
+        throw conflict(`An app named ${body.name} exists already. Choose another name.`)
+      const columns = changedColumns(before, body)
+      shares.within(before.project_id, () => repository.update(id, columns, clock.iso()))
+      if (body.replicas !== undefined || body.processes !== undefined) ports.requireReplicas(id)
+      const row = get(id)
+      if (row.name !== before.name) {
+        ports.renameAutomaticDomain(row)
+        db.afterCommit(() => ports.refreshRoutes(id))
+      }
+      note(row, 'app.updated', { changed: changedKeys(configurationOf(before), configurationOf(row)) }, actor)
+      audit.record(actor, {
+        action: 'app.update',
+        resource_type: 'app',
+        resource_id: id,
+        project_id: row.project_id,
+        before: audited(before),
+        after: audited(row),
+      })
+      return view(row)
+    })
+  }
+
   return {
     ...createCopies({ db, clock, audit, checks, ports, repository, shares, get, note, transition }),
     view,
@@ -221,39 +251,9 @@ export function createApps(options: AppOptions) {
         return view(get(row.id))
       })
     },
-    update(actor: Actor, id: string, body: AppChange): App {
-      checkSource(body, checks)
-      return db.tx(() => {
-        const before = get(id)
-        if (before.status === 'deleting') throw conflict('Cannot change an app while it is being deleted.')
-        requireNoPreview(before)
-        if (body.name !== undefined && body.name !== before.name && repository.findByName(body.name))
-          throw conflict(`An app named ${body.name} exists already. Choose another name.`)
-        const columns = changedColumns(before, body)
-        shares.within(before.project_id, () => repository.update(id, columns, clock.iso()))
-        if (body.replicas !== undefined || body.processes !== undefined) ports.requireReplicas(id)
-        const row = get(id)
-        if (row.name !== before.name) {
-          ports.renameAutomaticDomain(row)
-          db.afterCommit(() => ports.refreshRoutes(id))
-        }
-        note(
-          row,
-          'app.updated',
-          { changed: changedKeys(configurationOf(before), configurationOf(row)) },
-          actor,
-        )
-        audit.record(actor, {
-          action: 'app.update',
-          resource_type: 'app',
-          resource_id: id,
-          project_id: row.project_id,
-          before: audited(before),
-          after: audited(row),
-        })
-        return view(row)
-      })
-    },
+    update,
+    /** Puts back what the live release has of one field or variable. */
+    discard: createDiscard({ ports, get, pending, update }),
     resize: createResize({ repository, shares, clock, get }),
     start: (actor: Actor, id: string) => lifecycle(actor, id, 'start'),
     stop: (actor: Actor, id: string) => lifecycle(actor, id, 'stop'),

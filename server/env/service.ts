@@ -12,7 +12,14 @@ import { entriesOf } from './import.ts'
 import { referencesIn, UnresolvedError } from './references.ts'
 import { createReleaseVariables, type DatabasePorts } from './release-variables.ts'
 import { createVariableRepository, type Owner, type VariableRow } from './repository.ts'
-import { changedVariables, type ReleaseVariables, secretValuesOf, variableDifferences } from './resolved.ts'
+import { createRevert } from './revert.ts'
+import {
+  changedVariables,
+  type ReleaseVariable,
+  type ReleaseVariables,
+  secretValuesOf,
+  variableDifferences,
+} from './resolved.ts'
 import {
   MASK,
   type NewVariable,
@@ -105,6 +112,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
     build: scopes?.includes('build') ?? before?.build ?? true,
     runtime: scopes?.includes('runtime') ?? before?.runtime ?? true,
   })
+  const revertOne = createRevert(repository, changes, (row) => vault.openReadable(row))
   const requireFull = (actor: Actor) => {
     if (actor.scope !== 'full')
       throw forbidden('A narrowed API key may not read secrets. Use one with full rights.')
@@ -296,6 +304,13 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
         const report = reportOf(changed, gone)
         finish(actor, { project_id, app_id }, 'variable.restore', report)
         return report
+      }),
+    /** Makes one variable what it is in a release, which has none when `live` is undefined. */
+    revert: (actor: Actor, app_id: string, key: string, live: ReleaseVariable | undefined): void =>
+      db.tx(() => {
+        const { project_id } = appOf(app_id)
+        const { changed, removed } = revertOne(actor, { project_id, app_id, key }, live)
+        finish(actor, { project_id, app_id }, 'variable.discard', reportOf(changed, removed))
       }),
     /** What a release that is made now gets; throws Fatal when a value cannot be had. */
     forRelease: release.of,

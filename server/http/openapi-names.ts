@@ -27,6 +27,7 @@ const CHOSEN = new Map(
     'get /api/projects/:id/audit-logs': 'listProjectAuditLogs',
     'post /api/apps/detect': 'detectStack',
     'get /api/apps/:id/changes': 'listAppPendingChanges',
+    'delete /api/apps/:id/changes/:key': 'discardAppPendingChange',
     'post /api/apps/:id/upload': 'uploadAppSource',
     'post /api/apps/:id/exec': 'runAppCommand',
     'post /api/apps/:id/env/import': 'importAppVariables',

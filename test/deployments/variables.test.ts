@@ -77,6 +77,66 @@ describe('a deployment', () => {
     await developer().delete(`/api/apps/${app_id}/mounts/${mount.id}`)
     expect(await changes()).toEqual([{ key: 'mounts', before: '1 mount', after: null, secret: false }])
   })
+  it('puts one change back to what runs, secrets unseen, and leaves the others', async () => {
+    const changes = async () =>
+      (await api.as('viewer').get(`/api/apps/${app_id}/changes`)).body.data.map(
+        (one: { key: string }) => one.key,
+      )
+    const discard = (key: string, who: 'developer' | 'viewer' = 'developer') =>
+      api.as(who).delete(`/api/apps/${app_id}/changes/${key}`)
+    await set('GONE', 'soon', { scopes: ['runtime'], comment: 'kept until it goes' })
+    await set('TOKEN', SECRET, { secret: true, comment: 'of the till' })
+    await developer().put(`/api/apps/${app_id}`, { build: { start_command: 'node server.js' } })
+    await ask('deploy')
+    const before = running()
+    await developer().put(`${env}/TOKEN`, { value: `${SECRET}, still` })
+    await developer().delete(`${env}/GONE`)
+    await set('NEW', '1')
+    await set('HOST', 'x')
+    await developer().put(`/api/apps/${app_id}`, {
+      port: 4000,
+      build: { start_command: 'node other.js', install_command: 'npm ci' },
+    })
+    await developer().post(`/api/apps/${app_id}/mounts`, { path: '/etc/shop.toml', content: 'x' })
+    expect(await changes()).toEqual([
+      'build.install_command',
+      'build.start_command',
+      'port',
+      'mounts',
+      'env.GONE',
+      'env.HOST',
+      'env.NEW',
+      'env.TOKEN',
+    ])
+    expect((await discard('env.NEW', 'viewer')).status).toBe(403)
+    for (const key of ['build.start_command', 'port', 'env.GONE', 'env.NEW', 'env.TOKEN'])
+      expect(await discard(key)).toMatchObject({ status: 200, body: { data: { id: key, deleted: true } } })
+    expect(await changes()).toEqual(['build.install_command', 'mounts', 'env.HOST'])
+    expect((await discard('port')).status).toBe(404)
+    expect((await discard('no.such.field')).status).toBe(404)
+    expect((await discard('mounts')).status).toBe(409)
+    const [token] = (await developer().get(`${env}?q=TOKEN`)).body.data
+    expect(token).toMatchObject({ secret: true, comment: 'of the till', value: '********' })
+    const audited = (await api.as('admin').get('/api/audit-logs?action=variable.discard')).body.data
+    expect(audited).toHaveLength(3)
+    expect(JSON.stringify(audited)).not.toContain(SECRET)
+    await discard('env.HOST')
+    await discard('build.install_command')
+    await ask('deploy')
+    expect(running()).toEqual({ ...before, PORTREEVE_DEPLOYMENT_ID: expect.any(String) })
+  })
+  it('says where a change is kept that cannot be put back from there', async () => {
+    const shared = `/api/projects/${api.services.http.default_project()}/env`
+    await developer().put(shared, { variables: [{ key: 'HOST', value: 'a.example.com' }] })
+    await set('API', 'https://${{ project.HOST }}/v1')
+    await ask('deploy')
+    await developer().put(shared, { variables: [{ key: 'HOST', value: 'b.example.com' }] })
+    const { status, body } = await developer().delete(`/api/apps/${app_id}/changes/env.API`)
+    expect([status, body.error.message]).toEqual([
+      409,
+      'API stands for project.HOST: what changed may be there. Change it there, or set API anew.',
+    ])
+  })
   it('takes in what the project shares at that moment', async () => {
     const shared = `/api/projects/${api.services.http.default_project()}/env`
     await developer().put(shared, { variables: [{ key: 'HOST', value: 'a.example.com' }] })

@@ -22,6 +22,8 @@ let admin: Person
 let viewer: Person
 let outsider: Person
 const samples: Record<string, string> = {}
+/** A deployment whose build failed. */
+let failed = ''
 
 beforeAll(async () => {
   forge = await startGitServer()
@@ -79,9 +81,90 @@ describe('the dashboard', () => {
     await context.close()
   })
 
+  it('lets somebody who never saw it do each of six things in five interactions at most', async () => {
+    const shop = forge.repository('team/shop')
+    shop.commit(nodeApp('two'), 'second')
+    const [running] = (await portreeve.call('GET', '/api/apps')).body.data
+    await portreeve.call('PUT', `/api/apps/${running.id}`, { soak_seconds: 0 })
+    const second = await make(`/api/apps/${running.id}/deploy`, {})
+    const broken = forge.repository('team/till')
+    const files = nodeApp('three')
+    const build = '"scripts":{"build":"node missing.js",'
+    broken.commit({ ...files, 'package.json': files['package.json']!.replace('"scripts":{', build) }, 'third')
+    const { page, faults, context } = await visit(browser, portreeve, WIDE, admin.cookie)
+    let steps = 0
+    const click = async (role: 'link' | 'button', name: string | RegExp) => {
+      steps += 1
+      await page
+        .getByRole(role, { name, exact: typeof name === 'string' })
+        .last()
+        .click()
+    }
+    const type = async (label: string, text: string) => {
+      steps += 1
+      await page.getByLabel(label, { exact: true }).last().fill(text)
+    }
+    const counts: Record<string, number> = {}
+    const task = async (name: string, start: string, act: () => Promise<void>) => {
+      await page.goto(portreeve.url + start)
+      steps = 0
+      await act()
+      counts[name] = steps
+    }
+    await task('deploy an app', '/', async () => {
+      await click('link', 'Create app')
+      await type('Git URL', broken.url)
+      await click('button', 'Create and deploy')
+      await page.waitForURL('**/deployments/dep_*')
+    })
+    failed = page.url().split('/').at(-1)!
+    await portreeve.untilDeployment(failed)
+    await portreeve.untilDeployment(second.id)
+    await task('find the cause of a failed build', '/', async () => {
+      await click('link', /^till\s+Failed/)
+      await click('link', 'See why')
+      await page.getByRole('alert').getByText('missing.js').first().waitFor()
+    })
+    await task('add a domain', `/apps/${running.id}`, async () => {
+      await click('link', 'Domains')
+      await click('button', 'Add domain')
+      await type('Name', 'shop.example.com')
+      await click('button', 'Add domain')
+      await page.getByText('shop.example.com').first().waitFor()
+    })
+    await task('set a variable', `/apps/${running.id}`, async () => {
+      await click('link', 'Variables')
+      await click('button', 'Add variable')
+      await type('Key', 'GREETING')
+      await type('Value', 'hello')
+      await click('button', 'Save')
+      await page.getByRole('cell', { name: 'GREETING' }).waitFor()
+    })
+    await task('roll back', `/apps/${running.id}`, async () => {
+      await click('link', 'Deployments')
+      await click('link', '#1')
+      await click('button', 'Roll back to this')
+      await click('button', 'Roll back')
+      await page.waitForURL((url) => !url.href.includes(samples.deployments!) && /dep_/.test(url.href))
+    })
+    await portreeve.untilDeployment(page.url().split('/').at(-1)!)
+    await task('invite a colleague', '/', async () => {
+      await click('link', 'Team')
+      await click('button', 'Invite')
+      await type('E-mail address', 'colleague@example.com')
+      await click('button', 'Invite')
+      await page.getByRole('button', { name: 'Done' }).waitFor()
+    })
+    expect(Object.keys(counts)).toHaveLength(6)
+    for (const [name, count] of Object.entries(counts)) expect([name, count <= 5]).toEqual([name, true])
+    expect(await portreeve.visit('shop.apps.test')).toEqual({ status: 200, body: 'one' })
+    expect(faults).toEqual([])
+    await context.close()
+  })
+
   // Apart from the walk, so that a second attempt of that does not meet what the first one made.
   it('takes names that look like markup and are as long as they may be', async () => {
-    const [app] = (await portreeve.call('GET', '/api/apps')).body.data
+    const [app] = (await portreeve.call('GET', '/api/apps?q=shop')).body.data
     samples.apps = app.id
     const project = await make('/api/projects', { name: HOSTILE.slice(0, 60), description: HOSTILE })
     samples.projects = (await portreeve.call('GET', `/api/apps/${app.id}`)).body.data.project_id
@@ -104,12 +187,19 @@ describe('the dashboard', () => {
     const volume = await make('/api/volumes', { name: 'w'.repeat(63), access: 'shared' })
     await make(`/api/apps/${app.id}/mounts`, { path: `/${'w'.repeat(120)}`, volume_id: volume.id })
     await make('/api/team/members', { email: `${'w'.repeat(60)}@example.com` })
+    const backup = await make('/api/backups', { target: 'volume', target_id: volume.id })
+    samples.backups = backup.id
+    samples.databases = (await make('/api/databases', { name: 'w'.repeat(40), engine: 'postgres' })).id
+    const hook = { kind: 'deployment', app_id: app.id, name: HOSTILE.slice(0, 60) }
+    samples.webhooks = (await make('/api/webhooks', hook)).id
+    samples.templates = 'ackee'
   })
 
   it('shows every page without a barrier, a fault, markup out of names or a bar to scroll sideways, to whoever looks', async () => {
     const paths = [
       ...addresses(samples),
       '/apps?status=failed',
+      `/deployments/${failed}`,
       '/no/such/page',
       '/explorer?operation=post--api-apps',
     ]
