@@ -19,7 +19,7 @@ export interface AppNeeds {
   backups: { final: FinalBackups }
   deployments: DeploymentsDomain
   domains: Pick<Domains, 'addAutomatic' | 'renameAutomatic' | 'automaticOf'>
-  env: Pick<Variables, 'changedSince' | 'differencesSince'>
+  env: Pick<Variables, 'changedSince' | 'differencesSince' | 'revert'>
   git_credentials: Pick<GitAccess, 'forUrl' | 'requireChosen'>
   projects: Pick<Projects, 'requireQuota' | 'requireShare' | 'share'>
   scaling: Pick<Scaling, 'decidedReplicas'>

@@ -3,6 +3,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict, notFound } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import { selectPage, type Wanted } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
@@ -75,16 +76,26 @@ export function createGitCredentials({
   clock,
   secrets,
   audit,
+  events,
   usesOf,
 }: {
   db: Db
   clock: Clock
   secrets: Secrets
   audit: AuditTrail
+  events: Pick<Events, 'append'>
   /** Names of the apps that name a token as theirs. */
   usesOf(token: { id: string; project_id: string }): string[]
 }) {
   const repository = createRepository(db)
+  /** Lists follow it. Everybody in the project hears of it, and only developers may read names: it has none. */
+  const tell = (actor: Actor, what: 'created' | 'deleted', { id, project_id }: GitCredentialRow) =>
+    events.append({
+      type: `git_credential.${what}`,
+      project_id,
+      actor_id: actor.user_id || null,
+      payload: { id },
+    })
   return {
     list(actor: Actor, query: Paging & { project_id?: Wanted }) {
       const [limit, offset, sort] = limits(query)
@@ -115,6 +126,7 @@ export function createGitCredentials({
           last_used_at: null,
         }
         repository.insert(row)
+        tell(actor, 'created', row)
         audit.record(actor, {
           action: 'git_credential.create',
           resource_type: 'git_credential',
@@ -137,6 +149,7 @@ export function createGitCredentials({
             `The token is the git_credential_id of ${uses.slice(0, 5).join(', ')}${uses.length > 5 ? ' and others' : ''}. Give them another one, or null, first.`,
           )
         repository.delete(id)
+        tell(actor, 'deleted', row)
         audit.record(actor, {
           action: 'git_credential.delete',
           resource_type: 'git_credential',

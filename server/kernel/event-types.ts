@@ -160,6 +160,13 @@ export const EVENT_TYPES: Readonly<Record<string, string>> = {
   'node.ready': 'A server can be used.',
   'node.unreachable': 'A server does not answer.',
   'node.updated': 'A server changed.',
+  'ssh_key.created': 'An SSH key was added.',
+  'ssh_key.deleted': 'An SSH key was deleted.',
+  'git_credential.created': 'A token for a git host was added.',
+  'git_credential.deleted': 'A token for a git host was deleted.',
+  'registry.created': 'The login of a registry was added.',
+  'registry.updated': 'The login of a registry changed.',
+  'registry.deleted': 'The login of a registry was removed.',
   'settings.updated': 'Settings of the installation changed.',
   'system.pruned': 'What nobody needs was removed from the disk.',
 }

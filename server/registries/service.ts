@@ -3,6 +3,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict, notFound } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import { registryHost } from '#server/kernel/image-reference'
 import { selectPage } from '#server/kernel/page'
@@ -26,6 +27,7 @@ export interface RegistryOptions {
   clock: Clock
   secrets: Secrets
   audit: AuditTrail
+  events: Pick<Events, 'append'>
   /** Logs in at the registry; throws a 422 when it does not accept. */
   check(login: RegistryLogin): Promise<void>
   /** Names of what is pulled from a host. */
@@ -82,7 +84,7 @@ function createRepository(db: Db) {
  * Image registries of the installation: every project pulls with them. Credentials are tried before they are
  * kept.
  */
-export function createRegistries({ db, clock, secrets, audit, check, usesOf }: RegistryOptions) {
+export function createRegistries({ db, clock, secrets, audit, events, check, usesOf }: RegistryOptions) {
   const repository = createRepository(db)
   const get = (id: string): RegistryRow =>
     repository.find(id) ??
@@ -91,19 +93,21 @@ export function createRegistries({ db, clock, secrets, audit, check, usesOf }: R
     })()
   const note = (
     actor: Actor,
-    action: string,
+    action: 'create' | 'update' | 'delete',
     id: string,
     before: RegistryRow | null,
     after: RegistryRow | null,
-  ) =>
+  ) => {
+    events.append({ type: `registry.${action}d`, actor_id: actor.user_id || null, payload: { id } })
     audit.record(actor, {
-      action,
+      action: `registry.${action}`,
       resource_type: 'registry',
       resource_id: id,
       project_id: null,
       before: before && { ...view(before) },
       after: after && { ...view(after) },
     })
+  }
   const authOf = (row: RegistryRow): RegistryAuth => ({
     username: row.username,
     password: secrets.open(row.password, registryContext(row.id)),
@@ -142,7 +146,7 @@ export function createRegistries({ db, clock, secrets, audit, check, usesOf }: R
           updated_at: clock.iso(),
         }
         repository.insert(row)
-        note(actor, 'registry.create', id, null, row)
+        note(actor, 'create', id, null, row)
         return view(row)
       })
     },
@@ -162,7 +166,7 @@ export function createRegistries({ db, clock, secrets, audit, check, usesOf }: R
           updated_at: clock.iso(),
         }
         repository.update(row)
-        note(actor, 'registry.update', id, before, row)
+        note(actor, 'update', id, before, row)
         return view(row)
       })
     },
@@ -175,7 +179,7 @@ export function createRegistries({ db, clock, secrets, audit, check, usesOf }: R
             `Images of this registry are used by ${uses.slice(0, 5).join(', ')}${uses.length > 5 ? ' and others' : ''}.`,
           )
         repository.delete(id)
-        note(actor, 'registry.delete', id, row, null)
+        note(actor, 'delete', id, row, null)
       }),
     /** Passwords in clear, to keep them out of logs. */
     passwords: (): string[] =>

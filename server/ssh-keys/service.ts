@@ -3,6 +3,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
+import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import { selectPage, type Wanted } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
@@ -31,6 +32,7 @@ export interface SshKeyOptions {
   clock: Clock
   secrets: Secrets
   audit: AuditTrail
+  events: Pick<Events, 'append'>
   /** What would stop to work without a key, in words; from every domain that uses keys. */
   usesOf(key: { id: string; project_id: string }): string[]
 }
@@ -92,8 +94,11 @@ function createRepository(db: Db) {
  * SSH keys of projects: deploy keys for Git, and keys that reach servers. Private halves are sealed and never
  * shown.
  */
-export function createSshKeys({ db, clock, secrets, audit, usesOf }: SshKeyOptions) {
+export function createSshKeys({ db, clock, secrets, audit, events, usesOf }: SshKeyOptions) {
   const repository = createRepository(db)
+  /** Lists follow it. Everybody in the project hears of it, and only developers may read names: it has none. */
+  const tell = (actor: Actor, what: 'created' | 'deleted', { id, project_id }: SshKeyRow) =>
+    events.append({ type: `ssh_key.${what}`, project_id, actor_id: actor.user_id || null, payload: { id } })
   const store = (
     actor: Actor,
     project_id: string,
@@ -119,6 +124,7 @@ export function createSshKeys({ db, clock, secrets, audit, usesOf }: SshKeyOptio
         last_used_at: null,
       }
       repository.insert(row)
+      tell(actor, 'created', row)
       audit.record(actor, {
         action: 'ssh_key.create',
         resource_type: 'ssh_key',
@@ -181,6 +187,7 @@ export function createSshKeys({ db, clock, secrets, audit, usesOf }: SshKeyOptio
             `The key is used by ${uses.slice(0, 5).join(', ')}${uses.length > 5 ? ' and others' : ''}. Give them another key first.`,
           )
         repository.delete(id)
+        tell(actor, 'deleted', row)
         audit.record(actor, {
           action: 'ssh_key.delete',
           resource_type: 'ssh_key',

@@ -165,6 +165,32 @@ describe('SSH keys of a project', () => {
       ).status,
     ).toBe(409)
   })
+  it('is told to lists that follow when it comes and goes, as a token is, without its name', async () => {
+    const ids = []
+    for (const [path, body] of [
+      ['/api/ssh-keys/generate', { name: 'followed' }],
+      [
+        '/api/git-credentials',
+        { name: 'followed', host: 'git.example.com', token: 'a-token-of-some-length' },
+      ],
+    ] as const) {
+      const { id } = (await api.as('developer').post(path, body)).body.data
+      await api.as('developer').delete(`${path.replace('/generate', '')}/${id}`)
+      ids.push(id)
+    }
+    const told = api.kernel.db
+      .sql('SELECT type, project_id, payload FROM events WHERE payload IN (?, ?) ORDER BY seq')
+      .all(...ids.map((id) => JSON.stringify({ id }))) as { type: string; project_id: string }[]
+    expect(told.map(({ type }) => type)).toEqual([
+      'ssh_key.created',
+      'ssh_key.deleted',
+      'git_credential.created',
+      'git_credential.deleted',
+    ])
+    expect(new Set(told.map(({ project_id }) => project_id))).toEqual(
+      new Set([api.services.http.default_project()]),
+    )
+  })
   it('is not deleted while an app clones with it', async () => {
     const { id } = (
       await api.as('developer').post('/api/ssh-keys/generate', { name: 'used', host: 'used.example.com' })

@@ -138,7 +138,7 @@ describe('the dashboard', () => {
       await type('Key', 'GREETING')
       await type('Value', 'hello')
       await click('button', 'Save')
-      await page.getByRole('cell', { name: 'GREETING' }).waitFor()
+      await page.getByRole('cell', { name: 'GREETING', exact: true }).waitFor()
     })
     await task('roll back', `/apps/${running.id}`, async () => {
       await click('link', 'Deployments')
