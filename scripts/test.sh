@@ -3,6 +3,7 @@
 #   npm test                      all three projects: unit, engine, e2e
 #   npm test -- unit              one project, or several
 #   npm test -- unit test/kernel  only files whose path contains the text
+#   PORTREEVE_PROGRAM=$PWD/dist/portreeve npm test -- e2e    the same against the one-file program of `npm run binary`
 # The last line is `N passed, N failed`, with `, N skipped` when tests were skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
