@@ -1,6 +1,7 @@
 import { defineNitroConfig } from 'nitropack/config'
 import commandLine from './cli/build-module.ts'
 import dashboard from './dashboard/build-module.ts'
+import sameBuild from './scripts/same-build.ts'
 import endpoints from './server/http/build-module.ts'
 
 export default defineNitroConfig({
@@ -11,7 +12,7 @@ export default defineNitroConfig({
   imports: false,
   sourceMap: false,
   errorHandler: '~/server/http/error-handler',
-  modules: [endpoints, commandLine, dashboard],
+  modules: [endpoints, commandLine, dashboard, sameBuild],
   experimental: { tasks: true, websocket: true },
   // Each wakes what the modules declare for it, whose own patterns say when.
   scheduledTasks: {

@@ -1,3 +1,4 @@
+import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Plugin } from 'esbuild'
 import { readMigrations } from '../scripts/read-migrations.ts'
@@ -25,13 +26,16 @@ export const virtualPlugin = (root: string): Plugin => ({
 export const namesPlugin: Plugin = {
   name: 'names',
   setup(bundle) {
+    // Names of modules stand in the bundle, which is the same wherever it is made.
+    const root = bundle.initialOptions.absWorkingDir ?? process.cwd()
     bundle.onResolve({ filter: /^[a-z@][^:]*$/i }, async ({ path, kind, resolveDir, namespace }) => {
       if (kind !== 'dynamic-import' || namespace !== 'file') return undefined
       const found = await bundle.resolve(path, { kind: 'import-statement', resolveDir })
       if (found.external || found.errors.length > 0) return found
-      return { path: found.path, namespace: 'names' }
+      return { path: relative(root, found.path), namespace: 'names' }
     })
-    bundle.onLoad({ filter: /.*/, namespace: 'names' }, async ({ path }) => {
+    bundle.onLoad({ filter: /.*/, namespace: 'names' }, async ({ path: place }) => {
+      const path = join(root, place)
       const names = Object.keys((await import(pathToFileURL(path).href)) as object)
       const lines = names
         .filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && name !== 'default')
