@@ -66,7 +66,9 @@ async function measure(
     return over - began
   } finally {
     end(home, env)
-    for (const id of docker('ps', '-aq', '--filter', 'label=portreeve.managed=true').split('\n').filter(Boolean))
+    for (const id of docker('ps', '-aq', '--filter', 'label=portreeve.managed=true')
+      .split('\n')
+      .filter(Boolean))
       if (docker('inspect', id).includes(home)) docker('rm', '-f', id)
     rmSync(home, { recursive: true, force: true })
   }
@@ -84,7 +86,10 @@ if (options.install) {
     'install.sh',
     (home, env) => {
       run('git', ['clone', '-q', resolve('.'), checkout(home)], { cwd: home, env })
-      run('bash', ['install.sh'], { cwd: checkout(home), env: { ...env, PORTREEVE_DATA_DIR: join(home, 'data') } })
+      run('bash', ['install.sh'], {
+        cwd: checkout(home),
+        env: { ...env, PORTREEVE_DATA_DIR: join(home, 'data') },
+      })
     },
     (home, env) => void spawnSync('bash', ['install.sh', '--stop'], { cwd: checkout(home), env }),
   )
