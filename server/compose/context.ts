@@ -16,6 +16,8 @@ export interface ServiceContext {
   configs: Shared
   secrets: Shared
   variables: Readonly<Record<string, string>>
+  /** Whether what is made of variables alone must be something. */
+  strict: boolean
   /** Absent for a file without a repository. */
   files: ComposeFiles | undefined
   /** Folder of the compose file, seen from the root of the checkout. */

@@ -1,3 +1,4 @@
+import type { ServiceContext } from './context.ts'
 import { at, type Fields, isFields, type Issues } from './issues.ts'
 import { readNumber, readText, readTexts } from './values.ts'
 
@@ -11,6 +12,8 @@ const LOOPBACK = /^(127\.|\[?::1\]?$|localhost$)/
 const SHORT =
   /^(?:(\[[^\]]*\]|[^:[\]]*):)??(?:([0-9]*(?:-[0-9]+)?):)?([0-9]+)(?:-([0-9]+))?(?:\/(tcp|udp|sctp))?$/
 const MAX_RANGE = 100
+/** Such an entry is made of variables alone; a plan is made before they are set. */
+const NOTHING_SET = 'is empty: set the variables that it is made of.'
 
 interface Port {
   number: number
@@ -20,20 +23,21 @@ interface Port {
 
 /** Ports of a service, and the one that gets a domain. */
 export function readPorts(
-  issues: Issues,
+  context: ServiceContext,
   fields: Fields,
   path: string,
 ): { ports: number[]; public_port: number | null } {
+  const { issues } = context
   const list = Array.isArray(fields.ports) ? fields.ports : []
   if (fields.ports !== undefined && fields.ports !== null && !Array.isArray(fields.ports))
     issues.add(at(path, 'ports'), 'must be a list.')
   if (list.length > MAX_RANGE) issues.add(at(path, 'ports'), `has more than ${MAX_RANGE} entries.`)
   const published = list.slice(0, MAX_RANGE).flatMap((value, index) => {
     const here = at(at(path, 'ports'), index)
-    return isFields(value) ? longForm(issues, value, here) : shortForm(issues, value, here)
+    return isFields(value) ? longForm(context, value, here) : shortForm(context, value, here)
   })
   const exposed = readTexts(issues, fields.expose, at(path, 'expose')).flatMap((text, index) =>
-    shortForm(issues, text, at(at(path, 'expose'), index)),
+    shortForm(context, text, at(at(path, 'expose'), index)),
   )
   const found = published.find(({ tcp, loopback, number }) => tcp && !loopback && !NOT_HTTP.has(number))
   const ports = [...published, ...exposed].filter(({ tcp }) => tcp).map(({ number }) => number)
@@ -63,9 +67,13 @@ function chosenPort(issues: Issues, fields: Fields, path: string): number | true
   })
 }
 
-function shortForm(issues: Issues, value: unknown, path: string): Port[] {
+function shortForm({ issues, strict }: ServiceContext, value: unknown, path: string): Port[] {
   const text = readText(issues, value, path)
   if (text === undefined) return []
+  if (/^:*$/.test(text)) {
+    if (strict) issues.add(path, NOTHING_SET)
+    return []
+  }
   const [, host = '', , first, last, protocol = 'tcp'] = (text.length < 128 && SHORT.exec(text)) || []
   if (first === undefined) {
     issues.add(path, 'must be a port, such as 8080:80.')
@@ -86,7 +94,8 @@ function range(issues: Issues, first: number, last: number, path: string): numbe
   return Array.from({ length: last - first + 1 }, (_, index) => first + index)
 }
 
-function longForm(issues: Issues, fields: Fields, path: string): Port[] {
+function longForm(context: ServiceContext, fields: Fields, path: string): Port[] {
+  const { issues } = context
   const target = readText(issues, fields.target, at(path, 'target'))
   if (target === undefined) {
     issues.add(at(path, 'target'), 'is required.')
@@ -94,7 +103,7 @@ function longForm(issues: Issues, fields: Fields, path: string): Port[] {
   }
   const protocol = readText(issues, fields.protocol, at(path, 'protocol')) ?? 'tcp'
   const host = readText(issues, fields.host_ip, at(path, 'host_ip')) ?? ''
-  return shortForm(issues, target, at(path, 'target')).map((port) => ({
+  return shortForm(context, target, at(path, 'target')).map((port) => ({
     ...port,
     tcp: protocol === 'tcp',
     loopback: LOOPBACK.test(host),

@@ -47,7 +47,7 @@ export function readService(context: ServiceContext, fields: Fields) {
     working_dir: text('working_dir'),
     read_only: readBoolean(issues, fields.read_only, at(path, 'read_only')) ?? false,
     mounts: [...readMounts(context, fields, path, build), ...readSharedMounts(context, fields, path)],
-    ...readPorts(issues, fields, path),
+    ...readPorts(context, fields, path),
     health_path: readHealthPath(context, fields, path),
     aliases: readAliases(context, fields, path),
     depends_on: [],
@@ -62,12 +62,14 @@ export function readService(context: ServiceContext, fields: Fields) {
 }
 
 /** Texts that reach the engine hold what it can take. */
-function requirePlain({ issues }: ServiceContext, service: ComposeService, path: string): void {
+function requirePlain({ issues, strict }: ServiceContext, service: ComposeService, path: string): void {
   if (service.user !== null && !/^[A-Za-z0-9_.-]{1,64}(:[A-Za-z0-9_.-]{1,64})?$/.test(service.user))
     issues.add(at(path, 'user'), 'must be a user, or a user and a group.')
   if (service.working_dir !== null && !/^\/[^\0-\x1f]*$/.test(service.working_dir))
     issues.add(at(path, 'working_dir'), 'must be an absolute path.')
-  if (service.image !== null && (service.image === '' || /[\s\0-\x1f]/.test(service.image)))
+  if (service.image === '' && strict)
+    issues.add(at(path, 'image'), 'is empty: set the variables that it is made of.')
+  if (service.image !== null && /[\s\0-\x1f]/.test(service.image))
     issues.add(at(path, 'image'), 'must be the name of an image.')
   const targets = service.mounts.map((mount) => mount.path)
   if (new Set(targets).size < targets.length) issues.add(at(path, 'volumes'), 'has two mounts at one path.')

@@ -450,6 +450,22 @@ describe('a build', () => {
   })
 })
 
+describe('what is made of variables alone', () => {
+  const text = 'services: {web: {image: "${IMAGE}", ports: ["${PORT}:${PORT}"]}}'
+  it('is planned before they are set, and must be set for a deployment', () => {
+    expect(parseCompose(text).services[0]).toMatchObject({ image: '', ports: [], public_port: null })
+    expect(issuesOf(text, { strict: true }).map(({ path }) => path)).toEqual([
+      'services.web.ports.0',
+      'services.web.image',
+    ])
+    const variables = { IMAGE: 'a:1', PORT: '8080' }
+    expect(parseCompose(text, { strict: true, variables }).services[0]).toMatchObject({
+      image: 'a:1',
+      public_port: 8080,
+    })
+  })
+})
+
 describe('variables', () => {
   const value = (text: string, variables: Record<string, string> = {}, strict = true) =>
     parseCompose(`services: {web: {image: a, environment: {X: "${text}"}}}`, { variables, strict })
