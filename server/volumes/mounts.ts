@@ -140,10 +140,16 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
       .processes(app_id)
       .map((one) => (one.name === MAIN_PROCESS && web !== undefined ? { ...one, replicas: web } : one))
     const count = processes.reduce((sum, { replicas }) => sum + replicas, 0)
-    if (count > 1)
-      throw conflict(
-        `The app would run ${count} instances (${processes.map(({ name, replicas }) => `${name} ${replicas}`).join(', ')}), and only one may write to the volume ${volume.name}. Set replicas of the others to 0, or use a volume with access "shared".`,
-      )
+    if (count <= 1) return
+    const listed = processes.map(({ name, replicas }) => `${name} ${replicas}`).join(', ')
+    const others = processes.filter(({ name, replicas }) => name !== MAIN_PROCESS && replicas > 0)
+    const remedy =
+      others.length === 0
+        ? 'Leave replicas at 1'
+        : `Keep one instance in all: set replicas of ${others.map(({ name }) => name).join(' and ')} to 0`
+    throw conflict(
+      `Only one instance may write to the volume ${volume.name}, and the app would run ${count} instances (${listed}). ${remedy}, or give the volume the access "shared" if its programs lock their files themselves.`,
+    )
   }
   const requireVolume = (app: MountedApp, id: string, read_only: boolean): VolumeRow => {
     const volume = repository.find(id)

@@ -69,6 +69,23 @@ describe('a push that a forge tells', () => {
       expect((await push({ ...hook, secret })).status).toBe(401)
     expect(api.events(before)).toEqual([])
   })
+  it('T18: is 401 without a signature, with another algorithm, or with a part of it, and starts nothing', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    const before = api.services.events.latest()
+    const digest = 'a'.repeat(64)
+    for (const signature of [
+      '',
+      'null',
+      'sha256=',
+      digest,
+      `sha1=${digest.slice(0, 40)}`,
+      `sha512=${digest}`,
+      `sha256=${digest.slice(0, 63)}`,
+      `SHA256 ${digest}`,
+    ])
+      expect((await push(hook, {}, { 'x-hub-signature-256': signature })).status, signature).toBe(401)
+    expect(api.events(before)).toEqual([])
+  })
   it('to an unknown address is 404', async () => {
     const hook = await create({ kind: 'git', provider: 'github', app_id })
     expect((await push({ ...hook, url: 'http://x/api/webhooks/git/unknown' })).status).toBe(404)
