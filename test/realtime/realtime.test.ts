@@ -317,6 +317,13 @@ describe('what a client may send', () => {
     }
     expect([bench.realtime.admits(who.user_id), bench.realtime.admits('usr_bob')]).toEqual([false, true])
   })
+  it('limits connections of all users together', () => {
+    for (let user = 0; user < 40; user += 1) {
+      const who = bench.actor(`user${user}`)
+      for (let n = 0; n < 50; n += 1) bench.connect(who)
+      expect(bench.realtime.admits('usr_another')).toBe(user < 39)
+    }
+  })
 })
 
 describe('what one user may use', () => {
@@ -371,6 +378,19 @@ describe('what one user may use', () => {
     subscribe('apps/app_1')
     expect(errorOf(peer)).toMatchObject({ code: 'RATE_LIMITED', message: expect.stringMatching(/500.*30/) })
     say({ type: 'unsubscribe', channel: 'apps/app_1' })
+    expect(bench.runtime.filter(({ signal }) => !signal.aborted)).toHaveLength(30)
+  })
+  it('a thirty-first log of an app is refused to a user on any connection, and nothing else is', () => {
+    const who = bench.actor('eve', 'viewer')
+    for (let socket = 0; socket < 3; socket += 1) {
+      const { subscribe } = bench.connect(who)
+      for (let n = 0; n < 10; n += 1) subscribe(`apps/app_many${n}/logs`)
+    }
+    const { peer, subscribe } = bench.connect(who)
+    subscribe('apps/app_many1/logs')
+    expect(errorOf(peer)?.code).toBe('RATE_LIMITED')
+    subscribe('apps/app_many1')
+    expect(types(peer)).toContain('subscribed')
     expect(bench.runtime.filter(({ signal }) => !signal.aborted)).toHaveLength(30)
   })
   it('channels that are opened and closed over and over are refused for a while', () => {
@@ -447,6 +467,17 @@ describe('a slow client', () => {
       'last',
     ])
     expect(types(peer).filter((type) => type === 'deployment.step')).toHaveLength(1)
+  })
+  it('is full with less once all connections together hold much', () => {
+    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    subscribe('deployments/dep_1', 0)
+    peer.buffered = 20_000
+    bench.line('one')
+    expect(texts(peer.received)).toEqual(['one'])
+    bench.connect(bench.actor('eve', 'viewer')).peer.buffered = 40_000_000
+    bench.pass(1000)
+    bench.line('two')
+    expect(texts(peer.received)).toEqual(['one'])
   })
   it('is told how much of a running log was dropped', () => {
     const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
