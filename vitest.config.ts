@@ -33,6 +33,7 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['test/engine/**', 'test/e2e/**'],
           testTimeout: 20_000,
+          hookTimeout: 60_000,
           // One for each of the two cores of CI: these tests share nothing.
           maxWorkers: 2,
         },

@@ -7,7 +7,7 @@ import { paint, plain, seconds, status } from './output.ts'
 import type { Session } from './session.ts'
 
 export type Deployment = Schemas['Deployment']
-type LogLine = Schemas['DeploymentLogLine']
+type LogLine = Schemas['LogLine']
 
 /** Asked for so often when the WebSocket says nothing, which a proxy on the way may not let through. */
 const ASK_MS = 1500
@@ -34,7 +34,7 @@ function createReport(is_quiet: boolean) {
   return {
     lines(lines: readonly LogLine[]) {
       if (!is_quiet)
-        for (const line of lines) say(`${paint('dim', `${line.step.padEnd(7)} │`)} ${plain(line.text)}`)
+        for (const line of lines) say(`${paint('dim', `${line.source.padEnd(7)} │`)} ${plain(line.text)}`)
     },
     steps({ steps }: Deployment) {
       for (const step of steps) {

@@ -1,9 +1,8 @@
 import * as v from 'valibot'
 import { EVENT_TYPES } from '#server/kernel/event-types'
 import { BranchName } from '#server/platform/git/branch-name'
-import { lineFilterEntries, lineOriginEntries } from '#server/runtime-logs/schema'
+import { lineFilterEntries } from '#server/runtime-logs/schema'
 import { pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
-import { AccessRequest } from '#server/traffic/schema'
 
 /** No control characters: one line of text. */
 const line = (max: number) =>
@@ -689,23 +688,6 @@ export const LogQuery = v.strictObject({
   q: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('Text that a line must contain.'))),
   ...lineFilterEntries,
 })
-export const LogLine = v.pipe(
-  v.object({
-    at: Timestamp,
-    stream: v.pipe(
-      v.string(),
-      v.description('`stdout`, `stderr`, `access` for a request, or `system` for the platform.'),
-    ),
-    source: v.pipe(
-      v.string(),
-      v.description('Instance id, the step of the deployment, or the host name of a request.'),
-    ),
-    text: v.string(),
-    request: v.optional(v.pipe(AccessRequest, v.description('The parts of a line of the access log.'))),
-    ...lineOriginEntries,
-  }),
-  v.title('LogLine'),
-)
 export const MoveRequest = v.strictObject({
   project_id: v.pipe(
     v.string(),

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { lineFilterEntries, lineOriginEntries } from '#server/runtime-logs/schema'
+import { lineFilterEntries } from '#server/runtime-logs/schema'
 import { list, pagingEntries, SECRET, several, sorting, Timestamp } from '#server/kernel/schemas'
 import { PointInTimeChange, PointInTimeState } from './archive-schema.ts'
 import { ENGINE_NAMES } from './engines.ts'
@@ -261,13 +261,3 @@ export const DatabaseLogQuery = v.strictObject({
   ...lineFilterEntries,
 })
 export type DatabaseLogQuery = v.InferOutput<typeof DatabaseLogQuery>
-export const DatabaseLogLine = v.pipe(
-  v.object({
-    at: Timestamp,
-    stream: v.picklist(['stdout', 'stderr', 'system']),
-    text: v.string(),
-    ...lineOriginEntries,
-  }),
-  v.title('DatabaseLogLine'),
-)
-export type DatabaseLogLine = v.InferOutput<typeof DatabaseLogLine>

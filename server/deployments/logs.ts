@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { lastLines, linesAfter } from '#server/kernel/ndjson'
 import type { Clock } from '#server/kernel/clock'
 import { redactor } from '#server/kernel/redact'
-import type { DeploymentLogLine } from './schema.ts'
+import { levelOf } from '#server/runtime-logs/level'
+import type { LogLine } from '#server/runtime-logs/schema'
 
 /** Log of one deployment is cut here; the deployment goes on. */
 const MAX_BYTES = 8 * 1024 * 1024
@@ -17,7 +18,23 @@ interface OpenLog {
   cut: boolean
   redact(text: string): string
 }
-export type LogListener = (line: DeploymentLogLine) => void
+/** As it is on disk; the rest of a `LogLine` follows from it. */
+interface StoredLine {
+  seq: number
+  at: string
+  step: string
+  stream: 'stdout' | 'stderr' | 'system'
+  text: string
+}
+export type LogListener = (line: LogLine) => void
+
+/** Tools say how far they are on stderr, so that only the words of a line tell how grave it is. */
+const lineOf = (deployment_id: string, line: StoredLine): LogLine => ({
+  ...line,
+  level: levelOf(line.text, 'stdout'),
+  source: line.step,
+  deployment_id,
+})
 
 /**
  * Build and release logs: one file of JSON lines per deployment, written as they come. Known secrets are
@@ -40,7 +57,7 @@ export function createDeploymentLogs(
     if (known) return known
     const bytes = statSync(path(deployment_id), { throwIfNoEntry: false })?.size ?? 0
     const created: OpenLog = {
-      seq: lastLines<DeploymentLogLine>(path(deployment_id), 1)[0]?.seq ?? 0,
+      seq: lastLines<StoredLine>(path(deployment_id), 1)[0]?.seq ?? 0,
       bytes,
       pending: [],
       cut: false,
@@ -66,17 +83,17 @@ export function createDeploymentLogs(
     }
   }
 
-  const write = (deployment_id: string, log: OpenLog, line: Omit<DeploymentLogLine, 'seq' | 'at'>) => {
-    const full: DeploymentLogLine = { seq: (log.seq += 1), at: clock.iso(), ...line }
+  const write = (deployment_id: string, log: OpenLog, line: Omit<StoredLine, 'seq' | 'at'>) => {
+    const full: StoredLine = { seq: (log.seq += 1), at: clock.iso(), ...line }
     const text = `${JSON.stringify(full)}\n`
     log.bytes += text.length
     log.pending.push(text)
     timer ??= setTimeout(flush, FLUSH_MS)
-    for (const listener of listeners.get(deployment_id) ?? []) listener(full)
+    for (const listener of listeners.get(deployment_id) ?? []) listener(lineOf(deployment_id, full))
   }
 
   return {
-    append(deployment_id: string, step: string, stream: DeploymentLogLine['stream'], text: string) {
+    append(deployment_id: string, step: string, stream: StoredLine['stream'], text: string) {
       const log = opened(deployment_id)
       if (log.cut) return
       if (log.bytes > MAX_BYTES) {
@@ -109,17 +126,19 @@ export function createDeploymentLogs(
       flush()
       open.delete(deployment_id)
     },
-    after(deployment_id: string, seq: number, limit: number): DeploymentLogLine[] {
+    after(deployment_id: string, seq: number, limit: number): LogLine[] {
       flush()
-      return linesAfter<DeploymentLogLine>(path(deployment_id), seq, limit)
+      return linesAfter<StoredLine>(path(deployment_id), seq, limit).map((line) =>
+        lineOf(deployment_id, line),
+      )
     },
     /** Number of the newest line; 0 before the first. */
     latest(deployment_id: string): number {
       return this.tail(deployment_id, 1)[0]?.seq ?? 0
     },
-    tail(deployment_id: string, count: number): DeploymentLogLine[] {
+    tail(deployment_id: string, count: number): LogLine[] {
       flush()
-      return lastLines<DeploymentLogLine>(path(deployment_id), count)
+      return lastLines<StoredLine>(path(deployment_id), count).map((line) => lineOf(deployment_id, line))
     },
     subscribe(deployment_id: string, listener: LogListener): () => void {
       const set = listeners.get(deployment_id) ?? new Set()

@@ -4,7 +4,7 @@ import { redactor } from '#server/kernel/redact'
 import { askingEngine } from '#server/platform/engine/asking'
 import type { Instance, RunResult } from '#server/platform/engine/engine'
 import { networkOf } from '#server/platform/engine/network-name'
-import type { DeploymentLogLine } from './schema.ts'
+import type { LogLine } from '#server/runtime-logs/schema'
 import { isOf } from './processes.ts'
 import { containerSpec } from './release-workload.ts'
 import { secretsOfApp, type Workshop } from './work.ts'
@@ -19,12 +19,6 @@ export interface RuntimeLogQuery {
   q?: string
   /** Only instances of this process. */
   process?: string
-}
-export interface RuntimeLogLine {
-  at: string
-  stream: string
-  source: string
-  text: string
 }
 
 const healthOf = (instance: Instance, live: boolean): 'healthy' | 'starting' | 'unhealthy' | 'stopped' =>
@@ -93,9 +87,9 @@ export function createRuntime(shop: Workshop) {
         }))
       }),
     /** Lines of the build and release log in the shape of runtime lines. */
-    buildLogs(app_id: string, query: RuntimeLogQuery): RuntimeLogLine[] {
+    buildLogs(app_id: string, query: RuntimeLogQuery): LogLine[] {
       const latest = shop.deployments.latest(app_id)
-      const lines: DeploymentLogLine[] = latest ? shop.logs.tail(latest.id, 10_000) : []
+      const lines = latest ? shop.logs.tail(latest.id, 10_000) : []
       const wanted = query.q?.toLowerCase()
       return lines
         .filter(
@@ -105,7 +99,6 @@ export function createRuntime(shop: Workshop) {
             (!wanted || line.text.toLowerCase().includes(wanted)),
         )
         .slice(-query.tail)
-        .map((line) => ({ at: line.at, stream: line.stream, source: line.step, text: line.text }))
     },
     /** Runs one command in a fresh container of the live release and waits for its end. */
     exec: (app_id: string, command: string | string[], timeout_s: number, signal: AbortSignal) =>

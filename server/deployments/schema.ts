@@ -143,14 +143,3 @@ export const DeploymentLogQuery = v.strictObject({
     ),
   ),
 })
-export const DeploymentLogLine = v.pipe(
-  v.object({
-    seq: v.pipe(v.number(), v.description('Position in the log, from 1.')),
-    at: Timestamp,
-    step: v.string(),
-    stream: v.picklist(['stdout', 'stderr', 'system']),
-    text: v.string(),
-  }),
-  v.title('DeploymentLogLine'),
-)
-export type DeploymentLogLine = v.InferOutput<typeof DeploymentLogLine>

@@ -1,7 +1,10 @@
 import { toJsonSchema } from '@valibot/to-json-schema'
+import type * as v from 'valibot'
 import { type ErrorCode, ERRORS } from '#server/kernel/errors'
 import type { Channel } from '#server/kernel/channels'
 import { EVENT_TYPES } from '#server/kernel/event-types'
+import { payloadSchema } from '#server/kernel/event-payloads'
+import { LogLine } from '#server/runtime-logs/schema'
 import { Incoming } from './incoming.ts'
 
 type Json = Record<string, any>
@@ -22,32 +25,15 @@ const OUTGOING: Readonly<Record<string, { title: string; type: Json; data: Json 
       type: 'object',
       required: ['payload', 'created_at'],
       properties: {
-        payload: { type: 'object', description: 'What belongs to the event, by its type.' },
+        payload: {
+          type: 'object',
+          description: 'What belongs to the event: the schema that is called like its type.',
+        },
         created_at: { type: 'string', format: 'date-time', description: 'When it happened.' },
       },
     },
   },
-  log: {
-    title: 'A line of a log',
-    type: { const: 'log' },
-    data: {
-      type: 'object',
-      required: ['seq', 'at'],
-      properties: {
-        seq: { type: 'integer', description: 'Number of the line in its log, from 1; `after` of REST.' },
-        at: { type: 'string', format: 'date-time', description: 'When it was printed.' },
-        stream: { type: 'string', description: 'Where it was printed: stdout, stderr, or system.' },
-        text: { type: 'string', description: 'The line, without its end.' },
-        step: { type: 'string', description: 'Step of the deployment, in its log.' },
-        level: { type: 'string', description: 'How grave it is, by what it says of itself.' },
-        instance_id: { type: 'string', description: 'Instance that printed it.' },
-        process: { type: 'string', description: 'Process of the release.' },
-        index: { type: 'integer', description: 'Which of the instances of the process.' },
-        release_id: { type: 'string', description: 'Release that the instance is of.' },
-        deployment_id: { type: ['string', 'null'], description: 'Deployment that made the release.' },
-      },
-    },
-  },
+  log: { title: 'A line of a log', type: { const: 'log' }, data: { $ref: '#/components/schemas/LogLine' } },
   output: { title: 'Output of a session', type: { const: 'output' }, data: { type: 'object' } },
   exit: { title: 'The session has ended', type: { const: 'exit' }, data: { type: 'object' } },
   subscribed: {
@@ -116,15 +102,24 @@ const payloadOf = ({ type, data }: { type: Json; data: Json }): Json => ({
   },
 })
 
-/** The messages of clients, from the schema that reads them. */
-function incoming(): Record<string, Json> {
-  return Object.fromEntries(
-    Incoming.options.map((option) => {
-      const { $schema: _dialect, ...payload } = toJsonSchema(option, { errorMode: 'ignore' })
-      return [option.entries.type.literal, payload as Json]
-    }),
-  )
+const jsonOf = (schema: v.GenericSchema, typeMode: 'input' | 'output'): Json => {
+  const { $schema: _dialect, ...json } = toJsonSchema(schema, { errorMode: 'ignore', typeMode })
+  return json
 }
+/** The messages of clients, from the schema that reads them. */
+const incoming = (): Record<string, Json> =>
+  Object.fromEntries(Incoming.options.map((option) => [option.entries.type.literal, jsonOf(option, 'input')]))
+/** What events of each type hold; one message has them all, told apart by its type. */
+const payloads = (): Record<string, Json> =>
+  Object.fromEntries(Object.keys(EVENT_TYPES).map((type) => [type, jsonOf(payloadSchema(type), 'output')]))
+const byType = () => ({
+  oneOf: Object.keys(EVENT_TYPES).map((type) => ({
+    properties: {
+      type: { const: type },
+      data: { properties: { payload: { $ref: `#/components/schemas/${type}` } } },
+    },
+  })),
+})
 const keyOf = ({ name }: Channel): string => name.replaceAll('/', '_').replaceAll(':', '')
 const messageRef = (name: string): Json => ({ $ref: `#/components/messages/${name}` })
 
@@ -187,11 +182,12 @@ export function asyncDocument(
       ),
     ),
     components: {
+      schemas: { LogLine: jsonOf(LogLine, 'output'), ...payloads() },
       messages: {
         ...Object.fromEntries(
           Object.entries(OUTGOING).map(([name, one]) => [
             name,
-            { name, title: one.title, payload: payloadOf(one) },
+            { name, title: one.title, payload: { ...payloadOf(one), ...(name === 'event' ? byType() : {}) } },
           ]),
         ),
         ...Object.fromEntries(

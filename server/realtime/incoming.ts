@@ -11,7 +11,12 @@ export const Incoming = v.variant('type', [
     type: v.literal('subscribe'),
     channel: Name,
     after: v.optional(
-      v.union([v.pipe(v.string(), v.maxLength(64)), v.pipe(v.number(), v.integer(), v.minValue(0))]),
+      v.pipe(
+        v.union([v.pipe(v.string(), v.maxLength(64)), v.pipe(v.number(), v.integer(), v.minValue(0))]),
+        v.description(
+          'Cursor of an earlier message: what came since then follows. Without it only what is new comes; `subscribed` says where that begins.',
+        ),
+      ),
     ),
     data: v.optional(v.record(v.string(), v.unknown())),
   }),

@@ -2,7 +2,7 @@ import { setImmediate as pause } from 'node:timers/promises'
 import { inMilliseconds } from '#server/kernel/clock'
 import type { LogSegments } from '#server/kernel/log-segments'
 import { LEVELS } from './level.ts'
-import type { LineQuery, RuntimeLine } from './schema.ts'
+import type { LineQuery, LogLine, RuntimeLine } from './schema.ts'
 
 /** Lines that are read at once when a log is read forwards. */
 const PAGE = 1_000
@@ -37,7 +37,7 @@ export async function readLines(
   id: string,
   query: LineQuery,
   view: { redact(text: string): string; oldest_at: string },
-): Promise<RuntimeLine[]> {
+): Promise<LogLine[]> {
   const matches = createMatch(query, view.oldest_at)
   const shown = (line: RuntimeLine): RuntimeLine => ({ ...line, text: view.redact(line.text) })
   const found: RuntimeLine[] = []
@@ -48,7 +48,7 @@ export async function readLines(
       if (page.length < PAGE) break
       at = page.at(-1)!.seq
     }
-    return found.map(withMilliseconds)
+    return found.map(shownLine)
   }
   for (const lines of segments.backwards(id)) {
     for (let index = lines.length - 1; index >= 0 && found.length < query.tail; index--) {
@@ -61,7 +61,12 @@ export async function readLines(
     await pause()
   }
   // Instances print at the same time, and their lines arrive in any order.
-  return found.sort((a, b) => (a.at === b.at ? a.seq - b.seq : a.at < b.at ? -1 : 1)).map(withMilliseconds)
+  return found.sort((a, b) => (a.at === b.at ? a.seq - b.seq : a.at < b.at ? -1 : 1)).map(shownLine)
 }
 
-export const withMilliseconds = (line: RuntimeLine): RuntimeLine => ({ ...line, at: inMilliseconds(line.at) })
+/** A line as everybody gets it. */
+export const shownLine = (line: RuntimeLine): LogLine => ({
+  ...line,
+  at: inMilliseconds(line.at),
+  source: line.instance_id,
+})

@@ -1,4 +1,6 @@
 import * as v from 'valibot'
+import { Timestamp } from '#server/kernel/schemas'
+import { AccessRequest } from '#server/traffic/schema'
 import { LEVELS, type Level } from './level.ts'
 
 /** One line that an instance printed, as it is kept. */
@@ -35,23 +37,53 @@ export const lineFilterEntries = {
   before: Position('Lines before the line of this `seq`: the next older page.'),
   after: Position('Lines after the line of this `seq`, the oldest first: the next newer page.'),
 }
-/** What a line says of where it came from. */
-export const lineOriginEntries = {
-  seq: v.optional(
-    v.pipe(
+/**
+ * One line of any log, the same over REST and the WebSocket: what instances print, builds and releases,
+ * requests at the edge.
+ */
+export const LogLine = v.pipe(
+  v.object({
+    seq: v.pipe(
       v.number(),
-      v.description('Number of the line within the log: for `before`, `after` and as a cursor.'),
+      v.integer(),
+      v.description('Number of the line within its log, from 1: for `before`, `after` and as a cursor.'),
     ),
-  ),
-  level: v.optional(v.pipe(v.picklist(LEVELS), v.description('How grave it is, by what it says of itself.'))),
-  instance_id: v.optional(v.pipe(v.string(), v.description('Instance that printed it.'))),
-  process: v.optional(v.pipe(v.string(), v.description('Process of the release.'))),
-  index: v.optional(v.pipe(v.number(), v.description('Which of the instances of the process.'))),
-  release_id: v.optional(v.pipe(v.string(), v.description('Release that the instance is of.'))),
-  deployment_id: v.optional(
-    v.nullable(v.pipe(v.string(), v.description('Deployment that made the release.'))),
-  ),
-}
+    at: v.pipe(Timestamp, v.description('When it was printed.')),
+    stream: v.pipe(
+      v.picklist(['stdout', 'stderr', 'access', 'system']),
+      v.description('`access` for a request, `system` for what Portreeve says.'),
+    ),
+    level: v.pipe(
+      v.picklist(LEVELS),
+      v.description('How grave it is, by what it says of itself; of a request, by its status.'),
+    ),
+    source: v.pipe(
+      v.string(),
+      v.description('Instance id, the step of the deployment, or the host name of a request.'),
+    ),
+    text: v.pipe(v.string(), v.description('The line, without its end.')),
+    step: v.optional(v.pipe(v.string(), v.description('Step of the deployment, in its log.'))),
+    instance_id: v.optional(v.pipe(v.string(), v.description('Instance that printed it.'))),
+    process: v.optional(v.pipe(v.string(), v.description('Process of the release.'))),
+    index: v.optional(
+      v.pipe(v.number(), v.integer(), v.description('Which of the instances of the process.')),
+    ),
+    release_id: v.optional(v.pipe(v.string(), v.description('Release that the instance is of.'))),
+    deployment_id: v.optional(
+      v.nullable(v.pipe(v.string(), v.description('Deployment that made the release, or that is logged.'))),
+    ),
+    request: v.optional(v.pipe(AccessRequest, v.description('The parts of a line of the access log.'))),
+    omitted: v.optional(
+      v.pipe(
+        v.number(),
+        v.integer(),
+        v.description('Requests of the same second that are counted, not listed.'),
+      ),
+    ),
+  }),
+  v.title('LogLine'),
+)
+export type LogLine = v.InferOutput<typeof LogLine>
 
 export interface LineQuery {
   tail: number

@@ -5,8 +5,8 @@ import type { Log } from '#server/kernel/log'
 import { redactor } from '#server/kernel/redact'
 import type { Engine } from '#server/platform/engine/engine'
 import { createCollector } from './collector.ts'
-import { readLines, withMilliseconds } from './reader.ts'
-import type { LineQuery, RuntimeLine } from './schema.ts'
+import { readLines, shownLine } from './reader.ts'
+import type { LineQuery, LogLine } from './schema.ts'
 import { createRuntimeStore } from './store.ts'
 
 const DAY_MS = 86_400_000
@@ -47,7 +47,7 @@ export function createRuntimeLogs(options: RuntimeLogsOptions) {
     })
 
   return {
-    async read(noun: Noun, id: string, query: LineQuery): Promise<RuntimeLine[]> {
+    async read(noun: Noun, id: string, query: LineQuery): Promise<LogLine[]> {
       await attend(noun, id)
       store.flush()
       return readLines(store.segments, id, query, { redact: redactOf(noun, id), oldest_at: oldest() })
@@ -57,13 +57,11 @@ export function createRuntimeLogs(options: RuntimeLogsOptions) {
       latest: (id) => store.latest(id),
       after: (id, seq, limit) => {
         const redact = redactOf(noun, id)
-        return store
-          .after(id, seq, limit)
-          .map((line) => withMilliseconds({ ...line, text: redact(line.text) }))
+        return store.after(id, seq, limit).map((line) => shownLine({ ...line, text: redact(line.text) }))
       },
       subscribe(id, listener) {
         void attend(noun, id, true)
-        return store.subscribe(id, (line) => listener(withMilliseconds(line)))
+        return store.subscribe(id, (line) => listener(shownLine(line)))
       },
     }),
     remove: (id: string): void => store.remove(id),

@@ -7,6 +7,7 @@ import type { EdgeRequest, Ingress } from '#server/platform/ingress/ingress'
 import { createAccessFiles } from './access-files.ts'
 import { redactTarget } from './redact-target.ts'
 import { createTrafficSamples } from './samples.ts'
+import type { LogLine } from '#server/runtime-logs/schema'
 import type { AccessLine, AccessRequest } from './schema.ts'
 
 export interface TrafficOptions {
@@ -43,7 +44,7 @@ interface Pending {
   omitted: number
   known: Set<string> | undefined
 }
-export type AccessListener = (line: AccessLine) => void
+export type AccessListener = (line: LogLine) => void
 
 /** Listens to the edge: keeps each app's access log in bounded files and counts its requests. */
 export function createTraffic({ clock, log, events, ingress, directory, appExists }: TrafficOptions) {
@@ -83,7 +84,7 @@ export function createTraffic({ clock, log, events, ingress, directory, appExist
   const put = (app_id: string, log_of: Pending, line: Omit<AccessLine, 'seq'>) => {
     const full = { seq: (log_of.seq += 1), ...line } as AccessLine
     log_of.lines.push(full)
-    for (const listener of listeners.get(app_id) ?? []) listener(full)
+    for (const listener of listeners.get(app_id) ?? []) listener(lineOf(full))
   }
   const tellOmitted = (app_id: string, log_of: Pending) => {
     if (log_of.omitted > 0)
@@ -186,17 +187,11 @@ export function createTraffic({ clock, log, events, ingress, directory, appExist
         // the time limits of the edge.
         (line) => query.since !== undefined && Date.parse(line.at) < Date.parse(query.since) - LONGEST_MS,
       )
-      return lines.map((line) => ({
-        at: line.at,
-        stream: line.request ? 'access' : 'system',
-        source: line.request?.host ?? 'edge',
-        text: textOf(line),
-        ...(line.request ? { request: line.request } : {}),
-      }))
+      return lines.map(lineOf)
     },
-    after(app_id: string, seq: number, limit: number): AccessLine[] {
+    after(app_id: string, seq: number, limit: number): LogLine[] {
       flush()
-      return files.after(app_id, seq, limit)
+      return files.after(app_id, seq, limit).map(lineOf)
     },
     latest: (app_id: string): number => pending.get(app_id)?.seq ?? files.latest(app_id),
     /** Hears lines as they come; one may be heard before it is on disk. */
@@ -227,6 +222,19 @@ function readCursor(path: string): string | undefined {
 function accessOf({ app_id: _app, at_ms: _at, target, ...rest }: EdgeRequest): AccessRequest {
   return { ...rest, path: redactTarget(target) }
 }
+
+function levelOf({ request }: AccessLine): LogLine['level'] {
+  if (!request || request.status < 400) return 'info'
+  return request.status >= 500 ? 'error' : 'warn'
+}
+/** A line in the shape of all logs. */
+const lineOf = (line: AccessLine): LogLine => ({
+  ...line,
+  stream: line.request ? 'access' : 'system',
+  level: levelOf(line),
+  source: line.request?.host ?? 'edge',
+  text: textOf(line),
+})
 
 /** A line as one would read it. */
 export function textOf({ request, omitted }: AccessLine): string {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readIncoming } from '#server/realtime/incoming'
 import { createTestApi, type TestApi } from '#test/support/api'
+import { faultsOfEvents } from '#test/support/event-payloads'
 import { makeResources } from '#test/support/resources'
 import { ROOT } from '#test/support/routes'
 
@@ -11,8 +12,10 @@ let document: any
 beforeAll(async () => {
   api = await createTestApi({ jobs: false })
   document = (await api.as('viewer').get('/api/asyncapi.json')).body
-})
+}, 90_000)
 afterAll(() => api.close())
+/** Both documents are made at the first request; a slow machine takes its time over them. */
+const SLOW_MS = 90_000
 
 /** Every `$ref` of a value. */
 function refsOf(value: unknown): string[] {
@@ -60,8 +63,35 @@ describe('the AsyncAPI document', () => {
   })
 })
 
+describe('what a message holds', () => {
+  it('is told for each type of event, and the event of one type is checked by its schema alone', () => {
+    const { oneOf, properties } = document.components.messages.event.payload
+    expect(oneOf).toHaveLength(properties.type.enum.length)
+    for (const type of properties.type.enum) {
+      const schema = document.components.schemas[type]
+      expect(schema, type).toMatchObject({ type: 'object', additionalProperties: false })
+      for (const [name, field] of Object.entries<any>(schema.properties))
+        expect(field.description ?? field.anyOf?.[0].description, `${type} ${name}`).toMatch(/\.$/)
+    }
+    expect(document.components.schemas['deployment.step'].required).toEqual(
+      expect.arrayContaining(['deployment_id', 'step', 'step_status']),
+    )
+  })
+  it('is one shape for a line of any log, the same as over REST', async () => {
+    const { body } = await api.as('viewer').get('/api/openapi.json')
+    const { LogLine } = body.components.schemas
+    expect(Object.keys(document.components.schemas.LogLine.properties)).toEqual(
+      Object.keys(LogLine.properties),
+    )
+    const answers = ['/api/apps/{id}/logs', '/api/deployments/{id}/logs', '/api/databases/{id}/logs'].map(
+      (path) => JSON.stringify(body.paths[path].get.responses['200']),
+    )
+    for (const answer of answers) expect(answer).toContain('#/components/schemas/LogLine')
+  }, SLOW_MS)
+})
+
 describe('types of events', () => {
-  it('are enumerated: whatever the code appends, and whatever happens when everything is made', async () => {
+  it('are enumerated: whatever the code appends, and whatever happens when everything is made, with what it holds', async () => {
     await makeResources(api, 'admin', { project_id: api.services.http.default_project(), mark: 'listed' })
     const happened = api.events().map(({ type }) => type)
     const written = readdirSync(join(ROOT, 'server'), { recursive: true, encoding: 'utf8' })
@@ -76,7 +106,8 @@ describe('types of events', () => {
     expect(new Set(happened).size).toBeGreaterThan(10)
     expect(new Set(told).size).toBeGreaterThan(20)
     expect([...new Set([...happened, ...told])].filter((type) => !listed.includes(type))).toEqual([])
-  })
+    expect(faultsOfEvents(api.events())).toEqual([])
+  }, SLOW_MS)
 })
 
 describe('a message that cannot be read', () => {

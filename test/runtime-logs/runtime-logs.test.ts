@@ -68,6 +68,27 @@ describe('what an app printed', () => {
     expect(await texts()).toHaveLength(4)
   })
 
+  it('has one shape, over REST and the channel, and that of the build is the same', async () => {
+    api.services.runtime_logs.start()
+    await print('error: no such file')
+    const lines = await read()
+    expect(lines.at(-1)).toMatchObject({ level: 'error', text: 'error: no such file' })
+    expect(api.services.runtime_logs.channel('app').after(app_id, 0, 100)).toEqual(lines)
+    const [{ id }] = (await api.as('viewer').get(`/api/apps/${app_id}/deployments`)).body.data
+    const built = (await api.as('viewer').get(`/api/deployments/${id}/logs`)).body.data
+    expect(built[0]).toEqual({
+      seq: 1,
+      at: expect.any(String),
+      stream: expect.any(String),
+      level: 'info',
+      source: built[0].step,
+      text: expect.any(String),
+      step: expect.any(String),
+      deployment_id: id,
+    })
+    expect(await read('?type=build&tail=5000')).toEqual(built)
+  })
+
   it('of a first deployment that failed is there, too', async () => {
     api.services.runtime_logs.start()
     api.fakes.engine.behave(() => true, { start: 'exits', start_log: ['cannot find module'] })

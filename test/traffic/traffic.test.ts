@@ -125,6 +125,8 @@ it('a flood is counted in full and listed up to a thousand lines a second, which
     text: '4000 more requests of this second are counted, not listed.',
   })
   expect(lines.at(-1)?.request?.path).toBe('/calm')
+  expect(lines.at(-1)).toMatchObject({ level: 'info', stream: 'access' })
+  expect(traffic.after('app_1', 0, 5_000)).toEqual(lines)
   expect(traffic.samples.lastMinute('app_1').requests).toBe(5_001)
 })
 

@@ -1,6 +1,7 @@
-import { LogLine, LogQuery } from '#server/apps/schema'
+import { LogQuery } from '#server/apps/schema'
 import { endpoint } from '#server/endpoint'
 import { data, IdParam } from '#server/http/schemas'
+import { LogLine } from '#server/runtime-logs/schema'
 import * as v from 'valibot'
 
 export default endpoint({
@@ -14,10 +15,7 @@ export default endpoint({
   response: data(v.array(LogLine)),
   async handler({ params, query, services }) {
     const { type, ...wanted } = query
-    if (type === 'runtime') {
-      const lines = await services.runtime_logs.read('app', params.id, wanted)
-      return { data: lines.map((line) => ({ ...line, source: line.instance_id })) }
-    }
+    if (type === 'runtime') return { data: await services.runtime_logs.read('app', params.id, wanted) }
     return {
       data:
         type === 'build'

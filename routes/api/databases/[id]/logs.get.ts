@@ -1,7 +1,8 @@
 import * as v from 'valibot'
-import { DatabaseLogLine, DatabaseLogQuery } from '#server/databases/schema'
+import { DatabaseLogQuery } from '#server/databases/schema'
 import { endpoint } from '#server/endpoint'
 import { data, IdParam } from '#server/http/schemas'
+import { LogLine } from '#server/runtime-logs/schema'
 
 export default endpoint({
   summary: 'Logs of one database',
@@ -11,7 +12,7 @@ export default endpoint({
   scope: { noun: 'database' },
   params: IdParam,
   query: DatabaseLogQuery,
-  response: data(v.array(DatabaseLogLine)),
+  response: data(v.array(LogLine)),
   async handler({ params, query, services }) {
     return { data: await services.runtime_logs.read('database', params.id, query) }
   },

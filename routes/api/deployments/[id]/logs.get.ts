@@ -1,6 +1,7 @@
-import { DeploymentLogLine, DeploymentLogQuery } from '#server/deployments/schema'
+import { DeploymentLogQuery } from '#server/deployments/schema'
 import { endpoint } from '#server/endpoint'
 import { data, IdParam } from '#server/http/schemas'
+import { LogLine } from '#server/runtime-logs/schema'
 import * as v from 'valibot'
 
 export default endpoint({
@@ -11,6 +12,6 @@ export default endpoint({
   scope: { noun: 'deployment' },
   params: IdParam,
   query: DeploymentLogQuery,
-  response: data(v.array(DeploymentLogLine)),
+  response: data(v.array(LogLine)),
   handler: ({ params, query, services }) => ({ data: services.deployments.log(params.id, query) }),
 })

@@ -1,7 +1,7 @@
 import { type MaybeRefOrGetter, onScopeDispose, ref, toValue, watch } from 'vue'
 import { answerOf, api, type Schemas } from '@/api/client'
 import { useChannel } from '@/api/follow'
-import { appendLines, type Level, LEVELS, type LogEntry } from '@/lib/log'
+import { appendLines, LEVELS, type LogEntry } from '@/lib/log'
 import { readRange } from '../log-range.ts'
 
 /** Lines of one answer. */
@@ -29,11 +29,6 @@ function queryOf({ type, level, range, q }: LogFilter) {
     ...(q ? { q } : {}),
   }
 }
-const levelOf = ({ level, request }: Line): Level | undefined => {
-  if (!request) return level
-  if (request.status >= 500) return 'error'
-  return request.status >= 400 ? 'warn' : 'info'
-}
 
 /**
  * The log of an app: the newest lines that fit, then each as it comes.
@@ -52,16 +47,8 @@ export function useAppLog(id: MaybeRefOrGetter<string>, filter: () => LogFilter,
   let sought = /^\d+$/.test(line) ? Number(line) : undefined
 
   const entryOf = (one: Line): LogEntry => {
-    number += 1
-    const level = levelOf(one)
-    return {
-      key: one.seq === undefined ? `n${number}` : String(one.seq),
-      at: one.at,
-      text: one.text,
-      source: shorten(one.source),
-      stream: one.stream,
-      ...(level ? { level } : {}),
-    }
+    const { seq, at, text, source, stream, level } = one
+    return { key: String(seq), at, text, source: shorten(source), stream, level }
   }
   const flush = () => {
     if (waiting.length === 0) return
@@ -96,7 +83,7 @@ export function useAppLog(id: MaybeRefOrGetter<string>, filter: () => LogFilter,
       version.value += 1
       const { type, range } = filter()
       has_older.value = type === 'runtime' && found.length >= PAGE
-      const last = Math.max(0, ...found.map(({ seq }) => seq ?? 0))
+      const last = Math.max(0, ...found.map(({ seq }) => seq))
       cursor.value = last > 0 ? String(last) : undefined
       // What has an end gets no new lines.
       if (readRange(range, Date.now()).until === undefined)
@@ -124,10 +111,10 @@ export function useAppLog(id: MaybeRefOrGetter<string>, filter: () => LogFilter,
     channel,
     ({ type: what, data }) => {
       if (what === 'log') {
-        const one = data as Line & { instance_id?: string }
+        const one = data as Line
         const { q } = filter()
         if (q && !one.text.toLowerCase().includes(q.toLowerCase())) return
-        waiting.push(entryOf({ ...one, source: one.source ?? one.instance_id ?? '' }))
+        waiting.push(entryOf(one))
       } else if (what === 'gap') {
         number += 1
         const { dropped } = data as { dropped: number | null }

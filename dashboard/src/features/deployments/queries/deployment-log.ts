@@ -6,7 +6,7 @@ import { appendLines, type LogEntry } from '@/lib/log'
 const TOGETHER_MS = 80
 /** Lines of one answer; a longer log comes in several. */
 const PAGE = 10_000
-type Line = Schemas['DeploymentLogLine']
+type Line = Schemas['LogLine']
 
 async function readAfter(id: string, after: number): Promise<Line[]> {
   const query = { after, tail: PAGE }
@@ -30,7 +30,7 @@ export function useDeploymentLog(id: MaybeRefOrGetter<string>) {
       key: String(line.seq),
       at: line.at,
       text: line.text,
-      source: line.step,
+      source: line.source,
       stream: line.stream,
     })
   }

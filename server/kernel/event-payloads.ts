@@ -1,0 +1,291 @@
+import * as v from 'valibot'
+
+const text = (description: string) => v.pipe(v.string(), v.description(description))
+const count = (description: string) => v.pipe(v.number(), v.integer(), v.description(description))
+const names = (description: string) => v.pipe(v.array(v.string()), v.description(description))
+const yes = (description: string) => v.pipe(v.boolean(), v.description(description))
+
+/** Fields of payloads; one name means one thing in whatever event it is. */
+const FIELDS = {
+  added: names('Keys that are new.'),
+  alert_rule_id: text('The rule.'),
+  alerts: v.pipe(
+    v.array(
+      v.strictObject({
+        rule_id: text('The rule.'),
+        name: text('Name of the rule.'),
+        subject_id: v.nullable(text('What it is about; null for the installation.')),
+        message: text('What is wrong, in one sentence.'),
+        value: v.nullable(v.pipe(v.number(), v.description('What was measured.'))),
+      }),
+    ),
+    v.description('Alerts that began or ended together; 100 at most.'),
+  ),
+  app_id: v.nullable(text('The app.')),
+  at: text('Moment that the database goes back to, ISO 8601 with microseconds.'),
+  auto_renew: yes('Whether it is renewed by itself.'),
+  backup_id: text('The backup.'),
+  because: text('What the disk was cleaned for.'),
+  branch: v.nullable(text('Branch.')),
+  build_cache: count('Entries of the build cache.'),
+  catch_up: text('Whether a run makes up for them: `once` or `none`.'),
+  certificate_id: text('The certificate.'),
+  changed: names('Names of what is different now.'),
+  channels: names('Notification channels that are told.'),
+  code: text('Stable word for the cause.'),
+  command: text('The command.'),
+  commit: v.nullable(text('Commit.')),
+  complete_until: v.nullable(text('Until when the archive has no gap.')),
+  containers: count('Containers.'),
+  copy_id: text('The copy.'),
+  count: count('How many.'),
+  cron_job_id: text('The cron job.'),
+  database_id: text('The database.'),
+  days: count('Days that are left.'),
+  deployed: names('Names of apps that were deployed anew.'),
+  deployment_id: text('The deployment.'),
+  detail: v.nullable(text('The decision in a sentence.')),
+  domain_id: text('The domain.'),
+  duration_ms: count('How long it took, in milliseconds.'),
+  enabled: yes('Whether it is in use.'),
+  error: v.nullable(text('What went wrong, and what to do.')),
+  exit_code: v.nullable(count('Exit code of the program.')),
+  failing_since: v.nullable(text('Since when.')),
+  first: text('The first of them.'),
+  found: count('Instances that run.'),
+  freed_bytes: count('Bytes that are free again.'),
+  from: text('Status before.'),
+  hostname: text('The host name.'),
+  id: text('What it is about.'),
+  images: count('Images.'),
+  instance_id: text('The instance.'),
+  issuer: v.nullable(text('Who issued it.')),
+  job_id: text('The job.'),
+  key: text('Name of the variable.'),
+  labels: v.pipe(v.record(v.string(), v.string()), v.description('Labels of the server.')),
+  last: text('The last of them.'),
+  last_error: v.nullable(text('Why the last attempt failed.')),
+  left_out: v.pipe(v.unknown(), v.description('What of the backup could not come back, and why.')),
+  logs: count('Files of logs.'),
+  lost: v.pipe(v.record(v.string(), v.string()), v.description('What did not come back, with the reason.')),
+  message: text('What happened, in a sentence.'),
+  metric: v.nullable(text('What was measured.')),
+  mode: text('Whether it goes in place or becomes something new.'),
+  name: v.nullable(text('Name of what it is about.')),
+  names: names('Names of the certificate.'),
+  networks: count('Networks.'),
+  next_attempt_at: v.nullable(text('When it is tried again; null: not by itself.')),
+  node_id: text('The server.'),
+  not_after: v.nullable(text('When it ends.')),
+  number: count('Its number: of a deployment in its app, of a preview at its forge.'),
+  objects: v.nullable(count('Objects that were found.')),
+  oom_killed: yes('Whether it was ended for its memory.'),
+  preview_app_id: v.nullable(text('App that serves the preview.')),
+  preview_id: text('The preview.'),
+  previous: text('Volume before.'),
+  read_bytes: count('Bytes of the backup that were read.'),
+  ready_at: text('From when on it can be used.'),
+  reason: v.nullable(text('Why.')),
+  redirect_id: text('The redirect.'),
+  release_id: text('The release.'),
+  removed: names('Keys that are gone.'),
+  restored: names('Names of what came back.'),
+  restored_id: v.nullable(text('What has the data of the backup.')),
+  role: v.nullable(text('Role in the project; null: none any more.')),
+  rows: v.nullable(count('Rows that were found.')),
+  rule: v.pipe(v.unknown(), v.description('The rule, as in the scaling of the app; null: none.')),
+  run_id: text('The run.'),
+  schedule: text('Schedule: its name, or its pattern.'),
+  schedule_id: text('The backup schedule.'),
+  secrets: yes('Whether it gets secrets.'),
+  section: text('Section of the settings.'),
+  serial_number: v.nullable(text('Serial number.')),
+  service_id: text('The service.'),
+  serves: yes('Whether the certificate from before serves.'),
+  serving: count('Instances that serve.'),
+  severity: text('How grave it is.'),
+  sha256: v.nullable(text('Checksum of the file.')),
+  size_bytes: v.nullable(count('Size in bytes.')),
+  slot: text('The time that it was for.'),
+  source: text('Where the certificate is from.'),
+  status: text('Status now.'),
+  step: text('Name of the step.'),
+  step_status: text('Status of the step.'),
+  superseded_by: text('Deployment that took its place.'),
+  target: v.pipe(
+    v.union([v.string(), v.number()]),
+    v.description('Kind of what is backed up; of a rule, what it holds the metric at.'),
+  ),
+  target_id: v.nullable(text('What is backed up; null for the platform.')),
+  target_name: v.nullable(text('Its name.')),
+  to: v.pipe(v.union([v.string(), v.number()]), v.description('What it is now.')),
+  total_bytes: v.nullable(count('Bytes of the backup in all.')),
+  trigger: text('What caused it.'),
+  uptime_check_id: text('The check.'),
+  url: v.nullable(text('Address.')),
+  used_bytes: count('Bytes in use.'),
+  user_id: text('The user.'),
+  value: v.nullable(v.pipe(v.number(), v.description('What was measured.'))),
+  volume_id: text('The volume.'),
+  volumes: count('Volumes.'),
+  waited_ms: count('How long the first request waited, in milliseconds.'),
+  waiting_bytes: count('Bytes that wait to be archived.'),
+  waiting_commit: v.nullable(text('Commit that waits for an approval.')),
+  wanted: count('Instances that there should be.'),
+  webhook_id: text('The webhook.'),
+  written_bytes: count('Bytes that were written.'),
+} as const satisfies Readonly<Record<string, v.GenericSchema>>
+type Field = keyof typeof FIELDS
+
+/** Names of fields; one with a question mark may be missing. */
+const fields = (list: string): v.ObjectEntries =>
+  Object.fromEntries(
+    list.split(' ').flatMap((given) => {
+      const name = given.replace('?', '') as Field
+      if (given === '') return []
+      return [[name, given.endsWith('?') ? v.optional(FIELDS[name]) : FIELDS[name]]]
+    }),
+  )
+
+const STATUS_OF_APP = 'from error? code? deployment_id? exit_code? oom_killed?'
+const RESTORE = 'job_id mode restored_id'
+const SCALED = 'reason metric? value? target? to detail? changed? error?'
+const CLEANED = 'containers? images? build_cache? networks? volumes? logs?'
+/** What every event of a subject holds. */
+const ALWAYS: Readonly<Record<string, string>> = {
+  alert: 'message severity channels alerts',
+  alert_rule: 'alert_rule_id name',
+  app: 'app_id name status?',
+  backup: 'backup_id target target_id target_name',
+  backup_schedule: 'id name',
+  certificate: 'certificate_id names source',
+  cron: 'app_id cron_job_id name run_id? trigger? error?',
+  cron_job: 'app_id cron_job_id name',
+  database: 'database_id name status?',
+  deployment: 'deployment_id app_id number status trigger',
+  domain: 'domain_id app_id hostname status',
+  env: 'app_id added changed removed',
+  node: 'node_id name',
+  preview: 'preview_id app_id preview_app_id number name status branch commit waiting_commit',
+  project: 'name',
+  redirect: 'redirect_id domain_id app_id hostname enabled',
+  service: 'service_id app_id name',
+  settings: 'section',
+  storage_provider: 'id name',
+  system: '',
+  template_catalog: 'id name',
+  platform: 'restored lost deployed duration_ms',
+  uptime: 'uptime_check_id name',
+  uptime_check: 'uptime_check_id name',
+  volume: 'volume_id name',
+  webhook: 'webhook_id name',
+}
+/** What single types hold beside; of an app and a database, what a change of the status holds. */
+const ALSO: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    'building starting running stopping stopped failed crashed deleting'
+      .split(' ')
+      .map((status) => [`app.${status}`, STATUS_OF_APP]),
+  ),
+  ...Object.fromEntries(
+    'creating running stopped failed restoring upgrading deleting'
+      .split(' ')
+      .map((status) => [`database.${status}`, 'error']),
+  ),
+  'app.updated': 'changed',
+  'app.delete_failed': 'error',
+  'app.start_failed': 'error',
+  'app.restored': 'found wanted',
+  'app.oom_killed': 'instance_id exit_code release_id',
+  'app.instance_exited': 'instance_id exit_code release_id',
+  'app.scaling_changed': 'rule',
+  'app.scaling_finished': 'serving',
+  'app.scaling_failed': 'error',
+  'app.wake_failed': 'error',
+  'app.woken': 'to waited_ms?',
+  'backup.progress': 'written_bytes',
+  'backup.succeeded': 'size_bytes? sha256?',
+  'backup.restore_started': `${RESTORE}`,
+  'backup.restore_progress': `${RESTORE} read_bytes total_bytes`,
+  'backup.restore_succeeded': `${RESTORE} left_out?`,
+  'backup.restore_failed': `${RESTORE} left_out? error?`,
+  'backup.verified': 'objects rows error',
+  'backup.verification_failed': 'objects rows error',
+  'certificate.issued': 'issuer not_after',
+  'certificate.renewed': 'issuer not_after',
+  'certificate.failed': 'code error next_attempt_at serves',
+  'certificate.expiring': 'days not_after auto_renew last_error',
+  'certificate.expired': 'not_after',
+  'certificate.revoked': 'serial_number',
+  'cron.missed': 'count first last catch_up',
+  'database.updated': 'changed',
+  'database.linked': 'app_id key',
+  'database.unlinked': 'app_id key',
+  'database.replaced': 'volume_id previous',
+  'database.exited': 'exit_code',
+  'database.oom_killed': 'exit_code',
+  'database.archive_gap': 'message complete_until',
+  'database.archive_failing': 'message waiting_bytes failing_since?',
+  'database.archive_copied': 'copy_id ready_at',
+  'database.recovery_started': 'job_id at mode restored_id',
+  'database.recovered': 'job_id at mode restored_id',
+  'database.recovery_failed': 'job_id at mode restored_id error?',
+  'deployment.queued': 'commit?',
+  'deployment.failed': 'error?',
+  'deployment.cancelled': 'error?',
+  'deployment.superseded': 'superseded_by',
+  'deployment.step': 'step step_status error?',
+  'domain.updated': 'changed',
+  'domain.failed': 'message',
+  'domain.drifted': 'message',
+  'node.updated': 'labels',
+  'preview.removing': 'reason',
+  'preview.removed': 'reason',
+  'preview.approved': 'secrets',
+  'preview.failed': 'error deployment_id?',
+  'preview.stopped': 'error deployment_id?',
+  'preview.running': 'error deployment_id? url',
+  'project.member_add': 'user_id role',
+  'project.member_change': 'user_id role',
+  'project.member_remove': 'user_id role',
+  'system.pruned': `because freed_bytes ${CLEANED}`,
+  'uptime.down': 'error',
+  'volume.deleting': 'from',
+  'volume.ready': 'from',
+  'volume.missing': 'from',
+  'volume.delete_failed': 'error',
+  'volume.over_size': 'size_bytes used_bytes',
+}
+const MISSED = 'schedule_id schedule target target_id slot'
+/** What is unlike the others of its subject. */
+const OWN: Readonly<Record<string, v.ObjectEntries>> = {
+  'app.moved': {
+    ...fields('app_id name status'),
+    from: text('Project before.'),
+    to: text('Project now.'),
+  },
+  ...Object.fromEntries(
+    ['app.scaled', 'app.scaling_refused', 'app.asleep'].map((type) => [
+      type,
+      { ...fields(`app_id name status ${SCALED}`), from: count('Instances before.') },
+    ]),
+  ),
+  'backup.missed': fields(`${MISSED} message`),
+  'backup.skipped': fields(`${MISSED} message`),
+  'backup.failed': fields('backup_id? schedule_id? schedule? slot? target target_id target_name? error'),
+  'cron_job.refused': fields('app_id schedule command error'),
+  'preview.settings_changed': fields('app_id changed'),
+  'project.member_add': fields('user_id role'),
+  'project.member_change': fields('user_id role'),
+  'project.member_remove': fields('user_id role'),
+}
+
+/** What the payload of an event of this type holds, and nothing else. */
+export function payloadSchema(type: string): v.GenericSchema {
+  const [subject] = type.split('.')
+  return v.strictObject(
+    Object.hasOwn(OWN, type)
+      ? OWN[type]!
+      : { ...fields(ALWAYS[subject!] ?? ''), ...fields(ALSO[type] ?? '') },
+  )
+}
