@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { lastLines, linesAfter } from '#server/kernel/ndjson'
 import type { Clock } from '#server/kernel/clock'
 import { redactor } from '#server/kernel/redact'
-import { levelOf } from '#server/runtime-logs/level'
+import { levelOf } from '#server/kernel/log-level'
 import type { LogLine } from '#server/runtime-logs/schema'
 
 /** Log of one deployment is cut here; the deployment goes on. */

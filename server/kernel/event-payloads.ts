@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { own } from './own.ts'
 
 const text = (description: string) => v.pipe(v.string(), v.description(description))
 const count = (description: string) => v.pipe(v.number(), v.integer(), v.description(description))
@@ -282,10 +283,8 @@ const OWN: Readonly<Record<string, v.ObjectEntries>> = {
 
 /** What the payload of an event of this type holds, and nothing else. */
 export function payloadSchema(type: string): v.GenericSchema {
-  const [subject] = type.split('.')
+  const subject = type.split('.')[0]!
   return v.strictObject(
-    Object.hasOwn(OWN, type)
-      ? OWN[type]!
-      : { ...fields(ALWAYS[subject!] ?? ''), ...fields(ALSO[type] ?? '') },
+    own(OWN, type) ?? { ...fields(own(ALWAYS, subject) ?? ''), ...fields(own(ALSO, type) ?? '') },
   )
 }

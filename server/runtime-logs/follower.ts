@@ -3,7 +3,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Log } from '#server/kernel/log'
 import type { Engine, Instance, LogLine } from '#server/platform/engine/engine'
 import { createBudget } from '#server/kernel/budget'
-import { levelOf } from './level.ts'
+import { levelOf } from '#server/kernel/log-level'
 import type { RuntimeLine } from './schema.ts'
 import type { Mark, RuntimeStore } from './store.ts'
 

@@ -1,7 +1,7 @@
 import { setImmediate as pause } from 'node:timers/promises'
 import { inMilliseconds } from '#server/kernel/clock'
 import type { LogSegments } from '#server/kernel/log-segments'
-import { LEVELS } from './level.ts'
+import { LEVELS } from '#server/kernel/log-level'
 import type { LineQuery, LogLine, RuntimeLine } from './schema.ts'
 
 /** Lines that are read at once when a log is read forwards. */

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { Timestamp } from '#server/kernel/schemas'
 import { AccessRequest } from '#server/traffic/schema'
-import { LEVELS, type Level } from './level.ts'
+import { LEVELS, type Level } from '#server/kernel/log-level'
 
 /** One line that an instance printed, as it is kept. */
 export interface RuntimeLine {

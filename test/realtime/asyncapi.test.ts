@@ -77,37 +77,45 @@ describe('what a message holds', () => {
       expect.arrayContaining(['deployment_id', 'step', 'step_status']),
     )
   })
-  it('is one shape for a line of any log, the same as over REST', async () => {
-    const { body } = await api.as('viewer').get('/api/openapi.json')
-    const { LogLine } = body.components.schemas
-    expect(Object.keys(document.components.schemas.LogLine.properties)).toEqual(
-      Object.keys(LogLine.properties),
-    )
-    const answers = ['/api/apps/{id}/logs', '/api/deployments/{id}/logs', '/api/databases/{id}/logs'].map(
-      (path) => JSON.stringify(body.paths[path].get.responses['200']),
-    )
-    for (const answer of answers) expect(answer).toContain('#/components/schemas/LogLine')
-  }, SLOW_MS)
+  it(
+    'is one shape for a line of any log, the same as over REST',
+    async () => {
+      const { body } = await api.as('viewer').get('/api/openapi.json')
+      const { LogLine } = body.components.schemas
+      expect(Object.keys(document.components.schemas.LogLine.properties)).toEqual(
+        Object.keys(LogLine.properties),
+      )
+      const answers = ['/api/apps/{id}/logs', '/api/deployments/{id}/logs', '/api/databases/{id}/logs'].map(
+        (path) => JSON.stringify(body.paths[path].get.responses['200']),
+      )
+      for (const answer of answers) expect(answer).toContain('#/components/schemas/LogLine')
+    },
+    SLOW_MS,
+  )
 })
 
 describe('types of events', () => {
-  it('are enumerated: whatever the code appends, and whatever happens when everything is made, with what it holds', async () => {
-    await makeResources(api, 'admin', { project_id: api.services.http.default_project(), mark: 'listed' })
-    const happened = api.events().map(({ type }) => type)
-    const written = readdirSync(join(ROOT, 'server'), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts'))
-      .flatMap((name) => readFileSync(join(ROOT, 'server', name), 'utf8').split('\n'))
-      .filter((line) => /\b(append|note|tell)\(/.test(line))
-      .flatMap((line) => [...line.matchAll(/'([a-z_]+\.[a-z_]+)'/g)].map((match) => match[1]!))
-    const { enum: listed } = document.components.messages.event.payload.properties.type
-    // Lines of the audit trail look alike; those of projects are called as their events without the end.
-    const subjects = new Set(listed.map((type: string) => type.split('.')[0]))
-    const told = written.filter((type) => !/^project\./.test(type) && subjects.has(type.split('.')[0]))
-    expect(new Set(happened).size).toBeGreaterThan(10)
-    expect(new Set(told).size).toBeGreaterThan(20)
-    expect([...new Set([...happened, ...told])].filter((type) => !listed.includes(type))).toEqual([])
-    expect(faultsOfEvents(api.events())).toEqual([])
-  }, SLOW_MS)
+  it(
+    'are enumerated: whatever the code appends, and whatever happens when everything is made, with what it holds',
+    async () => {
+      await makeResources(api, 'admin', { project_id: api.services.http.default_project(), mark: 'listed' })
+      const happened = api.events().map(({ type }) => type)
+      const written = readdirSync(join(ROOT, 'server'), { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith('.ts'))
+        .flatMap((name) => readFileSync(join(ROOT, 'server', name), 'utf8').split('\n'))
+        .filter((line) => /\b(append|note|tell)\(/.test(line))
+        .flatMap((line) => [...line.matchAll(/'([a-z_]+\.[a-z_]+)'/g)].map((match) => match[1]!))
+      const { enum: listed } = document.components.messages.event.payload.properties.type
+      // Lines of the audit trail look alike; those of projects are called as their events without the end.
+      const subjects = new Set(listed.map((type: string) => type.split('.')[0]))
+      const told = written.filter((type) => !/^project\./.test(type) && subjects.has(type.split('.')[0]))
+      expect(new Set(happened).size).toBeGreaterThan(10)
+      expect(new Set(told).size).toBeGreaterThan(20)
+      expect([...new Set([...happened, ...told])].filter((type) => !listed.includes(type))).toEqual([])
+      expect(faultsOfEvents(api.events())).toEqual([])
+    },
+    SLOW_MS,
+  )
 })
 
 describe('a message that cannot be read', () => {

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { levelOf } from '#server/runtime-logs/level'
+import { levelOf } from '#server/kernel/log-level'
 import type { Outgoing, Peer } from '#server/realtime/ports'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { poll } from '#test/support/poll'
