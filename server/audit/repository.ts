@@ -96,12 +96,13 @@ export function createAuditRepository(db: Db) {
             .get(...values) as number)
       return { rows, total }
     },
-    /** Rows before a position, newest first; for an export that goes on page by page. */
-    before(filter: AuditFilter, seq: number, limit: number): AuditRow[] {
+    /** Rows that follow a position, in the order that is asked for; for an export that goes on piece by piece. */
+    following(filter: AuditFilter, seq: number, limit: number, order: 'oldest' | 'newest'): AuditRow[] {
       const { clause, values } = where(filter)
+      const [beyond, direction] = order === 'oldest' ? ['>', 'ASC'] : ['<', 'DESC']
       return db
         .sql(
-          `SELECT * FROM audit_log ${clause ? `${clause} AND` : 'WHERE'} seq < ? ORDER BY seq DESC LIMIT ?`,
+          `SELECT * FROM audit_log ${clause ? `${clause} AND` : 'WHERE'} seq ${beyond} ? ORDER BY seq ${direction} LIMIT ?`,
         )
         .all(...values, seq, limit) as AuditRow[]
     },

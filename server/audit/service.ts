@@ -14,10 +14,10 @@ export interface Audit extends AuditTrail {
   refused(refusal: Refusal, actor: Actor | undefined): void
   page(filter: AuditFilter, limit: number, offset: number, sort?: Sort): Page<AuditLine>
   /**
-   * Every line that matches, newest first, read piece by piece so that an export of any size needs little
-   * memory.
+   * Every line that matches, newest first unless asked otherwise, read piece by piece so that an export of any
+   * size needs little memory.
    */
-  lines(filter: AuditFilter): Generator<AuditLine>
+  lines(filter: AuditFilter, sort?: Sort): Generator<AuditLine>
   /** Forgets lines older than so many days; returns how many. */
   prune(retention_days: number): number
 }
@@ -110,10 +110,11 @@ export function createAudit(options: { db: Db; clock: Clock }): Audit {
       const { rows, total } = repository.page(filter, limit, offset, sort)
       return { rows: rows.map(lineOf), total }
     },
-    *lines(filter) {
-      let last = Number.MAX_SAFE_INTEGER
+    *lines(filter, sort) {
+      const order = sort?.[0]?.descending === false ? 'oldest' : 'newest'
+      let last = order === 'oldest' ? 0 : Number.MAX_SAFE_INTEGER
       for (;;) {
-        const rows = repository.before(filter, last, PIECE)
+        const rows = repository.following(filter, last, PIECE, order)
         for (const row of rows) yield lineOf(row)
         if (rows.length < PIECE) return
         last = rows.at(-1)!.seq

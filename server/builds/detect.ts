@@ -127,15 +127,20 @@ function finish(
     explanation: mergeExplanations(
       [
         ...declaredExplanations(declared),
+        ...(web ? [] : because('web', 'none: no process takes requests', declared.processes?.source ?? '')),
         ...(declared.port === undefined ? because('port', fixed_port?.toString(), 'the start command') : []),
         ...site.explanation,
         ...packages.explanation,
         ...ignoredSettings(tree, proposal.stack),
       ],
-      proposal.explanation,
+      web ? proposal.explanation : withoutWeb(proposal.explanation),
     ),
   }
 }
+
+/** What a stack proposes for a process that takes requests says nothing of an app that has none. */
+const withoutWeb = (explanation: readonly Explanation[]): Explanation[] =>
+  explanation.filter(({ field }) => !['start_command', 'port', 'health_check'].includes(field))
 
 /** Adds the interpreters that the first lines of scripts name, where they are needed. */
 function withInterpreters(tree: SourceTree, commands: Commands, layout: BuildLayout): BuildLayout {

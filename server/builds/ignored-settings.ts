@@ -69,7 +69,7 @@ const FILES: readonly ForeignFile[] = [
     files: ['app.json'],
     read: (tree, path) => {
       const file = readJson(tree, path)
-      return at(file, 'expo') === undefined ? file : undefined
+      return at(file, 'expo') === undefined ? file : {}
     },
     used: ['cron', 'healthchecks.web', 'scripts.dokku.predeploy'],
     opened: ['healthchecks', 'scripts', 'scripts.dokku'],
@@ -101,11 +101,24 @@ export function ignoredSettings(tree: SourceTree, stack: string): Explanation[] 
       .filter((path) => tree.has(path))
       .flatMap((path) => {
         const file = read(tree, path)
+        // An empty one is a mark of another platform, not a mistake.
+        if (file === undefined) return tree.read(path)?.trim() ? [unreadable(path)] : []
         const known = [...used, ...plain]
         return unusedKeys(file, '', known, opened).map((key) => ignored(key, path))
       }),
   )
   return [...rows, ...directives(tree, stack)].slice(0, MAX_ROWS)
+}
+
+/** A file with a mistake in it sets nothing, and its author has to hear of it. */
+const unreadable = (source: string): Explanation => ({
+  field: 'warning',
+  value: `${source} has no effect: it cannot be read as ${formatOf(source)}.`,
+  source,
+})
+function formatOf(path: string): string {
+  if (path.endsWith('.toml')) return 'TOML'
+  return path.endsWith('.json') ? 'JSON' : 'YAML'
 }
 
 const ignored = (key: string, source: string): Explanation => ({

@@ -1,4 +1,5 @@
 import { own } from '#server/kernel/own'
+import { passedOver } from '#server/kernel/passed-over'
 import * as v from 'valibot'
 import { ApiError, type ErrorDetail, invalid } from '#server/kernel/errors'
 import { sentence } from '#server/kernel/sentences'
@@ -38,20 +39,6 @@ function listForObject(
   return Object.entries(schema.entries ?? {})
     .map(([key, inner]) => listForObject(inner, own(value as Record<string, unknown>, key), [...path, key]))
     .find(Boolean)
-}
-
-/** Names that dictionaries of a schema pass over without a word; a caller must hear of it. */
-const PASSED_OVER = ['constructor', 'prototype']
-
-/** Path of the first key that would be passed over. */
-function passedOver(value: unknown, path: readonly string[] = []): string | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  for (const [key, inner] of Object.entries(value)) {
-    const here = [...path, key]
-    const found = PASSED_OVER.includes(key) ? here.join('.') : passedOver(inner, here)
-    if (found !== undefined) return found
-  }
-  return undefined
 }
 
 /** Parses a body field by field; the first wrong field leads the message of the 422. */

@@ -117,6 +117,8 @@ describe('the audit log', () => {
     const rows = csv.text.trimEnd().split('\r\n')
     expect(rows).toHaveLength(total + 1)
     expect(csv.text).toContain(`"'=cmd|calc"`)
+    const upwards = await api.as('admin').get('/api/audit-logs?format=csv&sort=created_at&per_page=1')
+    expect(upwards.text.trimEnd().split('\r\n').slice(1)).toEqual(rows.slice(1).reverse())
     const ndjson = await fetch(`${api.url}/api/audit-logs?format=ndjson`, {
       headers: { authorization: 'Bearer test-admin' },
     })

@@ -11,6 +11,31 @@ const rows = (files: Record<string, string>, field: string) =>
     .explanation.filter((row) => row.field === field)
     .map(({ value, source }) => `${value} (${source})`)
 
+describe('a file that cannot be read is told', () => {
+  it.each([
+    ['railpack.json', '{"deploy": ', 'JSON'],
+    ['nixpacks.toml', '[phases.setup\nnixPkgs = ["ffmpeg"]', 'TOML'],
+    ['mise.toml', 'tools = {', 'TOML'],
+    ['app.json', '{"cron": [', 'JSON'],
+  ])('%s', (path, text, format) => {
+    expect(rows({ ...node, [path]: text }, 'warning')).toEqual([
+      `${path} has no effect: it cannot be read as ${format}. (${path})`,
+    ])
+    expect(rows({ ...node, [path]: ' \n' }, 'warning')).toEqual([])
+  })
+})
+
+describe('a Procfile without web', () => {
+  it('is explained by what runs, not by a start command and a port that nothing has', () => {
+    const files = { ...node, Procfile: 'worker: node work.js\n' }
+    expect(plan(files)).toMatchObject({ web: false, start_command: null })
+    expect(rows(files, 'start_command')).toEqual([])
+    expect(rows(files, 'port')).toEqual([])
+    expect(rows(files, 'web')).toEqual(['none: no process takes requests (Procfile)'])
+    expect(rows({ ...node, Procfile: 'web: node a.js\nworker: node b.js\n' }, 'web')).toEqual([])
+  })
+})
+
 describe('the plan says what of a file had no effect:', () => {
   it.each([
     [

@@ -290,6 +290,8 @@ describe('portreeve.yaml', () => {
 describe('what is wrong with a file', () => {
   it.each([
     ['apps: { web: { imagee: x } }', 'apps.web.imagee: is not known. Did you mean image?'],
+    ['apps: { constructor: { image: x } }', 'apps.constructor: cannot be used as a name here.'],
+    ['variables: { constructor: x }', 'variables.constructor: cannot be used as a name here.'],
     ['appps: {}', 'appps: is not known. Did you mean apps?'],
     ['apps: { web: { zzzzzzzzz: 1 } }', 'apps.web.zzzzzzzzz: is not known. Known: '],
     [
