@@ -145,9 +145,13 @@ function certificateFiles(spec: ServerSpec, now: number): Record<'crt' | 'key' |
   }
 }
 
-/** Makes the login valid where it is not: after the first start, and on a copy of another database. */
+/** Makes the login of a server on a new volume, where there is none to try first. */
+export const makeLogin = (instance: DatabaseInstance, signal: AbortSignal): Promise<unknown> =>
+  requireSuccess(instance, instance.engine.set_password(instance.credentials), signal)
+
+/** Makes the login valid where it is not: on a copy of another database. */
 export async function ensureLogin(instance: DatabaseInstance, signal: AbortSignal): Promise<void> {
   const { engine, credentials } = instance
   const login = await instance.run(engine.login(credentials), {}, signal)
-  if (login.exit_code !== 0) await requireSuccess(instance, engine.set_password(credentials), signal)
+  if (login.exit_code !== 0) await makeLogin(instance, signal)
 }

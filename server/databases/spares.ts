@@ -5,7 +5,7 @@ import type { DatabaseContext } from './context.ts'
 import type { FileRestore } from './engine.ts'
 import type { DatabaseInstance } from './instance.ts'
 import { type DumpSource, type RecoverySource, recoverServer } from './recovery.ts'
-import { ensureLogin, type Servers } from './servers.ts'
+import { ensureLogin, makeLogin, type Servers } from './servers.ts'
 import type { SpareSpec } from './workload.ts'
 
 const ADOPT_LIMIT_MS = 600_000
@@ -62,7 +62,7 @@ export function createSpares(
     async empty(spec: SpareSpec, signal: AbortSignal): Promise<DatabaseInstance> {
       await begin(spec)
       const instance = await servers.ensure(spec, signal)
-      await ensureLogin(instance, signal)
+      await makeLogin(instance, signal)
       return instance
     },
     /**
@@ -75,7 +75,7 @@ export function createSpares(
       if (restore.kind === 'file') return loadFile(spec, restore, dump, signal)
       const { load } = restore
       const instance = await servers.ensure({ ...spec, ...(load ? { command: load } : {}) }, signal)
-      await ensureLogin(instance, signal)
+      await makeLogin(instance, signal)
       await requireSuccess(instance, restore.command(spec.credentials), signal, { stdin: await dump() })
       return instance
     },
