@@ -165,13 +165,16 @@ const ALWAYS: Readonly<Record<string, string>> = {
   database: 'database_id name status?',
   deployment: 'deployment_id app_id number status trigger',
   domain: 'domain_id app_id hostname status',
+  git_credential: 'id',
   env: 'app_id added changed removed',
   node: 'node_id name',
   preview: 'preview_id app_id preview_app_id number name status branch commit waiting_commit',
   project: 'name',
+  registry: 'id',
   redirect: 'redirect_id domain_id app_id hostname enabled',
   service: 'service_id app_id name',
   settings: 'section',
+  ssh_key: 'id',
   storage_provider: 'id name',
   system: '',
   template_catalog: 'id name',
@@ -191,7 +194,7 @@ const ALSO: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     'creating running stopped failed restoring upgrading deleting'
       .split(' ')
-      .map((status) => [`database.${status}`, 'error']),
+      .map((status) => [`database.${status}`, 'error?']),
   ),
   'app.updated': 'changed',
   'app.delete_failed': 'error',
