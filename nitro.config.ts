@@ -3,6 +3,7 @@ import commandLine from './cli/build-module.ts'
 import dashboard from './dashboard/build-module.ts'
 import sameBuild from './scripts/same-build.ts'
 import endpoints from './server/http/build-module.ts'
+import lean from './server/http/lean-build.ts'
 
 export default defineNitroConfig({
   compatibilityDate: '2026-11-01',
@@ -12,7 +13,9 @@ export default defineNitroConfig({
   imports: false,
   sourceMap: false,
   errorHandler: '~/server/http/error-handler',
-  modules: [endpoints, commandLine, dashboard, sameBuild],
+  modules: [endpoints, commandLine, dashboard, lean, sameBuild],
+  // Bundled, they lose what nobody calls.
+  externals: { inline: ['valibot', 'tldts'] },
   experimental: { tasks: true, websocket: true },
   // Each wakes what the modules declare for it, whose own patterns say when.
   scheduledTasks: {

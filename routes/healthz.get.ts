@@ -1,4 +1,5 @@
 import { defineEventHandler } from 'h3'
+import { handOver } from '#server/http/reply'
 
 /** Live: the process answers. Without authentication, for supervisors and load balancers. */
-export default defineEventHandler(() => ({ status: 'ok' }))
+export default defineEventHandler((event) => handOver(event, { status: 'ok' }))

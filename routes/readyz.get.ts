@@ -1,4 +1,5 @@
 import { defineEventHandler, setResponseStatus } from 'h3'
+import { handOver } from '#server/http/reply'
 import type { Services } from '#server/modules'
 
 /** Ready: database, engine and edge answer. 503 while one of them does not, with the reason. */
@@ -8,5 +9,5 @@ export default defineEventHandler(async (event) => {
     ? await services.system.readiness()
     : { status: 'degraded', checks: { start: { ok: false, message: 'Portreeve is starting.' } } }
   if (readiness.status !== 'ok') setResponseStatus(event, 503)
-  return readiness
+  return handOver(event, readiness)
 })

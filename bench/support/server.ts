@@ -34,6 +34,9 @@ export async function spawnServer(data_directory: string, env: Record<string, st
       PATH: process.env.PATH,
       HOME: process.env.HOME,
       NODE_ENV: 'production',
+      // As the installer starts it.
+      MALLOC_ARENA_MAX: '1',
+      MALLOC_TRIM_THRESHOLD_: '131072',
       HOST: '127.0.0.1',
       PORT: String(port),
       PORTREEVE_DATA_DIR: data_directory,

@@ -41,7 +41,7 @@ StartLimitIntervalSec=0
 
 [Service]
 Type=simple
-Environment=NODE_ENV=production PORT=9000
+Environment=NODE_ENV=production PORT=9000 MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=131072
 Environment=${quoted(`PORTREEVE_DATA_DIR=${data}`)} ${quoted(`PORTREEVE_CACHE_DIR=${cache}`)}
 EnvironmentFile=${settings.replaceAll('%', '%%')}
 ExecStart=${quoted(program)} serve

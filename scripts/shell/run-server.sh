@@ -10,5 +10,6 @@ while IFS= read -r name; do
   # shellcheck disable=SC1090 # our own file, which only root can write
   settings+=("$name=$(. "$1" && printf '%s' "${!name}")")
 done < <(sed -nE 's/^([A-Z][A-Z0-9_]*)=".*"$/\1/p' "$1")
-exec env --ignore-environment "PATH=$PATH" "HOME=${HOME:-/root}" NODE_ENV=production PORT=9000 "${settings[@]}" \
+# glibc would keep what a thread has freed for that thread.
+exec env --ignore-environment MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=131072 "PATH=$PATH" "HOME=${HOME:-/root}" NODE_ENV=production PORT=9000 "${settings[@]}" \
   "$ROOT/node_modules/.bin/node" --max-semi-space-size=2 "$ROOT/.output/server/index.mjs"

@@ -56,7 +56,7 @@ export function createLife({ db, clock, events, jobs, secrets, repository, budge
       .sort()
       .at(-1)!
     const last_error = [failure.message, failure.hint]
-      .flatMap((text) => (text ? [text.replace(/([^.!?…])$/, '$1.')] : []))
+      .flatMap((text) => (text ? [text.replace(/([^.!?\u2026])$/, '$1.')] : []))
       .join(' ')
     repository.setFailure(row.id, { failures, last_error, next_attempt_at: next, blocked_until }, clock.iso())
     tell(row, 'failed', {

@@ -2,6 +2,7 @@ import { defineEventHandler } from 'h3'
 import type { HttpPorts } from './context.ts'
 import type { AnyEndpoint, EndpointDefinition, EndpointHandler, Schema } from './definition.ts'
 import { serve } from './pipeline.ts'
+import { handOver } from './reply.ts'
 
 /** Binds `endpoint()` to the type of the composed services. */
 export function endpointsOf<S extends HttpPorts>() {
@@ -12,7 +13,7 @@ export function endpointsOf<S extends HttpPorts>() {
     R extends Schema | undefined = undefined,
   >(definition: EndpointDefinition<S, P, Q, B, R>): EndpointHandler {
     return Object.assign(
-      defineEventHandler((event) => serve(definition as AnyEndpoint, event)),
+      defineEventHandler(async (event) => handOver(event, await serve(definition as AnyEndpoint, event))),
       { definition: definition as AnyEndpoint },
     )
   }

@@ -5,6 +5,7 @@ import {
   appendResponseHeader,
   getRequestHeader,
   type H3Event,
+  send,
   setResponseHeader,
   setResponseStatus,
 } from 'h3'
@@ -73,4 +74,14 @@ export async function reply(event: H3Event, definition: AnyEndpoint, result: unk
   setResponseHeader(event, 'Content-Type', definition.media_types?.[0] ?? 'application/json')
   setResponseHeader(event, 'Content-Encoding', encoding)
   return PACK[encoding](text)
+}
+
+/**
+ * Sends an answer, where h3 would look first whether it is a `Response` of the web: only to ask that, Node
+ * loads `fetch` with all that belongs to it, 8 MB that stay. Streams and pages are left to h3.
+ */
+export async function handOver(event: H3Event, result: unknown): Promise<unknown> {
+  if (result instanceof Uint8Array) return send(event, result)
+  if (typeof result !== 'object' || result === null || 'pipe' in result || 'pipeTo' in result) return result
+  return send(event, JSON.stringify(result), 'application/json')
 }

@@ -1,7 +1,17 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +19,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { openDb } from '#server/kernel/db'
 import { migrate } from '#server/kernel/migrate'
 import { createSecrets, loadMasterKey } from '#server/kernel/secrets'
-import { docker, freePorts } from '#test/support/portreeve'
+import { docker, eventually, freePorts } from '#test/support/portreeve'
 import { ROOT } from '#test/support/routes'
 import { readMigrations } from '../../scripts/read-migrations.ts'
 
@@ -233,4 +243,48 @@ it('a misspelt setting is told with the one that was probably meant', async () =
   expect(output).toMatch(
     /WARN +There is no setting PORTREEVE_HTTPPORT; it is ignored\. Is PORTREEVE_HTTP_PORT meant\?/,
   )
+})
+
+it('a server that answered its first requests holds neither an SSH library nor what comes with fetch', async () => {
+  const [port = 0, http = 0, https = 0] = await freePorts(3)
+  const probe = join(directory, 'probe.cjs')
+  const found = join(directory, 'loaded.json')
+  writeFileSync(
+    probe,
+    `process.on('SIGUSR2', () => require('node:fs').writeFileSync(${JSON.stringify(found)}, JSON.stringify([
+      ...process.moduleLoadList, ...Object.keys(require('node:module')._cache)])))`,
+  )
+  const child = spawn(process.execPath, ['--require', probe, entry], {
+    stdio: 'ignore',
+    env: {
+      PATH: process.env.PATH,
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      PORTREEVE_HTTP_PORT: String(http),
+      PORTREEVE_HTTPS_PORT: String(https),
+      PORTREEVE_DATA_DIR: join(directory, 'data'),
+      PORTREEVE_BASE_DOMAIN: 'apps.test',
+      DOCKER_HOST: 'unix:///nonexistent/docker.sock',
+    },
+  })
+  try {
+    const status = (path: string) =>
+      fetch(`http://127.0.0.1:${port}${path}`).then(
+        (answer) => answer.status,
+        (error: Error) => String(error.cause),
+      )
+    await eventually('The server being up', async () => (await status('/healthz')) === 200 || undefined)
+    await eventually('The API answering', async () => (await status('/api/apps')) === 401 || undefined)
+    expect(await status('/readyz')).toBe(503)
+    child.kill('SIGUSR2')
+    const loaded = await eventually('The list of what is loaded', () => {
+      const text = existsSync(found) ? readFileSync(found, 'utf8') : ''
+      return text.endsWith(']') ? (JSON.parse(text) as string[]) : undefined
+    })
+    // The way to the engine is loaded, which brings the SSH library where nothing keeps it out.
+    expect(loaded.filter((name) => name.includes('docker-modem'))).not.toEqual([])
+    expect(loaded.filter((name) => /undici|http2|\/ssh2\//.test(name))).toEqual([])
+  } finally {
+    child.kill('SIGKILL')
+  }
 })

@@ -48,6 +48,8 @@ function goesUp(values: unknown[]): boolean {
   })
 }
 
+/** What tells a row from others: nodes and the like tell what is measured now, which is another number each time. */
+const identityOf = (row: any) => row.id ?? row
 describe('every list with pages', () => {
   it('can be ordered, but for a search', () => {
     const without = lists.filter(({ definition }) => choicesOf(entriesOf(definition).sort).length === 0)
@@ -103,7 +105,8 @@ describe('every list with pages', () => {
       const pieces: unknown[] = []
       for (let page = 1; page <= whole.length; page += 1)
         pieces.push(...(await read(list, `${order}per_page=1&page=${page}`)).body.data)
-      if (JSON.stringify(whole) !== JSON.stringify(pieces)) wrong.push(list.path)
+      if (JSON.stringify(whole.map(identityOf)) !== JSON.stringify(pieces.map(identityOf)))
+        wrong.push(list.path)
     }
     expect(wrong).toEqual([])
   }, 60_000)

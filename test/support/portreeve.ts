@@ -151,6 +151,9 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
         PATH: process.env.PATH,
         HOME: process.env.HOME,
         NODE_ENV: 'production',
+        // As the installer starts it.
+        MALLOC_ARENA_MAX: '1',
+        MALLOC_TRIM_THRESHOLD_: '131072',
         HOST: '127.0.0.1',
         PORT: String(port),
         PORTREEVE_DATA_DIR: data_directory,
