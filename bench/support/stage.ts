@@ -87,9 +87,12 @@ async function otherVersion(portreeve: Portreeve, app_id: string): Promise<strin
   const deployments: any[] = (await portreeve.call('GET', `/api/apps/${app_id}/deployments?per_page=100`))
     .body.data
   const serving = deployments.find(({ id }) => id === live_deployment_id)?.commit.sha
-  return deployments.find(
-    ({ status, trigger, commit }) => status === 'live' && trigger !== 'rollback' && commit.sha !== serving,
-  ).id
+  const other = deployments.find(
+    ({ status, trigger, commit }) =>
+      ['live', 'replaced'].includes(status) && trigger !== 'rollback' && commit.sha !== serving,
+  )
+  if (!other) throw new Error('There is no other version to go back to.')
+  return other.id
 }
 
 /** Starts a deployment and returns its id. */
