@@ -9,14 +9,20 @@ const HEAVY = ['default', 'CloseEvent', 'MessageEvent', 'WebSocket']
 const LIGHT = Object.keys(http).filter((name) => !HEAVY.includes(name))
 
 /** What imports get instead of a library or of a part of Node. */
-const INSTEAD: Record<string, string> = {
+const INSTEAD = new Map([
   // The server calls nobody through these; what calls out is the guarded client.
-  ofetch: `export const Headers = undefined
+  [
+    'ofetch',
+    `export const Headers = undefined
 export const createFetch = () => () => { throw new Error('Nothing of the server calls out in this way.') }`,
-  http: `const http = process.getBuiltinModule('node:http')
+  ],
+  [
+    'http',
+    `const http = process.getBuiltinModule('node:http')
 export default http
 export const { ${LIGHT.join(', ')} } = http`,
-}
+  ],
+])
 const PREFIX = '\0lean:'
 
 /** The plugin of Rollup that answers some imports with less, and writes files in ASCII alone. */
@@ -26,11 +32,11 @@ const leanPlugin = {
     order: 'pre' as const,
     handler(source: string): string | undefined {
       const name = source.replace(/^node:/, '')
-      return Object.hasOwn(INSTEAD, name) ? PREFIX + name : undefined
+      return INSTEAD.has(name) ? PREFIX + name : undefined
     },
   },
   load: (id: string): string | undefined =>
-    id.startsWith(PREFIX) ? INSTEAD[id.slice(PREFIX.length)] : undefined,
+    id.startsWith(PREFIX) ? INSTEAD.get(id.slice(PREFIX.length)) : undefined,
   /** V8 keeps a source with one character beyond Latin 1 at two bytes each, as long as the process lives. */
   async renderChunk(code: string): Promise<{ code: string; map: null }> {
     const written = await transform(code, { charset: 'ascii', legalComments: 'none', target: 'node24' })
