@@ -34,6 +34,7 @@ export const FAILURES = {
   port_refused: 'The engine may not open this port.',
   port_taken: 'Something else has this port of the server.',
   volume_missing: 'A volume is no longer on the server.',
+  file_refused: 'The image has something else in the place of an inline file; the message names it.',
   network_in_use: 'Something foreign is connected to the network of the project.',
   // What an API call would have been refused with.
   forbidden: 'Something is not allowed any more.',

@@ -135,6 +135,30 @@ test('inline files are there with their mode and the user of the image, below fo
   expect(await shell(other.id, 'cat /etc/motd')).toBe('bye')
 })
 
+test('an inline file over a folder of the image is refused in a sentence that names its path', async () => {
+  const mounts: Mount[] = ['/etc/motd', '/bin'].map((path) => ({
+    kind: 'file',
+    path,
+    content: 'x',
+    mode: 0o644,
+  }))
+  const folder = newId('rel')
+  const onto = (release_id: string, files: Mount[]) =>
+    engine.ensureRelease(workload({ release_id, mounts: files }), calm)
+  await expect(onto(folder, mounts)).rejects.toMatchObject({
+    code: 'file_refused',
+    message: 'The file /bin cannot be written: the image has a folder there.',
+  })
+  await engine.removeRelease(folder, 0)
+  const below = newId('rel')
+  const inside: Mount[] = [{ kind: 'file', path: '/etc/passwd/extra', content: 'x', mode: 0o644 }]
+  await expect(onto(below, inside)).rejects.toMatchObject({
+    code: 'file_refused',
+    message: 'The file /etc/passwd/extra cannot be written: the image has a file at /etc/passwd.',
+  })
+  await engine.removeRelease(below, 0)
+})
+
 test('a published port answers on the server, and one that is taken is named', async () => {
   const ports = [{ container_port: 8080, host_port: 20_443, protocol: 'tcp' as const }]
   const shell_command = 'echo published > /www/index.html; exec httpd -f -p 8080 -h /www'

@@ -35,8 +35,38 @@ export async function prepare(
   for (const mount of mounts)
     if (mount.kind === 'volume' && !mount.read_only && user.uid !== 0) await giveTo(archive, mount.path, user)
   const files = mounts.filter((mount) => mount.kind === 'file')
-  if (files.length > 0) await writeFiles(archive, files, user)
+  if (files.length === 0) return
+  try {
+    await writeFiles(archive, files, user)
+  } catch (error) {
+    throw (await inTheWay(archive, files, error)) ?? error
+  }
 }
+
+/** What of the image keeps a file from being written; asked for only after it could not be. */
+async function inTheWay(
+  archive: Archive,
+  files: readonly FileMount[],
+  cause: unknown,
+): Promise<EngineError | undefined> {
+  if (!(cause instanceof EngineError) || cause.code === 'aborted' || cause.code === 'unavailable') return
+  const typeOf = async (path: string) =>
+    (await archive.first(path).catch(() => undefined))?.header.type ?? undefined
+  for (const { path } of files) {
+    const is_folder = (await typeOf(path)) === 'directory'
+    if (is_folder) return refused(path, 'the image has a folder there', cause)
+    for (const above of foldersAbove(path))
+      if ((await typeOf(above)) === 'file') return refused(path, `the image has a file at ${above}`, cause)
+  }
+}
+
+const refused = (path: string, reason: string, cause: EngineError): EngineError =>
+  new EngineError(
+    'file_refused',
+    `The file ${path} cannot be written: ${reason}.`,
+    'Give the file another path.',
+    { cause },
+  )
 
 /** Joins one more network; after an attempt that was cut off, the container is in it already. */
 async function join(connection: Connection, id: string, network: string, signal: AbortSignal): Promise<void> {

@@ -67,8 +67,8 @@ export interface Engine {
    * Makes sure that exactly `replicas` containers of a process of an immutable release exist and run; adopts
    * those that a crashed attempt left (names derive from release, process and index). Does not wait for
    * readiness: an instance that was started may have exited already. Throws `start_failed` where the engine
-   * says that the command cannot be run, and `volume_missing` for a volume that is not there: an empty one is
-   * never made in its place. Limits and reservations of those that run are changed in place; `conflict` when one
+   * says that the command cannot be run, `file_refused` where the image has a folder in the place of a file of
+   * ours, and `volume_missing` for a volume that is not there: an empty one is never made in its place. Limits and reservations of those that run are changed in place; `conflict` when one
    * uses more memory than it may from now on and cannot be replaced without the others noticing.
    */
   ensureRelease(workload: Workload, signal: AbortSignal): Promise<Instance[]>
@@ -289,6 +289,7 @@ export type EngineErrorCode =
   | 'image_denied'
   | 'start_failed'
   | 'volume_missing'
+  | 'file_refused'
   | 'port_refused'
   | 'port_taken'
   | 'failed'
