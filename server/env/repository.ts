@@ -84,12 +84,17 @@ export function createVariableRepository(db: Db) {
            VALUES (@project_id, @app_id, @key, @version, @action, @fields, @actor_id, @actor_name, @created_at)`,
         )
         .run(row),
-    /** The newest versions of one key, newest first. */
-    versions(owner: Owner, key: string, limit: number): VersionRow[] {
+    /** The newest versions of each of these keys, newest first; one question however many keys there are. */
+    versions(owner: Owner, keys: readonly string[], limit: number): VersionRow[] {
       const [clause, value] = where(owner)
       return db
-        .sql(`SELECT * FROM variable_versions WHERE ${clause} AND key = ? ORDER BY version DESC LIMIT ?`)
-        .all(value, key, limit) as VersionRow[]
+        .sql(
+          `SELECT project_id, app_id, key, version, action, fields, actor_id, actor_name, created_at
+           FROM (SELECT *, row_number() OVER (PARTITION BY key ORDER BY version DESC) AS place
+                 FROM variable_versions WHERE ${clause} AND key IN (SELECT value FROM json_each(?)))
+           WHERE place <= ? ORDER BY key, version DESC`,
+        )
+        .all(value, JSON.stringify(keys), limit) as VersionRow[]
     },
     /** Forgets all but the newest versions of one key. */
     pruneVersions(owner: Owner, key: string, kept: number) {

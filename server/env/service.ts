@@ -123,7 +123,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
     hasVariable: (app_id: string, key: string): boolean => repository.find({ app_id }, key) !== undefined,
     list(app_id: string, query: Paging & { q?: string }) {
       const { rows, total } = repository.page({ app_id }, query.q, ...limits(query))
-      return paged({ rows: rows.map(views.variable), total }, query)
+      return paged({ rows: views.variables(rows), total }, query)
     },
     add: (actor: Actor, app_id: string, body: NewVariable) =>
       db.tx(() => {
@@ -239,7 +239,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
     },
     listShared(project_id: string, query: Paging & { q?: string }) {
       const { rows, total } = repository.page({ project_id }, query.q, ...limits(query))
-      return paged({ rows: rows.map(views.shared), total }, query)
+      return paged({ rows: views.shared(rows), total }, query)
     },
     replaceShared: (actor: Actor, project_id: string, body: SharedVariables): VariableReport =>
       db.tx(() => {
