@@ -29,6 +29,8 @@ export interface DeploymentRow {
 export interface DeploymentAsk {
   branch?: string
   commit?: string
+  /** The branch's newest commit will do when that one is gone: set for the deployment of a restored app. */
+  or_newest?: boolean
   no_cache?: boolean
   /** Release to take over without a build: that of a rollback, and of a restart once its job runs. */
   from_release?: string

@@ -115,6 +115,44 @@ describe('names and cron jobs of an app', () => {
   })
 })
 
+describe('an app whose commit a force push took out of the repository', () => {
+  const backUpOf = async (branch: string) => {
+    commitShop(api, 'one')
+    app_id = (await post('/api/apps', { name: 'shop', git_url: SHOP_URL, branch, soak_seconds: 0 })).id
+    const backup_id = await backUp()
+    await removeApp()
+    api.fakes.git.deleteRepository(SHOP_URL)
+    return backup_id
+  }
+  const restored = async (backup_id: string) => {
+    const { target_id } = await restore(backup_id, { mode: 'new' })
+    const [deployment] = await show(`/api/apps/${target_id}/deployments`)
+    const lines = await show(`/api/deployments/${deployment.id}/logs`)
+    const text = lines.map((line: { text: string }) => line.text).join('\n')
+    return { deployment: await show(`/api/deployments/${deployment.id}`), text }
+  }
+
+  it("runs the branch's newest one, and the log of its deployment says so", async () => {
+    const backup_id = await backUpOf('main')
+    const newest = commitShop(api, 'rewritten')
+    const { deployment, text } = await restored(backup_id)
+    expect(deployment).toMatchObject({ status: 'live', commit: { sha: newest, message: 'rewritten' } })
+    expect(text).toMatch(/The commit [0-9a-f]{12} is not in the repository any more; the newest of main is/)
+  })
+  it('is not started, and the failure names the branch, when that is gone too', async () => {
+    const backup_id = await backUpOf('main')
+    api.fakes.git.commit(SHOP_URL, 'trunk', { 'index.html': 'rewritten' })
+    const { deployment } = await restored(backup_id)
+    expect(deployment).toMatchObject({
+      status: 'failed',
+      error: {
+        code: 'git_branch_not_found',
+        message: 'The branch "main" does not exist in the repository.',
+      },
+    })
+  })
+})
+
 describe('a compose app', () => {
   const compose = `services:
   web:

@@ -225,11 +225,12 @@ export function createAppRestore(
     await change()
     for (const app of apps) await holders.bring(app, signal)
   }
-  /** A deployment brings what the copy says into effect. */
+  /** A deployment brings what the copy says into effect, of its commit where the repository still has that. */
   function deploy(app_id: string, { commit, app: { configuration } }: AppCopy): void {
     const app = ports().apps.find(app_id)
     if (!app || configuration.source === 'upload') return
-    const ask = COMMIT.test(commit ?? '') && configuration.source === 'git' ? { commit: commit! } : {}
+    const ask =
+      COMMIT.test(commit ?? '') && configuration.source === 'git' ? { commit: commit!, or_newest: true } : {}
     ports().deployments.enqueue(app, 'manual', ask, PLATFORM)
   }
 

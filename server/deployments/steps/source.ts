@@ -5,7 +5,7 @@ import { portOf } from '#server/env/resolved'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { requireFree } from '#server/kernel/disk-reserve'
 import { removeTree } from '#server/kernel/removal'
-import type { GitSource } from '#server/platform/git/git'
+import { GitError, type GitSource } from '#server/platform/git/git'
 import { hasImages } from '../stack/ending.ts'
 import { askOf, type DeploymentAsk, type DeploymentRow } from '../repository.ts'
 import { appToBuild, type DeployContext, type DeployedApp, type Workshop } from '../work.ts'
@@ -64,6 +64,10 @@ async function adopt(
   return true
 }
 
+/** Whether the repository answered and has no such commit, e.g. after a force push. */
+const isCommitGone = (error: unknown): boolean =>
+  error instanceof GitError && error.code === 'commit_not_found'
+
 async function fromGit(
   shop: Workshop,
   context: DeployContext,
@@ -83,12 +87,21 @@ async function fromGit(
   const directory = sourceDirectory(shop, deployment_id)
   await removeTree(directory)
   if (app.configuration.source !== 'compose') shop.ports.prepareDetection()
-  const checkout = await shop.git.checkout(
-    source,
-    directory,
-    { lfs: true, onLog: (text) => shop.logs.append(deployment_id, 'clone', 'stderr', text) },
-    context.signal,
-  )
+  const checkOut = (from: GitSource) =>
+    shop.git.checkout(
+      from,
+      directory,
+      { lfs: true, onLog: (text) => shop.logs.append(deployment_id, 'clone', 'stderr', text) },
+      context.signal,
+    )
+  const checkout = await checkOut(source).catch((error: unknown) => {
+    if (!ask.or_newest || source.commit !== ask.commit || !isCommitGone(error)) throw error
+    const branch = source.branch ?? 'the default branch'
+    say(
+      `The commit ${ask.commit?.slice(0, 12)} is not in the repository any more; the newest of ${branch} is deployed instead.`,
+    )
+    return checkOut({ ...source, commit: undefined })
+  })
   // Whoever pushes writes both, and everybody of the project reads them.
   const message = shop.logs.redact(deployment_id, checkout.message)
   const author = shop.logs.redact(deployment_id, checkout.author)
