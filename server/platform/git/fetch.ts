@@ -70,6 +70,7 @@ export interface FetchPlan {
 }
 
 const isFull = (commit: string): boolean => commit.length === 40 || commit.length === 64
+const NO_SUCH_REF = /couldn't find remote ref/i
 const NO_SUCH_BRANCH = /couldn't find remote ref|mismatched algorithms/i
 type Connection = Pick<FetchPlan, 'url' | 'host' | 'has_credential'>
 
@@ -136,7 +137,8 @@ export async function fetchCommit(
   await session.createRepository(plan.commit.length === 64 ? 'sha256' : 'sha1')
   return fetching(session, limits, onLog, async (fetch) => {
     if (isFull(plan.commit) && (await fetch(plan, 1, plan.commit, NOT_BY_ID))) return plan.commit
-    await fetch(plan, HISTORY_DEPTH, plan.ref)
+    // Without its branch there is no such commit either.
+    await fetch(plan, HISTORY_DEPTH, plan.ref, NO_SUCH_REF)
     const { stdout, exit_code } = await session.git(
       ['rev-parse', '--verify', '--quiet', '--end-of-options', `${plan.commit}^{commit}`],
       { may_fail: true },

@@ -149,6 +149,11 @@ export function gitContract(name: string, open: () => Promise<Forge>): void {
         'commit_not_found',
         ({ url }) => ({ url, branch: 'main', commit: 'abcdef01' }),
       ],
+      [
+        'a commit that does not exist, of a branch that does not either',
+        'commit_not_found',
+        ({ url }) => ({ url, branch: 'absent', commit: 'a'.repeat(40) }),
+      ],
       ['a repository that does not exist', 'not_found', () => ({ url: forge.absent_url })],
     ])('refuses %s with a sentence and a hint, and leaves no folder', async (_name, code, source) => {
       const repository = create()
