@@ -96,7 +96,7 @@ export default defineModule({
   },
   app: {
     moved: (own, app_id) => own.moved(app_id),
-    removed: (own, app_id) => own.forget('app', app_id),
+    removed: (own, app_id) => own.removed(app_id),
   },
   start: (own) => own.start(),
   stop: (own) => own.stop(),

@@ -216,11 +216,18 @@ export function createMonitoring(options: MonitoringOptions) {
         ofServer('portreeve_alerts_firing', 'Alerts that fire.', alerts.firing(actor).length),
       ])
     },
-    forget: (kind: SubjectKind, id: string) => void metrics.forget(kind, id),
-    /** Alerts of an app go where it went. */
+    /** Alerts and uptime checks of an app, and the rules that watch it alone, go where it went. */
     moved(app_id: string): void {
       const app = find(app_id)
-      if (app) alerts.moved(app_id, app.project_id)
+      if (!app) return
+      alerts.moved(app_id, app.project_id)
+      uptime.moved(app_id, app.project_id)
+    },
+    /** What watched an app goes with it. */
+    removed(app_id: string): void {
+      metrics.forget('app', app_id)
+      uptime.removed(app_id)
+      alerts.removed(app_id)
     },
   }
 }

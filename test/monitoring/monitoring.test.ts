@@ -122,6 +122,63 @@ describe('a rule of a project', () => {
   })
 })
 
+describe('what watches one app', () => {
+  const watch = async () => {
+    const target = 'https://shop.example.com/'
+    const check = await api.as('developer').post('/api/monitoring/uptime', { name: 'Shop', target, app_id })
+    const hook = await api.as('developer').post('/api/webhooks', {
+      kind: 'notification',
+      provider: 'generic',
+      config: { url: 'https://hooks.example.com/' },
+      events: ['alert.*'],
+    })
+    const body = { name: 'Big', metric: 'memory_bytes', threshold: 0, for_s: 0, subject_id: app_id }
+    const channels = [hook.body.data.id]
+    const rule = await api.as('developer').post('/api/monitoring/alerts', { ...body, channels })
+    expect([check.status, hook.status, rule.status]).toEqual([201, 201, 201])
+    const others = await api
+      .as('developer')
+      .post('/api/monitoring/alerts', { name: 'All', metric: 'memory_bytes', threshold: 1e15 })
+    return { check: check.body.data.id, rule: rule.body.data.id, others: others.body.data.id }
+  }
+  const checkOf = (id: string) => api.as('admin').get(`/api/monitoring/uptime/${id}`)
+  const ruleOf = async (id: string) => (await rules('admin')).find((rule: { id: string }) => rule.id === id)
+
+  it('goes with it to another project, and watches on there', async () => {
+    const { check, rule, others } = await watch()
+    const target = (await api.as('admin').post('/api/projects', { name: 'Elsewhere' })).body.data.id
+    await api.as('admin').post(`/api/apps/${app_id}/move`, { project_id: target })
+    await api.services.jobs.idle()
+    expect((await checkOf(check)).body.data).toMatchObject({ project_id: target, app_id })
+    // A channel of the old project would not be told there; without one, all that ask for alerts are.
+    expect(await ruleOf(rule)).toMatchObject({ project_id: target, subject_id: app_id, channels: [] })
+    expect((await ruleOf(others)).project_id).toBe(api.services.http.default_project())
+    for (let n = 0; n < 2; n++) {
+      await api.services.monitoring.tick()
+      api.fakes.clock.advance(10_000)
+    }
+    expect(await ruleOf(rule)).toMatchObject({ state: 'firing', subjects: [{ subject_id: app_id }] })
+    expect(api.events().findLast(({ type }) => type === 'alert.firing')).toMatchObject({ project_id: target })
+  })
+  it('goes with it when it is deleted, and what it raised is over', async () => {
+    const { check, rule, others } = await watch()
+    for (let n = 0; n < 2; n++) {
+      await api.services.monitoring.tick()
+      api.fakes.clock.advance(10_000)
+    }
+    expect((await ruleOf(rule)).state).toBe('firing')
+    await api.as('admin').delete(`/api/apps/${app_id}?skip_backup=true`)
+    await api.services.jobs.idle()
+    expect((await checkOf(check)).status).toBe(404)
+    expect([await ruleOf(rule), (await ruleOf(others)).id]).toEqual([undefined, others])
+    const { data } = (await api.as('admin').get('/api/monitoring/alerts/history')).body
+    expect(data).toMatchObject([{ rule_id: rule, resolved_at: expect.any(String) }])
+    expect(api.events().map(({ type }) => type)).toEqual(
+      expect.arrayContaining(['uptime_check.delete', 'alert_rule.delete']),
+    )
+  })
+})
+
 describe('metrics', () => {
   it('of server and apps are sampled and shown, also for Prometheus', async () => {
     await api.services.monitoring.tick()

@@ -72,6 +72,15 @@ export function createAlertRepository(db: Db) {
              silenced_until = @silenced_until, updated_at = @updated_at WHERE id = @id`,
         )
         .run(row),
+    /** Rules that watch this subject alone. */
+    rulesOf: (subject_id: string) =>
+      db.sql('SELECT * FROM alert_rules WHERE subject_id = ?').all(subject_id) as RuleRow[],
+    moveRule: (row: Pick<RuleRow, 'id' | 'project_id' | 'channels' | 'updated_at'>) =>
+      db
+        .sql(
+          'UPDATE alert_rules SET project_id = @project_id, channels = @channels, updated_at = @updated_at WHERE id = @id',
+        )
+        .run(row),
     deleteRule: (id: string) => db.sql('DELETE FROM alert_rules WHERE id = ?').run(id),
     states: () => db.sql('SELECT * FROM alert_states').all() as StateRow[],
     statesOf: (rule_id: string) =>

@@ -1,4 +1,4 @@
-import { type Actor, authorize, visibleProjects } from '#server/kernel/access'
+import { type Actor, authorize, PLATFORM, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
@@ -257,7 +257,24 @@ export function createAlerts(options: AlertOptions) {
           message,
         }))
     },
-    moved: (subject_id: string, project_id: string) => void alerts.relocate(subject_id, project_id),
+    /** Alerts of a subject and the rules that watch it alone go where it went; channels stay with their project. */
+    moved(subject_id: string, project_id: string): void {
+      alerts.relocate(subject_id, project_id)
+      for (const { id, channels } of alerts.rulesOf(subject_id)) {
+        const kept = (JSON.parse(channels) as string[]).filter(
+          (channel) => ports.channelProject(channel) === project_id,
+        )
+        alerts.moveRule({ id, project_id, channels: JSON.stringify(kept), updated_at: clock.iso() })
+      }
+    },
+    /** Rules that watch what is gone go with it. */
+    removed(subject_id: string): void {
+      for (const row of alerts.rulesOf(subject_id)) {
+        alerts.resolveHistory(row.id, subject_id, clock.iso())
+        alerts.deleteRule(row.id)
+        record(PLATFORM, 'delete', row)
+      }
+    },
     prune: (before: string): number => alerts.prune(before),
   }
 }

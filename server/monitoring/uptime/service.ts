@@ -1,4 +1,4 @@
-import { type Actor, visibleProjects } from '#server/kernel/access'
+import { type Actor, PLATFORM, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
@@ -134,8 +134,17 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
       if (has_changed && status === 'up' && row.status === 'down') tell(row, 'uptime.up')
     })
 
+  const remove = (actor: Actor, row: CheckRow): void => {
+    checks.delete(row.id)
+    if (row.status === 'down') tell(row, 'uptime.deleted')
+    record(actor, 'delete', row, null)
+  }
+
   return {
     projectOf: (id: string) => checks.find(id)?.project_id,
+    /** Checks of an app go where it went, and are gone when it is. */
+    moved: (app_id: string, project_id: string) => void checks.move(app_id, project_id, clock.iso()),
+    removed: (app_id: string) => checks.ofApp(app_id).forEach((row) => remove(PLATFORM, row)),
     list(actor: Actor, filter: { project_id?: Wanted; app_id?: Wanted }, paging: Paging) {
       const { rows, total } = checks.page(visibleProjects(actor), filter, ...limits(paging))
       return paged({ rows: rows.map(view), total }, paging)
@@ -210,13 +219,7 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
         record(actor, 'update', before, row)
         return view(row)
       }),
-    remove: (actor: Actor, id: string): void =>
-      db.tx(() => {
-        const row = get(id)
-        checks.delete(id)
-        if (row.status === 'down') tell(row, 'uptime.deleted')
-        record(actor, 'delete', row, null)
-      }),
+    remove: (actor: Actor, id: string): void => db.tx(() => remove(actor, get(id))),
     /** Checks that a project shows on its status page, with each of the last 90 days. */
     shown: (project_id: string) =>
       checks.shown(project_id).map((row) => ({
