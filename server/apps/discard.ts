@@ -26,11 +26,14 @@ function bodyFor(key: string, live: Configuration, now: Configuration): AppChang
   const before = own(live as unknown as Record<string, unknown>, field)
   if (rest.length === 0) return { [field]: before } as AppChange
   const name = rest.join('.')
-  const group = { ...(own(now as unknown as Record<string, object>, field) ?? {}) } as Record<string, unknown>
-  const value = own(before as Record<string, unknown>, name)
-  if (value === undefined) delete group[name]
-  else group[name] = value
-  return { [field]: group } as AppChange
+  const was = before as Record<string, unknown>
+  const is = { ...own(now as unknown as Record<string, Record<string, unknown>>, field) }
+  const value = own(was, name)
+  if (value === undefined) delete is[name]
+  else is[name] = value
+  // In the order of the live release: another order would be another configuration.
+  const names = [...Object.keys(was), ...Object.keys(is)].filter((one) => Object.hasOwn(is, one))
+  return { [field]: Object.fromEntries(names.map((one) => [one, is[one]])) } as AppChange
 }
 
 /** Puts back what the live release has, of one field or variable, before it was deployed. */

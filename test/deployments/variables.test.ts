@@ -125,6 +125,21 @@ describe('a deployment', () => {
     await ask('deploy')
     expect(running()).toEqual({ ...before, PORTREEVE_DEPLOYMENT_ID: expect.any(String) })
   })
+  it('leaves nothing to deploy when all is put back, in whatever order it was taken away', async () => {
+    const args = { ONE: '1', TWO: '2' }
+    await developer().put(`/api/apps/${app_id}`, { build: { args } })
+    await ask('deploy')
+    await developer().put(`/api/apps/${app_id}`, { build: { args: { TWO: '2' } } })
+    expect((await app()).needs_redeploy).toBe(true)
+    await developer().delete(`/api/apps/${app_id}/changes/build.args`)
+    expect((await app()).needs_redeploy).toBe(false)
+    const worker = { command: 'node worker.js', replicas: 1 }
+    await developer().put(`/api/apps/${app_id}`, { processes: { worker, clock: worker } })
+    await ask('deploy')
+    await developer().put(`/api/apps/${app_id}`, { processes: { clock: worker } })
+    await developer().delete(`/api/apps/${app_id}/changes/processes.worker`)
+    expect(await app()).toMatchObject({ needs_redeploy: false, changed_keys: [] })
+  })
   it('says where a change is kept that cannot be put back from there', async () => {
     const shared = `/api/projects/${api.services.http.default_project()}/env`
     await developer().put(shared, { variables: [{ key: 'HOST', value: 'a.example.com' }] })
