@@ -30,10 +30,11 @@ async function projectId(session: Session, live: LiveProject): Promise<string> {
 }
 
 /** Ids of what is there, and of what is made on the way. */
-function createIds({ items, destinations }: LiveProject) {
+function createIds({ items, destinations, volumes }: LiveProject) {
   const ids = new Map<string, string>()
   const keyOf = (kind: string, name: string) => `${kind} ${name}`
   for (const { kind, name, id } of items) if (id !== undefined) ids.set(keyOf(kind, name), id)
+  for (const [name, id] of volumes) ids.set(keyOf('volume', name), id)
   for (const [name, id] of destinations) ids.set(keyOf('storage provider', name), id)
   return {
     add: (kind: string, name: string, id: string) => void ids.set(keyOf(kind, name), id),

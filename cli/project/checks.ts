@@ -134,7 +134,8 @@ const cron: Check = ({ item: { fields }, live }) => {
 }
 const backup: Check = ({ item: { fields }, live }, world) => {
   const { target, of, destination } = { ...live?.fields, ...fields } as Fields
-  if (!world.has(target, of)) return `of: there is no ${target} ${of} in this project.`
+  const is_there = world.has(target, of) || (target === 'volume' && world.live.volumes.has(of))
+  if (!is_there) return `of: there is no ${target} ${of} in this project.`
   return destinationFault(destination, world)
 }
 const link: Check = ({ item }, world) => {
@@ -165,6 +166,8 @@ const mount: Check = ({ item }, world) => {
   const { volume: name, read_only } = item.fields
   if (typeof name !== 'string') return undefined
   const found = world.find('volume', name)
+  // One of a compose file: only the server knows who writes it.
+  if (!found && world.live.volumes.has(name)) return undefined
   if (!found) return `there is no volume ${name} in this project.`
   if (read_only === true || found.access === 'shared') return undefined
   const other = world

@@ -14,6 +14,8 @@ export interface LiveProject {
   items: Item[]
   /** Storage providers of the installation: ids by name. */
   destinations: ReadonlyMap<string, string>
+  /** Ids of all volumes by name: those of compose files too, which are no items since their file makes them. */
+  volumes: ReadonlyMap<string, string>
 }
 type Fields = Record<string, unknown>
 
@@ -189,7 +191,13 @@ export async function readLive(session: Session, name: string | undefined): Prom
   if (!project) {
     if (name === undefined)
       throw new CommandError('You are in no default project: name one in the file.', EXIT.NOT_FOUND)
-    return { name, is_default: false, items: [], destinations: await readDestinations(session) }
+    return {
+      name,
+      is_default: false,
+      items: [],
+      destinations: await readDestinations(session),
+      volumes: new Map(),
+    }
   }
   const { id } = project
   const apps = await all((query) =>
@@ -261,5 +269,12 @@ export async function readLive(session: Session, name: string | undefined): Prom
         }),
       ),
   ]
-  return { id, name: project.name, is_default: project.is_default, items, destinations }
+  return {
+    id,
+    name: project.name,
+    is_default: project.is_default,
+    items,
+    destinations,
+    volumes: new Map(volumes.filter(({ status }) => status !== 'deleting').map((row) => [row.name, row.id])),
+  }
 }

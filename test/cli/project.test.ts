@@ -277,6 +277,23 @@ describe('portreeve.yaml', () => {
       'destination: there is no storage provider Nowhere.',
     ])
   })
+  it('backs up a volume that a compose file makes, which is itself no part of it', async () => {
+    await apply(FILE)
+    const { id: project_id } = (await plan(FILE)).live
+    const compose = 'services: { db: { image: "postgres:17", volumes: ["data:/d"] } }\nvolumes: { data: }'
+    const { id } = (await api.as('admin').post('/api/apps', { name: 'wiki', compose, project_id })).body.data
+    await api.services.volumes.ensureStack({ id, name: 'wiki', project_id: project_id! }, [
+      { volume: 'data', service: 'db', path: '/d', read_only: false },
+    ])
+    const more = `${FILE}  wiki: { target: volume, of: wiki-data, cron: '0 4 * * *' }\n`
+    const { changes, refusals } = await plan(more)
+    expect([refusals.size, changes.filter(({ action }) => action !== 'extra')]).toMatchObject([
+      0,
+      [{ action: 'create', item: { kind: 'backup', name: 'wiki' } }],
+    ])
+    await apply(more)
+    expect((await plan(more)).changes.filter(({ action }) => action !== 'extra')).toEqual([])
+  })
   it('says what the server refused, of what; what was done stays, and the next call goes on', async () => {
     await apply(FILE)
     const wrong = FILE.replace('image: nginx:1.29', 'git_url: https://git.example.com/x.git')
