@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { posix } from 'node:path'
 import { isWithin, reservedPlace } from '#server/kernel/mount-path'
 import type { ServiceContext } from './context.ts'
@@ -117,6 +118,17 @@ function oneMount(
 
 /** The last part of a path that has no ending: a folder rather than a file. */
 const FOLDER = /(^|\/)\.?[^./]+$/
+/** What repositories hold only so that Git keeps a folder, whose contents the service writes. */
+const KEEPS_FOLDER = /(^|\/)\.(gitkeep|gitignore|keep)$/
+/** Paths of which each gives another name; `data/db` and `data_db` would give the same. */
+const PLAIN_PATH = /^\.?[A-Za-z0-9-]+(\/\.?[A-Za-z0-9-]+)*$/
+
+/** The volume of a folder that a service writes: one for each folder. */
+function folderVolume(inside: string): string {
+  const name = `folder_${inside.replace(/[^A-Za-z0-9-]/g, '_')}`
+  if (PLAIN_PATH.test(inside)) return name
+  return `${name}_${createHash('sha256').update(inside).digest('hex').slice(0, 8)}`
+}
 
 /**
  * A file or a folder of the repository, copied into the container when it starts. A folder that the repository
@@ -135,10 +147,15 @@ function filesOf(
     return []
   }
   if (inside === undefined || /docker\.sock/i.test(source)) return refuse(HOST_PATH)
-  const names = inside === '.' ? files?.files() : files?.files().filter((name) => isIn(inside, name))
-  if (!names?.length && inside !== '.' && FOLDER.test(inside)) {
-    const volume = `folder_${inside.replace(/[^A-Za-z0-9-]+/g, '_')}`
-    found.taken.push({ path, text: `A folder that is not in the repository: kept as the volume ${volume}.` })
+  const names = files?.files().filter((name) => isIn(inside, name))
+  const is_folder = FOLDER.test(inside) || (names ?? []).some((name) => name !== inside)
+  const is_written = (names ?? []).every((name) => name !== inside && KEEPS_FOLDER.test(name))
+  if (is_written && is_folder && inside !== '.') {
+    const volume = folderVolume(inside)
+    found.taken.push({
+      path,
+      text: `A folder of which the repository holds nothing: kept as the volume ${volume}.`,
+    })
     return [{ kind: 'volume', volume, path: target, read_only }]
   }
   if (!files || !names)

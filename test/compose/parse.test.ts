@@ -280,6 +280,48 @@ services:
     }
   })
 
+  it('keep two folders apart whose paths are written alike', () => {
+    const folders = [
+      './data/db',
+      './data_db',
+      './data__db',
+      './.cache',
+      './_cache',
+      './cache',
+      './a-b',
+      './a/b',
+    ]
+    const plan = parseCompose(
+      JSON.stringify({
+        services: { db: { image: 'a', volumes: folders.map((from, at) => `${from}:/${at}`) } },
+      }),
+    )
+    expect(new Set(plan.volumes).size).toBe(folders.length)
+    for (const volume of plan.volumes) expect(volume).toMatch(/^folder_[A-Za-z0-9_-]+$/)
+  })
+
+  it('keep a folder of which the repository holds only what makes Git keep it as a volume', () => {
+    const files = repository({
+      'compose.yaml': '',
+      'data/.gitkeep': '',
+      'data.d/db/.gitignore': '*',
+      'conf/.gitignore': 'x',
+      'conf/app.conf': 'y',
+      '.gitignore': 'z',
+    })
+    const { mounts } = one(
+      'volumes: ["./data:/data", "./data.d:/d", "./conf:/conf", "./.gitignore:/etc/ignored"]',
+      { files },
+    )
+    expect(mounts).toMatchObject([
+      { kind: 'volume', volume: 'folder_data', path: '/data' },
+      { kind: 'volume', path: '/d' },
+      { kind: 'file', path: '/conf/.gitignore' },
+      { kind: 'file', path: '/conf/app.conf' },
+      { kind: 'file', path: '/etc/ignored', content: 'z' },
+    ])
+  })
+
   it('of sources that are too many to copy are left out where the image is built from them, and told', () => {
     const many = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`api/src/${n}.js`, 'x']))
     const files = repository({ 'compose.yaml': '', 'api/Dockerfile': 'FROM a', ...many })
