@@ -48,8 +48,14 @@ export interface StackMount {
 const MAX_NAME = 63
 
 /** Name of a compose app's volume in its project. */
-export const stackVolumeName = (app_name: string, volume: string): string =>
+const stackVolumeName = (app_name: string, volume: string): string =>
   `${app_name}-${volume.toLowerCase().replace(/[^a-z0-9]+/g, '-')}`.slice(0, MAX_NAME).replace(/^-+|-+$/g, '')
+
+/** The same where another stack has that name: what follows tells it from all others. */
+function distinctName(app_name: string, volume: string): string {
+  const mark = createHash('sha256').update(`${app_name}/${volume}`).digest('hex').slice(0, 8)
+  return `${stackVolumeName(app_name, volume).slice(0, MAX_NAME - mark.length - 1)}-${mark}`
+}
 
 /** What the next release of an app mounts. */
 export interface AppMounts {
@@ -89,7 +95,7 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
   const viewFor = (actor: Actor, app: MountedApp, row: MountRow): Mount => {
     const theirs = developerProjects(actor)
     const may_set =
-      !mayOnlyRead(actor) && actor.scope !== 'read' && (theirs?.includes(app.project_id) ?? true)
+      !mayOnlyRead(actor) && actor.scope === 'full' && (theirs?.includes(app.project_id) ?? true)
     if (row.content === null || !may_set) return view(row)
     const [text] = openReadable(secrets, [[row.content, context(row.id)]])
     if (text === undefined) return view(row)
@@ -235,6 +241,26 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
     stackVolume(app_id: string, volume: string): VolumeRow | undefined {
       const mount = repository.mountsOfApp(app_id).find((row) => row.path.startsWith(`${volume}:`))
       return mount && volumeOf(mount)
+    },
+    /**
+     * The volume of the project that is that of a stack's file, or the name for a new one. Names of several may
+     * come to the same, so one that another app mounts, or that is among `used`, is none of it.
+     */
+    stackPlace(
+      app: Pick<MountedApp, 'id' | 'name' | 'project_id'>,
+      volume: string,
+      used: ReadonlySet<string>,
+    ): VolumeRow | string {
+      const [plain, distinct] = [stackVolumeName(app.name, volume), distinctName(app.name, volume)]
+      const find = (name: string) => repository.findByName(app.project_id, name)
+      const is_free = ({ id }: VolumeRow) =>
+        !used.has(id) && repository.mountsOfVolumes([id]).every(({ app_id }) => app_id === app.id)
+      const left = [find(distinct), find(plain)].find((row) => row && is_free(row))
+      if (left) return left
+      const name = [plain, distinct].find((one) => !find(one))
+      if (name === undefined)
+        throw conflict(`Volumes named ${plain} and ${distinct} are there already, and others use them.`)
+      return name
     },
     /** Mounts of a compose app are those of its file: each tells its volume, its service and the path there. */
     setStackMounts(app_id: string, wanted: readonly StackMount[], ids: ReadonlyMap<string, string>): void {

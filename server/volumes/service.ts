@@ -16,7 +16,7 @@ import { type Engine, EngineError } from '#server/platform/engine/engine'
 import { type VolumeEventName, volumeMachine } from './machine.ts'
 import { DELETE_KIND, deletionJob, type VolumeDeletion } from './deletion.ts'
 import { createVolumeData, dataOf } from './data.ts'
-import { createMounts, type MountedApp, type StackMount, stackVolumeName } from './mounts.ts'
+import { createMounts, type MountedApp, type StackMount } from './mounts.ts'
 import { createVolumeRepository, type MountRow, type VolumeRow } from './repository.ts'
 import type { NewVolume, Volume, VolumeQuery } from './schema.ts'
 
@@ -218,26 +218,31 @@ export function createVolumes(options: VolumeOptions) {
     },
     /**
      * The volumes of a compose app by their names in the file; those that are missing are made, named after the
-     * app. What no service mounts any more stays, with its data, as an ordinary volume of the project.
+     * app, and never one that another app mounts. What no service mounts any more stays, with its data, as an ordinary volume of the project.
      */
     async ensureStack(
       app: { id: string; name: string; project_id: string },
       wanted: readonly StackMount[],
     ): Promise<ReadonlyMap<string, string>> {
-      const nameOf = (volume: string) => stackVolumeName(app.name, volume)
-      const rows = db.tx(() =>
-        [...new Set(wanted.map(({ volume }) => volume))].map((volume) => {
-          const mounted = mounts.stackVolume(app.id, volume)
-          const known = mounted ?? repository.findByName(app.project_id, nameOf(volume))
-          if (known) return [volume, known] as const
-          ports.requireQuota(app.project_id)
-          const body = { name: nameOf(volume), access: 'single_writer' as const }
-          const row: VolumeRow = { ...newRow(PLATFORM, app.project_id, body), touched: 1 }
-          repository.insert(row)
-          note(row, 'volume.created')
+      const made = (name: string): VolumeRow => {
+        ports.requireQuota(app.project_id)
+        const body = { name, access: 'single_writer' as const }
+        const row: VolumeRow = { ...newRow(PLATFORM, app.project_id, body), touched: 1 }
+        repository.insert(row)
+        note(row, 'volume.created')
+        return row
+      }
+      const rows = db.tx(() => {
+        const names = [...new Set(wanted.map(({ volume }) => volume))]
+        const mounted = new Map(names.map((volume) => [volume, mounts.stackVolume(app.id, volume)]))
+        const used = new Set([...mounted.values()].flatMap((row) => row?.id ?? []))
+        return names.map((volume) => {
+          const place = mounted.get(volume) ?? mounts.stackPlace(app, volume, used)
+          const row = typeof place === 'string' ? made(place) : place
+          used.add(row.id)
           return [volume, row] as const
-        }),
-      )
+        })
+      })
       for (const [, row] of rows) if (row.status === 'creating') await make(row)
       const ids = new Map(rows.map(([volume, { id }]) => [volume, id] as const))
       db.tx(() => mounts.setStackMounts(app.id, wanted, ids))

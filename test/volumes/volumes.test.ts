@@ -164,10 +164,11 @@ describe('a mount', () => {
       update: 'start_first',
     })
     const digest = createHash('sha256').update(text).digest('hex')
-    const told = async (caller: 'developer' | 'viewer' | 'reader' | 'read_key') =>
+    const told = async (caller: 'developer' | 'viewer' | 'reader' | 'read_key' | 'deploy_key') =>
       (await call(caller).get(`/api/apps/${app_id}/mounts`)).body.data[0].content_sha256
     expect([body.data.content_sha256, await told('developer')]).toEqual([digest, digest])
-    expect([await told('viewer'), await told('reader'), await told('read_key')]).toEqual([null, null, null])
+    for (const caller of ['viewer', 'reader', 'read_key', 'deploy_key'] as const)
+      expect(await told(caller)).toBeNull()
     await deploy('two')
     const [instance] = await instances()
     const made = api.fakes.engine.calls.findLast(({ method }) => method === 'ensureRelease')!.args[0] as any
@@ -268,6 +269,27 @@ test('F11: an app whose volume vanished is stopped with a sentence, and no empty
   await call().post(`/api/apps/${app_id}/start`)
   await api.services.jobs.idle()
   expect([await instances(), (await app()).status]).toEqual([[], 'failed'])
+})
+
+test('no two volumes of compose files are one, however alike their names are', async () => {
+  const { project_id } = await app()
+  const stack = (id: string, name: string, volumes: string[]) =>
+    api.services.volumes.ensureStack(
+      { id, name, project_id },
+      volumes.map((volume) => ({ volume, service: 'db', path: '/data', read_only: false })),
+    )
+  const make = async (name: string) =>
+    (await call('admin').post('/api/apps', { name, image: 'nginx:1.29', project_id })).body.data.id as string
+  const [one, other] = [await make('wiki'), await make('wiki-db')]
+  const first = await stack(one, 'wiki', ['db-data', 'db_data', 'DB.data'])
+  expect(new Set(first.values()).size).toBe(3)
+  const second = await stack(other, 'wiki-db', ['data'])
+  expect([...first.values()]).not.toContain(second.get('data'))
+  // Each finds its own again, also after its app was given another name and somebody has the old one.
+  expect(await stack(one, 'wiki', ['DB.data', 'db_data', 'db-data'])).toEqual(first)
+  const heir = await stack(await make('heir'), 'wiki', ['db-data'])
+  expect([...first.values(), ...second.values()]).not.toContain(heir.get('db-data'))
+  expect(await stack(other, 'wiki-db', ['data'])).toEqual(second)
 })
 
 describe('with the app', () => {
