@@ -30,10 +30,10 @@ function bodyFor(key: string, live: Configuration, now: Configuration): AppChang
   const is = { ...own(now as unknown as Record<string, Record<string, unknown>>, field) }
   const value = own(was, name)
   if (value === undefined) delete is[name]
-  else is[name] = value
   // In the order of the live release: another order would be another configuration.
-  const names = [...Object.keys(was), ...Object.keys(is)].filter((one) => Object.hasOwn(is, one))
-  return { [field]: Object.fromEntries(names.map((one) => [one, is[one]])) } as AppChange
+  const stay = Object.keys(was).filter((one) => one === name || Object.hasOwn(is, one))
+  const ordered = Object.fromEntries(stay.map((one) => [one, undefined as unknown]))
+  return { [field]: { ...ordered, ...is, ...(value === undefined ? {} : { [name]: value }) } } as AppChange
 }
 
 /** Puts back what the live release has, of one field or variable, before it was deployed. */
