@@ -113,6 +113,9 @@ describe('a variable', () => {
     ['SECRET_KEY_BASE', 'x', true],
     ['REDIS_URL', 'redis://:hunter2hunter2@cache:6379', true],
     ['NEXT_PUBLIC_API_KEY', 'x', false],
+    ['NEXT_PUBLIC_STRIPE', 'sk_live_0123456789ab', true],
+    ['NEXT_PUBLIC_SUPABASE_ANON_KEY', 'eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoiYW5vbiJ9.c2ln', false],
+    ['SUPABASE', 'eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoiYW5vbiJ9.c2ln', true],
     ['PUBLIC_URL', 'https://example.com:8080/a@b', false],
     ['KEYBOARD', 'x', false],
   ])('is taken for a secret by its name or value when nobody says so: %s', async (key, value, secret) => {
