@@ -287,6 +287,26 @@ services:
       POSTGRES_USER: 'shop',
     })
   })
+  it('puts what an address refers to into it, since a variable refers to nothing', () => {
+    const text = `services:
+  web:
+    image: nginx:1.29
+    environment:
+      A_URL: "postgres://\${DB_USER:-shop}:\${DB_PASS:-alpha-canary}@db/\${DB_NAME}"
+      B_TOKEN: beta-\${PART-canary}$$1
+      C_URL: "postgres://\${NOWHERE}:\${DB_PASS:-x}@db"
+      D_SECRET: "\${ONE:-\${TWO}}"
+`
+    const moved = fromCompose(text, 'shop', 'DB_NAME=goods\nDB_USER=')
+    expect(moved.secrets.shop).toEqual({
+      A_URL: 'postgres://shop:alpha-canary@db/goods',
+      B_TOKEN: 'beta-canary$1',
+    })
+    const { compose } = outcome(moved).file.apps!.shop!
+    expect(compose).toContain('A_URL: "${A_URL}"')
+    expect(compose).toContain('C_URL: "postgres://${NOWHERE}:${DB_PASS:-x}@db"')
+    expect(compose).toContain('D_SECRET: "${ONE:-${TWO}}"')
+  })
   it('of another system has them as variables, too', () => {
     const moved = fromCoolify({ services: [{ name: 'shop', docker_compose_raw: TEXT }] })
     expect(outcome(moved).text).not.toMatch(/canary/)

@@ -18,8 +18,23 @@ export interface WithoutSecrets {
   moved: { path: string; name: string }[]
 }
 
-/** The value that a literal of a compose file stands for. */
-const literal = (text: string): string => text.replaceAll('$$', '$')
+/**
+ * What a text of a compose file stands for, by values of a dotenv file and defaults; undefined where a part of it
+ * is not known here. A variable of an app is no template: what it refers to would stay as it is written.
+ */
+function resolved(text: string, known: Readonly<Record<string, string>>): string | undefined {
+  let is_known = true
+  const plain = text.replace(/\$(\$|\w+|\{[^{}]*\})?/g, (_all, inside: string | undefined) => {
+    if (inside === '$') return '$'
+    const named = (inside ?? '').replace(/^\{(.*)\}$/s, '$1')
+    const [, name = '', operator, fallback] = /^(\w+)(?:(:?-)(.*))?$/s.exec(named) ?? []
+    const value = own(known, name)
+    const used = operator === ':-' && value === '' ? fallback : (value ?? fallback)
+    is_known &&= used !== undefined
+    return used ?? ''
+  })
+  return is_known ? plain : undefined
+}
 
 /**
  * Takes the values that look like secrets out of the environment of services. `known` are values of a dotenv file,
@@ -42,7 +57,8 @@ export function withoutSecrets(text: string, known: Readonly<Record<string, stri
       return undefined
     const [, named, fallback] = WITH_DEFAULT.exec(value) ?? []
     if (named !== undefined && own(known, named) !== undefined) return `\${${named}}`
-    const plain = literal(fallback ?? value)
+    const plain = resolved(fallback ?? value, known)
+    if (plain === undefined) return undefined
     const name = named ?? nameFor(service, key, plain)
     found.secrets[name] = plain
     found.moved.push({ path, name })
