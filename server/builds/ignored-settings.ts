@@ -1,5 +1,5 @@
 import type { Explanation, SourceTree } from './plan.ts'
-import { asFields, at, readJson, readToml, readYaml, type Fields } from './text-formats.ts'
+import { asFields, at, readJson, readStrictYaml, readToml, type Fields } from './text-formats.ts'
 import { skim } from './tree-queries.ts'
 
 /** A file of another platform and what of it is understood; a path that is read covers what is below it. */
@@ -87,7 +87,7 @@ const FILES: readonly ForeignFile[] = [
   },
   {
     files: ['Staticfile', 'static.json'],
-    read: readYaml,
+    read: readStrictYaml,
     used: ['root', 'pushstate', 'routes', 'clean_urls'],
   },
 ]

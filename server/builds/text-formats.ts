@@ -40,14 +40,24 @@ export function readToml(tree: SourceTree, path: string): Fields | undefined {
     : attempt(() => parseTomlText(text.slice(text.startsWith('\uFEFF') ? 1 : 0)))
 }
 
-/** A file that should be YAML 1.2. Undefined also when its shape is one that no person writes. */
-export function readYaml(tree: SourceTree, path: string): Fields | undefined {
-  const text = tree.read(path)
+/**
+ * A file that should be YAML 1.2. Undefined also when its shape is one that no person writes. Of a file with a
+ * mistake in it, what comes before is taken: templates of other tools often are no YAML to the end.
+ */
+export const readYaml = (tree: SourceTree, path: string): Fields | undefined =>
+  yamlOf(tree.read(path), 'silent')
+
+/** The same for a file of settings: with a mistake in it, it is not read at all. */
+export const readStrictYaml = (tree: SourceTree, path: string): Fields | undefined =>
+  yamlOf(tree.read(path), 'error')
+
+/** At the level `silent` the parser passes over mistakes, at `error` it throws the first. */
+function yamlOf(text: string | undefined, logLevel: 'silent' | 'error'): Fields | undefined {
   if (text === undefined || !isModestYaml(text, YAML_LIMITS)) return undefined
   return attempt(() =>
     parseYamlText(text, {
       maxAliasCount: 50,
-      logLevel: 'silent',
+      logLevel,
       prettyErrors: false,
       uniqueKeys: false,
     }),

@@ -23,6 +23,27 @@ describe('a file that cannot be read is told', () => {
     ])
     expect(rows({ ...node, [path]: ' \n' }, 'warning')).toEqual([])
   })
+  it.each([
+    ['Staticfile', 'root: [web\npushstate: enabled', 'YAML'],
+    ['Staticfile', 'root: "web', 'YAML'],
+    ['static.json', '{"root": "web"', 'JSON'],
+  ])('%s of a site, which then sets nothing: %j', (path, text, format) => {
+    const site = { 'index.html': '', 'web/index.html': '' }
+    expect(rows({ ...site, [path]: text }, 'warning')).toEqual([
+      `${path} has no effect: it cannot be read as ${format}. (${path})`,
+    ])
+    expect(plan({ ...site, [path]: text }).dockerfile).toBe(plan({ ...site, [path]: '' }).dockerfile)
+    const tabs = '{\n\t"root": "web",\n}'
+    for (const [name, good] of [
+      ['Staticfile', '---\nroot: web # here\n'],
+      ['static.json', tabs],
+    ] as const) {
+      expect(rows({ ...site, [name]: good }, 'warning')).toEqual([])
+      expect(plan({ ...site, [name]: good }).explanation).toContainEqual(
+        expect.objectContaining({ field: 'static_folder', value: 'web' }),
+      )
+    }
+  })
 })
 
 describe('a Procfile without web', () => {

@@ -1,7 +1,7 @@
 import { baseImage } from '../base-images.ts'
 import type { SourceTree } from '../plan.ts'
 import { filesIn, firstOf, joinPath, skim } from '../tree-queries.ts'
-import { readYaml, textAt } from '../text-formats.ts'
+import { readStrictYaml, textAt } from '../text-formats.ts'
 import { HTTP_ROOT, because, type Commands, type Stack } from './stack.ts'
 
 const PORT = 8080
@@ -89,12 +89,15 @@ function siteFolder(tree: SourceTree): { folder: string; source: string; spa: bo
   const declared = firstOf(tree, ['Staticfile', 'static.json'])
   if (declared !== undefined) {
     const text = skim(tree, declared)
-    const root = textAt(readYaml(tree, declared), 'root') ?? ''
+    const settings = readStrictYaml(tree, declared)
+    const root = textAt(settings, 'root') ?? ''
     const folder = root.replace(/^\.?\/+|\/+$/g, '')
     return {
       folder: /^[A-Za-z0-9._/-]*$/.test(folder) && !folder.includes('..') && folder !== '.' ? folder : '',
       source: declared,
-      spa: /pushstate['"]?:\s{0,5}['"]?(?:enabled|true)|"\/\*\*"\s{0,5}:\s{0,5}"index\.html"/.test(text),
+      spa:
+        settings !== undefined &&
+        /pushstate['"]?:\s{0,5}['"]?(?:enabled|true)|"\/\*\*"\s{0,5}:\s{0,5}"index\.html"/.test(text),
     }
   }
   const served =
