@@ -35,13 +35,19 @@ export function useRead<T>(
   about: About,
   key: () => readonly unknown[],
   load: (signal: AbortSignal) => Promise<{ data?: T }>,
-  options: { enabled?: MaybeRefOrGetter<boolean>; keep?: boolean } = {},
+  options: {
+    enabled?: MaybeRefOrGetter<boolean>
+    keep?: boolean
+    /** For what is long: it is replaced as a whole, so that its parts need not be watched. */
+    shallow?: boolean
+  } = {},
 ): UseQueryReturnType<T, Error> {
   return useQuery({
     queryKey: computed(() => [...key()]),
     queryFn: ({ signal }) => answerOf(load(signal)),
     meta: { about },
     enabled: () => toValue(options.enabled ?? true),
+    ...(options.shallow ? { shallow: true } : {}),
     ...(options.keep ? { placeholderData: keepPreviousData } : {}),
   }) as UseQueryReturnType<T, Error>
 }

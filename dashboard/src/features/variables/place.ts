@@ -22,13 +22,26 @@ export interface Place {
   reveal?(key: string): Promise<{ data?: { data: { value: string } } }>
 }
 
-interface Page<Row> {
+/** One answer of a list. */
+export interface Page<Row> {
   data: Row[]
+  /** Rows of the whole list. */
+  total: number
   pages: number
 }
+/** How a list is read. */
+export interface Reading<Row> {
+  signal?: AbortSignal
+  /** Gets the first answer, while the others are still asked for. */
+  onFirst?: (page: Page<Row>) => void
+}
 /** All rows of a list: the first page says how many there are, and the others are asked for together. */
-async function everyPage<Row>(ask: (page: number) => Promise<{ data?: Page<Row> }>): Promise<Row[]> {
+export async function everyPage<Row>(
+  ask: (page: number) => Promise<{ data?: Page<Row> }>,
+  onFirst?: (page: Page<Row>) => void,
+): Promise<Row[]> {
   const first = await answerOf(ask(1))
+  onFirst?.(first)
   const others = Array.from({ length: first.pages - 1 }, (_, at) => answerOf(ask(at + 2)))
   return [first, ...(await Promise.all(others))].flatMap(({ data }) => data)
 }
@@ -36,21 +49,28 @@ const PER_PAGE = 100
 const signalOf = (signal?: AbortSignal) => (signal ? { signal } : {})
 
 /** All variables of an app: a diff needs every one of them, and an app has a thousand at most. */
-export const readVariables = (id: string, signal?: AbortSignal): Promise<Variable[]> =>
-  everyPage((page) =>
-    api.GET('/api/apps/{id}/env', {
-      params: { path: { id }, query: { page, per_page: PER_PAGE } },
-      ...signalOf(signal),
-    }),
+export const readVariables = (id: string, { signal, onFirst }: Reading<Variable> = {}): Promise<Variable[]> =>
+  everyPage(
+    (page) =>
+      api.GET('/api/apps/{id}/env', {
+        params: { path: { id }, query: { page, per_page: PER_PAGE } },
+        ...signalOf(signal),
+      }),
+    onFirst,
   )
 
 /** All variables that a project shares. */
-export const readShared = (id: string, signal?: AbortSignal): Promise<SharedVariable[]> =>
-  everyPage((page) =>
-    api.GET('/api/projects/{id}/env', {
-      params: { path: { id }, query: { page, per_page: PER_PAGE } },
-      ...signalOf(signal),
-    }),
+export const readShared = (
+  id: string,
+  { signal, onFirst }: Reading<SharedVariable> = {},
+): Promise<SharedVariable[]> =>
+  everyPage(
+    (page) =>
+      api.GET('/api/projects/{id}/env', {
+        params: { path: { id }, query: { page, per_page: PER_PAGE } },
+        ...signalOf(signal),
+      }),
+    onFirst,
   )
 
 export const ofApp = (id: string): Place => ({
