@@ -15,6 +15,9 @@ type Look = Omit<Token, 'text'>
 const SEQUENCE =
   /\u001b\[([0-9;:]*)([@-~])|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|\u001b[PX^_][^\u001b]*(?:\u001b\\)?|\u001b.?|[\u0000-\u0008\u000b\u000c\u000e-\u001a\u001c-\u001f\u007f]/g
 
+/** Whether a line holds anything to be read or dropped; most hold nothing. */
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/
+
 /** The colour of 256 or of a true colour that is nearest to one of ours. */
 function nearest(codes: number[]): Colour | undefined {
   if (codes[0] === 5) {
@@ -65,7 +68,7 @@ export const afterReturns = (line: string): string => {
 /** Takes a line apart into runs of text; never makes markup of it. */
 export function parseAnsi(line: string): Token[] {
   const text = afterReturns(line)
-  if (!/[\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) return text === '' ? [] : [{ text }]
+  if (!CONTROL.test(text)) return text === '' ? [] : [{ text }]
   const tokens: Token[] = []
   let look: Look = {}
   let from = 0
@@ -82,7 +85,7 @@ export function parseAnsi(line: string): Token[] {
 }
 
 /** The words of a line without any of its colours. */
-export const plainText = (line: string): string =>
-  parseAnsi(line)
-    .map((token) => token.text)
-    .join('')
+export function plainText(line: string): string {
+  if (!CONTROL.test(line)) return line
+  return afterReturns(line).replace(SEQUENCE, '')
+}

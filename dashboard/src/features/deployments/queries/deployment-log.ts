@@ -2,10 +2,13 @@ import { type MaybeRefOrGetter, onScopeDispose, ref, toValue, watch } from 'vue'
 import { answerOf, api, type Schemas } from '@/api/client'
 import { useChannel } from '@/api/follow'
 import { appendLines, type LogEntry } from '@/lib/log'
+import { nextTask } from '@/lib/tasks'
 
 const TOGETHER_MS = 80
 /** Lines of one answer; a longer log comes in several. */
 const PAGE = 10_000
+/** Lines that are taken in without a break. */
+const PART = 2500
 type Line = Schemas['LogLine']
 
 async function readAfter(id: string, after: number): Promise<Line[]> {
@@ -52,7 +55,12 @@ export function useDeploymentLog(id: MaybeRefOrGetter<string>) {
       for (let more = true; more; ) {
         const page = await readAfter(deployment, last)
         if (deployment !== toValue(id)) return
-        page.forEach(take)
+        // Reading the answer was a task of its own; so is each part of what is made of it.
+        for (let at = 0; at < page.length; at += PART) {
+          await nextTask()
+          if (deployment !== toValue(id)) return
+          page.slice(at, at + PART).forEach(take)
+        }
         flush()
         more = page.length === PAGE
       }
