@@ -383,6 +383,8 @@ const site = (build: string, output?: string) => ({
     ...(output === undefined ? {} : { dependencies: { [output]: '1' } }),
   }),
   'public/index.html': '<h1>template</h1>',
+  // A step that the engine has in its cache prints nothing.
+  'new-each-time.txt': newId('run'),
 })
 
 describe('the folder of a site that a build leaves', () => {
