@@ -14,20 +14,6 @@ export interface ChannelLog {
   subscribe(id: string, listener: (line: ChannelLine) => void): () => void
 }
 
-/** One line that an instance printed, as the engine keeps it. */
-export interface PrintedLine {
-  at: string
-  stream: string
-  text: string
-}
-/** Tells lines from `tail` lines back until the signal aborts; nothing of it is kept here. */
-export type FollowLines = (
-  id: string,
-  tail: number,
-  signal: AbortSignal,
-  onLine: (instance_id: string, line: PrintedLine) => void,
-) => Promise<void>
-
 /** What a client sends on the channel of a session once it is open. */
 export type SessionInput = { type: 'input'; text: string } | { type: 'resize'; cols: number; rows: number }
 /** Why a session ended on the client's side. */
@@ -76,11 +62,6 @@ export interface LogChannel extends AnyChannel {
   kind: 'log'
   log: ChannelLog
 }
-/** Lines of a log that somebody else keeps. */
-export interface FollowChannel extends AnyChannel {
-  kind: 'follow'
-  follow: FollowLines
-}
 /** Something that each subscription opens for itself. */
 export interface SessionChannel extends AnyChannel {
   kind: 'session'
@@ -94,4 +75,4 @@ export interface SessionChannel extends AnyChannel {
 }
 
 /** A channel of the WebSocket as its domain declares it. */
-export type Channel = EventChannel | LogChannel | FollowChannel | SessionChannel
+export type Channel = EventChannel | LogChannel | SessionChannel

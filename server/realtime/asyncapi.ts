@@ -50,17 +50,6 @@ const OUTGOING: Readonly<Record<string, { title: string; type: Json; data: Json 
     type: { const: 'unsubscribed' },
     data: { type: 'object' },
   },
-  gap: {
-    title: 'Something was dropped: subscribe again with the last cursor',
-    type: { const: 'gap' },
-    data: {
-      type: 'object',
-      properties: {
-        dropped: { type: ['integer', 'null'], description: 'Lines that were dropped; null when unknown.' },
-        reason: { type: 'string', description: 'Why.' },
-      },
-    },
-  },
   error: {
     title: 'What was asked for cannot be done',
     type: { const: 'error' },
@@ -83,7 +72,6 @@ const OUTGOING: Readonly<Record<string, { title: string; type: Json; data: Json 
 const HEARD = {
   events: ['event'],
   log: ['log'],
-  follow: ['log', 'gap'],
   session: ['output', 'exit'],
 } as const
 const EVERY = ['subscribed', 'unsubscribed', 'error']

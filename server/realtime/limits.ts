@@ -2,7 +2,7 @@
 export const MAX_MESSAGE_BYTES = 64 * 1024
 export const MAX_SUBSCRIPTIONS = 100
 export const MAX_LOG_SUBSCRIPTIONS = 10
-export const LOGS = new Set<string>(['log', 'follow', 'session'])
+export const LOGS = new Set<string>(['log', 'session'])
 /** Of one user, over all connections. */
 export const MAX_USER_SUBSCRIPTIONS = 500
 export const MAX_USER_LOGS = 30

@@ -19,8 +19,6 @@ export interface Outlet {
   send(message: Omit<Outgoing, 'channel'>): boolean
   /** There is something to do again: steps are due. */
   due(): void
-  /** Whether so many rows may be asked of somebody who sends them in one piece; counts them as used. */
-  reserve(rows: number): boolean
   /** Sends the last message of the channel and closes it. */
   finish(message: Omit<Outgoing, 'channel'>): void
 }

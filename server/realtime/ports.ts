@@ -36,7 +36,7 @@ export interface Peer {
 
 /** What the server sends. */
 export interface Outgoing {
-  /** Kind of an event (`deployment.step`), `log`, `output`, `exit`, or `subscribed`, `unsubscribed`, `gap`, `error`, `pong`. */
+  /** Kind of an event (`deployment.step`), `log`, `output`, `exit`, or `subscribed`, `unsubscribed`, `error`, `pong`. */
   type: string
   channel: string | null
   /** Give it back as `after` to go on from here; null where there is nothing to go on from. */

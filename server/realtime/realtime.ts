@@ -106,40 +106,31 @@ export function createRealtime(
     connection.peer.close(code, reason)
   }
   /** Puts a message into the connection unless it is full or has had enough for now. */
-  const offer = (connection: Connection, message: Outgoing, is_paid: boolean): boolean => {
+  const offer = (connection: Connection, message: Outgoing): boolean => {
     if (connection.ended_ms !== undefined) return false
     if (connection.peer.bufferedBytes() > fullAt()) {
       connection.full_since_ms ??= clock.monotonic_ms()
       return false
     }
-    if (!is_paid && !connection.share.isLeft()) return false
+    if (!connection.share.isLeft()) return false
     const text = JSON.stringify(message)
-    connection.share.spend(is_paid ? 0 : 1, text.length)
+    connection.share.spend(1, text.length)
     connection.peer.send(text)
     return true
   }
 
   const outletOf = (connection: Connection, name: string): Outlet => {
-    let paid = 0
     return {
       send(message) {
         if (message.type === 'subscribed') {
           tell(connection, { ...message, channel: name })
           return true
         }
-        const sent = offer(connection, { ...message, channel: name }, paid > 0)
-        if (sent && paid > 0) paid -= 1
-        return sent
+        return offer(connection, { ...message, channel: name })
       },
       due() {
         const subscription = connection.subscriptions.get(name)
         if (subscription) turns.add(connection.user.id, subscription)
-      },
-      reserve(rows) {
-        if (rows > 0 && !connection.share.isLeft()) return false
-        connection.share.spend(rows, 0)
-        paid = rows
-        return true
       },
       finish(message) {
         if (connection.ended_ms !== undefined) return

@@ -1,19 +1,13 @@
-import type { ChannelLog, FollowChannel, PrintedLine } from '#server/kernel/channels'
-import { inMilliseconds } from '#server/kernel/clock'
+import type { ChannelLog } from '#server/kernel/channels'
 import type { EventFilter, PlatformEvent } from '#server/kernel/events'
 import type { OpenChannel } from './channels.ts'
 import { createFeed, type Entry, type Feed, type Source } from './feed.ts'
 import type { Outlet, Subscription, Wish } from './outlet.ts'
 import type { RealtimePorts } from './ports.ts'
 import { openSession } from './session.ts'
-import type { Progress } from './turns.ts'
-
-/** Lines of an app's log that are looked through for what came after a cursor. */
-const RESUME_LINES = 5000
 
 /** Whether a text can be a cursor of this channel. */
 export function isCursor({ of }: OpenChannel, text: string): boolean {
-  if (of.kind === 'follow') return /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text)
   if (of.kind === 'session') return false
   return (of.kind === 'events' && of.log ? /^\d{1,15}(\.\d{1,15})?$/ : /^\d{1,15}$/).test(text)
 }
@@ -68,7 +62,6 @@ export function createSubscription(
   const { of, id } = channel
   const { after } = wish
   if (of.kind === 'session') return openSession(channel, of, wish, outlet)
-  if (of.kind === 'follow') return followLines(ports, channel, of, after, outlet)
   if (of.kind === 'log') {
     const from = after === undefined ? of.log.latest(id) : Number(after)
     return followOne(channel, lineSource(of.log, id), from, outlet)
@@ -113,62 +106,5 @@ function begin(channel: OpenChannel, feeds: Feed[], cursor: () => string, outlet
       return 'done'
     },
     stop: () => feeds.forEach((feed) => feed.stop()),
-  }
-}
-
-/**
- * What instances print is kept by the engine, not by us: when the connection is full, lines are dropped and a
- * `gap` says how many.
- */
-function followLines(
-  ports: RealtimePorts,
-  channel: OpenChannel,
-  of: FollowChannel,
-  after: string | undefined,
-  outlet: Outlet,
-): Subscription {
-  const stop = new AbortController()
-  const tail = after === undefined ? 0 : RESUME_LINES
-  let cursor = after ?? null
-  let dropped = 0
-  let started = false
-  const tellGap = (): boolean => {
-    if (dropped > 0 && outlet.send({ type: 'gap', cursor, data: { dropped } })) dropped = 0
-    return dropped === 0
-  }
-  const onLine = (instance_id: string, line: PrintedLine) => {
-    if (stop.signal.aborted || (after !== undefined && line.at <= after)) return
-    const data = { instance_id, ...line, at: inMilliseconds(line.at) }
-    if (tellGap() && outlet.send({ type: 'log', cursor: line.at, data })) {
-      cursor = line.at
-      return
-    }
-    dropped += 1
-    outlet.due()
-  }
-  const follow = () => {
-    started = true
-    of.follow(channel.id, tail, stop.signal, onLine).catch((error: unknown) => {
-      if (stop.signal.aborted) return
-      ports.log.debug('Following a log ended', { of: channel.id, error })
-      outlet.send({
-        type: 'gap',
-        cursor,
-        data: { dropped: null, reason: 'The container engine does not answer; subscribe again.' },
-      })
-    })
-  }
-  outlet.send({ type: 'subscribed', cursor, data: {} })
-  return {
-    channel,
-    cursor: () => cursor,
-    step(): Progress {
-      if (!started) {
-        if (!outlet.reserve(tail)) return 'blocked'
-        follow()
-      }
-      return tellGap() ? 'done' : 'blocked'
-    },
-    stop: () => stop.abort(),
   }
 }

@@ -3,7 +3,7 @@ import type { Actor, ProjectRole } from '#server/kernel/access'
 import { ApiError } from '#server/kernel/errors'
 import { createEvents, type NewEvent } from '#server/kernel/events'
 import { createDeploymentLogs } from '#server/deployments/logs'
-import type { Channel, FollowLines, PrintedLine } from '#server/kernel/channels'
+import type { Channel, ChannelLine, ChannelLog } from '#server/kernel/channels'
 import type { Outgoing, Peer, RealtimePorts, Revoked } from '#server/realtime/ports'
 import { createRealtime } from '#server/realtime/realtime'
 import { createTestKernel } from '#test/support/kernel'
@@ -38,13 +38,18 @@ export function createRealtimeBench() {
   const logs = createDeploymentLogs(join(kernel.config.data_directory, 'logs'), kernel.clock)
   const listeners = new Set<(revoked: Revoked) => void>()
   const users = new Map<string, Partial<Actor> | undefined>()
-  const runtime: {
-    app_id: string
-    tail: number
-    signal: AbortSignal
-    print(instance_id: string, line: PrintedLine): void
-    fail(error: Error): void
-  }[] = []
+  /** What instances of any app printed, and who listens to it. */
+  const printed: (ChannelLine & { text: string })[] = []
+  const readers = new Set<(line: ChannelLine) => void>()
+  const runtime: ChannelLog = {
+    latest: () => printed.length,
+    after: (_id, seq, limit) => printed.slice(seq, seq + limit),
+    subscribe(_id, listener) {
+      const reader = (line: ChannelLine) => listener(line)
+      readers.add(reader)
+      return () => readers.delete(reader)
+    },
+  }
   const actor = (name: string, project?: ProjectRole): Actor => {
     const who: Actor = {
       user_id: `usr_${name}`,
@@ -61,14 +66,9 @@ export function createRealtimeBench() {
     users.set(who.user_id, {})
     return who
   }
-  const follow: FollowLines = (app_id, tail, signal, onLine) =>
-    new Promise((resolve, reject) => {
-      runtime.push({ app_id, tail, signal, print: onLine, fail: reject })
-      signal.addEventListener('abort', () => resolve())
-    })
   const channels: Channel[] = [
     { name: 'apps/:id', kind: 'events', noun: 'app', events: (app_id) => ({ app_id }) },
-    { name: 'apps/:id/logs', kind: 'follow', noun: 'app', follow },
+    { name: 'apps/:id/logs', kind: 'log', noun: 'app', log: runtime },
     {
       name: 'apps/:id/logs/access',
       kind: 'log',
@@ -143,8 +143,15 @@ export function createRealtimeBench() {
     settle,
     events,
     logs,
-    runtime,
     users,
+    /** How many subscriptions listen to what apps print. */
+    listening: () => readers.size,
+    /** One more line of an app. */
+    print(text: string): void {
+      const line = { seq: printed.length + 1, text }
+      printed.push(line)
+      for (const reader of readers) reader(line)
+    },
     actor,
     realtime,
     revoke: (revoked: Revoked) => listeners.forEach((listener) => listener(revoked)),
