@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { changesOf } from '#server/project-file/diff'
 import { itemsOf } from '#server/project-file/items'
@@ -108,6 +108,19 @@ describe('portreeve.yaml', () => {
     const events = api.events().length
     await apply(FILE)
     expect(api.events()).toHaveLength(events)
+  })
+  it('takes the text of a mounted file from beside it alone: no folder, nothing further up, no link out', async () => {
+    const outside = mkdtempSync(join(tmpdir(), 'ptr-outside-'))
+    writeFileSync(join(outside, 'id_rsa'), 'canary')
+    symlinkSync(join(outside, 'id_rsa'), join(folder, 'link'))
+    symlinkSync(outside, join(folder, 'away'))
+    mkdirSync(join(folder, 'etc'))
+    const mounted = (source: string) =>
+      `project: shop\napps:\n  web:\n    image: nginx:1.29\n    mounts:\n      /etc/web.conf: { file: ${source} }\n`
+    const above = `../${basename(outside)}/id_rsa`
+    for (const source of [above, 'link', 'away/id_rsa', 'etc'])
+      await expect(plan(mounted(source)), source).rejects.toThrow(`${source} is no file in ${folder}`)
+    rmSync(outside, { recursive: true })
   })
   it('is written from what runs, and makes the same on an empty installation', async () => {
     await apply(FILE)
