@@ -40,7 +40,8 @@ function readEnvFiles(context: ServiceContext, value: unknown, path: string): Ma
     const name = readText(context.issues, fields.path, here)
     if (name === undefined) continue
     const required = readBoolean(context.issues, fields.required, at(here, 'required')) ?? true
-    const is_left_out = LEFT_OUT.test(name) && inCheckout(context.directory, name) !== undefined
+    // A file that may be missing is missing: nothing stands in for it.
+    const is_left_out = required && LEFT_OUT.test(name) && inCheckout(context.directory, name) !== undefined
     const text = fileOf(context, name, here, required && !is_left_out)
     if (text === undefined && is_left_out) {
       for (const [key, one] of Object.entries(context.variables)) if (NAME.test(key)) all.set(key, one)

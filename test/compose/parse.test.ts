@@ -92,6 +92,10 @@ describe('a service', () => {
       { files },
     )
     expect(found.environment).toEqual({ A: 'own', B: '3' })
+    // A file that may be missing is missing: nothing of the app stands in for it.
+    expect(
+      one('env_file: {path: .env, required: false}', { files, variables: { TOKEN: 't' } }).environment,
+    ).toEqual({})
     expect(issuesOf('services: {web: {image: a, env_file: [../x.env]}}', { files })[0]?.path).toBe(
       'services.web.env_file.0',
     )
