@@ -141,6 +141,8 @@ function supervisedService(
         HOME: '/root',
         NODE_ENV: 'production',
         PORT: '9000',
+        MALLOC_ARENA_MAX: '1',
+        MALLOC_TRIM_THRESHOLD_: '131072',
         ...settings(),
         PORTREEVE_DATA_DIR: data,
         PORTREEVE_CACHE_DIR: cache,

@@ -39,8 +39,13 @@ const leanPlugin = {
     id.startsWith(PREFIX) ? INSTEAD.get(id.slice(PREFIX.length)) : undefined,
   /** V8 keeps a source with one character beyond Latin 1 at two bytes each, as long as the process lives. */
   async renderChunk(code: string): Promise<{ code: string; map: null }> {
-    const written = await transform(code, { charset: 'ascii', legalComments: 'none', target: 'node24' })
-    return { code: written.code, map: null }
+    const written = await transform(code, { charset: 'ascii', legalComments: 'inline', target: 'node24' })
+    // Regular expressions and licences are left as they are.
+    const ascii = written.code.replace(
+      /[\u0080-\uffff]/g,
+      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    )
+    return { code: ascii, map: null }
   },
 }
 
