@@ -7,7 +7,7 @@ import { enter, join as joinTeam, type Person } from '#test/support/cast'
 import { type GitServer, startGitServer } from '#test/support/git-server'
 import { ADMIN, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { ROOT } from '#test/support/routes'
-import { launch, type Look, visit } from './support/browser.ts'
+import { launch, type Look, NETWORK_CHANGED, visit } from './support/browser.ts'
 import { addresses, UNKNOWN } from './support/dashboard-pages.ts'
 import { lookAt } from './support/looks.ts'
 
@@ -91,7 +91,7 @@ describe('the dashboard', () => {
     const files = nodeApp('three')
     const build = '"scripts":{"build":"node missing.js",'
     broken.commit({ ...files, 'package.json': files['package.json']!.replace('"scripts":{', build) }, 'third')
-    const { page, faults, context } = await visit(browser, portreeve, WIDE, admin.cookie)
+    const { page, open, faults, context } = await visit(browser, portreeve, WIDE, admin.cookie)
     let steps = 0
     const click = async (role: 'link' | 'button', name: string | RegExp) => {
       steps += 1
@@ -106,7 +106,9 @@ describe('the dashboard', () => {
     }
     const counts: Record<string, number> = {}
     const task = async (name: string, start: string, act: () => Promise<void>) => {
-      await page.goto(portreeve.url + start)
+      await open(start)
+      // The menu has links of the same names as the tabs of an app, and is there before them.
+      if (start !== '/') await page.getByRole('main').getByRole('link', { name: 'Domains' }).waitFor()
       steps = 0
       await act()
       counts[name] = steps
@@ -158,7 +160,8 @@ describe('the dashboard', () => {
     expect(Object.keys(counts)).toHaveLength(6)
     for (const [name, count] of Object.entries(counts)) expect([name, count <= 5]).toEqual([name, true])
     expect(await portreeve.visit('shop.apps.test')).toEqual({ status: 200, body: 'one' })
-    expect(faults).toEqual([])
+    // Containers that come and go make Chromium give up a request, which it says in the console.
+    expect(faults.filter((fault) => !fault.includes(NETWORK_CHANGED))).toEqual([])
     await context.close()
   })
 

@@ -1,5 +1,5 @@
 import { readdir, readFile, readlink, realpath } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 
 /** The process behind an engine's socket. */
 export interface EngineProcess {
@@ -30,11 +30,13 @@ export const groupOf = async (pid: number): Promise<string | undefined> =>
 
 /** Inodes of the sockets that listen at a path, as a process sees them. */
 async function inodesAt(pid: number, socket: string): Promise<Set<string>> {
+  const real = await realpath(socket).catch(() => socket)
+  // What was bound is no link, so its last name is the same wherever it is seen from. A machine has hundreds.
+  const names = new Set([basename(socket), basename(real)])
   const found = (await text(`/proc/${pid}/net/unix`)).split('\n').flatMap((line) => {
     const fields = line.trim().split(/\s+/)
-    return fields[7] ? [{ inode: fields[6]!, path: fields[7] }] : []
+    return fields[7] && names.has(basename(fields[7])) ? [{ inode: fields[6]!, path: fields[7] }] : []
   })
-  const real = await realpath(socket).catch(() => socket)
   const same = await Promise.all(
     found.map(async ({ path }) => path === socket || (await realpath(path).catch(() => path)) === real),
   )

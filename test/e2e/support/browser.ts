@@ -13,7 +13,8 @@ const QUIET = [
   '--disable-component-update',
   '--disable-sync',
 ]
-const NETWORK_CHANGED = 'ERR_NETWORK_CHANGED'
+/** What Chromium says of a request that it gave up since an interface came or went. */
+export const NETWORK_CHANGED = 'ERR_NETWORK_CHANGED'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 export const launch = (): Promise<Browser> =>
