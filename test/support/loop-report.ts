@@ -22,8 +22,8 @@ export const LIMIT_MS = 200
  * first build of a process; processor time of a crowded machine counts for several of its own.
  */
 const PIECE_MS = 600
-/** A percentile of fewer says nothing. */
-const ENOUGH_TICKS = 500
+/** Half a minute: in less, one library that is loaded at its first use is more than a hundredth of the time. */
+const ENOUGH_TICKS = 3_000
 
 export function readLoopReport(file: string): LoopReport | undefined {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as LoopReport) : undefined
