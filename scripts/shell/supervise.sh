@@ -59,7 +59,8 @@ while [ $stopping = no ]; do
   await_child
   child=''
   if [ $stopping = yes ]; then break; fi
-  if [ $((SECONDS - started)) -ge $healthy_after_s ]; then wait_s=1; fi
+  # An upgrade ends the program on purpose, and a program that has put another one in its place ends with 75.
+  if [ $((SECONDS - started)) -ge $healthy_after_s ] || [ $code -eq 0 ] || [ $code -eq 75 ]; then wait_s=1; fi
   say "$name ended with code $code; starting it again in $wait_s s"
   sleep "$wait_s" &
   wait $!

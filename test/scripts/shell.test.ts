@@ -153,6 +153,15 @@ describe('a program under the supervisor', () => {
       'app ended with code 3; starting it again in 1 s',
     )
   })
+  test('that asks to be started again, as an upgrade does, never waits longer for it', async () => {
+    supervise('sh', '-c', 'echo started; exit 75')
+    const log = () => readFileSync(join(folder, 'app.log'), 'utf8')
+    await vi.waitFor(() => expect(log().match(/ended with code 75/g)!.length).toBeGreaterThanOrEqual(3), {
+      timeout: 60_000,
+      interval: 50,
+    })
+    expect(log()).not.toMatch(/starting it again in ([2-9]|\d\d)/)
+  })
   test('ends with its supervisor, which leaves no process file', async () => {
     supervise('sh', '-c', `echo $$ > ${join(folder, 'child')}; exec sleep 600`)
     await vi.waitFor(
