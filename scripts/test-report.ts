@@ -47,17 +47,18 @@ function failuresOf(file: FileResult): string[] {
 
 /**
  * Counts one JSON report of vitest. A file that could not even be loaded has no tests in the report, so it
- * counts as one failure; so does a run that says it failed without naming a test, for example after an
- * unhandled rejection.
+ * counts as one failure, as does one whose set-up or clean-up failed, and a run that says it failed without
+ * naming a test, for example after an unhandled rejection.
  */
 export function tallyReport(text: string, name: string): Tally {
   const report = JSON.parse(text) as Report
   const broken = (report.testResults ?? []).filter(
-    (file) => file.status === 'failed' && (file.assertionResults ?? []).length === 0,
+    (file) => file.status === 'failed' && failuresOf(file).length === 0,
   )
-  const problems = broken.map(
-    (file) => `${file.name ?? 'a test file'} could not be run: ${(file.message ?? '').split('\n')[0] ?? ''}`,
-  )
+  const problems = broken.map((file) => {
+    const what = (file.assertionResults ?? []).length === 0 ? 'could not be run' : 'failed around its tests'
+    return `${file.name ?? 'a test file'} ${what}: ${(file.message ?? '').split('\n')[0] ?? ''}`
+  })
   const named = report.numFailedTests ?? 0
   const unnamed = report.success === false && named === 0 && broken.length === 0 ? 1 : 0
   if (unnamed > 0) problems.push(`The run ${name} failed outside of a test; see the error above.`)

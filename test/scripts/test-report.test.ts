@@ -60,6 +60,28 @@ describe('the last line of a test run', () => {
       problems: ['a.test.ts > b works\n  expected 1\n  to be 2'],
     })
   })
+  test('a file whose clean-up failed after all of its tests counts as a failure', () => {
+    const tally = tallyReport(
+      report({
+        numPassedTests: 1,
+        success: false,
+        testResults: [
+          {
+            name: 'a.test.ts',
+            status: 'failed',
+            message: 'The main thread answered nobody',
+            assertionResults: [{ fullName: 'a works', status: 'passed' }],
+          },
+        ],
+      }),
+      'e2e',
+    )
+    expect(tally).toMatchObject({
+      passed: 1,
+      failed: 1,
+      problems: ['a.test.ts failed around its tests: The main thread answered nobody'],
+    })
+  })
   test('a file that does not load counts as a failure although no test of it is in the report', () => {
     const tally = tallyReport(
       report({

@@ -21,7 +21,7 @@ export const LIMIT_MS = 200
  * No single piece of work may take longer either. The aim is 50 ms, and the longest that was measured is 80, at the
  * first build of a process; processor time of a crowded machine counts for several of its own.
  */
-const PIECE_MS = 600
+const PIECE_MS = 800
 /** Half a minute: in less, one library that is loaded at its first use is more than a hundredth of the time. */
 const ENOUGH_TICKS = 3_000
 
