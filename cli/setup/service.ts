@@ -26,6 +26,9 @@ export interface Service {
   remove(): Promise<void>
 }
 
+/** What the allocator of the C library is told: it would keep what a thread has freed for that thread. */
+const ALLOCATOR = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' }
+
 const quoted = (text: string) => `"${text.replaceAll(/[\\"]/g, '\\$&').replaceAll('%', '%%')}"`
 
 /**
@@ -41,7 +44,9 @@ StartLimitIntervalSec=0
 
 [Service]
 Type=simple
-Environment=NODE_ENV=production PORT=9000 MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=131072
+Environment=NODE_ENV=production PORT=9000 ${Object.entries(ALLOCATOR)
+    .map((pair) => pair.join('='))
+    .join(' ')}
 Environment=${quoted(`PORTREEVE_DATA_DIR=${data}`)} ${quoted(`PORTREEVE_CACHE_DIR=${cache}`)}
 EnvironmentFile=${settings.replaceAll('%', '%%')}
 ExecStart=${quoted(program)} serve
@@ -141,8 +146,7 @@ function supervisedService(
         HOME: '/root',
         NODE_ENV: 'production',
         PORT: '9000',
-        MALLOC_ARENA_MAX: '1',
-        MALLOC_TRIM_THRESHOLD_: '131072',
+        ...ALLOCATOR,
         ...settings(),
         PORTREEVE_DATA_DIR: data,
         PORTREEVE_CACHE_DIR: cache,
