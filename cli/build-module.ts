@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
 import type { Nitro } from 'nitropack/types'
 import { DETECT_WORKER } from '../server/builds/detect-apart.ts'
+import { ACME_WORKER } from '../server/platform/acme/apart.ts'
 import { virtualPlugin, namesPlugin } from './bundle-plugins.ts'
 
 /**
@@ -65,10 +66,16 @@ export async function bundleClient(root: string, file: string): Promise<void> {
   chmodSync(file, 0o755)
 }
 
-/** Writes the thread that looks at source folders as one file. */
-export async function bundleDetection(root: string, file: string): Promise<void> {
+/** Threads of the server and where each begins. */
+const THREADS = new Map([
+  [DETECT_WORKER, 'server/builds/detect-worker.ts'],
+  [ACME_WORKER, 'server/platform/acme/worker.ts'],
+])
+
+/** Writes a thread of the server as one file. */
+export async function bundleThread(root: string, name: string, file: string): Promise<void> {
   await build({
-    entryPoints: [join(root, 'server/builds/detect-worker.ts')],
+    entryPoints: [join(root, THREADS.get(name)!)],
     outfile: file,
     absWorkingDir: root,
     bundle: true,
@@ -80,7 +87,7 @@ export async function bundleDetection(root: string, file: string): Promise<void>
   })
 }
 
-/** Puts the command line beside the server, as `.output/server/portreeve.mjs`, and the thread of detections. */
+/** Puts the command line beside the server, as `.output/server/portreeve.mjs`, and its threads. */
 export default function commandLine(nitro: Nitro): void {
   nitro.hooks.hook('compiled', async () => {
     if (nitro.options.dev) return
@@ -91,6 +98,6 @@ export default function commandLine(nitro: Nitro): void {
     mkdirSync(join(output.serverDir, 'shell'), { recursive: true })
     for (const name of ['launch.sh', 'supervise.sh'])
       copyFileSync(join(rootDir, 'scripts/shell', name), join(output.serverDir, 'shell', name))
-    await bundleDetection(rootDir, join(output.serverDir, DETECT_WORKER))
+    for (const name of THREADS.keys()) await bundleThread(rootDir, name, join(output.serverDir, name))
   })
 }

@@ -54,8 +54,8 @@ async function candidates({ command, rest }: Place, typed: string): Promise<stri
   const argument = command.registeredArguments[0]
   const named = argument?.name() ?? ''
   const choices = argument?.argChoices ?? []
-  const dynamic =
-    named === 'app' ? await appNames() : named === 'name' && command.name() === 'use' ? contextNames() : []
+  const isContext = named === 'name' && command.name() === 'use'
+  const dynamic = [...(named === 'app' ? await appNames() : []), ...(isContext ? contextNames() : [])]
   return [...command.commands.map((one) => one.name()), ...choices, ...dynamic]
 }
 

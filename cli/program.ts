@@ -53,7 +53,9 @@ export async function runProgram(program: Command, words: readonly string[]): Pr
   // `portreeve help x` and `portreeve version` are what people try first.
   const [first, ...rest] = words
   if (first === undefined || (first === 'help' && rest.length === 0)) return program.outputHelp()
-  const typed = first === 'help' ? [...rest, '--help'] : first === 'version' ? ['--version'] : [...words]
+  let typed = [...words]
+  if (first === 'help') typed = [...rest, '--help']
+  if (first === 'version') typed = ['--version']
   try {
     await program.parseAsync(typed, { from: 'user' })
   } catch (error) {

@@ -15,6 +15,7 @@ import { join, relative } from 'node:path'
 import { constants, zstdCompressSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { inject } from 'postject'
+import { NODE_ARGUMENTS } from '#server/start/process-arguments'
 import { CONTENTS, type Manifest, MANIFEST, type PackedFile } from '../cli/binary/assets.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -100,6 +101,7 @@ async function writeInto(
       disableExperimentalSEAWarning: true,
       // V8's cache differs each time it is made; without it two builds of one commit are the same.
       useCodeCache: false,
+      execArgv: NODE_ARGUMENTS,
       assets: { [MANIFEST]: join(work, MANIFEST), [CONTENTS]: join(work, CONTENTS) },
     }),
   )

@@ -1,7 +1,7 @@
 /**
- * The server and the dashboard while one works on them: both reload by themselves. `npm run dev`; the pages are at
- * the address that Vite prints, and reach the API of the server beside it. `npm run dev:demo` puts the demo on
- * fakes in the place of the server: it needs no container engine, and has the data of a small team.
+ * What one works with: `npm run dev` is the dashboard over the whole API on fakes, with the data of a small team; it
+ * needs no container engine. `npm run dev:server` puts the real server in place of the fakes, which reloads by itself.
+ * The pages reload too; they are at the address that Vite prints.
  */
 import { spawn } from 'node:child_process'
 import { dirname, join } from 'node:path'
@@ -13,9 +13,9 @@ const start = (name: string, ...args: string[]) =>
   spawn(join(root, 'node_modules/.bin', name), args, { cwd: root, stdio: 'inherit', env })
 
 const running = [
-  process.argv.includes('--demo')
-    ? start('node', 'scripts/demo/server.ts')
-    : start('nitro', 'dev', '--port', port),
+  process.argv.includes('--server')
+    ? start('nitro', 'dev', '--port', port)
+    : start('node', 'scripts/demo/server.ts'),
   start('vite', '--config', 'dashboard/vite.config.ts'),
 ]
 const stop = () => running.forEach((child) => child.kill('SIGTERM'))

@@ -73,20 +73,21 @@ function conclude(outcomes: readonly Outcome[], seconds: number): number {
   return count('failed') === 0 ? 0 : 1
 }
 
+type Found = { size_bytes: number; labels: Record<string, string> }
+
+/** In words: whether an image is there, or how it can be had. */
+function stateOf({ recipe }: Wanted, found: Found | undefined): string {
+  if (!found) return recipe ? `missing, can be made (${recipe.name})` : 'missing, needs a registry'
+  const real = found.labels['portreeve.stand-in.version']
+  return real ? `there (stand-in, really ${real})` : 'there'
+}
+
 async function list(
   wanted: readonly Wanted[],
-  find: (image: string) => Promise<{ size_bytes: number; labels: Record<string, string> } | undefined>,
+  find: (image: string) => Promise<Found | undefined>,
 ): Promise<void> {
   for (const one of wanted) {
-    const found = await find(one.image)
-    const real = found?.labels['portreeve.stand-in.version']
-    const state = found
-      ? real
-        ? `there (stand-in, really ${real})`
-        : 'there'
-      : one.recipe
-        ? `missing, can be made (${one.recipe.name})`
-        : 'missing, needs a registry'
+    const state = stateOf(one, await find(one.image))
     say(`${one.family.padEnd(14)}  ${one.image.padEnd(44)}  ${state}${one.usual ? ', usual' : ''}`)
   }
 }

@@ -22,6 +22,8 @@ import { createJobs } from '#server/kernel/jobs/jobs'
 import type { AnyModule } from '#server/kernel/module'
 import type { Adapters, Base, Kernel } from '#server/platform/base'
 import { DNS_PROVIDERS } from '#server/platform/dns-providers/providers'
+import { authoritiesOf } from '#server/platform/outbound/authorities'
+import { createGuardedClient } from '#server/platform/outbound/client'
 import { createOutboundPolicy } from '#server/platform/outbound/policy'
 import monitoring from '#server/monitoring/module'
 import nodes from '#server/nodes/module'
@@ -124,13 +126,17 @@ function createBase(
   modules: readonly AnyModule[],
 ): Omit<Base, 'modules' | 'audit'> {
   const { config, db, clock, log } = kernel
+  const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
+  const authorities = authoritiesOf(config.ca_file)
   return {
     ...kernel,
     ...adapters,
     dns_providers: adapters.dns_providers ?? DNS_PROVIDERS,
     events: createEvents(db, clock, log),
     jobs: createJobs({ db, clock, log, pools: poolsOf(modules), fault: faultOf(config.crash_at) }),
-    policy: createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts }),
+    policy,
+    authorities,
+    client: createGuardedClient(policy, authorities ? { ca: authorities } : {}),
     directories: directories(config.data_directory),
     version,
   }

@@ -22,6 +22,16 @@ function section<N extends keyof Sections>({ db, config }: Patient, name: N): Se
   return row ? { ...fallback, ...(JSON.parse(row.value) as Sections[N]) } : fallback
 }
 
+/** Names below it lead to the address that stands in them, wherever they are asked for; nobody sets records there. */
+const BUILT_NAMES = '.sslip.io'
+
+/** What brings names to this machine that lead nowhere. */
+export function wayOut(name: string, asked: string, address: string): string {
+  if (name.endsWith(BUILT_NAMES))
+    return `The resolver of this machine does not answer for ${BUILT_NAMES.slice(1)}: some leave out names that lead to private addresses, and a closed network has none of them. Ask another resolver, or set PORTREEVE_BASE_DOMAIN to a domain whose wildcard leads to ${address}.`
+  return `Set a record for ${asked === name ? name : `*.${name}`} to ${address}.`
+}
+
 /** Where names lead that should lead to this machine. */
 async function lookUp(patient: Patient, name: string, asked: string, dns: Dns): Promise<Finding> {
   const { resolvers, public_addresses } = section(patient, 'dns')
@@ -30,7 +40,7 @@ async function lookUp(patient: Patient, name: string, asked: string, dns: Dns): 
     (['A', 'AAAA'] as const).map((type) => dns.ask(asked, type, resolvers[0])),
   )
   const found = answers.flatMap((answer) => (answer.outcome === 'found' ? answer.values : []))
-  const record = `Set a record for ${asked === name ? name : `*.${name}`} to ${[...own][0] ?? 'the address of this machine'}.`
+  const record = wayOut(name, asked, [...own][0] ?? 'the address of this machine')
   if (found.length === 0) {
     const failed = answers.find((answer) => answer.outcome === 'failed')
     return failed

@@ -110,7 +110,17 @@ const mounts: Acts = {
     // What the file leaves out stays as it is.
     const kept = is_file ? { mode: live!.fields.mode } : {}
     await mounts.extra(change, sender)
-    return mounts.create({ ...change, item: { ...item, fields: { ...kept, ...item.fields } } }, sender)
+    try {
+      return await mounts.create(
+        { ...change, item: { ...item, fields: { ...kept, ...item.fields } } },
+        sender,
+      )
+    } catch (error) {
+      // What was refused must not cost the volume that was mounted; the text of a file is not known here.
+      const before = { ...change, item: { ...item, fields: live!.fields } }
+      if (live!.fields.volume !== undefined) await mounts.create(before, sender).catch(() => undefined)
+      throw error
+    }
   },
   extra: (change, sender) =>
     call(sender, change.item, 'DELETE', `${appPath(change, sender)}/mounts/${change.live!.id!}`),

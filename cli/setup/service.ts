@@ -2,6 +2,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { run } from '#server/kernel/process'
+import { ALLOCATOR } from '#server/start/process-arguments'
 import { CommandError } from '../terminal.ts'
 
 /** Where an installation lies. */
@@ -25,9 +26,6 @@ export interface Service {
   stop(): Promise<void>
   remove(): Promise<void>
 }
-
-/** What the allocator of the C library is told: it would keep what a thread has freed for that thread. */
-const ALLOCATOR = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' }
 
 const quoted = (text: string) => `"${text.replaceAll(/[\\"]/g, '\\$&').replaceAll('%', '%%')}"`
 

@@ -1,6 +1,6 @@
 /**
  * A Portreeve on fakes, with the data of a small team: nothing is built, nobody outside is asked, and all is
- * forgotten when it ends. `npm run dev:demo` starts it with the dashboard in front.
+ * forgotten when it ends. `npm run dev` starts it with the dashboard in front.
  */
 import { createServer, request as httpRequest } from 'node:http'
 import { registerHooks } from 'node:module'

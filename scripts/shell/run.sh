@@ -144,6 +144,7 @@ show_access() {
   if [ -e "$password" ]; then say "Password:            $(cat "$password")   (change it after the first login)"
   elif [ -n "${PORTREEVE_ADMIN_PASSWORD:-}" ]; then say 'Password:            the one that PORTREEVE_ADMIN_PASSWORD gave at the first start, unless it was changed'
   else say 'Password:            the one you chose'; fi
+  say "Log:                 $(log_place)"
 }
 
 # Runs the server as a child of this shell and goes when it goes.

@@ -91,9 +91,12 @@ install_node_packages() {
   [ "$napi" -ge 10 ] || fail "Portreeve needs Node.js 22.14 or newer on this kind of machine; it has $(node --version)."
 }
 
+# Everything that the build reads; templates and the scripts that read them are a part of it, too.
+BUILT_FROM=(server routes tasks storage cli templates scripts dashboard/src dashboard/*.* nitro.config.ts package.json package-lock.json)
+
 build_server() {
   local entry=.output/server/index.mjs
-  if [ -e $entry ] && [ -z "$(find server routes tasks storage cli dashboard/src dashboard/*.* nitro.config.ts package-lock.json -newer $entry -print -quit)" ]; then return; fi
+  if [ -e $entry ] && [ -z "$(find "${BUILT_FROM[@]}" -newer $entry -print -quit)" ]; then return; fi
   say 'Building Portreeve.'
   local log
   if ! log=$(npm run --silent build 2>&1); then

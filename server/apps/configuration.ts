@@ -1,6 +1,7 @@
 import { invalid } from '#server/kernel/errors'
 import type { AppColumns, AppRow, AppSource } from './repository.ts'
-import type { AppChange, BuildSettings, HealthCheck, Limits, NewApp, Processes } from './schema.ts'
+import type { AppChange, NewApp } from './schema.ts'
+import type { BuildSettings, HealthCheck, Limits, Processes } from './configuration-schema.ts'
 
 /** What a release is made from: the app's configuration as plain values. */
 export interface Configuration extends AppSource {
@@ -159,7 +160,7 @@ export function changedColumns(row: AppRow, body: AppChange): Record<string, unk
     replicas: body.replicas,
     limits: json(body.limits),
     processes: json(body.processes),
-    auto_deploy: body.auto_deploy === undefined ? undefined : body.auto_deploy ? 1 : 0,
+    auto_deploy: body.auto_deploy === undefined ? undefined : Number(body.auto_deploy),
     watch_paths: json(body.watch_paths),
     soak_seconds: body.soak_seconds,
     ssh_key_id: body.ssh_key_id,

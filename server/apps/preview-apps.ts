@@ -24,6 +24,7 @@ export interface PreviewAppPorts {
 /** What a preview takes over from its app each time it is deployed. */
 const followed = (parent: AppRow) => ({
   base_directory: parent.base_directory,
+  compose_path: parent.compose_path,
   build: parent.build,
   port: parent.port,
   health_check: parent.health_check,
@@ -60,7 +61,6 @@ export function createPreviewApps(
         name,
         preview_id,
         status: 'building' as const,
-        source: 'git',
         git_url,
         branch,
         replicas: 1,

@@ -152,7 +152,7 @@ export function createAppRepository(db: Db) {
     setSource: (id: string, source: string) =>
       db.sql('UPDATE apps SET source = ? WHERE id = ?').run(source, id),
     /** The next deployment number of an app. */
-    takeNumber: (id: string) =>
+    nextNumber: (id: string) =>
       db
         .sql('UPDATE apps SET next_number = next_number + 1 WHERE id = ? RETURNING next_number - 1')
         .pluck()

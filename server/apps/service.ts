@@ -1,3 +1,4 @@
+import { checkedCompose, keptServices } from '#server/compose/checked'
 import { type Actor, authorize, projectRole, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
@@ -5,6 +6,7 @@ import type { Db } from '#server/kernel/db'
 import { conflict, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
+import { orThrow } from '#server/kernel/or-throw'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { type Wanted, wantedValues } from '#server/kernel/page'
 import {
@@ -21,7 +23,6 @@ import { createAppShares, type SharePorts } from './shares.ts'
 import { type AppEventName, appMachine } from './machine.ts'
 import { type AppRow, createAppRepository } from './repository.ts'
 import type { App, AppChange, AppStatus, NewApp } from './schema.ts'
-import { checkCompose } from './compose-text.ts'
 import { audited } from './audited.ts'
 import { createDiscard, type DiscardPorts } from './discard.ts'
 import { createPendingChanges, type PendingPorts } from './pending.ts'
@@ -87,11 +88,7 @@ export function createApps(options: AppOptions) {
   const repository = createAppRepository(db)
   const shares = createAppShares(repository, ports)
 
-  const get = (id: string): AppRow =>
-    repository.find(id) ??
-    (() => {
-      throw notFound('app')
-    })()
+  const get = (id: string): AppRow => orThrow(repository.find(id), () => notFound('app'))
   const note = (app: AppRow, type: string, payload: Record<string, unknown> = {}, actor?: Actor) =>
     events.append({
       type,
@@ -221,8 +218,8 @@ export function createApps(options: AppOptions) {
     shares,
     previews: createPreviewApps(options, repository, shares),
     /** What can be found out of a request only by reading a compose file; to be handed on with it. */
-    servicesOf: ({ compose }: { compose?: string }) =>
-      compose === undefined ? Promise.resolve([]) : checkCompose(compose),
+    servicesOf: async ({ compose }: { compose?: string }) =>
+      compose === undefined ? [] : keptServices(await checkedCompose(compose)),
     /** @param services names that `servicesOf` answered. */
     create(actor: Actor, project_id: string, body: NewApp, services: readonly string[] = []): App {
       checkSource(body, checks)
@@ -293,7 +290,7 @@ export function createApps(options: AppOptions) {
       repository.setLive(id, deployment_id, release_id, clock.iso()),
     setAutoDeploy: (id: string, on: boolean) =>
       repository.update(id, { auto_deploy: Number(on) }, clock.iso()),
-    takeNumber: repository.takeNumber,
+    nextNumber: repository.nextNumber,
     /** Removes the row at the end of a deletion; everything that belongs to it goes with it. */
     remove(id: string) {
       const row = repository.find(id)

@@ -1,3 +1,4 @@
+import { hasControl } from '#server/kernel/one-line'
 import { Cron } from 'croner'
 import * as v from 'valibot'
 import { pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
@@ -25,7 +26,7 @@ const Name = v.pipe(
   v.trim(),
   v.minLength(1),
   v.maxLength(100),
-  v.check((text) => !/[\u0000-\u001f\u007f-\u009f]/.test(text), 'must be one line of text.'),
+  v.check((text) => !hasControl(text), 'must be one line of text.'),
 )
 const Pattern = v.pipe(
   v.string(),

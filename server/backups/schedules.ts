@@ -189,7 +189,7 @@ export function createSchedules(options: ScheduleOptions) {
       db.tx(() => {
         const before = get(id)
         requireDestination(change.destination_id)
-        const flag = (given: boolean | undefined, now: number) => (given === undefined ? now : given ? 1 : 0)
+        const flag = (given: boolean | undefined, now: number) => Number(given ?? now)
         const merged: ScheduleRow = {
           ...before,
           name: change.name ?? before.name,

@@ -2,7 +2,6 @@ import type { SourceChecks } from '#server/apps/configuration'
 import type { GitAccess } from '#server/git-credentials/module'
 import type { Base } from '#server/platform/base'
 import type { PullOptions } from '#server/platform/engine/engine'
-import { createGuardedClient } from '#server/platform/outbound/client'
 import type { BuildsDomain } from './contract.ts'
 import { defaultDockerignore } from './dockerignore.ts'
 import { detectApart, prepareDetection } from './detect-apart.ts'
@@ -19,7 +18,7 @@ export interface BuildNeeds {
 
 /** How sources become images: the dry run of requests, and what deployments ask. */
 export function createBuildsDomain(
-  { engine, git, directories, guard, policy, jobs }: Base,
+  { engine, git, directories, guard, policy, client, jobs }: Base,
   use: BuildNeeds,
 ): BuildsDomain {
   jobs.resizePool('build', use.settings.server().build_concurrency)
@@ -42,7 +41,7 @@ export function createBuildsDomain(
     ...createSourceGuard({
       engine,
       policy,
-      client: createGuardedClient(policy),
+      client,
       ...(guard ? { egress: guard.egress } : {}),
       registryAuth: (image) => use.registries.authFor(image),
     }),

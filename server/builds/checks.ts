@@ -1,4 +1,4 @@
-import { CHECK_MARK } from '#server/platform/engine/telling-lines'
+import { CHECK_MARK } from '#server/platform/engine/build/telling-lines'
 import { shellWord } from './commands.ts'
 
 /** A line of ours in a generated Dockerfile, and what is said when it fails in place of its text. */

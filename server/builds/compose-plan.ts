@@ -50,15 +50,13 @@ export function withStack(plan: BuildPlan, folder: string): BuildPlan {
   }
 }
 
-const describe = ({ name, image, build, public_port, replicas, one_off }: ComposeService): Explanation => ({
-  field: `services.${name}`,
-  value: [
-    build ? `built from ${build.context}` : (image ?? ''),
-    ...(public_port === null ? [] : [`public on port ${public_port}`]),
-    ...(one_off ? ['runs to its end'] : replicas === 1 ? [] : [`${replicas} instances`]),
-  ].join(', '),
-  source: 'compose file',
-})
+function describe({ name, image, build, public_port, replicas, one_off }: ComposeService): Explanation {
+  const traits = [build ? `built from ${build.context}` : (image ?? '')]
+  if (public_port !== null) traits.push(`public on port ${public_port}`)
+  if (one_off) traits.push('runs to its end')
+  else if (replicas !== 1) traits.push(`${replicas} instances`)
+  return { field: `services.${name}`, value: traits.join(', '), source: 'compose file' }
+}
 
 /** What is shown of a compose file where other apps have the plan of their build. */
 export function composeBuildPlan(plan: ComposePlan): BuildPlan {

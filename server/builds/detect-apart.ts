@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { threadFile } from '#server/kernel/thread-file'
 import type { DetectOptions } from './detect.ts'
 import { type BuildPlan, DetectionError } from './plan.ts'
 
@@ -49,7 +49,7 @@ function takeSpare(): Worker | undefined {
 function dropSpare(): void {
   void takeSpare()?.on('error', nothing).terminate()
 }
-const fileOfThread = () => join(dirname(process.argv[1] ?? ''), DETECT_WORKER)
+const fileOfThread = () => threadFile(DETECT_WORKER)
 
 /** Says that a source will be looked at in a moment: what that needs is loaded meanwhile, in its thread. */
 export function prepareDetection(file = fileOfThread()): void {

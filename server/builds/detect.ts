@@ -166,7 +166,8 @@ function withSite(tree: SourceTree, layout: BuildLayout): BuildLayout {
     .files()
     .filter((path) => /(?:^|\/)index\.html$/.test(path))
     .map(folderOf)
-  const folders_of_source = folders.length > MAX_PAGES || !folders.every(isCopyable) ? undefined : folders
+  const readable = folders.every((folder) => folder === '' || isCopyable(folder))
+  const folders_of_source = folders.length > MAX_PAGES || !readable ? undefined : folders
   return { ...layout, static_site: { ...layout.static_site, folders_of_source } }
 }
 

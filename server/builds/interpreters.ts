@@ -1,5 +1,7 @@
 import { own } from '#server/kernel/own'
 import type { SourceTree } from './plan.ts'
+import { readJson, textAt } from './text-formats.ts'
+import { skim } from './tree-queries.ts'
 
 /** Debian packages of programs that the first line of a script may name, and that no base image brings. */
 const PACKAGES: Readonly<Record<string, string>> = {
@@ -9,6 +11,10 @@ const PACKAGES: Readonly<Record<string, string>> = {
   mksh: 'mksh',
   tcsh: 'tcsh',
   csh: 'csh',
+  yash: 'yash',
+  elvish: 'elvish',
+  xonsh: 'xonsh',
+  busybox: 'busybox',
   expect: 'expect',
   gawk: 'gawk',
 }
@@ -23,23 +29,58 @@ const ON_DEBIAN: Readonly<Record<string, string>> = {
   tclsh: 'tcl',
   lua: 'lua5.4',
 }
-const SHELLS = new Set(['sh', 'bash', 'dash', 'awk', ...Object.keys(PACKAGES), ...Object.keys(ON_DEBIAN)])
+/** What every image has. */
+const EVERYWHERE = new Set(['sh', 'bash', 'dash', 'awk'])
 
-/** What the first line of a script names, with its options, which begin with a blank; undefined for what is unknown. */
+/** What the first line of a script names, with its options, which begin with a blank; undefined when it names nothing. */
 export function interpreterOf(
   tree: SourceTree,
   script: string,
 ): { program: string; options: string } | undefined {
   const first = (tree.read(script) ?? '').slice(0, 200).split(/\r?\n/)[0] ?? ''
   const found =
-    /^#![ ]*(?:\/\S{0,40}\/env[ ]+(?:-S[ ]+)?|(?:\/\w{1,20}){1,4}\/)([\w.]{1,20})((?:[ ]+-\w{1,20}){0,4})[ ]*$/.exec(
+    /^#![ ]*(?:\/\S{0,40}\/env[ ]+(?:-S[ ]+)?|(?:\/[\w.-]{1,20}){1,4}\/)([\w.-]{1,20})((?:[ ]+[\w./-]{1,20}){0,6})[ ]*$/.exec(
       first,
     )
-  const program = found?.[1]
-  return program !== undefined && SHELLS.has(program)
-    ? { program, options: found![2]!.replace(/[ ]+/g, ' ') }
-    : undefined
+  return found === null ? undefined : { program: found[1]!, options: found[2]!.replace(/[ ]+/g, ' ') }
 }
+
+/** Scripts that run scripts; deeper than anybody writes them. */
+const DEPTH = 4
+
+const wordsOf = (text: string): string[] => text.split(/[\s;&|()"'`$=]+/).slice(0, 2000)
+
+/** The programs that these lines run, those of the scripts that they run, and so on. */
+function programsOf(tree: SourceTree, lines: readonly (string | null)[]): Set<string> {
+  const given = lines.flatMap((line) => wordsOf(line ?? ''))
+  const programs = new Set(given)
+  const seen = new Set([''])
+  const unseen = (names: readonly string[]) => {
+    const found = [...new Set(names)].filter((name) => !seen.has(name))
+    found.forEach((name) => seen.add(name))
+    return found
+  }
+  let words = given
+  for (let depth = 0; depth < DEPTH && words.length > 0; depth += 1) {
+    const names = unseen(words.map((word) => word.replace(/^\.\//, '')))
+    const files = names
+      .filter((path) => tree.has(path))
+      .map((path) => ({ path, program: interpreterOf(tree, path)?.program }))
+    files.forEach(({ program }) => program !== undefined && programs.add(program))
+    words = [
+      // `npm run go` runs the line of package.json that is called `go`.
+      ...names.flatMap((name) => wordsOf(textAt(readJson(tree, 'package.json'), 'scripts', name) ?? '')),
+      // What lies in a program of another language is no list of commands.
+      ...files
+        .filter(({ program }) => program !== undefined && isShell(program))
+        .flatMap(({ path }) => wordsOf(skim(tree, path).slice(0, 16_384))),
+    ]
+  }
+  return programs
+}
+
+const isShell = (program: string): boolean =>
+  EVERYWHERE.has(program) || /^(?:.{0,4}sh|elvish|busybox)$/.test(program)
 
 /** Packages for the interpreters of the scripts that these lines run, and of the shells that they name themselves. */
 export function interpreterPackages(
@@ -47,11 +88,17 @@ export function interpreterPackages(
   lines: readonly (string | null)[],
   on_debian: boolean,
 ): string[] {
-  const words = lines.flatMap((line) => (line ?? '').split(/[\s;&|()"']+/).slice(0, 200))
-  const programs = words.flatMap((word) => {
-    const path = word.replace(/^\.\//, '')
-    return [word, ...(tree.has(path) ? [interpreterOf(tree, path)?.program ?? ''] : [])]
-  })
   const known = on_debian ? { ...PACKAGES, ...ON_DEBIAN } : PACKAGES
-  return [...new Set(programs.flatMap((program) => own(known, program) ?? []))]
+  return [...new Set([...programsOf(tree, lines)].flatMap((program) => own(known, program) ?? []))]
+}
+
+/** The interpreter of a script that is neither a shell nor a language that an image brings: a plan warns of it. */
+export function unknownInterpreter(tree: SourceTree, script: string): string | undefined {
+  const program = interpreterOf(tree, script)?.program
+  return program === undefined ||
+    EVERYWHERE.has(program) ||
+    own(PACKAGES, program) !== undefined ||
+    own(ON_DEBIAN, program) !== undefined
+    ? undefined
+    : program
 }

@@ -51,7 +51,14 @@ const SAME = new Set(
   imagemagick inkscape iproute2 jq less libtool libreoffice llvm locales lsof make mediainfo meson nano nasm
   netcat-openbsd ninja-build nmap openssh-client openssl optipng p7zip-full pandoc parallel patch perl pkg-config
   pngquant poppler-utils procps qpdf rsync ruby screen socat sox sqlite3 strace sudo supervisor swig tar telnet
-  tesseract-ocr tmux tree tzdata unzip vim wget xvfb xz-utils yasm zip zsh zstd chromium rclone restic nginx`
+  tesseract-ocr tmux tree tzdata unzip vim wget xvfb xz-utils yasm zip zsh zstd chromium rclone restic nginx
+  age antiword asciidoc aspell autoconf autossh autotrace bat brotli busybox cabextract calibre catdoc ccache certbot
+  clisp cppcheck csvkit dcraw dnsmasq dos2unix doxygen dstat dumb-init espeak espeak-ng exiv2 expect flac fontforge
+  fpc fzf gfortran gifsicle gnuplot gosu gperf graphicsmagick haproxy help2man httpie hunspell intltool iotop
+  jpegoptim lame ldc lftp logrotate lrzip luajit lz4 lzip mecab memcached miller minisign mkvtoolnix moreutils mosh
+  mpg123 ncdu neovim net-tools netcat-traditional ocrmypdf octave osmium-tool pass pdfgrep pngcrush postgis potrace pv
+  qrencode redis-server ripgrep s6 sbcl scour siege sshpass stress-ng sysstat texinfo tidy tini traceroute
+  ttfautohint unixodbc valgrind varnish whois wireguard-tools wkhtmltopdf woff2 wrk xmlstarlet xmlto yt-dlp zopfli`
     .split(/\s+/)
     .filter((name) => name !== ''),
 )
@@ -104,6 +111,22 @@ const RENAMED: ReadonlyMap<string, readonly string[]> = new Map(
     tesseract: ['tesseract-ocr'],
     vips: ['libvips-dev'],
     zlib: ['zlib1g-dev'],
+    imagemagickBig: ['imagemagick'],
+    'imagemagick-full': ['imagemagick'],
+    'libreoffice-fresh': ['libreoffice'],
+    libwebp_tools: ['webp'],
+    netcat: ['netcat-openbsd'],
+    'netcat-gnu': ['netcat-traditional'],
+    inetutils: ['iputils-ping', 'telnet'],
+    iputils: ['iputils-ping'],
+    librsvg: ['librsvg2-bin'],
+    p7zip: ['p7zip-full'],
+    xz: ['xz-utils'],
+    gdal: ['gdal-bin'],
+    geos: ['libgeos-dev'],
+    proj: ['proj-bin'],
+    zbar: ['zbar-tools', 'libzbar0'],
+    'stdenv.cc.cc.lib': ['libstdc++6'],
     python: ['python3', 'python3-venv'],
     perl: ['perl'],
     php: ['php-cli'],
@@ -114,4 +137,10 @@ const RENAMED: ReadonlyMap<string, readonly string[]> = new Map(
 
 /** The packages of Debian that bring what another package manager calls by this name; undefined when unknown. */
 export const debianPackages = (name: string): readonly string[] | undefined =>
+  known(name) ?? known(name.replace(VERSION_IN_NAME, ''))
+
+/** Nix has several versions of some packages side by side: `postgresql_16`, `ffmpeg_7-full`, `imagemagick7`. */
+const VERSION_IN_NAME = /(?:_?\d+(?:_\d+)*)(?:-(?:full|headless))?$|[-_]headless$/
+
+const known = (name: string): readonly string[] | undefined =>
   RENAMED.get(name) ?? (SAME.has(name) ? [name] : undefined)

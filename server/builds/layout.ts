@@ -236,6 +236,8 @@ function copyByFolder(paths: readonly string[]): Instruction[] {
   return [...folders].map(([folder, sources]) => ({ kind: 'copy', sources, target: `./${folder}` }))
 }
 
+const NODE_IMAGE = /^node:/
+
 function runtimeSteps(layout: BuildLayout): Instruction[] {
   const steps: Instruction[] = aptInstall(
     layout.packages_for ?? layout.runtime_image,
@@ -260,6 +262,8 @@ function runtimeSteps(layout: BuildLayout): Instruction[] {
     steps.push({ kind: 'workdir', path: `${WORK}/${folder}` })
   steps.push({ kind: 'user', name: APP_OWNER }, { kind: 'expose', port: layout.port })
   if (layout.stop_signal !== undefined) steps.push({ kind: 'stop_signal', name: layout.stop_signal })
+  // Node's image hands a program that does not exist to Node, which then complains about a missing module.
+  if (NODE_IMAGE.test(layout.runtime_image)) steps.push({ kind: 'no_entrypoint' })
   if (layout.start !== null) steps.push({ kind: 'start', line: layout.start })
   return steps
 }

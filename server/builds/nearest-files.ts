@@ -52,11 +52,13 @@ export function nearestFiles(tree: SourceTree): string[] {
   const note = (name: string, distance: number) =>
     known.set(name, Math.min(distance, known.get(name) ?? Infinity))
   USUAL.forEach((name, at) => note(name, COMMON + at / 100))
-  for (const stack of STACKS)
+  for (const stack of STACKS) {
+    const otherwise = languages.has(stack.name) ? SAME_LANGUAGE : 2
     for (const name of stack.looked_for) {
       const nearest = Math.min(...files.map((file) => unlike(posix.basename(name).toLowerCase(), file)))
-      note(name, nearest <= ALIKE ? nearest : languages.has(stack.name) ? SAME_LANGUAGE : 2)
+      note(name, nearest <= ALIKE ? nearest : otherwise)
     }
+  }
   note('Dockerfile', Math.min(COMMON, ...files.map((file) => unlike('dockerfile', file))))
   return [...known]
     .sort(([, a], [, b]) => a - b)

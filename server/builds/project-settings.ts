@@ -1,6 +1,6 @@
 import type { ProjectApp, ProjectFile } from '#server/project-file/schema'
 import type { DetectOptions, ProjectFileSettings, SettingValues } from './declared.ts'
-import { DetectionError } from './plan.ts'
+import { DetectionError, type HealthCheckPlan } from './plan.ts'
 import { openTree } from './source-tree.ts'
 
 const NAMES = ['portreeve.yaml', 'portreeve.yml'] as const
@@ -10,6 +10,11 @@ function appIn({ apps = {} }: ProjectFile, name: string | undefined): ProjectApp
   const all = Object.entries(apps)
   const named = all.find(([each]) => each === name)
   return named?.[1] ?? (all.length === 1 ? all[0]![1] : undefined)
+}
+
+function probeOf(check: ProjectApp['health_check']): HealthCheckPlan | undefined {
+  if (check?.path) return { type: 'http', path: check.path }
+  return check?.type === 'tcp' ? { type: 'tcp' } : undefined
 }
 
 /** What is said of an app that a deployment of its own can obey. */
@@ -24,15 +29,10 @@ function valuesOf({ build = {}, port, health_check, processes, cron }: ProjectAp
       ? [{ schedule: expression, command, name, ...(timezone === undefined ? {} : { timezone }) }]
       : [],
   )
-  const check = health_check?.path
-    ? ({ type: 'http', path: health_check.path } as const)
-    : health_check?.type === 'tcp'
-      ? ({ type: 'tcp' } as const)
-      : undefined
   const values = {
     ...Object.fromEntries(Object.entries(commands).filter(([, value]) => value !== null)),
     port: port ?? undefined,
-    health_check: check,
+    health_check: probeOf(health_check),
     processes: beside.length > 0 ? Object.fromEntries(beside) : undefined,
     cron_jobs: jobs.length > 0 ? jobs : undefined,
   }

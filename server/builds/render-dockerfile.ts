@@ -15,6 +15,8 @@ export type Instruction =
   | { kind: 'user'; name: string }
   | { kind: 'expose'; port: number }
   | { kind: 'stop_signal'; name: string }
+  /** What the base image would put in front of commands is left out. */
+  | { kind: 'no_entrypoint' }
   /** The start command, a shell line. It may come from a user. */
   | { kind: 'start'; line: string }
 
@@ -69,6 +71,8 @@ function renderInstruction(instruction: Instruction): string {
       return `EXPOSE ${checked(String(instruction.port), /^\d{1,5}$/)}`
     case 'stop_signal':
       return `STOPSIGNAL ${checked(instruction.name, /^SIG[A-Z]+$/)}`
+    case 'no_entrypoint':
+      return 'ENTRYPOINT []'
     case 'start':
       return `CMD ${json(commandArguments(instruction.line))}`
   }

@@ -1,11 +1,12 @@
 import type { BuildLayout } from './layout.ts'
 import type { Explanation, SourceTree } from './plan.ts'
-import { at, readJson, readToml, textAt } from './text-formats.ts'
+import { at, readJson, readToml, readYaml, textAt } from './text-formats.ts'
 import { firstOf, skim } from './tree-queries.ts'
 
 const PAGE = /^\/?(?:index\.html)?$/
 /** A rule that takes every address: of the hosts of static sites, in the words of each. */
-const EVERYTHING = /^\/?(?:\*{1,2}|\(\.\*\)|\(\.\+\)|:path\*|\(\.\*\)\/?|:\w+\*|\(\(\?!.*\)\.\*\))$/
+const EVERYTHING =
+  /^\^?\/?(?:\*{1,2}|\.\*|\(\.\*\)|\(\.\+\)|:path\*|\(\.\*\)\/?|:\w+\*|\(\(\?!.*\)\.\*\))\$?$/
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, 200) : [])
 
@@ -16,6 +17,15 @@ const rewrites = (rules: unknown, from: string, to: string): boolean =>
   )
 
 const TRY_FILES = /^[^#\n]*\btry_files\b[^\n;]*\/index\.html\b/m
+/** Caddy: every address that is no file is answered with the page. */
+const CADDY_REWRITE = /^[^#\n]*\brewrite[ \t]+(?:\*|@\w+|\/\*)?[ \t]*\/index\.html\b/m
+/** Apache: a rule for every address that is no file, or its own word for that. */
+const APACHE =
+  /^[ \t]*(?:RewriteRule[ \t]+(?:\^|\.|\.\*|\^\.\*\$?|\^\(\.\*\)\$)[ \t]+\/?index\.html\b|FallbackResource[ \t]+\/?index\.html\b)/im
+/** IIS: the action of a rule. */
+const IIS = /<action\b[^>]{0,200}\btype="Rewrite"[^>]{0,200}\burl="\/?(?:index\.html)?"/i
+
+const NGINX = ['nginx.conf', 'nginx/nginx.conf', 'nginx/default.conf', 'default.conf', 'conf/nginx.conf']
 
 /** Settings of hosts of static sites that make a site a single-page app. */
 const RULES: readonly { files: readonly string[]; says(tree: SourceTree, path: string): boolean }[] = [
@@ -31,8 +41,10 @@ const RULES: readonly { files: readonly string[]; says(tree: SourceTree, path: s
       ),
   },
   {
-    files: ['vercel.json'],
-    says: (tree, path) => rewrites(at(readJson(tree, path), 'rewrites'), 'source', 'destination'),
+    files: ['vercel.json', 'now.json'],
+    says: (tree, path) =>
+      rewrites(at(readJson(tree, path), 'rewrites'), 'source', 'destination') ||
+      rewrites(at(readJson(tree, path), 'routes'), 'src', 'dest'),
   },
   {
     files: ['serve.json'],
@@ -40,7 +52,11 @@ const RULES: readonly { files: readonly string[]; says(tree: SourceTree, path: s
   },
   {
     files: ['firebase.json'],
-    says: (tree, path) => rewrites(at(readJson(tree, path), 'hosting', 'rewrites'), 'source', 'destination'),
+    says: (tree, path) =>
+      // One site, or a list of several.
+      [at(readJson(tree, path), 'hosting')]
+        .flat()
+        .some((site) => rewrites(at(site, 'rewrites'), 'source', 'destination')),
   },
   {
     files: ['staticwebapp.config.json', 'public/staticwebapp.config.json'],
@@ -51,11 +67,37 @@ const RULES: readonly { files: readonly string[]; says(tree: SourceTree, path: s
     says: (tree, path) =>
       /not_found_handling['"]?\s{0,5}[:=]\s{0,5}['"]single-page-application/.test(skim(tree, path)),
   },
-  { files: ['Caddyfile'], says: (tree, path) => TRY_FILES.test(skim(tree, path)) },
   {
-    files: ['nginx.conf', 'nginx/nginx.conf', 'nginx/default.conf', 'default.conf'],
+    files: ['.do/app.yaml'],
+    says: (tree, path) =>
+      listOf(at(readYaml(tree, path), 'static_sites')).some((site) =>
+        PAGE.test(textAt(site, 'catchall_document') ?? 'none'),
+      ),
+  },
+  {
+    files: ['render.yaml'],
+    says: (tree, path) =>
+      listOf(at(readYaml(tree, path), 'services')).some((service) =>
+        rewrites(
+          listOf(at(service, 'routes')).filter((rule) => textAt(rule, 'type') === 'rewrite'),
+          'source',
+          'destination',
+        ),
+      ),
+  },
+  {
+    files: ['Caddyfile'],
+    says: (tree, path) => TRY_FILES.test(skim(tree, path)) || CADDY_REWRITE.test(skim(tree, path)),
+  },
+  {
+    files: NGINX.flatMap((path) => [path, `${path}.template`]),
     says: (tree, path) => TRY_FILES.test(skim(tree, path)),
   },
+  {
+    files: ['.htaccess', 'public/.htaccess', 'static/.htaccess'],
+    says: (tree, path) => APACHE.test(skim(tree, path)),
+  },
+  { files: ['web.config', 'public/web.config'], says: (tree, path) => IIS.test(skim(tree, path)) },
 ]
 
 /** The file that makes the site a single-page app. */

@@ -16,6 +16,7 @@ const BUILDER_ARGUMENT = /^BUILDKIT_/i
 /** Docker Hub answers under another name than its images have. */
 const API_HOST: Record<string, string> = { 'docker.io': 'registry-1.docker.io' }
 
+const portOf = ({ port, protocol }: URL) => Number(port || (protocol === 'http:' ? 80 : 443))
 const refused = (message: string, hint: string) => new Fatal('dockerfile_refused', message, hint)
 
 async function asFatal<T>(check: () => T): Promise<Awaited<T>> {
@@ -75,7 +76,7 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
     const { realm } = parseChallenge(answer?.headers['www-authenticate'] ?? '').parameters
     if (!realm || !URL.canParse(realm)) return
     const url = new URL(realm)
-    await policy.resolve(url.hostname, Number(url.port || (url.protocol === 'http:' ? 80 : 443)), signal)
+    await policy.resolve(url.hostname, portOf(url), signal)
   }
 
   async function checkAddress(address: string, is_filtered: boolean, signal: AbortSignal): Promise<void> {
@@ -87,7 +88,7 @@ export function createSourceGuard({ engine, policy, client, egress, registryAuth
         'Write it like https://example.com/file.tar.gz, without user name and password.',
       )
     const host = scp ?? url!.hostname
-    const port = Number(url?.port || (scp ? 22 : url!.protocol === 'http:' ? 80 : 443))
+    const port = scp ? 22 : portOf(url!)
     await asFatal(() => policy.resolve(host, port, signal))
     // Where it redirects to, and what its name means a moment later, only a filter can tell.
     if (!is_filtered)

@@ -1,8 +1,12 @@
 import { isModestYaml } from '#server/kernel/modest-yaml'
 import { own } from '#server/kernel/own'
+import { parseJSON5 } from 'confbox/json5'
 import { parse as parseTomlText } from 'smol-toml'
 import { parse as parseYamlText } from 'yaml'
 import type { SourceTree } from './plan.ts'
+
+/** Nothing is noted of how the text was indented: finding that out takes quadratic time. */
+const AS_IT_IS = { preserveIndentation: false, preserveWhitespace: false }
 
 /** What a parsed file is: nothing about its shape is trusted, values are asked for one by one. */
 export type Fields = Record<string, unknown>
@@ -15,21 +19,10 @@ export function readJson(tree: SourceTree, path: string): Fields | undefined {
   return text === undefined ? undefined : attempt(() => parseJson(text))
 }
 
-/**
- * A file that should be JSON5: without its comments it is YAML, which has keys without quotes and strings in
- * single ones.
- */
+/** A file that should be JSON5. */
 export function readJson5(tree: SourceTree, path: string): Fields | undefined {
   const text = tree.read(path)
-  if (text === undefined || !isModestYaml(text, YAML_LIMITS)) return undefined
-  return attempt(() =>
-    parseYamlText(withoutComments(text), {
-      maxAliasCount: 50,
-      logLevel: 'silent',
-      prettyErrors: false,
-      uniqueKeys: false,
-    }),
-  )
+  return text === undefined ? undefined : attempt(() => parseJSON5(text, AS_IT_IS))
 }
 
 /** A file that should be TOML. */
@@ -64,13 +57,13 @@ function yamlOf(text: string | undefined, logLevel: 'silent' | 'error'): Fields 
   )
 }
 
-/** Parses JSON; on failure once more without comments and trailing commas. Throws a SyntaxError. */
+/** Parses JSON; on failure once more as JSON5, with comments and trailing commas. Throws when it is neither. */
 export function parseJson(text: string): unknown {
   const clean = text.startsWith('\uFEFF') ? text.slice(1) : text
   try {
     return JSON.parse(clean)
   } catch {
-    return JSON.parse(withoutComments(clean))
+    return parseJSON5(clean, AS_IT_IS)
   }
 }
 
@@ -85,41 +78,6 @@ function attempt(parse: () => unknown): Fields | undefined {
   } catch {
     return undefined
   }
-}
-
-/**
- * One pass over the text: strings are kept whole, comments become blanks, a comma before a closing bracket is
- * dropped.
- */
-function withoutComments(text: string): string {
-  let out = ''
-  for (let at = 0; at < text.length; ) {
-    const character = text[at]!
-    if (character === '"' || character === "'") {
-      const end = endOfString(text, at, character)
-      out += text.slice(at, end)
-      at = end
-    } else if (text.startsWith('//', at)) {
-      const end = text.indexOf('\n', at)
-      at = end < 0 ? text.length : end
-    } else if (text.startsWith('/*', at)) {
-      const end = text.indexOf('*/', at + 2)
-      at = end < 0 ? text.length : end + 2
-    } else if (character === ',' && /^[\s]{0,200}[}\]]/.test(text.slice(at + 1, at + 202))) at++
-    else {
-      out += character
-      at++
-    }
-  }
-  return out
-}
-
-function endOfString(text: string, start: number, quote: string): number {
-  for (let at = start + 1; at < text.length; at++) {
-    if (text[at] === '\\') at++
-    else if (text[at] === quote) return at + 1
-  }
-  return text.length
 }
 
 /** The value as an object, never an array. */

@@ -67,5 +67,6 @@ function depthOf(path: string): number {
 
 /** Byte order, the same on every machine. */
 export function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
+  if (a === b) return 0
+  return a < b ? -1 : 1
 }

@@ -18,7 +18,7 @@ export interface ChosenVersion {
 }
 
 const MAX_LENGTH = 120
-const SAFE_TEXT = /^[\w .,<>=~^|*+!()/-]+$/
+const SAFE_TEXT = /^[\w .,:<>=~^|*+!()/-]+$/
 
 /** The first line of the first of these files that exists. */
 export function versionFile(tree: SourceTree, ...paths: string[]): VersionRequest | undefined {
@@ -104,7 +104,7 @@ function cleanVersion(text: string): string | undefined {
   return value
     .toLowerCase()
     .replace(
-      /^(?:v|node-|nodejs-|python-|ruby-|go|java-|temurin-|openjdk-|zulu-|corretto-|swift-|php-)(?=\d)/,
+      /^(?:prefix:|v|node-|nodejs-|python-|ruby-|go|java-|temurin-|openjdk-|zulu-|corretto-|swift-|php-)(?=\d)/,
       '',
     )
 }

@@ -1,7 +1,6 @@
 import type { Domains } from '#server/domains/service'
 import type { Base } from '#server/platform/base'
 import type { Dns } from '#server/platform/dns/dns'
-import { createGuardedClient } from '#server/platform/outbound/client'
 import type { Projects } from '#server/projects/service'
 import type { SettingsService } from '#server/settings/service'
 import type { CertificatesDomain } from './contract.ts'
@@ -43,8 +42,7 @@ const dashboardId = (hostname: string) => `dashboard:${hostname}`
  * of its domains and of its dashboard.
  */
 export function createCertificatesDomain(base: Base, use: CertificateNeeds): CertificatesDomain {
-  const { policy, dns, dns_providers } = base
-  const client = createGuardedClient(policy)
+  const { policy, client, dns, dns_providers } = base
   /**
    * The dashboard's own name counts as a domain that is proven: an administrator has set it, and the
    * authority looks for itself.

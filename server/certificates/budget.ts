@@ -71,6 +71,12 @@ export interface Budget {
   prune(): void
 }
 
+/** What an attempt counts against: the server, each registered domain, or each name. */
+function subjectsOf(kind: Limit['kind'], names: readonly string[]): string[] {
+  if (kind === 'order') return ['']
+  return kind === 'issued' ? [...new Set(names.map(registrableDomain))] : validated(names)
+}
+
 export function createBudget(db: Db, clock: Clock): Budget {
   /** The time at which one of the newest `most` leaves the window. */
   function reached({ kind, most, window_ms }: Limit, subject: string): number | undefined {
@@ -104,13 +110,7 @@ export function createBudget(db: Db, clock: Clock): Budget {
       return waits.sort((a, b) => b.until.localeCompare(a.until))[0]
     },
     record(kind, names) {
-      const subjects =
-        kind === 'order'
-          ? ['']
-          : kind === 'issued'
-            ? [...new Set(names.map(registrableDomain))]
-            : validated(names)
-      for (const subject of subjects)
+      for (const subject of subjectsOf(kind, names))
         db.sql('INSERT INTO acme_attempts (kind, subject, created_at) VALUES (?, ?, ?)').run(
           kind,
           subject,

@@ -6,6 +6,7 @@ import {
   type StepContext,
   type Verdict,
 } from '#server/kernel/jobs/definition'
+import { orThrow } from '#server/kernel/or-throw'
 import type { Secrets } from '#server/kernel/secrets'
 import { type Acme, AcmeError } from '#server/platform/acme/acme'
 import { DnsProviderError } from '#server/platform/dns-providers/provider'
@@ -97,10 +98,7 @@ function classify(error: unknown): Verdict {
 export function issueJob(parts: IssueParts) {
   const { repository, secrets, acme, accounts, budget, challenges, edge, ports } = parts
   const rowOf = (id: string): CertificateRow =>
-    repository.find(id) ??
-    (() => {
-      throw new Fatal('gone', 'The certificate was deleted.')
-    })()
+    orThrow(repository.find(id), () => new Fatal('gone', 'The certificate was deleted.'))
 
   /** Keeps how long the authority asked to wait, for the time of the next attempt. */
   async function asking<T>({ state, save }: Context, work: () => Promise<T>): Promise<T> {

@@ -3,7 +3,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import { defineJob, type Verdict } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import type { Accounts } from './accounts.ts'
-import type { Life } from './life.ts'
+import type { Lifecycle } from './lifecycle.ts'
 import { type CertificateRepository, type CertificateRow, namesIn } from './repository.ts'
 
 const KIND = 'certificate.revoke'
@@ -24,13 +24,13 @@ export function createRevocations({
   jobs,
   accounts,
   repository,
-  life,
+  lifecycle,
   audit,
 }: {
   jobs: Jobs
   accounts: Accounts
   repository: CertificateRepository
-  life: Life
+  lifecycle: Lifecycle
   audit: AuditTrail
 }) {
   jobs.define(
@@ -60,9 +60,9 @@ export function createRevocations({
     /** In the transaction of the deletion. */
     begin(actor: Actor, row: CertificateRow): void {
       // One that is revoked already is tried again, without another change of its state.
-      if (row.status !== 'revoked') life.move(row, 'revoke')
+      if (row.status !== 'revoked') lifecycle.move(row, 'revoke')
       repository.eraseKeys(row.id)
-      life.tell(row, 'revoked', { serial_number: row.serial_number })
+      lifecycle.tell(row, 'revoked', { serial_number: row.serial_number })
       audit.record(actor, {
         action: 'certificate.revoke',
         resource_type: 'certificate',

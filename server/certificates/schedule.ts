@@ -5,7 +5,7 @@ import type { Log } from '#server/kernel/log'
 import type { Accounts } from './accounts.ts'
 import type { Budget } from './budget.ts'
 import type { EdgeCertificates } from './edge.ts'
-import type { Life } from './life.ts'
+import type { Lifecycle } from './lifecycle.ts'
 import type { CertificatePorts } from './ports.ts'
 import { type CertificateRepository, type CertificateRow, namesIn } from './repository.ts'
 
@@ -16,7 +16,7 @@ export interface ScheduleOptions {
   jobs: Jobs
   log: Log
   repository: CertificateRepository
-  life: Life
+  lifecycle: Lifecycle
   budget: Budget
   accounts: Accounts
   edge: EdgeCertificates
@@ -38,7 +38,7 @@ export function createSchedule({
   jobs,
   log,
   repository,
-  life,
+  lifecycle,
   budget,
   accounts,
   edge,
@@ -57,14 +57,14 @@ export function createSchedule({
   function watchExpiry(): void {
     for (const row of repository.withEnd()) {
       if (Date.parse(row.not_after!) <= clock.now()) {
-        if (row.status === 'active' && life.move(row, 'expire'))
-          life.tell(row, 'expired', { not_after: row.not_after })
+        if (row.status === 'active' && lifecycle.move(row, 'expire'))
+          lifecycle.tell(row, 'expired', { not_after: row.not_after })
         continue
       }
       const days = noticeOf(row)
       if (days === undefined || (row.noticed_days !== null && row.noticed_days <= days)) continue
       repository.setNoticed(row.id, days)
-      life.tell(row, 'expiring', {
+      lifecycle.tell(row, 'expiring', {
         days,
         not_after: row.not_after,
         auto_renew: row.auto_renew === 1,
@@ -85,7 +85,7 @@ export function createSchedule({
         continue
       }
       if (row.source === 'self_signed') {
-        life.selfSign(row)
+        lifecycle.selfSign(row)
         continue
       }
       const wait = budget.waitFor(namesIn(row))
@@ -100,14 +100,14 @@ export function createSchedule({
           },
           clock.iso(),
         )
-      else life.begin(row)
+      else lifecycle.begin(row)
     }
   }
   /** An attempt whose work ended without a word would wait for ever. */
   function mendInterrupted(): void {
     for (const row of repository.issuing()) {
       if (!OPEN.includes(jobs.findBySubject(row.id)?.status ?? ''))
-        life.fail(
+        lifecycle.fail(
           row,
           { code: 'interrupted', message: 'The last attempt was interrupted.', hint: null },
           null,

@@ -133,7 +133,7 @@ const Name = v.pipe(
   v.description('Host name; international ones are kept in ASCII. `*.` for one label.'),
   v.examples(['shop.example.com']),
 )
-const Names = v.pipe(
+const Hostnames = v.pipe(
   v.array(Name),
   v.minLength(1),
   v.maxLength(MAX_NAMES),
@@ -146,7 +146,7 @@ const Names = v.pipe(
  * verified domains only.
  */
 const RequestedNames = v.pipe(
-  Names,
+  Hostnames,
   v.description(
     'Names to ask for. They need no domain here yet; the edge shows the certificate for verified domains of the project only.',
   ),
@@ -172,7 +172,7 @@ const pem = (description: string, begins: string) =>
 export const NewCertificate = v.pipe(
   v.strictObject({
     project_id: Project,
-    names: v.optional(Names),
+    names: v.optional(Hostnames),
     domain_id: v.optional(
       v.pipe(
         v.string(),

@@ -6,6 +6,7 @@ import { ApiError, conflict, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import type { Log } from '#server/kernel/log'
+import { orThrow } from '#server/kernel/or-throw'
 import { selectPage } from '#server/kernel/page'
 import { limits, paged } from '#server/kernel/schemas'
 import type { Secrets } from '#server/kernel/secrets'
@@ -16,9 +17,9 @@ import { createBudget } from './budget.ts'
 import { createChallenges } from './challenges.ts'
 import { createEdgeCertificates } from './edge.ts'
 import { issueJob } from './job.ts'
-import { createLife } from './life.ts'
-import { createNames, namesOfDomain } from './names.ts'
-import { createNewCertificates } from './new.ts'
+import { createLifecycle } from './lifecycle.ts'
+import { createHostnames, namesOfDomain } from './hostnames.ts'
+import { createIssuance } from './issuance.ts'
 import type { CertificatePorts, VerifiedDomain } from './ports.ts'
 import { type CertificateRow, createCertificateRepository, namesIn } from './repository.ts'
 import { createRevocations } from './revocation.ts'
@@ -52,9 +53,9 @@ export function createCertificates(options: CertificateOptions) {
   const repository = createCertificateRepository(db)
   const budget = createBudget(db, clock)
   const accounts = createAccounts({ db, clock, secrets, acme, rules: ports.rules })
-  const life = createLife({ db, clock, events, jobs, secrets, repository, budget, random })
+  const lifecycle = createLifecycle({ db, clock, events, jobs, secrets, repository, budget, random })
   const edge = createEdgeCertificates({ ingress, log, secrets, repository, ports })
-  const names = createNames(ports)
+  const names = createHostnames(ports)
   jobs.define(
     issueJob({
       repository,
@@ -66,11 +67,11 @@ export function createCertificates(options: CertificateOptions) {
       ports,
       challenges: createChallenges({ ingress, ports }),
       requireVerified: names.requireVerified,
-      installed: life.installed,
-      ended: life.ended,
+      installed: lifecycle.installed,
+      ended: lifecycle.ended,
     }),
   )
-  const revocations = createRevocations({ jobs, accounts, repository, life, audit })
+  const revocations = createRevocations({ jobs, accounts, repository, lifecycle, audit })
   const schedule = createSchedule({
     ports,
     db,
@@ -78,17 +79,13 @@ export function createCertificates(options: CertificateOptions) {
     jobs,
     log,
     repository,
-    life,
+    lifecycle,
     budget,
     accounts,
     edge,
   })
 
-  const get = (id: string): CertificateRow =>
-    repository.find(id) ??
-    (() => {
-      throw notFound('certificate')
-    })()
+  const get = (id: string): CertificateRow => orThrow(repository.find(id), () => notFound('certificate'))
   const view = (row: CertificateRow, hostnames: string[]): Certificate => ({
     ...row,
     names: namesIn(row),
@@ -103,14 +100,14 @@ export function createCertificates(options: CertificateOptions) {
    */
   const deliver = (project_id?: string) =>
     db.afterCommit(() => void edge.sync(project_id).catch(() => undefined))
-  const made = createNewCertificates({
+  const made = createIssuance({
     db,
     clock,
     secrets,
     audit,
     acme,
     repository,
-    life,
+    lifecycle,
     budget,
     names,
     ports,
@@ -182,10 +179,10 @@ export function createCertificates(options: CertificateOptions) {
           throw conflict(
             'An uploaded certificate cannot be renewed here. Upload the new one as another certificate, then delete this one.',
           )
-        if (row.source === 'self_signed') life.selfSign(row)
+        if (row.source === 'self_signed') lifecycle.selfSign(row)
         else {
           requireBudget(row)
-          life.begin(row)
+          lifecycle.begin(row)
         }
         audit.record(actor, {
           action: 'certificate.renew',

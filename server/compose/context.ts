@@ -22,4 +22,6 @@ export interface ServiceContext {
   files: ComposeFiles | undefined
   /** Folder of the compose file, seen from the root of the checkout. */
   directory: string
+  /** Whether the app keeps data under this name of a volume. */
+  holdsData(volume: string): boolean
 }

@@ -33,7 +33,7 @@ export const off = (value: unknown): boolean =>
   value === false ||
   value === 'false' ||
   value === '' ||
-  (Array.isArray(value) && value.length === 0)
+  (typeof value === 'object' && Object.keys(value).length === 0)
 export const oneOf =
   (...values: unknown[]) =>
   (value: unknown): boolean =>
@@ -77,9 +77,7 @@ function note(feature: Feature, value: unknown, path: string, issues: Issues, fo
     for (const [key, entry] of entries(value)) inspect(entry, feature.each, at(path, key), issues, found)
 }
 
-const entries = (value: unknown): [string, unknown][] =>
-  Array.isArray(value)
-    ? value.map((item, index) => [String(index), item])
-    : isFields(value)
-      ? Object.entries(value as Fields)
-      : []
+function entries(value: unknown): [string, unknown][] {
+  if (Array.isArray(value)) return value.map((item, index) => [String(index), item])
+  return isFields(value) ? Object.entries(value as Fields) : []
+}

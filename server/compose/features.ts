@@ -257,7 +257,7 @@ export const FEATURES: Features = {
       ...named,
       ...external,
       driver: refused('Volumes are on the disk of the server.', oneOf('local')),
-      driver_opts: refused('They could name a path of the host.', harmlessOptions),
+      driver_opts: refused('They could name a path of the host.', off),
     },
   }),
   networks: taken('All services of the app share one network.', {
@@ -290,7 +290,7 @@ export const FEATURES: Features = {
       file: taken('A file of the repository.'),
       environment: taken('The value of a variable of the app.'),
       driver: refused('Secrets come from the app’s variables.', off),
-      driver_opts: refused('Secrets come from the app’s variables.', harmlessOptions),
+      driver_opts: refused('Secrets come from the app’s variables.', off),
       template_driver: refused('Only variables are replaced.', off),
     },
   }),
@@ -305,8 +305,4 @@ function harmlessSecurity(value: unknown): boolean {
     off(value) ||
     (Array.isArray(value) && value.every((item) => /^no-new-privileges([:=]true)?$/.test(String(item))))
   )
-}
-
-function harmlessOptions(value: unknown): boolean {
-  return off(value) || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
 }

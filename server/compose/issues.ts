@@ -4,6 +4,8 @@ export interface ComposeIssue {
   message: string
 }
 
+/** Of what is made of variables alone: a plan is made before they are set, a deployment is not. */
+export const NOTHING_SET = 'is empty: set the variables that it is made of.'
 /** More than this helps nobody, and a hostile file would fill an answer with them. */
 const MAX_ISSUES = 50
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { posix } from 'node:path'
 import { isWithin, reservedPlace } from '#server/kernel/mount-path'
 import type { ServiceContext } from './context.ts'
-import { at, type Fields, isFields } from './issues.ts'
+import { at, type Fields, isFields, NOTHING_SET } from './issues.ts'
 import type { ComposeBuild, ComposeFiles, ComposeMount } from './model.ts'
 import { inCheckout } from './repository-path.ts'
 import { readBoolean, readBytes, readText, readTexts } from './values.ts'
@@ -10,6 +10,8 @@ import { readBoolean, readBytes, readText, readTexts } from './values.ts'
 const FILES_MAX = 200
 const FILES_MAX_BYTES = 1024 * 1024
 const OPEN_PLACES = ['/dev/shm', '/run/secrets']
+/** Stacks mount the host's so that containers have its time zone; each image has its own. */
+const CLOCK_FILES = new Set(['/etc/localtime', '/etc/timezone'])
 const HOST_PATH =
   'is refused: paths of the host are not mounted. Use a named volume for data, or a file of the repository.'
 
@@ -97,9 +99,17 @@ function oneMount(
   path: string,
   build: ComposeBuild | null,
 ): ComposeMount[] {
-  const { issues } = context
+  const { issues, strict, found } = context
   const { type, source, target, read_only, size_bytes } = wanted
   if (type === 'tmpfs') return [{ kind: 'tmpfs', path: target, size_bytes }]
+  if (source === '') {
+    if (strict) issues.add(path, NOTHING_SET)
+    return []
+  }
+  if (type === 'bind' && CLOCK_FILES.has(source ?? '')) {
+    found.ignored.push({ path, text: 'Not a file of the server: set the variable TZ for a time zone.' })
+    return []
+  }
   if (type === 'bind') return filesOf(context, wanted, path, build)
   if (type !== 'volume') {
     issues.add(
@@ -116,8 +126,11 @@ function oneMount(
   return [{ kind: 'volume', volume, path: target, read_only }]
 }
 
-/** The last part of a path that has no ending: a folder rather than a file. */
-const FOLDER = /(^|\/)\.?[^./]+$/
+/** The last part of a path that has no ending, or that of folders such as `conf.d`: a folder rather than a file. */
+const FOLDER = /(^|\/)\.?[^./]+(\.d)?$/
+/** Files that have no ending, and endings that no folder has: what is missing there is no folder to be written. */
+const FILE =
+  /((^|\/)((caddy|docker|make|proc|gem)file|hosts|passwd|crontab)|\.(conf|cfg|cnf|ini|ya?ml|json|toml|xml|env|txt|sh|sql|pem|crt|key))$/i
 /** What repositories hold only so that Git keeps a folder, whose contents the service writes. */
 const KEEPS_FOLDER = /(^|\/)\.(gitkeep|gitignore|keep)$/
 /** Paths of which each gives another name; `data/db` and `data_db` would give the same. */
@@ -148,14 +161,17 @@ function filesOf(
   }
   if (inside === undefined || /docker\.sock/i.test(source)) return refuse(HOST_PATH)
   const names = files?.files().filter((name) => isIn(inside, name))
-  const is_folder = FOLDER.test(inside) || (names ?? []).some((name) => name !== inside)
+  const has_files = (names ?? []).some((name) => name !== inside)
+  const is_folder = has_files || (FOLDER.test(inside) && !FILE.test(inside) && !FILE.test(target))
   const is_written = (names ?? []).every((name) => name !== inside && KEEPS_FOLDER.test(name))
-  if (is_written && is_folder && inside !== '.') {
-    const volume = folderVolume(inside)
-    found.taken.push({
-      path,
-      text: `A folder of which the repository holds nothing: kept as the volume ${volume}.`,
-    })
+  const volume = folderVolume(inside)
+  // Data that are there go before files that came later: those can be had again.
+  const has_data = context.holdsData(volume)
+  if ((has_data || (is_written && is_folder)) && inside !== '.') {
+    const text = is_written
+      ? `A folder of which the repository holds nothing: kept as the volume ${volume}.`
+      : `The volume ${volume} holds what the service wrote there before, so the files that the repository has there now are not mounted. Mount them at another path, or give the data a named volume.`
+    found.taken.push({ path, text })
     return [{ kind: 'volume', volume, path: target, read_only }]
   }
   if (!files || !names)
@@ -175,6 +191,12 @@ function filesOf(
 const isIn = (folder: string, name: string): boolean =>
   folder === '.' || name === folder || name.startsWith(`${folder}/`)
 
+/** The rest of a file's path below a folder, with its slash; empty for the mounted file itself. */
+function below(folder: string, name: string): string {
+  if (name === folder) return ''
+  return folder === '.' ? `/${name}` : name.slice(folder.length)
+}
+
 /** Files as mounts, or why they cannot be that. */
 function copiesOf(
   files: ComposeFiles,
@@ -190,8 +212,7 @@ function copiesOf(
     bytes += Buffer.byteLength(content ?? '')
     if (content === undefined || bytes > FILES_MAX_BYTES)
       return 'names files that are not text or more than 1 MiB; build an image with them.'
-    const below = name === inside ? '' : inside === '.' ? `/${name}` : name.slice(inside.length)
-    const path = `${target.replace(/\/+$/, '')}${below}`
+    const path = `${target.replace(/\/+$/, '')}${below(inside, name)}`
     mounts.push({ kind: 'file', path, content, mode: modeOf(content) })
   }
   return mounts

@@ -32,6 +32,8 @@ export interface ComposeOptions {
   files?: ComposeFiles
   /** Folder of the compose file, seen from the root of the checkout. */
   directory?: string
+  /** Whether the app keeps data under this name of a volume; without it, none does. */
+  holdsData?: (volume: string) => boolean
   /**
    * Whether a variable that the file cannot do without must be set. A dry run says no: it lists what is asked
    * for.
@@ -46,7 +48,7 @@ const RESERVED = new Set(['localhost'])
 
 export function parseCompose(text: string, options: ComposeOptions = {}): ComposePlan {
   const issues = new Issues()
-  const { files, directory = '.', strict = false } = options
+  const { files, directory = '.', strict = false, holdsData = () => false } = options
   const dotenv = files?.read(directory === '.' ? '.env' : `${directory}/.env`)
   const variables = { ...parseDotenv(dotenv ?? ''), ...options.variables }
   const given = { PWD: '.', ...variables }
@@ -54,7 +56,7 @@ export function parseCompose(text: string, options: ComposeOptions = {}): Compos
   const found: Found = { taken: [], ignored: [] }
   const file = isFields(tree) ? tree : {}
   inspect(file, FEATURES, '', issues, found)
-  const source = { issues, files, directory, variables, strict, found }
+  const source = { issues, files, directory, variables, strict, found, holdsData }
   const { services, left_out } = readServices(
     {
       ...source,

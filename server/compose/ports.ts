@@ -1,5 +1,6 @@
+import { isIPv6 } from 'node:net'
 import type { ServiceContext } from './context.ts'
-import { at, type Fields, isFields, type Issues } from './issues.ts'
+import { at, type Fields, isFields, type Issues, NOTHING_SET } from './issues.ts'
 import { readNumber, readText, readTexts } from './values.ts'
 
 /** Ports of protocols that no browser speaks: such a service stays private even where the file publishes it. */
@@ -9,11 +10,10 @@ const NOT_HTTP = new Set([
   33060,
 ])
 const LOOPBACK = /^(127\.|\[?::1\]?$|localhost$)/
-const SHORT =
-  /^(?:(\[[^\]]*\]|[^:[\]]*):)??(?:([0-9]*(?:-[0-9]+)?):)?([0-9]+)(?:-([0-9]+))?(?:\/(tcp|udp|sctp))?$/
+const SHORT = /^(?:(.*?):)??(?:([0-9]*(?:-[0-9]+)?):)?([0-9]+)(?:-([0-9]+))?(?:\/(tcp|udp|sctp))?$/
+/** An address in brackets, or what has no colon; one of IPv6 may stand without brackets too. */
+const HOST = /^(\[[^\]]*\]|[^:[\]]*)$/
 const MAX_RANGE = 100
-/** Such an entry is made of variables alone; a plan is made before they are set. */
-const NOTHING_SET = 'is empty: set the variables that it is made of.'
 
 interface Port {
   number: number
@@ -42,12 +42,8 @@ export function readPorts(
   const found = published.find(({ tcp, loopback, number }) => tcp && !loopback && !NOT_HTTP.has(number))
   const ports = [...published, ...exposed].filter(({ tcp }) => tcp).map(({ number }) => number)
   const chosen = chosenPort(issues, fields, path)
-  const public_port =
-    chosen === undefined
-      ? (found?.number ?? null)
-      : chosen === true
-        ? (found?.number ?? ports[0] ?? null)
-        : chosen
+  const usual = found?.number ?? (chosen === true ? ports[0] : undefined) ?? null
+  const public_port = typeof chosen === 'number' || chosen === null ? chosen : usual
   if (chosen === true && public_port === null)
     issues.add(at(at(path, 'x-portreeve'), 'public'), 'needs a port: the service names none.')
   return { ports: [...new Set([...(public_port ? [public_port] : []), ...ports])], public_port }
@@ -75,7 +71,7 @@ function shortForm({ issues, strict }: ServiceContext, value: unknown, path: str
     return []
   }
   const [, host = '', , first, last, protocol = 'tcp'] = (text.length < 128 && SHORT.exec(text)) || []
-  if (first === undefined) {
+  if (first === undefined || !(HOST.test(host) || isIPv6(host))) {
     issues.add(path, 'must be a port, such as 8080:80.')
     return []
   }

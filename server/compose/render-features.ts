@@ -15,6 +15,28 @@ All forms of interpolation are taken, also nested: \`$NAME\`, \`\${NAME}\`, \`\$
 below them, from \`.env\` beside the file; never from the server's own environment. What is not set is empty, and
 a variable that the file cannot do without (\`?\`) fails the deployment before anything is built.
 
+A variable called \`SERVICE_PASSWORD_…\`, \`SERVICE_USER_…\`, \`SERVICE_HEX_…\` or \`SERVICE_BASE64_…\` that is not set is
+made up at the first deployment and kept as a variable of the app.
+
+## Files and folders
+
+Nothing of the server is mounted. What stands before the colon of a mount means:
+
+| Source | |
+|---|---|
+| a name of the top-level \`volumes\` | The volume of that name. |
+| nothing (\`/cache\`) | A volume, named after the service and the path. |
+| a file of the repository | Its text, copied when the service starts; a file that begins with \`#!\` may be run. |
+| a folder of the repository | Its files in the same way: at most 200 files of text and 1 MiB together. |
+| a folder of the repository, from which the service is built | Ignored: the image has it. |
+| a folder that the repository does not hold, or of which it holds only \`.gitkeep\` | A volume of its own, one for each folder. A path without an ending, or with the ending \`.d\`, is a folder. |
+| \`/etc/localtime\`, \`/etc/timezone\` | Ignored: set the variable \`TZ\`. |
+| a variable that is not set | Left out of a plan; a deployment asks for it. |
+| any other path of the server, \`docker.sock\`, a path outside of the repository | Refused. |
+
+An \`env_file\` is a file of the repository. One called \`.env\`, \`*.env\` or \`.env.*\` that the repository leaves out gives the
+service the app's variables in its place, and the plan says so; one with \`required: false\` gives nothing.
+
 ## Keys
 
 A \`*\` stands for any name or any entry of a list. Keys that begin with \`x-\` are ignored, unless they are listed.

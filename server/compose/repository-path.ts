@@ -5,5 +5,6 @@ export function inCheckout(directory: string, path: string): string | undefined 
   if (path.startsWith('/') || path.startsWith('~') || path.includes('\0') || path.includes('\\'))
     return undefined
   const whole = posix.normalize(posix.join(directory, path)).replace(/\/+$/, '')
-  return whole === '..' || whole.startsWith('../') ? undefined : whole === '' ? '.' : whole
+  if (whole === '..' || whole.startsWith('../')) return undefined
+  return whole || '.'
 }

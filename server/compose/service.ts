@@ -4,7 +4,7 @@ import type { ServiceContext } from './context.ts'
 import { readDependencies } from './dependencies.ts'
 import { readEnvironment } from './environment.ts'
 import { readHealthCheck } from './health.ts'
-import { at, type Fields, isFields } from './issues.ts'
+import { at, type Fields, isFields, NOTHING_SET } from './issues.ts'
 import type { ComposeService } from './model.ts'
 import { readMounts } from './mounts.ts'
 import { readPorts } from './ports.ts'
@@ -34,7 +34,8 @@ export function readService(context: ServiceContext, fields: Fields) {
   const text = (key: string) => readText(issues, own(fields, key), at(path, key)) ?? null
   const build = readBuild(context, fields.build, at(path, 'build'))
   const image = text('image')
-  if (image === null && build === null) issues.add(path, 'needs image or build.')
+  // What `extends` brings is not known, and that it is refused is said already.
+  if (image === null && build === null && !fields.extends) issues.add(path, 'needs image or build.')
   const grace = readDuration(issues, fields.stop_grace_period, at(path, 'stop_grace_period'))
   const service: ComposeService = {
     name,
@@ -67,8 +68,7 @@ function requirePlain({ issues, strict }: ServiceContext, service: ComposeServic
     issues.add(at(path, 'user'), 'must be a user, or a user and a group.')
   if (service.working_dir !== null && !/^\/[^\0-\x1f]*$/.test(service.working_dir))
     issues.add(at(path, 'working_dir'), 'must be an absolute path.')
-  if (service.image === '' && strict)
-    issues.add(at(path, 'image'), 'is empty: set the variables that it is made of.')
+  if (service.image === '' && strict) issues.add(at(path, 'image'), NOTHING_SET)
   if (service.image !== null && /[\s\0-\x1f]/.test(service.image))
     issues.add(at(path, 'image'), 'must be the name of an image.')
   const targets = service.mounts.map((mount) => mount.path)

@@ -55,6 +55,16 @@ export interface AttemptOptions {
   tail: Tail
 }
 
+/** Why a command did not succeed; null when it did. */
+function errorOf(
+  result: { timed_out: boolean; oom_killed: boolean; exit_code: number | null },
+  timeout_s: number,
+): string | null {
+  if (result.timed_out) return `The command was ended after ${timeout_s} seconds.`
+  if (result.oom_killed) return 'The command was ended because it used more memory than the limit of the app.'
+  return result.exit_code === 0 ? null : `The command exited with code ${result.exit_code}.`
+}
+
 async function runCommand(
   ports: ExecutionPorts,
   job: CronJobRow,
@@ -71,13 +81,7 @@ async function runCommand(
     },
     signal,
   )
-  const error = result.timed_out
-    ? `The command was ended after ${job.timeout_s} seconds.`
-    : result.oom_killed
-      ? 'The command was ended because it used more memory than the limit of the app.'
-      : result.exit_code === 0
-        ? null
-        : `The command exited with code ${result.exit_code}.`
+  const error = errorOf(result, job.timeout_s)
   return {
     ok: error === null,
     timed_out: result.timed_out,

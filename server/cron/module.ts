@@ -3,7 +3,6 @@ import type { DeploymentsDomain } from '#server/deployments/contract'
 import { invalid } from '#server/kernel/errors'
 import { defineModule, sealedById } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
-import { createGuardedClient } from '#server/platform/outbound/client'
 import { OutboundError } from '#server/platform/outbound/outbound'
 import { CRON_POOL } from './run-job.ts'
 import { createCron } from './service.ts'
@@ -31,7 +30,7 @@ export default defineModule({
         command: (...ask) => use.deployments.runtime.runCommand(...ask),
         removeCommand: (purpose) => use.deployments.runtime.removeCommand(purpose),
         redact: (app_id, text) => use.deployments.runtime.redact(app_id, text),
-        client: createGuardedClient(base.policy),
+        client: base.client,
         checkUrl(url) {
           try {
             base.policy.checkUrl(url)

@@ -160,7 +160,8 @@ export function runJob({
       const run = repository.run(job.subject)
       if (!run) return
       const at = clock.iso()
-      const late = outcome.failure?.code === 'timed_out'
+      const failed = outcome.failure?.code === 'timed_out' ? 'time_out' : 'fail'
+      const event = { succeeded: 'succeed', cancelled: 'cancel', failed } as const
       repository.changeRun(run.id, {
         finished_at: at,
         duration_ms: run.started_at ? Math.max(0, Date.parse(at) - Date.parse(run.started_at)) : null,
@@ -169,16 +170,7 @@ export function runJob({
             ? 'The run was ended: a newer one took its place, or the job was changed or deleted.'
             : (outcome.failure?.message ?? null),
       })
-      move(
-        run,
-        outcome.status === 'succeeded'
-          ? 'succeed'
-          : outcome.status === 'cancelled'
-            ? 'cancel'
-            : late
-              ? 'time_out'
-              : 'fail',
-      )
+      move(run, event[outcome.status])
       tell(run.id)
     },
   })

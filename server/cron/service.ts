@@ -3,6 +3,7 @@ import { type Actor, visibleProjects } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
+import { orThrow } from '#server/kernel/or-throw'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Wanted } from '#server/kernel/page'
 import type { Base } from '#server/platform/base'
@@ -44,11 +45,7 @@ export function createCron({ db, clock, events, jobs, secrets, log, audit, ports
     repository,
     isActive: (app_id) => !INACTIVE.has(ports.app(app_id)?.status ?? 'deleting'),
   })
-  const get = (id: string): CronJobRow =>
-    repository.find(id) ??
-    (() => {
-      throw notFound('cron_job')
-    })()
+  const get = (id: string): CronJobRow => orThrow(repository.find(id), () => notFound('cron_job'))
   const view = (row: CronJobRow): CronJob =>
     viewOf(row, row.request === null ? {} : openRequest(secrets, row), repository.lastRun(row.id))
   const audited = ({ name, expression, timezone, command, url, overlap, enabled }: CronJobRow) => ({
@@ -143,11 +140,7 @@ export function createCron({ db, clock, events, jobs, secrets, log, audit, ports
     },
     add: (actor: Actor, { app_id, command, http, enabled, name, ...rest }: NewCronJob): CronJob =>
       db.tx(() => {
-        const app =
-          ports.app(app_id) ??
-          (() => {
-            throw notFound('app')
-          })()
+        const app = orThrow(ports.app(app_id), () => notFound('app'))
         if ((command === undefined) === (http === undefined))
           throw invalid('command', 'or http must be given, and only one of the two.')
         requireExpression(rest)

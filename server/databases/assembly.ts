@@ -4,7 +4,6 @@ import type { DeploymentsDomain } from '#server/deployments/contract'
 import { notFound } from '#server/kernel/errors'
 import type { Base } from '#server/platform/base'
 import type { Projects } from '#server/projects/service'
-import { requireNoPrevious } from './changes.ts'
 import type { DatabaseContext, DatabasePorts, FinalBackup, LogArchive } from './context.ts'
 import { ENGINES } from './engines.ts'
 import { dumpStream, outputOf, requireSuccess } from './commands.ts'
@@ -15,7 +14,7 @@ import { createLinks } from './links.ts'
 import { createLive } from './live.ts'
 import { databaseMachine } from './machine.ts'
 import { databaseOwners } from './owners.ts'
-import { createReplacement, previousJobs, upgradeJob } from './replacement.ts'
+import { createReplacement, previousJobs, requireRoomToKeep, upgradeJob } from './replacement.ts'
 import { createDatabaseRepository } from './repository.ts'
 import { rotationJob } from './rotation.ts'
 import { createServers } from './servers.ts'
@@ -33,7 +32,7 @@ export interface DatabaseNeeds {
     DeploymentsDomain,
     'requireEngine' | 'refresh' | 'ended' | 'holds' | 'keepRunning' | 'replaceCredentials'
   >
-  projects: Pick<Projects, 'requireQuota' | 'requireShare' | 'share'>
+  projects: Pick<Projects, 'requireQuota' | 'requireStorage' | 'requireShare' | 'share'>
 }
 /** What other modules add to databases once they are made. */
 interface Plugs {
@@ -47,6 +46,7 @@ function databasePorts(use: DatabaseNeeds, plugs: Plugs): DatabasePorts {
     hasVariable: (app_id, key) => use.env.hasVariable(app_id, key),
     requireEngine: () => use.deployments.requireEngine(),
     requireQuota: (project_id) => use.projects.requireQuota(project_id, 'database'),
+    requireStorage: (...given) => use.projects.requireStorage(...given),
     requireShare: (...given) => use.projects.requireShare(...given),
     share: (project_id) => use.projects.share(project_id),
     public_host: () => new URL(use.addresses.public_url()).hostname,
@@ -118,7 +118,7 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
   const requireRestorable = (id: string): void => {
     const row = get(id)
     databaseMachine.next(row.status, 'restore')
-    requireNoPrevious(row)
+    requireRoomToKeep(context.ports, row)
   }
   const links = createLinks({ ...context, audit: base.audit })
   for (const job of [
@@ -128,7 +128,8 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
     ...previousJobs(room, replacement),
   ])
     base.jobs.define(job)
-  use.deployments.keepRunning(databaseOwners(context, base.jobs, { live, spares }))
+  const owners = databaseOwners(context, base.jobs, { live, spares })
+  use.deployments.keepRunning(owners)
 
   return {
     ...createDatabaseService({ ...context, audit: base.audit, jobs: base.jobs }),
@@ -189,14 +190,14 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
       live.answering(get(id), signal),
     bringUp: live.bringUp,
     replace: replacement.take,
-    /** Throws 409 in a state in which no restore in its place can begin. */
+    /** Throws 409 when no restore in its place can begin: in this state, or with so much kept already. */
     requireRestorable,
     /** Begins a restore in its place, in the current transaction. */
     beginRestore(id: string): void {
       requireRestorable(id)
       advance(id, 'restore')
     },
-    /** Lets the data from before a replacement go. */
+    /** Lets the data from before a replacement go, if they are the previous ones. */
     forgetPrevious: replacement.confirm,
     forgetVanished: replacement.forgetVanished,
     /** Moves the status in the current transaction, as a restore begins and ends. */
@@ -204,13 +205,24 @@ export function createDatabasesDomain(base: Base, use: DatabaseNeeds) {
     plug(added: Plugs): void {
       Object.assign(plugs, added)
     },
-    /** Notes what each volume takes on the disk. */
     /** Images of all servers, stopped ones too. */
     neededImages: (): string[] => repository.all().flatMap(({ image_id }) => image_id ?? []),
-    async measure(): Promise<void> {
-      const rows = repository.all()
+    /** All, with the bytes that each held when it was measured last. */
+    stored: repository.stored,
+    /** Ends the server of a database that runs and that no job is about, and says why. */
+    async stopBecause(id: string, error: string): Promise<'stopped' | 'idle' | 'busy'> {
+      if (owners.busy(id)) return 'busy'
+      const row = repository.find(id)
+      if (row?.status !== 'running') return 'idle'
+      advance(id, 'fail', { last_error: error })
+      await servers.stop(row.volume_id)
+      return 'stopped'
+    },
+    /** Notes what each volume takes on the disk. */
+    async measure(measured?: ReadonlyMap<string, { used_bytes: number }>): Promise<void> {
+      const rows = repository.measured()
       if (rows.length === 0) return
-      const usage = await base.engine.volumeUsage()
+      const usage = measured ?? (await base.engine.volumeUsage())
       for (const { volume_id, used_bytes } of rows) {
         const size = usage.get(volume_id)?.used_bytes
         if (size !== undefined && size !== used_bytes) repository.setUsedBytes(volume_id, size)

@@ -73,17 +73,6 @@ export interface PlannedChange {
   fresh: boolean
 }
 
-/**
- * Only one previous volume is kept, so nothing else may take the place of the data while there is one: it would
- * be lost, although it is kept until somebody confirms what came after it.
- */
-export function requireNoPrevious({ previous_volume_id }: Pick<DatabaseRow, 'previous_volume_id'>): void {
-  if (previous_volume_id !== null)
-    throw conflict(
-      'The data from before the last upgrade or restore are still kept, and would be lost. Say first what becomes of them: PUT /api/databases/:id with previous_volume «remove» or «restore».',
-    )
-}
-
 const SETTLED: readonly DatabaseRow['status'][] = ['running', 'stopped', 'failed']
 
 /** Works out a change without making it; 409 and 422 for what cannot be. */
@@ -124,7 +113,6 @@ export function planChange(
   if (way === 'by_dump') {
     if (row.status !== 'running')
       throw conflict('Cannot upgrade a database that does not run. Start it first.')
-    requireNoPrevious(row)
     return { columns, work: 'upgrade', fresh: false }
   }
   if (way === 'in_place') Object.assign(columns, { version, image_id: null })

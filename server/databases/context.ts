@@ -21,6 +21,8 @@ export interface DatabasePorts {
   requireEngine(): void
   /** Throws 409 when the project may not have one more database. */
   requireQuota(project_id: string): void
+  /** Throws 409 when the project holds all that it may; `remedy` begins the sentence that says what to do. */
+  requireStorage(project_id: string, remedy: string): void
   /** Throws 409 when instances of the project may now use more than its quotas; see projects. */
   requireShare(project_id: string, before?: Share): void
   /** What instances of the project may use together. */

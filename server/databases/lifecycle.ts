@@ -52,12 +52,8 @@ export function databaseJob<P extends DatabasePayload, S extends object>(
     onEnd({ subject }, outcome: Outcome) {
       const row = repository.find(subject)
       const succeeded = outcome.status === 'succeeded' && !outcome.failure
-      const { message, hint } = outcome.failure ?? {}
-      const last_error = succeeded
-        ? null
-        : message === undefined
-          ? 'The work was cancelled.'
-          : [message, hint].filter(Boolean).join(' ')
+      const { message = 'The work was cancelled.', hint } = outcome.failure ?? {}
+      const last_error = succeeded ? null : [message, hint].filter(Boolean).join(' ')
       const event = succeeded ? job.succeeded : job.failed
       // One that is being deleted meanwhile stays so.
       if (!row || !databaseMachine.accepts(row.status, event)) return
@@ -155,7 +151,8 @@ function deleteJob(room: Workroom): JobDefinition<DeletePayload, object> {
         irrevocable: true,
         async run({ payload }) {
           const { volume_id, previous_volume_id } = room.get(payload.database_id)
-          for (const id of [volume_id, previous_volume_id])
+          const older = room.repository.older(payload.database_id).map((one) => one.volume_id)
+          for (const id of [volume_id, previous_volume_id, ...older])
             if (id !== null) await room.engine.removeVolume(id)
         },
       },

@@ -1,5 +1,6 @@
 import { defineModule, sealedById } from '#server/kernel/module'
 import { createDatabasesDomain } from './assembly.ts'
+import { STORED_BYTES } from './repository.ts'
 
 export default defineModule({
   name: 'databases',
@@ -10,7 +11,7 @@ export default defineModule({
       table: 'databases',
       status_column: 'status',
       quota: 'databases',
-      stored_column: 'used_bytes',
+      stored_bytes: STORED_BYTES,
     },
   ],
   sealed: [

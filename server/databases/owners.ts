@@ -8,7 +8,7 @@ import type { Live } from './live.ts'
 import type { Spares } from './spares.ts'
 import { STOP_GRACE_S, workloadOf } from './workload.ts'
 
-const UNDER_WAY = new Set(['queued', 'running', 'undoing'])
+export const UNDER_WAY = new Set(['queued', 'running', 'undoing'])
 
 /** Databases as owners of workloads: what the reconciler keeps running, and what follows from how they fare. */
 export function databaseOwners(

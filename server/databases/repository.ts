@@ -25,6 +25,8 @@ export interface DatabaseRow {
   volume_made: number
   previous_volume_id: string | null
   previous_version: string | null
+  /** What the volume from before takes on the disk, in bytes, as it was measured last. */
+  previous_used_bytes: number | null
   used_bytes: number | null
   cpus: number
   memory_bytes: number
@@ -50,6 +52,26 @@ export interface SpareRow {
   project_id: string
   created_at: string
 }
+/** Data from before the last but one replacement. */
+export interface OlderRow {
+  volume_id: string
+  database_id: string
+  project_id: string
+  version: string
+  used_bytes: number | null
+  created_at: string
+}
+/** What a database takes on the disk, in bytes. */
+export interface StoredRow {
+  id: string
+  /** Volume of its own data. */
+  data_id: string
+  name: string
+  project_id: string
+  used_bytes: number
+  /** Of the data from before restores and upgrades. */
+  kept_bytes: number
+}
 /** Columns that change after a database was made; keys of an update come from this list only. */
 const CHANGEABLE = [
   'version',
@@ -63,6 +85,7 @@ const CHANGEABLE = [
   'volume_made',
   'previous_volume_id',
   'previous_version',
+  'previous_used_bytes',
   'used_bytes',
   'cpus',
   'memory_bytes',
@@ -73,11 +96,18 @@ const CHANGEABLE = [
 ] as const
 export type DatabaseColumns = Partial<Pick<DatabaseRow, (typeof CHANGEABLE)[number]>>
 
+/** SQL of what is kept from before restores and upgrades of a database, in bytes. */
+const KEPT_BYTES = `coalesce(previous_used_bytes, 0) + coalesce(
+  (SELECT sum(older.used_bytes) FROM database_older_volumes older WHERE older.database_id = databases.id), 0)`
+/** SQL of all that a database takes on the disk, in bytes. */
+export const STORED_BYTES = `coalesce(used_bytes, 0) + ${KEPT_BYTES}`
+
 /** SQL of databases, their links and their spares, and nothing else. */
 export function createDatabaseRepository(db: Db) {
   return {
     ...databaseRows(db),
     ...linkRows(db),
+    ...olderRows(db),
     /** Databases of a project that are not on their way out. */
     inProject: (project_id: string) =>
       db
@@ -139,12 +169,58 @@ const databaseRows = (db: Db) => ({
   },
   /** Notes how much is stored; not a change of the database. */
   setUsedBytes: (volume_id: string, used_bytes: number) =>
-    db.sql('UPDATE databases SET used_bytes = ? WHERE volume_id = ?').run(used_bytes, volume_id),
+    db.tx(() => {
+      for (const sql of [
+        'UPDATE databases SET used_bytes = @used_bytes WHERE volume_id = @volume_id',
+        'UPDATE databases SET previous_used_bytes = @used_bytes WHERE previous_volume_id = @volume_id',
+        'UPDATE database_older_volumes SET used_bytes = @used_bytes WHERE volume_id = @volume_id',
+      ])
+        db.sql(sql).run({ volume_id, used_bytes })
+    }),
+  /** What each takes on the disk: its own data, and those from before. */
+  stored: () =>
+    db
+      .sql(
+        `SELECT id, volume_id AS data_id, name, project_id, coalesce(used_bytes, 0) AS used_bytes,
+           ${KEPT_BYTES} AS kept_bytes FROM databases`,
+      )
+      .all() as StoredRow[],
+  /** All volumes with data of databases, and what they took when they were measured last. */
+  measured: () =>
+    db
+      .sql(
+        `SELECT volume_id, used_bytes FROM databases
+         UNION ALL SELECT previous_volume_id, previous_used_bytes FROM databases
+           WHERE previous_volume_id IS NOT NULL
+         UNION ALL SELECT volume_id, used_bytes FROM database_older_volumes`,
+      )
+      .all() as Pick<OlderRow, 'volume_id' | 'used_bytes'>[],
   setStatus: (id: string, from: DatabaseStatus, to: DatabaseStatus, at: string): boolean =>
     db
       .sql('UPDATE databases SET status = ?, updated_at = ? WHERE id = ? AND status = ?')
       .run(to, at, id, from).changes === 1,
-  delete: (id: string) => db.sql('DELETE FROM databases WHERE id = ?').run(id),
+  delete: (id: string) =>
+    db.tx(() => {
+      db.sql('DELETE FROM database_older_volumes WHERE database_id = ?').run(id)
+      db.sql('DELETE FROM databases WHERE id = ?').run(id)
+    }),
+})
+
+const olderRows = (db: Db) => ({
+  insertOlder: (row: OlderRow) =>
+    db
+      .sql(
+        `INSERT INTO database_older_volumes (volume_id, database_id, project_id, version, used_bytes, created_at)
+       VALUES (@volume_id, @database_id, @project_id, @version, @used_bytes, @created_at)`,
+      )
+      .run(row),
+  /** The newest first. */
+  older: (database_id: string) =>
+    db
+      .sql('SELECT * FROM database_older_volumes WHERE database_id = ? ORDER BY rowid DESC')
+      .all(database_id) as OlderRow[],
+  deleteOlder: (volume_id: string) =>
+    db.sql('DELETE FROM database_older_volumes WHERE volume_id = ?').run(volume_id),
 })
 
 const linkRows = (db: Db) => ({

@@ -17,12 +17,8 @@ const PAUSE_MS = 250
  */
 export function rotationJob(room: Workroom) {
   const { get, change, vault, ports } = room
-  const server = async (id: string, signal: AbortSignal): Promise<DatabaseInstance> => {
-    const instance = await room.live.answering(get(id), signal)
-    if (!instance)
-      throw new Fatal('not_running', 'The database does not run.', 'Start it, then rotate again.')
-    return instance
-  }
+  /** One that was killed is started here: while this job is under way nobody else sees to it. */
+  const server = (id: string, signal: AbortSignal): Promise<DatabaseInstance> => room.live.bringUp(id, signal)
   const users = (id: string): string[] => {
     const row = get(id)
     const previous = vault.previous(row)

@@ -112,7 +112,7 @@ export const DatabaseChange = v.pipe(
       v.pipe(
         v.picklist(['remove', 'restore']),
         v.description(
-          'What becomes of the data from before an upgrade or a restore: `remove` confirms the new one; `restore` goes back to it, and keeps the new one as the previous.',
+          'What becomes of the data from before an upgrade or a restore: `remove` confirms the new one; `restore` goes back to it, and keeps the new one as the previous. Either is about the one volume that `previous_volume` names; older ones stay.',
         ),
       ),
     ),
@@ -196,6 +196,12 @@ export const Database = v.pipe(
     previous_volume: v.pipe(
       v.nullable(v.object({ volume_id: v.string(), version: Version })),
       v.description('Data from before the last upgrade or restore, kept until it is confirmed.'),
+    ),
+    older_volumes: v.pipe(
+      v.array(v.object({ volume_id: v.string(), version: Version })),
+      v.description(
+        'Data from before earlier upgrades and restores, the newest first. The first becomes `previous_volume` once that is removed.',
+      ),
     ),
     point_in_time: v.pipe(
       v.nullable(PointInTimeState),

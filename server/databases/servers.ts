@@ -3,12 +3,19 @@ import type { Clock } from '#server/kernel/clock'
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { Engine, Instance } from '#server/platform/engine/engine'
 import { createSelfSigned } from '#server/platform/ingress/self-signed'
+import { refusesTcp } from '#server/platform/tcp'
 import { networkOf } from '#server/platform/engine/network-name'
 import { lastWords, requireSuccess, runInside } from './commands.ts'
 import type { DatabaseInstance } from './instance.ts'
 import { READY_LIMIT_MS, type ServerSpec, STOP_GRACE_S, tlsFilesOf, workloadOf } from './workload.ts'
 
-const PAUSE_MS = 100
+const PAUSE_MS = 50
+/**
+ * A command inside the container takes processor time from a server that starts, and its port costs nothing to
+ * ask: while that refuses, only one look of so many runs the command. Where it cannot be reached, each does.
+ */
+const LOOKS = 20
+const REFUSAL_LIMIT_MS = 200
 const LAST_LINES = 20
 const CERTIFICATE_DAYS = 3650
 /** In place of a server while files are put beside its data; ends by itself when nobody comes back for it. */
@@ -50,8 +57,14 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
 
   async function untilReady(spec: ServerSpec, signal: AbortSignal): Promise<DatabaseInstance> {
     const end = clock.monotonic_ms() + READY_LIMIT_MS
-    for (;;) {
-      const instance = instanceOf((await requireAlive(spec)).id, spec)
+    for (let look = 0; ; look += 1) {
+      const { id, address } = await requireAlive(spec)
+      const instance = instanceOf(id, spec)
+      const is_due = look % LOOKS === 0
+      if (!is_due && address && (await refusesTcp(address, spec.engine.port, REFUSAL_LIMIT_MS, signal))) {
+        await wait(PAUSE_MS, undefined, { signal })
+        continue
+      }
       const probe = await instance
         .run(spec.engine.probe(spec.credentials), {}, signal)
         .catch((error: unknown) => {

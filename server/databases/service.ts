@@ -11,9 +11,10 @@ import type { DatabaseContext } from './context.ts'
 import { engineOf } from './engines.ts'
 import type { DeletePayload, DatabasePayload, StartPayload } from './lifecycle.ts'
 import { databaseMachine } from './machine.ts'
-import type { UpgradePayload } from './replacement.ts'
+import { type ConfirmPayload, requireRoomToKeep, type UpgradePayload } from './replacement.ts'
 import type { DatabaseRow } from './repository.ts'
 import type { Database, DatabaseChange, DatabaseSummary, NewDatabase } from './schema.ts'
+import { UNDER_WAY } from './owners.ts'
 import { newPassword } from './vault.ts'
 import { databaseNameOf, summaryOf, viewOf } from './view.ts'
 import { lineOf } from './versions.ts'
@@ -29,6 +30,7 @@ export function createDatabaseService(options: ServiceOptions) {
   const view = (row: DatabaseRow): Database =>
     viewOf(row, vault, {
       links: repository.links(row.id),
+      older: repository.older(row.id),
       job: jobs.findBySubject(row.id),
       public_host: ports.public_host,
       archive: ports.logArchive()?.view(row.id),
@@ -133,6 +135,7 @@ export function createDatabaseService(options: ServiceOptions) {
           volume_made: 0,
           previous_volume_id: null,
           previous_version: null,
+          previous_used_bytes: null,
           used_bytes: null,
           cpus: body.limits.cpus ?? 1,
           memory_bytes,
@@ -160,8 +163,11 @@ export function createDatabaseService(options: ServiceOptions) {
         const row = Object.keys(columns).length > 0 ? change(id, columns) : before
         ports.requireShare(before.project_id, share)
         if (work === 'start') start(row, { restart: false, fresh })
-        if (work === 'confirm' || work === 'revert') enqueue(row, work, payloadOf(row))
+        if (work === 'confirm')
+          enqueue<ConfirmPayload>(row, work, { ...payloadOf(row), volume_id: row.previous_volume_id! })
+        if (work === 'revert') enqueue(row, work, payloadOf(row))
         if (work === 'upgrade') {
+          requireRoomToKeep(ports, row)
           advance(id, 'upgrade')
           enqueue<UpgradePayload>(row, 'upgrade', { ...payloadOf(row), version: body.version! })
         }
@@ -208,10 +214,11 @@ export function createDatabaseService(options: ServiceOptions) {
         const row = get(id)
         ports.requireEngine()
         requireRunning(row, 'rotate the credentials of')
-        if (row.next_password !== null)
+        const last = jobs.findBySubject(id)
+        if (last?.kind === 'database.rotate' && UNDER_WAY.has(last.status))
           throw conflict('The credentials are being rotated already. Wait for that.')
         // One that did not come to its end goes on instead of beginning anew.
-        if (row.previous_password === null)
+        if (row.previous_password === null && row.next_password === null)
           change(id, { next_password: vault.seal(id, 'next_password', newPassword()) })
         enqueue(row, 'rotate', payloadOf(row))
         note(row, 'database.rotation_started', {}, actor)

@@ -2,7 +2,7 @@ import type { JobRow } from '#server/kernel/jobs/definition'
 import { type ArchiveView, DEFAULT_DAYS } from './archive-schema.ts'
 import type { DatabaseEngine } from './engine.ts'
 import { engineOf } from './engines.ts'
-import type { DatabaseRow, LinkRow } from './repository.ts'
+import type { DatabaseRow, LinkRow, OlderRow } from './repository.ts'
 import type { Database, DatabaseEngineFacts, DatabaseSummary } from './schema.ts'
 import type { Vault } from './vault.ts'
 import { hostOf } from './workload.ts'
@@ -65,6 +65,7 @@ export function viewOf(
     links: readonly LinkRow[]
     job: JobRow | undefined
     public_host: () => string
+    older: readonly OlderRow[]
     archive: ArchiveView | undefined
   },
 ): Database {
@@ -92,6 +93,7 @@ export function viewOf(
       row.previous_volume_id === null || row.previous_version === null
         ? null
         : { volume_id: row.previous_volume_id, version: row.previous_version },
+    older_volumes: about.older.map(({ volume_id, version }) => ({ volume_id, version })),
     point_in_time: engine.point_in_time
       ? {
           enabled: row.archive_days !== null,

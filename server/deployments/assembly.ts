@@ -10,6 +10,7 @@ import type { GitAccess } from '#server/git-credentials/module'
 import type { IngressService } from '#server/ingress/service'
 import { PLATFORM } from '#server/kernel/access'
 import { engineUnavailable, notFound } from '#server/kernel/errors'
+import { orThrow } from '#server/kernel/or-throw'
 import type { Base } from '#server/platform/base'
 import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
 import type { Registries } from '#server/registries/service'
@@ -24,8 +25,9 @@ import { NOTHING } from './routing.ts'
 import { lifecycleJobs, type LifecyclePayload } from './lifecycle.ts'
 import { createDeploymentLogs } from './logs.ts'
 import { createHolders } from './holders.ts'
-import { wantedProcesses } from './processes.ts'
-import { createLayerWatch } from './layer-watch.ts'
+import { desiredProcesses } from './processes.ts'
+import { createLayerWatch, type LayerWatchOptions } from './layer-watch.ts'
+import { endRelease, makersOf } from './stack/ending.ts'
 import { createReconciler, type Reconciler } from './reconciler.ts'
 import { createReleases } from './releases.ts'
 import { createDeploymentRepository } from './repository.ts'
@@ -35,7 +37,7 @@ import { withWaitingPage } from './waiting-page.ts'
 import { createSizes } from './sizes.ts'
 import { createStackRuntime } from './stack/runtime.ts'
 import { serviceJobs } from './stack/service-jobs.ts'
-import type { DeployPorts } from './work.ts'
+import type { DeployedApps, DeployPorts } from './work.ts'
 
 export interface DeploymentNeeds {
   backups: { final: FinalBackups }
@@ -44,7 +46,7 @@ export interface DeploymentNeeds {
   certificates: Pick<Certificates, 'forEdge'>
   disk: Pick<DiskService, 'makeRoom'>
   domains: Pick<Domains, 'routes' | 'activate' | 'followWeb' | 'followServices'>
-  env: Pick<Variables, 'forRelease' | 'add'>
+  env: Pick<Variables, 'forRelease' | 'add' | 'hasVariable'>
   git_credentials: Pick<GitAccess, 'forUrl'>
   ingress: Pick<IngressService, 'routes'>
   previews: { isTrusted(app_id: string): boolean; approvedCommit(app_id: string): string | undefined }
@@ -52,8 +54,19 @@ export interface DeploymentNeeds {
   scaling: Pick<Scaling, 'scaleOf' | 'isAsleep' | 'isWaiting' | 'sleepAgain' | 'wentLive'>
   settings: Pick<SettingsService, 'server'>
   services: ServicesOfStacks
-  volumes: Pick<Volumes, 'dataOf' | 'releaseMounts' | 'removeOf' | 'ensureStack'>
+  volumes: Pick<Volumes, 'dataOf' | 'releaseMounts' | 'removeOf' | 'ensureStack' | 'stackVolume'>
 }
+
+/** Apps are made after deployments, so each call looks them up. */
+const deployedApps = (use: Pick<DeploymentNeeds, 'apps'>): DeployedApps => ({
+  get: (id) => orThrow(use.apps.deployed(id), () => notFound('app')),
+  projectOf: (id) => use.apps.projectOf(id),
+  nextNumber: (id) => use.apps.nextNumber(id),
+  requireShare: (id, other) => use.apps.shares.require(id, other),
+  transition: (id, event, payload) => void use.apps.transition(id, event, payload),
+  setLive: (id, deployment_id, release_id) => use.apps.setLive(id, deployment_id, release_id),
+  setAutoDeploy: (id, on) => use.apps.setAutoDeploy(id, on),
+})
 
 /** The installation's side of the deploy runbook. */
 function deployPorts(
@@ -61,18 +74,10 @@ function deployPorts(
   use: DeploymentNeeds,
 ): DeployPorts {
   return {
-    app(id) {
-      const app = use.apps.deployed(id)
-      if (!app) throw notFound('app')
-      return app
-    },
-    projectOf: (app_id) => use.apps.projectOf(app_id),
-    setLive: (app_id, deployment_id, release_id) => use.apps.setLive(app_id, deployment_id, release_id),
     wentLive: (app_id) => use.scaling.wentLive(app_id),
     isAsleep: (app_id) => use.scaling.isAsleep(app_id),
     sleepAgain: (app_id) => use.scaling.sleepAgain(app_id),
     isHeld: (app_id) => isHeld(db, app_id),
-    appEvent: (app_id, event, payload) => void use.apps.transition(app_id, event, payload),
     followWeb(app_id, has_web) {
       const app = use.apps.find(app_id)
       if (app) use.domains.followWeb(app, has_web)
@@ -95,6 +100,8 @@ function deployPorts(
     variables: ({ id, project_id }) => use.env.forRelease({ id, project_id }),
     generateVariables(app_id, names) {
       for (const name of names) {
+        // One that somebody set is not to be seen by a preview without trust, and stays what it is.
+        if (use.env.hasVariable(app_id, name)) continue
         const made = use.services.generate(name)
         if (made) use.env.add(PLATFORM, app_id, { key: name, ...made, comment: 'Made up by the platform.' })
       }
@@ -102,7 +109,12 @@ function deployPorts(
     fingerprint: (values) =>
       createHmac('sha256', secrets.derive('env.fingerprint')).update(JSON.stringify(values)).digest('hex'),
     secretValues: ({ id, project_id }) => modules.app.secrets({ id, project_id }),
-    mounts: (app_id) => use.volumes.releaseMounts(app_id),
+    mounts(app_id) {
+      const mounts = use.volumes.releaseMounts(app_id)
+      // Files may hold secrets; those of a commit before may still be there.
+      return use.previews.isTrusted(app_id) ? mounts : { ...mounts, files: [] }
+    },
+    holdsData: (app_id, volume) => use.volumes.stackVolume(app_id, volume) !== undefined,
     stackVolumes: (app, mounts) => use.volumes.ensureStack(app, mounts),
     services: use.services,
     followServices(app_id, main, names) {
@@ -141,7 +153,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
   }
   const deployments = createDeployments({
     ...base,
-    shop: {
+    parts: {
       ...base,
       logs,
       deployments: createDeploymentRepository(db),
@@ -152,6 +164,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
         (volume_id) => use.volumes.dataOf(volume_id),
         (release) => use.scaling.scaleOf(release),
       ),
+      apps: deployedApps(use),
       ports: deployPorts(base, use),
       defaults: deploymentDefaults(() => use.settings.server()),
       work_directory: directories.work,
@@ -159,91 +172,99 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     },
     ports: {
       requireEngine,
-      takeNumber: (id) => use.apps.takeNumber(id),
-      requireShare: (id, other) => use.apps.shares.require(id, other),
-      appDeploys: (id) => void use.apps.transition(id, 'deploy'),
-      setAutoDeploy: (id, on) => use.apps.setAutoDeploy(id, on),
       scaled: () => void reconciler.reconcile(),
       checkBranch: (text) => use.apps.checks.branch(text),
     },
   })
-  const { shop } = deployments
+  const { context } = deployments
   const desired_state = desiredState(db, () => use.apps)
   const note = (id: string, type: string, payload: Record<string, unknown>) => {
     const row = use.apps.find(id)
     if (row) use.apps.note(row, type, payload)
   }
-  for (const job of lifecycleJobs(shop, {
+  for (const job of lifecycleJobs(context, {
     takeFinalBackup: (backup_id, signal) => use.backups.final.take(backup_id, signal),
     keepApp: (id, was, error) => use.apps.keep(id, was, error),
     removeApp(id) {
       base.modules.app.removed(id)
       use.apps.remove(id)
     },
-    appEvent: (id, event, payload) => void use.apps.transition(id, event, payload),
     note,
     rebuild: (id) => void deployments.remake(id),
   }))
     jobs.define(job)
-  for (const job of serviceJobs(shop)) jobs.define(job)
-  const runtime = createRuntime(shop)
-  const stack = createStackRuntime(shop, { runtime, jobs, restart: deployments.restart })
+  for (const job of serviceJobs(context)) jobs.define(job)
+  const runtime = createRuntime(context)
+  const stack = createStackRuntime(context, { runtime, jobs, restart: deployments.restart })
   const kept: WorkloadOwners[] = []
-  const reconciler: Reconciler = createReconciler(shop, {
+  const reconciler: Reconciler = createReconciler(context, {
     ...desired_state,
     owners: () => kept,
     note,
-    bringHome: deployments.bringHome,
-    appEvent: (id, event, payload) => void use.apps.transition(id, event, payload),
+    relocate: deployments.relocate,
   })
+  /** Ends what an app runs, for a reason that it is told. */
+  const stopBecause: LayerWatchOptions['stop'] = async (app, reason) => {
+    const release = context.releases.find(app.release_id)
+    await context.routing.serve(app.id, NOTHING)
+    if (release) await endRelease(base.engine, release, LAYER_GRACE_S)
+    use.apps.transition(app.id, 'lose', reason)
+  }
   const layers = createLayerWatch({
     ...base,
     limit_bytes: base.config.layer_bytes,
     desired: desired_state.desired,
     busy: desired_state.busy,
-    async stop(app, reason) {
-      await shop.routing.serve(app.id, NOTHING)
-      await base.engine.removeRelease(app.release_id, LAYER_GRACE_S)
-      use.apps.transition(app.id, 'lose', reason)
+    makers({ release_id }) {
+      const release = context.releases.find(release_id)
+      return release ? makersOf(release) : [release_id]
     },
+    stop: stopBecause,
   })
   return {
     ...deployments,
     layers,
+    async stopApp(app_id, reason) {
+      if (desired_state.busy(app_id)) return 'busy'
+      const app = desired_state.desired().find(({ id }) => id === app_id)
+      if (!app) return 'idle'
+      await stopBecause(app, reason)
+      return 'stopped'
+    },
     logs,
     runtime,
     stack,
     reconciler,
-    holders: createHolders(shop, (project_id) => use.apps.sources(project_id)),
-    sizes: createSizes(shop),
+    holders: createHolders(context, (project_id) => use.apps.sources(project_id)),
+    sizes: createSizes(context),
     keepRunning: (owners) => void kept.push(owners),
-    neededImages: shop.releases.neededImages,
-    imageRemoved: (image_id) => void shop.releases.markImageGone(image_id),
+    neededImages: context.releases.neededImages,
+    imageRemoved: (image_id) => void context.releases.markImageGone(image_id),
     requireEngine,
     isBusy: desired_state.busy,
-    wantedProcesses(app_id) {
-      const { configuration, live_release_id } = shop.ports.app(app_id)
-      const live = live_release_id ? shop.releases.find(live_release_id)?.settings : undefined
-      return wantedProcesses(configuration, live)
+    desiredProcesses(app_id) {
+      const { configuration, live_release_id } = context.apps.get(app_id)
+      const live = live_release_id ? context.releases.find(live_release_id)?.settings : undefined
+      return desiredProcesses(configuration, live)
     },
-    branchOf: (app_id) => shop.deployments.branchOf(app_id) ?? null,
-    deploymentOf: (release_id) => shop.releases.find(release_id)?.deployment_id ?? null,
+    branchOf: (app_id) => context.deployments.branchOf(app_id) ?? null,
+    deploymentOf: (release_id) => context.releases.find(release_id)?.deployment_id ?? null,
     liveCommit(app_id) {
       const { live_release_id } = use.apps.deployed(app_id) ?? {}
-      return live_release_id ? (shop.releases.find(live_release_id)?.commit_sha ?? null) : null
+      return live_release_id ? (context.releases.find(live_release_id)?.commit_sha ?? null) : null
     },
-    releaseConfiguration: (release_id) => shop.releases.find(release_id)?.configuration,
+    releaseConfiguration: (release_id) => context.releases.find(release_id)?.configuration,
     declaredCronJobs(app_id) {
       const { live_deployment_id, preview_id } = use.apps.deployed(app_id) ?? {}
       // What the app itself does by the clock is not done once more by each preview.
       if (preview_id) return []
       return live_deployment_id ? (deployments.planOf(live_deployment_id)?.cron_jobs ?? []) : undefined
     },
-    releaseVariables: (release_id) => shop.releases.variables(release_id),
-    refreshRoutes: (app_id) => shop.routing.refresh(app_id),
-    refreshRoutesSoon: (app_id) => shop.routing.refreshSoon(app_id),
-    routesSettled: () => shop.routing.settled(),
-    releaseMountIds: (release_id) => shop.releases.find(release_id)?.settings.mounts?.ids ?? [],
+    releaseVariables: (release_id) => context.releases.variables(release_id),
+    refreshRoutes: (app_id) => context.routing.refresh(app_id),
+    refreshRoutesSoon: (app_id) => context.routing.refreshSoon(app_id),
+    routesSettled: () => context.routing.settled(),
+    releaseMountIds: (release_id) => context.releases.find(release_id)?.settings.mounts?.ids ?? [],
     enqueueLifecycle(kind, app, more = {}) {
       const last = jobs.findBySubject(app.id)
       if (last && (last.status === 'queued' || last.status === 'running')) {

@@ -1,6 +1,6 @@
 import { type BuildPlan, renderSecretsFile, SECRETS_ARGUMENT, SECRETS_FILE } from '#server/builds/plan'
 import { buildArguments, buildSecrets } from '#server/env/resolved'
-import type { DeployedApp, Workshop } from './work.ts'
+import type { DeployedApp, DeployContext } from './work.ts'
 
 /** What a build gets besides its source: arguments, which end up in the image, and mounts, which do not. */
 export interface BuildInputs {
@@ -21,8 +21,8 @@ const declaredIn = (dockerfile: string): string[] =>
  * Build variables of an app for a plan. A generated Dockerfile sets secrets from one mounted file before each
  * command of the repository; one of the repository asks for them by name: `RUN --mount=type=secret,id=KEY`.
  */
-export function buildInputs(shop: Workshop, app: DeployedApp, plan: BuildPlan): BuildInputs {
-  const variables = shop.ports.variables(app)
+export function buildInputs(context: DeployContext, app: DeployedApp, plan: BuildPlan): BuildInputs {
+  const variables = context.ports.variables(app)
   const secret = buildSecrets(variables)
   const build_args = { ...buildArguments(variables), ...app.configuration.build.args }
   if (plan.stack === 'dockerfile') {
@@ -41,7 +41,7 @@ export function buildInputs(shop: Workshop, app: DeployedApp, plan: BuildPlan): 
   return {
     build_args: {
       ...Object.fromEntries(own),
-      [SECRETS_ARGUMENT]: shop.ports.fingerprint(secret),
+      [SECRETS_ARGUMENT]: context.ports.fingerprint(secret),
     },
     secrets: { [SECRETS_FILE]: renderSecretsFile(secret) },
     notes: [],
@@ -52,5 +52,5 @@ export function buildInputs(shop: Workshop, app: DeployedApp, plan: BuildPlan): 
  * Whose cache mounts a build gets: those of its app alone, begun anew by each deployment that asked for a build
  * without caches.
  */
-export const mountScope = (shop: Workshop, app: DeployedApp): string =>
-  `${app.id} ${shop.deployments.lastUncached(app.id) ?? ''}`
+export const mountScope = (context: DeployContext, app: DeployedApp): string =>
+  `${app.id} ${context.deployments.lastUncached(app.id) ?? ''}`

@@ -14,10 +14,11 @@ const GIT_SYSTEM = new Set(['unreachable', 'failed'])
 /** What an error means for the work: tell the user, try again, or wait for what is down. */
 export function classify(error: unknown): Verdict {
   if (error instanceof EngineError) {
-    const kind = error.code === 'unavailable' ? 'wait' : ENGINE_SYSTEM.has(error.code) ? 'system' : 'user'
+    const is_down = error.code === 'unavailable'
+    const kind = ENGINE_SYSTEM.has(error.code) ? 'system' : 'user'
     return {
-      kind,
-      code: error.code === 'unavailable' ? 'engine_unavailable' : error.code,
+      kind: is_down ? 'wait' : kind,
+      code: is_down ? 'engine_unavailable' : error.code,
       message: error.message,
       hint: error.hint ?? null,
       log: [...error.log],

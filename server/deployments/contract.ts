@@ -1,3 +1,4 @@
+import type { FailureCode } from '#server/kernel/failures'
 import type { Configuration } from '#server/apps/configuration'
 import type { BuildPlan } from '#server/builds/plan'
 import type { ReleaseVariables } from '#server/env/resolved'
@@ -6,7 +7,7 @@ import type { Holders } from './holders.ts'
 import type { LayerWatch } from './layer-watch.ts'
 import type { LifecyclePayload } from './lifecycle.ts'
 import type { DeploymentLogs } from './logs.ts'
-import type { WantedProcess } from './processes.ts'
+import type { DesiredProcess } from './processes.ts'
 import type { Reconciler } from './reconciler.ts'
 import type { Sizes } from './sizes.ts'
 import type { Runtime } from './runtime.ts'
@@ -16,6 +17,8 @@ import type { Deployments } from './service.ts'
 /** Deployments as other modules see them. */
 export interface DeploymentsDomain extends Deployments {
   layers: LayerWatch
+  /** Stops an app that is meant to run and that no job is about. */
+  stopApp(app_id: string, reason: { code: FailureCode; error: string }): Promise<'stopped' | 'idle' | 'busy'>
   logs: DeploymentLogs
   runtime: Runtime
   reconciler: Reconciler
@@ -40,7 +43,7 @@ export interface DeploymentsDomain extends Deployments {
   /** Ids of the mounts that a release has, sorted. */
   releaseMountIds(release_id: string): string[]
   /** What the next release of an app runs, as far as it is known before. */
-  wantedProcesses(app_id: string): WantedProcess[]
+  desiredProcesses(app_id: string): DesiredProcess[]
   /** Branch that the app was last built from where nobody chose one; null before its first deployment. */
   branchOf(app_id: string): string | null
   /** Deployment that made a release; null when there is none of that id. */

@@ -54,7 +54,7 @@ export function createCrashes(now: () => number) {
       }
     },
     /** An app is crashed when nothing of it serves, and has recovered once an instance of it stays. */
-    judge(status: string, instances: readonly Instance[]): Verdict {
+    evaluate(status: string, instances: readonly Instance[]): Verdict {
       if (instances.length === 0) return undefined
       if (status === 'running' && instances.every(isDown)) {
         const worst = instances.find(({ state }) => state !== 'running') ?? instances[0]!

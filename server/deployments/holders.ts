@@ -4,7 +4,7 @@ import { NOTHING } from './routing.ts'
 import { drain, routeTo } from './serving.ts'
 import { endRelease, makersOf, superviseAll } from './stack/ending.ts'
 import { verify } from './verify.ts'
-import type { DeployedApp, Workshop } from './work.ts'
+import type { DeployedApp, DeployContext } from './work.ts'
 
 /** Apps in these states have nothing running, and nothing of them is started by the way. */
 const AT_REST = new Set(['stopped', 'stopping', 'deleting', 'building'])
@@ -13,12 +13,15 @@ const AT_REST = new Set(['stopped', 'stopping', 'deleting', 'building'])
  * Apps that run on volumes, for work on what is in these. To be called from a job in the lane of the app, so
  * that neither a deployment nor the reconciler comes in between.
  */
-export function createHolders(shop: Workshop, apps: (project_id: string) => readonly { id: string }[]) {
-  const { engine, releases } = shop
+export function createHolders(
+  context: DeployContext,
+  apps: (project_id: string) => readonly { id: string }[],
+) {
+  const { engine, releases } = context
   const liveOf = (app: DeployedApp): Release | undefined =>
     app.live_release_id ? releases.find(app.live_release_id) : undefined
   const liveOfApp = (app_id: string) =>
-    shop.ports.projectOf(app_id) === undefined ? undefined : liveOf(shop.ports.app(app_id))
+    context.apps.projectOf(app_id) === undefined ? undefined : liveOf(context.apps.get(app_id))
 
   return {
     /** Ids of the apps whose live release mounts one of these volumes. */
@@ -47,8 +50,8 @@ export function createHolders(shop: Workshop, apps: (project_id: string) => read
     async halt(app_id: string, signal: AbortSignal): Promise<void> {
       const release = liveOfApp(app_id)
       if (!release) return
-      await shop.routing.serve(app_id, NOTHING)
-      await drain(shop, release, signal)
+      await context.routing.serve(app_id, NOTHING)
+      await drain(context, release, signal)
       await endRelease(engine, release, undefined)
     },
     /**
@@ -58,22 +61,22 @@ export function createHolders(shop: Workshop, apps: (project_id: string) => read
     async bring(app_id: string, signal: AbortSignal): Promise<void> {
       const release = liveOfApp(app_id)
       if (!release) return
-      const app = shop.ports.app(app_id)
+      const app = context.apps.get(app_id)
       if (AT_REST.has(app.status)) return
       // On another machine than before nothing of it is here: a deployment makes it.
       if (!(await engine.findImage(release.image_id))) return
       await ensureNetworks(engine, release, app)
-      await ensureProcesses(shop, release, app, signal)
+      await ensureProcesses(context, release, app, signal)
       try {
-        await verify(shop, { release, deployment_id: release.deployment_id, step: 'start' }, signal)
+        await verify(context, { release, deployment_id: release.deployment_id, step: 'start' }, signal)
       } catch (error) {
         if (app.status === 'running' || signal.aborted) throw error
         await superviseAll(engine, release, true)
         return
       }
-      await routeTo(shop, app_id, release)
+      await routeTo(context, app_id, release)
       await superviseAll(engine, release, true)
-      if (app.status !== 'running') shop.ports.appEvent(app_id, 'go_live', {})
+      if (app.status !== 'running') context.apps.transition(app_id, 'go_live', {})
     },
   }
 }

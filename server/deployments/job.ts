@@ -6,7 +6,7 @@ import { releaseStep, soakStep, startStep, verifyStep } from './steps/run.ts'
 import { cloneStep, removeWork } from './steps/source.ts'
 import { restorePrevious } from './stop-first.ts'
 import { retireStep, switchStep, undoSwitch } from './steps/switch.ts'
-import type { DeployPayload, DeployState, Workshop } from './work.ts'
+import type { DeployPayload, DeployState, DeployContext } from './work.ts'
 
 const MINUTE_MS = 60_000
 /**
@@ -24,7 +24,7 @@ export type OnDeployStep = NonNullable<JobDefinition<DeployPayload, DeployState>
  * from `retire` on the new release is final.
  */
 export function deployJob(
-  shop: Workshop,
+  context: DeployContext,
   onStep: OnDeployStep,
   onEnd: OnDeployEnd,
 ): JobDefinition<DeployPayload, DeployState> {
@@ -36,56 +36,56 @@ export function deployJob(
     onEnd,
     // Without it the log tells what the step did before and what it does now as one.
     onResume: (job, step) =>
-      shop.logs.append(job.subject, step, 'system', 'Portreeve was restarted; this step begins anew.'),
-    redact: (job, text) => shop.logs.redact(job.subject, text),
+      context.logs.append(job.subject, step, 'system', 'Portreeve was restarted; this step begins anew.'),
+    redact: (job, text) => context.logs.redact(job.subject, text),
     steps: [
       {
         name: 'clone',
         timeout_ms: 15 * MINUTE_MS,
-        run: (context) => cloneStep(shop, context),
-        undo: (context) => removeWork(shop, context.payload.deployment_id),
+        run: (step) => cloneStep(context, step),
+        undo: (step) => removeWork(context, step.payload.deployment_id),
       },
-      { name: 'detect', run: async (context) => detectStep(shop, context) },
+      { name: 'detect', run: async (step) => detectStep(context, step) },
       {
         name: 'build',
         pool: 'build',
         attempts: 2,
-        timeout_ms: shop.defaults.build.timeout_ms + 5 * MINUTE_MS,
-        run: (context) => buildStep(shop, context),
-        undo: (context) => undoBuild(shop, context),
+        timeout_ms: context.defaults.build.timeout_ms + 5 * MINUTE_MS,
+        run: (step) => buildStep(context, step),
+        undo: (step) => undoBuild(context, step),
       },
       {
         name: 'release',
         attempts: 1,
         timeout_ms: 20 * MINUTE_MS,
-        run: (context) => releaseStep(shop, context),
-        undo: (context) => restorePrevious(shop, context),
+        run: (step) => releaseStep(context, step),
+        undo: (step) => restorePrevious(context, step),
       },
       {
         name: 'start',
-        run: (context) => startStep(shop, context),
-        undo: (context) =>
-          shop.engine.removeRelease(context.state.release_id, context.state.live_at ? UNDO_GRACE_S : 0),
+        run: (step) => startStep(context, step),
+        undo: (step) =>
+          context.engine.removeRelease(step.state.release_id, step.state.live_at ? UNDO_GRACE_S : 0),
       },
-      { name: 'verify', timeout_ms: 40 * MINUTE_MS, run: (context) => verifyStep(shop, context) },
+      { name: 'verify', timeout_ms: 40 * MINUTE_MS, run: (step) => verifyStep(context, step) },
       {
         name: 'switch',
-        run: (context) => switchStep(shop, context),
-        undo: (context) => undoSwitch(shop, context),
+        run: (step) => switchStep(context, step),
+        undo: (step) => undoSwitch(context, step),
       },
-      { name: 'soak', timeout_ms: 15 * MINUTE_MS, run: (context) => soakStep(shop, context) },
-      { name: 'retire', irrevocable: true, run: (context) => retireStep(shop, context) },
+      { name: 'soak', timeout_ms: 15 * MINUTE_MS, run: (step) => soakStep(context, step) },
+      { name: 'retire', irrevocable: true, run: (step) => retireStep(context, step) },
     ],
   })
   return {
     ...runbook,
     // A password that was changed while an earlier step ran is known to the log before the next step can
     // print it.
-    steps: runbook.steps.map((step) => ({
-      ...step,
-      run(context) {
-        shop.logs.protect(context.payload.deployment_id)
-        return step.run(context)
+    steps: runbook.steps.map((defined) => ({
+      ...defined,
+      run(step) {
+        context.logs.protect(step.payload.deployment_id)
+        return defined.run(step)
       },
     })),
   }

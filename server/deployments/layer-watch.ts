@@ -15,6 +15,8 @@ export interface LayerWatchOptions {
   /** Bytes that one instance may write beside its volumes. */
   limit_bytes: number
   desired(): readonly WatchedApp[]
+  /** Releases whose containers the app has: of a stack also earlier ones. */
+  makers(app: WatchedApp): readonly string[]
   /** Apps with a job under way are left to the job. */
   busy(app_id: string): boolean
   /** Ends what an app runs, and says why. */
@@ -67,9 +69,10 @@ export function createLayerWatch(options: LayerWatchOptions) {
         for (const id of due_ms.keys()) if (!known.has(id)) due_ms.delete(id)
         for (const app of options.desired()) {
           if (options.busy(app.id)) continue
+          const makers = new Set<string | undefined>(options.makers(app))
           await look(
             app,
-            all.filter(({ release_id, state }) => release_id === app.release_id && state === 'running'),
+            all.filter(({ release_id, state }) => makers.has(release_id) && state === 'running'),
           )
         }
       } catch (error) {

@@ -11,7 +11,7 @@ import { verify } from './verify.ts'
 import { instancesOfRelease } from './processes.ts'
 import { ensureNetworks, ensureProcesses } from './release-workload.ts'
 import { endRelease, hasImages, superviseAll } from './stack/ending.ts'
-import { secretsOfApp, type Workshop } from './work.ts'
+import { secretsOfApp, type DeployContext } from './work.ts'
 
 export interface LifecyclePayload {
   app_id: string
@@ -35,11 +35,6 @@ interface StartState {
   handed_over?: boolean
 }
 export interface LifecyclePorts {
-  appEvent(
-    app_id: string,
-    event: 'halt' | 'rise' | 'give_up' | 'crash' | 'lose' | 'rebuild',
-    payload: Record<string, unknown>,
-  ): void
   /** Queues a deployment that makes the image of what is live anew and runs it. */
   rebuild(app_id: string): void
   removeApp(app_id: string): void
@@ -52,48 +47,51 @@ export interface LifecyclePorts {
 
 /** What an app prints while it starts, and what an engine says about it, may hold the app's secrets. */
 const redactIn =
-  (shop: Workshop) =>
+  (context: DeployContext) =>
   ({ subject }: { subject: string }, text: string): string =>
-    shop.ports.projectOf(subject) === undefined ? text : redactor(secretsOfApp(shop, subject))(text)
+    context.apps.projectOf(subject) === undefined ? text : redactor(secretsOfApp(context, subject))(text)
 
 /** Ends the traffic, then the instances; the release and its image stay for `start`. */
-function stopJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<LifecyclePayload, object> {
+function stopJob(context: DeployContext): JobDefinition<LifecyclePayload, object> {
   return defineJob<LifecyclePayload, object>({
     kind: 'app.stop',
     initial: () => ({}),
     classify,
-    redact: redactIn(shop),
+    redact: redactIn(context),
     steps: [
       {
         name: 'stop',
         irrevocable: true,
         async run({ payload, signal }) {
-          const app = shop.ports.app(payload.app_id)
-          const release = app.live_release_id ? shop.releases.find(app.live_release_id) : undefined
-          await shop.routing.serve(app.id, NOTHING)
+          const app = context.apps.get(payload.app_id)
+          const release = app.live_release_id ? context.releases.find(app.live_release_id) : undefined
+          await context.routing.serve(app.id, NOTHING)
           if (!release) return
-          await drain(shop, release, signal)
-          await endRelease(shop.engine, release, undefined)
+          await drain(context, release, signal)
+          await endRelease(context.engine, release, undefined)
         },
       },
     ],
-    onEnd: (job) => ports.appEvent(job.subject, 'halt', {}),
+    onEnd: (job) => context.apps.transition(job.subject, 'halt', {}),
   })
 }
 
 /** Brings the live release back and gives it the traffic once it is ready. */
-function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<LifecyclePayload, StartState> {
-  const live = (app_id: string) => shop.releases.find(shop.ports.app(app_id).live_release_id ?? '')!
+function startJob(
+  context: DeployContext,
+  ports: LifecyclePorts,
+): JobDefinition<LifecyclePayload, StartState> {
+  const live = (app_id: string) => context.releases.find(context.apps.get(app_id).live_release_id ?? '')!
   return defineJob<LifecyclePayload, StartState>({
     kind: 'app.start',
     initial: () => ({}),
     classify,
-    redact: redactIn(shop),
+    redact: redactIn(context),
     steps: [
       {
         name: 'image',
         async run({ payload, state, save, skip }) {
-          if (await hasImages(shop.engine, live(payload.app_id))) return skip()
+          if (await hasImages(context.engine, live(payload.app_id))) return skip()
           if (state.handed_over) return
           state.handed_over = true
           save()
@@ -107,14 +105,15 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
           const release = live(payload.app_id)
           // Of a crashed app the engine holds instances that it starts again ever later: a start does not
           // wait for that, and sees how they end.
-          const left = await instancesOfRelease(shop.engine, release)
-          if (left.some(({ state }) => state === 'running')) await superviseAll(shop.engine, release, false)
-          else await endRelease(shop.engine, release, 0)
-          const app = shop.ports.app(payload.app_id)
-          await ensureNetworks(shop.engine, release, app)
-          await ensureProcesses(shop, release, app, signal)
+          const left = await instancesOfRelease(context.engine, release)
+          if (left.some(({ state }) => state === 'running'))
+            await superviseAll(context.engine, release, false)
+          else await endRelease(context.engine, release, 0)
+          const app = context.apps.get(payload.app_id)
+          await ensureNetworks(context.engine, release, app)
+          await ensureProcesses(context, release, app, signal)
         },
-        undo: ({ payload }) => endRelease(shop.engine, live(payload.app_id), 0),
+        undo: ({ payload }) => endRelease(context.engine, live(payload.app_id), 0),
       },
       {
         name: 'verify',
@@ -122,7 +121,7 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
         async run({ payload, signal, state, skip }) {
           if (state.handed_over) return skip()
           const release = live(payload.app_id)
-          await verify(shop, { release, deployment_id: release.deployment_id, step: 'start' }, signal)
+          await verify(context, { release, deployment_id: release.deployment_id, step: 'start' }, signal)
         },
       },
       {
@@ -131,19 +130,19 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
         async run({ payload, state, skip }) {
           if (state.handed_over) return skip()
           const release = live(payload.app_id)
-          await routeTo(shop, payload.app_id, release)
-          await superviseAll(shop.engine, release, true)
-          if (release.settings.stack) shop.ports.services.started(payload.app_id)
+          await routeTo(context, payload.app_id, release)
+          await superviseAll(context.engine, release, true)
+          if (release.settings.stack) context.ports.services.started(payload.app_id)
         },
       },
     ],
     onEnd(job, outcome, { handed_over }) {
       if (outcome.status === 'succeeded')
-        return ports.appEvent(job.subject, handed_over ? 'rebuild' : 'rise', {})
+        return context.apps.transition(job.subject, handed_over ? 'rebuild' : 'rise', {})
       const { was } = JSON.parse(job.payload) as LifecyclePayload
       const { message = 'The start was cancelled.', hint = null } = outcome.failure ?? {}
       if (outcome.failure) ports.note(job.subject, 'app.start_failed', { error: message })
-      return ports.appEvent(job.subject, FAILED_START.get(was ?? '') ?? 'give_up', {
+      return context.apps.transition(job.subject, FAILED_START.get(was ?? '') ?? 'give_up', {
         error: [message, hint].filter(Boolean).join(' '),
       })
     },
@@ -154,12 +153,12 @@ function startJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecycl
  * Removes everything that belongs to an app; the row goes last, so that a crash leaves something to go on
  * with.
  */
-function deleteJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<LifecyclePayload, object> {
+function deleteJob(context: DeployContext, ports: LifecyclePorts): JobDefinition<LifecyclePayload, object> {
   return defineJob<LifecyclePayload, object>({
     kind: 'app.delete',
     initial: () => ({}),
     classify,
-    redact: redactIn(shop),
+    redact: redactIn(context),
     steps: [
       {
         name: 'backup',
@@ -172,18 +171,18 @@ function deleteJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecyc
       {
         name: 'route',
         irrevocable: true,
-        run: ({ payload }) => shop.routing.remove(payload.app_id),
+        run: ({ payload }) => context.routing.remove(payload.app_id),
       },
       {
         name: 'containers',
         irrevocable: true,
-        run: ({ payload }) => shop.engine.removeLabelled({ app: payload.app_id }),
+        run: ({ payload }) => context.engine.removeLabelled({ app: payload.app_id }),
       },
       {
         name: 'volumes',
         irrevocable: true,
         async run({ payload, skip }) {
-          if (payload.volumes) await shop.ports.removeVolumes(payload.app_id)
+          if (payload.volumes) await context.ports.removeVolumes(payload.app_id)
           else skip()
         },
       },
@@ -191,19 +190,19 @@ function deleteJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecyc
         name: 'images',
         irrevocable: true,
         async run({ payload }) {
-          for (const image of await shop.engine.listImages({ app: payload.app_id }))
-            await shop.engine.removeImage(image.id)
+          for (const image of await context.engine.listImages({ app: payload.app_id }))
+            await context.engine.removeImage(image.id)
         },
       },
       {
         name: 'files',
         irrevocable: true,
         async run({ payload }) {
-          for (const row of shop.deployments.history(payload.app_id, -1, 0).rows) {
-            shop.logs.remove(row.id)
-            await removeTree(join(shop.work_directory, row.id))
+          for (const row of context.deployments.history(payload.app_id, -1, 0).rows) {
+            context.logs.remove(row.id)
+            await removeTree(join(context.work_directory, row.id))
             const { upload } = askOf(row)
-            if (upload) rmSync(join(shop.uploads_directory, upload), { force: true })
+            if (upload) rmSync(join(context.uploads_directory, upload), { force: true })
           }
         },
       },
@@ -217,8 +216,8 @@ function deleteJob(shop: Workshop, ports: LifecyclePorts): JobDefinition<Lifecyc
   })
 }
 
-export const lifecycleJobs = (shop: Workshop, ports: LifecyclePorts) => [
-  stopJob(shop, ports),
-  startJob(shop, ports),
-  deleteJob(shop, ports),
+export const lifecycleJobs = (context: DeployContext, ports: LifecyclePorts) => [
+  stopJob(context),
+  startJob(context, ports),
+  deleteJob(context, ports),
 ]

@@ -1,6 +1,6 @@
 import { get } from 'node:http'
-import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { probeTcp } from '#server/platform/tcp'
 import type { ReleaseSettings } from './releases.ts'
 
 type HealthCheck = ReleaseSettings['health_check']
@@ -9,26 +9,6 @@ type HealthCheck = ReleaseSettings['health_check']
  */
 const STRICT_STREAK = 3
 const FIRST_INTERVAL_MS = 10
-
-/** Whether a TCP connection is accepted; not when `signal` aborts first. */
-export function probeTcp(
-  address: string,
-  port: number,
-  timeout_ms: number,
-  signal?: AbortSignal,
-): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: address, port, ...(signal ? { signal } : {}) })
-    const done = (ok: boolean) => {
-      socket.destroy()
-      resolve(ok)
-    }
-    socket
-      .setTimeout(timeout_ms, () => done(false))
-      .once('connect', () => done(true))
-      .once('error', () => done(false))
-  })
-}
 
 /** Status of a GET, or undefined without an answer; also when `signal` aborts first. */
 export function probeHttp(

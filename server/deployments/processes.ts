@@ -74,16 +74,16 @@ export const instancesOf = (settings: ReleaseSettings): number =>
   processesOf(settings).reduce((sum, { replicas }) => sum + replicas, 0)
 
 /** A process of an app and how many instances of it the next release is to have. */
-export interface WantedProcess {
+export interface DesiredProcess {
   name: string
   replicas: number
 }
 
 /** What the next release of an app runs, as far as its configuration and the live release tell. */
-export function wantedProcesses(
+export function desiredProcesses(
   { replicas, processes }: Pick<Configuration, 'replicas' | 'processes'>,
   live: ReleaseSettings | undefined,
-): WantedProcess[] {
+): DesiredProcess[] {
   const has_web = processes.web?.replicas !== 0 && (live === undefined || hasWeb(live))
   const found = live?.processes?.map(({ name }) => name) ?? []
   const others = new Set([...found, ...Object.keys(processes)])

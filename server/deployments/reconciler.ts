@@ -14,8 +14,8 @@ import { createCrashes } from './crashes.ts'
 import { NOTHING } from './routing.ts'
 import { removeWork } from './steps/source.ts'
 import { workloadOf } from './release-workload.ts'
-import { wantedProcesses } from './scaler.ts'
-import { stackNetworkOf, targetOf, type Workshop } from './work.ts'
+import { desiredProcesses } from './scaler.ts'
+import { stackNetworkOf, targetOf, type DeployContext } from './work.ts'
 
 interface DesiredApp extends DesiredOwner {
   preview_id: string | null
@@ -36,21 +36,20 @@ export interface ReconcilerPorts {
    * Queues a restart of an app whose instances are in the network of another project; false when one was
    * tried and did not last.
    */
-  bringHome(app_id: string): boolean
-  appEvent(app_id: string, event: 'crash' | 'recover' | 'lose', payload: Record<string, unknown>): void
+  relocate(app_id: string): boolean
   note(app_id: string, type: string, payload: Record<string, unknown>): void
   /** Other kinds of owners whose workloads are kept running. */
   owners?(): readonly WorkloadOwners[]
 }
 
 /** Apps as owners of workloads: what their releases look like, and what follows from how they fare. */
-function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<DesiredApp> {
-  const { releases } = shop
-  const crashes = createCrashes(shop.clock.now)
+function appOwners(context: DeployContext, ports: ReconcilerPorts): WorkloadOwners<DesiredApp> {
+  const { releases } = context
+  const crashes = createCrashes(context.clock.now)
   return {
     kind: 'app',
     desired: ports.desired,
-    busy: (id) => ports.busy(id) || shop.scaler.isWorking(id),
+    busy: (id) => ports.busy(id) || context.scaler.isWorking(id),
     releasesAtWork: ports.releasesAtWork,
     networks(app) {
       const networks: Record<string, Labels> = { [networkOf(app)]: { project: app.project_id } }
@@ -60,8 +59,8 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
     processes(app) {
       const release = releases.find(app.release_id)
       if (!release) return undefined
-      const stopped = release.settings.stack ? shop.ports.services.stopped(app.id) : undefined
-      return wantedProcesses(shop, release).map(({ name, replicas }) => ({
+      const stopped = release.settings.stack ? context.ports.services.stopped(app.id) : undefined
+      return desiredProcesses(context, release).map(({ name, replicas }) => ({
         process: name,
         replicas: stopped?.has(name) ? 0 : replicas,
         ...(release.settings.stack ? { release_id: madeBy(release, name) } : {}),
@@ -69,8 +68,8 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
     },
     workload(app, process) {
       const release = releases.find(app.release_id)!
-      const wanted = wantedProcesses(shop, release).find(({ name }) => name === process)!
-      const is_stopped = release.settings.stack && shop.ports.services.stopped(app.id).has(process)
+      const wanted = desiredProcesses(context, release).find(({ name }) => name === process)!
+      const is_stopped = release.settings.stack && context.ports.services.stopped(app.id).has(process)
       return workloadOf(releases, release, app, is_stopped ? { ...wanted, replicas: 0 } : wanted)
     },
     release(release_id) {
@@ -78,33 +77,34 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
       return release && { owner_id: release.app_id, stop_grace_s: release.settings.stop_grace_s }
     },
     seen: crashes.note,
-    relocate: (app) => ports.bringHome(app.id),
+    relocate: (app) => ports.relocate(app.id),
     reduce(app) {
-      shop.scaler
+      context.scaler
         .settle(app.id)
-        .catch((error: unknown) => shop.log.warn('An app could not be scaled', { app: app.id, error }))
+        .catch((error: unknown) => context.log.warn('An app could not be scaled', { app: app.id, error }))
     },
     restoring: (app, { found, wanted }) => ports.note(app.id, 'app.restored', { found, wanted }),
     async observed(app, instances) {
       const release = releases.find(app.release_id)!
-      await shop.routing.serve(app.id, targetOf(instances, release.settings))
+      await context.routing.serve(app.id, targetOf(instances, release.settings))
       // An app crashes when nobody answers its requests, whatever else of it still runs.
       const main = mainOf(release.settings)
       const is_asked =
-        hasWeb(release.settings) && !(release.settings.stack && shop.ports.services.stopped(app.id).has(main))
+        hasWeb(release.settings) &&
+        !(release.settings.stack && context.ports.services.stopped(app.id).has(main))
       const judged = is_asked ? instances.filter(({ process }) => process === main) : instances
       // Somebody has stopped all of its services.
       if (!is_asked && instances.length === 0 && release.settings.stack) return
-      const { event, ...payload } = crashes.judge(app.status, judged) ?? {}
-      if (event) ports.appEvent(app.id, event, payload)
+      const { event, ...payload } = crashes.evaluate(app.status, judged) ?? {}
+      if (event) context.apps.transition(app.id, event, payload)
     },
     async failed(app, error) {
       // Trying again does not bring data back, and an app without its data must not pretend to run.
       if (!(error instanceof EngineError && error.code === 'volume_missing')) return
-      await shop.routing.serve(app.id, NOTHING)
+      await context.routing.serve(app.id, NOTHING)
       const release = releases.find(app.release_id)
-      if (release) await endRelease(shop.engine, release, 0)
-      ports.appEvent(app.id, 'lose', {
+      if (release) await endRelease(context.engine, release, 0)
+      context.apps.transition(app.id, 'lose', {
         code: error.code,
         error: `${error.message} ${error.hint ?? ''}`.trim(),
       })
@@ -116,22 +116,22 @@ function appOwners(shop: Workshop, ports: ReconcilerPorts): WorkloadOwners<Desir
         release_id: event.release_id,
       }),
     async finished() {
-      await shop.routing.mend()
+      await context.routing.retryFailed()
       const at_work = ports.deploymentsAtWork()
-      if (!existsSync(shop.work_directory)) return
-      for (const name of readdirSync(shop.work_directory)) {
-        if (name.startsWith('dep_') && !at_work.has(name)) void removeWork(shop, name)
+      if (!existsSync(context.work_directory)) return
+      for (const name of readdirSync(context.work_directory)) {
+        if (name.startsWith('dep_') && !at_work.has(name)) void removeWork(context, name)
         // Left by a process that ended while it removed it; removing it twice does no harm.
-        if (name.startsWith(REMOVED_PREFIX)) void removeAway(join(shop.work_directory, name))
+        if (name.startsWith(REMOVED_PREFIX)) void removeAway(join(context.work_directory, name))
       }
     },
   }
 }
 
 /** Keeps what should run running: apps and their routes, and the other kinds of owners. */
-export function createReconciler(shop: Workshop, ports: ReconcilerPorts) {
-  const { engine, releases, routing, log } = shop
-  const apps = appOwners(shop, ports) as WorkloadOwners
+export function createReconciler(context: DeployContext, ports: ReconcilerPorts) {
+  const { engine, releases, routing, log } = context
+  const apps = appOwners(context, ports) as WorkloadOwners
   return {
     ...createWorkloadReconciler({ engine, log, kinds: () => [apps, ...(ports.owners?.() ?? [])] }),
     /**

@@ -1,4 +1,5 @@
 import { conflict, invalid } from '#server/kernel/errors'
+import { orThrow } from '#server/kernel/or-throw'
 import { askOf, type DeploymentRepository } from './repository.ts'
 import type { Release, Releases } from './releases.ts'
 
@@ -59,11 +60,8 @@ export function createRollbackTarget(deployments: DeploymentRepository, releases
     deployment_id: string | undefined,
   ): Release => {
     if (deployment_id === undefined)
-      return (
-        before(app.id, app.live_release_id) ??
-        (() => {
-          throw conflict('There is no earlier release to roll back to.')
-        })()
+      return orThrow(before(app.id, app.live_release_id), () =>
+        conflict('There is no earlier release to roll back to.'),
       )
     if (deployments.find(deployment_id)?.app_id !== app.id)
       throw invalid('deployment_id', 'is not a deployment of this app.')

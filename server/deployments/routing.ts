@@ -1,6 +1,6 @@
 import type { Log } from '#server/kernel/log'
 import type { Certificate, Ingress, Route } from '#server/platform/ingress/ingress'
-import { createQueue } from '#server/platform/ingress/queue'
+import { createQueue } from '#server/platform/ingress/runtime/queue'
 
 /** Instances that an app's requests go to; without addresses nothing runs. */
 export interface Target {
@@ -77,19 +77,19 @@ export function createRouting({
     if (failures.length > 0) throw failures[0]
     unfinished.delete(app_id)
   }
-  const aim = (app_id: string, target: Target) => {
+  const setTarget = (app_id: string, target: Target) => {
     targets.set(app_id, target)
     return apply(app_id, routes(app_id, target))
   }
   const refresh = (app_id: string) =>
     exclusively(async () => {
       const target = targets.get(app_id) ?? (await current(app_id))
-      if (target) await aim(app_id, target)
+      if (target) await setTarget(app_id, target)
     })
 
   return {
     /** Sends every domain of the app to these instances; resolves once new requests go there. */
-    serve: (app_id: string, target: Target): Promise<void> => exclusively(() => aim(app_id, target)),
+    serve: (app_id: string, target: Target): Promise<void> => exclusively(() => setTarget(app_id, target)),
     /** Addresses of the instances that get the app's requests now. */
     serving: (app_id: string): readonly string[] => targets.get(app_id)?.addresses ?? [],
     /** Applies what has changed about the app's domains; the instances stay. */
@@ -133,7 +133,7 @@ export function createRouting({
         routed(all.flatMap((app) => app.routes.map((route) => route.id)).filter((id) => !refused.has(id)))
       }),
     /** Tries again what could not be set. */
-    async mend(): Promise<void> {
+    async retryFailed(): Promise<void> {
       for (const app_id of [...unfinished])
         await refresh(app_id).catch((error: unknown) =>
           log.debug('The domains of an app still cannot be set', { app: app_id, error }),

@@ -7,7 +7,7 @@ import { networkOf } from '#server/platform/engine/network-name'
 import type { LogLine } from '#server/runtime-logs/schema'
 import { isOf } from './processes.ts'
 import { containerSpec } from './release-workload.ts'
-import { secretsOfApp, type Workshop } from './work.ts'
+import { secretsOfApp, type DeployContext } from './work.ts'
 import { newId } from '#server/kernel/ids'
 
 const MAX_OUTPUT = 1_048_576
@@ -21,20 +21,16 @@ export interface RuntimeLogQuery {
   process?: string
 }
 
-const healthOf = (instance: Instance, live: boolean): 'healthy' | 'starting' | 'unhealthy' | 'stopped' =>
-  instance.state === 'running'
-    ? live
-      ? 'healthy'
-      : 'starting'
-    : instance.state === 'restarting'
-      ? 'unhealthy'
-      : 'stopped'
+function healthOf({ state }: Instance, live: boolean): 'healthy' | 'starting' | 'unhealthy' | 'stopped' {
+  if (state === 'running') return live ? 'healthy' : 'starting'
+  return state === 'restarting' ? 'unhealthy' : 'stopped'
+}
 
 /** What runs of an app now: instances, their logs, and one-off commands beside them. */
-export function createRuntime(shop: Workshop) {
-  const { engine, releases, clock } = shop
-  const app = (id: string) => shop.ports.app(id)
-  const secretsOf = (app_id: string): string[] => secretsOfApp(shop, app_id)
+export function createRuntime(context: DeployContext) {
+  const { engine, releases, clock } = context
+  const app = (id: string) => context.apps.get(id)
+  const secretsOf = (app_id: string): string[] => secretsOfApp(context, app_id)
   /** The same for other domains, which take errors of the engine as they are; lines come without secrets. */
   const runCommand = async (
     app_id: string,
@@ -88,8 +84,8 @@ export function createRuntime(shop: Workshop) {
       }),
     /** Lines of the build and release log in the shape of runtime lines. */
     buildLogs(app_id: string, query: RuntimeLogQuery): LogLine[] {
-      const latest = shop.deployments.latest(app_id)
-      const lines = latest ? shop.logs.tail(latest.id, 10_000) : []
+      const latest = context.deployments.latest(app_id)
+      const lines = latest ? context.logs.tail(latest.id, 10_000) : []
       const wanted = query.q?.toLowerCase()
       return lines
         .filter(

@@ -7,17 +7,17 @@ import { waitUntilReady } from './probe.ts'
 import type { Release, ReleaseProcess } from './releases.ts'
 import { workloadOf } from './release-workload.ts'
 import { drainInstances } from './serving.ts'
-import type { Scaler, Workshop } from './work.ts'
+import type { Scaler, DeployContext } from './work.ts'
 
 const WATCH_MS = 400
 const ENDED: readonly Instance['state'][] = ['exited', 'dead', 'restarting']
 
 /** Processes of a live release with as many instances as there should be now: an app that sleeps has no web. */
-export const wantedProcesses = (
-  shop: Pick<Workshop, 'ports'>,
+export const desiredProcesses = (
+  context: Pick<DeployContext, 'ports'>,
   release: Pick<Release, 'app_id' | 'settings'>,
 ): ReleaseProcess[] => {
-  const asleep = shop.ports.isAsleep(release.app_id)
+  const asleep = context.ports.isAsleep(release.app_id)
   return processesOf(release.settings).map((process) =>
     asleep && process.name === MAIN_PROCESS ? { ...process, replicas: 0 } : process,
   )
@@ -31,21 +31,21 @@ interface Work {
   done: Promise<void>
 }
 
-export function createScaler(shop: Workshop, settled: () => void): Scaler {
+export function createScaler(context: DeployContext, settled: () => void): Scaler {
   const working = new Map<string, Work>()
 
   /** The live release of an app that no job is about to change; nothing when there is none. */
   const scalable = (app_id: string): Release | undefined => {
-    const { status, live_release_id } = shop.ports.app(app_id)
+    const { status, live_release_id } = context.apps.get(app_id)
     const is_meant_to_run = status === 'running' || status === 'crashed'
-    if (!is_meant_to_run || !live_release_id || shop.ports.isHeld(app_id)) return undefined
-    const release = shop.releases.find(live_release_id)
+    if (!is_meant_to_run || !live_release_id || context.ports.isHeld(app_id)) return undefined
+    const release = context.releases.find(live_release_id)
     // Services of a stack have the instances that its file says.
     return release?.settings.stack ? undefined : release
   }
   const keyOf = (app_id: string): string => {
     const release = scalable(app_id)
-    return JSON.stringify(release && [release.id, wantedProcesses(shop, release), release.settings])
+    return JSON.stringify(release && [release.id, desiredProcesses(context, release), release.settings])
   }
 
   const run = async (app_id: string, work: Work): Promise<void> => {
@@ -56,7 +56,7 @@ export function createScaler(shop: Workshop, settled: () => void): Scaler {
         work.wanted = keyOf(app_id)
         const release = scalable(app_id)
         if (!release) return
-        await createPass(shop, release, work.stop.signal).catch((error: unknown) => {
+        await createPass(context, release, work.stop.signal).catch((error: unknown) => {
           if (!work.stop.signal.aborted) throw error
         })
       } while (work.again)
@@ -98,18 +98,18 @@ export function createScaler(shop: Workshop, settled: () => void): Scaler {
 }
 
 /** One pass: those that go lose their traffic first, those that come get it once they are ready. */
-async function createPass(shop: Workshop, release: Release, signal: AbortSignal): Promise<void> {
-  const { engine, routing } = shop
+async function createPass(context: DeployContext, release: Release, signal: AbortSignal): Promise<void> {
+  const { engine, routing } = context
   const { app_id, settings } = release
-  const place = shop.ports.app(app_id)
-  const wanted = wantedProcesses(shop, release)
+  const place = context.apps.get(app_id)
+  const wanted = desiredProcesses(context, release)
   /** A switch that came first is not taken back. */
   const serve = async (addresses: string[]) => {
-    if (signal.aborted || shop.ports.app(app_id).live_release_id !== release.id) return
+    if (signal.aborted || context.apps.get(app_id).live_release_id !== release.id) return
     await routing.serve(app_id, { addresses, port: settings.port })
   }
   const ensure = (process: ReleaseProcess) =>
-    engine.ensureRelease(workloadOf(shop.releases, release, place, process), signal)
+    engine.ensureRelease(workloadOf(context.releases, release, place, process), signal)
 
   const before = await engine.instances({ release_id: release.id })
   const countOf = (process: string) => wanted.find(({ name }) => name === process)?.replicas ?? 0
@@ -131,12 +131,12 @@ async function createPass(shop: Workshop, release: Release, signal: AbortSignal)
   const fresh = staying.filter(
     ({ process, address }) => process === MAIN_PROCESS && !(address && serving.has(address)),
   )
-  await whenReady(shop, release, fresh, signal, async ({ address }) => {
+  await whenReady(context, release, fresh, signal, async ({ address }) => {
     ready.push(address!)
     await serve([...ready])
   })
   if (going.length === 0) return
-  await drainInstances(shop, release, going, signal)
+  await drainInstances(context, release, going, signal)
   signal.throwIfAborted()
   for (const process of wanted) await ensure(process)
 }
@@ -146,7 +146,7 @@ const webAddresses = (instances: readonly Instance[]): string[] =>
 
 /** Probes instances from outside, and tells of each as soon as it is ready. Rejects when one ends instead. */
 async function whenReady(
-  shop: Workshop,
+  context: DeployContext,
   { id, settings }: Release,
   fresh: readonly Instance[],
   signal: AbortSignal,
@@ -163,7 +163,7 @@ async function whenReady(
         port,
         health_check,
         probing,
-        shop.clock.monotonic_ms,
+        context.clock.monotonic_ms,
       )
       if (!ready)
         throw new Fatal(
@@ -176,7 +176,7 @@ async function whenReady(
   )
   const ids = new Set(fresh.map((instance) => instance.id))
   try {
-    await Promise.race([probes, untilOneEnds(shop, id, ids, probing)])
+    await Promise.race([probes, untilOneEnds(context, id, ids, probing)])
   } finally {
     over.abort()
     await probes.catch(() => undefined)
@@ -185,7 +185,7 @@ async function whenReady(
 
 /** Rejects once one of these instances has ended; until then it does not settle. */
 function untilOneEnds(
-  { engine }: Pick<Workshop, 'engine'>,
+  { engine }: Pick<DeployContext, 'engine'>,
   release_id: string,
   ids: ReadonlySet<string>,
   signal: AbortSignal,

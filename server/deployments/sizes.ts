@@ -1,7 +1,7 @@
 import { hasWeb, processesOf } from './processes.ts'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import type { ReleaseSettings } from './releases.ts'
-import type { Scaler, Workshop } from './work.ts'
+import type { Scaler, DeployContext } from './work.ts'
 
 type Size = Pick<ReleaseSettings, 'replicas' | 'limits'>
 
@@ -21,14 +21,14 @@ export interface Sizes extends Pick<Scaler, 'settle' | 'isWorking'> {
   connections(app_id: string): Promise<number>
 }
 
-export function createSizes(shop: Workshop): Sizes {
-  const { releases, routing, scaler, ports, deployments, ingress } = shop
+export function createSizes(context: DeployContext): Sizes {
+  const { releases, routing, scaler, apps, ports, deployments, ingress } = context
   return {
     settle: scaler.settle,
     isWorking: scaler.isWorking,
     isHeld: ports.isHeld,
     serving: routing.serving,
-    defaults: () => shop.defaults.instance,
+    defaults: () => context.defaults.instance,
     of(release_id) {
       const settings = releases.find(release_id)?.settings
       if (!settings) return undefined
@@ -44,7 +44,7 @@ export function createSizes(shop: Workshop): Sizes {
       }
     },
     current(app_id) {
-      const { live_release_id } = ports.app(app_id)
+      const { live_release_id } = apps.get(app_id)
       const made = deployments.unfinished(app_id).flatMap(({ release_id }) => release_id ?? [])
       return [...new Set([...(live_release_id ? [live_release_id] : []), ...made])]
     },
@@ -62,7 +62,7 @@ export function createSizes(shop: Workshop): Sizes {
     },
   }
   function releasePort(app_id: string): number {
-    const { live_release_id } = ports.app(app_id)
+    const { live_release_id } = apps.get(app_id)
     return (live_release_id && releases.find(live_release_id)?.settings.port) || 0
   }
 }

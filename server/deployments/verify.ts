@@ -1,46 +1,47 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { Instance } from '#server/platform/engine/engine'
-import { unstartable } from '#server/platform/engine/start-failure'
-import { missingProgram, tellingLines } from '#server/platform/engine/telling-lines'
+import { knownReason } from '#server/platform/engine/build/known-reasons'
+import { unstartable } from '#server/platform/engine/containers/start-failure'
+import { missingProgram, tellingLines } from '#server/platform/engine/build/telling-lines'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import { instancesOfRelease, processesOf } from './processes.ts'
 import { elsewhere, listeningOf } from './listening.ts'
 import { waitUntilReady } from './probe.ts'
 import type { Release } from './releases.ts'
 import { waitForService } from './stack/ready.ts'
-import type { Workshop } from './work.ts'
+import type { DeployContext } from './work.ts'
 
 const TAIL = 30
 
 /** Last lines that an instance printed; also put into the deployment's log. */
 export async function lastLines(
-  shop: Workshop,
+  context: DeployContext,
   deployment_id: string,
   step: string,
   instance: Instance,
 ): Promise<string[]> {
   const lines: string[] = []
   try {
-    for await (const line of shop.engine.logs(instance.id, { tail: TAIL })) {
-      shop.logs.append(deployment_id, step, line.stream, line.text)
+    for await (const line of context.engine.logs(instance.id, { tail: TAIL })) {
+      context.logs.append(deployment_id, step, line.stream, line.text)
       lines.push(line.text)
     }
   } catch (error) {
-    shop.log.debug('The log of an instance cannot be read', { instance: instance.id, error })
+    context.log.debug('The log of an instance cannot be read', { instance: instance.id, error })
   }
   return tellingLines(lines)
 }
 
 /** The sentence for a container that ended by itself. */
 export async function exited(
-  shop: Workshop,
+  context: DeployContext,
   deployment_id: string,
   step: string,
   instance: Instance,
   when: string,
 ): Promise<Fatal> {
-  const log = await lastLines(shop, deployment_id, step, instance)
+  const log = await lastLines(context, deployment_id, step, instance)
   if (instance.oom_killed)
     return new Fatal(
       'out_of_memory',
@@ -65,7 +66,7 @@ export async function exited(
   return new Fatal(
     'exited',
     `${named} exited with code ${code} ${when}.`,
-    'Its last lines are in the log.',
+    knownReason(log, 'run') ?? 'Its last lines are in the log.',
     log,
   )
 }
@@ -98,7 +99,7 @@ const ENDED: readonly Instance['state'][] = ['exited', 'dead', 'restarting']
  * that are `known`.
  */
 export async function firstExit(
-  shop: Workshop,
+  context: DeployContext,
   release: Release,
   signal: AbortSignal,
   { known, only }: { known?: Instance[]; only?: ReadonlySet<string> } = {},
@@ -108,7 +109,7 @@ export async function firstExit(
     .filter(({ name }) => isAsked({ process: name }))
     .reduce((sum, { replicas }) => sum + replicas, 0)
   for (let instances = known; !signal.aborted; instances = undefined) {
-    instances ??= (await instancesOfRelease(shop.engine, release)).filter(isAsked)
+    instances ??= (await instancesOfRelease(context.engine, release)).filter(isAsked)
     const ended = instances.find((instance) => ENDED.includes(instance.state) || instance.oom_killed)
     if (ended) return ended
     if (instances.length < expected)
@@ -132,7 +133,7 @@ export async function firstExit(
  * @param told the deployment in whose log their last lines are put, and the step that they are put under.
  */
 export async function verify(
-  shop: Workshop,
+  context: DeployContext,
   {
     release,
     only,
@@ -141,20 +142,20 @@ export async function verify(
   signal: AbortSignal,
 ): Promise<void> {
   const { settings } = release
-  const all = await instancesOfRelease(shop.engine, release)
+  const all = await instancesOfRelease(context.engine, release)
   const instances = all.filter(({ process }) => !only || only.has(process))
   const ready = new AbortController()
   const probing = AbortSignal.any([signal, ready.signal])
-  const watch = firstExit(shop, release, probing, { known: instances, only })
+  const watch = firstExit(context, release, probing, { known: instances, only })
   const graces = new Map(processesOf(settings).map(({ name, grace_s }) => [name, grace_s]))
   const probes = Promise.all(
     instances.map(async (instance) => {
       const grace_s = graces.get(instance.process) ?? 0
       const service = settings.stack?.find(({ name }) => name === instance.process)
-      if (service) return waitForService(shop, service, instance, { settings, grace_s, signal: probing })
+      if (service) return waitForService(context, service, instance, { settings, grace_s, signal: probing })
       return instance.process === MAIN_PROCESS
         ? waitUntilReady(instance.address ?? '', settings.port, settings.health_check, probing, () =>
-            shop.clock.monotonic_ms(),
+            context.clock.monotonic_ms(),
           )
         : staysUp(grace_s, probing)
     }),
@@ -162,11 +163,11 @@ export async function verify(
   try {
     const first = await Promise.race([watch, probes])
     if (first && !Array.isArray(first))
-      throw await exited(shop, told.deployment_id, told.step, first, 'before it was ready')
+      throw await exited(context, told.deployment_id, told.step, first, 'before it was ready')
     const results = Array.isArray(first) ? first : await probes
     const late = results.findIndex((result) => !result.ready)
     if (late === -1) return
-    throw await neverReady(shop, told, {
+    throw await neverReady(context, told, {
       instance: instances[late]!,
       last: results[late]!.last,
       settings,
@@ -184,12 +185,12 @@ async function staysUp(grace_s: number, signal: AbortSignal): Promise<{ ready: b
 }
 
 async function neverReady(
-  shop: Workshop,
+  context: DeployContext,
   told: { deployment_id: string; step: string },
   { instance, last, settings }: { instance: Instance; last: string; settings: Release['settings'] },
 ): Promise<Fatal> {
   const service = settings.stack?.find(({ name }) => name === instance.process)
-  const log_of_service = service && (await lastLines(shop, told.deployment_id, told.step, instance))
+  const log_of_service = service && (await lastLines(context, told.deployment_id, told.step, instance))
   if (service)
     return new Fatal(
       'not_ready',
@@ -200,12 +201,12 @@ async function neverReady(
       log_of_service,
     )
   const { port, health_check } = settings
-  const image = await shop.engine.findImage(instance.image)
+  const image = await context.engine.findImage(instance.image)
   const seen =
     last === 'nothing listens'
-      ? elsewhere(await listeningOf(shop.engine, instance, image?.exposed_ports ?? []), port)
+      ? elsewhere(await listeningOf(context.engine, instance, image?.exposed_ports ?? []), port)
       : undefined
-  const log = await lastLines(shop, told.deployment_id, told.step, instance)
+  const log = await lastLines(context, told.deployment_id, told.step, instance)
   const what = health_check.type === 'http' ? `GET ${health_check.path} on port ${port}` : `port ${port}`
   return new Fatal(
     'not_ready',

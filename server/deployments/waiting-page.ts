@@ -1,6 +1,6 @@
 import type { AppStatus } from '#server/apps/schema'
 import type { Route } from '#server/platform/ingress/ingress'
-import { WAITING_PAGES } from '#server/platform/ingress/pages'
+import { WAITING_PAGES } from '#server/platform/ingress/render/pages'
 
 /**
  * Gives the routes of an app that has never served a page that says why: that it is being made, or that this

@@ -1,4 +1,5 @@
 import type { Configuration } from '#server/apps/configuration'
+import type { AppEventName } from '#server/apps/machine'
 import type { AppStatus } from '#server/apps/schema'
 import type { DetectOptions } from '#server/builds/detect'
 import type { BuildPlan } from '#server/builds/plan'
@@ -36,17 +37,24 @@ export interface DeployedApp {
   configuration: Configuration
 }
 
-/** What deployments need from other domains and from the platform; handed in at composition. */
-export interface DeployPorts {
-  app(id: string): DeployedApp
+/** Apps as deployments use them: all that a deployment reads of an app, and all that it changes. */
+export interface DeployedApps {
+  /** Throws NOT_FOUND. */
+  get(id: string): DeployedApp
   projectOf(app_id: string): string | undefined
+  /** The number of the app's next deployment. */
+  nextNumber(app_id: string): number
+  /** Throws 409 when instances of the project would use more than its quotas, as the app or a release of it is. */
+  requireShare(app_id: string, other?: Configuration): void
+  /** Moves the app's status by an event; throws 409 when its status does not allow it. */
+  transition(app_id: string, event: AppEventName, payload?: Record<string, unknown>): void
   /** Records in one transaction that a release serves (or nothing does). */
   setLive(app_id: string, deployment_id: string | null, release_id: string | null): void
-  appEvent(
-    app_id: string,
-    event: 'go_live' | 'fail' | 'cancel' | 'lose',
-    payload: Record<string, unknown>,
-  ): void
+  setAutoDeploy(app_id: string, on: boolean): void
+}
+
+/** What deployments need from other domains and from the platform; handed in at composition. */
+export interface DeployPorts {
   /** Gives the app its name below the base domain, or takes it: one without requests has none. */
   followWeb(app_id: string, has_web: boolean): void
   /** One route for each of the app's domains that may be served, to these instances. */
@@ -82,6 +90,8 @@ export interface DeployPorts {
   sleepAgain(app_id: string): void
   /** Whether a job changes what runs of the app, so that nothing else may. */
   isHeld(app_id: string): boolean
+  /** Whether the services of a stack have a volume of this name of the file now. */
+  holdsData(app_id: string, volume: string): boolean
   /** Volumes of a stack by their names in the file: they are made where they are missing. */
   stackVolumes(app: DeployedApp, mounts: readonly StackMount[]): Promise<ReadonlyMap<string, string>>
   /** Tells which services an app has, with the release that is about to serve or serves. */
@@ -154,7 +164,11 @@ export interface Scaler {
   interrupt(app_id: string): Promise<void>
 }
 
-export interface Workshop {
+/** What is handed in of a deploy context; `createDeployContext` adds the rest. */
+export type DeployParts = Omit<DeployContext, 'advance' | 'routing' | 'scaler' | 'soaks'>
+
+/** What the steps of all deployments share. */
+export interface DeployContext {
   engine: Engine
   git: Git
   ingress: Ingress
@@ -165,6 +179,7 @@ export interface Workshop {
   logs: DeploymentLogs
   deployments: DeploymentRepository
   releases: Releases
+  apps: DeployedApps
   ports: DeployPorts
   defaults: DeployDefaults
   /** `<data>/work`: one folder a deployment. */
@@ -211,21 +226,21 @@ export interface DeployState {
   /** When traffic first went to it; stays set when it is taken back. */
   live_at?: string
 }
-export type DeployContext = StepContext<DeployPayload, DeployState>
+export type DeployStep = StepContext<DeployPayload, DeployState>
 
 /** The app as its image is made: as it is now, or as the release was whose image is made again. */
-export function appToBuild(shop: Workshop, { payload }: Pick<DeployContext, 'payload'>): DeployedApp {
-  const app = shop.ports.app(payload.app_id)
-  const { rebuild, from_release } = askOf(shop.deployments.find(payload.deployment_id)!)
-  const release = rebuild && from_release ? shop.releases.find(from_release) : undefined
+export function appToBuild(context: DeployContext, { payload }: Pick<DeployStep, 'payload'>): DeployedApp {
+  const app = context.apps.get(payload.app_id)
+  const { rebuild, from_release } = askOf(context.deployments.find(payload.deployment_id)!)
+  const release = rebuild && from_release ? context.releases.find(from_release) : undefined
   return release ? { ...app, configuration: release.configuration } : app
 }
 
 /** Values that no log of an app may show: as they are now, and as its releases have them. */
 export const secretsOfApp = (
-  { ports, releases }: Pick<Workshop, 'ports' | 'releases'>,
+  { apps, ports, releases }: Pick<DeployContext, 'apps' | 'ports' | 'releases'>,
   app_id: string,
-): string[] => [...ports.secretValues(ports.app(app_id)), ...releases.secretValues(app_id)]
+): string[] => [...ports.secretValues(apps.get(app_id)), ...releases.secretValues(app_id)]
 
 /** The network of the services of one app, in which they find each other by their names. */
 export const stackNetworkOf = (app_id: string) => `ptr-${app_id.replace('_', '-')}`

@@ -10,7 +10,7 @@ import { lookUp } from './lookup.ts'
 import { domainMachine } from './machine.ts'
 import type { Ownership } from './ownership.ts'
 import type { DomainRepository, DomainRow } from './repository.ts'
-import { type Expected, type Finding, judge, txtNameOf } from './verification.ts'
+import { type Expected, type Finding, evaluate, txtNameOf } from './verification.ts'
 import { findingOf } from './view.ts'
 
 const MINUTE_MS = 60_000
@@ -67,7 +67,7 @@ export function createDomainChecks({
     const txt_name = txtNameOf(row)
     const names = namesOf(row)
     const resolvers = ports.resolvers()
-    return judge(
+    return evaluate(
       await Promise.all(names.map((name) => lookUp(dns, resolvers, name, txt_name))),
       ports.expected(),
       row.token,

@@ -68,6 +68,10 @@ const bare = (column: string) =>
   `CASE WHEN substr(${column}, 1, 2) = '*.' THEN substr(${column}, 3) ELSE ${column} END`
 /** What certificates need to know of a domain. */
 const CERTIFIED = 'id, project_id, hostname, ssl_mode, www, counterpart'
+/** Whether DNS has shown that the name belongs to whoever added it. */
+export const isProven = ({ status }: Pick<DomainRow, 'status'>) =>
+  status === 'verified' || status === 'active'
+
 export type ProvenDomain = Pick<
   DomainRow,
   'id' | 'project_id' | 'hostname' | 'ssl_mode' | 'www' | 'counterpart'

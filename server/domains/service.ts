@@ -1,90 +1,44 @@
 import { randomBytes } from 'node:crypto'
 import { type Actor, isAdministrator, visibleProjects } from '#server/kernel/access'
-import type { AuditTrail } from '#server/kernel/audit'
-import type { Clock } from '#server/kernel/clock'
-import type { Db } from '#server/kernel/db'
-import { ApiError, conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
-import type { Events } from '#server/kernel/events'
+import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
-import type { Log } from '#server/kernel/log'
+import { orThrow } from '#server/kernel/or-throw'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Wanted } from '#server/kernel/page'
-import type { Dns } from '#server/platform/dns/dns'
-import { checkRoute } from '#server/platform/ingress/check'
-import { IngressError, type Route, type RouteRedirect } from '#server/platform/ingress/ingress'
+import type { Route } from '#server/platform/ingress/ingress'
 import { createAutomaticDomains } from './automatic.ts'
 import { createDomainChecks } from './checks.ts'
 import { createDomainCopies } from './copies.ts'
-import { type ReservedNames, reservedReason } from './hostname.ts'
 import { createInstallationNames } from './installation-names.ts'
 import { createOwnership } from './ownership.ts'
-import { createDomainRepository, type DomainColumns, type DomainRow } from './repository.ts'
-import { requireRoom } from './room.ts'
-import { plannedRoutes, type RouteParts, routesOf } from './routes.ts'
+import type { DomainOptions } from './ports.ts'
+import { createDomainRepository, type DomainColumns, type DomainRow, isProven } from './repository.ts'
+import { createDomainRules } from './rules.ts'
+import { requireQuota } from './quota.ts'
+import { type RouteParts, routesOf } from './routes.ts'
 import type { Domain, DomainChange, NewDomain } from './schema.ts'
-import type { Expected } from './verification.ts'
-import { auditedOf, columnsOf, type DomainSurroundings, rulesOfChange, viewOf } from './view.ts'
-
-/** What domains need of others; handed in at composition. */
-export interface DomainPorts {
-  app(id: string): { id: string; name: string; project_id: string; status: string } | undefined
-  /** Applies an app's domains to the edge, now or as soon as it can be reached. Called after the commit. */
-  refreshRoutes(app_id: string): void
-  /**
-   * Hears of a proven domain whose mode asks for a certificate, and of one that does no more. Called after
-   * the commit.
-   */
-  certify(domain: Domain): void
-  /** Takes certificates of domains along to another project; throws 409 when they cannot be there. */
-  certificatesMoved(domain_ids: readonly string[], from_project_id: string): void
-  /** Whether the edge has a certificate for a name. */
-  isSecured(hostname: string): boolean
-  /** Enabled rules of these domains, of each in the order in which they are tried. */
-  redirects(domain_ids: readonly string[]): (domain_id: string) => RouteRedirect[]
-  /** Throws 422 when these routes would send clients in a circle. */
-  requireNoLoop(routes: readonly Route[]): void
-  reserved(): ReservedNames
-  /** Whether there are projects beside this one. */
-  hasOtherProjects(project_id: string): boolean
-  /** Most domains of a project beside automatic ones; undefined when nobody has set one. */
-  quota(project_id: string): number | undefined
-  /** Where names should lead. */
-  expected(): Expected
-  automaticMode(): 'off' | 'acme'
-  /** Resolvers to ask; empty means the system's. */
-  resolvers(): readonly string[]
-}
-export interface DomainOptions {
-  db: Db
-  clock: Clock
-  log: Log
-  events: Events
-  audit: AuditTrail
-  dns: Dns
-  ports: DomainPorts /** Ports of the edge, for addresses. */
-  http_port: number
-  https_port: number
-}
+import {
+  auditedOf,
+  columnsOf,
+  type DomainSurroundings,
+  rulesOfChange,
+  urlsOn,
+  viewOf,
+  withoutUndefined,
+} from './view.ts'
 
 export function createDomains(options: DomainOptions) {
-  const { db, clock, events, audit, ports, http_port, https_port } = options
+  const { db, clock, events, audit, ports } = options
   const repository = createDomainRepository(db)
   const ownership = createOwnership(repository, clock)
   const surroundings: DomainSurroundings = {
     expected: ports.expected,
     isSecured: ports.isSecured,
-    urlOf: (hostname, secure) =>
-      secure
-        ? `https://${hostname}${https_port === 443 ? '' : `:${https_port}`}`
-        : `http://${hostname}${http_port === 80 ? '' : `:${http_port}`}`,
+    urlOf: urlsOn(options),
   }
   const names = createInstallationNames(repository, ports)
   const view = (row: DomainRow) => viewOf(row, surroundings)
-  const get = (id: string): DomainRow =>
-    repository.find(id) ??
-    (() => {
-      throw notFound('domain')
-    })()
+  const get = (id: string): DomainRow => orThrow(repository.find(id), () => notFound('domain'))
   const note = (row: DomainRow, type: string, payload: Record<string, unknown> = {}, actor?: Actor) =>
     events.append({
       type: `domain.${type}`,
@@ -99,7 +53,8 @@ export function createDomains(options: DomainOptions) {
         ...payload,
       },
     })
-  const isProven = (row: DomainRow) => row.status === 'verified' || row.status === 'active'
+  const rules = createDomainRules(repository, ports)
+  const { checkRules, checkPlan, requireUnreserved, rulesOf, planned } = rules
   const published = (row: DomainRow) =>
     db.afterCommit(() => {
       ports.refreshRoutes(row.app_id)
@@ -120,85 +75,8 @@ export function createDomains(options: DomainOptions) {
     },
   })
 
-  /** Rules that need others to make sense. */
-  const checkRules = (row: DomainRow) => {
-    if (row.www !== 'keep' && row.kind !== 'custom')
-      throw invalid(
-        'www',
-        row.kind === 'wildcard'
-          ? 'does not go with a wildcard. Add the two names themselves.'
-          : 'does not go with the automatic name. Add a domain of your own.',
-      )
-    if (row.www !== 'keep' && row.path !== '/')
-      throw invalid('www', 'is about whole names, so it goes with the path / only.')
-    if (row.kind === 'automatic' && row.path !== '/')
-      throw invalid('path', 'must stay / for the automatic name. Add a domain of your own.')
-    if (row.strip_path && row.path === '/') throw invalid('strip_path', 'needs a path to take off.')
-    if (
-      JSON.parse(row.headers) &&
-      row.hsts &&
-      Object.keys(JSON.parse(row.headers) as object).some(
-        (name) => name.toLowerCase() === 'strict-transport-security',
-      )
-    )
-      throw invalid('hsts', 'and a header Strict-Transport-Security cannot both be set.')
-  }
-  const rulesOf = (rows: readonly DomainRow[]) => ports.redirects(rows.map(({ id }) => id))
-  /**
-   * The routes of all domains of these projects as they would be, proven or not: of two projects that want a
-   * name the one that has it comes first.
-   */
-  const planned = (project_ids: readonly string[] | undefined): Route[] => {
-    const rows = repository.ofProjects(project_ids).sort((a, b) => Number(isProven(b)) - Number(isProven(a)))
-    return plannedRoutes(rows, {
-      addresses: [],
-      port: 0,
-      redirects: rulesOf(rows),
-      isSecured: () => true,
-    })
-  }
-  /** A rule outside of the domain's path would never get a request. */
-  const checkReach = ({ id, path }: DomainRow) => {
-    const lost =
-      path === '/'
-        ? undefined
-        : ports
-            .redirects([id])(id)
-            .find(({ kind, from }) => kind !== 'regex' && from !== path && !from.startsWith(`${path}/`))
-    if (lost)
-      throw invalid(
-        'path',
-        `would leave the redirect from ${lost.from} without requests. Change or delete that one first.`,
-      )
-  }
-  /** What a change would make of the edge: refused with 422 before anybody depends on it. */
-  const checkPlan = (row: DomainRow) => {
-    try {
-      for (const route of plannedRoutes([row], {
-        addresses: [],
-        port: 0,
-        redirects: rulesOf([row]),
-        isSecured: ports.isSecured,
-      }))
-        checkRoute(route)
-    } catch (error) {
-      if (error instanceof IngressError) throw new ApiError('VALIDATION_ERROR', error.message)
-      throw error
-    }
-    ports.requireNoLoop(planned([row.project_id]))
-  }
-  const requireUnreserved = ({ hostname, counterpart }: DomainRow) => {
-    const refused = reservedReason(hostname, ports.reserved())
-    if (refused !== undefined) throw invalid('hostname', refused)
-    const other = counterpart === null ? undefined : reservedReason(counterpart, ports.reserved())
-    if (other !== undefined) throw invalid('www', `would take ${counterpart}, which ${other}`)
-  }
   const requireUsable = (app_id: string) => {
-    const app =
-      ports.app(app_id) ??
-      (() => {
-        throw notFound('app')
-      })()
+    const app = orThrow(ports.app(app_id), () => notFound('app'))
     if (app.status === 'deleting')
       throw conflict('Cannot change the domains of an app while it is being deleted.')
     return app
@@ -217,7 +95,7 @@ export function createDomains(options: DomainOptions) {
       throw forbidden('Only an administrator may end the time that a removed name is kept for.')
     if (end_cool_down) ownership.endCoolDowns(row)
     ownership.require(row)
-    requireRoom(repository, app, ports.quota(app.project_id))
+    requireQuota(repository, app, ports.quota(app.project_id))
     repository.insert(row)
     checkPlan(row)
     note(row, 'created', {}, actor)
@@ -321,7 +199,7 @@ export function createDomains(options: DomainOptions) {
     /**
      * Adds a name to an app; it is looked up at once in the background and serves as soon as DNS proves it.
      */
-    add(actor: Actor, { app_id, hostname, ssl_mode, end_cool_down, ...rules }: NewDomain): Domain {
+    add(actor: Actor, { app_id, hostname, ssl_mode, end_cool_down, ...given }: NewDomain): Domain {
       return db.tx(() => {
         const app = requireUsable(app_id)
         const shared_mode = repository.ofNames([hostname], app.project_id)[0]?.ssl_mode
@@ -333,7 +211,7 @@ export function createDomains(options: DomainOptions) {
         const row: DomainRow = {
           ...blankRow(app, hostname),
           ...withoutUndefined({ ssl_mode: ssl_mode ?? shared_mode }),
-          ...withoutUndefined(columnsOf(hostname, rules)),
+          ...withoutUndefined(columnsOf(hostname, given)),
         }
         insertRow(actor, app, row, end_cool_down)
         return view(row)
@@ -354,7 +232,7 @@ export function createDomains(options: DomainOptions) {
         if (row.kind !== 'automatic' && row.status !== 'failed') ownership.require(row)
         repository.update(id, wanted, clock.iso())
         const after = get(id)
-        checkReach(after)
+        rules.checkReach(after)
         checkPlan(after)
         note(after, 'updated', { changed: Object.keys(change) }, actor)
         audit.record(actor, {
@@ -456,8 +334,3 @@ export function createDomains(options: DomainOptions) {
   }
 }
 export type Domains = ReturnType<typeof createDomains>
-
-const withoutUndefined = <T extends object>(value: T) =>
-  Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>
-  }

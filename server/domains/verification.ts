@@ -52,7 +52,8 @@ function leadOf(view: ResolverView, expected: Expected): Lead {
     return 'here'
   if (addresses.some((address) => proxyOf(address) !== undefined)) return 'proxied'
   const ours = addresses.filter((address) => expected.addresses.includes(address)).length
-  return ours === 0 ? 'elsewhere' : ours < addresses.length ? 'mixed' : 'here'
+  if (ours === 0) return 'elsewhere'
+  return ours < addresses.length ? 'mixed' : 'here'
 }
 
 /** One sentence about where a name leads and what to change. */
@@ -119,39 +120,43 @@ function judgeName(
     .flatMap((view) => [...values(view.a), ...values(view.aaaa)])
     .map(proxyOf)
     .find((provider) => provider !== undefined)
+  const is_unknown = known.length === 0 || known.includes('proxied') || known.includes('here')
   return {
     address,
     txt,
     message: sentences.join(' '),
     proxied_by: proxied ?? null,
-    points_here: address
-      ? true
-      : known.length === 0 || known.includes('proxied') || known.includes('here')
-        ? null
-        : false,
+    points_here: !address && is_unknown ? null : address,
   }
 }
 
+/** Whether a domain leads here: all of its names do, one does not, or nobody can tell. */
+function allPointHere(judged: readonly { points_here: boolean | null }[]): boolean | null {
+  if (judged.some(({ points_here }) => points_here === false)) return false
+  return judged.every(({ points_here }) => points_here) ? true : null
+}
+
+/** By what all names of a domain are proven; null while one is not. */
+function provenBy(judged: readonly { address: boolean; txt: boolean }[]): 'address' | 'txt' | null {
+  if (judged.every(({ address }) => address)) return 'address'
+  return judged.every(({ address, txt }) => address || txt) ? 'txt' : null
+}
+
 /** Judges what resolvers say about all names of a domain. Pure. */
-export function judge(
+export function evaluate(
   names: readonly NameView[],
   expected: Expected,
   token: string,
   txt_name: string,
 ): Finding {
   const judged = names.map((name) => judgeName(name, expected, txtValueOf(token), txt_name))
-  const isProven = judged.every(({ address, txt }) => address || txt)
-  const by_address = judged.every(({ address }) => address)
+  const proven_by = provenBy(judged)
   const views = names.flatMap((name) => name.views)
-  const txt_note = isProven && !by_address ? ['The TXT record proves the domain.'] : []
+  const txt_note = proven_by === 'txt' ? ['The TXT record proves the domain.'] : []
   return {
-    proven_by: isProven ? (by_address ? 'address' : 'txt') : null,
+    proven_by,
     has_text: judged.every(({ txt }) => txt),
-    points_here: judged.every(({ points_here }) => points_here === true)
-      ? true
-      : judged.some(({ points_here }) => points_here === false)
-        ? false
-        : null,
+    points_here: allPointHere(judged),
     proxied_by: judged.find(({ proxied_by }) => proxied_by)?.proxied_by ?? null,
     message: [...txt_note, ...judged.map(({ message }) => message)].join(' '),
     found: {

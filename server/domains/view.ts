@@ -1,5 +1,5 @@
 import { invalid } from '#server/kernel/errors'
-import { createBasicAuth } from '#server/platform/ingress/rules'
+import { createBasicAuth } from '#server/platform/ingress/render/rules'
 import { readableHostname, wwwCounterpart } from './hostname.ts'
 import type { DomainColumns, DomainRow } from './repository.ts'
 import type { Domain, DomainChange, DomainRules } from './schema.ts'
@@ -24,8 +24,13 @@ export function hstsText(hsts: string): string {
 }
 
 const flag = (value: boolean | undefined) => (value === undefined ? undefined : Number(value))
-const json = (value: unknown) =>
-  value === undefined ? undefined : value === null ? null : JSON.stringify(value)
+/** As a column keeps it: null empties it, undefined leaves what is set. */
+const json = (value: unknown) => (value === null ? null : (JSON.stringify(value) as string | undefined))
+/** The name beside a domain that `www` asks for; undefined leaves what is set. */
+function counterpartOf(hostname: string, www: DomainRules['www']) {
+  if (www === undefined) return undefined
+  return www === 'keep' ? null : wwwCounterpart(hostname)
+}
 
 /**
  * A change that names the user without a password leaves what is set: the answer of a GET can be sent back.
@@ -62,9 +67,23 @@ export function columnsOf(hostname: string, change: DomainRules): DomainColumns 
           ...createBasicAuth(basic_auth.username, basic_auth.password),
         })
       : basic_auth,
-    counterpart: www === undefined ? undefined : www === 'keep' ? null : wwwCounterpart(hostname),
+    counterpart: counterpartOf(hostname, www),
   }
 }
+
+/** Addresses of names on the ports of the edge, which are left out where they are the usual ones. */
+export const urlsOn =
+  ({ http_port, https_port }: { http_port: number; https_port: number }) =>
+  (hostname: string, secure: boolean): string =>
+    secure
+      ? `https://${hostname}${https_port === 443 ? '' : `:${https_port}`}`
+      : `http://${hostname}${http_port === 80 ? '' : `:${http_port}`}`
+
+/** Without the fields that are not given, which would empty what is set. */
+export const withoutUndefined = <T extends object>(value: T) =>
+  Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>
+  }
 
 /** What surrounds a domain in an answer. */
 export interface DomainSurroundings {

@@ -108,7 +108,7 @@ export function createChanges(repository: VariableRepository, vault: Vault, cloc
       record(actor, { ...row, version: row.version + 1 }, 'deleted', [])
     },
     /** Throws 409 when the variables of an owner are more than a process can be started with. */
-    requireRoom(owner: Owner): void {
+    requireQuota(owner: Owner): void {
       const { count, bytes } = repository.size(owner)
       if (count > MOST_VARIABLES)
         throw conflict(`There can be ${MOST_VARIABLES} variables at most. Remove some that nothing reads.`)

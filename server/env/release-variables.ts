@@ -95,6 +95,16 @@ export function createReleaseVariables(repository: VariableRepository, vault: Va
     }
   }
 
+  /**
+   * What a preview has of its own. What the platform made up for it alone is no secret of the app; what people
+   * set there, or what it refers to, may be one.
+   */
+  const ownOfPreview = (app_id: string, trusted: boolean): VariableRow[] => {
+    const rows = repository.all({ app_id })
+    if (trusted) return rows
+    const made_up = repository.madeUp(app_id)
+    return rows.filter(({ key, secret, refs }) => refs === '[]' && (secret === 0 || made_up.has(key)))
+  }
   /** All of a preview; later ones win. What is not trusted never gets as far as opening a secret. */
   const ofPreview = (
     app: { id: string; project_id: string },
@@ -103,14 +113,19 @@ export function createReleaseVariables(repository: VariableRepository, vault: Va
     each: (...given: Parameters<typeof resolved>) => [string, ReleaseVariable][],
   ): ReleaseVariables => {
     const resolve = resolverOf(app.project_id, missing, (name) => scope.database(name))
-    const rows = [...repository.all({ app_id: scope.parent.id }), ...repository.all({ app_id: app.id })]
+    const rows = repository.all({ app_id: scope.parent.id })
     const open = scope.trusted ? rows : rows.filter(({ secret }) => secret === 0)
-    const entries = [
+    const inherited = [
       ...linkedTo(app),
       ...open.flatMap((row) => (scope.trusted ? each : resolvedIfReadable)(row, resolve, true)),
-      ...Object.entries(scope.added),
     ]
-    return Object.fromEntries(entries.filter(([, { secret }]) => scope.trusted || !secret))
+    const own = ownOfPreview(app.id, scope.trusted).flatMap((row) => each(row, resolve, true))
+    const may_see = ([, { secret }]: [string, ReleaseVariable]) => scope.trusted || !secret
+    return Object.fromEntries([
+      ...inherited.filter(may_see),
+      ...own,
+      ...Object.entries(scope.added).filter(may_see),
+    ])
   }
 
   return {

@@ -96,6 +96,22 @@ export function createVariableRepository(db: Db) {
         )
         .all(value, JSON.stringify(keys), limit) as VersionRow[]
     },
+    /**
+     * Keys of an app of which the platform made the value up (`SERVICE_PASSWORD_DB`), as it does for those that
+     * a compose file asks for, and that nobody changed since.
+     */
+    madeUp(app_id: string): ReadonlySet<string> {
+      const keys = db
+        .sql(
+          `SELECT key FROM variable_versions AS newest
+           WHERE app_id = ? AND key GLOB 'SERVICE_*' AND action = 'created' AND actor_id IS NULL
+           AND version = (SELECT max(version) FROM variable_versions
+                          WHERE app_id = newest.app_id AND key = newest.key)`,
+        )
+        .pluck()
+        .all(app_id)
+      return new Set(keys as string[])
+    },
     /** Forgets all but the newest versions of one key. */
     pruneVersions(owner: Owner, key: string, kept: number) {
       const [clause, value] = where(owner)

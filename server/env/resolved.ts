@@ -59,7 +59,10 @@ export const variableDifferences = (
     const [old, now] = [own(before, key), own(after, key)]
     // What becomes a secret was one all along for those who look at the difference.
     const secret = old?.secret === true || now?.secret === true
-    const shown = (one: ReleaseVariable | undefined) => (one ? (secret ? MASK : one.value) : null)
+    const shown = (one: ReleaseVariable | undefined) => {
+      if (!one) return null
+      return secret ? MASK : one.value
+    }
     return { key, before: shown(old), after: shown(now), secret }
   })
 

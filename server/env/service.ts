@@ -4,6 +4,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
+import { orThrow } from '#server/kernel/or-throw'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Secrets } from '#server/kernel/secrets'
 import { type Change, createChanges } from './changes.ts'
@@ -55,16 +56,9 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
   const release = createReleaseVariables(repository, vault, ports)
   const views = createVariableViews(repository, vault)
 
-  const appOf = (id: string) =>
-    ports.app(id) ??
-    (() => {
-      throw notFound('app')
-    })()
+  const appOf = (id: string) => orThrow(ports.app(id), () => notFound('app'))
   const get = (app_id: string, key: string): VariableRow =>
-    repository.find({ app_id }, key) ??
-    (() => {
-      throw notFound('variable')
-    })()
+    orThrow(repository.find({ app_id }, key), () => notFound('variable'))
   /** A 422 that names the field when a value of a change leads nowhere. */
   const requireResolved = (project_id: string, plain: PlainVariable, path: string) => {
     try {
@@ -83,7 +77,7 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
   ) => {
     const { unchanged: _same, ...told } = report
     if (told.added.length + told.changed.length + told.removed.length === 0) return
-    changes.requireRoom(place.app_id === null ? { project_id: place.project_id } : { app_id: place.app_id })
+    changes.requireQuota(place.app_id === null ? { project_id: place.project_id } : { app_id: place.app_id })
     events.append({
       type: 'env.changed',
       project_id: place.project_id,

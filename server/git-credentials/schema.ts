@@ -1,7 +1,6 @@
+import { hasControl } from '#server/kernel/one-line'
 import * as v from 'valibot'
 import { pagingEntries, SECRET, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
-
-const hasControl = (text: string) => /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)
 
 export const NewGitCredential = v.strictObject({
   project_id: v.optional(

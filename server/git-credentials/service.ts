@@ -5,6 +5,7 @@ import type { Db } from '#server/kernel/db'
 import { conflict, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
+import { orThrow } from '#server/kernel/or-throw'
 import { selectPage, type Wanted } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
@@ -138,11 +139,7 @@ export function createGitCredentials({
       }),
     remove: (actor: Actor, id: string): void =>
       db.tx(() => {
-        const row =
-          repository.find(id) ??
-          (() => {
-            throw notFound('Git credential')
-          })()
+        const row = orThrow(repository.find(id), () => notFound('Git credential'))
         const uses = usesOf(row)
         if (uses.length > 0)
           throw conflict(

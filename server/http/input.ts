@@ -53,6 +53,13 @@ export function searchOf(event: H3Event): string {
   return search
 }
 
+/** A text as its type reads it; one that is no number or flag stays a text. */
+function readValue(text: string, type: string | undefined): string | number | boolean {
+  if (type === 'number' && /^-?\d{1,15}$/.test(text)) return Number(text)
+  if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
+  return text
+}
+
 /**
  * Turns query texts into what the schema's fields mean; a text that is no plain decimal number stays a text
  * and is refused.
@@ -74,9 +81,7 @@ export function readQuery(
       continue
     }
     if (more.length > 0) throw badRequest(`${key}: must be given once.`)
-    if (type === 'number') result[key] = /^-?\d{1,15}$/.test(text) ? Number(text) : text
-    else if (type === 'boolean') result[key] = text === 'true' ? true : text === 'false' ? false : text
-    else result[key] = text
+    result[key] = readValue(text, type)
   }
   return { ...result }
 }

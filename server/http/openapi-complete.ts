@@ -9,19 +9,22 @@ const isObject = (value: unknown): value is JsonSchema =>
 /** Says of a field what its name says everywhere, where its schema is silent. */
 function completeField(name: string, schema: JsonSchema): JsonSchema {
   const meaning = meaningOf(name)
+  const own = withOwnWord(schema)
   const described =
-    typeof schema.description === 'string' ||
-    schema.$ref !== undefined ||
-    hasOwnWord(schema) ||
-    meaning === undefined
-      ? schema
-      : { description: meaning, ...schema }
+    typeof own.description === 'string' || own.$ref !== undefined || meaning === undefined
+      ? own
+      : { description: meaning, ...own }
   if (MOMENT.test(name)) return asMoment(described)
   return isWhole(name) ? asWhole(described) : described
 }
-/** One that may be null says it in the part that is not. */
-const hasOwnWord = (schema: JsonSchema): boolean =>
-  Array.isArray(schema.anyOf) && schema.anyOf.some((one: JsonSchema) => typeof one.description === 'string')
+/** What the one described part of a field says, which is mostly one that may be null, is said of the field. */
+function withOwnWord(schema: JsonSchema): JsonSchema {
+  if (typeof schema.description === 'string' || !Array.isArray(schema.anyOf)) return schema
+  const words = schema.anyOf.map((part: JsonSchema) => part.description).filter(Boolean)
+  if (new Set(words).size !== 1) return schema
+  const anyOf = schema.anyOf.map(({ description: _, ...part }: JsonSchema) => part)
+  return { description: words[0], ...schema, anyOf }
+}
 
 const MOMENT = /(^at|_at)$/
 /** Every moment is told in one way. */

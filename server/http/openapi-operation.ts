@@ -1,3 +1,4 @@
+import { inWords } from './openapi-references.ts'
 import { own } from '#server/kernel/own'
 import * as v from 'valibot'
 import type { AnyEndpoint } from './definition.ts'
@@ -113,15 +114,9 @@ const sentenceOf = ({ summary, status }: AnyEndpoint, what: string): string =>
 /** What an envelope holds, in words. */
 function whatIs({ properties = {} }: JsonSchema): string {
   const { data = {}, pages } = properties as { data?: JsonSchema; pages?: JsonSchema }
-  const words = (ref: unknown) =>
-    String(ref)
-      .split('/')
-      .at(-1)!
-      .replace(/(?<=[a-z])(?=[A-Z])/g, ' ')
-      .toLowerCase()
-  if (pages) return `one page of the list${data.items?.$ref ? ` (${words(data.items.$ref)})` : ''}`
+  if (pages) return `one page of the list${data.items?.$ref ? ` (${inWords(data.items.$ref)})` : ''}`
   if (data.type === 'array') return 'all of them'
-  return data.$ref ? `the ${words(data.$ref)}` : 'the result'
+  return data.$ref ? `the ${inWords(data.$ref)}` : 'the result'
 }
 
 /** What an answer that is no typed JSON consists of. */

@@ -1,3 +1,4 @@
+import { describeReferences } from './openapi-references.ts'
 import { own } from '#server/kernel/own'
 import type * as v from 'valibot'
 import { byStatus, errorCodesOf, errorResponse, errorSchemas, responseName } from './openapi-errors.ts'
@@ -29,7 +30,7 @@ const WEBSOCKET: JsonSchema = {
 
 Send \`{ "type": "subscribe", "channel": "deployments/dep_…", "after": <cursor> }\` or \`unsubscribe\`; receive \`{ "type", "channel", "cursor", "data" }\`.
 Channels: \`apps/:id\`, \`apps/:id/logs\`, \`apps/:id/logs/access\`, \`databases/:id\`, \`databases/:id/logs\`, \`deployments/:id\`, \`projects/:id\`, \`system\`. A client that reconnects with the last \`cursor\` misses nothing.
-A message of the type \`gap\` says that the connection was too slow and what came in between was dropped: subscribe again with the last cursor.
+A connection that is too slow for what it asked for is closed with the code 4408: connect again, and go on from the last cursor.
 
 \`apps/:id/terminal\` and \`databases/:id/terminal\` open a shell in a running instance, for developers and above. The subscription takes \`data\` with \`instance_id\`, \`cols\` and \`rows\`.
 Send \`{ "type": "input", "channel", "data": { "text" } }\` and \`{ "type": "resize", "channel", "data": { "cols", "rows" } }\`; receive \`started\` (\`session_id\`, \`instance_id\`, \`process\`, \`index\`), \`output\` (\`text\`), and \`exit\` (\`reason\`, \`exit_code\`), after which the channel is closed.
@@ -109,6 +110,7 @@ export function buildDocument(endpoints: readonly DocumentedEndpoint[], facts: D
       Object.values(item).flatMap((operation) => (operation as JsonSchema).tags as string[]),
     ),
   )
+  const components = { ...schemas.components(refsIn(paths)), ...errorSchemas() }
   return {
     openapi: '3.1.0',
     info: {
@@ -121,7 +123,7 @@ export function buildDocument(endpoints: readonly DocumentedEndpoint[], facts: D
     tags: tags
       .filter(({ name }) => used_tags.has(name))
       .map(({ name, description }) => ({ name, description })),
-    paths,
+    paths: describeReferences(paths, components),
     components: {
       securitySchemes: SECURITY,
       parameters: {
@@ -145,7 +147,7 @@ export function buildDocument(endpoints: readonly DocumentedEndpoint[], facts: D
         },
       },
       responses: Object.fromEntries(Object.entries(responses).sort(([a], [b]) => (a < b ? -1 : 1))),
-      schemas: { ...schemas.components(refsIn(paths)), ...errorSchemas() },
+      schemas: describeReferences(components, components),
     },
   }
 }

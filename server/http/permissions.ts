@@ -95,7 +95,13 @@ export function permissionMatrix(
         ['anonymous', definition.access === 'public' ? 'yes' : 401],
       ]) as Record<string, Verdict>,
     }))
-    .sort((a, b) => (a.path === b.path ? (a.method < b.method ? -1 : 1) : a.path < b.path ? -1 : 1))
+    .sort((a, b) => compare(a.path, b.path) || compare(a.method, b.method))
+}
+
+/** Byte order, the same on every machine. */
+function compare(a: string, b: string): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
 }
 
 /** The matrix as Markdown. */

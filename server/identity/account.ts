@@ -3,6 +3,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { ApiError, conflict, invalid } from '#server/kernel/errors'
+import { orThrow } from '#server/kernel/or-throw'
 import { unauthorized } from './authenticate.ts'
 import type { InitialPassword } from './first-administrator.ts'
 import { wrongCredentials } from './login.ts'
@@ -14,6 +15,7 @@ import type { UserRepository, UserRow } from './repository.ts'
 import type { Revocations } from './revocations.ts'
 import type { Me, MeChange } from './schema.ts'
 import type { Sessions } from './sessions.ts'
+import type { Told } from './told.ts'
 import type { TwoFactor } from './two-factor.ts'
 
 export interface AccountParts {
@@ -26,6 +28,7 @@ export interface AccountParts {
   two_factor: TwoFactor
   limit: LoginLimit
   revocations: Revocations
+  told: Told
   initial_password: InitialPassword
   /** Projects that an actor may see, with the role in each. */
   projectsOf(actor: Actor): Me['projects']
@@ -44,11 +47,7 @@ const insider = ({ id }: UserRow): Hasher => ({ key: id, is_known: true })
 /** The account of the caller: what they see of themselves and may change. */
 export function createAccount(parts: AccountParts) {
   const { db, clock, audit, users, sessions, passwords, two_factor, limit } = parts
-  const own = (actor: Actor): UserRow =>
-    users.find(actor.user_id) ??
-    (() => {
-      throw unauthorized()
-    })()
+  const own = (actor: Actor): UserRow => orThrow(users.find(actor.user_id), () => unauthorized())
   const stepUp = async (actor: Actor, user: UserRow, proof: StepUp, path: string): Promise<void> => {
     if (proof.password === undefined)
       throw invalid(path, 'is required: confirm this change with your password.')
@@ -125,6 +124,7 @@ export function createAccount(parts: AccountParts) {
           before: { name: before.name, email: before.email },
           after: { name: now.name, email: now.email },
         })
+        parts.told.member('updated', before.id)
       })
       if (email !== undefined)
         parts.tell(

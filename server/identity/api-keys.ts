@@ -11,6 +11,7 @@ import { sha256 } from './authenticate.ts'
 import type { ApiKeyRepository, ApiKeyRow } from './credentials-repository.ts'
 import type { Revocations } from './revocations.ts'
 import type { ApiKey, NewApiKey } from './schema.ts'
+import type { Told } from './told.ts'
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const SECRET_LENGTH = 40
@@ -36,13 +37,14 @@ export interface ApiKeyParts {
   keys: ApiKeyRepository
   account: Account
   revocations: Revocations
+  told: Told
 }
 
 /**
  * API keys: `ptr_<id>_<secret>`, of which only a hash is kept. They act with their owner's rights at the time
  * of the call.
  */
-export function createApiKeys({ db, clock, audit, keys, account, revocations }: ApiKeyParts) {
+export function createApiKeys({ db, clock, audit, keys, account, revocations, told }: ApiKeyParts) {
   const get = (actor: Actor, id: string): ApiKeyRow => {
     const key = keys.find(id)
     if (key?.user_id !== actor.user_id) throw notFound('API key')
@@ -90,6 +92,7 @@ export function createApiKeys({ db, clock, audit, keys, account, revocations }: 
           project_id: null,
           after: { ...view(row) },
         })
+        told.apiKey('created', user.id, row.id)
       })
       return { ...view(row), key: `ptr_${row.id.slice('key_'.length)}_${secret}` }
     },
@@ -105,6 +108,7 @@ export function createApiKeys({ db, clock, audit, keys, account, revocations }: 
           before: { name: key.name, scope: key.scope },
         })
         revocations.announce({ kind: 'api_key', id, user_id: key.user_id })
+        told.apiKey('revoked', key.user_id, id)
       })
     },
   }

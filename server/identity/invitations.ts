@@ -5,6 +5,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { ApiError, conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
+import { orThrow } from '#server/kernel/or-throw'
 import type { Mail } from '#server/platform/mail/mail'
 import { sha256 } from './authenticate.ts'
 import type { InvitationRepository, InvitationRow, ProjectGrant } from './invitations-repository.ts'
@@ -14,6 +15,7 @@ import type { Passwords } from './passwords.ts'
 import type { UserRepository } from './repository.ts'
 import type { AcceptedInvitation, Invitation, NewMember } from './team-schema.ts'
 import { userOf } from './login.ts'
+import type { Told } from './told.ts'
 
 export interface InvitationParts {
   db: Db
@@ -23,6 +25,7 @@ export interface InvitationParts {
   invitations: InvitationRepository
   passwords: Passwords
   limit: LoginLimit
+  told: Told
   mail: Mail
   /** Whether a project exists. */
   hasProject(id: string): boolean
@@ -47,7 +50,7 @@ const viewOf = (row: InvitationRow): Invitation => ({
 
 /** Invitations: bound to one address, good for one use, and only for a week. */
 export function createInvitations(parts: InvitationParts) {
-  const { db, clock, audit, users, invitations, passwords, limit, mail } = parts
+  const { db, clock, audit, users, invitations, passwords, limit, mail, told } = parts
   const note = (actor: Actor, action: string, row: InvitationRow) =>
     audit.record(actor, {
       action,
@@ -78,6 +81,7 @@ export function createInvitations(parts: InvitationParts) {
       if (users.findByEmail(given.email)) throw conflict('There is a user with this e-mail address already.')
       invitations.replace(row)
       note(actor, 'member.invite', row)
+      told.invitation('invited', row.id)
     })
     // In the fragment, which browsers keep to themselves: it reaches no log and no Referer.
     return { row, token, link: `${parts.public_url()}/invitation#${token}` }
@@ -161,19 +165,19 @@ export function createInvitations(parts: InvitationParts) {
       try {
         await send(actor, row, link)
       } catch (error) {
-        invitations.take(row.id)
+        db.tx(() => {
+          if (invitations.take(row.id)) told.invitation('invitation_revoked', row.id)
+        })
         throw conflict(`${(error as Error).message} The invitation was not sent; ask an administrator.`)
       }
       return viewOf(row)
     },
     revoke(actor: Actor, id: string): void {
-      const row =
-        invitations.find(id) ??
-        (() => {
-          throw notFound('member')
-        })()
+      const row = orThrow(invitations.find(id), () => notFound('member'))
       db.tx(() => {
-        if (invitations.take(id)) note(actor, 'member.invitation_revoke', row)
+        if (!invitations.take(id)) return
+        note(actor, 'member.invitation_revoke', row)
+        told.invitation('invitation_revoked', id)
       })
     },
     /**
@@ -231,6 +235,7 @@ export function createInvitations(parts: InvitationParts) {
             invited_by: row.invited_by,
           },
         })
+        told.member('joined', id)
         for (const grant of grantsOf(row))
           if (parts.hasProject(grant.project_id)) parts.addToProject(grant, id, by)
         return userOf(users.find(id)!)

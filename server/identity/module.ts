@@ -1,4 +1,5 @@
 import type { Addresses } from '#server/addresses/service'
+import { ACCOUNT_EVENTS, PERSONAL_EVENTS } from '#server/kernel/event-types'
 import { defineModule, sealedById } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
 import type { Mail } from '#server/platform/mail/mail'
@@ -31,6 +32,18 @@ export default defineModule({
     /** What the edge sends along, so that it is known from everybody else on this machine. */
     edge_proof: edgeProof(base.secrets),
   }),
+  channels: () => [
+    {
+      name: 'account',
+      kind: 'events',
+      access: 'self',
+      // A key that is limited to projects learns of no others.
+      events: (_id, { user_id, only_projects }) => ({
+        user_id,
+        types: only_projects ? PERSONAL_EVENTS : [...PERSONAL_EVENTS, ...ACCOUNT_EVENTS],
+      }),
+    },
+  ],
   retention: { sessions: (own) => void own.prune() },
   start: (own) => own.ensureAdministrator(),
 })

@@ -1,3 +1,4 @@
+import { hasControl } from '#server/kernel/one-line'
 import * as v from 'valibot'
 import { isNetwork } from '#server/kernel/networks'
 import { SECRET, Timestamp } from '#server/kernel/schemas'
@@ -14,7 +15,6 @@ export const ProjectRoleName = v.pipe(
   v.description('Role in the project.'),
 )
 
-const hasControl = (text: string) => /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)
 /** A name for people: one line, nothing invisible around it. */
 export const DisplayName = v.pipe(
   v.string(),

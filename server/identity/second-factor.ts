@@ -7,6 +7,7 @@ import type { Secrets } from '#server/kernel/secrets'
 import type { Account, StepUp } from './account.ts'
 import type { UserRepository, UserRow } from './repository.ts'
 import type { Sessions } from './sessions.ts'
+import type { Told } from './told.ts'
 import { seedContext, type TwoFactor } from './two-factor.ts'
 
 export interface SecondFactorParts {
@@ -18,6 +19,7 @@ export interface SecondFactorParts {
   sessions: Sessions
   account: Account
   two_factor: TwoFactor
+  told: Told
   tell(email: string, subject: string, text: string): void
 }
 
@@ -70,6 +72,7 @@ export function createSecondFactor(parts: SecondFactorParts) {
         )
         sessions.endOthers(user.id, actor.credential_id)
         note(actor, 'two_factor.enable')
+        parts.told.member('updated', user.id)
         parts.tell(
           user.email,
           'Two-factor authentication was turned on',
@@ -86,6 +89,7 @@ export function createSecondFactor(parts: SecondFactorParts) {
         users.replaceRecoveryCodes(user.id, [])
         sessions.endOthers(user.id, actor.credential_id)
         note(actor, 'two_factor.disable')
+        parts.told.member('updated', user.id)
       })
       parts.tell(
         user.email,

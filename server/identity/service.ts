@@ -4,6 +4,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Config } from '#server/kernel/config'
 import type { Db } from '#server/kernel/db'
+import type { Events } from '#server/kernel/events'
 import type { Log } from '#server/kernel/log'
 import type { Secrets } from '#server/kernel/secrets'
 import type { Mail } from '#server/platform/mail/mail'
@@ -29,6 +30,7 @@ import { createSecondFactor } from './second-factor.ts'
 import { createSessions } from './sessions.ts'
 import { createTeam } from './team.ts'
 import { createTokens } from './tokens.ts'
+import { createTold } from './told.ts'
 import { createTwoFactor } from './two-factor.ts'
 
 export interface IdentityOptions {
@@ -38,6 +40,7 @@ export interface IdentityOptions {
   log: Log
   secrets: Secrets
   audit: AuditTrail
+  events: Pick<Events, 'append'>
   /** What identity needs from projects. */
   projects: {
     rolesOf(user_id: string): ProjectGrant[]
@@ -76,6 +79,7 @@ export function createIdentity(options: IdentityOptions) {
   const csrf = createCsrf(secrets.derive('csrf'), options.chosen_url)
   const tickets = createTickets(clock)
   const revocations = createRevocations(db)
+  const told = createTold(options.events)
   const limit = createLoginLimit(clock)
   const two_factor = createTwoFactor({ clock, secrets, users })
   const initial_password = createInitialPassword({
@@ -96,6 +100,7 @@ export function createIdentity(options: IdentityOptions) {
     tokens,
     csrf,
     revocations,
+    told,
   })
   const tell = createNotices({ db, mail: options.mail, log })
   const account = createAccount({
@@ -108,6 +113,7 @@ export function createIdentity(options: IdentityOptions) {
     two_factor,
     limit,
     revocations,
+    told,
     initial_password,
     projectsOf: projects.listFor,
     tell,
@@ -119,6 +125,7 @@ export function createIdentity(options: IdentityOptions) {
     users,
     invitations: createInvitationRepository(db),
     passwords,
+    told,
     mail: options.mail,
     public_url: options.public_url,
     installation: () => options.settings().name,
@@ -164,9 +171,10 @@ export function createIdentity(options: IdentityOptions) {
       sessions,
       account,
       two_factor,
+      told,
       tell,
     }),
-    api_keys: createApiKeys({ db, clock, audit, keys, account, revocations }),
+    api_keys: createApiKeys({ db, clock, audit, keys, account, revocations, told }),
     invitations,
     password_reset,
     team: createTeam({
@@ -178,6 +186,7 @@ export function createIdentity(options: IdentityOptions) {
       sessions,
       invitations,
       revocations,
+      told,
       rolesOf: projects.rolesOf,
       requireOtherOwners: projects.members.requireOtherOwners,
       takeOver: projects.members.takeOver,

@@ -5,6 +5,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { ApiError, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
+import { orThrow } from '#server/kernel/or-throw'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { REFRESH_GRACE_MS, sha256, unauthorized } from './authenticate.ts'
 import type { SessionRepository, SessionRow } from './credentials-repository.ts'
@@ -12,6 +13,7 @@ import type { Csrf } from './csrf.ts'
 import { deviceOf } from './device.ts'
 import type { UserRepository, UserRow } from './repository.ts'
 import type { Revocations } from './revocations.ts'
+import type { Told } from './told.ts'
 import { TOKEN_LIFETIME_S, type Tokens } from './tokens.ts'
 
 /** What a new session shows of its client. */
@@ -38,6 +40,7 @@ export interface SessionParts {
   tokens: Tokens
   csrf: Csrf
   revocations: Revocations
+  told: Told
 }
 
 /** Sessions: opened by a login, seen and ended by their user. */
@@ -50,6 +53,7 @@ export function createSessions({
   tokens,
   csrf,
   revocations,
+  told,
 }: SessionParts) {
   const expiry = () => new Date(clock.now() + TOKEN_LIFETIME_S * 1000).toISOString()
   const idOf = (actor: Actor): string => {
@@ -60,13 +64,12 @@ export function createSessions({
       )
     return actor.credential_id
   }
-  const own = (actor: Actor): SessionRow =>
-    sessions.find(idOf(actor)) ??
-    (() => {
-      throw unauthorized()
-    })()
+  const own = (actor: Actor): SessionRow => orThrow(sessions.find(idOf(actor)), () => unauthorized())
   const announce = (user_id: string, ids: readonly string[]) => {
-    for (const id of ids) revocations.announce({ kind: 'session', id, user_id })
+    for (const id of ids) {
+      revocations.announce({ kind: 'session', id, user_id })
+      told.session('ended', user_id, id)
+    }
   }
   return {
     /** Where the user's sessions began. */
@@ -102,6 +105,8 @@ export function createSessions({
         announce(user.id, sessions.deleteBeyond(user.id, PER_USER))
         users.update(user.id, { last_login_at: at }, at)
         record(session_id)
+        told.session('created', user.id, session_id)
+        told.member('logged_in', user.id)
       })
       return { session_id, token, cookie, max_age_s: TOKEN_LIFETIME_S }
     },
@@ -112,11 +117,7 @@ export function createSessions({
      */
     async refresh(actor: Actor): Promise<{ token: string; expires_at: string }> {
       const session = own(actor)
-      const user =
-        users.find(session.user_id) ??
-        (() => {
-          throw unauthorized()
-        })()
+      const user = orThrow(users.find(session.user_id), () => unauthorized())
       const isRecent =
         session.refreshed_at !== null && clock.now() - Date.parse(session.refreshed_at) < REFRESH_GRACE_MS
       const version = isRecent ? session.token_version : session.token_version + 1

@@ -3,6 +3,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict, notFound } from '#server/kernel/errors'
+import { orThrow } from '#server/kernel/or-throw'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { isWanted, sortRows } from '#server/kernel/page'
 import type { ApiKeyRepository } from './credentials-repository.ts'
@@ -12,6 +13,7 @@ import type { UserRepository, UserRow } from './repository.ts'
 import type { Revocations } from './revocations.ts'
 import type { Sessions } from './sessions.ts'
 import type { Invitation, Member, MemberChange, MemberQuery } from './team-schema.ts'
+import type { Told } from './told.ts'
 
 export interface TeamParts {
   db: Db
@@ -22,6 +24,7 @@ export interface TeamParts {
   sessions: Sessions
   invitations: Invitations
   revocations: Revocations
+  told: Told
   rolesOf(user_id: string): ProjectGrant[]
   /** Throws 409 when a project would be left without an owner who can act. */
   requireOtherOwners(user_id: string): void
@@ -51,7 +54,7 @@ const invited = ({ id, email, role, projects, created_at }: Invitation): Member 
  * at once cannot both pass.
  */
 export function createTeam(parts: TeamParts) {
-  const { db, clock, audit, users, sessions, invitations, revocations, rolesOf } = parts
+  const { db, clock, audit, users, sessions, invitations, revocations, told, rolesOf } = parts
   const view = (user: UserRow): Member => ({
     id: user.id,
     email: user.email,
@@ -63,11 +66,7 @@ export function createTeam(parts: TeamParts) {
     created_at: user.created_at,
     last_login_at: user.last_login_at,
   })
-  const find = (id: string): UserRow =>
-    users.find(id) ??
-    (() => {
-      throw notFound('member')
-    })()
+  const find = (id: string): UserRow => orThrow(users.find(id), () => notFound('member'))
   const requireOtherAdministrator = (user: UserRow) => {
     if (user.role === 'admin' && user.status === 'active' && users.otherAdministrators(user.id) === 0)
       throw conflict(LAST_ADMINISTRATOR)
@@ -138,6 +137,7 @@ export function createTeam(parts: TeamParts) {
     change: (actor: Actor, id: string, change: MemberChange): Member =>
       db.tx(() => {
         apply(actor, find(id), change)
+        told.member('updated', id)
         return view(find(id))
       }),
     /** Removes a user with their sessions, keys and memberships; what they made in projects stays there. */
@@ -156,6 +156,7 @@ export function createTeam(parts: TeamParts) {
         })
         shutOut(id)
         users.delete(id)
+        told.member('removed', id)
       })
     },
   }

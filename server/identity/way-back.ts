@@ -4,6 +4,7 @@ import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict, notFound } from '#server/kernel/errors'
+import { orThrow } from '#server/kernel/or-throw'
 import { createSessionRepository } from './credentials-repository.ts'
 import type { Passwords } from './passwords.ts'
 import { createUserRepository, type UserRow } from './repository.ts'
@@ -21,10 +22,7 @@ export function createWayBack(parts: { db: Db; clock: Clock; audit: AuditTrail; 
   const users = createUserRepository(db)
   const sessions = createSessionRepository(db)
   const find = (email: string): UserRow =>
-    users.findByEmail(email.trim().toLowerCase()) ??
-    (() => {
-      throw notFound('user')
-    })()
+    orThrow(users.findByEmail(email.trim().toLowerCase()), () => notFound('user'))
   const note = (user: UserRow, action: string, after: Record<string, unknown>) =>
     audit.record(AT_THE_HOST, {
       action,

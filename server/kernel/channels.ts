@@ -53,7 +53,7 @@ interface AnyChannel {
 /** What happened to a resource. */
 export interface EventChannel extends AnyChannel {
   kind: 'events'
-  events(id: string): EventFilter
+  events(id: string, actor: Actor): EventFilter
   /** Lines that belong to it; its cursor is then `<event>.<line>`. */
   log?: ChannelLog
 }

@@ -9,5 +9,6 @@ export const directories = (data: string) => ({
   keys: join(data, 'keys'),
   backups: join(data, 'backups'),
   ingress: join(data, 'ingress'),
+  compiled: join(data, 'compiled'),
 })
 export type Directories = ReturnType<typeof directories>

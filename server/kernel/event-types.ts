@@ -172,6 +172,31 @@ export const EVENT_TYPES: Readonly<Record<string, string>> = {
   'registry.created': 'The login of a registry was added.',
   'registry.updated': 'The login of a registry changed.',
   'registry.deleted': 'The login of a registry was removed.',
+  'session.created': 'You logged in.',
+  'session.ended': 'A session of yours ended before its time.',
+  'api_key.created': 'You made an API key.',
+  'api_key.revoked': 'You revoked an API key.',
+  'member.invited': 'Somebody was invited.',
+  'member.invitation_revoked': 'An invitation was taken back.',
+  'member.joined': 'Somebody accepted an invitation.',
+  'member.logged_in': 'Somebody logged in.',
+  'member.updated': 'An account changed.',
+  'member.removed': 'An account was removed.',
   'settings.updated': 'Settings of the installation changed.',
   'system.pruned': 'What nobody needs was removed from the disk.',
 }
+
+/** Events that only the person hears whom they are about, on the channel `account`; nobody else does. */
+export const PERSONAL_EVENTS: readonly string[] = [
+  'session.created',
+  'session.ended',
+  'api_key.created',
+  'api_key.revoked',
+]
+/** What somebody's channel `account` tells beside: what others did to their account and their rights. */
+export const ACCOUNT_EVENTS: readonly string[] = [
+  'member.updated',
+  'project.member_add',
+  'project.member_change',
+  'project.member_remove',
+]

@@ -32,6 +32,10 @@ export interface EventFilter {
   node_id?: string
   /** Events whose payload names this backup. */
   backup_id?: string
+  /** Events whose payload names this user. */
+  user_id?: string
+  /** Types that are left out. */
+  without?: readonly string[]
   types?: readonly string[]
 }
 
@@ -58,6 +62,10 @@ export interface Events {
   prune(before: string): number
 }
 
+/** Keys of a filter that an event's own columns answer, and those that its payload does. */
+export const COLUMN_KEYS = ['app_id', 'deployment_id', 'project_id'] as const
+export const PAYLOAD_KEYS = ['database_id', 'backup_id', 'node_id', 'user_id'] as const
+
 interface Row extends Omit<PlatformEvent, 'payload'> {
   payload: string
 }
@@ -65,14 +73,14 @@ interface Row extends Omit<PlatformEvent, 'payload'> {
 function where(filter: EventFilter): { clause: string; values: unknown[] } {
   const parts: string[] = []
   const values: unknown[] = []
-  for (const key of ['app_id', 'deployment_id', 'project_id'] as const) {
+  for (const key of COLUMN_KEYS) {
     if (filter[key] !== undefined) {
       parts.push(`${key} = ?`)
       values.push(filter[key])
     }
   }
   // As the indexes on them are written.
-  for (const key of ['database_id', 'backup_id', 'node_id'] as const) {
+  for (const key of PAYLOAD_KEYS) {
     if (filter[key] === undefined) continue
     parts.push(`payload ->> '${key}' = ?`)
     values.push(filter[key])
@@ -80,6 +88,10 @@ function where(filter: EventFilter): { clause: string; values: unknown[] } {
   if (filter.types) {
     parts.push(`type IN (SELECT value FROM json_each(?))`)
     values.push(JSON.stringify(filter.types))
+  }
+  if (filter.without) {
+    parts.push(`type NOT IN (SELECT value FROM json_each(?))`)
+    values.push(JSON.stringify(filter.without))
   }
   return { clause: parts.length ? parts.join(' AND ') : '1', values }
 }

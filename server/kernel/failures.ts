@@ -21,6 +21,8 @@ export const FAILURES = {
   secret_unreadable: 'A stored secret does not open with the key of this installation.',
   disk_full: 'The disk of the server is full.',
   disk_exceeded: 'An instance wrote more beside its volumes than it may, and was stopped.',
+  storage_exceeded:
+    'The project holds more in volumes and databases than it may, and what grew most was stopped.',
   out_of_memory: 'A program was ended because it used more memory than its limit.',
   // The container engine and the edge.
   engine_unavailable: 'The container engine does not answer.',

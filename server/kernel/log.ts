@@ -48,19 +48,16 @@ function describe(value: unknown): unknown {
   return value
 }
 
+function textOf(value: unknown): string {
+  if (value instanceof Error) return value.stack ?? value.message
+  return String(typeof value === 'string' ? value : toJson(value))
+}
+
 function asText(record: LogObject): string {
   const [message, fields] = record.args as [string, LogFields | undefined]
   const rest = Object.entries(fields ?? {})
     .filter(([, value]) => value !== undefined)
-    .map(([key, value]) => {
-      const text =
-        value instanceof Error
-          ? (value.stack ?? value.message)
-          : typeof value === 'string'
-            ? value
-            : toJson(value)
-      return `${key}=${escapeControl(String(text))}`
-    })
+    .map(([key, value]) => `${key}=${escapeControl(textOf(value))}`)
   return [
     record.date.toISOString(),
     record.type.toUpperCase().padEnd(5),

@@ -17,11 +17,8 @@ export function compileNetworks(networks: readonly string[]): (address: string) 
   const list = new BlockList()
   for (const network of networks) {
     const [address = '', bits] = network.split('/')
-    list.addSubnet(
-      address,
-      bits === undefined ? (isIP(address) === 6 ? 128 : 32) : Number(bits),
-      familyOf(address),
-    )
+    const whole = isIP(address) === 6 ? 128 : 32
+    list.addSubnet(address, bits === undefined ? whole : Number(bits), familyOf(address))
   }
   return (address) => isIP(address) !== 0 && list.check(address, familyOf(address))
 }

@@ -7,8 +7,10 @@ export type Wanted<T extends string = string> = T | readonly T[] | undefined
 export type Sort = readonly { column: string; descending: boolean }[]
 
 /** The values that a filter asks for; undefined where it asks for nothing. */
-export const wantedValues = <T extends string>(wanted: Wanted<T>): readonly T[] | undefined =>
-  typeof wanted === 'string' ? [wanted] : wanted?.length ? wanted : undefined
+export function wantedValues<T extends string>(wanted: Wanted<T>): readonly T[] | undefined {
+  if (typeof wanted === 'string') return [wanted]
+  return wanted?.length ? wanted : undefined
+}
 /** Whether a value is one of those that a filter asks for. */
 export const isWanted = (wanted: Wanted, value: string | null): boolean =>
   wantedValues(wanted)?.includes(value ?? '') ?? true

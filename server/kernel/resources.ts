@@ -50,8 +50,8 @@ export interface TableSource {
   project_column?: string
   access?: ResourceSource['access']
   quota?: string
-  /** What was measured that a row holds, in bytes: it counts for the quota `storage_bytes`. */
-  stored_column?: string
+  /** SQL of what was measured that a row holds, in bytes: it counts for the quota `storage_bytes`. */
+  stored_bytes?: string
   /** SQL that rows must fulfil to be listed, searched and counted; all are found by their id. */
   where?: string
 }
@@ -67,7 +67,7 @@ export function createTableSource(
     project_column = 'project_id',
     access = 'viewer',
     quota,
-    stored_column,
+    stored_bytes,
     where = 'TRUE',
   }: TableSource,
 ): ResourceSource {
@@ -83,11 +83,11 @@ export function createTableSource(
         .sql(`SELECT count(*) FROM ${table} WHERE ${where} AND ${project_column} = ?`)
         .pluck()
         .get(project_id) as number,
-    ...(stored_column
+    ...(stored_bytes
       ? {
           storedBytes: (project_id) =>
             db
-              .sql(`SELECT coalesce(sum(${stored_column}), 0) FROM ${table} WHERE ${project_column} = ?`)
+              .sql(`SELECT coalesce(sum(${stored_bytes}), 0) FROM ${table} WHERE ${project_column} = ?`)
               .pluck()
               .get(project_id) as number,
         }

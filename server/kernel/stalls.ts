@@ -31,7 +31,8 @@ interface WatchOptions {
   beat_ms?: number
 }
 
-const workedOfThread = (): number => {
+/** Processor time that the main thread has used so far, in milliseconds. */
+export const workedOfThread = (): number => {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000
 }

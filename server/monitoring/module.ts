@@ -1,7 +1,5 @@
 import { defineModule } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
-import { authoritiesOf } from '#server/platform/outbound/authorities'
-import { createGuardedClient } from '#server/platform/outbound/client'
 import { createDial } from '#server/platform/outbound/dial'
 import type { Traffic } from '#server/traffic/service'
 import { readHost } from '#server/platform/host/reading'
@@ -19,11 +17,10 @@ interface Needs {
 }
 
 function createMonitoringDomain(base: Base, use: Needs) {
-  const { engine, config, policy, modules, db, clock } = base
-  const ca = authoritiesOf(config.ca_file)
+  const { engine, config, policy, client, modules, db, clock } = base
   const monitoring = createMonitoring({
     ...base,
-    tools: { client: createGuardedClient(policy, ca ? { ca } : {}), dial: createDial(policy) },
+    tools: { client, dial: createDial(policy) },
     ports: {
       resources: () =>
         modules

@@ -24,8 +24,18 @@ const percent = (value: number | null) => (value === null ? 'no data' : `${value
 const WORDS = { up: 'Operational', down: 'Down', unknown: 'Not checked yet', paused: 'Paused' } as const
 
 /** Levels of a day: colours have words beside them, for whoever does not see colours. */
-const levelOf = (value: number | null) =>
-  value === null ? 'none' : value >= 99.9 ? 'good' : value >= 95 ? 'fair' : 'bad'
+function levelOf(value: number | null) {
+  if (value === null) return 'none'
+  if (value >= 99.9) return 'good'
+  return value >= 95 ? 'fair' : 'bad'
+}
+
+function summaryOf(checks: readonly ShownCheck[]): string {
+  if (checks.length === 0) return 'Nothing is shown here yet.'
+  if (checks.every(({ status }) => status === 'unknown')) return 'Not checked yet.'
+  const down = checks.filter(({ status }) => status === 'down').length
+  return down === 0 ? 'All systems operate.' : `${down} of ${checks.length} do not answer.`
+}
 
 function bars({ days }: ShownCheck): string {
   return days
@@ -51,15 +61,6 @@ export function renderStatusPage(
   { title, checks, incidents, updated_at }: StatusPage,
   nonce: string,
 ): string {
-  const down = checks.filter(({ status }) => status === 'down').length
-  const summary =
-    checks.length === 0
-      ? 'Nothing is shown here yet.'
-      : checks.every(({ status }) => status === 'unknown')
-        ? 'Not checked yet.'
-        : down === 0
-          ? 'All systems operate.'
-          : `${down} of ${checks.length} do not answer.`
   const sections = checks.map(
     (
       check,
@@ -75,7 +76,7 @@ export function renderStatusPage(
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>${escape(title)}: status</title><link rel="alternate" type="application/atom+xml" href="?format=atom">
 <style nonce="${nonce}">${STYLE}</style></head>
-<body><main><h1>${escape(title)}</h1><p class="all">${summary} <time datetime="${updated_at}">${updated_at.slice(0, 16).replace('T', ' ')} UTC</time></p>
+<body><main><h1>${escape(title)}</h1><p class="all">${summaryOf(checks)} <time datetime="${updated_at}">${updated_at.slice(0, 16).replace('T', ' ')} UTC</time></p>
 ${sections.join('\n')}
 ${past.length > 0 ? `<section><h2>Incidents</h2>${past.join('\n')}</section>` : ''}
 </main></body></html>

@@ -172,8 +172,13 @@ export function createNodes({ db, clock, audit, events, engine, data_directory, 
       const [row, { reading, engine: found }] = await look(get(id))
       const checks = checkNode(reading, found?.version)
       const is_well = Object.values(checks).every(({ ok }) => ok !== false)
-      const status = found ? (is_well ? 'ok' : 'degraded') : 'unreachable'
-      return { status, checks, checked_at: row.checked_at, last_seen_at: row.last_seen_at }
+      const answering = is_well ? 'ok' : 'degraded'
+      return {
+        status: found ? answering : 'unreachable',
+        checks,
+        checked_at: row.checked_at,
+        last_seen_at: row.last_seen_at,
+      }
     },
     /** Containers on the node whose project the caller may see, oldest first. */
     async instances(actor: Actor, id: string, query: Paging) {

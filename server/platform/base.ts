@@ -17,6 +17,7 @@ import type { Git } from './git/git.ts'
 import type { HostGuard } from './host-rules/host-guard.ts'
 import type { Ingress } from './ingress/ingress.ts'
 import type { Mail } from './mail/mail.ts'
+import type { GuardedClient } from './outbound/client.ts'
 import type { OutboundPolicy } from './outbound/outbound.ts'
 
 /** What is there before anything of the product: settings of the process, its database and its key. */
@@ -53,6 +54,10 @@ export interface Base extends Kernel, Adapters {
   audit: AuditTrail
   /** Hosts that this server may connect to on behalf of users. */
   policy: OutboundPolicy
+  /** Reaches them, and nothing else. */
+  client: GuardedClient
+  /** Authorities besides the built-in ones, in PEM, as the settings of the process name them. */
+  authorities: readonly string[] | undefined
   directories: Directories
   /** Version of the product. */
   version: string

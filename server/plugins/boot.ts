@@ -1,7 +1,6 @@
 import { migrations } from '#migrations'
 import { defineNitroPlugin } from 'nitropack/runtime'
 import { boot, type Booted } from '#server/start/boot'
-import { compileLater } from '#server/start/compile-later'
 import { createLog, outliveReaders } from '#server/kernel/log'
 import { recordConsole } from '#server/start/record-console'
 import { untilListening } from '#server/start/listening'
@@ -14,7 +13,6 @@ process.env.PORT ||= '9000'
 
 /** Starts the product behind the HTTP server. Requests that come before it is ready are told so. */
 export default defineNitroPlugin((nitro) => {
-  compileLater()
   outliveReaders()
   const is_json = process.env.PORTREEVE_LOG_FORMAT === 'json'
   if (is_json) recordConsole(createLog('json', 'info'))

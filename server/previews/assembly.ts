@@ -8,6 +8,7 @@ import { PLATFORM } from '#server/kernel/access'
 import { networkOf } from '#server/platform/engine/network-name'
 import type { Base } from '#server/platform/base'
 import type { Projects } from '#server/projects/service'
+import type { Volumes } from '#server/volumes/service'
 import type { PreviewContext, PreviewPorts } from './context.ts'
 import { previewMachine } from './machine.ts'
 import { createPreviewRepository } from './repository.ts'
@@ -22,6 +23,7 @@ export interface PreviewNeeds {
   domains: Pick<Domains, 'automaticOf'>
   env: Pick<Variables, 'seemsSecret'>
   projects: Pick<Projects, 'requireQuota'>
+  volumes: Pick<Volumes, 'hasPlain' | 'followMounts'>
   webhooks: { pullRequestState: PreviewPorts['pullRequestState'] }
 }
 
@@ -35,6 +37,8 @@ function previewPorts(base: Base, use: PreviewNeeds): PreviewPorts {
     checkGitUrl: (text) => use.apps.checks.git_url(text),
     createRunner: (parent_id, source) => use.apps.previews.create(use.apps.find(parent_id)!, source).id,
     followParent: (id, parent_id, source) => use.apps.previews.follow(id, use.apps.find(parent_id)!, source),
+    hasMounts: (app_id) => use.volumes.hasPlain(app_id),
+    followMounts: (id, parent_id, may) => use.volumes.followMounts(parent_id, use.apps.find(id)!, may),
     removeRunner: (id) => use.apps.previews.remove(id),
     failRunner(id, error) {
       if (use.apps.find(id)?.status !== 'deleting') use.apps.transition(id, 'fail', { error })

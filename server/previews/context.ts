@@ -63,6 +63,10 @@ export interface PreviewPorts {
   createRunner(parent_id: string, source: RunnerSource): string
   /** Brings it to the configuration that its app has now. */
   followParent(id: string, parent_id: string, source: Pick<RunnerSource, 'git_url' | 'branch'>): void
+  /** Whether the app mounts something that its previews get as well. */
+  hasMounts(app_id: string): boolean
+  /** Brings the mounts of a preview to those of its app; inline files are secrets. */
+  followMounts(id: string, parent_id: string, may: { files: boolean }): Promise<void>
   removeRunner(id: string): void
   failRunner(id: string, error: string): void
   /** Queues a deployment in the current transaction; answers its id. */

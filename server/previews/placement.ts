@@ -102,14 +102,16 @@ export function createPlacement(context: PreviewContext) {
     note(row, 'preview.building', {}, actor)
     const first = before.runner_id === null ? 'create' : trigger
     const ask = { branch, ...(commit ? { commit } : {}) }
-    if (!databases || !trusted || ports.linkedDatabases(parent.id).length === 0)
-      return [ports.deploy(runner_id, first, ask, actor)]
+    const wants_copies = databases === 1 && trusted && ports.linkedDatabases(parent.id).length > 0
+    // What the app has no more is taken from the preview as well.
+    const wants_mounts = ports.hasMounts(parent.id) || ports.hasMounts(runner_id)
+    if (!wants_copies && !wants_mounts) return [ports.deploy(runner_id, first, ask, actor)]
     jobs.enqueue<PreparePayload>({
       kind: PREPARE_KIND,
       lane: `preview:${row.id}`,
       subject: row.id,
       project_id: row.project_id,
-      payload: { preview_id: row.id, trigger: first, ask },
+      payload: { preview_id: row.id, trigger: first, ask, databases: wants_copies },
     })
     return []
   }

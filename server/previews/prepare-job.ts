@@ -11,6 +11,8 @@ export interface PreparePayload {
   preview_id: string
   trigger: Trigger
   ask: DeployAsk
+  /** Whether it gets copies of the app's databases; absent where an earlier release queued it, for yes. */
+  databases?: boolean
 }
 interface PrepareState {
   /** Restores that were begun. */
@@ -20,7 +22,7 @@ interface PrepareState {
 const RESTORE_LIMIT_MS = 6 * 3_600_000
 const UNDER_WAY = new Set(['queued', 'running', 'undoing'])
 
-/** Brings up copies of the databases that the app is linked to, then deploys. */
+/** Brings up volumes, and copies of the databases that the app is linked to; then deploys. */
 export function prepareJob(context: PreviewContext): JobDefinition<PreparePayload, PrepareState> {
   const { db, jobs, repository, ports, change, note } = context
   const rowOf = (id: string) => {
@@ -42,9 +44,18 @@ export function prepareJob(context: PreviewContext): JobDefinition<PreparePayloa
     classify,
     steps: [
       {
+        name: 'mounts',
+        async run({ payload: { preview_id } }) {
+          const { runner_id, app_id, trusted } = rowOf(preview_id)
+          if (ports.hasMounts(app_id) || ports.hasMounts(runner_id))
+            await ports.followMounts(runner_id, app_id, { files: trusted === 1 })
+        },
+      },
+      {
         name: 'databases',
-        async run({ payload: { preview_id }, state, save }) {
+        async run({ payload: { preview_id, databases = true }, state, save, skip }) {
           const row = rowOf(preview_id)
+          if (!databases) return skip()
           for (const { id, name, key } of ports.linkedDatabases(row.app_id)) {
             if (copiesOf(preview_id).some((copy) => copy.key === key)) continue
             const backup_id = ports.newestBackup(id)

@@ -108,7 +108,7 @@ export function createPreviews(context: PreviewContext) {
       ports.requireEngine()
       return db.tx(() => {
         const parent = parentOf(app_id)
-        if (parent.source !== 'git')
+        if (parent.git_url === null)
           throw conflict(
             `Previews show branches of a repository; the source of ${parent.name} is ${parent.source}.`,
           )
@@ -122,7 +122,7 @@ export function createPreviews(context: PreviewContext) {
         const ask: PreviewAsk = {
           number,
           title: title ?? known?.title ?? branch,
-          git_url: parent.git_url!,
+          git_url: parent.git_url,
           branch,
           commit: commit ?? null,
           is_fork: false,

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { AppChange, AppName } from '#server/apps/schema'
+import { AppChange } from '#server/apps/schema'
+import { AppName } from '#server/apps/configuration-schema'
 import { NewSchedule } from '#server/backups/schedule-schema'
 import { NewCronJob } from '#server/cron/schema'
 import { PointInTimeChange } from '#server/databases/archive-schema'

@@ -4,6 +4,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
+import { orThrow } from '#server/kernel/or-throw'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { MemberRow, ProjectRepository } from './repository.ts'
 import type { NewProjectMember, ProjectMember } from './schema.ts'
@@ -46,10 +47,7 @@ const LAST_OWNER = 'This is the last owner of the project. Make somebody else an
 /** Who may do what in a project. */
 export function createMembers({ db, clock, audit, events, repository, people }: MemberParts) {
   const get = (project_id: string, user_id: string): MemberRow =>
-    repository.member(project_id, user_id) ??
-    (() => {
-      throw notFound('member')
-    })()
+    orThrow(repository.member(project_id, user_id), () => notFound('member'))
   /**
    * In the transaction of the change, so that two owners who remove each other cannot both succeed.
    * Administrators own the default project.

@@ -35,6 +35,7 @@ export function createProjectRepository(db: Db) {
           'INSERT INTO projects (id, name, description, is_default, quotas, created_at, updated_at) VALUES (@id, @name, @description, @is_default, @quotas, @created_at, @updated_at)',
         )
         .run(row),
+    all: () => db.sql('SELECT * FROM projects').all() as ProjectRow[],
     find: (id: string) => db.sql('SELECT * FROM projects WHERE id = ?').get(id) as ProjectRow | undefined,
     /** Whether there are projects beside this one. */
     hasOthers: (id: string) => db.sql('SELECT 1 FROM projects WHERE id <> ? LIMIT 1').get(id) !== undefined,

@@ -1,3 +1,4 @@
+import { hasControl } from '#server/kernel/one-line'
 import * as v from 'valibot'
 import { pagingEntries, several, sorting, Timestamp } from '#server/kernel/schemas'
 
@@ -7,7 +8,6 @@ const ProjectRoleName = v.pipe(
     'Role in the project: owners may do everything in it, developers change and deploy, viewers read.',
   ),
 )
-const hasControl = (text: string) => /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)
 const ProjectName = v.pipe(
   v.string(),
   v.trim(),
@@ -53,7 +53,7 @@ export const Quotas = v.objectWithRest(
       ),
     ),
     storage_bytes: Limit(
-      'Most bytes of all volumes and databases together, as they were measured last. Once they hold as much, 409 is the answer to every further volume or database, restored ones and those of compose files too.',
+      'Most bytes of all volumes and databases together, as they were measured last. Once they hold as much, 409 is the answer to every further volume or database, restored ones and those of compose files too; and once they hold more, what writes to the one that grew most since the last measurement, at most a minute ago, is stopped: its status is failed, and `last_error` says why.',
     ),
   },
   Limit('Most resources of a kind.'),

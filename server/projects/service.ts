@@ -14,6 +14,7 @@ import type { Db } from '#server/kernel/db'
 import { conflict, forbidden, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
+import { orThrow } from '#server/kernel/or-throw'
 import type { ResourceSource } from '#server/kernel/resources'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { isWanted, sortRows, type Wanted } from '#server/kernel/page'
@@ -54,11 +55,7 @@ export function createProjects(options: ProjectOptions) {
   const { db, clock, audit, events, people, resources, share } = options
   const repository = createProjectRepository(db)
   const members = createMembers({ db, clock, audit, events, repository, people })
-  const get = (id: string): ProjectRow =>
-    repository.find(id) ??
-    (() => {
-      throw notFound('project')
-    })()
+  const get = (id: string): ProjectRow => orThrow(repository.find(id), () => notFound('project'))
   const view = (actor: Actor, row: ProjectRow): Project => ({
     id: row.id,
     name: row.name,
@@ -109,15 +106,20 @@ export function createProjects(options: ProjectOptions) {
       throw invalid(`quotas.${name}`, 'is not a quota.')
   }
   /** Throws 409 when volumes and databases hold what they may, as they were measured last. */
-  const requireStorage = (project_id: string): void => {
+  const requireStorage = (project_id: string, remedy = 'Delete data'): void => {
     const most = quotasOf(get(project_id)).storage_bytes
     if (typeof most !== 'number') return
     const held = resources().reduce((sum, source) => sum + (source.storedBytes?.(project_id) ?? 0), 0)
     if (held >= most)
       throw conflict(
-        `Volumes and databases of the project may hold ${most} bytes together, and hold ${held}. Delete data, or ask an administrator to raise the quota storage_bytes.`,
+        `Volumes and databases of the project may hold ${most} bytes together, and hold ${held}. ${remedy}, or ask an administrator to raise the quota storage_bytes.`,
       )
   }
+  const limitedStorage = () =>
+    repository.all().flatMap((row) => {
+      const { storage_bytes } = quotasOf(row)
+      return typeof storage_bytes === 'number' ? [{ id: row.id, storage_bytes }] : []
+    })
   const audited = ({ name, description, quotas }: ProjectRow) => ({
     name,
     description,
@@ -152,6 +154,8 @@ export function createProjects(options: ProjectOptions) {
     /** Whether there are projects beside this one. */
     hasOthers: repository.hasOthers,
     default: ensureDefault,
+    /** Projects that may only hold so much in volumes and databases. */
+    limitedStorage,
     nameOf: (id: string): string | undefined => repository.find(id)?.name,
     rolesOf: repository.rolesOf as (user_id: string) => { project_id: string; role: ProjectRole }[],
     /** What the caller sees in `me`. */
@@ -258,6 +262,7 @@ export function createProjects(options: ProjectOptions) {
       }
     },
     share,
+    requireStorage,
     /**
      * Throws 409 when the project may not have one more of a kind. Call it in the transaction that creates
      * it.

@@ -1,5 +1,5 @@
 import type { ChannelLog } from '#server/kernel/channels'
-import type { EventFilter, PlatformEvent } from '#server/kernel/events'
+import { COLUMN_KEYS, type EventFilter, PAYLOAD_KEYS, type PlatformEvent } from '#server/kernel/events'
 import type { OpenChannel } from './channels.ts'
 import { createFeed, type Entry, type Feed, type Source } from './feed.ts'
 import type { Outlet, Subscription, Wish } from './outlet.ts'
@@ -22,10 +22,11 @@ function positionsOf(after: string | undefined): [events: number | undefined, li
 }
 
 function matches(event: PlatformEvent, filter: EventFilter): boolean {
-  for (const key of ['database_id', 'backup_id'] as const)
-    if (filter[key] !== undefined && event.payload[key] !== filter[key]) return false
-  return (['app_id', 'deployment_id', 'project_id'] as const).every(
-    (key) => filter[key] === undefined || event[key] === filter[key],
+  if (filter.without?.includes(event.type)) return false
+  if (filter.types && !filter.types.includes(event.type)) return false
+  return (
+    PAYLOAD_KEYS.every((key) => filter[key] === undefined || event.payload[key] === filter[key]) &&
+    COLUMN_KEYS.every((key) => filter[key] === undefined || event[key] === filter[key])
   )
 }
 const entryOf = (event: PlatformEvent): Entry => {
@@ -66,7 +67,7 @@ export function createSubscription(
     const from = after === undefined ? of.log.latest(id) : Number(after)
     return followOne(channel, lineSource(of.log, id), from, outlet)
   }
-  const events = eventSource(ports, of.events(id))
+  const events = eventSource(ports, of.events(id, wish.actor))
   const [event_position, line_position] = positionsOf(after)
   const events_from = event_position ?? ports.events.latest()
   if (!of.log) return followOne(channel, events, events_from, outlet)

@@ -76,19 +76,20 @@ export function follow(index: RouteIndex, from: URL): Chain {
   return { hops, ends: 'loop' }
 }
 
+function pathsOf(kind: string, from: string): string[] {
+  if (kind === 'exact') return [from]
+  return kind === 'prefix' ? [from, `${from.replace(/\/$/, '')}/x`] : samplesOf(readPattern(from))
+}
+
 /**
  * Addresses that a rule is meant for. Over HTTPS alone: over plain HTTP the same names and paths follow each
  * other, with a step to HTTPS between them at most.
  */
 function addressesOf(route: Route, kind: string, from: string): URL[] {
-  const paths =
-    kind === 'exact'
-      ? [from]
-      : kind === 'prefix'
-        ? [from, `${from.replace(/\/$/, '')}/x`]
-        : samplesOf(readPattern(from))
   const host = route.hostnames[0]!.replace(/^\*/, 'x')
-  return paths.flatMap((path) => (path.startsWith('/') ? (URL.parse(`https://${host}${path}`) ?? []) : []))
+  return pathsOf(kind, from).flatMap((path) =>
+    path.startsWith('/') ? (URL.parse(`https://${host}${path}`) ?? []) : [],
+  )
 }
 
 /**

@@ -95,10 +95,7 @@ export function readPattern(text: string): Pattern {
     if (/[?+*{]/.test(source[at] ?? '')) throw new PatternError('repeats a repetition.')
     if (simple) return simple
     const [, low = '', comma, high] = counted!
-    const range = {
-      min: Number(low),
-      max: comma === undefined ? Number(low) : high === undefined ? Infinity : Number(high),
-    }
+    const range = { min: Number(low), max: Number(comma === undefined ? low : (high ?? Infinity)) }
     if (
       range.max < range.min ||
       range.min > MOST_REPEATS ||

@@ -1,5 +1,5 @@
 import type { Route } from '#server/platform/ingress/ingress'
-import { matchRedirect, type RedirectMatch } from '#server/platform/ingress/redirects'
+import { matchRedirect, type RedirectMatch } from '#server/platform/ingress/render/redirects'
 
 /** The answers of the edge to addresses, found without a look at every route and rule. */
 export interface RouteIndex {

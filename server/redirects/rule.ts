@@ -1,5 +1,5 @@
 import { invalid } from '#server/kernel/errors'
-import { redirectComplaint } from '#server/platform/ingress/redirects'
+import { redirectComplaint } from '#server/platform/ingress/render/redirects'
 import type { RouteRedirect } from '#server/platform/ingress/ingress'
 import { PatternError, readPattern } from './pattern.ts'
 

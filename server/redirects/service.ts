@@ -5,6 +5,7 @@ import type { Db } from '#server/kernel/db'
 import { ApiError, conflict, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
+import { orThrow } from '#server/kernel/or-throw'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Wanted } from '#server/kernel/page'
 import type { Route, RouteRedirect } from '#server/platform/ingress/ingress'
@@ -72,11 +73,7 @@ function requireReached(routes: readonly Route[], { domain_id, kind, from }: Red
 /** Rules that answer at the edge instead of an app. */
 export function createRedirects({ db, clock, events, audit, ports }: RedirectOptions) {
   const repository = createRedirectRepository(db)
-  const get = (id: string): RedirectRow =>
-    repository.find(id) ??
-    (() => {
-      throw notFound('redirect')
-    })()
+  const get = (id: string): RedirectRow => orThrow(repository.find(id), () => notFound('redirect'))
   const view = (row: RedirectRow): Redirect => ({
     id: row.id,
     domain_id: row.domain_id,
@@ -191,11 +188,7 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
     },
     add: (actor: Actor, { domain_id, from, to, keep_query, enabled, ...rest }: NewRedirect): Redirect =>
       db.tx(() => {
-        const domain =
-          ports.domain(domain_id) ??
-          (() => {
-            throw notFound('domain')
-          })()
+        const domain = orThrow(ports.domain(domain_id), () => notFound('domain'))
         const at = clock.iso()
         const row: RedirectRow = {
           id: newId('rdr'),

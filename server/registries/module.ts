@@ -2,7 +2,6 @@ import type { Apps } from '#server/apps/service'
 import { registryHost } from '#server/kernel/image-reference'
 import { defineModule, sealedById } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
-import { createGuardedClient } from '#server/platform/outbound/client'
 import { checkRegistryLogin } from './login-check.ts'
 import { createRegistries } from './service.ts'
 
@@ -10,8 +9,7 @@ export default defineModule({
   name: 'registries',
   tags: [{ name: 'registries', description: 'Image registries and their credentials.' }],
   sealed: [sealedById('registries', 'password')],
-  create({ policy, ...base }: Base, use: { apps: Pick<Apps, 'sources'> }) {
-    const client = createGuardedClient(policy)
+  create({ client, ...base }: Base, use: { apps: Pick<Apps, 'sources'> }) {
     return createRegistries({
       ...base,
       check: (login) => checkRegistryLogin(client, login),

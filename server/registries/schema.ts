@@ -1,7 +1,7 @@
+import { hasControl } from '#server/kernel/one-line'
 import * as v from 'valibot'
 import { SECRET, Timestamp } from '#server/kernel/schemas'
 
-const hasControl = (text: string) => /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)
 const Name = v.pipe(
   v.string(),
   v.trim(),

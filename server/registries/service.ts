@@ -6,6 +6,7 @@ import { conflict, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
 import { registryHost } from '#server/kernel/image-reference'
+import { orThrow } from '#server/kernel/or-throw'
 import { selectPage } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
@@ -86,11 +87,7 @@ function createRepository(db: Db) {
  */
 export function createRegistries({ db, clock, secrets, audit, events, check, usesOf }: RegistryOptions) {
   const repository = createRepository(db)
-  const get = (id: string): RegistryRow =>
-    repository.find(id) ??
-    (() => {
-      throw notFound('registry')
-    })()
+  const get = (id: string): RegistryRow => orThrow(repository.find(id), () => notFound('registry'))
   const note = (
     actor: Actor,
     action: 'create' | 'update' | 'delete',

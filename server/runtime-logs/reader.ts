@@ -61,7 +61,12 @@ export async function readLines(
     await pause()
   }
   // Instances print at the same time, and their lines arrive in any order.
-  return found.sort((a, b) => (a.at === b.at ? a.seq - b.seq : a.at < b.at ? -1 : 1)).map(shownLine)
+  return found.sort(byTime).map(shownLine)
+}
+
+function byTime(a: RuntimeLine, b: RuntimeLine): number {
+  if (a.at === b.at) return a.seq - b.seq
+  return a.at < b.at ? -1 : 1
 }
 
 /** A line as everybody gets it. */

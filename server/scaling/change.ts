@@ -1,5 +1,5 @@
 import { cpus, totalmem } from 'node:os'
-import type { Limits, Processes } from '#server/apps/schema'
+import type { Limits, Processes } from '#server/apps/configuration-schema'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
 import type { Actor } from '#server/kernel/access'
 import { conflict, invalid } from '#server/kernel/errors'

@@ -1,4 +1,4 @@
-import type { Limits, Processes } from '#server/apps/schema'
+import type { Limits, Processes } from '#server/apps/configuration-schema'
 import type { Reservations } from './schema.ts'
 
 /** What of a release is not fixed: how many instances it has, and what each of them may use. */

@@ -1,4 +1,4 @@
-import type { Limits, Processes } from '#server/apps/schema'
+import type { Limits, Processes } from '#server/apps/configuration-schema'
 import type { Db } from '#server/kernel/db'
 import type { SleepState } from './machine.ts'
 import type { Decision, Reservations, Rule } from './schema.ts'

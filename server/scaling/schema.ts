@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Limits } from '#server/apps/schema'
+import { Limits } from '#server/apps/configuration-schema'
 import { Timestamp } from '#server/kernel/schemas'
 
 const count = (least: number, text: string) =>

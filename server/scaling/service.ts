@@ -1,5 +1,6 @@
 import { PLATFORM } from '#server/kernel/access'
 import { ApiError, notFound } from '#server/kernel/errors'
+import { orThrow } from '#server/kernel/or-throw'
 import { createAutoscaler, explain } from './autoscaler.ts'
 import { changeScale } from './change.ts'
 import type { ScaledApp, ScalingContext, ScalingOptions } from './context.ts'
@@ -26,11 +27,7 @@ export function createScaling(options: ScalingOptions) {
   const context: ScalingContext = {
     ...options,
     repository,
-    app: (id) =>
-      ports.app(id) ??
-      (() => {
-        throw notFound('app')
-      })(),
+    app: (id) => orThrow(ports.app(id), () => notFound('app')),
     liveSize: ({ live_release_id }) => (live_release_id ? ports.sizeOf(live_release_id) : undefined),
     countOf: (app) =>
       repository.find(app.id).decided ?? context.liveSize(app)?.replicas ?? app.configuration.replicas,

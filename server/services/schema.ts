@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Instance } from '#server/apps/schema'
+import { Instance } from '#server/apps/instances-schema'
 import { Timestamp } from '#server/kernel/schemas'
 
 export const ServiceState = v.pipe(

@@ -5,9 +5,8 @@ import type { DnsProviderDescriptor } from '#server/platform/dns-providers/provi
 import type { Dns } from '#server/platform/dns/dns'
 import type { Mail, SmtpSettings } from '#server/platform/mail/mail'
 import { createSmtpMail } from '#server/platform/mail/smtp'
-import { authoritiesOf } from '#server/platform/outbound/authorities'
-import { createGuardedClient } from '#server/platform/outbound/client'
 import { createDial } from '#server/platform/outbound/dial'
+import type { GuardedClient } from '#server/platform/outbound/client'
 import type { OutboundPolicy } from '#server/platform/outbound/outbound'
 import { createSettingsChecks } from '#server/settings/checks'
 import { createSettings, type SettingsOptions, type SettingsService } from '#server/settings/service'
@@ -16,6 +15,8 @@ export interface InstallationParts extends Pick<SettingsOptions, 'changed' | 'in
   audit: AuditTrail
   events: Events
   policy: OutboundPolicy
+  client: GuardedClient
+  authorities: readonly string[] | undefined
   providers: readonly DnsProviderDescriptor[]
   dns: Dns
 }
@@ -29,12 +30,13 @@ export function createInstallation({
   audit,
   events,
   policy,
+  client,
+  authorities: ca,
   providers,
   dns,
   in_use,
   changed,
 }: InstallationParts): { settings: SettingsService; mail: Mail } {
-  const ca = authoritiesOf(config.ca_file)
   const dial = createDial(policy)
   const mailBy = (smtp: () => SmtpSettings | null, isConfigured: () => boolean) =>
     createSmtpMail({ isConfigured, settings: smtp, dial, ...(ca ? { ca } : {}) })
@@ -47,7 +49,7 @@ export function createInstallation({
     build_concurrency: config.build_concurrency,
     providers,
     checks: createSettingsChecks({
-      client: createGuardedClient(policy, ca ? { ca } : {}),
+      client,
       policy,
       dns,
       mailBy: (smtp) =>

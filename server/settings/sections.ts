@@ -7,9 +7,9 @@ import {
   type DnsProviderSettings,
   type DnsSettings,
   type DomainSettings,
-  type ServerSettings,
   type SmtpSection,
 } from './schema.ts'
+import type { ServerSettings } from './server-schema.ts'
 
 /** Every section as it is stored, by its name in answers. */
 export interface Sections {

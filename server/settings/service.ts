@@ -20,12 +20,11 @@ import type {
   DnsSettings,
   DomainChange,
   DomainSettings,
-  ServerSettings,
-  ServerSettingsChange,
   Settings,
   SmtpChange,
   SmtpSection,
 } from './schema.ts'
+import type { ServerSettings, ServerSettingsChange } from './server-schema.ts'
 import {
   changedBy,
   defaultSections,

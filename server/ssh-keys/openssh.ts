@@ -1,4 +1,5 @@
 import { own } from '#server/kernel/own'
+import { loadSsh } from '#server/platform/load-ssh'
 import {
   createHash,
   createPrivateKey,
@@ -145,10 +146,8 @@ async function fromOpenSsh(text: string, passphrase: string | undefined): Promis
     throw new SshKeyError(
       `has a passphrase with more than ${MAX_KDF_ROUNDS} rounds. Take the passphrase off with ssh-keygen -p first.`,
     )
-  const { default: ssh2 } = (await import('ssh2' as string)) as {
-    default: {
-      utils: { parseKey(text: string, passphrase?: string): ParsedKey | ParsedKey[] | Error }
-    }
+  const ssh2 = (await loadSsh()) as unknown as {
+    utils: { parseKey(text: string, passphrase?: string): ParsedKey | ParsedKey[] | Error }
   }
   const parsed = ssh2.utils.parseKey(text, passphrase)
   if (parsed instanceof Error)

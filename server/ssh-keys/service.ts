@@ -5,6 +5,7 @@ import type { Db } from '#server/kernel/db'
 import { conflict, invalid, notFound } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
 import { newId } from '#server/kernel/ids'
+import { orThrow } from '#server/kernel/or-throw'
 import { selectPage, type Wanted } from '#server/kernel/page'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import { openReadable, type Secrets } from '#server/kernel/secrets'
@@ -176,11 +177,7 @@ export function createSshKeys({ db, clock, secrets, audit, events, usesOf }: Ssh
     },
     remove: (actor: Actor, id: string): void =>
       db.tx(() => {
-        const row =
-          repository.find(id) ??
-          (() => {
-            throw notFound('SSH key')
-          })()
+        const row = orThrow(repository.find(id), () => notFound('SSH key'))
         const uses = usesOf(row)
         if (uses.length > 0)
           throw conflict(
@@ -227,11 +224,7 @@ export function createSshKeys({ db, clock, secrets, audit, events, usesOf }: Ssh
      * known.
      */
     privateKey(id: string): string {
-      const row =
-        repository.find(id) ??
-        (() => {
-          throw notFound('SSH key')
-        })()
+      const row = orThrow(repository.find(id), () => notFound('SSH key'))
       if (row.private_key === null)
         throw conflict('Only the public half of this key is known. Add the private key.')
       repository.touch(row.id, clock.iso())

@@ -6,7 +6,7 @@ import { createMeta } from '#server/kernel/meta'
 import { createDnsResolver } from '#server/platform/dns/resolver'
 import { createConnection } from '#server/platform/engine/connection'
 import { authoritiesOf } from '#server/platform/outbound/authorities'
-import { createAcme } from '#server/platform/acme/client'
+import { createAcmeApart } from '#server/platform/acme/apart'
 import { createDockerEngine } from '#server/platform/engine/docker'
 import { createGit } from '#server/platform/git/cli'
 import { createHostGuard } from '#server/platform/host-rules/host-guard'
@@ -48,7 +48,7 @@ export async function createAdapters({ config, db, log }: Kernel): Promise<Adapt
     log: log.child({ part: 'edge' }),
   })
   const ca = authoritiesOf(config.ca_file)
-  const acme = createAcme({ client: createGuardedClient(policy, ca ? { ca } : {}) })
+  const acme = createAcmeApart({ client: createGuardedClient(policy, ca ? { ca } : {}) })
   const guard = createHostGuard({
     config,
     edge_ports: [config.http_port, config.https_port, 80, 443],

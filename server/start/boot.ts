@@ -1,5 +1,8 @@
+import { compileOnceBusy } from '#server/start/compilers'
+import { enableCompileCache } from 'node:module'
 import { prepareDataDirectory } from '#server/start/data-directory'
 import { loadConfig } from '#server/kernel/config'
+import { directories } from '#server/kernel/directories'
 import { lockDirectory } from '#server/kernel/lock'
 import { createLog } from '#server/kernel/log'
 import type { Migration } from '#server/kernel/migrate'
@@ -43,6 +46,8 @@ export async function boot(options: BootOptions): Promise<Booted> {
       log.warn(`There is no setting ${name}; it is ignored.${nearest ? ` Is ${nearest} meant?` : ''}`)
     const door = await options.listening
     prepareDataDirectory(config.data_directory)
+    // What one start compiled is read at the next; the one-file program has a folder of its own for it.
+    enableCompileCache(directories(config.data_directory).compiled)
     unlock = lockDirectory(config.data_directory)
     const kernel = openKernel(config, log, options.migrations)
     const adapters = { ...(await options.adapters(kernel)), ...(door ? { door } : {}) }
@@ -55,11 +60,11 @@ export async function boot(options: BootOptions): Promise<Booted> {
       url: services.addresses.public_url(),
       data: config.data_directory,
     })
-    const endWatch = watchStalls({ log })
+    const watches = [watchStalls({ log }), compileOnceBusy()]
     return {
       services,
       async stop() {
-        endWatch()
+        for (const end of watches) end()
         await services.stop()
         await Promise.allSettled([adapters.engine.close(), adapters.ingress.close(), adapters.guard?.stop()])
         kernel.db.close()

@@ -1,8 +1,8 @@
+import { hasControl } from '#server/kernel/one-line'
 import * as v from 'valibot'
 import { SECRET, Timestamp } from '#server/kernel/schemas'
 import { OBJECT_STORES } from '#server/platform/objectstore/stores'
 
-const hasControl = (text: string) => /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text)
 const Name = v.pipe(
   v.string(),
   v.trim(),

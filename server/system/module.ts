@@ -1,4 +1,5 @@
 import type { Addresses } from '#server/addresses/service'
+import { PERSONAL_EVENTS } from '#server/kernel/event-types'
 import { defineModule } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
 import type { SettingsService } from '#server/settings/service'
@@ -18,7 +19,9 @@ export default defineModule({
   ],
   create: (base: Base, use: { addresses: Addresses; settings: Pick<SettingsService, 'server'> }) =>
     createSystem({ ...base, addresses: use.addresses }),
-  channels: () => [{ name: 'system', kind: 'events', access: 'admin', events: () => ({}) }],
+  channels: () => [
+    { name: 'system', kind: 'events', access: 'admin', events: () => ({ without: PERSONAL_EVENTS }) },
+  ],
   retention: {
     events: (_own, use, base) => base.events.prune(before(base, use.settings.server().event_retention_days)),
     jobs: (_own, use, base) => base.jobs.prune(before(base, use.settings.server().job_retention_days)),

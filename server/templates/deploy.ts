@@ -1,4 +1,5 @@
 import type { App, NewApp } from '#server/apps/schema'
+import { checkedCompose, keptServices } from '#server/compose/checked'
 import type { Actor } from '#server/kernel/access'
 import type { Db } from '#server/kernel/db'
 import { own } from '#server/kernel/own'
@@ -8,8 +9,6 @@ import type { DeployTemplate } from './schema.ts'
 
 /** What a deployment of a template needs of other domains. */
 export interface TemplatePorts {
-  /** Names of the services that keep running; throws a 422 for a file that is not taken. */
-  servicesOf(source: { compose: string }): Promise<string[]>
   /** Makes the app and queues its first deployment. */
   createApp(actor: Actor, project_id: string, body: NewApp, services: readonly string[]): App
   /** Gives public services names of their own, beside the one of the app. */
@@ -27,14 +26,14 @@ export function createDeploy({ db, ports }: { db: Db; ports: TemplatePorts }) {
     { slug, template, compose }: TemplateFolder,
     body: DeployTemplate,
   ): Promise<App> => {
-    const { parseCompose } = await import('#server/compose/parse')
     const { mainService } = await import('#server/compose/main-service')
-    const plan = parseCompose(compose)
+    // A catalogue may have been taken by a release that refused less.
+    const plan = await checkedCompose(compose)
     const main = mainService(plan.services)?.name
     const others = plan.services.flatMap(({ name, public_port }) =>
       public_port !== null && name !== main ? [name] : [],
     )
-    const names = await ports.servicesOf({ compose })
+    const names = keptServices(plan)
     return db.tx(() => {
       const app = ports.createApp(
         actor,

@@ -4,8 +4,6 @@ import type { Domains } from '#server/domains/service'
 import type { Variables } from '#server/env/service'
 import { defineModule } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
-import { authoritiesOf } from '#server/platform/outbound/authorities'
-import { createGuardedClient } from '#server/platform/outbound/client'
 import { createTemplates } from './service.ts'
 
 export default defineModule({
@@ -14,26 +12,22 @@ export default defineModule({
     { name: 'templates', description: 'Stacks that are ready to deploy.', paths: /^template-catalogs\b/ },
   ],
   create: (
-    { policy, config, ...base }: Base,
+    base: Base,
     use: {
-      apps: Pick<AppsDomain, 'create' | 'servicesOf'>
+      apps: Pick<AppsDomain, 'create'>
       domains: Pick<Domains, 'followServices' | 'ofService'>
       env: Pick<Variables, 'import'>
     },
-  ) => {
-    const ca = authoritiesOf(config.ca_file)
-    return createTemplates({
+  ) =>
+    createTemplates({
       ...base,
-      client: createGuardedClient(policy, ca ? { ca } : {}),
       shipped: readShelf,
       ports: {
-        servicesOf: (source) => use.apps.servicesOf(source),
         createApp: (...made) => use.apps.create(...made),
         nameServices: (app, names) => use.domains.followServices(app, names),
         address: (app_id, service) => use.domains.ofService(app_id, service),
         setVariables: (actor, app_id, variables, secret) =>
           void use.env.import(actor, app_id, { variables, secret, mode: 'merge' }),
       },
-    })
-  },
+    }),
 })

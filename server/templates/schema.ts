@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { AppName } from '#server/apps/schema'
+import { AppName } from '#server/apps/configuration-schema'
 import { pagingEntries, SECRET, several, sorting } from '#server/kernel/schemas'
 
 /** Name of a template in addresses, and of its folder. */

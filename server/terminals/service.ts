@@ -139,7 +139,7 @@ export function createTerminals({ db, clock, log, audit, engine, liveRelease }: 
     if (!session.has_ended) session.finish(await reasonOf(place, row, code, short), code)
   }
 
-  const requireRoom = (user_id: string) => {
+  const requireQuota = (user_id: string) => {
     const own = [...open.values()].filter((one) => one.user_id === user_id).length
     if (own >= MAX_PER_USER || open.size >= MAX_TERMINALS)
       throw new ApiError(
@@ -152,7 +152,7 @@ export function createTerminals({ db, clock, log, audit, engine, liveRelease }: 
     open(place: TerminalPlace, actor: Actor, options: unknown, outlet: SessionOutlet): ChannelSession {
       const parsed = v.safeParse(TerminalOptions, options ?? {})
       if (!parsed.success) throw badRequest('data: may have instance_id, and cols and rows from 1 to 1000.')
-      requireRoom(actor.user_id)
+      requireQuota(actor.user_id)
       const { cols = 80, rows = 24, instance_id } = parsed.output
       const id = newId('trm')
       let row: TerminalRow | undefined

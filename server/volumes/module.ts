@@ -1,10 +1,14 @@
 import type { FinalBackups } from '#server/backups/contract'
 import type { AppsDomain } from '#server/apps/contract'
+import type { Databases } from '#server/databases/assembly'
 import type { DeploymentsDomain } from '#server/deployments/contract'
 import { defineModule, sealedById } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
 import type { Projects } from '#server/projects/service'
+import { createDiskFull } from './disk-full.ts'
+import { dataOf } from './data.ts'
 import { createVolumes } from './service.ts'
+import { createStorageWatch, type StopOutcome } from './storage-watch.ts'
 
 export default defineModule({
   name: 'volumes',
@@ -21,7 +25,7 @@ export default defineModule({
       table: 'volumes',
       status_column: 'status',
       quota: 'volumes',
-      stored_column: 'used_bytes',
+      stored_bytes: 'used_bytes',
     },
   ],
   sealed: [sealedById('mounts', 'content')],
@@ -30,17 +34,18 @@ export default defineModule({
     use: {
       apps: Pick<AppsDomain, 'find' | 'note'>
       backups: { final: FinalBackups }
-      deployments: Pick<DeploymentsDomain, 'requireEngine' | 'wantedProcesses' | 'holders'>
-      projects: Pick<Projects, 'requireQuota'>
+      databases: Pick<Databases, 'stored' | 'measure' | 'stopBecause'>
+      deployments: Pick<DeploymentsDomain, 'requireEngine' | 'desiredProcesses' | 'holders' | 'stopApp'>
+      projects: Pick<Projects, 'requireQuota' | 'limitedStorage'>
     },
-  ) =>
-    createVolumes({
+  ) => {
+    const volumes = createVolumes({
       ...base,
       ports: {
         isHeld: ({ id, project_id }) => use.deployments.holders.of(project_id, [id]).length > 0,
         final: () => use.backups.final,
         app: (id) => use.apps.find(id),
-        processes: (id) => use.deployments.wantedProcesses(id),
+        processes: (id) => use.deployments.desiredProcesses(id),
         appChanged(id, actor) {
           const app = use.apps.find(id)
           if (app) use.apps.note(app, 'app.updated', { changed: ['mounts'] }, actor)
@@ -48,8 +53,36 @@ export default defineModule({
         requireEngine: () => use.deployments.requireEngine(),
         requireQuota: (project_id) => use.projects.requireQuota(project_id, 'volume'),
       },
-    }),
-  schedules: [{ name: 'measure', cron: '*/15 * * * *', run: (own) => own.measure() }],
+    })
+    const storage = createStorageWatch({
+      ...base,
+      ports: {
+        limited: () => use.projects.limitedStorage(),
+        stored: () => [
+          ...volumes.stored().map((row) => ({
+            ...{ ...row, kind: 'volume' as const, data_id: dataOf(row) },
+            ...{ used_bytes: row.used_bytes ?? 0, kept_bytes: 0 },
+          })),
+          ...use.databases.stored().map((row) => ({ ...row, kind: 'database' as const })),
+        ],
+        measure: async () => use.databases.measure(await volumes.measure()),
+        isFull: createDiskFull(base.engine, base.config.data_directory),
+        async stop({ kind, id }, reason) {
+          if (kind === 'database') return use.databases.stopBecause(id, reason.error)
+          const outcomes: StopOutcome[] = []
+          for (const app_id of volumes.writersOf(id))
+            outcomes.push(await use.deployments.stopApp(app_id, reason))
+          // One that writes on while a job is about it is tried again, whatever else was stopped.
+          return (['busy', 'stopped'] as const).find((one) => outcomes.includes(one)) ?? 'idle'
+        },
+      },
+    })
+    return { ...volumes, storage }
+  },
+  schedules: [
+    { name: 'measure', cron: '*/15 * * * *', run: async (own) => void (await own.measure()) },
+    { name: 'storage', cron: '* * * * *', run: (own) => own.storage.pass() },
+  ],
   app: {
     moved: (own, app_id) => own.moved(app_id),
     secrets: (own, { id }) => own.fileTexts(id),

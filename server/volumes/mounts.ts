@@ -12,6 +12,7 @@ import {
   type UpdateStrategy,
 } from '#server/platform/engine/workload'
 import { isWithin } from '#server/kernel/mount-path'
+import { distinctName, freeName, stackVolumeName } from './names.ts'
 import type { MountRow, VolumeRepository, VolumeRow } from './repository.ts'
 import type { Mount, MountChange, NewMount } from './schema.ts'
 
@@ -38,6 +39,11 @@ export interface MountOptions {
     appChanged(app_id: string, actor: Actor): void
   }
 }
+/** The app of a compose file. */
+export interface StackApp extends Pick<MountedApp, 'id' | 'name' | 'project_id'> {
+  /** Set for the app of a preview. */
+  preview_id?: string | null
+}
 /** A volume of a compose file where one of its services mounts it. */
 export interface StackMount {
   volume: string
@@ -45,18 +51,6 @@ export interface StackMount {
   path: string
   read_only: boolean
 }
-const MAX_NAME = 63
-
-/** Name of a compose app's volume in its project. */
-const stackVolumeName = (app_name: string, volume: string): string =>
-  `${app_name}-${volume.toLowerCase().replace(/[^a-z0-9]+/g, '-')}`.slice(0, MAX_NAME).replace(/^-+|-+$/g, '')
-
-/** The same where another stack has that name: what follows tells it from all others. */
-function distinctName(app_name: string, volume: string): string {
-  const mark = createHash('sha256').update(`${app_name}/${volume}`).digest('hex').slice(0, 8)
-  return `${stackVolumeName(app_name, volume).slice(0, MAX_NAME - mark.length - 1)}-${mark}`
-}
-
 /** What the next release of an app mounts. */
 export interface AppMounts {
   /** Tells one set of mounts from another: mounts are made and removed, never changed. */
@@ -67,7 +61,8 @@ export interface AppMounts {
   exclusive: string[]
 }
 
-const context = (id: string) => `mounts/content/${id}`
+/** What the text of a mounted file is sealed for. */
+export const contentContext = (id: string): string => `mounts/content/${id}`
 
 /** What apps mount: volumes and inline files. */
 export function createMounts({ db, clock, audit, secrets, repository, ports }: MountOptions) {
@@ -97,7 +92,7 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
     const may_set =
       !mayOnlyRead(actor) && actor.scope === 'full' && (theirs?.includes(app.project_id) ?? true)
     if (row.content === null || !may_set) return view(row)
-    const [text] = openReadable(secrets, [[row.content, context(row.id)]])
+    const [text] = openReadable(secrets, [[row.content, contentContext(row.id)]])
     if (text === undefined) return view(row)
     return { ...view(row), content_sha256: createHash('sha256').update(text).digest('hex') }
   }
@@ -173,6 +168,19 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
     return volume
   }
 
+  /** The columns of a mounted file; empty ones for a volume. */
+  function fileOf(
+    id: string,
+    { content, mode }: NewMount,
+  ): Pick<MountRow, 'content' | 'content_bytes' | 'mode'> {
+    if (content === undefined) return { content: null, content_bytes: null, mode: null }
+    return {
+      content: secrets.seal(content, contentContext(id)),
+      content_bytes: Buffer.byteLength(content),
+      mode: mode ? Number.parseInt(mode, 8) : DEFAULT_MODE,
+    }
+  }
+
   return {
     mountsOf(app_id: string): Mount[] {
       return repository.mountsOfApp(app_id).map(view)
@@ -196,9 +204,7 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
           path: body.path,
           volume_id: body.volume_id ?? null,
           read_only: body.read_only ? 1 : 0,
-          content: body.content === undefined ? null : secrets.seal(body.content, context(id)),
-          content_bytes: body.content === undefined ? null : Buffer.byteLength(body.content),
-          mode: body.content === undefined ? null : body.mode ? Number.parseInt(body.mode, 8) : DEFAULT_MODE,
+          ...fileOf(id, body),
           created_at: clock.iso(),
         }
         repository.insertMount(row)
@@ -229,7 +235,7 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
                 {
                   kind: 'file',
                   path,
-                  content: secrets.open(content, context(id)),
+                  content: secrets.open(content, contentContext(id)),
                   mode: mode ?? DEFAULT_MODE,
                 },
               ],
@@ -244,24 +250,20 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
     },
     /**
      * The volume of the project that is that of a stack's file, or the name for a new one. Names of several may
-     * come to the same, so one that another app mounts, or that is among `used`, is none of it.
+     * come to the same, so one that another app mounts, or that is among `used`, is none of it. A preview takes
+     * none that is there: its volumes go with it, whatever is in them.
      */
-    stackPlace(
-      app: Pick<MountedApp, 'id' | 'name' | 'project_id'>,
-      volume: string,
-      used: ReadonlySet<string>,
-    ): VolumeRow | string {
-      const [plain, distinct] = [stackVolumeName(app.name, volume), distinctName(app.name, volume)]
+    stackPlace(app: StackApp, volume: string, used: ReadonlySet<string>): VolumeRow | string {
       const find = (name: string) => repository.findByName(app.project_id, name)
       const is_free = ({ id }: VolumeRow) =>
         !used.has(id) && repository.mountsOfVolumes([id]).every(({ app_id }) => app_id === app.id)
-      const left = [find(distinct), find(plain)].find((row) => row && is_free(row))
-      if (left) return left
-      const name = [plain, distinct].find((one) => !find(one))
-      if (name === undefined)
-        throw conflict(`Volumes named ${plain} and ${distinct} are there already, and others use them.`)
-      return name
+      const names = [distinctName(app.name, volume), stackVolumeName(app.name, volume)]
+      const left = app.preview_id ? undefined : names.map(find).find((row) => row && is_free(row))
+      return left ?? this.newVolumeName(app, volume)
     },
+    /** A name that no volume of the project has. */
+    newVolumeName: (app: StackApp, volume: string): string =>
+      freeName(app.name, volume, (name) => repository.hasName(app.project_id, name)),
     /** Mounts of a compose app are those of its file: each tells its volume, its service and the path there. */
     setStackMounts(app_id: string, wanted: readonly StackMount[], ids: ReadonlyMap<string, string>): void {
       const known = repository.mountsOfApp(app_id).filter(({ path }) => !path.startsWith('/'))
@@ -294,7 +296,7 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
         repository
           .mountsOfApp(app_id)
           .flatMap(({ id, content }) =>
-            content === null ? [] : [[content, context(id)] as [string, string]],
+            content === null ? [] : [[content, contentContext(id)] as [string, string]],
           ),
       ),
     /**

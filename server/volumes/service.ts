@@ -16,7 +16,9 @@ import { type Engine, EngineError } from '#server/platform/engine/engine'
 import { type VolumeEventName, volumeMachine } from './machine.ts'
 import { DELETE_KIND, deletionJob, type VolumeDeletion } from './deletion.ts'
 import { createVolumeData, dataOf } from './data.ts'
-import { createMounts, type MountedApp, type StackMount } from './mounts.ts'
+import { createPreviewMounts } from './preview-mounts.ts'
+import { createMounts, type MountedApp, type StackApp, type StackMount } from './mounts.ts'
+import { createMeasuring } from './measuring.ts'
 import { createVolumeRepository, type MountRow, type VolumeRow } from './repository.ts'
 import type { NewVolume, Volume, VolumeQuery } from './schema.ts'
 
@@ -109,14 +111,17 @@ export function createVolumes(options: VolumeOptions) {
       transition(row.id, 'make')
     })
   }
-  /** Removes the data, then the row: after a crash in between the row says what is left to do. */
-  const destroy = async (id: string): Promise<void> => {
+  /**
+   * Removes the data, then the row: after a crash in between the row says what is left to do. After a failure the
+   * volume is what it was, or still to be deleted where it is tried again.
+   */
+  const destroy = async (id: string, { is_retried = false } = {}): Promise<void> => {
     try {
       const { previous_data_id, ...row } = get(id)
       await engine.removeVolume(dataOf(row))
       if (previous_data_id !== null) await engine.removeVolume(previous_data_id)
     } catch (error) {
-      transition(id, 'keep')
+      if (!is_retried) transition(id, 'keep')
       if (error instanceof EngineError && error.code === 'conflict') throw held()
       throw error
     }
@@ -143,6 +148,11 @@ export function createVolumes(options: VolumeOptions) {
       },
     }),
   )
+  const measure = createMeasuring({
+    ...{ db, clock, engine, log, repository, make, transition, note },
+    isLeft: (row) => !isAtWork(row.id) && !ports.isHeld(row),
+    destroy: (id) => destroy(id, { is_retried: true }),
+  })
   const data = createVolumeData({ db, clock, engine, repository, transition, note })
   const newRow = (
     actor: Actor,
@@ -180,8 +190,24 @@ export function createVolumes(options: VolumeOptions) {
       return row
     })
 
+  /** A volume that the platform makes for an app, in the current transaction. */
+  const madeFor = (app: Pick<MountedApp, 'project_id'>, body: Parameters<typeof newRow>[2]): VolumeRow => {
+    ports.requireQuota(app.project_id)
+    const row: VolumeRow = { ...newRow(PLATFORM, app.project_id, body), touched: 1 }
+    repository.insert(row)
+    note(row, 'volume.created')
+    return row
+  }
+  const preview_mounts = createPreviewMounts({
+    ...{ db, clock, secrets: options.secrets, repository, make },
+    made: (app, { name, access, size_bytes }) =>
+      madeFor(app, { name: mounts.newVolumeName(app, name), access, size_bytes }),
+    drop: (id) => transition(id, 'delete'),
+  })
+
   return {
     ...mounts,
+    ...preview_mounts,
     ...data,
     /** A volume that a restore is about to fill; nobody can use it before. Part of the caller's transaction. */
     createForRestore: (
@@ -201,6 +227,17 @@ export function createVolumes(options: VolumeOptions) {
         note(row, 'volume.deleted')
       }),
     projectOf: (id: string) => repository.find(id)?.project_id,
+    /** What is in use, with the bytes that each held when it was measured last. */
+    stored: () => repository.all().filter(({ filling }) => filling === 0),
+    /** Apps that may write to a volume. */
+    writersOf: (id: string): string[] => [
+      ...new Set(
+        repository
+          .mountsOfVolumes([id])
+          .filter(({ read_only }) => read_only === 0)
+          .map(({ app_id }) => app_id),
+      ),
+    ],
     find: repository.find,
     get: viewOne,
     list(actor: Actor, query: VolumeQuery) {
@@ -220,25 +257,15 @@ export function createVolumes(options: VolumeOptions) {
      * The volumes of a compose app by their names in the file; those that are missing are made, named after the
      * app, and never one that another app mounts. What no service mounts any more stays, with its data, as an ordinary volume of the project.
      */
-    async ensureStack(
-      app: { id: string; name: string; project_id: string },
-      wanted: readonly StackMount[],
-    ): Promise<ReadonlyMap<string, string>> {
-      const made = (name: string): VolumeRow => {
-        ports.requireQuota(app.project_id)
-        const body = { name, access: 'single_writer' as const }
-        const row: VolumeRow = { ...newRow(PLATFORM, app.project_id, body), touched: 1 }
-        repository.insert(row)
-        note(row, 'volume.created')
-        return row
-      }
+    async ensureStack(app: StackApp, wanted: readonly StackMount[]): Promise<ReadonlyMap<string, string>> {
       const rows = db.tx(() => {
         const names = [...new Set(wanted.map(({ volume }) => volume))]
         const mounted = new Map(names.map((volume) => [volume, mounts.stackVolume(app.id, volume)]))
         const used = new Set([...mounted.values()].flatMap((row) => row?.id ?? []))
         return names.map((volume) => {
           const place = mounted.get(volume) ?? mounts.stackPlace(app, volume, used)
-          const row = typeof place === 'string' ? made(place) : place
+          const row =
+            typeof place === 'string' ? madeFor(app, { name: place, access: 'single_writer' }) : place
           used.add(row.id)
           return [volume, row] as const
         })
@@ -248,6 +275,7 @@ export function createVolumes(options: VolumeOptions) {
       db.tx(() => mounts.setStackMounts(app.id, wanted, ids))
       return ids
     },
+    stackVolume: mounts.stackVolume,
     /** Mounts of the services of a compose app, from a copy; the next deployment finds its volumes by them. */
     restoreStackMounts: (app_id: string, wanted: readonly StackMount[], ids: ReadonlyMap<string, string>) =>
       db.tx(() => mounts.setStackMounts(app_id, wanted, ids)),
@@ -294,33 +322,7 @@ export function createVolumes(options: VolumeOptions) {
       })
       for (const id of ids) await destroy(id)
     },
-    /**
-     * Reads from the engine what each volume holds, and tells which are gone; finishes what a crash left between
-     * a row and the engine.
-     */
-    async measure(signal?: AbortSignal): Promise<void> {
-      for (const row of repository.all()) {
-        if (row.filling === 1) continue
-        if (row.status === 'creating') await make(row)
-        if (row.status === 'deleting' && !isAtWork(row.id))
-          await destroy(row.id).catch((error: unknown) =>
-            log.warn('A volume could not be deleted', { volume: row.id, error }),
-          )
-      }
-      const usage = await engine.volumeUsage(signal)
-      for (const row of repository.all()) {
-        const found = usage.get(dataOf(row))
-        if (row.status === 'creating' || row.status === 'deleting') continue
-        db.tx(() => {
-          transition(row.id, found ? 'reappear' : 'lose')
-          if (!found) return
-          repository.setUsage(row.id, found.used_bytes, clock.iso())
-          const { size_bytes, used_bytes } = row
-          if (size_bytes !== null && found.used_bytes > size_bytes && (used_bytes ?? 0) <= size_bytes)
-            note(row, 'volume.over_size', { size_bytes, used_bytes: found.used_bytes })
-        })
-      }
-    },
+    measure,
   }
 }
 export type Volumes = ReturnType<typeof createVolumes>

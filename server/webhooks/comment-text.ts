@@ -20,7 +20,8 @@ function statusOf({ status, deployment, waiting_commit }: PreviewReport): string
   if (status === 'removing') return 'Removed'
   if (status === 'waiting') return 'Waits for an approval'
   const is_updating = deployment !== null && UNFINISHED.has(deployment.status)
-  const now = is_updating || status === 'building' ? 'Deploying' : status === 'running' ? 'Ready' : status
+  const settled = status === 'running' ? 'Ready' : status
+  const now = is_updating || status === 'building' ? 'Deploying' : settled
   const shown = `${now.charAt(0).toUpperCase()}${now.slice(1)}`
   return waiting_commit ? `${shown}; commit \`${waiting_commit.slice(0, 12)}\` waits for an approval` : shown
 }

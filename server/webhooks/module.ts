@@ -7,8 +7,6 @@ import { PLATFORM } from '#server/kernel/access'
 import { defineModule, sealedById } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
 import type { Mail } from '#server/platform/mail/mail'
-import { authoritiesOf } from '#server/platform/outbound/authorities'
-import { createGuardedClient } from '#server/platform/outbound/client'
 import type { HookedApp } from './inbound.ts'
 import { forgeHost } from './repository-address.ts'
 import { createWebhooks } from './service.ts'
@@ -27,14 +25,13 @@ const hooked = (row: NonNullable<ReturnType<Apps['find']>>): Omit<HookedApp, 'la
   id: row.id,
   project_id: row.project_id,
   name: row.name,
-  git_url: row.source === 'git' ? row.git_url : null,
+  git_url: row.git_url,
   branch: row.branch,
   auto_deploy: row.auto_deploy === 1,
   watch_paths: JSON.parse(row.watch_paths) as string[],
 })
 
 function createWebhooksDomain(base: Base, use: Needs) {
-  const ca = authoritiesOf(base.config.ca_file)
   const app = (id: string): HookedApp | undefined => {
     const row = use.apps.find(id)
     return row && row.status !== 'deleting' && row.preview_id === null
@@ -43,7 +40,6 @@ function createWebhooksDomain(base: Base, use: Needs) {
   }
   return createWebhooks({
     ...base,
-    client: createGuardedClient(base.policy, ca ? { ca } : {}),
     get mail() {
       return use.settings.mail
     },

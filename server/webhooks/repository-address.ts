@@ -1,7 +1,7 @@
 /** `host/owner/name` without scheme, user, port and `.git`; undefined when it is no address. */
 export function placeOf(address: string): string | undefined {
   const scp = /^(?:[^@/]+@)?([^:/]+):(?!\/\/)(.+)$/.exec(address)
-  const parsed = scp ? undefined : URL.canParse(address) ? new URL(address) : undefined
+  const parsed = scp ? null : URL.parse(address)
   const host = scp?.[1] ?? parsed?.hostname
   const path = scp?.[2] ?? parsed?.pathname
   if (!host || !path) return undefined

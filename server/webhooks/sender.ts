@@ -106,13 +106,14 @@ export function createSender(options: SenderOptions) {
     const attempts = row.attempts + 1
     const wait_s = Math.max(WAITS_S[row.attempts] ?? 0, attempt.retry_after_s ?? 0)
     const is_over = attempt.succeeded || attempt.is_gone || attempts > WAITS_S.length
+    const unfinished = is_over ? 'failed' : 'pending'
     const next: DeliveryRow = {
       ...row,
       attempts,
       response_status: attempt.response_status,
       detail: attempt.detail,
       duration_ms: attempt.duration_ms,
-      status: attempt.succeeded ? 'succeeded' : is_over ? 'failed' : 'pending',
+      status: attempt.succeeded ? 'succeeded' : unfinished,
       next_attempt_at: is_over ? null : new Date(clock.now() + wait_s * 1000).toISOString(),
       finished_at: is_over ? clock.iso() : null,
     }

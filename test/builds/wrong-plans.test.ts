@@ -151,7 +151,10 @@ describe('versions', () => {
 describe("npm's lockfile", () => {
   const files = (range: string) => ({
     'package.json': json({ scripts: { start: 'node a.js' }, dependencies: { ms: '^2.1.3' } }),
-    'package-lock.json': json({ lockfileVersion: 3, packages: { '': { dependencies: { ms: range } } } }),
+    'package-lock.json': json({
+      lockfileVersion: 3,
+      packages: { '': { dependencies: { ms: range } }, 'node_modules/ms': {} },
+    }),
   })
   it('is insisted on where it fits', () => {
     expect(plan(files('^2.1.3')).install_command).toBe('npm ci')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createChallenges } from '#server/certificates/challenges'
 import type { AcmeAuthorization, AcmeSession } from '#server/platform/acme/acme'
-import { createFakeIngress } from '#server/platform/ingress/fake'
+import { createFakeIngress } from '#server/platform/ingress/fake/fake'
 
 const authorization = {
   hostname: 'example.com',
@@ -11,7 +11,7 @@ const authorization = {
 } as unknown as AcmeAuthorization
 
 /** A zone whose new record is seen at the n-th look only. */
-function bench(seen_at: number) {
+function harness(seen_at: number) {
   const steps: string[] = []
   let looks = 0
   const challenges = createChallenges({
@@ -48,12 +48,12 @@ function bench(seen_at: number) {
 }
 
 test('the authority is told of a TXT record only after the resolvers show it, for it asks once', async () => {
-  const { steps, answer } = bench(3)
+  const { steps, answer } = harness(3)
   await answer()
   expect(steps).toEqual(['write _acme-challenge.example.com', 'look', 'look', 'look', 'tell the authority'])
 })
 test('a record that is never seen fails the attempt with what to check, and the authority is not asked', async () => {
-  const { steps, answer } = bench(Number.POSITIVE_INFINITY)
+  const { steps, answer } = harness(Number.POSITIVE_INFINITY)
   await expect(answer()).rejects.toThrow(
     /TXT record _acme-challenge\.example\.com was written, but is not seen/,
   )

@@ -24,7 +24,7 @@ describe('a certificate for a verified domain', () => {
   test('is issued over HTTP-01 that the edge answers, handed to the edge, and told', async () => {
     world.domain('shop.example.com')
     let answered: string | undefined
-    world.acme.judge = (hostname, challenge) => {
+    world.acme.evaluate = (hostname, challenge) => {
       answered = world.ingress.challenges.get(`${hostname}/${challenge.token}`)
       return answered === challenge.answer ? undefined : 'nothing was found'
     }
@@ -155,7 +155,7 @@ describe('a certificate for a verified domain', () => {
     expect(world.acme.calls).toEqual([])
     world.provider.on = true
     let seen: readonly string[] | undefined
-    world.acme.judge = (hostname, challenge) => {
+    world.acme.evaluate = (hostname, challenge) => {
       seen = world.dns.records.get(`_acme-challenge.${hostname}`)
       return seen?.includes(challenge.answer) ? undefined : 'no record'
     }
@@ -172,7 +172,7 @@ describe('a certificate for a verified domain', () => {
     world.provider.on = true
     world.domain('shop.example.com')
     const proofs: string[] = []
-    world.acme.judge = (_hostname, challenge) => void proofs.push(challenge.type)
+    world.acme.evaluate = (_hostname, challenge) => void proofs.push(challenge.type)
     const { id } = world.certificates.create(world.actor, PROJECT, {
       names: ['shop.example.com'],
       challenge: 'dns-01',
@@ -279,7 +279,7 @@ describe('renewal', () => {
     await passAfter(world, 58 * DAY_MS)
     expect([serial(id), world.acme.calls.length]).toEqual([first, asked])
     let during: string | undefined
-    world.acme.judge = () => {
+    world.acme.evaluate = () => {
       during = serial(id)
       return undefined
     }
@@ -432,7 +432,7 @@ describe('F33: an authority that does not play along', () => {
   })
   test('refuses the challenge: its reason is told, the answer is taken away, and five refusals in an hour are the most', async () => {
     world.domain('shop.example.com')
-    world.acme.judge = () => 'Invalid response: 404'
+    world.acme.evaluate = () => 'Invalid response: 404'
     const { id } = issue('shop.example.com')
     await world.idle()
     expect(world.certificates.get(id)).toMatchObject({
@@ -506,7 +506,7 @@ describe('F33: an authority that does not play along', () => {
   })
   test('the edge is away when the certificate comes: it is handed over by the next pass', async () => {
     world.domain('shop.example.com')
-    world.acme.judge = () => {
+    world.acme.evaluate = () => {
       world.ingress.failNext('setCertificate', 'The edge does not answer.')
       return undefined
     }
@@ -585,7 +585,7 @@ describe('the budget', () => {
   test('of refusals holds for a wildcard as for any name', async () => {
     world.provider.on = true
     world.domain('*.example.com')
-    world.acme.judge = () => 'no record'
+    world.acme.evaluate = () => 'no record'
     const { id } = issue('*.example.com')
     await world.idle()
     for (let attempt = 0; attempt < 4; attempt += 1) {

@@ -20,6 +20,7 @@ import { createPasswords } from '#server/identity/passwords'
 import { poll } from '#test/support/poll'
 import { ROOT } from '#test/support/routes'
 import { bundleCommandLine } from '../../cli/build-module.ts'
+import { wayOut } from '../../cli/doctor/names.ts'
 import { readMigrations } from '../../scripts/read-migrations.ts'
 
 const built = mkdtempSync(join(tmpdir(), 'portreeve-host-'))
@@ -215,6 +216,15 @@ describe('portreeve doctor', () => {
     expect(of('settings')).toMatchObject({ state: 'note', remedy: 'Is PORTREEVE_HTTP_PORT meant?' })
     expect(of('base domain').says).toContain('portreeve-doctor.apps.invalid')
     expect(of('base domain').state).not.toBe('ok')
+  })
+  it('asks nobody for records of a name whose address stands in it', () => {
+    const given = (name: string) => wayOut(name, `portreeve-doctor.${name}`, '192.0.2.7')
+    expect(given('192.0.2.7.sslip.io')).toMatch(/resolver.*PORTREEVE_BASE_DOMAIN.*192\.0\.2\.7/)
+    expect(given('192.0.2.7.sslip.io')).not.toContain('Set a record')
+    expect(given('apps.example.com')).toBe('Set a record for *.apps.example.com to 192.0.2.7.')
+    expect(wayOut('a.example.com', 'a.example.com', '192.0.2.7')).toBe(
+      'Set a record for a.example.com to 192.0.2.7.',
+    )
   })
   it('says of a folder without an installation what the first start makes, and makes nothing itself', async () => {
     const empty = join(data, 'empty')

@@ -304,6 +304,10 @@ services:
     })
     const { compose } = outcome(moved).file.apps!.shop!
     expect(compose).toContain('A_URL: "${A_URL}"')
+    // What stays is said, and where.
+    expect(outcome(moved).notes).toMatch(
+      /services\.web\.environment\.C_URL looks like a secret and stands in the file in clear/,
+    )
     expect(compose).toContain('C_URL: "postgres://${NOWHERE}:${DB_PASS:-x}@db"')
     expect(compose).toContain('D_SECRET: "${ONE:-${TWO}}"')
   })

@@ -175,6 +175,8 @@ describe('portreeve restore', () => {
     const { code, stdout, stderr } = await run([saved])
     const plain = files[0]!
     const alone = await run([plain], { PORTREEVE_DATA_DIR: `${data}-alone` })
+    const stripped = files[6]!
+    const unproven = await run([stripped], { PORTREEVE_DATA_DIR: `${data}-alone` })
     const later = files[4]!
     writeFileSync(later, readFileSync(archive))
     const changed = await run([later], { PORTREEVE_DATA_DIR: `${data}-alone` })
@@ -187,6 +189,7 @@ describe('portreeve restore', () => {
         new RegExp(`Left alone: "platform/installation/99991231-${name}.*"\\. ${reason.source}`),
       )
     expect([alone.code, alone.stderr]).toEqual([1, expect.stringContaining('somebody else made it')])
+    expect([unproven.code, unproven.stderr]).toEqual([1, expect.stringContaining('It does not prove')])
     expect([changed.code, changed.stderr]).toEqual([1, expect.stringContaining('Somebody changed')])
   })
   it.each([

@@ -185,6 +185,8 @@ describe('ports', () => {
     ['"127.0.0.1::8080"', null],
     ['"127.0.0.1:8080:80"', null],
     ['"[::1]:8080:80"', null],
+    ['"::1:8080:80"', null],
+    ['"2001:db8::7:8080:80"', 80],
     ['"5432:5432"', null],
     ['"53:53/udp"', null],
     ['{target: 8080, published: "80", protocol: tcp}', 8080],
@@ -203,7 +205,7 @@ describe('ports', () => {
     expect(refusedPaths('x-portreeve: {pubic: 9000}')).toEqual(['services.web.x-portreeve.pubic'])
   })
 
-  it.each(['"a:b"', '"0"', '"70000"', '"1-60000"', '{published: 80}'])('refuse %s', (port) => {
+  it.each(['"a:b"', '"a:b:80:80"', '"0"', '"70000"', '"1-60000"', '{published: 80}'])('refuse %s', (port) => {
     expect(refusedPaths(`ports: [${port}]`)[0]).toMatch(/^services\.web\.ports\.0/)
   })
 })
@@ -230,6 +232,22 @@ volumes: {data: }
       { kind: 'tmpfs', path: '/run', size_bytes: 64 * 1024 ** 2 },
     ])
     expect(plan.volumes).toEqual(['data', 'db_cache'])
+  })
+
+  it('leave out the clock of the host, and say so', () => {
+    const text =
+      'services: {web: {image: a, volumes: ["/etc/localtime:/etc/localtime:ro", "/etc/timezone:/etc/timezone"]}}'
+    const plan = parseCompose(text)
+    expect(plan.services[0]?.mounts).toEqual([])
+    expect(plan.ignored.map(({ path }) => path)).toEqual(['services.web.volumes.0', 'services.web.volumes.1'])
+    expect(refusedPaths('volumes: ["/etc/localtime/../passwd:/x"]')).toEqual(['services.web.volumes.0'])
+  })
+
+  it('keep a folder called like conf.d, which the repository does not hold, as a volume', () => {
+    const { mounts } = one('volumes: ["./etc/dnsmasq.d:/etc/dnsmasq.d"]', {
+      files: repository({ 'compose.yaml': '' }),
+    })
+    expect(mounts).toMatchObject([{ kind: 'volume', path: '/etc/dnsmasq.d' }])
   })
 
   it('copy files and folders of the repository', () => {
@@ -283,6 +301,42 @@ services:
       expect(plan.taken.map(({ text: told }) => told).join()).toContain('kept as the volume folder_data_db')
     }
   })
+
+  it('keep data that are there where the repository has files in the folder later, and say so', () => {
+    const files = repository({ 'compose.yaml': '', 'data/seed.txt': 'new', 'conf/app.conf': 'x' })
+    const text = `services: { db: { image: a, volumes: ["./data:/data", "./conf:/conf"] } }`
+    const kept = parseCompose(text, { files, holdsData: (volume) => volume === 'folder_data' })
+    expect(kept.services[0]!.mounts).toMatchObject([
+      { kind: 'volume', volume: 'folder_data', path: '/data' },
+      { kind: 'file', path: '/conf/app.conf' },
+    ])
+    expect(kept.taken.map(({ text: told }) => told).join()).toContain(
+      'folder_data holds what the service wrote',
+    )
+    const fresh = parseCompose(text, { files })
+    expect(fresh.services[0]!.mounts[0]).toMatchObject({ kind: 'file', path: '/data/seed.txt' })
+  })
+
+  it.each(['profile', 'app.conf'])('keep data of a folder that is called like a file: %s', (name) => {
+    const files = repository({ 'compose.yaml': '' })
+    const text = `services: { db: { image: a, volumes: ["./${name}:/data"] } }`
+    const kept = parseCompose(text, { files, holdsData: () => true })
+    expect(kept.services[0]!.mounts).toMatchObject([{ kind: 'volume', path: '/data' }])
+  })
+
+  it.each(['./Caddyfile:/etc/caddy/Caddyfile', './settings:/etc/app/app.conf', './etc/hosts:/etc/hosts'])(
+    'take no missing file for a folder to be written: %s',
+    (mount) => {
+      const files = repository({ 'compose.yaml': '' })
+      const text = `services: {web: {image: a, volumes: ["${mount}"]}}`
+      expect(issuesOf(text, { files })).toMatchObject([
+        {
+          path: 'services.web.volumes.0',
+          message: expect.stringContaining('names nothing in the repository'),
+        },
+      ])
+    },
+  )
 
   it('keep two folders apart whose paths are written alike', () => {
     const folders = [
@@ -497,17 +551,24 @@ describe('a build', () => {
 })
 
 describe('what is made of variables alone', () => {
-  const text = 'services: {web: {image: "${IMAGE}", ports: ["${PORT}:${PORT}"]}}'
+  const text = 'services: {web: {image: "${IMAGE}", ports: ["${PORT}:${PORT}"], volumes: ["${PLACE}:/data"]}}'
   it('is planned before they are set, and must be set for a deployment', () => {
-    expect(parseCompose(text).services[0]).toMatchObject({ image: '', ports: [], public_port: null })
+    expect(parseCompose(text).services[0]).toMatchObject({
+      image: '',
+      ports: [],
+      public_port: null,
+      mounts: [],
+    })
     expect(issuesOf(text, { strict: true }).map(({ path }) => path)).toEqual([
+      'services.web.volumes.0',
       'services.web.ports.0',
       'services.web.image',
     ])
-    const variables = { IMAGE: 'a:1', PORT: '8080' }
+    const variables = { IMAGE: 'a:1', PORT: '8080', PLACE: './data' }
     expect(parseCompose(text, { strict: true, variables }).services[0]).toMatchObject({
       image: 'a:1',
       public_port: 8080,
+      mounts: [{ kind: 'volume', volume: 'folder_data', path: '/data' }],
     })
   })
 })
@@ -598,6 +659,16 @@ describe('what is not taken', () => {
     'privilegd: false',
   ])('refuses %s with its path', (line) => {
     expect(refusedPaths(line)).toEqual([`services.web.${line.split(':')[0]}`])
+  })
+
+  it.each(['sysctls: {}', 'cap_add: []', 'devices: {}', 'privileged: false', 'extra_hosts: {}'])(
+    'ignores %s, which asks for nothing',
+    (line) => expect(refusedPaths(line)).toEqual([]),
+  )
+
+  it('is not told twice of a service that stands in another file', () => {
+    const text = 'services: {web: {extends: {file: common.yml, service: base}}}'
+    expect(issuesOf(text).map(({ path }) => path)).toEqual(['services.web.extends'])
   })
 
   it('is told all at once, as a 422 below the field of the request', () => {

@@ -26,11 +26,10 @@ describe('a level', () => {
       { ...entry('said softly'), level: 'error' as const },
       entry('npm warn deprecated thing@1'),
       entry('Error: no such table'),
-      { ...entry(''), gap: 3 },
     ]
     const kept = (least: string) => lines.filter(gravityFilter(least)!).map(({ text }) => text)
-    expect(kept('error')).toEqual(['said softly', 'Error: no such table', ''])
-    expect(kept('warn')).toEqual(['said softly', 'npm warn deprecated thing@1', 'Error: no such table', ''])
+    expect(kept('error')).toEqual(['said softly', 'Error: no such table'])
+    expect(kept('warn')).toEqual(['said softly', 'npm warn deprecated thing@1', 'Error: no such table'])
     expect([gravityFilter(''), gravityFilter('debug')]).toEqual([undefined, undefined])
   })
 })

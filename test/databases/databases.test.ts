@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { Fatal } from '#server/kernel/jobs/definition'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { commitShop, SHOP_URL } from '#test/support/shop'
 import { type PretendedServer, pretendServer } from './server.ts'
@@ -355,6 +356,29 @@ describe('a link', () => {
     await developer().post(`/api/apps/${app_id}/rollback`, { deployment_id: earlier })
     await idle()
     expect((await environment(app_id)).DATABASE_URL).toBe((await show(id)).connection_string)
+  })
+  it('is rotated also where its server ended before, and goes on after a rotation that failed at its begin', async () => {
+    const id = await made()
+    const { volume_id: release_id } = await show(id)
+    const rotate = async () => {
+      expect((await owner().post(`/api/databases/${id}/credentials/rotate`)).status).toBe(200)
+      await idle()
+    }
+    const failing = vi
+      .spyOn(api.fakes.engine, 'ensureRelease')
+      .mockRejectedValueOnce(new Fatal('command_failed', 'It does not start.'))
+    await rotate()
+    failing.mockRestore()
+    expect(await show(id)).toMatchObject({ username: 'app_1', last_error: 'It does not start.' })
+    await api.services.jobs.stop()
+    expect((await owner().post(`/api/databases/${id}/credentials/rotate`)).status).toBe(200)
+    expect((await owner().post(`/api/databases/${id}/credentials/rotate`)).status).toBe(409)
+    const [instance] = await api.fakes.engine.instances({ release_id })
+    await api.fakes.engine.vanish(instance!.id)
+    api.services.jobs.start()
+    await idle()
+    expect(await show(id)).toMatchObject({ username: 'app_2', last_error: null })
+    expect([...server.logins.keys()]).toEqual(['app_2'])
   })
   it('whose app does not come up keeps the old password valid, and the next rotation goes on from there', async () => {
     const [app_id, id] = [await deployed(), await made()]

@@ -1,5 +1,5 @@
 import type { ExecSpec } from '#server/platform/engine/workload'
-import type { FakeExecOutcome } from '#server/platform/engine/fake-behaviour'
+import type { FakeExecOutcome } from '#server/platform/engine/fake/behaviour'
 import type { TestApi } from '#test/support/api'
 
 /** A pretended PostgreSQL: which logins are valid, and what is in it. */

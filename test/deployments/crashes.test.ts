@@ -29,7 +29,7 @@ const ended = (index: number, change: Partial<Instance> = {}) =>
 /** The next look at an app: what it is called afterwards, and by which event. */
 function look(status: string, ...instances: Instance[]) {
   crashes.note(instances)
-  return crashes.judge(status, instances)?.event
+  return crashes.evaluate(status, instances)?.event
 }
 
 describe('an app', () => {
@@ -44,7 +44,7 @@ describe('an app', () => {
     look('running', instance(0, { restart_count: 2 }))
     crashes.note([ended(0, { restart_count: 2, exit_code: 137, oom_killed: true })])
     expect(
-      crashes.judge('running', [ended(0, { restart_count: 2, exit_code: 137, oom_killed: true })]),
+      crashes.evaluate('running', [ended(0, { restart_count: 2, exit_code: 137, oom_killed: true })]),
     ).toEqual({
       event: 'crash',
       exit_code: 137,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { FakeBehaviour } from '#server/platform/engine/fake'
+import type { FakeBehaviour } from '#server/platform/engine/fake/fake'
 import { createTestApi, type TestApi } from '#test/support/api'
 
 const URL = 'https://git.example.com/team/shop.git'

@@ -137,7 +137,7 @@ describe('what is asked for', () => {
 describe('an image that was removed behind our back', () => {
   const image = () => {
     const { live_release_id } = api.services.apps.find(app_id)!
-    return api.services.deployments.shop.releases.find(live_release_id!)!.image_id
+    return api.services.deployments.context.releases.find(live_release_id!)!.image_id
   }
   const remove = async () => {
     await api.fakes.engine.removeImage(image())

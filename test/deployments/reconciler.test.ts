@@ -188,7 +188,7 @@ describe('a look at what runs', () => {
         (one: { status: string }) => one.status === 'running',
       )?.name
     await expect.poll(step).toBe('soak')
-    const folders = readdirSync(api.services.deployments.shop.work_directory)
+    const folders = readdirSync(api.services.deployments.context.work_directory)
     const both = (await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).map(
       (instance) => instance.id,
     )
@@ -197,7 +197,7 @@ describe('a look at what runs', () => {
       (await api.fakes.engine.instances({ owner: { kind: 'app', id: id } })).map((instance) => instance.id),
     ).toEqual(both)
     expect([both.length, both.includes(old!.id), folders.length]).toEqual([2, true, 1])
-    expect(readdirSync(api.services.deployments.shop.work_directory)).toEqual(folders)
+    expect(readdirSync(api.services.deployments.context.work_directory)).toEqual(folders)
     await api.as('developer').post(`/api/deployments/${deployment}/cancel`)
     await api.services.jobs.idle()
   })

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from 'vitest'
 import { createRouting, type Routing, type Target } from '#server/deployments/routing'
 import { createLog } from '#server/kernel/log'
-import { createFakeIngress, type FakeIngress } from '#server/platform/ingress/fake'
+import { createFakeIngress, type FakeIngress } from '#server/platform/ingress/fake/fake'
 import type { Route } from '#server/platform/ingress/ingress'
 
 const OLD: Target = { addresses: ['10.0.0.1'], port: 3000 }
@@ -99,7 +99,7 @@ it('what could not be set is set by the next pass of the reconciler, and told on
   ingress.failNext('setRoute', 'the edge is away')
   await expect(routing.serve('shop', OLD)).rejects.toThrow()
   expect(routed).toEqual(['dom_b'])
-  await routing.mend()
+  await routing.retryFailed()
   expect([servers('dom_a'), routed.includes('dom_a')]).toEqual([['10.0.0.1:3000'], true])
 })
 it('an app that this process has not routed yet is asked for, so that a change of its domains does not take it down', async () => {

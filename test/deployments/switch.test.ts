@@ -214,7 +214,7 @@ describe('images', () => {
 
   it('of releases that never proved themselves take the place of none to roll back to', async () => {
     await running()
-    const { releases } = api.services.deployments.shop
+    const { releases } = api.services.deployments.context
     const live = releases.find(api.services.apps.find(app_id)!.live_release_id!)!
     for (let i = 0; i < 6; i += 1) {
       const id = `rel_unproven${i}`
@@ -235,20 +235,20 @@ describe('images', () => {
 
   it('of the release that is live stays, however many newer ones there are', async () => {
     await running()
-    const { shop } = api.services.deployments
-    const live = shop.releases.find(api.services.apps.find(app_id)!.live_release_id!)!
+    const { context } = api.services.deployments
+    const live = context.releases.find(api.services.apps.find(app_id)!.live_release_id!)!
     for (let i = 0; i < 6; i += 1) {
-      shop.releases.ensure(
+      context.releases.ensure(
         { ...live, id: `rel_newer${i}`, image_id: `sha256:newer${i}`, image_tag: null },
         {},
         {},
       )
-      shop.releases.markProven(`rel_newer${i}`)
+      context.releases.markProven(`rel_newer${i}`)
     }
-    await pruneImages(shop, app_id, live.id)
+    await pruneImages(context, app_id, live.id)
     expect([
-      shop.releases.kept(app_id).length,
-      shop.releases.find(live.id)!.image_present,
+      context.releases.kept(app_id).length,
+      context.releases.find(live.id)!.image_present,
       (await api.fakes.engine.listImages({ app: app_id })).length,
     ]).toEqual([5, true, 1])
   })

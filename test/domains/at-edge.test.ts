@@ -1,5 +1,15 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { add, addProven, addresses, api, app_id, routeOf, settled, typesSince, useDomains } from './bench.ts'
+import {
+  add,
+  addProven,
+  addresses,
+  api,
+  app_id,
+  routeOf,
+  settled,
+  typesSince,
+  useDomains,
+} from './harness.ts'
 
 useDomains()
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { add, addProven, api, createApp, otherProject, settled, useDomains } from './bench.ts'
+import { add, addProven, api, createApp, otherProject, settled, useDomains } from './harness.ts'
 
 useDomains()
 let theirs: string

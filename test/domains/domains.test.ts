@@ -14,7 +14,7 @@ import {
   typesSince,
   verify,
   useDomains,
-} from './bench.ts'
+} from './harness.ts'
 
 useDomains()
 

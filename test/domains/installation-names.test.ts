@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { add, addProven, addresses, api, createApp, otherProject, useDomains } from './bench.ts'
+import { add, addProven, addresses, api, createApp, otherProject, useDomains } from './harness.ts'
 
 useDomains()
 

@@ -12,7 +12,7 @@ import {
   textOf,
   verify,
   useDomains,
-} from './bench.ts'
+} from './harness.ts'
 
 useDomains()
 

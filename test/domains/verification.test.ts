@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { proxyOf } from '#server/domains/dns-proxies'
 import { lookUp } from '#server/domains/lookup'
-import { type Finding, judge, recordsOf, txtNameOf } from '#server/domains/verification'
+import { type Finding, evaluate, recordsOf, txtNameOf } from '#server/domains/verification'
 import { createFakeDns, type FakeDns } from '#server/platform/dns/fake'
 
 const EXPECTED = { addresses: ['192.0.2.10', '2001:db8::10'], base_domain: 'apps.example.net' }
@@ -18,7 +18,7 @@ async function find(
 ): Promise<Finding> {
   const txt_name = txtNameOf({ hostname, counterpart })
   const names = counterpart ? [hostname, counterpart] : [hostname]
-  return judge(
+  return evaluate(
     await Promise.all(names.map((name) => lookUp(dns, resolvers, name, txt_name))),
     EXPECTED,
     TOKEN,

@@ -11,7 +11,7 @@ import {
   typesSince,
   verify,
   useDomains,
-} from './bench.ts'
+} from './harness.ts'
 
 useDomains()
 

@@ -10,6 +10,7 @@ import { ROOT } from '#test/support/routes'
 import { launch, type Look, NETWORK_CHANGED, visit } from './support/browser.ts'
 import { addresses, UNKNOWN } from './support/dashboard-pages.ts'
 import { lookAt } from './support/looks.ts'
+import { pretendToStream } from './support/streamed-log.ts'
 
 /** Shown wherever something may have a name of its own; none of it may become markup or leave its box. */
 const HOSTILE = `"><img src=x onerror=alert(1)>${'W'.repeat(40)}`
@@ -47,7 +48,47 @@ const make = async (path: string, body: unknown) => {
   return answer.body.data
 }
 
+/** What is wrong with pages, each in every look, as somebody sees them. */
+async function walk(who: string, person: Person, paths: readonly string[]): Promise<string[]> {
+  const visitor = await visit(browser, portreeve, WIDE, person.cookie)
+  const { open, faults, context } = visitor
+  const problems: string[] = []
+  for (const path of paths) {
+    const shown = await open(path).then(
+      () => [],
+      () => ['never shows all of itself'],
+    )
+    const found = [
+      ...shown,
+      ...(await lookAt(visitor, who, path, who === 'administrator')),
+      ...faults.splice(0).filter((fault) => !isRefusal(fault, person, path)),
+    ]
+    problems.push(...found.map((one) => `${path} (${who}): ${one}`))
+  }
+  await context.close()
+  return problems
+}
+/** Two walks at a time, each with half of the pages. */
+const walkTogether = async (who: string, person: Person, paths: readonly string[]) =>
+  (
+    await Promise.all(
+      [0, 1].map((part) =>
+        walk(
+          who,
+          person,
+          paths.filter((_, n) => n % 2 === part),
+        ),
+      ),
+    )
+  ).flat()
+
 describe('the dashboard', () => {
+  it('teaches on every page of an installation that has nothing yet', async () => {
+    const paths = addresses({}).filter((path) => !path.includes(UNKNOWN))
+    expect(paths.length).toBeGreaterThan(25)
+    expect(await walkTogether('first', admin, paths)).toEqual([])
+  }, 600_000)
+
   it('leads from the login to a running app with the keyboard alone', async () => {
     const repository = forge.repository('team/shop')
     repository.commit(nodeApp('one'), 'first')
@@ -214,30 +255,7 @@ describe('the dashboard', () => {
       ['outsider', outsider, paths.filter((path) => !/_/.test(path))],
     ]
     const problems: string[] = []
-    const walk = async ([who, person, list]: (typeof walks)[number]) => {
-      const visitor = await visit(browser, portreeve, WIDE, person.cookie)
-      const { open, faults, context } = visitor
-      for (const path of list) {
-        const shown = await open(path).then(
-          () => [],
-          () => ['never shows all of itself'],
-        )
-        const found = [
-          ...shown,
-          ...(await lookAt(visitor, who, path, person === admin)),
-          ...faults.splice(0).filter((fault) => !isRefusal(fault, person, path)),
-        ]
-        problems.push(...found.map((one) => `${path} (${who}): ${one}`))
-      }
-      await context.close()
-    }
-    // Two at a time, each with half of the pages of everybody.
-    await Promise.all(
-      [0, 1].map(async (part) => {
-        for (const [who, person, list] of walks)
-          await walk([who, person, list.filter((_, n) => n % 2 === part)])
-      }),
-    )
+    for (const [who, person, list] of walks) problems.push(...(await walkTogether(who, person, list)))
     expect(problems).toEqual([])
     // Hundreds of looks; each page has a limit of its own, so that this one only ends what hangs.
   }, 900_000)
@@ -267,6 +285,32 @@ describe('the dashboard', () => {
     await page.getByLabel('Text or /pattern/').fill('/line 4242\\d$/')
     await log.getByText('line 42421', { exact: true }).waitFor()
     expect(await log.locator('time').count()).toBe(10)
+    await page.goto(`${portreeve.url}/deployments/${samples.deployments}?line=${kept + 50_000}`)
+    const sought = log.getByText('line 50000', { exact: true })
+    await sought.waitFor({ timeout: 60_000 })
+    expect(await sought.isVisible()).toBe(true)
+    expect(await log.locator('[aria-pressed=true]').count()).toBe(1)
+    await context.close()
+  })
+
+  it('holds no more memory after another 100,000 lines have come, once a log is as long as is kept', async () => {
+    const { page, context } = await visit(browser, portreeve, WIDE, admin.cookie)
+    const streamed = await pretendToStream(page, `deployments/${failed}`)
+    await page.goto(`${portreeve.url}/deployments/${failed}`)
+    const log = page.getByRole('log')
+    await log.getByText('missing.js').first().waitFor()
+    await expect.poll(streamed.connections, { timeout: 30_000 }).toBe(1)
+    const empty = await streamed.heapMib()
+    const stream = async (from: number, count: number) => {
+      await streamed.lines(from, count)
+      await log.getByText(`streamed ${from + count - 1}`, { exact: true }).waitFor({ timeout: 60_000 })
+      return streamed.heapMib()
+    }
+    const full = await stream(10_001, 200_000)
+    const later = await stream(210_001, 100_000)
+    expect(full - empty).toBeGreaterThan(20)
+    expect(later - full).toBeLessThan(5)
+    expect(await log.locator('time').count()).toBeLessThanOrEqual(200)
     await context.close()
   })
 

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createForgeApi } from '#test/support/forge-api'
+import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
 import type { GitServer } from '#test/support/git-server'
 import { docker, eventually, type Portreeve } from '#test/support/portreeve'
 import { deployed } from './support/deployed.ts'
@@ -39,7 +40,7 @@ const tell = async (event: string, payload: object) => {
   return answer.body.data
 }
 const url = (name: string) => forge.repository(name).url
-const pullRequest = (action: string, number: number, sha: string, from = 'team/shop') =>
+const pullRequest = (action: string, number: number, sha: string, from = 'team/shop', to = 'team/shop') =>
   tell('pull_request', {
     action,
     number,
@@ -47,9 +48,9 @@ const pullRequest = (action: string, number: number, sha: string, from = 'team/s
       title: 'A feature',
       merged: action === 'closed',
       head: { ref: 'feature', sha, repo: { clone_url: url(from) } },
-      base: { ref: 'main', sha: '1'.repeat(40), repo: { clone_url: url('team/shop') } },
+      base: { ref: 'main', sha: '1'.repeat(40), repo: { clone_url: url(to) } },
     },
-    repository: { clone_url: url('team/shop') },
+    repository: { clone_url: url(to) },
   })
 const previews = () => call('GET', `/api/apps/${app_id}/previews`)
 const preview = async (number: number) =>
@@ -246,5 +247,90 @@ require('node:http').createServer((_, answer) =>
     expect((await call('GET', '/api/databases')).map(({ name }: { name: string }) => name)).toEqual([
       'orders',
     ])
+  })
+
+  it('of a stack and of an app with volumes have services, volumes and files of their own, and leave nothing', async () => {
+    await ensureBusyboxImage()
+    const repository = forge.repository('team/stack')
+    const stack = (text: string) => ({
+      'compose.yaml': `x-base: &base { image: "${BUSYBOX_IMAGE}", stop_grace_period: 1s }
+services:
+  web:
+    <<: *base
+    command: ["sh", "-c", "mkdir -p /www && echo ${text} > /www/index.html && exec httpd -f -p 8080 -h /www"]
+    ports: ["8080"]
+  db:
+    <<: *base
+    command: ["sh", "-c", "echo ${text} >> /data/index.html && exec httpd -f -p 9000 -h /data"]
+    x-portreeve: { public: 9000 }
+    volumes: ["data:/data"]
+volumes: { data: }
+`,
+    })
+    repository.commit(stack('main'))
+    const app = await deployed(portreeve, { name: 'stack', git_url: url('team/stack'), source: 'compose' })
+    const [shop_id, shop_hook] = [app_id, hook]
+    app_id = app.id
+    hook = await call('POST', '/api/webhooks', { kind: 'git', provider: 'gitea', app_id })
+    await call('PUT', `/api/apps/${app_id}/previews/settings`, { enabled: true })
+
+    // A push deploys a stack like any other app.
+    const pushed = repository.commit(stack('pushed'))
+    const push = {
+      ref: 'refs/heads/main',
+      after: pushed,
+      commits: [],
+      repository: { clone_url: repository.url },
+    }
+    const { outcome, deployment_ids } = await tell('push', push)
+    expect([outcome, (await portreeve.untilDeployment(deployment_ids[0])).status]).toEqual([
+      'deployed',
+      'live',
+    ])
+    expect((await portreeve.visit('db-stack.apps.test')).body).toBe('main\npushed\n')
+
+    const before = things()
+    repository.ref('refs/heads/feature', repository.git('rev-parse', 'main'))
+    const sha = repository.commit(stack('feature'), 'Feature', { branch: 'feature' })
+    await pullRequest('opened', 21, sha, 'team/stack', 'team/stack')
+    const { domain, preview_app_id } = await showing(21, sha)
+    expect((await portreeve.visit(domain)).body).toBe('feature\n')
+    expect((await portreeve.visit('db-pr-21-stack.apps.test')).body).toBe('feature\n')
+    expect((await portreeve.visit('stack.apps.test')).body).toBe('pushed\n')
+    const networks = new Set(networksOf(preview_app_id))
+    for (const network of networksOf(app_id)) expect(networks).not.toContain(network)
+    await pullRequest('closed', 21, sha, 'team/stack', 'team/stack')
+    await gone()
+    expect(things()).toEqual(before)
+
+    ;[app_id, hook] = [shop_id, shop_hook]
+    const { project_id } = await call('GET', `/api/apps/${app_id}`)
+    const volume = await call('POST', '/api/volumes', { project_id, name: 'uploads', access: 'shared' })
+    const mounted = `/api/apps/${app_id}/mounts`
+    await call('POST', mounted, { volume_id: volume.id, path: '/uploads' })
+    await call('POST', mounted, { content: 'of the app', path: '/etc/shop.conf' })
+    await call('PUT', `/api/apps/${app_id}/scaling`, { replicas: 2 })
+    await eventually('Two instances', async () => {
+      const { running, status } = await call('GET', `/api/apps/${app_id}/scaling`)
+      return running === 2 && status === 'steady' ? true : undefined
+    })
+    const with_files = {
+      ...files('mounted'),
+      'server.js': `const fs = require('node:fs')
+fs.appendFileSync('/uploads/starts', 'started ')
+require('node:http').createServer((_, answer) => answer.end(
+  fs.readFileSync('/uploads/starts', 'utf8') + fs.readFileSync('/etc/shop.conf', 'utf8'))).listen(process.env.PORT)
+process.on('SIGTERM', () => process.exit(0))`,
+    }
+    const again = things()
+    const shop = forge.repository('team/shop')
+    const mounted_sha = shop.commit(with_files, 'Mounts', { branch: 'feature' })
+    await call('PUT', `/api/apps/${app_id}/previews/settings`, { databases: false })
+    await pullRequest('opened', 22, mounted_sha)
+    const one = await showing(22, mounted_sha)
+    expect((await portreeve.visit(one.domain)).body).toBe('started of the app')
+    await pullRequest('closed', 22, mounted_sha)
+    await gone()
+    expect(things()).toEqual(again)
   })
 })

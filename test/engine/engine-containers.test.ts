@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '#server/kernel/ids'
-import { CAPABILITIES } from '#server/platform/engine/container-body'
+import { CAPABILITIES } from '#server/platform/engine/containers/body'
 import type { Engine, LogLine, RunOnceSpec } from '#server/platform/engine/engine'
 import type { Workload } from '#server/platform/engine/workload'
-import { unstartable } from '#server/platform/engine/start-failure'
+import { unstartable } from '#server/platform/engine/containers/start-failure'
 import {
   BUSYBOX_IMAGE,
   ensureBusyboxImage,

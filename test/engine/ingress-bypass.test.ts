@@ -1,7 +1,7 @@
 import { connect as connectHttp2, type OutgoingHttpHeaders } from 'node:http2'
 import { connect } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createBasicAuth } from '#server/platform/ingress/rules'
+import { createBasicAuth } from '#server/platform/ingress/render/rules'
 import { startApp, type Seen, type TestApp } from '../platform/ingress/app.ts'
 import { ask, askRaw } from '../platform/ingress/client.ts'
 import { openTestEdge, type TestEdge } from '../platform/ingress/edge.ts'

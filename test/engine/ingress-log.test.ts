@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { EdgeRequest } from '#server/platform/ingress/ingress'
-import { createMasterCli } from '#server/platform/ingress/master-cli'
+import { createMasterCli } from '#server/platform/ingress/runtime/master-cli'
 import { join } from 'node:path'
 import { startApp, type TestApp } from '../platform/ingress/app.ts'
 import { ask, askRaw, until } from '../platform/ingress/client.ts'

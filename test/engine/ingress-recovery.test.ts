@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../platform/ingress/app.ts'
-import { blame } from '#server/platform/ingress/blame'
+import { configError } from '#server/platform/ingress/runtime/config-error'
 import { ask, until } from '../platform/ingress/client.ts'
 import { docker, freePorts, openTestEdge, type TestEdge } from '../platform/ingress/edge.ts'
 
@@ -102,7 +102,7 @@ test('when Portreeve dies between the files and the running edge, the next apply
 
 test('when the edge was changed behind our back, apply puts it right', async () => {
   const { edge, app } = await serving()
-  const { createMasterCli } = await import('#server/platform/ingress/master-cli')
+  const { createMasterCli } = await import('#server/platform/ingress/runtime/master-cli')
   await createMasterCli(join(edge.directory, 'run/master.sock')).run([
     'del map /edge/maps/hosts.map app.test',
     'add map /edge/maps/hosts.map foreign.test b00001',
@@ -136,7 +136,7 @@ test('what the edge would refuse is found before it is put in place, with the na
   expect(await edge.container.check(['config/00-edge.cfg', path])).toBeUndefined()
   await writeFile(join(edge.directory, path), broken)
   const complaint = await edge.container.check(['config/00-edge.cfg', path])
-  expect(blame(complaint ?? '', new Map([[path, broken]]))).toMatch(
+  expect(configError(complaint ?? '', new Map([[path, broken]]))).toMatch(
     /^the route of app_1: error detected .*9999/,
   )
 })

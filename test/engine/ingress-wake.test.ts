@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createMasterCli } from '#server/platform/ingress/master-cli'
+import { createMasterCli } from '#server/platform/ingress/runtime/master-cli'
 import { join } from 'node:path'
 import { startApp, type TestApp } from '../platform/ingress/app.ts'
 import { ask, until } from '../platform/ingress/client.ts'

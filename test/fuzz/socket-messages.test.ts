@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { fuzz, type Random } from '#test/support/random'
-import { createRealtimeBench } from '../realtime/bench.ts'
+import { createRealtimeBench } from '../realtime/harness.ts'
 
 /** Seeds that once found something. */
 const SEEDS = [2, 5, 77_003]
@@ -72,16 +72,16 @@ function message(random: Random): string {
 describe('whatever a client says over the WebSocket', () => {
   it('it is answered in our words or cut off, nothing of others comes, and the next connection is served', async () => {
     await fuzz(SEEDS, 10, (random, label) => {
-      const bench = createRealtimeBench()
+      const harness = createRealtimeBench()
       try {
-        bench.event('app.canary', { app_id: 'app_2', project_id: 'prj_2' })
-        bench.event('app.created')
-        const { peer, say } = bench.connect(bench.actor('ada', 'viewer'))
+        harness.event('app.canary', { app_id: 'app_2', project_id: 'prj_2' })
+        harness.event('app.created')
+        const { peer, say } = harness.connect(harness.actor('ada', 'viewer'))
         const sent = Array.from({ length: 12 }, () => message(random))
         const told = `${label}: ${JSON.stringify(sent.map((text) => text.slice(0, 200)))}`
         for (const text of sent) say(text)
-        bench.event('app.canary', { app_id: 'app_2', project_id: 'prj_2' })
-        bench.settle()
+        harness.event('app.canary', { app_id: 'app_2', project_id: 'prj_2' })
+        harness.settle()
         for (const answer of peer.received) {
           expect(typeof answer.type, told).toBe('string')
           const { data } = answer as { data?: { code?: string; message?: string } }
@@ -96,16 +96,16 @@ describe('whatever a client says over the WebSocket', () => {
             /at .*:\d+|undefined|\[object|Cannot read|is not a function/,
           )
         }
-        const other = bench.connect(bench.actor('bob', 'viewer'))
+        const other = harness.connect(harness.actor('bob', 'viewer'))
         other.subscribe('apps/app_1')
-        bench.event('app.updated')
-        bench.settle()
+        harness.event('app.updated')
+        harness.settle()
         expect(
           other.peer.received.map(({ type }) => type),
           told,
         ).toEqual(['subscribed', 'app.updated'])
       } finally {
-        bench.dispose()
+        harness.dispose()
       }
     })
   }, 600_000)

@@ -49,7 +49,7 @@ describe('the OpenAPI document', () => {
         .filter((text) => !meant(text))
         .slice(0, 20),
     ).toEqual([])
-  })
+  }, 120_000)
   it('lists every route that is served, with its method, and nothing else', () => {
     const served = readEndpoints().map((route) => `${route.method} ${route.path.replace(/:(\w+)/g, '{$1}')}`)
     expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
@@ -124,6 +124,7 @@ describe('the OpenAPI document', () => {
   it('shares schemas by name', () => {
     const create = operations.find(({ path, method }) => path === '/api/apps' && method === 'post')!.operation
     expect(create.responses['201'].content['application/json'].schema.properties.data).toEqual({
+      description: 'The app.',
       $ref: '#/components/schemas/App',
     })
     expect(document.components.schemas.App.properties.name).toBeDefined()

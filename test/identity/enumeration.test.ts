@@ -24,6 +24,7 @@ async function createCheapPeople() {
   const identity = createIdentity({
     ...kernel,
     audit: services.audit,
+    events: people.services.events,
     projects: services.projects,
     mail: NO_MAIL,
     public_url: () => '',

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createLog } from '#server/kernel/log'
-import { createFakeIngress } from '#server/platform/ingress/fake'
+import { createFakeIngress } from '#server/platform/ingress/fake/fake'
 import { createPlatformDomain } from '#server/ingress/platform-domain'
 
 beforeEach(() => {

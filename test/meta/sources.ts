@@ -33,6 +33,12 @@ export interface Import {
   type_only: boolean
 }
 
+/** Path in the checkout, without its ending, of what a file imports; undefined for packages. */
+export function targetOf(specifier: string, path: string): string | undefined {
+  if (specifier.startsWith('#server/')) return specifier.slice(1)
+  return specifier.startsWith('.') ? join(dirname(path), specifier).replace(/\.ts$/, '') : undefined
+}
+
 /** What a file imports, statically or not. */
 export function importsOf({ path, text }: SourceFile): Import[] {
   const found = [
@@ -42,11 +48,6 @@ export function importsOf({ path, text }: SourceFile): Import[] {
   ]
   return found.map(([, type, from, bare, dynamic]) => {
     const specifier = from ?? bare ?? dynamic ?? ''
-    const target = specifier.startsWith('#server/')
-      ? specifier.slice(1)
-      : specifier.startsWith('.')
-        ? join(dirname(path), specifier).replace(/\.ts$/, '')
-        : undefined
-    return { specifier, target, type_only: type !== undefined }
+    return { specifier, target: targetOf(specifier, path), type_only: type !== undefined }
   })
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readSources, type SourceFile } from './sources.ts'
-import { dirname, join } from 'node:path'
+import { readSources, targetOf, type SourceFile } from './sources.ts'
 
 /**
  * Libraries of single features. Each costs a start 10 to 130 ms of processor time and an idle server 3 to 30
@@ -18,6 +17,7 @@ const LARGE = [
   'acme-client',
   'yaml',
   'smol-toml',
+  'confbox',
   'semver',
   'jose',
   'otplib',
@@ -54,13 +54,7 @@ function loadedWith({ path, text }: SourceFile): string[] {
   )
   return values
     .map(([, , from, bare]) => from ?? bare ?? '')
-    .map((specifier) =>
-      specifier.startsWith('#server/')
-        ? specifier.slice(1)
-        : specifier.startsWith('.')
-          ? join(dirname(path), specifier).replace(/\.ts$/, '')
-          : specifier,
-    )
+    .map((specifier) => targetOf(specifier, path) ?? specifier)
 }
 
 /** Ways from a root to a large library, as they are loaded one through the other. */

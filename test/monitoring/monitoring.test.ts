@@ -179,6 +179,34 @@ describe('what watches one app', () => {
   })
 })
 
+it('rules of a database go with it, also where its end was not heard of', async () => {
+  const make = async (name: string) => {
+    const { id } = (await api.as('developer').post('/api/databases', { name, engine: 'redis' })).body.data
+    const rule = await api.as('developer').post('/api/monitoring/alerts', {
+      ...{ name, subject_kind: 'database', subject_id: id, metric: 'memory_bytes' },
+      ...{ threshold: 90, for_s: 60 },
+    })
+    expect(rule.status, JSON.stringify(rule.body)).toBe(201)
+    return { id, rule: rule.body.data.id as string }
+  }
+  const [heard, missed] = [await make('one'), await make('two')]
+  await api.services.jobs.idle()
+  const rules = async () =>
+    (await api.as('admin').get('/api/monitoring/alerts?per_page=100')).body.data.map(
+      ({ id }: { id: string }) => id,
+    )
+  await api.as('admin').delete(`/api/databases/${heard.id}?skip_backup=true`)
+  await api.services.jobs.idle()
+  expect(await rules()).not.toContain(heard.rule)
+  expect(await rules()).toContain(missed.rule)
+  api.services.monitoring.alerts.stop()
+  await api.as('admin').delete(`/api/databases/${missed.id}?skip_backup=true`)
+  await api.services.jobs.idle()
+  expect(await rules()).toContain(missed.rule)
+  api.services.monitoring.alerts.start()
+  expect(await rules()).not.toContain(missed.rule)
+})
+
 describe('metrics', () => {
   it('of server and apps are sampled and shown, also for Prometheus', async () => {
     await api.services.monitoring.tick()

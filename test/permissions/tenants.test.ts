@@ -98,13 +98,8 @@ describe('T4: what another team has does not exist', () => {
     const before = state()
     for (const { method, path, definition } of endpoints) {
       const { scope } = definition
-      const named =
-        scope === 'body'
-          ? { field: 'project_id', noun: 'project' }
-          : typeof scope === 'object' && scope.field !== undefined
-            ? scope
-            : undefined
-      if (!named) continue
+      const named = scope === 'body' ? { field: 'project_id', noun: 'project' } : scope
+      if (typeof named !== 'object' || named.field === undefined) continue
       const send = (id: string) =>
         api.request(method, path, {
           as: caller,

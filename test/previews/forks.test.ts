@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { PLATFORM } from '#server/kernel/access'
 import { createPreviewWorld, FORK_URL, type PreviewWorld } from './harness.ts'
 
 const LOGIN = 'login-of-a-registry-77aa31'
@@ -67,6 +68,63 @@ describe('a pull request from a fork (T24)', () => {
     expect(toldToEngine()).not.toContain(CANARY)
     const log = await world.api.as('developer').get(`/api/apps/${preview.preview_app_id}/logs?type=build`)
     expect(log.text).not.toContain(CANARY)
+  })
+  it('keeps a password that was made up for it alone, and sees none that refers to the app’s', async () => {
+    await world.pullRequest('opened', fork(commit('first')))
+    await approve()
+    await world.idle()
+    const { preview_app_id } = await world.preview()
+    const { project_id } = (await world.api.as('viewer').get(`/api/apps/${world.app_id}`)).body.data
+    const shared = { key: 'SHARED', value: CANARY, secret: true }
+    const stored = await world.api.as('owner').put(`/api/projects/${project_id}/env`, { variables: [shared] })
+    expect(stored.status).toBe(200)
+    const add = (key: string, value: string) =>
+      world.api.services.env.add(PLATFORM, preview_app_id, { key, value, secret: true })
+    add('SERVICE_PASSWORD_DB', 'made up')
+    add('BORROWED', '${{ project.SHARED }}')
+    await world.pullRequest('synchronize', fork(commit('second')))
+    await approve()
+    await world.idle()
+    expect(await environment()).toHaveProperty('SERVICE_PASSWORD_DB', 'made up')
+    expect(await environment()).not.toHaveProperty('BORROWED')
+    expect(toldToEngine()).not.toContain(CANARY)
+  })
+  it('gets no secret that somebody set on its own app, whatever that is called', async () => {
+    await world.pullRequest('opened', fork(commit('first')))
+    await approve({ secrets: true })
+    await world.idle()
+    const { preview_app_id } = await world.preview()
+    const add = (body: object) => world.api.as('developer').post(`/api/apps/${preview_app_id}/env`, body)
+    expect((await add({ key: 'PAYMENTS', value: `${CANARY}-own`, secret: true })).status).toBe(201)
+    expect((await add({ key: 'SERVICE_HEX_PAYMENTS', value: `${CANARY}-named`, secret: true })).status).toBe(
+      201,
+    )
+    expect((await add({ key: 'COLOUR', value: 'green', secret: false })).status).toBe(201)
+    await world.pullRequest('synchronize', fork(commit('second')))
+    await approve()
+    await world.idle()
+    expect(await environment()).toHaveProperty('COLOUR', 'green')
+    expect(Object.keys(await environment())).not.toEqual(
+      expect.arrayContaining([expect.stringContaining('PAYMENTS')]),
+    )
+    expect(toldToEngine()).not.toContain(`${CANARY}-`)
+  })
+  it('is told what the settings say, and where it is, whatever its own app has', async () => {
+    await world.api.as('developer').put(`${world.path}/settings`, { env: { MODE: 'settings' } })
+    await world.pullRequest('opened', fork(commit('first')))
+    await approve()
+    await world.idle()
+    const { preview_app_id } = await world.preview()
+    for (const key of ['MODE', 'GREETING', 'PORTREEVE_PULL_REQUEST'])
+      world.api.services.env.add(PLATFORM, preview_app_id, { key, value: 'own', secret: false })
+    await world.pullRequest('synchronize', fork(commit('second')))
+    await approve()
+    await world.idle()
+    expect(await environment()).toMatchObject({
+      MODE: 'settings',
+      GREETING: 'own',
+      PORTREEVE_PULL_REQUEST: '12',
+    })
   })
   it('gets them when they are approved too, for that commit alone', async () => {
     await world.pullRequest('opened', fork(commit('first')))

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Outgoing } from '#server/realtime/ports'
 import { createTurns } from '#server/realtime/turns'
-import { createRealtimeBench, type RealtimeBench, type TestPeer } from './bench.ts'
+import { createRealtimeBench, type RealtimeBench, type TestPeer } from './harness.ts'
 
-let bench: RealtimeBench
+let harness: RealtimeBench
 beforeEach(() => {
-  bench = createRealtimeBench()
+  harness = createRealtimeBench()
 })
-afterEach(() => bench.dispose())
+afterEach(() => harness.dispose())
 const types = (peer: TestPeer) => peer.received.map((message) => message.type)
 const texts = (messages: Outgoing[]) =>
   messages
@@ -20,11 +20,11 @@ const errorOf = (peer: TestPeer) =>
 
 describe('a subscription', () => {
   it('hears what happens from now on, with type, channel, cursor and data', () => {
-    bench.event('app.created')
-    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    harness.event('app.created')
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
     subscribe('apps/app_1')
-    bench.event('app.updated')
-    bench.event('app.updated', { app_id: 'app_2', project_id: 'prj_2' })
+    harness.event('app.updated')
+    harness.event('app.updated', { app_id: 'app_2', project_id: 'prj_2' })
     expect(peer.received).toEqual([
       { type: 'subscribed', channel: 'apps/app_1', cursor: '1', data: {} },
       {
@@ -43,10 +43,10 @@ describe('a subscription', () => {
     ])
   })
   it('with a cursor goes on exactly there, then with what is new, without a gap or a duplicate', () => {
-    for (let n = 0; n < 450; n += 1) bench.event(`app.e${n}`)
-    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    for (let n = 0; n < 450; n += 1) harness.event(`app.e${n}`)
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
     subscribe('apps/app_1', '3')
-    for (let n = 450; n < 460; n += 1) bench.event(`app.e${n}`)
+    for (let n = 450; n < 460; n += 1) harness.event(`app.e${n}`)
     const heard = peer.received.slice(1)
     expect(heard.map((message) => message.type)).toEqual(
       Array.from({ length: 457 }, (_, n) => `app.e${n + 3}`),
@@ -55,29 +55,39 @@ describe('a subscription', () => {
   })
   it('to a database hears what is told of that one, and resumes it', () => {
     const about = (database_id: string) => ({ app_id: null, payload: { database_id } })
-    bench.event('database.created', about('db_1'))
-    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    harness.event('database.created', about('db_1'))
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
     subscribe('databases/db_1', 0)
-    bench.event('database.running', about('db_2'))
-    bench.event('database.running', about('db_1'))
-    bench.event('app.updated')
+    harness.event('database.running', about('db_2'))
+    harness.event('database.running', about('db_1'))
+    harness.event('app.updated')
     expect(types(peer)).toEqual(['subscribed', 'database.created', 'database.running'])
+  })
+  it('to a server hears what is told of that one, at once and later', () => {
+    const about = (node_id: string) => ({ app_id: null, payload: { node_id } })
+    harness.event('node.ready', about('node_1'))
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
+    subscribe('nodes/node_1', 0)
+    harness.event('node.updated', about('node_2'))
+    harness.event('app.updated', { app_id: 'app_2', project_id: 'prj_2' })
+    harness.event('node.updated', about('node_1'))
+    expect(types(peer)).toEqual(['subscribed', 'node.ready', 'node.updated'])
   })
   it('to a backup hears how far it is, and how its restores go', () => {
     const about = (backup_id: string) => ({ app_id: null, payload: { backup_id } })
-    bench.event('backup.progress', about('bkp_1'))
-    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    harness.event('backup.progress', about('bkp_1'))
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
     subscribe('backups/bkp_1', 0)
-    bench.event('backup.progress', about('bkp_2'))
-    bench.event('backup.restore_progress', about('bkp_1'))
+    harness.event('backup.progress', about('bkp_2'))
+    harness.event('backup.restore_progress', about('bkp_1'))
     expect(types(peer)).toEqual(['subscribed', 'backup.progress', 'backup.restore_progress'])
   })
   it('to a deployment has its events and its log lines, and its cursor resumes both', () => {
-    bench.line('first')
-    bench.event('deployment.step', { deployment_id: 'dep_1', app_id: 'app_1' })
-    const one = bench.connect(bench.actor('ada', 'viewer'))
+    harness.line('first')
+    harness.event('deployment.step', { deployment_id: 'dep_1', app_id: 'app_1' })
+    const one = harness.connect(harness.actor('ada', 'viewer'))
     one.subscribe('deployments/dep_1', 0)
-    bench.line('second')
+    harness.line('second')
     expect(one.peer.received.map((message) => [message.type, message.cursor])).toEqual([
       ['subscribed', '0.0'],
       ['deployment.step', '1.0'],
@@ -86,41 +96,41 @@ describe('a subscription', () => {
     ])
     const cursor = one.peer.received.at(-1)!.cursor!
     one.peer.received.length = 0
-    bench.realtime.close(one.peer)
-    bench.line('third')
-    bench.event('deployment.live', { deployment_id: 'dep_1', app_id: 'app_1' })
-    const two = bench.connect(bench.actor('ada', 'viewer'))
+    harness.realtime.close(one.peer)
+    harness.line('third')
+    harness.event('deployment.live', { deployment_id: 'dep_1', app_id: 'app_1' })
+    const two = harness.connect(harness.actor('ada', 'viewer'))
     two.subscribe('deployments/dep_1', cursor)
-    bench.line('fourth')
+    harness.line('fourth')
     expect(types(two.peer).slice(1).sort()).toEqual(['deployment.live', 'log', 'log'])
     expect(texts(two.peer.received)).toEqual(['third', 'fourth'])
     expect(two.peer.received.at(-1)!.cursor).toBe('2.4')
     expect(one.peer.received).toEqual([])
   })
   it('to a log of an app resumes after a line, and ends with unsubscribe', () => {
-    for (const text of ['first', 'known', 'missed']) bench.print(text)
-    const { peer, subscribe, say } = bench.connect(bench.actor('ada', 'viewer'))
+    for (const text of ['first', 'known', 'missed']) harness.print(text)
+    const { peer, subscribe, say } = harness.connect(harness.actor('ada', 'viewer'))
     subscribe('apps/app_1/logs', 2)
-    bench.print('new')
+    harness.print('new')
     expect(texts(peer.received)).toEqual(['missed', 'new'])
     expect(peer.received.at(-1)!.cursor).toBe('4')
     say({ type: 'unsubscribe', channel: 'apps/app_1/logs' })
-    bench.print('late')
-    expect([texts(peer.received), bench.listening()]).toEqual([['missed', 'new'], 0])
+    harness.print('late')
+    expect([texts(peer.received), harness.listening()]).toEqual([['missed', 'new'], 0])
   })
   it('to a project hears of all its apps, and of nothing else', () => {
-    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
     subscribe('projects/prj_1')
-    bench.event('app.created', { app_id: 'app_1', project_id: 'prj_1' })
-    bench.event('app.created', { app_id: 'app_2', project_id: 'prj_2' })
+    harness.event('app.created', { app_id: 'app_1', project_id: 'prj_1' })
+    harness.event('app.created', { app_id: 'app_2', project_id: 'prj_2' })
     expect(types(peer)).toEqual(['subscribed', 'app.created'])
   })
   it('asked for twice is one, and goes on where it is', () => {
-    bench.event('app.created')
-    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    harness.event('app.created')
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
     subscribe('apps/app_1', 0)
     subscribe('apps/app_1', 0)
-    bench.event('app.updated')
+    harness.event('app.updated')
     expect(peer.received.map(({ type, cursor }) => [type, cursor])).toEqual([
       ['subscribed', '0'],
       ['app.created', '1'],
@@ -129,22 +139,22 @@ describe('a subscription', () => {
     ])
   })
   it('ends with unsubscribe and with the connection', () => {
-    const { peer, subscribe, say } = bench.connect(bench.actor('ada', 'viewer'))
+    const { peer, subscribe, say } = harness.connect(harness.actor('ada', 'viewer'))
     subscribe('apps/app_1')
     say({ type: 'unsubscribe', channel: 'apps/app_1' })
-    bench.event('app.updated')
+    harness.event('app.updated')
     expect(types(peer)).toEqual(['subscribed', 'unsubscribed'])
     subscribe('apps/app_1/logs')
-    expect(bench.listening()).toBe(1)
-    bench.realtime.close(peer)
-    expect([bench.listening(), bench.realtime.size]).toEqual([0, 0])
+    expect(harness.listening()).toBe(1)
+    harness.realtime.close(peer)
+    expect([harness.listening(), harness.realtime.size]).toEqual([0, 0])
   })
   it('hears nothing of a change that was rolled back', () => {
-    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
     subscribe('apps/app_1')
     expect(() =>
-      bench.kernel.db.tx(() => {
-        bench.event('app.updated')
+      harness.kernel.db.tx(() => {
+        harness.event('app.updated')
         throw new Error('no')
       }),
     ).toThrow()
@@ -154,38 +164,38 @@ describe('a subscription', () => {
 
 describe('who may listen', () => {
   it('answers a channel of a foreign project exactly like an unknown one', () => {
-    const { peer, subscribe } = bench.connect(bench.actor('eve'))
+    const { peer, subscribe } = harness.connect(harness.actor('eve'))
     const answers = ['apps/app_1', 'apps/app_9'].map((channel) => {
       subscribe(channel)
       return peer.received.at(-1)!.data
     })
     expect(answers[0]).toEqual({ code: 'NOT_FOUND', message: 'There is no such app.' })
     expect(answers[1]).toEqual(answers[0])
-    bench.event('app.updated')
+    harness.event('app.updated')
     expect(types(peer)).toEqual(['error', 'error'])
   })
   it.each(['apps/app_1/logs', 'deployments/dep_1', 'projects/prj_1'])('checks %s as well', (channel) => {
-    const { peer, subscribe } = bench.connect(bench.actor('eve'))
+    const { peer, subscribe } = harness.connect(harness.actor('eve'))
     subscribe(channel)
     expect(errorOf(peer)?.code).toBe('NOT_FOUND')
-    expect(bench.listening()).toBe(0)
+    expect(harness.listening()).toBe(0)
   })
   it('lets only administrators hear the whole installation', () => {
-    const member = bench.connect(bench.actor('ada', 'owner'))
+    const member = harness.connect(harness.actor('ada', 'owner'))
     member.subscribe('system')
     expect(errorOf(member.peer)?.code).toBe('FORBIDDEN')
-    const admin = bench.connect({ ...bench.actor('root'), role: 'admin' })
+    const admin = harness.connect({ ...harness.actor('root'), role: 'admin' })
     admin.subscribe('system')
-    bench.event('node.joined', {})
+    harness.event('node.joined', {})
     expect(types(admin.peer)).toEqual(['subscribed', 'node.joined'])
   })
   it('takes a channel away at once when the rights change, and says so', () => {
-    const who = bench.actor('ada', 'viewer')
-    const { peer, subscribe } = bench.connect(who)
+    const who = harness.actor('ada', 'viewer')
+    const { peer, subscribe } = harness.connect(who)
     subscribe('apps/app_1')
-    bench.users.set(who.user_id, { projects: new Map() })
-    bench.revoke({ kind: 'user', user_id: who.user_id })
-    bench.event('app.updated')
+    harness.users.set(who.user_id, { projects: new Map() })
+    harness.revoke({ kind: 'user', user_id: who.user_id })
+    harness.event('app.updated')
     expect(types(peer)).toEqual(['subscribed', 'error'])
     expect(peer.received.at(-1)).toMatchObject({
       channel: 'apps/app_1',
@@ -197,25 +207,25 @@ describe('who may listen', () => {
     ['the session ends', { kind: 'session', id: 'ses_ada', user_id: 'usr_ada' }],
     ['the user is removed', { kind: 'user', user_id: 'usr_ada' }],
   ] as const)('closes the connection at once when %s', (_what, revoked) => {
-    const who = bench.actor('ada', 'viewer')
-    const { peer, subscribe } = bench.connect(who)
-    const other = bench.connect({ ...bench.actor('bob', 'viewer') })
+    const who = harness.actor('ada', 'viewer')
+    const { peer, subscribe } = harness.connect(who)
+    const other = harness.connect({ ...harness.actor('bob', 'viewer') })
     subscribe('apps/app_1')
-    bench.users.set(who.user_id, undefined)
-    bench.revoke(revoked)
-    bench.event('app.updated')
+    harness.users.set(who.user_id, undefined)
+    harness.revoke(revoked)
+    harness.event('app.updated')
     expect(peer.closed).toMatchObject({ code: 4401 })
     expect(types(peer)).toEqual(['subscribed'])
     expect(other.peer.closed).toBeUndefined()
   })
   it('asks again every 60 seconds, in case a change was not announced', () => {
-    const who = bench.actor('ada', 'viewer')
-    const { peer, subscribe } = bench.connect(who)
+    const who = harness.actor('ada', 'viewer')
+    const { peer, subscribe } = harness.connect(who)
     subscribe('apps/app_1')
-    bench.users.set(who.user_id, undefined)
-    bench.pass(58_000)
+    harness.users.set(who.user_id, undefined)
+    harness.pass(58_000)
     expect(peer.closed).toBeUndefined()
-    bench.pass(3000)
+    harness.pass(3000)
     expect(peer.closed).toMatchObject({ code: 4401 })
   })
 })
@@ -235,7 +245,7 @@ describe('what a client may send', () => {
     '{"__proto__":{"type":"ping"}}',
     '{"type":"ping","type":"ping"}',
   ])('answers %s with what to send', (text) => {
-    const { peer, say } = bench.connect(bench.actor('ada', 'viewer'))
+    const { peer, say } = harness.connect(harness.actor('ada', 'viewer'))
     say(text)
     expect(errorOf(peer)?.code).toBe('BAD_REQUEST')
     expect(peer.closed).toBeUndefined()
@@ -253,7 +263,7 @@ describe('what a client may send', () => {
     'System',
     'x'.repeat(150),
   ])('knows no channel %s', (channel) => {
-    const { peer, subscribe } = bench.connect(bench.actor('ada', 'owner'))
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'owner'))
     subscribe(channel)
     expect(errorOf(peer)?.code).toBe('NOT_FOUND')
   })
@@ -264,17 +274,17 @@ describe('what a client may send', () => {
     ['apps/app_1/logs', '2026-01-31T12:00:01.000Z'],
     ['apps/app_1', '9'.repeat(30)],
   ])('refuses a cursor of another kind: %s %s', (channel, after) => {
-    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
     subscribe(channel, after)
     expect(errorOf(peer)?.code).toBe('BAD_REQUEST')
   })
   it('answers a ping', () => {
-    const { peer, say } = bench.connect(bench.actor('ada'))
+    const { peer, say } = harness.connect(harness.actor('ada'))
     say({ type: 'ping' })
     expect(peer.received).toEqual([{ type: 'pong', channel: null, cursor: null, data: {} }])
   })
   it('limits channels to 100 and logs of apps to 10 for each connection', () => {
-    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
     for (let n = 0; n < 10; n += 1) subscribe(`apps/app_many${n}/logs`)
     subscribe('apps/app_many0/logs')
     expect(errorOf(peer)).toBeUndefined()
@@ -287,109 +297,109 @@ describe('what a client may send', () => {
     expect(errorOf(peer)?.code).toBe('RATE_LIMITED')
   })
   it('ends a connection that sends too many or too large messages', () => {
-    const busy = bench.connect(bench.actor('ada'))
+    const busy = harness.connect(harness.actor('ada'))
     for (let n = 0; n < 301; n += 1) busy.say({ type: 'ping' })
     expect(busy.peer.closed).toMatchObject({ code: 1008 })
     expect(busy.peer.received).toHaveLength(300)
-    const large = bench.connect(bench.actor('bob'))
+    const large = harness.connect(harness.actor('bob'))
     large.say('x'.repeat(64 * 1024 + 1))
     expect(large.peer.closed).toMatchObject({ code: 1009 })
   })
   it('forgets how many messages came before, so that a steady client stays', () => {
-    const { peer, say } = bench.connect(bench.actor('ada'))
+    const { peer, say } = harness.connect(harness.actor('ada'))
     for (let round = 0; round < 5; round += 1) {
       for (let n = 0; n < 200; n += 1) say({ type: 'ping' })
-      bench.pass(10_000)
+      harness.pass(10_000)
     }
     expect(peer.closed).toBeUndefined()
   })
   it('limits connections of one user', () => {
-    const who = bench.actor('ada')
+    const who = harness.actor('ada')
     for (let n = 0; n < 50; n += 1) {
-      expect(bench.realtime.admits(who.user_id)).toBe(true)
-      bench.connect(who)
+      expect(harness.realtime.admits(who.user_id)).toBe(true)
+      harness.connect(who)
     }
-    expect([bench.realtime.admits(who.user_id), bench.realtime.admits('usr_bob')]).toEqual([false, true])
+    expect([harness.realtime.admits(who.user_id), harness.realtime.admits('usr_bob')]).toEqual([false, true])
   })
   it('limits connections of all users together', () => {
     for (let user = 0; user < 40; user += 1) {
-      const who = bench.actor(`user${user}`)
-      for (let n = 0; n < 50; n += 1) bench.connect(who)
-      expect(bench.realtime.admits('usr_another')).toBe(user < 39)
+      const who = harness.actor(`user${user}`)
+      for (let n = 0; n < 50; n += 1) harness.connect(who)
+      expect(harness.realtime.admits('usr_another')).toBe(user < 39)
     }
   })
 })
 
 describe('what one user may use', () => {
   const events = (count: number) =>
-    bench.kernel.db.tx(() => {
-      for (let n = 0; n < count; n += 1) bench.event('app.updated')
+    harness.kernel.db.tx(() => {
+      for (let n = 0; n < count; n += 1) harness.event('app.updated')
     })
   const heard = (peer: TestPeer) => types(peer).filter((type) => type === 'app.updated').length
 
   it('a replay that is longer than its share comes as fast as the share grows, and completely', () => {
     events(16_000)
-    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
     subscribe('apps/app_1', 0)
     expect(heard(peer)).toBe(10_000)
-    bench.pass(1000)
+    harness.pass(1000)
     expect(heard(peer)).toBeGreaterThan(12_000)
     expect(heard(peer)).toBeLessThan(13_000)
-    bench.pass(3000)
+    harness.pass(3000)
     expect(heard(peer)).toBe(16_000)
     expect(peer.received.at(-1)!.cursor).toBe('16000')
   })
   it('all connections of a user have one share, and nobody else waits for it', () => {
     events(10_000)
-    const who = bench.actor('eve', 'viewer')
-    const hostile = Array.from({ length: 50 }, () => bench.connect(who))
+    const who = harness.actor('eve', 'viewer')
+    const hostile = Array.from({ length: 50 }, () => harness.connect(who))
     for (const { subscribe } of hostile) subscribe('apps/app_1', 0)
     const sent = () => hostile.reduce((sum, { peer }) => sum + heard(peer), 0)
     expect(sent()).toBeLessThan(20_100)
-    const other = bench.connect(bench.actor('ada', 'viewer'))
+    const other = harness.connect(harness.actor('ada', 'viewer'))
     other.subscribe('apps/app_1', 0)
     expect(heard(other.peer)).toBe(10_000)
-    bench.pass(1000)
+    harness.pass(1000)
     expect(sent()).toBeLessThan(26_000)
   })
   it('coming back does not renew the share', () => {
     events(10_000)
-    const who = bench.actor('eve', 'viewer')
-    for (let n = 0; n < 2; n += 1) bench.connect(who).subscribe('apps/app_1', 0)
-    const again = bench.connect(who)
+    const who = harness.actor('eve', 'viewer')
+    for (let n = 0; n < 2; n += 1) harness.connect(who).subscribe('apps/app_1', 0)
+    const again = harness.connect(who)
     again.subscribe('apps/app_1', 0)
     expect(types(again.peer)).toEqual(['subscribed'])
   })
   it('channels are limited over all connections: 500, 30 of them logs of apps', () => {
-    const who = bench.actor('eve', 'viewer')
+    const who = harness.actor('eve', 'viewer')
     for (let socket = 0; socket < 5; socket += 1) {
-      const { subscribe } = bench.connect(who)
+      const { subscribe } = harness.connect(who)
       for (let n = 0; n < 6; n += 1) subscribe(`apps/app_many${n}/logs`)
       for (let n = 0; n < 94; n += 1) subscribe(`apps/app_many${n}`)
     }
-    const { peer, subscribe, say } = bench.connect(who)
-    bench.pass(10_000)
+    const { peer, subscribe, say } = harness.connect(who)
+    harness.pass(10_000)
     subscribe('apps/app_1')
     expect(errorOf(peer)).toMatchObject({ code: 'RATE_LIMITED', message: expect.stringMatching(/500.*30/) })
     say({ type: 'unsubscribe', channel: 'apps/app_1' })
-    expect(bench.listening()).toBe(30)
+    expect(harness.listening()).toBe(30)
   })
   it('a thirty-first log of an app is refused to a user on any connection, and nothing else is', () => {
-    const who = bench.actor('eve', 'viewer')
+    const who = harness.actor('eve', 'viewer')
     for (let socket = 0; socket < 3; socket += 1) {
-      const { subscribe } = bench.connect(who)
+      const { subscribe } = harness.connect(who)
       for (let n = 0; n < 10; n += 1) subscribe(`apps/app_many${n}/logs`)
     }
-    const { peer, subscribe } = bench.connect(who)
+    const { peer, subscribe } = harness.connect(who)
     subscribe('apps/app_many1/logs')
     expect(errorOf(peer)?.code).toBe('RATE_LIMITED')
     subscribe('apps/app_many1')
     expect(types(peer)).toContain('subscribed')
-    expect(bench.listening()).toBe(30)
+    expect(harness.listening()).toBe(30)
   })
   it('channels that are opened and closed over and over are refused for a while', () => {
-    const who = bench.actor('eve', 'viewer')
-    const sockets = Array.from({ length: 5 }, () => bench.connect(who))
+    const who = harness.actor('eve', 'viewer')
+    const sockets = Array.from({ length: 5 }, () => harness.connect(who))
     for (const { say } of sockets)
       for (let n = 0; n < 140; n += 1) {
         say({ type: 'subscribe', channel: 'apps/app_1' })
@@ -397,20 +407,20 @@ describe('what one user may use', () => {
       }
     expect(errorOf(sockets[0]!.peer)).toBeUndefined()
     expect(errorOf(sockets[4]!.peer)?.code).toBe('RATE_LIMITED')
-    bench.pass(10_000)
+    harness.pass(10_000)
     sockets[4]!.peer.received.length = 0
     sockets[4]!.subscribe('apps/app_1')
     expect(types(sockets[4]!.peer)).toEqual(['subscribed'])
   })
   it('messages are limited over all connections', () => {
-    const who = bench.actor('eve', 'viewer')
-    const sockets = Array.from({ length: 10 }, () => bench.connect(who))
+    const who = harness.actor('eve', 'viewer')
+    const sockets = Array.from({ length: 10 }, () => harness.connect(who))
     for (const { say } of sockets) for (let n = 0; n < 290; n += 1) say({ type: 'ping' })
     expect(sockets.map(({ peer }) => peer.closed === undefined)).toEqual([
       ...Array.from({ length: 6 }, () => true),
       ...Array.from({ length: 4 }, () => false),
     ])
-    const other = bench.connect(bench.actor('ada', 'viewer'))
+    const other = harness.connect(harness.actor('ada', 'viewer'))
     other.say({ type: 'ping' })
     expect(types(other.peer)).toEqual(['pong'])
   })
@@ -443,18 +453,18 @@ describe('what one user may use', () => {
 
 describe('a slow client', () => {
   it('is sent nothing while it is full, and everything it missed afterwards', () => {
-    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
     subscribe('deployments/dep_1', 0)
-    bench.line('one')
+    harness.line('one')
     peer.buffered = 2_000_000
-    for (let n = 0; n < 500; n += 1) bench.line(`line ${n}`)
-    bench.event('deployment.step', { deployment_id: 'dep_1' })
+    for (let n = 0; n < 500; n += 1) harness.line(`line ${n}`)
+    harness.event('deployment.step', { deployment_id: 'dep_1' })
     expect(texts(peer.received)).toEqual(['one'])
-    bench.pass(1000)
+    harness.pass(1000)
     expect(texts(peer.received)).toEqual(['one'])
     peer.buffered = 0
-    bench.pass(1000)
-    bench.line('last')
+    harness.pass(1000)
+    harness.line('last')
     expect(texts(peer.received)).toEqual([
       'one',
       ...Array.from({ length: 500 }, (_, n) => `line ${n}`),
@@ -463,30 +473,30 @@ describe('a slow client', () => {
     expect(types(peer).filter((type) => type === 'deployment.step')).toHaveLength(1)
   })
   it('is full with less once all connections together hold much', () => {
-    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
     subscribe('deployments/dep_1', 0)
     peer.buffered = 20_000
-    bench.line('one')
+    harness.line('one')
     expect(texts(peer.received)).toEqual(['one'])
-    bench.connect(bench.actor('eve', 'viewer')).peer.buffered = 40_000_000
-    bench.pass(1000)
-    bench.line('two')
+    harness.connect(harness.actor('eve', 'viewer')).peer.buffered = 40_000_000
+    harness.pass(1000)
+    harness.line('two')
     expect(texts(peer.received)).toEqual(['one'])
   })
   it('that takes nothing for half a minute is let go, and broken off when it does not go', () => {
-    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
     subscribe('apps/app_1')
     peer.buffered = 2_000_000
-    bench.event('app.updated')
-    bench.pass(29_000)
+    harness.event('app.updated')
+    harness.pass(29_000)
     expect(peer.closed).toBeUndefined()
-    bench.pass(2000)
+    harness.pass(2000)
     expect(peer.closed).toMatchObject({ code: 4408 })
-    bench.pass(3000)
-    expect([peer.closed, bench.realtime.size]).toEqual(['terminated', 0])
+    harness.pass(3000)
+    expect([peer.closed, harness.realtime.size]).toEqual(['terminated', 0])
   })
   it('that asks and asks and takes no answer is let go at once', () => {
-    const { peer, say } = bench.connect(bench.actor('ada', 'viewer'))
+    const { peer, say } = harness.connect(harness.actor('ada', 'viewer'))
     peer.buffered = 2_000_000
     say({ type: 'ping' })
     expect([peer.received, peer.closed]).toEqual([[], expect.objectContaining({ code: 4408 })])
@@ -495,26 +505,26 @@ describe('a slow client', () => {
 
 describe('a connection', () => {
   it('is asked for a sign of life every 30 seconds and ended when there is none', () => {
-    const { peer } = bench.connect(bench.actor('ada'))
-    bench.pass(61_000)
+    const { peer } = harness.connect(harness.actor('ada'))
+    harness.pass(61_000)
     expect([peer.pings, peer.closed]).toEqual([2, undefined])
-    bench.pass(15_000)
+    harness.pass(15_000)
     expect(peer.closed).toBe('terminated')
-    expect(bench.realtime.size).toBe(0)
+    expect(harness.realtime.size).toBe(0)
   })
   it('stays as long as it answers', () => {
-    const { peer } = bench.connect(bench.actor('ada'))
+    const { peer } = harness.connect(harness.actor('ada'))
     for (let n = 0; n < 10; n += 1) {
-      bench.pass(30_000)
-      bench.realtime.alive(peer)
+      harness.pass(30_000)
+      harness.realtime.alive(peer)
     }
     expect(peer.closed).toBeUndefined()
   })
   it('is told when the server restarts, so that it comes back with its cursor', () => {
-    const { peer, subscribe } = bench.connect(bench.actor('ada', 'viewer'))
+    const { peer, subscribe } = harness.connect(harness.actor('ada', 'viewer'))
     subscribe('apps/app_1/logs')
-    expect(bench.listening()).toBe(1)
-    bench.realtime.stop()
-    expect([peer.closed, bench.listening()]).toMatchObject([{ code: 1001 }, 0])
+    expect(harness.listening()).toBe(1)
+    harness.realtime.stop()
+    expect([peer.closed, harness.listening()]).toMatchObject([{ code: 1001 }, 0])
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Route, RouteRedirect } from '#server/platform/ingress/ingress'
 import { findLoop } from '#server/redirects/chain'
 import { createRouteIndex } from '#server/redirects/route-index'
-import { matchRedirect } from '#server/platform/ingress/redirects'
+import { matchRedirect } from '#server/platform/ingress/render/redirects'
 
 const route = (id: string, hostname: string, path?: string): Route => ({
   id,

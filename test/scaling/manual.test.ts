@@ -2,7 +2,17 @@ import { describe, expect, it } from 'vitest'
 import { commitShop } from '#test/support/shop'
 import { useScaledApp } from './app.ts'
 
-const { bench, call, instances, running, served, scaling, settled, told, deployment } = useScaledApp()
+const {
+  bench: harness,
+  call,
+  instances,
+  running,
+  served,
+  scaling,
+  settled,
+  told,
+  deployment,
+} = useScaledApp()
 const MIB = 1024 * 1024
 
 describe('more and fewer instances', () => {
@@ -32,21 +42,21 @@ describe('more and fewer instances', () => {
     expect(told('app.scaled').map(({ payload }) => payload)).toMatchObject([
       { from: 1, to: 4, reason: 'manual' },
     ])
-    const { body } = await bench.api.as('owner').get(`/api/projects/${app.project_id}/audit-logs`)
+    const { body } = await harness.api.as('owner').get(`/api/projects/${app.project_id}/audit-logs`)
     expect(body.data[0]).toMatchObject({ action: 'app.scale', resource: { type: 'app', id } })
   })
 
   it('that go have no traffic and no request any more before they end', async () => {
     const id = await running({ replicas: 3 })
     const [kept, ...going] = await instances(id)
-    bench.api.fakes.ingress.hold(going[1]!.address!, 3000, 1)
+    harness.api.fakes.ingress.hold(going[1]!.address!, 3000, 1)
     await call().put(`/api/apps/${id}/scaling`, { replicas: 1 })
     await expect.poll(() => served(id)).toEqual([kept!.address])
     expect(await instances(id)).toHaveLength(3)
     // Meanwhile what keeps apps running leaves it alone.
-    await bench.api.services.deployments.reconciler.reconcile()
+    await harness.api.services.deployments.reconciler.reconcile()
     expect([served(id), (await instances(id)).length]).toEqual([[kept!.address], 3])
-    bench.api.fakes.ingress.hold(going[1]!.address!, 3000, 0)
+    harness.api.fakes.ingress.hold(going[1]!.address!, 3000, 0)
     await settled(id)
     expect((await instances(id)).map((one) => one.id)).toEqual([kept!.id])
   })
@@ -54,12 +64,12 @@ describe('more and fewer instances', () => {
   it('turn to what was asked for last while one change is under way', async () => {
     const id = await running({ replicas: 3 })
     const all = await instances(id)
-    for (const { address } of all.slice(1)) bench.api.fakes.ingress.hold(address!, 3000, 1)
+    for (const { address } of all.slice(1)) harness.api.fakes.ingress.hold(address!, 3000, 1)
     await call().put(`/api/apps/${id}/scaling`, { replicas: 1 })
     await expect.poll(() => served(id)).toEqual([all[0]!.address])
     await call().put(`/api/apps/${id}/scaling`, { replicas: 2 })
     await expect.poll(() => served(id)).toHaveLength(2)
-    bench.api.fakes.ingress.hold(all[2]!.address!, 3000, 0)
+    harness.api.fakes.ingress.hold(all[2]!.address!, 3000, 0)
     await settled(id)
     expect((await instances(id)).map((one) => one.id)).toEqual(all.slice(0, 2).map((one) => one.id))
   })
@@ -67,7 +77,7 @@ describe('more and fewer instances', () => {
   it('get requests only once they are ready; one that ends instead is told, and the others serve on', async () => {
     const id = await running()
     const [first] = await instances(id)
-    bench.api.fakes.engine.behave('*', { start: 'exits', exit_code: 3 })
+    harness.api.fakes.engine.behave('*', { start: 'exits', exit_code: 3 })
     await call().put(`/api/apps/${id}/scaling`, { replicas: 2 })
     await expect.poll(() => told('app.scaling_failed').length, { timeout: 5000 }).toBe(1)
     expect(told('app.scaling_failed')[0]!.payload.error).toMatch(/exited with code 3 before it was ready/)
@@ -79,9 +89,9 @@ describe('more and fewer instances', () => {
     await call().put(`/api/apps/${id}/scaling`, { replicas: 3 })
     await settled(id)
     for (const step of ['restart', 'deploy', 'rollback']) {
-      if (step === 'deploy') commitShop(bench.api, 'two')
+      if (step === 'deploy') commitShop(harness.api, 'two')
       expect((await call().post(`/api/apps/${id}/${step}`, {})).status).toBeLessThan(300)
-      await bench.api.services.jobs.idle()
+      await harness.api.services.jobs.idle()
       expect([step, (await instances(id)).length, (await scaling(id)).replicas]).toEqual([step, 3, 3])
     }
   })
@@ -91,8 +101,8 @@ describe('more and fewer instances', () => {
     await call().put(`/api/apps/${id}/scaling`, { replicas: 2 })
     await settled(id)
     const [one] = await instances(id)
-    await bench.api.fakes.engine.removeRelease(one!.release_id, 0)
-    await bench.api.services.deployments.reconciler.reconcile()
+    await harness.api.fakes.engine.removeRelease(one!.release_id, 0)
+    await harness.api.services.deployments.reconciler.reconcile()
     expect(await instances(id)).toHaveLength(2)
   })
 
@@ -156,7 +166,7 @@ describe('limits and reservations', () => {
   it('and replicas stay within the quotas of the project', async () => {
     const id = await running({ limits: { memory_bytes: 256 * MIB } })
     const project_id = (await call().get(`/api/apps/${id}`)).body.data.project_id
-    await bench.api.as('admin').put(`/api/projects/${project_id}`, { quotas: { memory_bytes: 1024 * MIB } })
+    await harness.api.as('admin').put(`/api/projects/${project_id}`, { quotas: { memory_bytes: 1024 * MIB } })
     expect((await call().put(`/api/apps/${id}/scaling`, { replicas: 4 })).status).toBe(200)
     const over = await call().put(`/api/apps/${id}/scaling`, { replicas: 5 })
     expect([over.status, over.body.error.message]).toEqual([
@@ -172,12 +182,12 @@ describe('limits and reservations', () => {
 it('an app that does not run takes the change along to its next start', async () => {
   const id = await running()
   await call().post(`/api/apps/${id}/stop`)
-  await bench.api.services.jobs.idle()
+  await harness.api.services.jobs.idle()
   expect((await call().put(`/api/apps/${id}/scaling`, { replicas: 0 })).status).toBe(409)
   const asked = await call().put(`/api/apps/${id}/scaling`, { replicas: 2 })
   expect([asked.status, asked.body.data.status, asked.body.data.replicas]).toEqual([200, 'stopped', 2])
   expect(await instances(id)).toEqual([])
   await call().post(`/api/apps/${id}/start`)
-  await bench.api.services.jobs.idle()
+  await harness.api.services.jobs.idle()
   expect(await instances(id)).toHaveLength(2)
 })

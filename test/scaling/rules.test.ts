@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { useScaledApp } from './app.ts'
 
-const { bench, call, instances, running, scaling, settled, told } = useScaledApp()
+const { bench: harness, call, instances, running, scaling, settled, told } = useScaledApp()
 const RULE = {
   metric: 'requests_per_second',
   target: 10,
@@ -12,13 +12,13 @@ const RULE = {
 }
 /** Lets ten seconds pass with so many requests, and the rule look at them. */
 async function period(id: string, requests: number): Promise<number> {
-  const { clock } = bench.api.fakes
+  const { clock } = harness.api.fakes
   clock.advance(10_000 - (clock.now() % 10_000) + 3_000)
   const now = clock.now()
   // The requests of the period that is complete.
-  bench.api.fakes.clock.set(new Date(now - 4_000).toISOString())
+  harness.api.fakes.clock.set(new Date(now - 4_000).toISOString())
   for (let sent = 0; sent < requests; sent++)
-    bench.api.services.traffic.samples.count({
+    harness.api.services.traffic.samples.count({
       app_id: id,
       at_ms: now - 9_000,
       total_ms: 5,
@@ -27,8 +27,8 @@ async function period(id: string, requests: number): Promise<number> {
       bytes_out: 0,
       response_ms: 5,
     } as never)
-  bench.api.fakes.clock.set(new Date(now).toISOString())
-  await bench.api.services.scaling.tick()
+  harness.api.fakes.clock.set(new Date(now).toISOString())
+  await harness.api.services.scaling.tick()
   await settled(id)
   return (await instances(id)).length
 }
@@ -54,7 +54,7 @@ it('a rule follows the load up within two periods and down after its cool-down, 
   expect(told('app.scaled').at(-1)!.payload).toMatchObject({ reason: 'rule', value: 42, from: 1, to: 5 })
   const app = (await call().get(`/api/apps/${id}`)).body.data
   expect([app.replicas, app.needs_redeploy]).toEqual([1, false])
-  const { body } = await bench.api.as('owner').get(`/api/projects/${app.project_id}/audit-logs`)
+  const { body } = await harness.api.as('owner').get(`/api/projects/${app.project_id}/audit-logs`)
   expect(body.data[0]).toMatchObject({ action: 'app.scale', after: { replicas: 5, value: 42 } })
   const counts: number[] = []
   for (let index = 0; index < 9; index++) counts.push(await period(id, 80))
@@ -74,7 +74,7 @@ it('a rule stays within the quotas of its project, and says so once', async () =
   const id = await running({ limits: { memory_bytes: 256 * 1024 ** 2 } })
   const project_id = (await call().get(`/api/apps/${id}`)).body.data.project_id
   await call().put(`/api/apps/${id}/scaling/auto`, RULE)
-  await bench.api
+  await harness.api
     .as('admin')
     .put(`/api/projects/${project_id}`, { quotas: { memory_bytes: 512 * 1024 ** 2 } })
   await period(id, 420)
@@ -93,7 +93,7 @@ it('a rule holds over a deployment, which brings as many instances as it decided
   await period(id, 300)
   expect(await period(id, 300)).toBe(3)
   await call().post(`/api/apps/${id}/deploy`, { no_cache: true })
-  await bench.api.services.jobs.idle()
+  await harness.api.services.jobs.idle()
   expect((await instances(id)).length).toBe(3)
   expect((await call().put(`/api/apps/${id}/scaling`, { replicas: 7 })).status).toBe(422)
   expect((await call().put(`/api/apps/${id}/scaling`, { replicas: 4 })).status).toBe(200)

@@ -2,8 +2,18 @@ import { describe, expect, it } from 'vitest'
 import { commitShop } from '#test/support/shop'
 import { useScaledApp } from './app.ts'
 
-const { bench, call, instances, running, served, isHeldAtEdge, scaling, settled, told, deployment } =
-  useScaledApp()
+const {
+  bench: harness,
+  call,
+  instances,
+  running,
+  served,
+  isHeldAtEdge,
+  scaling,
+  settled,
+  told,
+  deployment,
+} = useScaledApp()
 
 const asleep = async (body: Record<string, unknown> = {}) => {
   const id = await running(body)
@@ -14,8 +24,8 @@ const asleep = async (body: Record<string, unknown> = {}) => {
 }
 /** Asks for the app as a browser would. */
 async function visit(): Promise<number> {
-  const { host, port } = await bench.api.fakes.ingress.listen()
-  const [route] = [...bench.api.fakes.ingress.routes.values()]
+  const { host, port } = await harness.api.fakes.ingress.listen()
+  const [route] = [...harness.api.fakes.ingress.routes.values()]
   const { request } = await import('node:http')
   return new Promise((resolve, reject) =>
     request({ host, port, headers: { host: route!.hostnames[0] } }, (answer) => {
@@ -38,9 +48,9 @@ describe('an app that was put to sleep', () => {
       running: 0,
     })
     expect((await call().get(`/api/apps/${id}`)).body.data.status).toBe('running')
-    await bench.api.services.deployments.reconciler.reconcile()
+    await harness.api.services.deployments.reconciler.reconcile()
     expect(await instances(id)).toEqual([])
-    await bench.api.fakes.ingress.listen()
+    await harness.api.fakes.ingress.listen()
     expect(await Promise.all(Array.from({ length: 20 }, visit))).toEqual(
       Array.from({ length: 20 }, () => 200),
     )
@@ -65,7 +75,7 @@ describe('an app that was put to sleep', () => {
 
   it('keeps nobody waiting when it cannot start, and is then an app that does not run', async () => {
     const id = await asleep()
-    bench.api.fakes.engine.behave('*', { start: 'exits', exit_code: 3 })
+    harness.api.fakes.engine.behave('*', { start: 'exits', exit_code: 3 })
     expect(await visit()).toBe(503)
     expect(told('app.wake_failed')[0]!.payload.error).toMatch(/exited with code 3/)
     expect(isHeldAtEdge(id)).toBe(false)
@@ -75,7 +85,7 @@ describe('an app that was put to sleep', () => {
   it('that is stopped is not woken', async () => {
     const id = await asleep()
     await call().post(`/api/apps/${id}/stop`)
-    await bench.api.services.jobs.idle()
+    await harness.api.services.jobs.idle()
     expect(await visit()).toBe(503)
     await expect.poll(() => isHeldAtEdge(id)).toBe(false)
     expect([await instances(id), isHeldAtEdge(id), (await scaling(id)).status]).toEqual([
@@ -84,24 +94,24 @@ describe('an app that was put to sleep', () => {
       'stopped',
     ])
     await call().post(`/api/apps/${id}/start`)
-    await bench.api.services.jobs.idle()
+    await harness.api.services.jobs.idle()
     expect([served(id).length, (await scaling(id)).status]).toEqual([1, 'steady'])
   })
 
   it('is awake after a deployment', async () => {
     const id = await asleep()
-    commitShop(bench.api, 'two')
+    commitShop(harness.api, 'two')
     await call().post(`/api/apps/${id}/deploy`, {})
-    await bench.api.services.jobs.idle()
+    await harness.api.services.jobs.idle()
     expect([served(id).length, (await scaling(id)).status]).toEqual([1, 'steady'])
   })
 
   it('sleeps on after a deployment that fails before it has traffic', async () => {
     const id = await asleep()
-    bench.api.fakes.engine.behave('*', { start: 'exits', exit_code: 3 })
-    commitShop(bench.api, 'broken')
+    harness.api.fakes.engine.behave('*', { start: 'exits', exit_code: 3 })
+    commitShop(harness.api, 'broken')
     await call().post(`/api/apps/${id}/deploy`, {})
-    await bench.api.services.jobs.idle()
+    await harness.api.services.jobs.idle()
     expect([(await deployment(id)).status, (await scaling(id)).status, isHeldAtEdge(id)]).toEqual([
       'failed',
       'asleep',
@@ -112,12 +122,12 @@ describe('an app that was put to sleep', () => {
   it('sleeps again after one that does not last, and wakes as the release before', async () => {
     const id = await asleep({ soak_seconds: 5 })
     const before = (await call().get(`/api/apps/${id}`)).body.data.live_deployment_id
-    bench.api.fakes.engine.behave('*', { dies_after_ms: 300, exit_code: 3 })
-    commitShop(bench.api, 'short-lived')
+    harness.api.fakes.engine.behave('*', { dies_after_ms: 300, exit_code: 3 })
+    commitShop(harness.api, 'short-lived')
     await call().post(`/api/apps/${id}/deploy`, {})
-    await bench.api.services.jobs.idle()
+    await harness.api.services.jobs.idle()
     expect([(await deployment(id)).status, (await scaling(id)).status]).toEqual(['failed', 'asleep'])
-    bench.api.fakes.engine.behave('*', {})
+    harness.api.fakes.engine.behave('*', {})
     expect(await visit()).toBe(200)
     expect((await call().get(`/api/apps/${id}`)).body.data).toMatchObject({
       status: 'running',
@@ -127,10 +137,10 @@ describe('an app that was put to sleep', () => {
 
   it('is woken by another process where one that began to is gone', async () => {
     const id = await asleep()
-    bench.api.kernel.db.sql(`UPDATE app_scaling SET state = 'waking' WHERE app_id = ?`).run(id)
-    bench.api.services.scaling.start()
+    harness.api.kernel.db.sql(`UPDATE app_scaling SET state = 'waking' WHERE app_id = ?`).run(id)
+    harness.api.services.scaling.start()
     await expect.poll(() => served(id).length).toBe(1)
-    await bench.api.services.scaling.stop()
+    await harness.api.services.scaling.stop()
   })
 
   it('lets its other processes run', async () => {
@@ -138,7 +148,7 @@ describe('an app that was put to sleep', () => {
     await call().put(`/api/apps/${id}/scaling`, { replicas: 0 })
     await settled(id)
     expect((await instances(id)).map(({ process }) => process)).toEqual(['worker'])
-    await bench.api.services.deployments.reconciler.reconcile()
+    await harness.api.services.deployments.reconciler.reconcile()
     expect(isHeldAtEdge(id)).toBe(true)
   })
 })
@@ -150,15 +160,15 @@ describe('an app that nobody asks for', () => {
     const put = await call().put(`/api/apps/${id}/scaling`, { sleep_after_s: 300 })
     expect(put.body.data).toMatchObject({ sleep_after_s: 300, replicas: 1 })
     const look = async (after_ms: number) => {
-      bench.api.fakes.clock.advance(after_ms)
-      await bench.api.services.scaling.tick()
+      harness.api.fakes.clock.advance(after_ms)
+      await harness.api.services.scaling.tick()
       await settled(id)
       return (await scaling(id)).status
     }
     expect(await look(4 * minute)).toBe('steady')
-    bench.api.services.traffic.samples.count({
+    harness.api.services.traffic.samples.count({
       app_id: id,
-      at_ms: bench.api.fakes.clock.now(),
+      at_ms: harness.api.fakes.clock.now(),
       total_ms: 1,
       status: 200,
       bytes_in: 0,
@@ -168,9 +178,9 @@ describe('an app that nobody asks for', () => {
     expect(await look(10_000)).toBe('steady')
     expect(await look(4 * minute)).toBe('steady')
     const [{ address }] = (await instances(id)) as unknown as [{ address: string }]
-    bench.api.fakes.ingress.hold(address, 3000, 1)
+    harness.api.fakes.ingress.hold(address, 3000, 1)
     expect(await look(minute)).toBe('steady')
-    bench.api.fakes.ingress.hold(address, 3000, 0)
+    harness.api.fakes.ingress.hold(address, 3000, 0)
     expect(await look(10_000)).toBe('asleep')
     expect((await scaling(id)).decisions[0]).toMatchObject({
       reason: 'idle',

@@ -40,8 +40,12 @@ function textBytes(text: string): Buffer {
   const parts = text.match(/[\s\S]{1,255}/g) ?? ['']
   return Buffer.concat(parts.map((part) => Buffer.from([part.length, ...Buffer.from(part)])))
 }
+function bytesOf(type: RecordType, value: string): Buffer {
+  if (type === 'TXT') return textBytes(value)
+  return type === 'CNAME' ? nameBytes(value) : addressBytes(value)
+}
 function record(name: string, type: RecordType, value: string): Buffer {
-  const bytes = type === 'TXT' ? textBytes(value) : type === 'CNAME' ? nameBytes(value) : addressBytes(value)
+  const bytes = bytesOf(type, value)
   const head = Buffer.alloc(10)
   head.writeUInt16BE(CODES[type], 0)
   head.writeUInt16BE(1, 2)
@@ -81,14 +85,8 @@ export async function startDnsServer(): Promise<TestDnsServer> {
       const found = await names.ask(name, type)
       if (found.outcome === 'failed' && found.reason === 'timeout') return undefined
       if (found.outcome === 'found') answers.push(...found.values.map((value) => record(target, type, value)))
-      code =
-        found.outcome === 'missing'
-          ? RCODE.missing
-          : found.outcome === 'failed'
-            ? found.reason === 'refused'
-              ? RCODE.refused
-              : RCODE.servfail
-            : RCODE.ok
+      if (found.outcome === 'missing') code = RCODE.missing
+      if (found.outcome === 'failed') code = found.reason === 'refused' ? RCODE.refused : RCODE.servfail
     }
     const head = Buffer.alloc(12)
     message.copy(head, 0, 0, 2)

@@ -50,6 +50,10 @@ export interface TestServer {
   close(): Promise<void>
 }
 
+function rawBody(raw: string | Buffer | undefined) {
+  return Buffer.isBuffer(raw) ? new Uint8Array(raw) : raw
+}
+
 /** Serves routes on a local port through the same entrance, router and error mapping as the built server. */
 export async function startTestServer(
   routes: readonly MountedRoute[],
@@ -102,13 +106,7 @@ function senders(port: number): Pick<TestServer, 'send' | 'sendRaw' | 'speak'> {
       const response = await fetch(`http://127.0.0.1:${port}${path}`, {
         method,
         headers: { ...(json ? { 'content-type': 'application/json' } : {}), ...options.headers },
-        body: json
-          ? JSON.stringify(options.body)
-          : options.raw === undefined
-            ? undefined
-            : typeof options.raw === 'string'
-              ? options.raw
-              : new Uint8Array(options.raw),
+        body: json ? JSON.stringify(options.body) : rawBody(options.raw),
         redirect: 'manual',
       })
       const text = await response.text()
@@ -117,7 +115,7 @@ function senders(port: number): Pick<TestServer, 'send' | 'sendRaw' | 'speak'> {
         status: response.status,
         headers: response.headers,
         text,
-        body: isJson ? JSON.parse(text) : text === '' ? undefined : text,
+        body: isJson ? JSON.parse(text) : text || undefined,
       }
     },
     sendRaw: (method, path, headers = {}) =>

@@ -7,6 +7,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import { renameSync, writeFileSync } from 'node:fs'
 import { type Profiler, Session } from 'node:inspector'
 import { createHistogram } from 'node:perf_hooks'
+import { isMainThread } from 'node:worker_threads'
 import type { Stall } from '#server/kernel/stalls'
 import { type LoopReport, ownWork, type SeenStall } from './loop-report.ts'
 
@@ -116,4 +117,5 @@ function watch(file: string): void {
   process.once('exit', write)
 }
 
-if (FILE !== undefined) watch(FILE)
+// Threads of the server load this too; what they do keeps nobody waiting.
+if (FILE !== undefined && isMainThread) watch(FILE)

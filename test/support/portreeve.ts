@@ -1,10 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { ALLOCATOR, NODE_ARGUMENTS } from '#server/start/process-arguments'
 import { loopFault, type LoopReport, readLoopReport } from './loop-report.ts'
 import { ROOT } from './routes.ts'
 
@@ -48,6 +49,8 @@ export interface PortreeveOptions {
   env?: Record<string, string>
   /** A binary of `npm run binary` to start; also PORTREEVE_PROGRAM, an absolute path, for whole suites. */
   program?: string
+  /** Nothing is loaded beside the product when false: it weighs what an installed one does. */
+  is_watched?: boolean
 }
 
 export const ADMIN = { email: 'admin@example.test', password: 'correct horse battery staple' }
@@ -142,8 +145,9 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
   const start = async (env: Record<string, string> = {}) => {
     const loop_file = join(data_directory, `work-loop-${loop_files.length}.json`)
     loop_files.push(loop_file)
-    const probe = ['--import', join(ROOT, 'test/support/loop-probe.ts')]
-    const script = ['--max-semi-space-size=2', ...probe, env.PORTREEVE_ENTRY ?? entry]
+    const is_watched = !binary && options.is_watched !== false
+    const probe = is_watched ? ['--import', join(ROOT, 'test/support/loop-probe.ts')] : []
+    const script = [...NODE_ARGUMENTS, ...probe, env.PORTREEVE_ENTRY ?? entry]
     child = spawn(binary ?? process.execPath, binary ? ['serve'] : script, {
       cwd: ROOT,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -152,8 +156,7 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
         HOME: process.env.HOME,
         NODE_ENV: 'production',
         // As the installer starts it.
-        MALLOC_ARENA_MAX: '1',
-        MALLOC_TRIM_THRESHOLD_: '131072',
+        ...ALLOCATOR,
         HOST: '127.0.0.1',
         PORT: String(port),
         PORTREEVE_DATA_DIR: data_directory,
@@ -187,7 +190,7 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
     if (login.status !== 200) throw new Error(`Login failed: ${JSON.stringify(login.body)}`)
     token = login.body.data.token
     // From here on nobody may be kept waiting; see `loop-probe.ts`.
-    if (!binary) child.kill('SIGUSR2')
+    if (!binary && options.is_watched !== false) child.kill('SIGUSR2')
   }
 
   const end = (signal: NodeJS.Signals) =>
@@ -198,13 +201,7 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
       return undefined
     })
 
-  const wipe = () => {
-    removeOf(`portreeve.installation=${installationOf(data_directory)}`)
-    const edge = docker('ps', '-aq', '--filter', `label=portreeve.edge`).split('\n').filter(Boolean)
-    for (const id of edge)
-      if (docker('inspect', id, '--format', '{{json .Mounts}}').includes(data_directory))
-        docker('rm', '-f', id)
-  }
+  const wipe = () => removeInstallation(data_directory)
   await start()
   return {
     url,
@@ -260,6 +257,8 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
       const faults = loop_files.flatMap((file) => {
         const report = readLoopReport(file)
         const fault = report && loopFault(report)
+        if (report && process.env.LOOP_REPORTS)
+          appendFileSync(process.env.LOOP_REPORTS, `${JSON.stringify(report)}\n`)
         return fault === undefined ? [] : [fault]
       })
       rmSync(data_directory, { recursive: true, force: true })
@@ -268,6 +267,14 @@ export async function startPortreeve(options: PortreeveOptions = {}): Promise<Po
       else if (faults.length > 0) throw new Error(faults.join('\n'))
     },
   }
+}
+
+/** Removes everything that the engine has of the installation in this folder. */
+export function removeInstallation(data_directory: string): void {
+  removeOf(`portreeve.installation=${installationOf(data_directory)}`)
+  const edge = docker('ps', '-aq', '--filter', `label=portreeve.edge`).split('\n').filter(Boolean)
+  for (const id of edge)
+    if (docker('inspect', id, '--format', '{{json .Mounts}}').includes(data_directory)) docker('rm', '-f', id)
 }
 
 /** What the server marked its containers, images, networks and volumes with. */

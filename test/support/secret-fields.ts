@@ -66,16 +66,16 @@ export const secretFields = (document: Document): SecretField[] =>
     // A field that several choices of a body have is one field.
     .filter((field, at, all) => all.findIndex((one) => nameOf(one) === nameOf(field)) === at)
 
+/** What lies under one part of a path: `items[]` is each of a list, `headers{}` each of a record. */
+function membersAt(value: unknown, key: string): unknown[] {
+  const inner = (value as Record<string, unknown> | null | undefined)?.[key.replace(/\[\]$|\{\}$/, '')]
+  if (key.endsWith('[]')) return Array.isArray(inner) ? inner : []
+  return key.endsWith('{}') ? Object.values(inner ?? {}) : [inner]
+}
+
 function valuesAt(value: unknown, path: string): string[] {
   const [key = '', ...rest] = path.split('.')
-  const inner = (value as Record<string, unknown> | null | undefined)?.[key.replace(/\[\]$|\{\}$/, '')]
-  const found = key.endsWith('[]')
-    ? Array.isArray(inner)
-      ? inner
-      : []
-    : key.endsWith('{}')
-      ? Object.values(inner ?? {})
-      : [inner]
+  const found = membersAt(value, key)
   return rest.length > 0
     ? found.flatMap((one) => valuesAt(one, rest.join('.')))
     : found.filter((one): one is string => typeof one === 'string')

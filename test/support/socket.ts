@@ -1,3 +1,4 @@
+import { orThrow } from '#server/kernel/or-throw'
 import { connect } from 'node:net'
 import { vi } from 'vitest'
 
@@ -40,10 +41,7 @@ export async function listen(url: string, headers: Record<string, string>): Prom
     until: (fits, timeout = 20_000) =>
       vi.waitFor(
         () =>
-          heard.find(fits) ??
-          (() => {
-            throw new Error(`heard only ${JSON.stringify(heard).slice(0, 1000)}`)
-          })(),
+          orThrow(heard.find(fits), () => new Error(`heard only ${JSON.stringify(heard).slice(0, 1000)}`)),
         { interval: 10, timeout },
       ),
   }

@@ -90,11 +90,14 @@ export async function walkTemplate(portreeve: Portreeve, slug: string): Promise<
   if (used.write) await has('second', false)
   await has('first', true)
 
+  const { upgrade } = await call('GET', `/api/templates/${slug}`)
+  expect(upgrade.length, 'notes on upgrades').toBeGreaterThan(20)
   const { compose } = await call('GET', `/api/templates/${slug}/compose`)
   await call('PUT', `/api/apps/${app.id}`, {
-    ...{ compose: nextVersion(compose), soak_seconds: 0 },
+    ...{ compose: nextVersion(slug, compose), soak_seconds: 0 },
   })
   await live((await call('POST', `/api/apps/${app.id}/deploy`, {})).id)
+  for (const { image } of await call('GET', `/api/apps/${app.id}/services`)) expect(image).toMatch(/-next$/)
   await has('first', true)
   await call('DELETE', `/api/apps/${app.id}?volumes=true`)
   await eventually(`${slug} being gone`, async () =>

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createFakeEngine } from '#server/platform/engine/fake'
-import { createFakeIngress } from '#server/platform/ingress/fake'
+import { createFakeEngine } from '#server/platform/engine/fake/fake'
+import { createFakeIngress } from '#server/platform/ingress/fake/fake'
 import { createSystem } from '#server/system/service'
 import { createTestKernel, type TestKernel } from '#test/support/kernel'
 

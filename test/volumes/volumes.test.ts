@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createTestApi, type Caller, type TestApi } from '#test/support/api'
 import { commitShop, SHOP_URL } from '#test/support/shop'
 
@@ -53,6 +53,33 @@ describe('a volume', () => {
     )
     const trail = (await call('admin').get('/api/audit-logs?action=volume.create')).body.data
     expect(trail).toMatchObject([{ resource: { id: volume_id } }])
+  })
+
+  test('that is made while the engine still measures is not taken for one that is gone', async () => {
+    const { volumeUsage } = api.fakes.engine
+    const measuring = vi.spyOn(api.fakes.engine, 'volumeUsage').mockImplementation(async (signal) => {
+      const usage = await volumeUsage(signal)
+      await volume('late')
+      return usage
+    })
+    await api.services.volumes.measure()
+    measuring.mockRestore()
+    const status = async () =>
+      (await call().get('/api/volumes')).body.data.map((one: { name: string; status: string }) => [
+        one.name,
+        one.status,
+      ])
+    expect(await status()).toEqual(expect.arrayContaining([['late', 'ready']]))
+    // One that a crash left half made is made first, and then measured with the others.
+    const late = api.kernel.db.sql("SELECT id, project_id FROM volumes WHERE name = 'late'").get()
+    const { id, project_id } = late as { id: string; project_id: string }
+    api.fakes.engine.loseVolume(id)
+    api.kernel.db.sql("UPDATE volumes SET status = 'creating' WHERE id = ?").run(id)
+    api.fakes.clock.advance(61_000)
+    await api.as('admin').put(`/api/projects/${project_id}`, { quotas: { storage_bytes: 1024 ** 3 } })
+    await api.services.volumes.storage.pass()
+    expect(await status()).toEqual(expect.arrayContaining([['late', 'ready']]))
+    expect(api.events().map(({ type }) => type)).not.toContain('volume.missing')
   })
 
   test('has a name of its own in its project, and cannot be made while the engine is away', async () => {
@@ -290,6 +317,19 @@ test('no two volumes of compose files are one, however alike their names are', a
   const heir = await stack(await make('heir'), 'wiki', ['db-data'])
   expect([...first.values(), ...second.values()]).not.toContain(heir.get('db-data'))
   expect(await stack(other, 'wiki-db', ['data'])).toEqual(second)
+})
+
+test('a preview of a stack never takes a volume that is there: it would go with the preview', async () => {
+  const { project_id } = await app()
+  const kept = await call('admin').post('/api/volumes', { project_id, name: 'pr-7-wiki-data' })
+  const one = { id: app_id, name: 'pr-7-wiki', project_id, preview_id: 'prv_seventh' }
+  const ensure = () =>
+    api.services.volumes.ensureStack(one, [
+      { volume: 'data', service: 'db', path: '/data', read_only: false },
+    ])
+  const first = await ensure()
+  expect(first.get('data')).not.toBe(kept.body.data.id)
+  expect(await ensure()).toEqual(first)
 })
 
 describe('with the app', () => {

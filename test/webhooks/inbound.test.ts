@@ -86,6 +86,47 @@ describe('a push that a forge tells', () => {
       expect((await push(hook, {}, { 'x-hub-signature-256': signature })).status, signature).toBe(401)
     expect(api.events(before)).toEqual([])
   })
+  it('T18: has a secret of its own, which is never empty, and is read as its hook says, not as its headers do', async () => {
+    const hooks = [
+      await create({ kind: 'git', provider: 'github', app_id }),
+      await create({ kind: 'git', provider: 'github', app_id }),
+    ]
+    const [first, second] = hooks
+    expect(first.secret.length).toBeGreaterThanOrEqual(32)
+    expect(first.secret).not.toBe(second.secret)
+    for (const secret of ['', null]) {
+      const made = { kind: 'git', provider: 'github', app_id, secret }
+      expect((await api.as('developer').post('/api/webhooks', made)).body.data?.secret ?? 'refused').not.toBe(
+        '',
+      )
+      await api.as('developer').put(`/api/webhooks/${first.id}`, { secret })
+    }
+    expect((await push({ ...first, secret: '' })).status).toBe(401)
+    expect((await push({ ...second, secret: first.secret })).status).toBe(401)
+    const raw = JSON.stringify({ ref: 'refs/heads/main', after: '2'.repeat(40) })
+    const headers = { 'x-gitlab-event': 'Push Hook', 'x-gitlab-token': second.secret }
+    const answer = await api.request('POST', pathOf(second.url), {
+      raw,
+      headers: { 'content-type': 'application/json', ...headers },
+    })
+    expect(answer.status).toBe(401)
+  })
+  it('T18: of 10 MB is judged by its signature, and one larger than forges send is 413; neither starts anything', async () => {
+    const hook = await create({ kind: 'git', provider: 'github', app_id })
+    const before = api.services.events.latest()
+    const send = (bytes: number) =>
+      api.request('POST', pathOf(hook.url), {
+        raw: JSON.stringify({ ref: 'x'.repeat(bytes) }),
+        headers: {
+          'content-type': 'application/json',
+          'x-github-event': 'push',
+          'x-hub-signature-256': 'sha256=0',
+        },
+      })
+    expect((await send(10_000_000)).status).toBe(401)
+    expect((await send(26_300_000)).status).toBe(413)
+    expect(api.events(before)).toEqual([])
+  })
   it('to an unknown address is 404', async () => {
     const hook = await create({ kind: 'git', provider: 'github', app_id })
     expect((await push({ ...hook, url: 'http://x/api/webhooks/git/unknown' })).status).toBe(404)
@@ -110,6 +151,15 @@ describe('a push that a forge tells', () => {
     await api.as('developer').post('/api/apps', { name: 'second', git_url: SHOP_URL, soak_seconds: 0 })
     const hook = await create({ kind: 'git', provider: 'github' })
     expect((await push(hook)).body.data.deployment_ids).toHaveLength(2)
+  })
+  it('deploys an app that is a compose file of the repository, as any other', async () => {
+    const stack = { name: 'stack', git_url: SHOP_URL, branch: 'main', source: 'compose' }
+    const { id } = (await api.as('developer').post('/api/apps', stack)).body.data
+    const hook = await create({ kind: 'git', provider: 'github', app_id: id })
+    expect((await push(hook)).body.data).toMatchObject({
+      outcome: 'deployed',
+      deployment_ids: [expect.any(String)],
+    })
   })
   it('as a form, as GitHub sends it on request, is understood', async () => {
     const hook = await create({ kind: 'git', provider: 'github', app_id })

@@ -17,7 +17,10 @@ interface LogOptions extends ClientOptions {
 }
 type Line = Pick<Schemas['LogLine'], 'at' | 'text' | 'stream'>
 
-const kindOf = ({ build, access }: LogOptions) => (build ? 'build' : access ? 'access' : 'runtime')
+function kindOf({ build, access }: LogOptions) {
+  if (build) return 'build'
+  return access ? 'access' : 'runtime'
+}
 
 const write = (options: LogOptions, line: Line): void =>
   say(options.json ? JSON.stringify(line) : `${paint('dim', line.at)} ${plain(line.text)}`)
@@ -26,10 +29,6 @@ const write = (options: LogOptions, line: Line): void =>
 async function follow(session: Session, id: string, options: LogOptions, after?: string): Promise<void> {
   const hear = ({ type, data }: Frame) => {
     if (type === 'log') write(options, data as Line)
-    if (type === 'gap' && !options.json)
-      say(
-        paint('yellow', `… ${(data as { dropped: number | null }).dropped ?? 'some'} lines are missing here`),
-      )
   }
   await listen(
     session,

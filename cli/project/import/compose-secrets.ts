@@ -16,6 +16,8 @@ export interface WithoutSecrets {
   secrets: Record<string, string>
   /** Where each stood. */
   moved: { path: string; name: string }[]
+  /** Where one stays in clear, since a part of it is not known here. */
+  left: string[]
 }
 
 /**
@@ -36,12 +38,18 @@ function resolved(text: string, known: Readonly<Record<string, string>>): string
   return is_known ? plain : undefined
 }
 
+/** Whether a text says anything by itself beside what it refers to. */
+const holdsLiteral = (text: string): boolean =>
+  /[^\s:/@?&=]/.test(
+    text.replace(/^[a-z][a-z0-9+.-]*:\/\//i, '').replace(/\$(\w+|\{\w+(:?\?[^{}]*)?\})/g, ''),
+  )
+
 /**
  * Takes the values that look like secrets out of the environment of services. `known` are values of a dotenv file,
  * which count more than a default of the compose file.
  */
 export function withoutSecrets(text: string, known: Readonly<Record<string, string>>): WithoutSecrets {
-  const found: WithoutSecrets = { text, secrets: {}, moved: [] }
+  const found: WithoutSecrets = { text, secrets: {}, moved: [], left: [] }
   const document = isModestYaml(text, LIMITS) ? parseDocument(text, { logLevel: 'silent' }) : undefined
   const services = document?.get('services')
   // What cannot be read is refused by the reader of compose files, with its place.
@@ -58,7 +66,10 @@ export function withoutSecrets(text: string, known: Readonly<Record<string, stri
     const [, named, fallback] = WITH_DEFAULT.exec(value) ?? []
     if (named !== undefined && own(known, named) !== undefined) return `\${${named}}`
     const plain = resolved(fallback ?? value, known)
-    if (plain === undefined) return undefined
+    if (plain === undefined) {
+      if (holdsLiteral(fallback ?? value)) found.left.push(path)
+      return undefined
+    }
     const name = named ?? nameFor(service, key, plain)
     found.secrets[name] = plain
     found.moved.push({ path, name })

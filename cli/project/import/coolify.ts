@@ -37,7 +37,8 @@ function sourceOf(app: Fields): Fields | undefined {
   if (app.build_pack === 'dockercompose' && !git) return compose ? { compose } : undefined
   if (!git) {
     const dockerfile = textOf(app.dockerfile)
-    return dockerfile ? { dockerfile } : compose ? { compose } : undefined
+    if (dockerfile) return { dockerfile }
+    return compose ? { compose } : undefined
   }
   const stands_in_repository = app.build_pack === 'dockercompose'
   return compact({
@@ -110,19 +111,20 @@ function addApplication(moved: ReturnType<typeof createMoved>, app: Fields): voi
       moved.note('refused', `${at} ${field}`, `is not taken; set what ${name} needs of it by hand.`)
 }
 
+/** The lists of a tree: one application, or a list of them, counts as `applications`. */
+function rootOf(tree: unknown): Fields {
+  if (Array.isArray(tree)) return { applications: tree }
+  if (!isFields(tree)) return {}
+  return tree.git_repository === undefined ? tree : { applications: [tree] }
+}
+
 /**
  * Reads what Coolify's API tells: the list of `GET /api/v1/applications` or one of them, or an object with
  * `applications`, `services` and `databases`.
  */
 export function fromCoolify(tree: unknown): Moved {
   const moved = createMoved()
-  const root: Fields = Array.isArray(tree)
-    ? { applications: tree }
-    : isFields(tree) && tree.git_repository !== undefined
-      ? { applications: [tree] }
-      : isFields(tree)
-        ? tree
-        : {}
+  const root = rootOf(tree)
   for (const app of listOf(root.applications)) addApplication(moved, app)
   for (const service of listOf(root.services)) {
     const compose = textOf(service.docker_compose_raw)

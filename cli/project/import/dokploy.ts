@@ -106,7 +106,7 @@ function add(moved: Adding, kind: 'application' | 'compose', one: Fields): void 
       limits: compact({
         memory_bytes: bytesOf(one.memoryLimit),
         // Swarm counts billionths of a core.
-        cpus: cpus === undefined ? undefined : cpus >= 1e6 ? cpus / BYTES_PER_CPU : cpus,
+        cpus: cpus !== undefined && cpus >= 1e6 ? cpus / BYTES_PER_CPU : cpus,
       }),
       auto_deploy: one.autoDeploy === false ? false : undefined,
       watch_paths: Array.isArray(one.watchPaths) ? one.watchPaths.filter(textOf) : undefined,
@@ -150,7 +150,7 @@ export function fromDokploy(tree: unknown): Moved {
   const moved = createMoved()
   // An answer of the API may lie in its envelope.
   const inner = isFields(tree) && isFields(tree.result) ? (tree.result.data?.json ?? tree.result.data) : tree
-  for (const holder of Array.isArray(inner) ? listOf(inner) : isFields(inner) ? [inner] : []) {
+  for (const holder of listOf(isFields(inner) ? [inner] : inner)) {
     if (holder.applicationId !== undefined) add(moved, 'application', holder)
     else if (holder.composeId !== undefined) add(moved, 'compose', holder)
     else for (const each of [holder, ...listOf(holder.environments)]) addAll(moved, each)

@@ -91,6 +91,12 @@ export function createMoved(): Moved & {
       const variables: Fields = {}
       const stack =
         typeof fields.compose === 'string' ? withoutSecrets(fields.compose, textsOf(environment)) : undefined
+      for (const path of stack?.left ?? [])
+        note(
+          'refused',
+          `${at} ${path}`,
+          'looks like a secret and stands in the file in clear, since it refers to a variable that is not known here. Add that to the .env beside the compose file and import again, or move the value by hand before you commit the file.',
+        )
       const source = stack ? { ...fields, compose: stack.text } : fields
       for (const { path, name: key } of stack?.moved ?? [])
         note(

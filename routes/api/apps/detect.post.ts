@@ -1,4 +1,4 @@
-import { DetectedPlan, DetectRequest } from '#server/apps/schema'
+import { DetectedPlan, DetectRequest } from '#server/apps/detection-schema'
 import { endpoint } from '#server/endpoint'
 import { data } from '#server/http/schemas'
 

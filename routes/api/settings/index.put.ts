@@ -1,6 +1,6 @@
 import { endpoint } from '#server/endpoint'
 import { data } from '#server/http/schemas'
-import { ServerSettings, ServerSettingsChange } from '#server/settings/schema'
+import { ServerSettings, ServerSettingsChange } from '#server/settings/server-schema'
 
 /** Names, limits, retention and who may invite people. */
 export default endpoint({

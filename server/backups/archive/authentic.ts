@@ -20,9 +20,15 @@ export function withProof(told: Manifest, data_key: Buffer): Manifest {
 const isProven = (manifest: Manifest, data_key: Buffer): boolean =>
   timingSafeEqual(Buffer.from(proofOf(manifest, data_key)), Buffer.from(manifest.proof!))
 
-/** Throws for a manifest that somebody changed, who did not have the key of the archive. */
-export function checkProof(manifest: Manifest, data_key: Buffer | undefined): void {
-  if (manifest.proof === undefined || !data_key || isProven(manifest, data_key)) return
+const UNPROVEN = 'It does not prove that this installation made it.'
+
+/**
+ * Throws for a manifest that somebody changed, who did not have the key of the archive; one whose proof was taken
+ * away may have been changed, too.
+ */
+export function checkProof(manifest: Manifest, data_key: Buffer): void {
+  if (manifest.proof === undefined) throw new ArchiveError('damaged', UNPROVEN)
+  if (isProven(manifest, data_key)) return
   throw new ArchiveError('damaged', 'Somebody changed the manifest beside the archive.')
 }
 
@@ -32,7 +38,7 @@ export function checkProof(manifest: Manifest, data_key: Buffer | undefined): vo
  * one under a newer name.
  */
 export function doubt(manifest: Manifest, object_key: string, data_key: Buffer): string | undefined {
-  if (manifest.proof === undefined) return 'It does not prove that this installation made it.'
+  if (manifest.proof === undefined) return UNPROVEN
   if (!isProven(manifest, data_key)) return 'Somebody changed it.'
   const { kind, id } = manifest.target
   if (object_key !== `${kind}/${id ?? 'installation'}/${manifest.archive}`)

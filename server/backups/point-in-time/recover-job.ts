@@ -16,7 +16,7 @@ export interface RecoverPayload extends Omit<RestoreRequest, 'restore_id'> {
 }
 export interface RecoverOptions extends LogContext {
   databases: LogContext['databases'] &
-    Pick<Databases, 'spareSpecOf' | 'spares' | 'replace' | 'forgetPrevious' | 'requireRestorable'>
+    Pick<Databases, 'spareSpecOf' | 'spares' | 'replace' | 'bringUp' | 'forgetPrevious' | 'requireRestorable'>
   /** How databases begin a restore, go back and tidy up, whatever the data come from. */
   halves: NonNullable<BackupTarget['restore']> & {
     admit(request: RestoreRequest): void
@@ -61,6 +61,16 @@ export function defineRecoverJob(options: RecoverOptions): JobDefinition<Recover
   }
   const specOf = (job_id: string, payload: RecoverPayload, signal: AbortSignal) =>
     databases.spareSpecOf(payload.target_id, halves.volumeOf(job_id), archiveOf(payload).version, signal)
+  /** Only the server itself has the end of its log; one that nobody else sees to meanwhile is started here. */
+  async function requireServer({ mode, source_id, at }: RecoverPayload, signal: AbortSignal): Promise<void> {
+    if (mode === 'in_place') return void (await databases.bringUp(source_id, signal))
+    if (await databases.answering(source_id, signal)) return
+    throw new Fatal(
+      'not_running',
+      `The log until ${at} is not archived yet, and the database that has it does not run.`,
+      'Start it, or choose an earlier moment.',
+    )
+  }
   return defineJob<RecoverPayload, object>({
     kind: RECOVER_KIND,
     initial: () => ({}),
@@ -72,7 +82,7 @@ export function defineRecoverJob(options: RecoverOptions): JobDefinition<Recover
         async run({ payload, signal, skip }) {
           const { status, complete_until } = archiveOf(payload)
           if (status === 'closed' || (complete_until ?? '') >= payload.at) return skip()
-          await databases.answering(payload.source_id, signal)
+          await requireServer(payload, signal)
           await options.pass(payload.archive_id, signal)
           while ((archiveOf(payload).complete_until ?? '') < payload.at) {
             await wait(PAUSE_MS, undefined, { signal })
@@ -125,8 +135,10 @@ export function defineRecoverJob(options: RecoverOptions): JobDefinition<Recover
         irrevocable: true,
         async run({ payload, skip }) {
           // What a new database was made with is empty.
-          if (payload.mode === 'new') await databases.forgetPrevious(payload.target_id)
-          else skip()
+          const { mode, target_id } = payload
+          if (mode !== 'new') return skip()
+          const empty = databases.find(target_id)?.previous_volume_id ?? null
+          await databases.forgetPrevious(target_id, empty)
         },
       },
     ],

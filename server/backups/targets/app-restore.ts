@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import * as v from 'valibot'
 import type { AppsDomain } from '#server/apps/contract'
-import { AppName } from '#server/apps/schema'
+import { AppName } from '#server/apps/configuration-schema'
 import type { Databases } from '#server/databases/assembly'
 import type { EngineName } from '#server/databases/engines'
 import type { CronJobs } from '#server/cron/service'
@@ -230,7 +230,7 @@ export function createAppRestore(
     const app = ports().apps.find(app_id)
     if (!app || configuration.source === 'upload') return
     const ask =
-      COMMIT.test(commit ?? '') && configuration.source === 'git' ? { commit: commit!, or_newest: true } : {}
+      COMMIT.test(commit ?? '') && configuration.git_url !== null ? { commit: commit!, or_newest: true } : {}
     ports().deployments.enqueue(app, 'manual', ask, PLATFORM)
   }
 

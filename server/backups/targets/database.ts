@@ -173,16 +173,18 @@ export function createDatabaseTarget(
         const row = port().find(request.target_id)
         if (!row || request.mode === 'new') return
         const { previous_volume_id: volume_id, previous_version: version } = row
-        if (!isTaken(request)) return void (await port().bringUp(row.id, signal))
         const engine = port().engineNamed(row.engine)
-        if (volume_id === null || version === null || !engine) return
-        const image_id = await port().imageOf(engine, version, false, signal)
-        await port().replace(row.id, { volume_id, version, image_id }, signal)
-        await port().forgetPrevious(row.id)
+        if (!isTaken(request)) await port().bringUp(row.id, signal)
+        else if (volume_id !== null && version !== null && engine) {
+          const image_id = await port().imageOf(engine, version, false, signal)
+          await port().replace(row.id, { volume_id, version, image_id }, signal)
+        }
+        await port().forgetPrevious(row.id, volumeOf(request.restore_id))
       },
       async finish({ mode, target_id }) {
         // What a new database was made with is empty.
-        if (mode === 'new') await port().forgetPrevious(target_id)
+        if (mode === 'new')
+          await port().forgetPrevious(target_id, port().find(target_id)?.previous_volume_id ?? null)
       },
       async discard(request) {
         if (isTaken(request)) return

@@ -1,7 +1,8 @@
 import { BASE_IMAGES, baseImage } from '../base-images.ts'
+import type { SourceTree } from '../plan.ts'
 import { skim } from '../tree-queries.ts'
 import { javaVersion } from './jvm/versions.ts'
-import { TCP, because, type Commands, type Stack, type StackContext } from './stack.ts'
+import { TCP, because, nameIn, type Commands, type Stack, type StackContext } from './stack.ts'
 
 const PORT = 3000
 
@@ -22,22 +23,8 @@ function planClojure({ tree, version_request }: StackContext) {
     (['luminus', 'pedestal', 'reitit', 'compojure', 'http-kit', 'ring'] as const).find((name) =>
       text.includes(name),
     ) ?? null
-  const build_alias = tree.has('build.clj') && /:build\b/.test(text)
-  const build = lein
-    ? 'lein uberjar'
-    : build_alias
-      ? `clojure -T:build ${/\(defn uber\b/.test(skim(tree, 'build.clj')) ? 'uber' : /\(defn uberjar\b/.test(skim(tree, 'build.clj')) ? 'uberjar' : 'ci'}`
-      : null
-  const main = /:main-opts\s{0,9}\[\s{0,9}"-m"\s{1,9}"([\w.-]{1,80})"/.exec(text)?.[1]
-  const alias = /:(run|start|main|server|web|run-m)\s{0,9}\{/.exec(text)?.[1]
-  const start =
-    build !== null
-      ? 'java $JAVA_OPTS -jar /app/server/app.jar'
-      : alias !== undefined
-        ? `clojure -M:${alias}`
-        : main !== undefined
-          ? `clojure -M -m ${main}`
-          : null
+  const build = buildLine(tree, text)
+  const start = build === null ? sourceStart(text) : 'java $JAVA_OPTS -jar /app/server/app.jar'
   const image = imageFor(lein ? 'lein' : 'tools-deps', version.version)
   return {
     stack: 'clojure',
@@ -79,6 +66,21 @@ function planClojure({ tree, version_request }: StackContext) {
       port: commands.port,
     }),
   }
+}
+
+function buildLine(tree: SourceTree, text: string): string | null {
+  if (tree.has('project.clj')) return 'lein uberjar'
+  if (!tree.has('build.clj') || !/:build\b/.test(text)) return null
+  const tasks = { uber: /\(defn uber\b/, uberjar: /\(defn uberjar\b/ }
+  return `clojure -T:build ${nameIn(skim(tree, 'build.clj'), tasks) ?? 'ci'}`
+}
+
+/** How an app starts that nothing packs into a jar. */
+function sourceStart(text: string): string | null {
+  const alias = /:(run|start|main|server|web|run-m)\s{0,9}\{/.exec(text)?.[1]
+  if (alias !== undefined) return `clojure -M:${alias}`
+  const main = /:main-opts\s{0,9}\[\s{0,9}"-m"\s{1,9}"([\w.-]{1,80})"/.exec(text)?.[1]
+  return main === undefined ? null : `clojure -M -m ${main}`
 }
 
 function imageFor(tool: string, java: string): string {

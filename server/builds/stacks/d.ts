@@ -2,6 +2,7 @@ import type { SourceTree } from '../plan.ts'
 import { readJson, textAt } from '../text-formats.ts'
 import { firstOf, skim } from '../tree-queries.ts'
 import { compiledStack } from './compiled.ts'
+import { nameIn } from './stack.ts'
 
 /** D with dub, on the compiler of the distribution. */
 export const d = compiledStack({
@@ -21,13 +22,7 @@ export const d = compiledStack({
       /^(?:targetName|name)\s+"([\w.-]{1,80})"/m.exec(text)?.[1]
     const name = wanted !== undefined && /^[\w.-]{1,80}$/.test(wanted) ? wanted : 'app'
     return {
-      framework: /vibe-(?:d|http|core)/.test(text)
-        ? 'vibe'
-        : /\bhunt\b/.test(text)
-          ? 'hunt'
-          : /\bserverino\b/.test(text)
-            ? 'serverino'
-            : null,
+      framework: nameIn(text, { vibe: /vibe-(?:d|http|core)/, hunt: /\bhunt\b/, serverino: /\bserverino\b/ }),
       package_manager: 'dub',
       install: 'dub fetch --cache=local || true',
       build: 'dub build --build=release --compiler=ldc2',

@@ -4,7 +4,7 @@ import type { SourceTree } from '../plan.ts'
 import { filesIn, firstOf, skim } from '../tree-queries.ts'
 import { asFields, at, readJson, textAt, type Fields } from '../text-formats.ts'
 import { toolVersion, versionFile } from '../versions.ts'
-import { TCP, HTTP_ROOT, because, type Commands, type Stack, type StackContext } from './stack.ts'
+import { TCP, HTTP_ROOT, because, nameIn, type Commands, type Stack, type StackContext } from './stack.ts'
 
 const ENTRIES = [
   'main',
@@ -55,23 +55,27 @@ function importsDeno(text: string): boolean {
   )
 }
 
+/** The command of a task in `deno.json`; undefined without that task. */
+type Task = (name: string) => string | null | undefined
+
+/** @param is_built Whether the build of Fresh leaves a server. */
+function startLine(task: Task, entry: string | undefined, is_built: boolean): string | null {
+  if (task('start') !== undefined && !/--watch/.test(task('start')!)) return 'deno task start'
+  if (is_built) return 'deno serve -A --port $PORT _fresh/server.js'
+  if (entry !== undefined) return `deno run --allow-all ${entry}`
+  const name = ['preview', 'dev'].find((each) => task(each) !== undefined)
+  return name === undefined ? null : `deno task ${name}`
+}
+
 function planDeno({ tree, version_request }: StackContext) {
   const config: Fields = readJson(tree, 'deno.json') ?? readJson(tree, 'deno.jsonc') ?? {}
   const imports = JSON.stringify(at(config, 'imports') ?? {}) + skim(tree, 'import_map.json')
   const fresh = /fresh/.test(imports) || tree.has('fresh.gen.ts') || tree.has('fresh.config.ts')
-  const framework = fresh
-    ? 'fresh'
-    : /\boak\b/.test(imports)
-      ? 'oak'
-      : /\bhono\b/.test(imports)
-        ? 'hono'
-        : /lume/.test(imports)
-          ? 'lume'
-          : null
+  const framework = fresh ? 'fresh' : nameIn(imports, { oak: /\boak\b/, hono: /\bhono\b/, lume: /lume/ })
   const wanted = version_request ?? versionFile(tree, '.dvmrc', '.deno-version') ?? toolVersion(tree, 'deno')
   const version = /^v?(\d+(?:\.\d+){0,2})$/.exec(wanted?.wanted ?? '')?.[1] ?? '2'
   const tasks = asFields(at(config, 'tasks')) ?? {}
-  const task = (name: string): string | null | undefined => {
+  const task: Task = (name) => {
     const given = own(tasks, name)
     return given === undefined || typeof given === 'string' ? given : textAt(given, 'command')
   }
@@ -86,21 +90,10 @@ function planDeno({ tree, version_request }: StackContext) {
     build !== null &&
     tree.has('index.html') &&
     ['ts', 'js', 'mjs'].some((ending) => tree.has(`vite.config.${ending}`))
-  const site = lume ? '_site' : bundled ? 'dist' : undefined
-  const start =
-    site !== undefined
-      ? null
-      : task('start') !== undefined && !/--watch/.test(task('start')!)
-        ? 'deno task start'
-        : fresh && tree.has('main.ts') && task('build') !== undefined && !tree.has('fresh.gen.ts')
-          ? 'deno serve -A --port $PORT _fresh/server.js'
-          : entry === undefined
-            ? task('preview') === undefined
-              ? task('dev') === undefined
-                ? null
-                : 'deno task dev'
-              : 'deno task preview'
-            : `deno run --allow-all ${entry}`
+  const page = bundled ? 'dist' : undefined
+  const site = lume ? '_site' : page
+  const is_built = fresh && tree.has('main.ts') && build !== null && !tree.has('fresh.gen.ts')
+  const start = site === undefined ? startLine(task, entry, is_built) : null
   const cache = entry === undefined ? null : `deno cache ${entry}`
   const port =
     site !== undefined

@@ -5,10 +5,11 @@ import { compare, filesWithSuffix, folderOf, joinPath, skim } from '../tree-quer
 import { readJson, textAt, xmlText } from '../text-formats.ts'
 import { chooseVersion, type VersionRequest } from '../versions.ts'
 import { nodeAssets } from './node/assets.ts'
-import { TCP, because, type Commands, type Stack, type StackContext } from './stack.ts'
+import { TCP, because, nameIn, type Commands, type Stack, type StackContext } from './stack.ts'
 
 const PROJECTS = ['.csproj', '.fsproj', '.vbproj']
 const PORT = 8080
+const WEB_SDK = /Sdk="Microsoft\.NET\.Sdk\.Web"/
 
 /**
  * What makes ASP.NET, of any version, listen for others on this port, believe the edge and open no door to
@@ -51,20 +52,11 @@ function planDotnet({ tree, version_request }: StackContext) {
   ]
   const version = chooseVersion('dotnet_sdk', requests)
   const wasm = /Sdk="Microsoft\.NET\.Sdk\.BlazorWebAssembly"/.test(text)
-  const web = /Sdk="Microsoft\.NET\.Sdk\.Web"/.test(text)
-  const framework = wasm
+  const program = skim(tree, joinPath(folderOf(project ?? ''), 'Program.cs'))
+  const blazor = wasm || /AddRazorComponents|AddServerSideBlazor|MapBlazorHub/.test(program)
+  const framework = blazor
     ? 'blazor'
-    : /AddRazorComponents|AddServerSideBlazor|MapBlazorHub/.test(
-          skim(tree, joinPath(folderOf(project ?? ''), 'Program.cs')),
-        )
-      ? 'blazor'
-      : /Giraffe/.test(text)
-        ? 'giraffe'
-        : /Saturn/.test(text)
-          ? 'saturn'
-          : web
-            ? 'aspnet'
-            : null
+    : nameIn(text, { giraffe: /Giraffe/, saturn: /Saturn/, aspnet: WEB_SDK })
   const assembly =
     xmlText(text, 'AssemblyName') ??
     (project ?? 'app')
@@ -100,18 +92,16 @@ function planDotnet({ tree, version_request }: StackContext) {
   }
 }
 
+/** What a project is, the likeliest to be the app first. */
+const KINDS = [WEB_SDK, /BlazorWebAssembly/, /Sdk="Microsoft\.NET\.Sdk\.Worker"|<OutputType>Exe/]
+
 /** The project with a web SDK in the shallowest folder; tests and libraries never. */
 function chooseProject(tree: SourceTree): string | undefined {
   const projects = filesWithSuffix(tree, PROJECTS, 4).filter((path) => /^[A-Za-z0-9_ ./+-]+$/.test(path))
   const rank = (path: string) => {
     const text = skim(tree, path)
-    const sdk = /Sdk="Microsoft\.NET\.Sdk\.Web"/.test(text)
-      ? 0
-      : /BlazorWebAssembly/.test(text)
-        ? 1
-        : /Sdk="Microsoft\.NET\.Sdk\.Worker"|<OutputType>Exe/.test(text)
-          ? 2
-          : 5
+    const kind = KINDS.findIndex((pattern) => pattern.test(text))
+    const sdk = kind < 0 ? 5 : kind
     const aside =
       /tests?\b|Tests?\.|\.Test|AppHost|Benchmark|samples?\//i.test(path) ||
       /Microsoft\.NET\.Test\.Sdk|IsAspireHost/.test(text)

@@ -1,8 +1,9 @@
 import { baseImage } from '../base-images.ts'
+import type { SourceTree } from '../plan.ts'
 import { filesNamed, skim } from '../tree-queries.ts'
 import { chooseVersion, toolVersion, versionFile } from '../versions.ts'
 import { nodeAssets } from './node/assets.ts'
-import { TCP, because, type Commands, type Stack, type StackContext } from './stack.ts'
+import { TCP, because, nameIn, type Commands, type Stack, type StackContext } from './stack.ts'
 
 const PORT = 4000
 
@@ -22,14 +23,11 @@ function planElixir({ tree, version_request }: StackContext) {
     mix,
     ...(umbrella ? filesNamed(tree, 'mix.exs', 2).map((path) => skim(tree, path)) : []),
   ].join('\n')
-  const dependency = (name: string) => new RegExp(`\\{:${name},`).test(texts)
-  const framework = dependency('phoenix')
-    ? 'phoenix'
-    : dependency('ash')
-      ? 'ash'
-      : dependency('plug_cowboy') || dependency('bandit') || dependency('plug')
-        ? 'plug'
-        : null
+  const framework = nameIn(texts, {
+    phoenix: /\{:phoenix,/,
+    ash: /\{:ash,/,
+    plug: /\{:(?:plug_cowboy|bandit|plug),/,
+  })
   const buildpack = /^elixir_version\s{0,3}=\s{0,3}"?v?([\d.]{1,12})/m.exec(
     skim(tree, 'elixir_buildpack.config'),
   )?.[1]
@@ -45,27 +43,12 @@ function planElixir({ tree, version_request }: StackContext) {
   // An umbrella without a named release has no single program; Mix starts all of its apps.
   const released = !umbrella || /releases:/.test(mix)
   const phoenix = framework === 'phoenix'
-  const ecto = dependency('ecto_sql') || dependency('phoenix_ecto')
-  const start = released
-    ? `/app/_build/prod/rel/${app}/bin/${app} start`
-    : phoenix
-      ? 'mix phx.server'
-      : 'mix run --no-halt'
-  const assets = /"?assets\.deploy"?:/.test(texts)
-  const build =
-    [
-      ...(assets ? ['mix assets.deploy'] : phoenix ? ['mix phx.digest'] : []),
-      ...(released ? ['mix release --overwrite'] : []),
-    ].join(' && ') || 'mix compile'
-  const module = /defmodule ([A-Z]\w{0,60})\.MixProject/.exec(mix)?.[1]
-  const migrates = tree.files().some((path) => /^lib\/\w+\/release\.ex$/.test(path))
-  const release = !ecto
-    ? null
-    : migrates && released && module !== undefined
-      ? `/app/_build/prod/rel/${app}/bin/${app} eval ${module}.Release.migrate`
-      : released
-        ? null
-        : 'mix ecto.migrate'
+  const ecto = /\{:(?:ecto_sql|phoenix_ecto),/.test(texts)
+  const program = `/app/_build/prod/rel/${app}/bin/${app}`
+  const mix_start = phoenix ? 'mix phx.server' : 'mix run --no-halt'
+  const start = released ? `${program} start` : mix_start
+  const build = buildLine(texts, phoenix, released)
+  const release = ecto ? migrateLine(tree, mix, released ? program : undefined) : null
   return {
     stack: 'elixir',
     framework,
@@ -136,6 +119,25 @@ function planElixir({ tree, version_request }: StackContext) {
       }
     },
   }
+}
+
+function buildLine(texts: string, phoenix: boolean, released: boolean): string {
+  const lines: string[] = []
+  if (/"?assets\.deploy"?:/.test(texts)) lines.push('mix assets.deploy')
+  else if (phoenix) lines.push('mix phx.digest')
+  if (released) lines.push('mix release --overwrite')
+  return lines.join(' && ') || 'mix compile'
+}
+
+/**
+ * Mix migrates where it is part of the image; a release does by a module of the app.
+ * @param program The program of the release; undefined where Mix starts the app.
+ */
+function migrateLine(tree: SourceTree, mix: string, program: string | undefined): string | null {
+  if (program === undefined) return 'mix ecto.migrate'
+  const module = /defmodule ([A-Z]\w{0,60})\.MixProject/.exec(mix)?.[1]
+  const migrates = tree.files().some((path) => /^lib\/\w+\/release\.ex$/.test(path))
+  return migrates && module !== undefined ? `${program} eval ${module}.Release.migrate` : null
 }
 
 function releaseName(mix: string): string | undefined {

@@ -24,7 +24,10 @@ export const erlang = compiledStack({
     const release = /\{release,\s{0,40}\{\s{0,9}'?([a-z]\w{0,60})'?/.exec(config)?.[1]
     const profile = /\{profiles,[^]{0,2000}?\{prod,/.test(config) ? 'prod' : 'default'
     const application = applicationOf(tree)
-    const evaluate = `{ok, _} = application:ensure_all_started(${application ?? 'app'})`
+    const start =
+      application === undefined
+        ? null
+        : `erl -noinput -pa /app/_build/${profile}/lib/*/ebin -eval '{ok, _} = application:ensure_all_started(${application})'`
     return {
       framework:
         ['nova', 'cowboy', 'elli', 'yaws', 'mochiweb', 'webmachine'].find((name) =>
@@ -34,11 +37,7 @@ export const erlang = compiledStack({
       install: `rebar3${profile === 'prod' ? ' as prod' : ''} get-deps`,
       build: `rebar3${profile === 'prod' ? ' as prod' : ''} ${release === undefined ? 'compile' : 'release'}`,
       start:
-        release !== undefined
-          ? `/app/_build/${profile}/rel/${release}/bin/${release} foreground`
-          : application === undefined
-            ? null
-            : `erl -noinput -pa /app/_build/${profile}/lib/*/ebin -eval '${evaluate}'`,
+        release === undefined ? start : `/app/_build/${profile}/rel/${release}/bin/${release} foreground`,
       port: 8080,
       source: 'rebar.config',
       manifests: ['rebar.config', 'rebar.lock'].filter((path) => tree.has(path)),

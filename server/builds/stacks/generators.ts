@@ -250,7 +250,8 @@ function nikola(tree: SourceTree): Generator | undefined {
 function elm(tree: SourceTree): Generator | undefined {
   if (!tree.has('elm.json') || tree.has('package.json') || !tree.has('src/Main.elm')) return undefined
   const page = firstOf(tree, ['public/index.html', 'index.html'])
-  const folder = page === undefined ? 'dist' : page === 'index.html' ? '.' : 'public'
+  const beside = page === 'index.html' ? '.' : 'public'
+  const folder = page === undefined ? 'dist' : beside
   const script =
     page === undefined
       ? 'index.html'

@@ -1,6 +1,7 @@
 import { readToml, textAt } from '../text-formats.ts'
 import { toolVersion } from '../versions.ts'
 import { compiledStack } from './compiled.ts'
+import { nameIn } from './stack.ts'
 
 /** Gleam on Erlang: the exported shipment. */
 export const gleam = compiledStack({
@@ -11,11 +12,7 @@ export const gleam = compiledStack({
   image: 'gleam',
   versions: (tree) => [toolVersion(tree, 'gleam'), wanted(textAt(readToml(tree, 'gleam.toml'), 'gleam'))],
   facts: (tree) => ({
-    framework: /\bwisp\b/.test(tree.read('gleam.toml') ?? '')
-      ? 'wisp'
-      : /\bmist\b/.test(tree.read('gleam.toml') ?? '')
-        ? 'mist'
-        : null,
+    framework: nameIn(tree.read('gleam.toml') ?? '', { wisp: /\bwisp\b/, mist: /\bmist\b/ }),
     package_manager: 'gleam',
     install: 'gleam deps download',
     build: 'gleam export erlang-shipment',

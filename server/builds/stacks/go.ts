@@ -44,6 +44,7 @@ export const go: Stack = {
 
 function planGo({ tree, version_request }: StackContext) {
   const module_file = tree.read('go.mod') ?? ''
+  const manifest = module_file === '' ? 'go.work' : 'go.mod'
   const work_file = tree.read('go.work') ?? ''
   const main = mainPackage(tree)
   const requested = /^(?:toolchain[ \t]+go|go[ \t]+)(\d+\.\d+(?:\.\d+)?)/m.exec(
@@ -54,9 +55,7 @@ function planGo({ tree, version_request }: StackContext) {
     version_request,
     versionFile(tree, '.go-version'),
     toolVersion(tree, 'golang', 'go'),
-    requested === undefined
-      ? undefined
-      : { wanted: toolchain ?? requested, source: module_file === '' ? 'go.work' : 'go.mod' },
+    requested === undefined ? undefined : { wanted: toolchain ?? requested, source: manifest },
   ])
   const modules = `${module_file}\n${filesWithSuffix(tree, ['go.mod'], 3)
     .map((path) => tree.read(path) ?? '')
@@ -79,11 +78,7 @@ function planGo({ tree, version_request }: StackContext) {
     port: port ?? 8080,
     health_check: TCP,
     explanation: [
-      ...because(
-        'stack',
-        'go',
-        has_modules ? (module_file === '' ? 'go.work' : 'go.mod') : 'Go files without a go.mod',
-      ),
+      ...because('stack', 'go', has_modules ? manifest : 'Go files without a go.mod'),
       ...because('framework', framework, 'go.mod'),
       ...because('version', version.version, version.source),
       ...because(
@@ -163,8 +158,9 @@ function mainPackage(tree: SourceTree): string {
   const likely = [module_name, 'server', 'web', 'api', 'app', 'main', 'http', 'service', 'backend']
   const rank = (folder: string) => {
     const place = likely.indexOf(folder.split('/').at(-1))
+    const by_name = place < 0 ? 50 : place
     return (
-      (folder === 'cmd' ? -2 : place < 0 ? 50 : place) +
+      (folder === 'cmd' ? -2 : by_name) +
       (/^cmd(?:\/|$)/.test(folder) ? 0 : 20) +
       folder.split('/').length * 5
     )

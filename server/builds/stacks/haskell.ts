@@ -3,6 +3,17 @@ import type { SourceTree } from '../plan.ts'
 import { filesWithSuffix, skim } from '../tree-queries.ts'
 import { compiledStack } from './compiled.ts'
 
+/** Compilers of Stackage's long-term releases, by the first release that has each. */
+const COMPILERS = [
+  [24, '9.10'],
+  [23, '9.8'],
+  [22, '9.6'],
+  [21, '9.4'],
+  [20, '9.2'],
+  [19, '9.0'],
+  [17, '8.10'],
+] as const
+
 /** Haskell with Stack or Cabal. */
 export const haskell = compiledStack({
   name: 'haskell',
@@ -24,23 +35,7 @@ export const haskell = compiledStack({
       /(?:resolver|snapshot):[^\n]{0,80}lts-(\d{1,2})/.exec(skim(tree, 'stack.yaml'))?.[1] ??
         /lts\/(\d{1,2})\//.exec(skim(tree, 'stack.yaml'))?.[1],
     )
-    const by_resolver =
-      resolver >= 24
-        ? '9.10'
-        : resolver >= 23
-          ? '9.8'
-          : resolver >= 22
-            ? '9.6'
-            : resolver >= 21
-              ? '9.4'
-              : resolver >= 20
-                ? '9.2'
-                : resolver >= 19
-                  ? '9.0'
-                  : resolver >= 17
-                    ? '8.10'
-                    : undefined
-    const wanted = compiler ?? by_resolver
+    const wanted = compiler ?? COMPILERS.find(([since]) => resolver >= since)?.[1]
     return [wanted === undefined ? undefined : { wanted, source: 'stack.yaml' }]
   },
   facts(tree) {

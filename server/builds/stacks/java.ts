@@ -136,20 +136,8 @@ function gradleBuild(tree: SourceTree, version: string): JvmBuild {
     tree.has('gradle/wrapper/gradle-wrapper.jar') &&
     tree.has('gradle/wrapper/gradle-wrapper.properties')
   const project = module === '' ? '' : `:${module.replaceAll('/', ':')}:`
-  const task =
-    framework === 'spring-boot' || framework === 'jhipster'
-      ? 'bootJar'
-      : /shadow/.test(own)
-        ? 'shadowJar'
-        : /io\.ktor\.plugin|ktor/.test(own) && /plugins\.ktor|io\.ktor\.plugin/.test(own)
-          ? 'buildFatJar'
-          : framework === 'quarkus'
-            ? 'quarkusBuild'
-            : /\bapplication\b/.test(own)
-              ? 'installDist'
-              : 'build'
-  const stage = /\btask stage\b|register\(['"]stage|tasks\.stage/.test(own) ? 'stage' : task
-  const build = `${wrapper ? 'sh ./gradlew' : 'gradle'} ${shellWord(`${project}${stage}`)} --no-daemon -x test`
+  const task = shellWord(`${project}${gradleTask(own, framework)}`)
+  const build = `${wrapper ? 'sh ./gradlew' : 'gradle'} ${task} --no-daemon -x test`
   const image = wrapper ? baseImage('jdk', version) : gradleImage(tree, version)
   return {
     tool: 'gradle',
@@ -160,6 +148,16 @@ function gradleBuild(tree: SourceTree, version: string): JvmBuild {
     image,
     war: false,
   }
+}
+
+/** The task that leaves what runs, by what the build script applies. */
+function gradleTask(script: string, framework: string | null): string {
+  if (/\btask stage\b|register\(['"]stage|tasks\.stage/.test(script)) return 'stage'
+  if (framework === 'spring-boot' || framework === 'jhipster') return 'bootJar'
+  if (/shadow/.test(script)) return 'shadowJar'
+  if (/plugins\.ktor|io\.ktor\.plugin/.test(script)) return 'buildFatJar'
+  if (framework === 'quarkus') return 'quarkusBuild'
+  return /\bapplication\b/.test(script) ? 'installDist' : 'build'
 }
 
 /** Gradle's own version decides which Java it can run on, and build scripts fit one major of it. */
@@ -219,6 +217,12 @@ function collectLines(build: JvmBuild): string[] {
   ]
 }
 
+function collectDistribution({ output }: JvmBuild): CheckedLine[] {
+  const folder = `${output}/install`
+  const line = `mkdir -p /app/server && cp -R ${shellWord(folder)}/*/. /app/server/ && ln -s "$(ls -d /app/server/bin/* | grep -v '[.]bat$' | head -n 1)" /app/server/start`
+  return [{ line, ...leftNo('distribution', folder) }]
+}
+
 /** Puts a wrapper in place that calls the image's own Gradle or Maven, where a command asks for one that is not there. */
 function wrapperLines(
   tree: SourceTree,
@@ -252,6 +256,7 @@ function jvmLayout(tree: SourceTree, build: JvmBuild, version: string, commands:
     commands.start ?? '',
   )
   const distribution = build.tool === 'gradle' && /installDist/.test(build.build)
+  const collected = distribution ? collectDistribution(build) : collect(build)
   return {
     build_image: build.image,
     runtime_image: builds_at_start ? build.image : baseImage('jre', version),
@@ -265,16 +270,7 @@ function jvmLayout(tree: SourceTree, build: JvmBuild, version: string, commands:
     manifests: commands.install === null ? manifests : [],
     install: commands.install ?? warm,
     build: commands.build,
-    after_build: !commands.own_start
-      ? []
-      : distribution
-        ? [
-            {
-              line: `mkdir -p /app/server && cp -R ${shellWord(`${build.output}/install`)}/*/. /app/server/ && ln -s "$(ls -d /app/server/bin/* | grep -v '[.]bat$' | head -n 1)" /app/server/start`,
-              ...leftNo('distribution', `${build.output}/install`),
-            },
-          ]
-        : collect(build),
+    after_build: commands.own_start ? collected : [],
     keep: commands.own_start ? [{ from: '/app/server', to: '/app/server' }] : [{ from: '/app', to: '/app' }],
     runtime_env: {
       JAVA_OPTS: '-XX:MaxRAMPercentage=75',

@@ -16,6 +16,10 @@ const ENTRIES = [
   'bin/server.jl',
 ]
 const DEPOT = '/opt/julia'
+const FRAMEWORKS = ['Genie', 'GenieFramework', 'Oxygen', 'Dash', 'Pluto', 'Mux', 'HTTP']
+const INSTALL = "julia --project=/app -e 'using Pkg; Pkg.instantiate(); Pkg.precompile()'"
+const START_GENIE =
+  'julia --project=/app -e \'using Genie; Genie.loadapp(); up(parse(Int, ENV["PORT"]), "0.0.0.0"; async = false)\''
 
 /** Julia: its packages are installed and compiled ahead in a depot of the image. */
 export const julia = compiledStack({
@@ -53,35 +57,13 @@ export const julia = compiledStack({
       dependencies.includes(name) || new RegExp(`^[ \\t]*using[^\\n]*\\b${name}\\b`, 'm').test(text)
     const genie = uses('Genie') || uses('GenieFramework')
     const generated = genie && hasFolder(tree, 'bin') && tree.has('routes.jl')
-    const missing = project === undefined ? packagesOf(text) : []
+    const script = file === undefined ? null : `julia --project=/app ${file}`
     return {
-      framework: genie
-        ? 'genie'
-        : uses('Oxygen')
-          ? 'oxygen'
-          : uses('Dash')
-            ? 'dash'
-            : uses('Pluto')
-              ? 'pluto'
-              : uses('Mux')
-                ? 'mux'
-                : uses('HTTP')
-                  ? 'http'
-                  : null,
+      framework: FRAMEWORKS.find(uses)?.replace('GenieFramework', 'Genie').toLowerCase() ?? null,
       package_manager: 'pkg',
-      install:
-        missing.length > 0
-          ? `julia --project=/app -e 'using Pkg; Pkg.add([${missing.map((name) => `"${name}"`).join(', ')}])'`
-          : project === undefined
-            ? null
-            : `julia --project=/app -e 'using Pkg; Pkg.instantiate(); Pkg.precompile()'`,
+      install: project === undefined ? addPackages(packagesOf(text)) : INSTALL,
       build: null,
-      start:
-        generated || (genie && file === undefined)
-          ? `julia --project=/app -e 'using Genie; Genie.loadapp(); up(parse(Int, ENV["PORT"]), "0.0.0.0"; async = false)'`
-          : file === undefined
-            ? null
-            : `julia --project=/app ${file}`,
+      start: generated || (genie && file === undefined) ? START_GENIE : script,
       port: 8000,
       source: project ?? file ?? 'Julia files',
       manifests:
@@ -110,6 +92,11 @@ export const julia = compiledStack({
 function entry(tree: SourceTree): string | undefined {
   const scripts = filesIn(tree).filter((path) => /^[\w.-]+\.jl$/.test(path) && path !== 'routes.jl')
   return firstOf(tree, ENTRIES) ?? (scripts.length === 1 ? scripts[0] : undefined)
+}
+
+function addPackages(names: readonly string[]): string | null {
+  if (names.length === 0) return null
+  return `julia --project=/app -e 'using Pkg; Pkg.add([${names.map((name) => `"${name}"`).join(', ')}])'`
 }
 
 /**

@@ -2,6 +2,8 @@ import type { SourceTree } from '../plan.ts'
 import { filesIn, filesNamed, folderOf, skim } from '../tree-queries.ts'
 import { compiledStack } from './compiled.ts'
 
+const INSTALL = 'opam install . --deps-only --yes'
+
 /**
  * OCaml with dune; its libraries come through opam, on the compiler of the distribution, which saves building
  * one.
@@ -21,18 +23,16 @@ export const ocaml = compiledStack({
       skim(tree, program?.file),
     ].join('\n')
     const packages = opamFiles(tree)
+    const unlisted = /\(depends\b/.test(text)
+      ? `opam exec -- dune build *.opam; ${INSTALL}`
+      : `opam install ${['dune', ...(program?.libraries ?? [])].join(' ')} --yes`
     return {
       framework:
         ['dream', 'opium', 'sihl', 'cohttp', 'eliom'].find((name) =>
           new RegExp(`\\b${name}\\b`).test(text),
         ) ?? null,
       package_manager: 'opam',
-      install:
-        packages.length > 0
-          ? 'opam install . --deps-only --yes'
-          : /\(depends\b/.test(text)
-            ? 'opam exec -- dune build *.opam; opam install . --deps-only --yes'
-            : `opam install ${['dune', ...(program?.libraries ?? [])].join(' ')} --yes`,
+      install: packages.length > 0 ? INSTALL : unlisted,
       build: `opam exec -- dune build --profile release ${program === undefined ? '@install' : `./${program.target}`}`,
       start: '/app/bin/app',
       port: 8080,

@@ -1,5 +1,14 @@
 import { filesIn, firstOf, skim } from '../tree-queries.ts'
 import { compiledStack } from './compiled.ts'
+import { nameIn } from './stack.ts'
+
+const MOJO = /Mojolicious/
+
+function startLine(script: string | undefined, psgi: string | undefined, mojo: boolean): string | null {
+  if (mojo && script !== undefined) return `perl ${script} daemon -l http://0.0.0.0:$PORT`
+  if (psgi !== undefined) return `plackup --host 0.0.0.0 --port $PORT ${psgi}`
+  return script === undefined ? null : `perl ${script}`
+}
 
 /** Perl with cpanm: Mojolicious, Dancer, PSGI apps and scripts. */
 export const perl = compiledStack({
@@ -13,31 +22,17 @@ export const perl = compiledStack({
   versions: () => [],
   facts(tree) {
     const cpanfile = skim(tree, 'cpanfile')
-    const mojo = /Mojolicious/.test(cpanfile)
     const psgi = firstOf(tree, ['app.psgi', 'bin/app.psgi'])
     const script =
       firstOf(tree, ['app.pl', 'main.pl', 'server.pl', 'script/app', 'index.pl']) ??
       filesIn(tree).find((path) => path.endsWith('.pl'))
-    const start =
-      mojo && script !== undefined
-        ? `perl ${script} daemon -l http://0.0.0.0:$PORT`
-        : psgi !== undefined
-          ? `plackup --host 0.0.0.0 --port $PORT ${psgi}`
-          : script === undefined
-            ? null
-            : `perl ${script}`
+    const by_files = psgi === undefined ? null : 'plack'
     return {
-      framework: mojo
-        ? 'mojolicious'
-        : /Dancer2?/.test(cpanfile)
-          ? 'dancer'
-          : psgi !== undefined
-            ? 'plack'
-            : null,
+      framework: nameIn(cpanfile, { mojolicious: MOJO, dancer: /Dancer2?/ }) ?? by_files,
       package_manager: cpanfile === '' ? null : 'cpanm',
       install: cpanfile === '' ? null : 'cpanm --notest --local-lib-contained /app/local --installdeps .',
       build: null,
-      start,
+      start: startLine(script, psgi, MOJO.test(cpanfile)),
       port: 3000,
       source: cpanfile === '' ? (psgi ?? script ?? 'Perl files') : 'cpanfile',
       manifests: cpanfile === '' ? [] : ['cpanfile'],

@@ -1,5 +1,5 @@
 import { baseImage } from '../base-images.ts'
-import type { SourceTree } from '../plan.ts'
+import type { HealthCheckPlan, SourceTree } from '../plan.ts'
 import { filesIn, firstOf, hasFolder, skim } from '../tree-queries.ts'
 import { keysAt, readJson, textAt } from '../text-formats.ts'
 import { chooseVersion, toolVersion, versionFile } from '../versions.ts'
@@ -132,6 +132,16 @@ export const php: Stack = {
   plan: planPhp,
 }
 
+/** Laravel answers at a path of its own for probes, unless the app took it out. */
+function probeOf(tree: SourceTree, framework: string | undefined): HealthCheckPlan {
+  if (framework === undefined) return HTTP_ROOT
+  const has_path =
+    framework === 'laravel' &&
+    tree.has('routes/web.php') &&
+    /health:\s{0,5}['"]\/up/.test(skim(tree, 'bootstrap/app.php'))
+  return has_path ? { type: 'http', path: '/up' } : TCP
+}
+
 function planPhp({ tree, version_request }: StackContext) {
   const composer = readJson(tree, 'composer.json')
   const packages = [...keysAt(composer, 'require'), ...keysAt(composer, 'require-dev')]
@@ -159,14 +169,7 @@ function planPhp({ tree, version_request }: StackContext) {
     start_command: start,
     release_command: framework?.release ?? doctrineMigrations(tree, packages),
     port: PORT,
-    health_check:
-      framework === undefined
-        ? HTTP_ROOT
-        : framework.name === 'laravel' &&
-            tree.has('routes/web.php') &&
-            /health:\s{0,5}['"]\/up/.test(skim(tree, 'bootstrap/app.php'))
-          ? { type: 'http' as const, path: '/up' }
-          : TCP,
+    health_check: probeOf(tree, framework?.name),
     explanation: [
       ...because('stack', 'php', composer === undefined ? 'PHP files' : 'composer.json'),
       ...because('framework', framework?.name, 'composer.json or files of the framework'),

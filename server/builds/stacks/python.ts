@@ -1,7 +1,7 @@
 import { baseImage } from '../base-images.ts'
 import { shellWord } from '../commands.ts'
 import type { SourceTree } from '../plan.ts'
-import { filesIn, filesNamed, firstLine, firstOf, skim } from '../tree-queries.ts'
+import { filesIn, filesNamed, firstLine, firstOf, folderOf, joinPath, skim } from '../tree-queries.ts'
 import { readToml, textAt } from '../text-formats.ts'
 import {
   chooseVersion,
@@ -12,7 +12,8 @@ import {
 } from '../versions.ts'
 import { nodeAssets } from './node/assets.ts'
 import { readManifest } from './node/manifest.ts'
-import { planPythonFramework, type PythonFrameworkPlan } from './python/frameworks.ts'
+import { planPythonFramework } from './python/frameworks.ts'
+import type { PythonFrameworkPlan } from './python/framework-facts.ts'
 import { chooseInstaller, type PythonInstaller } from './python/package-manager.ts'
 import { pyprojectVersion, readPythonProject, type PythonProject } from './python/project.ts'
 import { pythonSystemPackages } from './python/system-packages.ts'
@@ -82,7 +83,7 @@ function hasOnlyScript(tree: SourceTree): boolean {
 function planPython({ tree, version_request }: StackContext) {
   const project = readPythonProject(tree)
   const installer = chooseInstaller(tree, project)
-  const plan = planPythonFramework(tree, project)
+  const plan = planProgram(tree, project)
   const version = pythonVersion(tree, project, version_request)
   const { port } = plan
   return {
@@ -114,6 +115,28 @@ function planPython({ tree, version_request }: StackContext) {
     layout: (commands: Parameters<typeof pythonLayout>[5]) =>
       pythonLayout(tree, project, installer, plan, version.version, commands),
   }
+}
+
+/** Where a workspace has its programs, more than anybody tries out. */
+const MAX_MEMBERS = 50
+
+/** How the project is started; the root of a workspace leaves that to one of its members. */
+function planProgram(tree: SourceTree, project: PythonProject): PythonFrameworkPlan {
+  const plan = planPythonFramework(tree, project)
+  if (plan.start !== undefined) return plan
+  const members = filesNamed(tree, 'pyproject.toml', 3).map(folderOf)
+  for (const folder of members.filter((path) => path !== '').slice(0, MAX_MEMBERS)) {
+    const inside = tree.sub(folder)
+    const found = planPythonFramework(inside, readPythonProject(inside))
+    if (found.start !== undefined)
+      return {
+        ...found,
+        folder: joinPath(folder, found.folder ?? ''),
+        source: joinPath(folder, found.source),
+        ...(found.release === undefined ? {} : { release: `cd ${shellWord(folder)} && ${found.release}` }),
+      }
+  }
+  return plan
 }
 
 function pythonVersion(

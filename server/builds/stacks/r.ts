@@ -2,6 +2,7 @@ import type { SourceTree } from '../plan.ts'
 import { at, readJson, textAt } from '../text-formats.ts'
 import { filesIn, firstOf, skim } from '../tree-queries.ts'
 import { compiledStack } from './compiled.ts'
+import { nameIn } from './stack.ts'
 
 const PLUMBER_FILES = ['plumber.R', 'entrypoint.R', 'api.R']
 const SCRIPTS = ['run.R', 'main.R', 'server.R', 'app.R', 'start.R', 'index.R']
@@ -29,26 +30,17 @@ export const r = compiledStack({
       .map((path) => skim(tree, path))
       .join('\n')
     const program = programOf(tree, text)
-    const locked = tree.has('renv.lock')
-    const description = !locked && tree.has('DESCRIPTION')
-    const names = packagesOf(text, program.framework)
-    const install = locked
-      ? `install.packages("renv"); renv::restore(library = "${LIBRARY}", prompt = FALSE)`
-      : description
-        ? 'install.packages("remotes"); remotes::install_deps(dependencies = TRUE)'
-        : names.length > 0
-          ? `install.packages(c(${names.map((name) => `"${name}"`).join(', ')}))`
-          : undefined
+    const { file, install } = installOf(tree, packagesOf(text, program.framework))
     return {
       framework: program.framework,
-      package_manager: locked ? 'renv' : install === undefined ? null : 'cran',
-      install: install === undefined ? null : `Rscript -e '${install}'`,
+      package_manager: file === 'renv.lock' ? 'renv' : install && 'cran',
+      install: install && `Rscript -e '${install}'`,
       // Heroku's buildpack for R runs this script to install packages.
       build: tree.has('init.R') ? 'Rscript init.R' : null,
       start: program.start,
       port: 8000,
       source: program.source,
-      manifests: locked ? ['renv.lock'] : description ? ['DESCRIPTION'] : [],
+      manifests: file === undefined ? [] : [file],
       build_packages: [
         'git',
         'libcurl4-openssl-dev',
@@ -103,20 +95,33 @@ function programOf(
       start: `Rscript -e 'plumber::pr_run(plumber::pr("${api}"), host = "0.0.0.0", port = as.integer(Sys.getenv("PORT")))'`,
     }
   const file = starter ?? firstOf(tree, SCRIPTS) ?? sources(tree)[0]
-  const framework = /\bplumber\b/.test(text)
-    ? 'plumber'
-    : /\bshiny\b/.test(text)
-      ? 'shiny'
-      : /\bgolem\b/.test(text)
-        ? 'golem'
-        : /\bambiorix\b/.test(text)
-          ? 'ambiorix'
-          : null
   return {
-    framework,
+    framework: nameIn(text, {
+      plumber: /\bplumber\b/,
+      shiny: /\bshiny\b/,
+      golem: /\bgolem\b/,
+      ambiorix: /\bambiorix\b/,
+    }),
     source: file ?? 'R sources',
     start: file === undefined ? null : `Rscript ${file}`,
   }
+}
+
+/** The file that lists what to install, and R's words for it; null where there is nothing to install. */
+function installOf(
+  tree: SourceTree,
+  names: readonly string[],
+): { file: string | undefined; install: string | null } {
+  const file = firstOf(tree, ['renv.lock', 'DESCRIPTION'])
+  if (file === 'renv.lock')
+    return {
+      file,
+      install: `install.packages("renv"); renv::restore(library = "${LIBRARY}", prompt = FALSE)`,
+    }
+  if (file !== undefined)
+    return { file, install: 'install.packages("remotes"); remotes::install_deps(dependencies = TRUE)' }
+  const quoted = names.map((name) => `"${name}"`).join(', ')
+  return { file, install: names.length > 0 ? `install.packages(c(${quoted}))` : null }
 }
 
 /** Packages that the sources load by name, and the framework's own. */

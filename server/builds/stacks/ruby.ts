@@ -1,5 +1,6 @@
 import { baseImage } from '../base-images.ts'
-import type { SourceTree } from '../plan.ts'
+import { own } from '#server/kernel/own'
+import type { HealthCheckPlan, SourceTree } from '../plan.ts'
 import { filesIn, skim } from '../tree-queries.ts'
 import { chooseVersion, toolVersion, versionFile } from '../versions.ts'
 import { nodeAssets } from './node/assets.ts'
@@ -16,6 +17,17 @@ export const ruby: Stack = {
 
 const WEB_GEMS =
   /^[ \t]*gem[ \t(]+['"](?:rails|railties|sinatra|rack|rackup|puma|hanami|roda|cuba|grape|padrino|jekyll|middleman|bridgetown|unicorn|thin|webrick|falcon|iodine|nanoc|github-pages)['"]/m
+
+/** What tells frameworks that they run in production. */
+const PRODUCTION = {
+  rails: { RAILS_ENV: 'production', RAILS_LOG_TO_STDOUT: '1', RAILS_SERVE_STATIC_FILES: '1' },
+  server: { APP_ENV: 'production', RACK_ENV: 'production' },
+  site: { JEKYLL_ENV: 'production' },
+}
+const BUILD_CACHES: Readonly<Record<string, string[]>> = {
+  rails: ['/app/tmp/cache'],
+  jekyll: ['/app/.jekyll-cache'],
+}
 
 /** A Gemfile beside a package.json may only hold tools of a mobile or front-end project. */
 function isRuby(tree: SourceTree): boolean {
@@ -75,12 +87,7 @@ function planRuby({ tree, version_request }: StackContext) {
     start_command: plan.site === undefined ? plan.start : null,
     release_command: plan.release,
     port,
-    health_check:
-      plan.path !== undefined
-        ? { type: 'http' as const, path: plan.path }
-        : plan.site !== undefined || plan.http === true
-          ? HTTP_ROOT
-          : TCP,
+    health_check: probeOf(plan),
     explanation: [
       ...because('stack', 'ruby', has_gemfile ? 'Gemfile' : 'Ruby files'),
       ...because('framework', plan.framework, 'Gemfile'),
@@ -94,6 +101,11 @@ function planRuby({ tree, version_request }: StackContext) {
     ],
     layout: (commands: Commands) => rubyLayout(tree, uses, plan, version.version, lock, commands),
   }
+}
+
+function probeOf({ path, site, http }: RubyPlan): HealthCheckPlan {
+  if (path !== undefined) return { type: 'http', path }
+  return site !== undefined || http === true ? HTTP_ROOT : TCP
 }
 
 function frameworkPlan(tree: SourceTree, uses: (...names: string[]) => boolean): RubyPlan {
@@ -153,11 +165,8 @@ function frameworkPlan(tree: SourceTree, uses: (...names: string[]) => boolean):
   const run = tree.has('Gemfile') ? 'bundle exec ' : ''
   const puma_config = tree.has('config/puma.rb')
   if (tree.has('config.ru')) {
-    const start = puma_config
-      ? `${run}puma -C config/puma.rb`
-      : uses('puma')
-        ? `${run}puma -b tcp://0.0.0.0:$PORT`
-        : `${run}rackup --host 0.0.0.0 --port $PORT`
+    const plain = uses('puma') ? 'puma -b tcp://0.0.0.0:$PORT' : 'rackup --host 0.0.0.0 --port $PORT'
+    const start = `${run}${puma_config ? 'puma -C config/puma.rb' : plain}`
     return { ...none, framework, start, port: 9292 }
   }
   const function_name = uses('functions_framework')
@@ -173,6 +182,14 @@ function frameworkPlan(tree: SourceTree, uses: (...names: string[]) => boolean):
   if (file === undefined && /^\s{0,9}task[ (]+:?default\b/m.test(skim(tree, 'Rakefile')))
     return { ...none, framework, start: `${run}rake`, port: 4567 }
   if (file === undefined) return { ...none, framework, start: null, port: 4567 }
+  const modular = modularApp(skim(tree, file))
+  if (modular !== undefined)
+    return {
+      ...none,
+      framework: 'sinatra',
+      start: `${run}ruby -r ./${file} -e '${modular}.run! bind: "0.0.0.0", port: ENV["PORT"].to_i'`,
+      port: 4567,
+    }
   const sinatra = framework === 'sinatra' || /require ['"]sinatra/.test(skim(tree, file))
   return {
     ...none,
@@ -180,6 +197,12 @@ function frameworkPlan(tree: SourceTree, uses: (...names: string[]) => boolean):
     start: `${run}ruby ${file}${sinatra ? ' -o 0.0.0.0 -p $PORT' : ''}`,
     port: sinatra ? 4567 : 3000,
   }
+}
+
+/** The class of an app of Sinatra that its file only declares: run as it is, that program ends at once. */
+function modularApp(text: string): string | undefined {
+  if (/\brun!|\brun\s{1,5}\w|\bRack::\w{1,20}::?\w{0,20}\.run/.test(text)) return undefined
+  return /^[ \t]*class[ \t]+([A-Z]\w{0,60})[ \t]*<[ \t]*Sinatra::(?:Base|Application)\b/m.exec(text)?.[1]
 }
 
 function railsPlan(tree: SourceTree, uses: (...names: string[]) => boolean): RubyPlan {
@@ -219,6 +242,8 @@ function needsJavaScript(uses: (...names: string[]) => boolean): boolean {
       'coffee-rails',
       'coffee-script',
       'autoprefixer-rails',
+      'bootstrap',
+      'bootstrap-sass',
       'react-rails',
       'less-rails',
       'handlebars_assets',
@@ -260,11 +285,8 @@ function rubyLayout(
     ...(uses('ffi', 'charlock_holmes') ? ['libffi-dev', 'libicu-dev'] : []),
   ]
   const rails = plan.framework === 'rails'
-  const production: Record<string, string> = rails
-    ? { RAILS_ENV: 'production', RAILS_LOG_TO_STDOUT: '1', RAILS_SERVE_STATIC_FILES: '1' }
-    : plan.site === undefined
-      ? { APP_ENV: 'production', RACK_ENV: 'production' }
-      : { JEKYLL_ENV: 'production' }
+  const kind = plan.site === undefined ? 'server' : 'site'
+  const production: Record<string, string> = PRODUCTION[rails ? 'rails' : kind]
   const has_gemfile = tree.has('Gemfile') || tree.has('gems.rb')
   const bundler: Record<string, string> = {
     BUNDLE_WITHOUT: plan.site === undefined ? 'development:test' : 'test',
@@ -282,7 +304,7 @@ function rubyLayout(
     'execjs',
     'uglifier',
   )
-  const assets = rails ? (needs_node ? nodeAssets(tree, true) : undefined) : nodeAssets(tree)
+  const assets = rails && !needs_node ? undefined : nodeAssets(tree, rails)
   const platform =
     /^PLATFORMS$/m.test(lock) && !/^ {2}(?:ruby|x86_64-linux(?:-gnu)?|aarch64-linux(?:-gnu)?)$/m.test(lock)
   return {
@@ -292,7 +314,7 @@ function rubyLayout(
     runtime_packages: has_gemfile ? runtime : [],
     build_env: { ...production, ...bundler, BUNDLE_GLOBAL_GEM_CACHE: 'true' },
     caches: has_gemfile ? ['/root/.bundle/cache'] : [],
-    build_caches: rails ? ['/app/tmp/cache'] : plan.framework === 'jekyll' ? ['/app/.jekyll-cache'] : [],
+    build_caches: own(BUILD_CACHES, plan.framework ?? '') ?? [],
     runtime_env: { ...production, ...bundler, ...(rails ? { MALLOC_ARENA_MAX: '2' } : {}) },
     manifests:
       local || !has_gemfile

@@ -25,6 +25,9 @@ const FRAMEWORKS = [
 ]
 const PORTS: Readonly<Record<string, number>> = { rocket: 8000, 'loco-rs': 5150, 'actix-web': 8080 }
 
+/** Names that frameworks are known by, where the crate's is another. */
+const SHORT_NAMES: Readonly<Record<string, string>> = { 'actix-web': 'actix', 'loco-rs': 'loco' }
+
 /** Rust: one binary of the workspace; the source folder goes along for templates and assets. */
 export const rust: Stack = {
   name: 'rust',
@@ -67,7 +70,7 @@ function planRust({ tree, version_request }: StackContext) {
   const port = (framework === null ? undefined : own(PORTS, framework)) ?? 8000
   return {
     stack: 'rust',
-    framework: framework === 'actix-web' ? 'actix' : framework === 'loco-rs' ? 'loco' : framework,
+    framework: framework && (own(SHORT_NAMES, framework) ?? framework),
     version: version.version,
     package_manager: 'cargo',
     install_command: null,
@@ -116,7 +119,8 @@ function chooseBinary(tree: SourceTree, manifests: readonly string[]): Binary {
       declared.find((bin) => bin === name) ??
       declared[0] ??
       main[0] ??
-      (others.includes('main') ? 'main' : others.includes('server') ? 'server' : others[0])
+      ['main', 'server'].find((bin) => others.includes(bin)) ??
+      others[0]
     return chosen === undefined || !/^[A-Za-z0-9_-]+$/.test(chosen)
       ? []
       : [
@@ -172,6 +176,7 @@ function rustLayout(
     !/^\[(?:\[bin\]\]|lib\])/m.test(skim(tree, 'Cargo.toml'))
   // A program that is started from `target` by a command of the user must be in the image.
   const cached = commands.own_start && !runs_cargo
+  const touched = single ? ['touch src/main.rs'] : []
   return {
     build_image: image,
     runtime_image: runs_cargo ? image : baseImage('debian'),
@@ -202,11 +207,7 @@ function rustLayout(
         `mkdir src && echo 'fn main() {}' > src/main.rs && cargo build --release --locked && rm -rf src`)
       : commands.install,
     // Cargo tells changed sources by their time, and those of an archive may be older than the last build.
-    before_build: cached
-      ? ["find . -name '*.rs' ! -path './target/*' -exec touch {} +"]
-      : single
-        ? ['touch src/main.rs']
-        : [],
+    before_build: cached ? ["find . -name '*.rs' ! -path './target/*' -exec touch {} +"] : touched,
     build: commands.build,
     after_build: runs_cargo
       ? []

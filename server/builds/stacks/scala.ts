@@ -3,7 +3,7 @@ import type { SourceTree } from '../plan.ts'
 import { filesIn, skim } from '../tree-queries.ts'
 import { jvmFramework } from './jvm/frameworks.ts'
 import { javaVersion } from './jvm/versions.ts'
-import { TCP, because, type Commands, type Stack, type StackContext } from './stack.ts'
+import { TCP, because, nameIn, type Commands, type Stack, type StackContext } from './stack.ts'
 
 const SBT = '1.11.7'
 const PORT = 9000
@@ -11,6 +11,15 @@ const PORT = 9000
 const MILL = [
   'curl -fsSL -o /usr/local/bin/mill https://raw.githubusercontent.com/lefou/millw/main/millw && chmod 755 /usr/local/bin/mill',
 ]
+
+/** What moves the result of each way to package to the place that it starts from. */
+const COLLECT = {
+  stage:
+    'mkdir -p /app/server && cp -R $(ls -d target/universal/stage */target/universal/stage 2>/dev/null | head -n 1)/. /app/server/ && ln -s "$(ls -d /app/server/bin/* | grep -v \'[.]bat$\' | head -n 1)" /app/server/start',
+  mill: 'mkdir -p /app/server && cp "$(find out -path "*assembly.dest/out.jar" | head -n 1)" /app/server/app.jar',
+  assembly:
+    "mkdir -p /app/server && cp \"$(find . -path '*/target/*' -name '*assembly*.jar' | head -n 1)\" /app/server/app.jar",
+}
 
 /** Scala with sbt: the launcher finds the version of sbt that the project names. */
 export const scala: Stack = {
@@ -31,32 +40,11 @@ function planScala({ tree, version_request }: StackContext) {
   const text = `${skim(tree, 'build.sbt')}\n${skim(tree, 'project/plugins.sbt')}\n${skim(tree, 'project/Dependencies.scala')}`
   const framework =
     jvmFramework(text) ??
-    (/akka-http|pekko-http/.test(text)
-      ? 'akka-http'
-      : /http4s/.test(text)
-        ? 'http4s'
-        : /zio-http/.test(text)
-          ? 'zio-http'
-          : null)
-  const packager =
-    /sbt-native-packager|JavaAppPackaging|PlayScala|PlayJava|sbt-heroku|playframework|com\.typesafe\.play"/.test(
-      text,
-    ) || skim(tree, 'Procfile').includes('target/universal/stage/')
-  const assembly = /sbt-assembly/.test(text)
-  const mill = tree.has('build.mill') || tree.has('build.sc')
-  const build = mill
-    ? `${millOf(tree)} -i __.assembly`
-    : packager
-      ? 'sbt -batch stage'
-      : assembly
-        ? 'sbt -batch assembly'
-        : 'sbt -batch package'
-  // Without a packaging plugin only sbt knows the class path; then it starts the app.
-  const start = packager
-    ? `/app/server/start${framework === 'play' ? ' -Dhttp.port=$PORT -Dpidfile.path=/dev/null' : ''}`
-    : assembly || mill
-      ? 'java $JAVA_OPTS -jar /app/server/app.jar'
-      : 'sbt -batch run'
+    nameIn(text, { 'akka-http': /akka-http|pekko-http/, http4s: /http4s/, 'zio-http': /zio-http/ })
+  const mill = usesMill(tree)
+  const packaging = packagingOf(tree, text)
+  const build = mill ? `${millOf(tree)} -i __.assembly` : `sbt -batch ${packaging ?? 'package'}`
+  const start = startLine(packaging, framework)
   return {
     stack: 'scala',
     framework,
@@ -72,7 +60,7 @@ function planScala({ tree, version_request }: StackContext) {
       ...because('stack', 'scala', 'build.sbt'),
       ...because('framework', framework, 'build.sbt'),
       ...because('version', version.version, version.source),
-      ...because('build_command', build, packager ? 'sbt-native-packager' : 'build.sbt'),
+      ...because('build_command', build, packaging === 'stage' ? 'sbt-native-packager' : 'build.sbt'),
       ...because('start_command', start, 'build.sbt'),
       ...because('port', String(PORT), 'default, set as PORT'),
     ],
@@ -84,19 +72,6 @@ function planScala({ tree, version_request }: StackContext) {
         : [
             `curl -fsSL https://github.com/sbt/sbt/releases/download/v${SBT}/sbt-${SBT}.tgz | tar -xz -C /opt && ln -s /opt/sbt/bin/sbt /usr/local/bin/sbt`,
           ]
-      const collect = packager
-        ? [
-            'mkdir -p /app/server && cp -R $(ls -d target/universal/stage */target/universal/stage 2>/dev/null | head -n 1)/. /app/server/ && ln -s "$(ls -d /app/server/bin/* | grep -v \'[.]bat$\' | head -n 1)" /app/server/start',
-          ]
-        : mill
-          ? [
-              'mkdir -p /app/server && cp "$(find out -path "*assembly.dest/out.jar" | head -n 1)" /app/server/app.jar',
-            ]
-          : assembly
-            ? [
-                "mkdir -p /app/server && cp \"$(find . -path '*/target/*' -name '*assembly*.jar' | head -n 1)\" /app/server/app.jar",
-              ]
-            : []
       return {
         build_image: image,
         runtime_image: needs_sbt ? image : baseImage('jre', version.version),
@@ -117,7 +92,7 @@ function planScala({ tree, version_request }: StackContext) {
           ),
         install: commands.install,
         build: commands.build,
-        after_build: commands.own_start ? collect : [],
+        after_build: commands.own_start && packaging !== undefined ? [COLLECT[packaging]] : [],
         keep: commands.own_start && !needs_sbt ? [{ from: '/app/server', to: '/app/server' }] : undefined,
         runtime_env: { JAVA_OPTS: '-XX:MaxRAMPercentage=75' },
         start: commands.start,
@@ -125,6 +100,26 @@ function planScala({ tree, version_request }: StackContext) {
       }
     },
   }
+}
+
+/** What packs the app; undefined without a plugin that does. */
+function packagingOf(tree: SourceTree, text: string): keyof typeof COLLECT | undefined {
+  const packager =
+    /sbt-native-packager|JavaAppPackaging|PlayScala|PlayJava|sbt-heroku|playframework|com\.typesafe\.play"/
+  if (packager.test(text) || skim(tree, 'Procfile').includes('target/universal/stage/')) return 'stage'
+  if (usesMill(tree)) return 'mill'
+  return /sbt-assembly/.test(text) ? 'assembly' : undefined
+}
+
+function startLine(packaging: keyof typeof COLLECT | undefined, framework: string | null): string {
+  // Without a packaging plugin only sbt knows the class path; then it starts the app.
+  if (packaging === undefined) return 'sbt -batch run'
+  if (packaging !== 'stage') return 'java $JAVA_OPTS -jar /app/server/app.jar'
+  return `/app/server/start${framework === 'play' ? ' -Dhttp.port=$PORT -Dpidfile.path=/dev/null' : ''}`
+}
+
+function usesMill(tree: SourceTree): boolean {
+  return tree.has('build.mill') || tree.has('build.sc')
 }
 
 function millOf(tree: SourceTree): string {

@@ -1,6 +1,7 @@
 import { baseImage } from '../base-images.ts'
 import type { SourceTree } from '../plan.ts'
-import { interpreterOf } from '../interpreters.ts'
+import { interpreterOf, unknownInterpreter } from '../interpreters.ts'
+import { toolRequests } from '../tool-requests.ts'
 import { firstOf } from '../tree-queries.ts'
 import { procfile } from '../repository-settings.ts'
 import { TCP, because, type Commands, type Stack, type StackProposal } from './stack.ts'
@@ -44,8 +45,14 @@ export const shell: Stack = {
   help: 'A start.sh.',
   looked_for: ['start.sh'],
   detect: (tree) => scriptOf(tree) !== undefined,
-  plan: ({ tree }) =>
-    scriptPlan('shell', interpreterLine(tree, scriptOf(tree) ?? 'start.sh'), scriptOf(tree) ?? 'start.sh'),
+  plan({ tree }) {
+    const script = scriptOf(tree) ?? 'start.sh'
+    const plan = scriptPlan('shell', interpreterLine(tree, script), script)
+    const program = unknownInterpreter(tree, script)
+    if (program === undefined || toolRequests(tree).some(({ tool }) => tool === program)) return plan
+    const value = `${program} is not installed: the first line of ${script} names it, and nothing here brings it. Use a Dockerfile.`
+    return { ...plan, explanation: [...plan.explanation, ...because('warning', value, script)] }
+  },
 }
 
 /** A Procfile, or another file that names a start command, without a language: programs that are in the repository, on plain Debian. */

@@ -51,6 +51,11 @@ export const HTTP_ROOT: HealthCheckPlan = { type: 'http', path: '/' }
 /** A probe that only connects. */
 export const TCP: HealthCheckPlan = { type: 'tcp' }
 
+/** The first of these names whose pattern a text fits; null without one. */
+export function nameIn<T extends string>(text: string, patterns: Readonly<Record<T, RegExp>>): T | null {
+  return (Object.keys(patterns) as T[]).find((name) => patterns[name].test(text)) ?? null
+}
+
 /** One row of the explanation; nothing for a value that is not there. */
 export function because(field: string, value: string | null | undefined, source: string): Explanation[] {
   return value === null || value === undefined ? [] : [{ field, value, source }]

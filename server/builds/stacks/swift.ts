@@ -1,6 +1,14 @@
 import { baseImage } from '../base-images.ts'
 import { firstLine, skim } from '../tree-queries.ts'
 import { compiledStack } from './compiled.ts'
+import { nameIn } from './stack.ts'
+
+/** What each framework is started with, so that it listens for others. */
+const ARGUMENTS = {
+  vapor: ' serve --env production --hostname 0.0.0.0 --port $PORT',
+  hummingbird: ' --hostname 0.0.0.0 --port $PORT',
+  kitura: '',
+}
 
 /** Swift packages: one executable on the slim image with Swift's libraries. */
 export const swift = compiledStack({
@@ -27,25 +35,13 @@ export const swift = compiledStack({
       /\.target\(\s{0,40}name:\s{0,9}"(Run)"/.exec(text)?.[1] ??
       /name:\s{0,9}"([A-Za-z0-9_-]{1,60})"/.exec(text)?.[1] ??
       'App'
-    const framework = /vapor\/vapor/.test(text)
-      ? 'vapor'
-      : /hummingbird/.test(text)
-        ? 'hummingbird'
-        : /Kitura/.test(text)
-          ? 'kitura'
-          : null
-    const arguments_ =
-      framework === 'vapor'
-        ? ' serve --env production --hostname 0.0.0.0 --port $PORT'
-        : framework === 'hummingbird'
-          ? ' --hostname 0.0.0.0 --port $PORT'
-          : ''
+    const framework = nameIn(text, { vapor: /vapor\/vapor/, hummingbird: /hummingbird/, kitura: /Kitura/ })
     return {
       framework,
       package_manager: 'swiftpm',
       install: 'swift package resolve',
       build: 'swift build -c release',
-      start: `/app/bin/${name}${arguments_}`,
+      start: `/app/bin/${name}${framework === null ? '' : ARGUMENTS[framework]}`,
       port: 8080,
       source: 'Package.swift',
       manifests: ['Package.swift', 'Package.resolved'].filter((path) => tree.has(path)),

@@ -1,6 +1,7 @@
 import type { SourceTree } from '../plan.ts'
 import { filesIn, skim } from '../tree-queries.ts'
 import { compiledStack } from './compiled.ts'
+import { nameIn } from './stack.ts'
 
 /** V: its compiler comes with the latest release, as its makers advise. */
 export const vlang = compiledStack({
@@ -17,7 +18,7 @@ export const vlang = compiledStack({
       .map((path) => skim(tree, path))
       .join('\n')
     return {
-      framework: /^import (?:x\.)?veb\b/m.test(text) ? 'veb' : /^import vweb\b/m.test(text) ? 'vweb' : null,
+      framework: nameIn(text, { veb: /^import (?:x\.)?veb\b/m, vweb: /^import vweb\b/m }),
       package_manager: 'v',
       install: 'v install',
       build: 'mkdir -p bin && v -prod -o bin/app .',

@@ -4,6 +4,7 @@ import { filesIn, skim } from '../tree-queries.ts'
 import { toolVersion, versionFile } from '../versions.ts'
 import type { SourceTree } from '../plan.ts'
 import { compiledStack } from './compiled.ts'
+import { nameIn } from './stack.ts'
 
 const DEFAULT = '0.14.1'
 
@@ -25,13 +26,11 @@ export const zig = compiledStack({
       filesIn(tree).find((path) => path.endsWith('.zig')) ??
       'main.zig'
     return {
-      framework: /\bzap\b/.test(skim(tree, 'build.zig.zon'))
-        ? 'zap'
-        : /httpz|http\.zig/.test(skim(tree, 'build.zig.zon'))
-          ? 'httpz'
-          : /jetzig/.test(skim(tree, 'build.zig.zon'))
-            ? 'jetzig'
-            : null,
+      framework: nameIn(skim(tree, 'build.zig.zon'), {
+        zap: /\bzap\b/,
+        httpz: /httpz|http\.zig/,
+        jetzig: /jetzig/,
+      }),
       package_manager: 'zig',
       install: null,
       build: project

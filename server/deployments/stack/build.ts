@@ -12,7 +12,7 @@ import type { Release, ReleaseService, ReleaseSettings, ServiceSecrets } from '.
 import { askOf } from '../repository.ts'
 import { pull } from '../steps/pull.ts'
 import { sourceDirectory } from '../steps/source.ts'
-import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
+import type { DeployStep, DeployedApp, DeployContext } from '../work.ts'
 import { readStack, stackFolder } from './plan.ts'
 
 interface Made {
@@ -23,28 +23,28 @@ type LogLine = (line: { stream: 'stdout' | 'stderr' | 'system'; text: string }) 
 
 /** The services of a new release: images are built or pulled, and what did not change is told from what did. */
 export async function buildStack(
-  shop: Workshop,
   context: DeployContext,
+  step: DeployStep,
   app: DeployedApp,
   variables: ReleaseVariables,
 ): Promise<Made> {
-  const plan = await readStack(shop, context, app)
-  const before = shop.releases.find(app.live_release_id ?? '')
-  const volumes = await shop.ports.stackVolumes(app, plan.services.flatMap(mountsOf))
+  const plan = await readStack(context, step, app)
+  const before = context.releases.find(app.live_release_id ?? '')
+  const volumes = await context.ports.stackVolumes(app, plan.services.flatMap(mountsOf))
   const stack: ReleaseService[] = []
   const secrets: Record<string, ServiceSecrets> = {}
   for (const service of plan.services) {
     const old = before?.settings.stack?.find(({ name }) => name === service.name)
-    const image = await imageOf(shop, context, app, { service, old, variables })
+    const image = await imageOf(context, step, app, { service, old, variables })
     const hidden = secretsOf(app, service)
     secrets[service.name] = hidden
-    const known = { ...openOf(shop, app, plan, service), ...image, volumes: volumesOf(service, volumes) }
+    const known = { ...openOf(context, app, plan, service), ...image, volumes: volumesOf(service, volumes) }
     // Without the name of its image, which every deployment makes anew: what counts is what it is.
-    const fingerprint = shop.ports.fingerprint([{ ...known, image_tag: null }, hidden])
-    const made_by = old?.fingerprint === fingerprint ? old.made_by : context.state.release_id
+    const fingerprint = context.ports.fingerprint([{ ...known, image_tag: null }, hidden])
+    const made_by = old?.fingerprint === fingerprint ? old.made_by : step.state.release_id
     stack.push({ ...known, fingerprint, made_by })
   }
-  const settings = stackSettings(shop, app, { plan, stack, variables })
+  const settings = stackSettings(context, app, { plan, stack, variables })
   requireRunning(settings)
   return { settings, secrets }
 }
@@ -69,7 +69,7 @@ const secretsOf = (app: DeployedApp, { environment, mounts }: ComposeService): S
 
 /** What of a service may be read by whoever reads the rows. */
 function openOf(
-  shop: Workshop,
+  context: DeployContext,
   app: DeployedApp,
   plan: ComposePlan,
   service: ComposeService,
@@ -94,7 +94,7 @@ function openOf(
     health_check: typeof health_check === 'string' ? null : health_check,
     depends_on: service.depends_on,
     replicas: service.replicas,
-    limits: { ...shop.defaults.instance, ...app.configuration.limits, ...limits },
+    limits: { ...context.defaults.instance, ...app.configuration.limits, ...limits },
     stop_grace_s: service.stop_grace_s,
     one_off: service.one_off,
     variables: used.map((use) => use.name),
@@ -103,33 +103,33 @@ function openOf(
 
 /** The image of a service. One that is named as before is not looked up again: it would restart a database. */
 async function imageOf(
-  shop: Workshop,
   context: DeployContext,
+  step: DeployStep,
   app: DeployedApp,
   { service, old, variables }: { service: ComposeService; old?: ReleaseService; variables: ReleaseVariables },
 ): Promise<Pick<ReleaseService, 'reference' | 'image_id' | 'image_tag'>> {
-  const { deployment_id } = context.payload
+  const { deployment_id } = step.payload
   const onLog: LogLine = ({ stream, text }) =>
-    shop.logs.append(deployment_id, 'build', stream, `${service.name} | ${text}`)
+    context.logs.append(deployment_id, 'build', stream, `${service.name} | ${text}`)
   if (service.build) {
     const tag = `portreeve/${app.id}:${deployment_id}-${service.name.toLowerCase()}`
-    context.state.built = true
-    context.state.image_tags = [...new Set([...(context.state.image_tags ?? []), tag])]
-    context.save()
-    const image = await build(shop, context, app, { service, tag, variables, onLog })
+    step.state.built = true
+    step.state.image_tags = [...new Set([...(step.state.image_tags ?? []), tag])]
+    step.save()
+    const image = await build(context, step, app, { service, tag, variables, onLog })
     return { reference: null, image_id: image.id, image_tag: tag }
   }
   const reference = service.image!
-  const fresh = askOf(shop.deployments.find(deployment_id)!).no_cache ?? false
-  if (!fresh && old?.reference === reference && (await shop.engine.findImage(old.image_id)))
+  const fresh = askOf(context.deployments.find(deployment_id)!).no_cache ?? false
+  if (!fresh && old?.reference === reference && (await context.engine.findImage(old.image_id)))
     return { reference, image_id: old.image_id, image_tag: null }
-  const image = await pull(shop, reference, onLog, context.signal)
+  const image = await pull(context, reference, onLog, step.signal)
   return { reference, image_id: image.id, image_tag: null }
 }
 
 async function build(
-  shop: Workshop,
   context: DeployContext,
+  step: DeployStep,
   app: DeployedApp,
   {
     service,
@@ -139,11 +139,11 @@ async function build(
   }: { service: ComposeService; tag: string; variables: ReleaseVariables; onLog: LogLine },
 ): Promise<Image> {
   const { context: folder, dockerfile, inline, args, target } = service.build!
-  const root = stackFolder(shop, context.payload.deployment_id, app)
+  const root = stackFolder(context, step.payload.deployment_id, app)
   const source =
-    root === undefined ? sourceDirectory(shop, context.payload.deployment_id) : sourceFolder(root, folder)
+    root === undefined ? sourceDirectory(context, step.payload.deployment_id) : sourceFolder(root, folder)
   const named = dockerfile ?? 'Dockerfile'
-  const text = inline ?? shop.ports.sourceTree(source).read(named)
+  const text = inline ?? context.ports.sourceTree(source).read(named)
   if (text === undefined)
     throw new Fatal(
       'dockerfile_missing',
@@ -151,35 +151,35 @@ async function build(
       'Set build.dockerfile in the compose file.',
     )
   const build_args = { ...buildArguments(variables), ...app.configuration.build.args, ...args }
-  return shop.engine.buildImage(
+  return context.engine.buildImage(
     {
       context: source,
-      dockerfile: await shop.ports.checkDockerfile(text, { build_args, onLog, signal: context.signal }),
+      dockerfile: await context.ports.checkDockerfile(text, { build_args, onLog, signal: step.signal }),
       tag,
       // Nothing that differs from one deployment to the next: a service that did not change keeps its image.
       labels: { app: app.id, project: app.project_id },
       build_args,
       secrets: buildSecrets(variables),
-      registries: shop.ports.registryAuths(app, `${text} ${Object.values(build_args).join(' ')}`),
-      no_cache: askOf(shop.deployments.find(context.payload.deployment_id)!).no_cache ?? false,
+      registries: context.ports.registryAuths(app, `${text} ${Object.values(build_args).join(' ')}`),
+      no_cache: askOf(context.deployments.find(step.payload.deployment_id)!).no_cache ?? false,
       cache_scope: app.preview_id ?? app.project_id,
-      mount_scope: mountScope(shop, app),
-      limits: shop.defaults.build,
+      mount_scope: mountScope(context, app),
+      limits: context.defaults.build,
       ...(target === null ? {} : { target }),
       onLog,
     },
-    context.signal,
+    step.signal,
   )
 }
 
 function stackSettings(
-  shop: Workshop,
+  context: DeployContext,
   app: DeployedApp,
   { plan, stack, variables }: { plan: ComposePlan; stack: ReleaseService[]; variables: ReleaseVariables },
 ): ReleaseSettings {
   const main = mainService(plan.services)
-  const mounts = shop.ports.mounts(app.id)
-  const base = settingsOf(shop.defaults, app, {
+  const mounts = context.ports.mounts(app.id)
+  const base = settingsOf(context.defaults, app, {
     plan: undefined,
     image: { exposed_ports: [] } as unknown as Image,
     port: portOf(variables),
@@ -224,13 +224,16 @@ export function adoptStack(
 }
 
 /** One name for all images of a stack, so that releases with the same ones are told from others. */
-export const stackImage = (shop: Workshop, stack: readonly ReleaseService[]): string =>
-  `stack:${shop.ports.fingerprint(stack.map(({ name, image_id }) => [name, image_id]))}`
+export const stackImage = (context: DeployContext, stack: readonly ReleaseService[]): string =>
+  `stack:${context.ports.fingerprint(stack.map(({ name, image_id }) => [name, image_id]))}`
 
 /** Services of a release whose image is no longer here. */
-export async function missingImages(shop: Workshop, stack: readonly ReleaseService[]): Promise<string[]> {
+export async function missingImages(
+  context: DeployContext,
+  stack: readonly ReleaseService[],
+): Promise<string[]> {
   const missing: string[] = []
-  for (const { name, image_id } of stack) if (!(await shop.engine.findImage(image_id))) missing.push(name)
+  for (const { name, image_id } of stack) if (!(await context.engine.findImage(image_id))) missing.push(name)
   return missing
 }
 

@@ -5,25 +5,29 @@ import { Fatal } from '#server/kernel/jobs/definition'
 import { sourceFolder } from '#server/platform/archive/source-folder'
 import { composeFileOf } from '#server/compose/compose-file'
 import { sourceDirectory } from '../steps/source.ts'
-import type { DeployContext, DeployedApp, Workshop } from '../work.ts'
+import type { DeployStep, DeployedApp, DeployContext } from '../work.ts'
 
 /** Folder of a stack's source; undefined for a file without a repository. */
-export const stackFolder = (shop: Workshop, deployment_id: string, app: DeployedApp): string | undefined =>
+export const stackFolder = (
+  context: DeployContext,
+  deployment_id: string,
+  app: DeployedApp,
+): string | undefined =>
   app.configuration.compose === null
-    ? sourceFolder(sourceDirectory(shop, deployment_id), app.configuration.base_directory)
+    ? sourceFolder(sourceDirectory(context, deployment_id), app.configuration.base_directory)
     : undefined
 
 /** Reads the compose file of an app with its variables as they are now. Throws Fatal with every fault of it. */
 export async function readStack(
-  shop: Workshop,
   context: DeployContext,
+  step: DeployStep,
   app: DeployedApp,
 ): Promise<ComposePlan> {
   // Loaded when first used: the parser is large.
   const { ComposeError, parseCompose } = await import('#server/compose/parse')
-  const { deployment_id } = context.payload
-  const folder = stackFolder(shop, deployment_id, app)
-  const tree = folder === undefined ? undefined : shop.ports.sourceTree(folder)
+  const { deployment_id } = step.payload
+  const folder = stackFolder(context, deployment_id, app)
+  const tree = folder === undefined ? undefined : context.ports.sourceTree(folder)
   const { text, directory, path } = composeFileOf(app.configuration, tree)
   if (text === undefined)
     throw new Fatal(
@@ -31,13 +35,14 @@ export async function readStack(
       `The repository has no compose file${path ? ` at ${path}` : ''}.`,
       'Set compose_path to the file, seen from base_directory.',
     )
-  const variables = () => runtimeValues(shop.ports.variables(app))
-  const options = { ...(tree ? { files: tree } : {}), directory }
+  const variables = () => runtimeValues(context.ports.variables(app))
+  const holdsData = (volume: string) => context.ports.holdsData(app.id, volume)
+  const options = { ...(tree ? { files: tree } : {}), directory, holdsData }
   try {
     const known = variables()
     const asked = parseCompose(text, { ...options, variables: known }).variables.map(({ name }) => name)
     const missing = asked.filter((name) => !Object.hasOwn(known, name))
-    if (missing.length > 0) shop.ports.generateVariables(app.id, missing)
+    if (missing.length > 0) context.ports.generateVariables(app.id, missing)
     return parseCompose(text, { ...options, variables: variables(), strict: true })
   } catch (error) {
     if (!(error instanceof ComposeError)) throw error
@@ -51,13 +56,13 @@ export async function readStack(
 }
 
 /** Reads the file and tells in the log what becomes of it. */
-export async function detectStack(shop: Workshop, context: DeployContext, app: DeployedApp): Promise<void> {
-  const { deployment_id } = context.payload
-  const found = await readStack(shop, context, app)
-  const plan: BuildPlan = await shop.ports.composePlan(found)
-  context.state.plan = plan
-  shop.deployments.change(deployment_id, { plan: JSON.stringify(plan) })
-  const say = (text: string) => shop.logs.append(deployment_id, 'detect', 'system', text)
+export async function detectStack(context: DeployContext, step: DeployStep, app: DeployedApp): Promise<void> {
+  const { deployment_id } = step.payload
+  const found = await readStack(context, step, app)
+  const plan: BuildPlan = await context.ports.composePlan(found)
+  step.state.plan = plan
+  context.deployments.change(deployment_id, { plan: JSON.stringify(plan) })
+  const say = (text: string) => context.logs.append(deployment_id, 'detect', 'system', text)
   say(`Detected a compose file with ${found.services.length} services.`)
   for (const { field, value, source } of plan.explanation) say(`  ${field}: ${value} (${source})`)
 }

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Engine } from '#server/platform/engine/engine'
 import { type ProbeResult, waitUntilReady } from '../probe.ts'
 import type { ReleaseService, ReleaseSettings, ServiceHealthCheck } from '../releases.ts'
-import type { Workshop } from '../work.ts'
+import type { DeployContext } from '../work.ts'
 
 const FIRST_PAUSE_MS = 100
 const MAX_PAUSE_MS = 1000
@@ -33,16 +33,16 @@ export async function checkHealth(
 }
 
 async function waitUntilHealthy(
-  shop: Pick<Workshop, 'engine' | 'clock'>,
+  context: Pick<DeployContext, 'engine' | 'clock'>,
   instance_id: string,
   check: ServiceHealthCheck,
   { grace_s, signal }: { grace_s: number; signal: AbortSignal },
 ): Promise<ProbeResult> {
   const asked = check.start_period_ms + check.retries * (check.interval_ms + check.timeout_ms)
-  const end = shop.clock.monotonic_ms() + Math.min(Math.max(asked, grace_s * 1000), MAX_WAIT_MS)
+  const end = context.clock.monotonic_ms() + Math.min(Math.max(asked, grace_s * 1000), MAX_WAIT_MS)
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 1.5, MAX_PAUSE_MS)) {
-    const result = await checkHealth(shop.engine, instance_id, check, signal)
-    if (result.ready || shop.clock.monotonic_ms() >= end) return result
+    const result = await checkHealth(context.engine, instance_id, check, signal)
+    if (result.ready || context.clock.monotonic_ms() >= end) return result
     await wait(pause, undefined, { signal })
   }
 }
@@ -52,13 +52,13 @@ async function waitUntilHealthy(
  * is public. One that has neither must stay up for a while, which is seen from outside.
  */
 export async function waitForService(
-  shop: Pick<Workshop, 'engine' | 'clock'>,
+  context: Pick<DeployContext, 'engine' | 'clock'>,
   { health_check, public_port, health_path }: ReleaseService,
   instance: { id: string; address?: string },
   { settings, grace_s, signal }: { settings: ReleaseSettings; grace_s: number; signal: AbortSignal },
 ): Promise<ProbeResult> {
   if (health_check) {
-    const result = await waitUntilHealthy(shop, instance.id, health_check, {
+    const result = await waitUntilHealthy(context, instance.id, health_check, {
       grace_s: settings.health_check.grace_s,
       signal,
     })
@@ -75,7 +75,7 @@ export async function waitForService(
           : { type: 'http' as const, path: health_path, strict: true }),
       },
       signal,
-      () => shop.clock.monotonic_ms(),
+      () => context.clock.monotonic_ms(),
     )
   if (!health_check) await wait(grace_s * 1000, undefined, { signal }).catch(() => undefined)
   return { ready: true, last: '' }

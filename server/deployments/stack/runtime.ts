@@ -4,7 +4,7 @@ import { conflict } from '#server/kernel/errors'
 import type { DeploymentRow } from '../repository.ts'
 import type { ReleaseService } from '../releases.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Workshop } from '../work.ts'
+import type { DeployContext } from '../work.ts'
 import { variablesOf } from './build.ts'
 import { checkHealth } from './ready.ts'
 import type { ServicePayload } from './service-jobs.ts'
@@ -37,7 +37,7 @@ const KEPT_MS = 5000
 const TIMEOUT_MS = 5000
 
 export function createStackRuntime(
-  shop: Workshop,
+  context: DeployContext,
   {
     runtime,
     jobs,
@@ -49,7 +49,7 @@ export function createStackRuntime(
   },
 ): StackRuntime {
   const seen = new Map<string, { at: number; healthy: Promise<boolean> }>()
-  const releaseOf = (app_id: string) => shop.releases.find(shop.ports.app(app_id).live_release_id ?? '')
+  const releaseOf = (app_id: string) => context.releases.find(context.apps.get(app_id).live_release_id ?? '')
   const serviceOf = (app_id: string, name: string) => {
     const release = releaseOf(app_id)
     const service = release?.settings.stack?.find((one) => one.name === name)
@@ -58,7 +58,7 @@ export function createStackRuntime(
   const instances = async (app_id: string, name: string) => {
     const found = serviceOf(app_id, name)
     if (!found) return []
-    const made_by = shop.releases.find(found.service.made_by)?.deployment_id
+    const made_by = context.releases.find(found.service.made_by)?.deployment_id
     const all = await runtime.instances(app_id)
     return all.filter(({ process, deployment_id }) => process === name && deployment_id === made_by)
   }
@@ -68,7 +68,7 @@ export function createStackRuntime(
     const asked = { ...health_check, timeout_ms: Math.min(health_check.timeout_ms, TIMEOUT_MS) }
     const running = (await instances(app_id, name)).filter(({ state }) => state === 'running')
     const results = await Promise.all(
-      running.map(({ id }) => checkHealth(shop.engine, id, asked, new AbortController().signal)),
+      running.map(({ id }) => checkHealth(context.engine, id, asked, new AbortController().signal)),
     )
     return results.every(({ ready }) => ready)
   }
@@ -79,7 +79,7 @@ export function createStackRuntime(
       const found = serviceOf(app_id, name)
       if (!found) return undefined
       const { release, service } = found
-      const maker = shop.releases.find(service.made_by)
+      const maker = context.releases.find(service.made_by)
       return { service, is_main: release.settings.main === name, deployment_id: maker?.deployment_id ?? null }
     },
     async isHealthy(app_id, name) {
@@ -87,15 +87,15 @@ export function createStackRuntime(
       if (!service) return false
       const key = `${app_id} ${name}`
       const known = seen.get(key)
-      if (known && shop.clock.now() - known.at < KEPT_MS) return known.healthy
+      if (known && context.clock.now() - known.at < KEPT_MS) return known.healthy
       const healthy = check(app_id, name, service).catch(() => false)
       if (seen.size > 1000) seen.clear()
-      seen.set(key, { at: shop.clock.now(), healthy })
+      seen.set(key, { at: context.clock.now(), healthy })
       return healthy
     },
     variables(app_id, name) {
       const found = serviceOf(app_id, name)
-      return found ? variablesOf(found.service, shop.releases.variables(found.release.id)) : []
+      return found ? variablesOf(found.service, context.releases.variables(found.release.id)) : []
     },
     enqueue: (kind, app, name) =>
       void jobs.enqueue<ServicePayload>({

@@ -6,7 +6,7 @@ import { ensureNetworks, workloadOf } from '../release-workload.ts'
 import type { Release } from '../releases.ts'
 import { drain, routeTo } from '../serving.ts'
 import { verify } from '../verify.ts'
-import { secretsOfApp, targetOf, type Workshop } from '../work.ts'
+import { secretsOfApp, targetOf, type DeployContext } from '../work.ts'
 import { endRelease, superviseAll } from './ending.ts'
 
 export interface ServicePayload {
@@ -17,14 +17,14 @@ export interface ServicePayload {
 }
 
 /** Starts and stops single services of what is live of a compose app. */
-export function serviceJobs(shop: Workshop): JobDefinition<ServicePayload, object>[] {
+export function serviceJobs(context: DeployContext): JobDefinition<ServicePayload, object>[] {
   const live = (app_id: string): Release | undefined =>
-    shop.releases.find(shop.ports.app(app_id).live_release_id ?? '')
+    context.releases.find(context.apps.get(app_id).live_release_id ?? '')
   const shared = {
     initial: () => ({}),
     classify,
     redact: ({ subject }: { subject: string }, text: string): string =>
-      shop.ports.projectOf(subject) === undefined ? text : redactor(secretsOfApp(shop, subject))(text),
+      context.apps.projectOf(subject) === undefined ? text : redactor(secretsOfApp(context, subject))(text),
   }
   return [
     defineJob<ServicePayload, object>({
@@ -38,12 +38,12 @@ export function serviceJobs(shop: Workshop): JobDefinition<ServicePayload, objec
             const release = live(payload.app_id)
             if (!release) return
             const only = new Set([payload.service])
-            const others = (await instancesOfRelease(shop.engine, release)).filter(
+            const others = (await instancesOfRelease(context.engine, release)).filter(
               ({ process }) => process !== payload.service,
             )
-            await shop.routing.serve(payload.app_id, targetOf(others, release.settings))
-            await drain(shop, release, signal, only)
-            await endRelease(shop.engine, release, undefined, only)
+            await context.routing.serve(payload.app_id, targetOf(others, release.settings))
+            await drain(context, release, signal, only)
+            await endRelease(context.engine, release, undefined, only)
           },
         },
       ],
@@ -59,12 +59,12 @@ export function serviceJobs(shop: Workshop): JobDefinition<ServicePayload, objec
             const process =
               release && processesOf(release.settings).find(({ name }) => name === payload.service)
             if (!release || !process) return
-            const app = shop.ports.app(payload.app_id)
-            await ensureNetworks(shop.engine, release, app)
-            await shop.engine.ensureRelease(workloadOf(shop.releases, release, app, process), signal)
+            const app = context.apps.get(payload.app_id)
+            await ensureNetworks(context.engine, release, app)
+            await context.engine.ensureRelease(workloadOf(context.releases, release, app, process), signal)
             const { deployment_id } = release
             const only = new Set([payload.service])
-            await verify(shop, { release, deployment_id, step: 'start', only }, signal)
+            await verify(context, { release, deployment_id, step: 'start', only }, signal)
           },
         },
         {
@@ -73,8 +73,8 @@ export function serviceJobs(shop: Workshop): JobDefinition<ServicePayload, objec
           async run({ payload }) {
             const release = live(payload.app_id)
             if (!release) return
-            await routeTo(shop, payload.app_id, release)
-            await superviseAll(shop.engine, release, true)
+            await routeTo(context, payload.app_id, release)
+            await superviseAll(context.engine, release, true)
           },
         },
       ],

@@ -4,7 +4,7 @@ import { serviceSpec, workloadOf } from '../release-workload.ts'
 import type { Release, ReleaseService } from '../releases.ts'
 import { drain } from '../serving.ts'
 import { verify } from '../verify.ts'
-import { type DeployContext, targetOf, type Workshop } from '../work.ts'
+import { type DeployStep, targetOf, type DeployContext } from '../work.ts'
 import { instancesOfRelease } from '../processes.ts'
 import { endRelease } from './ending.ts'
 
@@ -40,36 +40,36 @@ const isKept = (old: ReleaseService, release: Release): boolean =>
  * file asks. What holds a volume ends before the service that takes its place starts.
  */
 export async function startStack(
-  shop: Workshop,
   context: DeployContext,
+  step: DeployStep,
   { release, before }: { release: Release; before: Release | undefined },
 ): Promise<void> {
-  const { app_id, deployment_id } = context.payload
-  const place = shop.ports.app(app_id)
+  const { app_id, deployment_id } = step.payload
+  const place = context.apps.get(app_id)
   const stack = release.settings.stack ?? []
   const contested = contestedServices(before, release)
   for (const service of stack) {
-    await waitForDependencies(shop, context, release, service)
+    await waitForDependencies(context, step, release, service)
     if (service.one_off) {
-      if (service.made_by === release.id) await runOneOff(shop, context, release, service)
+      if (service.made_by === release.id) await runOneOff(context, step, release, service)
       continue
     }
     const holders = contested.get(service.name)
-    if (before && holders) await endServices(shop, context, before, new Set(holders))
+    if (before && holders) await endServices(context, step, before, new Set(holders))
     const process = processesOf(release.settings).find(({ name }) => name === service.name)!
-    await shop.engine.ensureRelease(workloadOf(shop.releases, release, place, process), context.signal)
+    await context.engine.ensureRelease(workloadOf(context.releases, release, place, process), step.signal)
     if (service.made_by === release.id)
-      shop.logs.append(deployment_id, 'start', 'system', `Started the service ${service.name}.`)
+      context.logs.append(deployment_id, 'start', 'system', `Started the service ${service.name}.`)
   }
   const kept = stack.filter(({ made_by }) => made_by !== release.id).map(({ name }) => name)
   if (kept.length > 0)
-    shop.logs.append(deployment_id, 'start', 'system', `Not changed, and not touched: ${kept.join(', ')}.`)
+    context.logs.append(deployment_id, 'start', 'system', `Not changed, and not touched: ${kept.join(', ')}.`)
 }
 
 /** Waits for services that must be healthy before this one may start. */
 async function waitForDependencies(
-  shop: Workshop,
   context: DeployContext,
+  step: DeployStep,
   release: Release,
   { depends_on, made_by }: ReleaseService,
 ): Promise<void> {
@@ -81,54 +81,59 @@ async function waitForDependencies(
     )
     .map(({ service }) => service)
   if (awaited.length === 0) return
-  const { deployment_id } = context.payload
-  await verify(shop, { release, deployment_id, step: 'start', only: new Set(awaited) }, context.signal)
+  const { deployment_id } = step.payload
+  await verify(context, { release, deployment_id, step: 'start', only: new Set(awaited) }, step.signal)
 }
 
 /** Takes the traffic from services of the release before, and ends them. */
 async function endServices(
-  shop: Workshop,
   context: DeployContext,
+  step: DeployStep,
   before: Release,
   names: ReadonlySet<string>,
 ): Promise<void> {
-  const instances = await instancesOfRelease(shop.engine, before)
+  const instances = await instancesOfRelease(context.engine, before)
   if (!instances.some(({ process }) => names.has(process))) return
   // Before anything is stopped, so that whatever happens next the undo knows of it.
-  context.state.stopped_previous = true
-  context.save()
+  step.state.stopped_previous = true
+  step.save()
   const others = instances.filter(({ process }) => !names.has(process))
-  await shop.routing.serve(before.app_id, targetOf(others, before.settings))
-  await drain(shop, before, context.signal, names)
-  await endRelease(shop.engine, before, undefined, names)
+  await context.routing.serve(before.app_id, targetOf(others, before.settings))
+  await drain(context, before, step.signal, names)
+  await endRelease(context.engine, before, undefined, names)
 }
 
 /** Runs a service that others wait for to its end. */
 async function runOneOff(
-  shop: Workshop,
   context: DeployContext,
+  step: DeployStep,
   release: Release,
   service: ReleaseService,
 ): Promise<void> {
-  const { deployment_id, app_id } = context.payload
-  const { trigger } = shop.deployments.find(deployment_id)!
+  const { deployment_id, app_id } = step.payload
+  const { trigger } = context.deployments.find(deployment_id)!
   if (trigger === 'rollback' || trigger === 'restart') return
   const { name } = service
-  const { process: _one_off, ...spec } = serviceSpec(shop.releases, release, shop.ports.app(app_id), service)
-  shop.logs.append(deployment_id, 'start', 'system', `Running the service ${name} to its end.`)
+  const { process: _one_off, ...spec } = serviceSpec(
+    context.releases,
+    release,
+    context.apps.get(app_id),
+    service,
+  )
+  context.logs.append(deployment_id, 'start', 'system', `Running the service ${name} to its end.`)
   const tail: string[] = []
-  const result = await shop.engine.runOnce(
+  const result = await context.engine.runOnce(
     {
       ...spec,
       purpose: `service-${name}`,
       timeout_ms: ONE_OFF_TIMEOUT_MS,
       onLog(line) {
-        shop.logs.append(deployment_id, 'start', line.stream, line.text)
+        context.logs.append(deployment_id, 'start', line.stream, line.text)
         tail.push(line.text)
         if (tail.length > TAIL) tail.shift()
       },
     },
-    context.signal,
+    step.signal,
   )
   if (result.exit_code === 0 && !result.timed_out) return
   throw new Fatal(

@@ -9,7 +9,7 @@ import { askOf } from '../repository.ts'
 import { hasWeb, requireSound } from '../processes.ts'
 import { settingsOf, strangeProcesses } from '../release-settings.ts'
 import type { Release } from '../releases.ts'
-import { appToBuild, type DeployContext, type DeployedApp, type Workshop } from '../work.ts'
+import { appToBuild, type DeployStep, type DeployedApp, type DeployContext } from '../work.ts'
 import { buildInputs, mountScope } from '../build-inputs.ts'
 import { adoptStack, buildStack, missingImages, stackImage } from '../stack/build.ts'
 import { detectStack } from '../stack/plan.ts'
@@ -44,39 +44,38 @@ function addDockerignore(folder: string, text: string): void {
 }
 
 /** Looks at the source and decides how to build and run it. */
-export async function detectStep(shop: Workshop, context: DeployContext): Promise<void> {
-  const { deployment_id } = context.payload
-  const app = appToBuild(shop, context)
+export async function detectStep(context: DeployContext, step: DeployStep): Promise<void> {
+  const { deployment_id } = step.payload
+  const app = appToBuild(context, step)
   const { configuration } = app
-  const { from_release, rebuild } = askOf(shop.deployments.find(deployment_id)!)
-  if (context.state.image_id || (from_release && !rebuild) || configuration.source === 'image') {
-    if (context.state.plan)
-      shop.deployments.change(deployment_id, { plan: JSON.stringify(context.state.plan) })
-    return context.skip()
+  const { from_release, rebuild } = askOf(context.deployments.find(deployment_id)!)
+  if (step.state.image_id || (from_release && !rebuild) || configuration.source === 'image') {
+    if (step.state.plan) context.deployments.change(deployment_id, { plan: JSON.stringify(step.state.plan) })
+    return step.skip()
   }
-  if (configuration.source === 'compose') return detectStack(shop, context, app)
+  if (configuration.source === 'compose') return detectStack(context, step, app)
   let plan: BuildPlan
   if (configuration.source === 'dockerfile') {
     plan = inlinePlan(app)
   } else {
-    const variables = shop.ports.variables(app)
-    const repository = sourceDirectory(shop, deployment_id)
+    const variables = context.ports.variables(app)
+    const repository = sourceDirectory(context, deployment_id)
     const folder = sourceFolder(repository, configuration.base_directory)
-    plan = await shop.ports.detect(folder, {
+    plan = await context.ports.detect(folder, {
       ...overridesOf(configuration.build, configuration.port ?? portOf(variables)),
       app: app.name,
       repository,
       build_args: Object.keys({ ...buildArguments(variables), ...configuration.build.args }),
       build_secrets: Object.keys(buildSecrets(variables)).length > 0,
     })
-    if (plan.stack !== 'dockerfile') addDockerignore(folder, shop.ports.dockerignore())
+    if (plan.stack !== 'dockerfile') addDockerignore(folder, context.ports.dockerignore())
   }
-  context.state.plan = plan
-  shop.deployments.change(deployment_id, { plan: JSON.stringify(plan) })
+  step.state.plan = plan
+  context.deployments.change(deployment_id, { plan: JSON.stringify(plan) })
   const named = [plan.stack, plan.framework, plan.version].filter(Boolean).join(' ')
-  shop.logs.append(deployment_id, 'detect', 'system', `Detected ${named}.`)
+  context.logs.append(deployment_id, 'detect', 'system', `Detected ${named}.`)
   for (const { field, value, source } of plan.explanation)
-    shop.logs.append(deployment_id, 'detect', 'system', `  ${field}: ${value} (${source})`)
+    context.logs.append(deployment_id, 'detect', 'system', `  ${field}: ${value} (${source})`)
 }
 
 /** What a build needs beside an image as large as the last one: layers that are packed and unpacked. */
@@ -84,47 +83,47 @@ const BUILD_ROOM_BYTES = 2 * 1024 ** 3
 
 /** Frees unused images and build cache where the build would not fit; that it cannot is no reason not to try. */
 async function makeRoom(
-  shop: Workshop,
+  context: DeployContext,
   app: DeployedApp,
   onLog: (line: BuildLogLine) => void,
 ): Promise<void> {
   try {
-    const live = app.live_release_id ? shop.releases.find(app.live_release_id) : undefined
-    const last = live && (await shop.engine.findImage(live.image_id))
-    const freed = await shop.ports.makeRoom(BUILD_ROOM_BYTES + (last?.size_bytes ?? 0))
+    const live = app.live_release_id ? context.releases.find(app.live_release_id) : undefined
+    const last = live && (await context.engine.findImage(live.image_id))
+    const freed = await context.ports.makeRoom(BUILD_ROOM_BYTES + (last?.size_bytes ?? 0))
     if (freed === undefined) return
     const text = `The disk has little room for a build: ${Math.round(freed / 1024 ** 2)} MiB of unused images and build cache were removed.`
     onLog({ stream: 'system', text })
   } catch (error) {
-    shop.log.warn('No room could be made for a build', { app_id: app.id, error })
+    context.log.warn('No room could be made for a build', { app_id: app.id, error })
   }
 }
 
-async function make(shop: Workshop, context: DeployContext, app: DeployedApp): Promise<Image> {
-  const { deployment_id } = context.payload
+async function make(context: DeployContext, step: DeployStep, app: DeployedApp): Promise<Image> {
+  const { deployment_id } = step.payload
   const onLog = (line: { stream: 'stdout' | 'stderr' | 'system'; text: string }) =>
-    shop.logs.append(deployment_id, 'build', line.stream, line.text)
+    context.logs.append(deployment_id, 'build', line.stream, line.text)
   if (app.configuration.source === 'image') {
-    return pull(shop, app.configuration.image!, onLog, context.signal)
+    return pull(context, app.configuration.image!, onLog, step.signal)
   }
-  const plan = context.state.plan!
+  const plan = step.state.plan!
   const tag = `portreeve/${app.id}:${deployment_id}`
-  context.state.built = true
-  context.state.image_tag = tag
+  step.state.built = true
+  step.state.image_tag = tag
   // Variables may have changed since the source was fetched: the image is of those that it is built with.
-  if (context.state.build_key) context.state.build_key = buildKey(shop, app, context.state.commit_sha!)
-  context.save()
-  const { build_args, secrets, notes } = buildInputs(shop, app, plan)
+  if (step.state.build_key) step.state.build_key = buildKey(context, app, step.state.commit_sha!)
+  step.save()
+  const { build_args, secrets, notes } = buildInputs(context, app, plan)
   for (const text of notes) onLog({ stream: 'system', text })
   const dockerfile =
     plan.stack === 'dockerfile'
-      ? await shop.ports.checkDockerfile(plan.dockerfile, { build_args, onLog, signal: context.signal })
+      ? await context.ports.checkDockerfile(plan.dockerfile, { build_args, onLog, signal: step.signal })
       : plan.dockerfile
-  await makeRoom(shop, app, onLog)
-  return shop.engine.buildImage(
+  await makeRoom(context, app, onLog)
+  return context.engine.buildImage(
     {
       context: sourceFolder(
-        sourceDirectory(shop, deployment_id),
+        sourceDirectory(context, deployment_id),
         app.configuration.source === 'dockerfile' ? '.' : app.configuration.base_directory,
       ),
       dockerfile,
@@ -132,28 +131,31 @@ async function make(shop: Workshop, context: DeployContext, app: DeployedApp): P
       labels: { app: app.id, deployment: deployment_id, project: app.project_id },
       build_args,
       secrets,
-      registries: shop.ports.registryAuths(app, `${plan.dockerfile} ${Object.values(build_args).join(' ')}`),
-      no_cache: askOf(shop.deployments.find(deployment_id)!).no_cache ?? false,
+      registries: context.ports.registryAuths(
+        app,
+        `${plan.dockerfile} ${Object.values(build_args).join(' ')}`,
+      ),
+      no_cache: askOf(context.deployments.find(deployment_id)!).no_cache ?? false,
       // What a preview leaves in the cache must not reach builds of the project, nor other previews.
       cache_scope: app.preview_id ?? app.project_id,
-      mount_scope: mountScope(shop, app),
-      limits: shop.defaults.build,
+      mount_scope: mountScope(context, app),
+      limits: context.defaults.build,
       onLog,
     },
-    context.signal,
+    step.signal,
   )
 }
 
 /** Builds or pulls the image, or takes that of an earlier release, and fixes the release. */
-export async function buildStep(shop: Workshop, context: DeployContext): Promise<void> {
-  const { deployment_id, app_id } = context.payload
-  const { state } = context
-  const app = appToBuild(shop, context)
-  const ask = askOf(shop.deployments.find(deployment_id)!)
-  const known = ask.from_release ? shop.releases.find(ask.from_release) : undefined
-  if (app.configuration.source === 'compose') return makeStack(shop, context, app, known)
+export async function buildStep(context: DeployContext, step: DeployStep): Promise<void> {
+  const { deployment_id, app_id } = step.payload
+  const { state } = step
+  const app = appToBuild(context, step)
+  const ask = askOf(context.deployments.find(deployment_id)!)
+  const known = ask.from_release ? context.releases.find(ask.from_release) : undefined
+  if (app.configuration.source === 'compose') return makeStack(context, step, app, known)
   const wanted = ask.rebuild ? state.image_id : (known?.image_id ?? state.image_id)
-  const present = wanted ? await shop.engine.findImage(wanted) : undefined
+  const present = wanted ? await context.engine.findImage(wanted) : undefined
   if (known && wanted && !present)
     throw new Fatal(
       'image_gone',
@@ -166,20 +168,20 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
       'The image that was to be used again has been removed.',
       'Deploy again with no_cache.',
     )
-  const image = present ?? (await make(shop, context, app))
+  const image = present ?? (await make(context, step, app))
   state.image_id = image.id
   const taken = known && !ask.fresh_variables ? known : undefined
-  const variables = taken ? shop.releases.variables(taken.id) : shop.ports.variables(app)
-  const environment = taken ? shop.releases.environment(taken.id) : runtimeValues(variables)
-  const mounts = shop.ports.mounts(app_id)
-  const files = known ? shop.releases.files(known.id) : mounts.files
+  const variables = taken ? context.releases.variables(taken.id) : context.ports.variables(app)
+  const environment = taken ? context.releases.environment(taken.id) : runtimeValues(variables)
+  const mounts = context.ports.mounts(app_id)
+  const files = known ? context.releases.files(known.id) : mounts.files
   const settings = known
     ? known.settings
-    : settingsOf(shop.defaults, app, { plan: state.plan, image, port: portOf(variables), mounts })
+    : settingsOf(context.defaults, app, { plan: state.plan, image, port: portOf(variables), mounts })
   for (const text of known ? [] : strangeProcesses(state.plan, app.configuration))
-    shop.logs.append(deployment_id, 'build', 'system', text)
+    context.logs.append(deployment_id, 'build', 'system', text)
   requireSound(settings)
-  shop.releases.ensure(
+  context.releases.ensure(
     {
       id: state.release_id,
       app_id,
@@ -190,7 +192,7 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
       build_key: known?.build_key ?? state.build_key ?? null,
       settings,
       configuration: known?.configuration ?? app.configuration,
-      created_at: shop.clock.iso(),
+      created_at: context.clock.iso(),
     },
     {
       ...environment,
@@ -202,40 +204,40 @@ export async function buildStep(shop: Workshop, context: DeployContext): Promise
     variables,
     files,
   )
-  shop.deployments.change(deployment_id, { image: image.id, release_id: state.release_id })
-  if (present) context.skip()
+  context.deployments.change(deployment_id, { image: image.id, release_id: state.release_id })
+  if (present) step.skip()
 }
 
 /** Fixes the release of a stack: with services of an earlier release, or with what the file says now. */
 async function makeStack(
-  shop: Workshop,
   context: DeployContext,
+  step: DeployStep,
   app: DeployedApp,
   known: Release | undefined,
 ): Promise<void> {
-  const { deployment_id } = context.payload
-  const { state } = context
-  const { trigger, ...row } = shop.deployments.find(deployment_id)!
-  const taken = askOf(shop.deployments.find(deployment_id)!).rebuild ? undefined : known
-  const missing = taken?.settings.stack ? await missingImages(shop, taken.settings.stack) : []
+  const { deployment_id } = step.payload
+  const { state } = step
+  const { trigger, ...row } = context.deployments.find(deployment_id)!
+  const taken = askOf(context.deployments.find(deployment_id)!).rebuild ? undefined : known
+  const missing = taken?.settings.stack ? await missingImages(context, taken.settings.stack) : []
   if (missing.length > 0)
     throw new Fatal(
       'image_gone',
       `The image of ${missing.join(', ')} of that release is no longer on this server.`,
       'Deploy its commit again instead.',
     )
-  const variables = known ? shop.releases.variables(known.id) : shop.ports.variables(app)
-  const live = shop.releases.find(app.live_release_id ?? '')
+  const variables = known ? context.releases.variables(known.id) : context.ports.variables(app)
+  const live = context.releases.find(app.live_release_id ?? '')
   const renew = trigger === 'restart' ? (askOf(row).services ?? true) : false
   const made = taken
     ? {
         settings: adoptStack(taken, { live, release_id: state.release_id, renew }),
-        secrets: shop.releases.services(taken.id),
+        secrets: context.releases.services(taken.id),
       }
-    : await buildStack(shop, context, app, variables)
+    : await buildStack(context, step, app, variables)
   const { stack, main } = made.settings
-  const image_id = stackImage(shop, stack!)
-  shop.releases.ensure(
+  const image_id = stackImage(context, stack!)
+  context.releases.ensure(
     {
       id: state.release_id,
       app_id: app.id,
@@ -246,7 +248,7 @@ async function makeStack(
       build_key: null,
       settings: made.settings,
       configuration: known?.configuration ?? app.configuration,
-      created_at: shop.clock.iso(),
+      created_at: context.clock.iso(),
     },
     {},
     variables,
@@ -254,19 +256,19 @@ async function makeStack(
     made.secrets,
   )
   const shown = stack!.find(({ name }) => name === main) ?? stack![0]!
-  shop.deployments.change(deployment_id, { image: shown.image_id, release_id: state.release_id })
+  context.deployments.change(deployment_id, { image: shown.image_id, release_id: state.release_id })
   const names = stack!.filter(({ one_off }) => !one_off).map(({ name }) => name)
-  shop.ports.services.keep(app.id, app.project_id, names, false)
-  if (taken) context.skip()
+  context.ports.services.keep(app.id, app.project_id, names, false)
+  if (taken) step.skip()
 }
 
 /** Removes the image and the release of a deployment that did not go live. */
-export async function undoBuild(shop: Workshop, context: DeployContext): Promise<void> {
-  const { state } = context
-  shop.releases.delete(state.release_id)
-  shop.deployments.change(context.payload.deployment_id, { release_id: null })
-  for (const tag of state.image_tags ?? []) await shop.engine.removeImage(tag)
+export async function undoBuild(context: DeployContext, step: DeployStep): Promise<void> {
+  const { state } = step
+  context.releases.delete(state.release_id)
+  context.deployments.change(step.payload.deployment_id, { release_id: null })
+  for (const tag of state.image_tags ?? []) await context.engine.removeImage(tag)
   if (!state.built || !state.image_tag) return
   // Another release may have got the very same image from the layer cache: then only this tag goes.
-  await shop.engine.removeImage(state.image_tag)
+  await context.engine.removeImage(state.image_tag)
 }

@@ -8,55 +8,55 @@ import { removeTree } from '#server/kernel/removal'
 import { GitError, type GitSource } from '#server/platform/git/git'
 import { hasImages } from '../stack/ending.ts'
 import { askOf, type DeploymentAsk, type DeploymentRow } from '../repository.ts'
-import { appToBuild, type DeployContext, type DeployedApp, type Workshop } from '../work.ts'
+import { appToBuild, type DeployStep, type DeployedApp, type DeployContext } from '../work.ts'
 
-export const sourceDirectory = (shop: Workshop, deployment_id: string) =>
-  join(shop.work_directory, deployment_id, 'source')
+export const sourceDirectory = (context: DeployContext, deployment_id: string) =>
+  join(context.work_directory, deployment_id, 'source')
 
 /**
  * Hash of everything that a build depends on besides the layers of its base: equal means that the image would
  * be the same.
  */
-export function buildKey(shop: Workshop, app: DeployedApp, commit: string): string {
+export function buildKey(context: DeployContext, app: DeployedApp, commit: string): string {
   const { base_directory, build, port, dockerfile, source } = app.configuration
   const { release_command: _release, ...built } = build
   const parts: unknown[] = [source, commit, base_directory, built, port, dockerfile]
-  const variables = shop.ports.variables(app)
+  const variables = context.ports.variables(app)
   const built_with = Object.entries(variables).filter(([, one]) => one.build)
   const asked_port = portOf(variables)
   // Under a key of the installation: a plain hash of a short secret could be found out by trying.
   if (built_with.length > 0 || asked_port !== undefined)
-    parts.push(shop.ports.fingerprint([built_with, asked_port]))
+    parts.push(context.ports.fingerprint([built_with, asked_port]))
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex')
 }
 
 async function adopt(
-  shop: Workshop,
   context: DeployContext,
+  step: DeployStep,
   app: DeployedApp,
   commit: string,
   no_cache: boolean | undefined,
 ): Promise<boolean> {
-  context.state.commit_sha = commit
-  context.state.build_key = buildKey(shop, app, commit)
-  const known = no_cache ? undefined : shop.releases.findBuilt(app.id, context.state.build_key)
+  step.state.commit_sha = commit
+  step.state.build_key = buildKey(context, app, commit)
+  const known = no_cache ? undefined : context.releases.findBuilt(app.id, step.state.build_key)
   if (!known) return false
-  if (!(await shop.engine.findImage(known.image_id))) {
-    shop.releases.markImageGone(known.image_id)
-    shop.logs.append(
-      context.payload.deployment_id,
+  if (!(await context.engine.findImage(known.image_id))) {
+    context.releases.markImageGone(known.image_id)
+    context.logs.append(
+      step.payload.deployment_id,
       'clone',
       'system',
       'The image that was built from this before has been removed from the server; it is built again.',
     )
     return false
   }
-  const origin = shop.deployments.find(known.deployment_id)
-  context.state.image_id = known.image_id
-  context.state.image_tag = known.image_tag ?? undefined
-  context.state.plan = origin?.plan ? JSON.parse(origin.plan) : undefined
-  shop.logs.append(
-    context.payload.deployment_id,
+  const origin = context.deployments.find(known.deployment_id)
+  step.state.image_id = known.image_id
+  step.state.image_tag = known.image_tag ?? undefined
+  step.state.plan = origin?.plan ? JSON.parse(origin.plan) : undefined
+  context.logs.append(
+    step.payload.deployment_id,
     'clone',
     'system',
     `Nothing has changed since deployment ${origin?.number ?? ''}: its image is used again, without a build.`,
@@ -69,30 +69,30 @@ const isCommitGone = (error: unknown): boolean =>
   error instanceof GitError && error.code === 'commit_not_found'
 
 async function fromGit(
-  shop: Workshop,
   context: DeployContext,
+  step: DeployStep,
   app: DeployedApp,
   ask: DeploymentAsk,
 ): Promise<void> {
-  const { deployment_id } = context.payload
-  const say = (text: string) => shop.logs.append(deployment_id, 'clone', 'system', text)
-  const credential = shop.ports.gitCredential(app)
+  const { deployment_id } = step.payload
+  const say = (text: string) => context.logs.append(deployment_id, 'clone', 'system', text)
+  const credential = context.ports.gitCredential(app)
   const source: GitSource = {
     url: app.configuration.git_url!,
     branch: ask.branch ?? app.configuration.branch ?? undefined,
-    commit: shop.ports.approvedCommit(app) ?? ask.commit,
+    commit: context.ports.approvedCommit(app) ?? ask.commit,
     ...(credential ? { credential } : {}),
   }
   say(`Cloning ${source.url}${source.branch ? ` (${source.branch})` : ''}.`)
-  const directory = sourceDirectory(shop, deployment_id)
+  const directory = sourceDirectory(context, deployment_id)
   await removeTree(directory)
-  if (app.configuration.source !== 'compose') shop.ports.prepareDetection()
+  if (app.configuration.source !== 'compose') context.ports.prepareDetection()
   const checkOut = (from: GitSource) =>
-    shop.git.checkout(
+    context.git.checkout(
       from,
       directory,
-      { lfs: true, onLog: (text) => shop.logs.append(deployment_id, 'clone', 'stderr', text) },
-      context.signal,
+      { lfs: true, onLog: (text) => context.logs.append(deployment_id, 'clone', 'stderr', text) },
+      step.signal,
     )
   const checkout = await checkOut(source).catch((error: unknown) => {
     if (!ask.or_newest || source.commit !== ask.commit || !isCommitGone(error)) throw error
@@ -103,36 +103,36 @@ async function fromGit(
     return checkOut({ ...source, commit: undefined })
   })
   // Whoever pushes writes both, and everybody of the project reads them.
-  const message = shop.logs.redact(deployment_id, checkout.message)
-  const author = shop.logs.redact(deployment_id, checkout.author)
-  shop.deployments.change(deployment_id, {
+  const message = context.logs.redact(deployment_id, checkout.message)
+  const author = context.logs.redact(deployment_id, checkout.author)
+  context.deployments.change(deployment_id, {
     branch: checkout.branch,
     commit_sha: checkout.sha,
     commit_message: message,
     commit_author: author,
   })
   say(`Commit ${checkout.sha.slice(0, 12)} by ${author}: ${message}`)
-  context.state.commit_sha = checkout.sha
+  step.state.commit_sha = checkout.sha
   // A compose file is read each time: what did not change is seen service by service.
   if (app.configuration.source === 'compose') return
-  if (await adopt(shop, context, app, checkout.sha, ask.no_cache)) void removeTree(directory)
+  if (await adopt(context, step, app, checkout.sha, ask.no_cache)) void removeTree(directory)
 }
 
 /**
  * What a restart takes over: the release that is live now, which another deployment may have brought since it
  * was asked for.
  */
-function askForLive(shop: Workshop, deployment_id: string, app: DeployedApp): DeploymentAsk {
-  const live = shop.releases.find(app.live_release_id ?? '')
+function askForLive(context: DeployContext, deployment_id: string, app: DeployedApp): DeploymentAsk {
+  const live = context.releases.find(app.live_release_id ?? '')
   if (!live)
     throw new Fatal(
       'nothing_live',
       'Nothing of this app is live any more, so there is nothing to restart.',
       'Deploy it.',
     )
-  const asked = askOf(shop.deployments.find(deployment_id)!)
+  const asked = askOf(context.deployments.find(deployment_id)!)
   const ask = { ...asked, from_release: live.id, from_deployment: live.deployment_id }
-  shop.deployments.change(deployment_id, { request: JSON.stringify(ask) })
+  context.deployments.change(deployment_id, { request: JSON.stringify(ask) })
   return ask
 }
 
@@ -141,16 +141,16 @@ function askForLive(shop: Workshop, deployment_id: string, app: DeployedApp): De
  * image is gone and has to be made again.
  */
 async function askForRelease(
-  shop: Workshop,
+  context: DeployContext,
   deployment_id: string,
   ask: DeploymentAsk,
 ): Promise<DeploymentAsk> {
-  const release = shop.releases.find(ask.from_release ?? '')
-  if (!release || (await hasImages(shop.engine, release))) return ask
-  const origin = shop.deployments.find(release.deployment_id)
-  const { upload } = origin ? sourceOf(shop, origin) : {}
+  const release = context.releases.find(ask.from_release ?? '')
+  if (!release || (await hasImages(context.engine, release))) return ask
+  const origin = context.deployments.find(release.deployment_id)
+  const { upload } = origin ? sourceOf(context, origin) : {}
   const { source } = release.configuration
-  shop.logs.append(
+  context.logs.append(
     deployment_id,
     'clone',
     'system',
@@ -163,78 +163,78 @@ async function askForRelease(
     ...(release.configuration.git_url && origin?.commit_sha ? { commit: origin.commit_sha } : {}),
     ...(upload ? { upload } : {}),
   }
-  shop.deployments.change(deployment_id, { request: JSON.stringify(rebuilt) })
+  context.deployments.change(deployment_id, { request: JSON.stringify(rebuilt) })
   return rebuilt
 }
 
 /** What the deployment asked for that made what another one took over. */
-function sourceOf(shop: Workshop, row: DeploymentRow): DeploymentAsk {
+function sourceOf(context: DeployContext, row: DeploymentRow): DeploymentAsk {
   const ask = askOf(row)
-  const origin = ask.from_deployment ? shop.deployments.find(ask.from_deployment) : undefined
-  return origin ? sourceOf(shop, origin) : ask
+  const origin = ask.from_deployment ? context.deployments.find(ask.from_deployment) : undefined
+  return origin ? sourceOf(context, origin) : ask
 }
 
 /** Brings the source into the work folder, or finds that no build is needed. */
-export async function cloneStep(shop: Workshop, context: DeployContext): Promise<void> {
-  const { deployment_id, app_id } = context.payload
-  const app = shop.ports.app(app_id)
-  const deployment = shop.deployments.find(deployment_id)!
-  context.state.previous = {
+export async function cloneStep(context: DeployContext, step: DeployStep): Promise<void> {
+  const { deployment_id, app_id } = step.payload
+  const app = context.apps.get(app_id)
+  const deployment = context.deployments.find(deployment_id)!
+  step.state.previous = {
     deployment_id: app.live_deployment_id,
     release_id: app.live_release_id,
   }
-  const asked = deployment.trigger === 'restart' ? askForLive(shop, deployment_id, app) : askOf(deployment)
-  const ask = await askForRelease(shop, deployment_id, asked)
+  const asked = deployment.trigger === 'restart' ? askForLive(context, deployment_id, app) : askOf(deployment)
+  const ask = await askForRelease(context, deployment_id, asked)
   if (ask.from_release) {
-    const release = shop.releases.find(ask.from_release)
-    const origin = shop.deployments.find(release?.deployment_id ?? '')
+    const release = context.releases.find(ask.from_release)
+    const origin = context.deployments.find(release?.deployment_id ?? '')
     if (release && origin)
-      shop.deployments.change(deployment_id, {
+      context.deployments.change(deployment_id, {
         branch: origin.branch,
         commit_sha: origin.commit_sha,
         commit_message: origin.commit_message,
         commit_author: origin.commit_author,
       })
-    if (!ask.rebuild) return context.skip()
+    if (!ask.rebuild) return step.skip()
   }
-  shop.advance(deployment_id, 'build')
-  requireFree(shop.work_directory)
-  return fetchSource(shop, context, appToBuild(shop, context), ask)
+  context.advance(deployment_id, 'build')
+  requireFree(context.work_directory)
+  return fetchSource(context, step, appToBuild(context, step), ask)
 }
 
 /** Where the source comes from, by its kind. */
 async function fetchSource(
-  shop: Workshop,
   context: DeployContext,
+  step: DeployStep,
   app: DeployedApp,
   ask: DeploymentAsk,
 ): Promise<void> {
-  const { deployment_id } = context.payload
+  const { deployment_id } = step.payload
   // Before anything is fetched or built: a value that cannot be had fails the deployment at once.
-  shop.ports.variables(app)
+  context.ports.variables(app)
   switch (app.configuration.source) {
     case 'git':
-      return fromGit(shop, context, app, ask)
+      return fromGit(context, step, app, ask)
     case 'upload': {
-      const archive = join(shop.uploads_directory, ask.upload ?? '')
-      const directory = sourceDirectory(shop, deployment_id)
+      const archive = join(context.uploads_directory, ask.upload ?? '')
+      const directory = sourceDirectory(context, deployment_id)
       await removeTree(directory)
-      shop.logs.append(deployment_id, 'clone', 'system', 'Unpacking the uploaded archive.')
-      return shop.ports.extract(archive, directory, context.signal)
+      context.logs.append(deployment_id, 'clone', 'system', 'Unpacking the uploaded archive.')
+      return context.ports.extract(archive, directory, step.signal)
     }
     case 'compose':
-      if (app.configuration.compose === null) return fromGit(shop, context, app, ask)
-      mkdirSync(sourceDirectory(shop, deployment_id), { recursive: true })
+      if (app.configuration.compose === null) return fromGit(context, step, app, ask)
+      mkdirSync(sourceDirectory(context, deployment_id), { recursive: true })
       return undefined
     case 'dockerfile':
-      mkdirSync(sourceDirectory(shop, deployment_id), { recursive: true })
-      await adopt(shop, context, app, 'inline', ask.no_cache)
+      mkdirSync(sourceDirectory(context, deployment_id), { recursive: true })
+      await adopt(context, step, app, 'inline', ask.no_cache)
       return undefined
     default:
-      return context.skip()
+      return step.skip()
   }
 }
 
 /** Removes what `cloneStep` put there; it is out of the way at once. */
-export const removeWork = (shop: Workshop, deployment_id: string): Promise<void> =>
-  removeTree(join(shop.work_directory, deployment_id))
+export const removeWork = (context: DeployContext, deployment_id: string): Promise<void> =>
+  removeTree(join(context.work_directory, deployment_id))

@@ -1,6 +1,6 @@
 import { Fatal } from '#server/kernel/jobs/definition'
 import { imagesOf, type Release, type ReleaseService, removableImages, tagsOf } from '../releases.ts'
-import { type DeployContext, targetOf, type Workshop } from '../work.ts'
+import { type DeployStep, targetOf, type DeployContext } from '../work.ts'
 import { hasWeb, instancesOfRelease } from '../processes.ts'
 import { drain, routeTo } from '../serving.ts'
 import { endRelease, replacedBy, superviseAll } from '../stack/ending.ts'
@@ -8,10 +8,10 @@ import { restorePrevious } from '../stop-first.ts'
 import { removeWork } from './source.ts'
 
 /** Gives the traffic to the new release; requests in flight end on the old one. */
-export async function switchStep(shop: Workshop, context: DeployContext): Promise<void> {
-  const { deployment_id, app_id } = context.payload
-  const release = shop.releases.find(context.state.release_id)!
-  const instances = await instancesOfRelease(shop.engine, release)
+export async function switchStep(context: DeployContext, step: DeployStep): Promise<void> {
+  const { deployment_id, app_id } = step.payload
+  const release = context.releases.find(step.state.release_id)!
+  const instances = await instancesOfRelease(context.engine, release)
   const target = targetOf(instances, release.settings)
   if (
     hasWeb(release.settings)
@@ -24,16 +24,16 @@ export async function switchStep(shop: Workshop, context: DeployContext): Promis
       'Look at the log of the deployment, then deploy again.',
     )
   // A second try after a crash finds what the first one has made of it.
-  if (!context.state.switched) {
-    context.state.auto_deploy = shop.ports.app(app_id).auto_deploy
-    context.state.was_asleep = shop.ports.isAsleep(app_id)
+  if (!step.state.switched) {
+    step.state.auto_deploy = context.apps.get(app_id).auto_deploy
+    step.state.was_asleep = context.ports.isAsleep(app_id)
   }
-  context.state.switched = true
-  context.state.live_at = shop.clock.iso()
-  context.save()
-  followNames(shop, app_id, release)
-  await shop.routing.serve(app_id, target)
-  shop.advance(deployment_id, 'go_live', { live_at: context.state.live_at })
+  step.state.switched = true
+  step.state.live_at = context.clock.iso()
+  step.save()
+  followNames(context, app_id, release)
+  await context.routing.serve(app_id, target)
+  context.advance(deployment_id, 'go_live', { live_at: step.state.live_at })
 }
 
 /** Services that somebody may start and stop: those that run to their end are none. */
@@ -41,30 +41,30 @@ const runningNames = (stack: readonly ReleaseService[]): string[] =>
   stack.filter(({ one_off }) => !one_off).map(({ name }) => name)
 
 /** Gives the app, and each public service of a stack, the names that a release needs. */
-function followNames(shop: Workshop, app_id: string, { settings }: Release): void {
-  shop.ports.followWeb(app_id, hasWeb(settings))
+function followNames(context: DeployContext, app_id: string, { settings }: Release): void {
+  context.ports.followWeb(app_id, hasWeb(settings))
   const { stack, main } = settings
   if (!stack) return
   const names = stack.filter(({ public_port }) => public_port !== null).map(({ name }) => name)
-  shop.ports.followServices(app_id, main, names)
+  context.ports.followServices(app_id, main, names)
 }
 
 /** Gives the traffic back to what served before. */
-export async function undoSwitch(shop: Workshop, context: DeployContext): Promise<void> {
-  const { state } = context
-  const { app_id } = context.payload
+export async function undoSwitch(context: DeployContext, step: DeployStep): Promise<void> {
+  const { state } = step
+  const { app_id } = step.payload
   if (!state.switched) return
-  const previous = state.previous?.release_id ? shop.releases.find(state.previous.release_id) : undefined
-  await restorePrevious(shop, context)
-  if (previous) followNames(shop, app_id, previous)
+  const previous = state.previous?.release_id ? context.releases.find(state.previous.release_id) : undefined
+  await restorePrevious(context, step)
+  if (previous) followNames(context, app_id, previous)
   const sleeps = state.was_asleep === true && previous !== undefined
-  if (sleeps) shop.ports.sleepAgain(app_id)
-  const serving = await routeTo(shop, app_id, previous)
-  shop.ports.setLive(app_id, previous ? state.previous!.deployment_id : null, previous?.id ?? null)
+  if (sleeps) context.ports.sleepAgain(app_id)
+  const serving = await routeTo(context, app_id, previous)
+  context.apps.setLive(app_id, previous ? state.previous!.deployment_id : null, previous?.id ?? null)
   if (serving === 0 && !sleeps)
-    shop.ports.appEvent(app_id, 'lose', { deployment_id: context.payload.deployment_id })
+    context.apps.transition(app_id, 'lose', { deployment_id: step.payload.deployment_id })
   state.switched = false
-  shop.logs.append(context.payload.deployment_id, 'switch', 'system', sayBack(serving, sleeps))
+  context.logs.append(step.payload.deployment_id, 'switch', 'system', sayBack(serving, sleeps))
 }
 
 function sayBack(serving: number, sleeps: boolean): string {
@@ -78,38 +78,42 @@ function sayBack(serving: number, sleeps: boolean): string {
  * Makes the new release the one that the engine keeps alive, and ends the old one and what nobody can roll
  * back to.
  */
-export async function retireStep(shop: Workshop, context: DeployContext): Promise<void> {
-  const { deployment_id, app_id } = context.payload
-  const { release_id, previous } = context.state
-  shop.releases.markProven(release_id)
-  const release = shop.releases.find(release_id)!
-  await superviseAll(shop.engine, release, true)
+export async function retireStep(context: DeployContext, step: DeployStep): Promise<void> {
+  const { deployment_id, app_id } = step.payload
+  const { release_id, previous } = step.state
+  context.releases.markProven(release_id)
+  const release = context.releases.find(release_id)!
+  await superviseAll(context.engine, release, true)
   const old =
     previous?.release_id && previous.release_id !== release_id
-      ? shop.releases.find(previous.release_id)
+      ? context.releases.find(previous.release_id)
       : undefined
   if (old) {
     const replaced = old.settings.stack ? replacedBy(old, release) : undefined
-    await drain(shop, old, context.signal, replaced)
-    await endRelease(shop.engine, old, undefined, replaced)
+    await drain(context, old, step.signal, replaced)
+    await endRelease(context.engine, old, undefined, replaced)
   }
   const { stack } = release.settings
   if (stack) {
-    shop.ports.services.keep(app_id, context.payload.project_id, runningNames(stack), true)
-    shop.ports.services.started(app_id)
+    context.ports.services.keep(app_id, step.payload.project_id, runningNames(stack), true)
+    context.ports.services.started(app_id)
   }
-  void removeWork(shop, deployment_id)
-  await pruneImages(shop, app_id, release_id)
+  void removeWork(context, deployment_id)
+  await pruneImages(context, app_id, release_id)
 }
 
 /** Removes images of an app beyond those that can be rolled back to. */
-export async function pruneImages(shop: Workshop, app_id: string, live_release_id: string): Promise<void> {
-  const all = shop.releases.ofApp(app_id)
-  for (const image_id of removableImages(shop.releases.kept(app_id), all, new Set([live_release_id]))) {
+export async function pruneImages(
+  context: DeployContext,
+  app_id: string,
+  live_release_id: string,
+): Promise<void> {
+  const all = context.releases.ofApp(app_id)
+  for (const image_id of removableImages(context.releases.kept(app_id), all, new Set([live_release_id]))) {
     const users = all.filter((release) => imagesOf(release).includes(image_id))
     const tags = users.flatMap((release) => tagsOf(release, image_id))
     if (tags.length === 0) continue // Pulled images may be shared with others; the disk clean-up takes them.
-    for (const tag of new Set(tags)) await shop.engine.removeImage(tag)
-    shop.releases.markImageGone(image_id)
+    for (const tag of new Set(tags)) await context.engine.removeImage(tag)
+    context.releases.markImageGone(image_id)
   }
 }

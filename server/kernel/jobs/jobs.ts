@@ -129,7 +129,7 @@ export function createJobs(options: JobsOptions): Jobs {
         running.delete(job.id)
         wake()
       },
-      (error: unknown) => mend(job.id, error),
+      (error: unknown) => retryFailed(job.id, error),
     )
   }
 
@@ -137,14 +137,14 @@ export function createJobs(options: JobsOptions): Jobs {
    * The runner itself failed, not a step: the row says where the job stands, so it is taken up from there a
    * little later.
    */
-  const mend = async (job_id: string, error: unknown) => {
+  const retryFailed = async (job_id: string, error: unknown) => {
     log.error('A job broke', { job: job_id, error })
     await pause(RETRY_MS, stopping.signal)
     if (!started) return
     try {
       resume(job_id)
     } catch (again) {
-      void mend(job_id, again)
+      void retryFailed(job_id, again)
     }
   }
 

@@ -1,20 +1,8 @@
 import { CALLS } from '../calls.ts'
 import { attempt } from './attempt.ts'
-import {
-  Fatal,
-  type Failure,
-  type JobDefinition,
-  type JobRow,
-  type Outcome,
-  type Step,
-  type StepContext,
-  type StepStatus,
-  type Verdict,
-} from './definition.ts'
-import { type Log, redacting } from '../log.ts'
-import type { JobsOptions } from './options.ts'
-import type { Pool } from './pool.ts'
-import type { JobRepository } from './repository.ts'
+import type { Failure, JobDefinition, JobRow, Outcome, Step, StepStatus } from './definition.ts'
+import { redacting } from '../log.ts'
+import { contextOf, evaluate, redactIn, type Run, saveState, type Surroundings } from './run-context.ts'
 
 /** One job under way. */
 export interface Execution {
@@ -24,13 +12,6 @@ export interface Execution {
   /** Stops the current step and leaves the job to the next process. */
   suspend(): void
 }
-export interface Surroundings extends Omit<JobsOptions, 'pools' | 'pause'> {
-  repository: JobRepository
-  pools: ReadonlyMap<string, Pool>
-  /** Waits between attempts; returns early when the signal aborts. */
-  pause(duration_ms: number, signal: AbortSignal): Promise<void>
-}
-
 const ATTEMPTS = 3
 const TIMEOUT_MS = 600_000
 const UNDO_ATTEMPTS = 5
@@ -49,23 +30,6 @@ const backoff = (attempts: number) => Math.min(10_000, 500 * 2 ** (attempts - 1)
 /** Where a job stands after some of its steps: all done, left to the next process, or to be undone. */
 type Progress = { kind: 'finished' } | { kind: 'suspended' } | { kind: 'stopped'; failure: Failure | null }
 type AnyStep = Step<any, any>
-
-/** What the parts of one execution share. */
-interface Run {
-  around: Surroundings
-  definition: JobDefinition
-  job: JobRow
-  log: Log
-  payload: Readonly<Record<string, unknown>>
-  state: unknown
-  /** Ends the current step: cancel or suspend. */
-  stop: AbortController
-  /** Ends undoing as well. */
-  suspension: AbortController
-}
-
-const redactIn = (definition: JobDefinition, job: JobRow, text: string): string =>
-  definition.redact?.(job, text) ?? text
 
 /**
  * Runs the steps of one job from where it stands, undoing them in reverse when one fails or the job is
@@ -178,8 +142,6 @@ function record(
     definition.onStep?.(job, step.name, status, failure)
   })
 }
-const saveState = (run: Run) => run.around.repository.saveState(run.job.id, JSON.stringify(run.state))
-
 /** A step that took the process down each time it ran is not run again. */
 function giveUp(run: Run, position: number, step: AnyStep): Progress {
   const failure: Failure = {
@@ -221,7 +183,7 @@ async function runStep(run: Run, position: number, step: AnyStep): Promise<Progr
       return { kind: 'finished' }
     }
     if (ended.kind === 'failed') {
-      const verdict = judge(run, ended.error)
+      const verdict = evaluate(run, ended.error)
       const again =
         verdict.kind === 'wait'
           ? elapsed_ms() < WAIT_LIMIT_MS
@@ -250,35 +212,6 @@ async function runStep(run: Run, position: number, step: AnyStep): Promise<Progr
       return progress
     }
   }
-}
-
-function judge(run: Run, error: unknown): Verdict {
-  if (error instanceof Fatal)
-    return {
-      kind: 'user',
-      code: error.code,
-      message: error.message,
-      hint: error.hint,
-      log: error.log,
-    }
-  return run.definition.classify(error)
-}
-
-function contextOf(run: Run, attempts: number): StepContext<any, any> & { skipped: boolean } {
-  const context = {
-    job_id: run.job.id,
-    payload: run.payload,
-    state: run.state,
-    attempt: attempts,
-    log: run.log,
-    signal: run.stop.signal,
-    skipped: false,
-    save: () => saveState(run),
-    skip: () => {
-      context.skipped = true
-    },
-  }
-  return context
 }
 
 /**

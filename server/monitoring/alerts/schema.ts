@@ -1,3 +1,4 @@
+import { hasControl } from '#server/kernel/one-line'
 import * as v from 'valibot'
 import { list, pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 import { ALERT_METRICS } from './metric.ts'
@@ -12,7 +13,7 @@ const Name = v.pipe(
   v.trim(),
   v.minLength(1),
   v.maxLength(100),
-  v.check((text) => !/[\u0000-\u001f\u007f]/.test(text), 'must be one line of text.'),
+  v.check((text) => !hasControl(text), 'must be one line of text.'),
   v.description('What people call it; the beginning of its messages.'),
   v.examples(['Slow answers']),
 )

@@ -131,6 +131,16 @@ export function createAlerts(options: AlertOptions) {
       }
     })
 
+  /** Rules that watch what is gone go with it. */
+  const removed = (subject_id: string): void =>
+    db.tx(() => {
+      for (const row of alerts.rulesOf(subject_id)) {
+        alerts.resolveHistory(row.id, subject_id, clock.iso())
+        alerts.deleteRule(row.id)
+        record(PLATFORM, 'delete', row)
+      }
+    })
+
   const evaluate = (): void => watch.evaluate(alerts.rules())
   /** Events of one moment are one evaluation, so that a hundred crashes are one message. */
   const evaluateSoon = (): void => {
@@ -144,7 +154,12 @@ export function createAlerts(options: AlertOptions) {
     evaluate,
     start(): void {
       ensureBuiltin()
+      for (const { subject_kind, subject_id } of alerts.rules())
+        if (subject_kind === 'database' && subject_id !== null && !ports.projectOf('database', subject_id))
+          removed(subject_id)
       unsubscribe = events.subscribe((event) => {
+        // A database tells of its end by an event alone.
+        if (event.type === 'database.deleted') removed(String(event.payload.database_id))
         if (!WATCHED_EVENTS.has(event.type)) return
         if (watch.hear(event, alerts.rules())) evaluateSoon()
       })
@@ -267,14 +282,7 @@ export function createAlerts(options: AlertOptions) {
         alerts.moveRule({ id, project_id, channels: JSON.stringify(kept), updated_at: clock.iso() })
       }
     },
-    /** Rules that watch what is gone go with it. */
-    removed(subject_id: string): void {
-      for (const row of alerts.rulesOf(subject_id)) {
-        alerts.resolveHistory(row.id, subject_id, clock.iso())
-        alerts.deleteRule(row.id)
-        record(PLATFORM, 'delete', row)
-      }
-    },
+    removed,
     prune: (before: string): number => alerts.prune(before),
   }
 }

@@ -1,3 +1,4 @@
+import { hasControl } from '#server/kernel/one-line'
 import * as v from 'valibot'
 import { list, pagingEntries, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 
@@ -8,7 +9,7 @@ const Name = v.pipe(
   v.trim(),
   v.minLength(1),
   v.maxLength(100),
-  v.check((text) => !/[\u0000-\u001f\u007f]/.test(text), 'must be one line of text.'),
+  v.check((text) => !hasControl(text), 'must be one line of text.'),
   v.description('What people call it; shown on the status page.'),
   v.examples(['Shop']),
 )

@@ -117,8 +117,8 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
       for (const { step_s } of RESULT_STEPS)
         checks.count(id, step_s, startOf(now_s(), step_s), error, latency_ms)
       const failures = error === null ? 0 : row.failures + 1
-      const is_down = failures >= row.failures_needed
-      const status = error === null ? 'up' : is_down ? 'down' : row.status
+      const failing = failures >= row.failures_needed ? 'down' : row.status
+      const status = error === null ? 'up' : failing
       const has_changed = status !== row.status
       checks.update({
         ...row,

@@ -1,3 +1,4 @@
+import { orThrow } from '#server/kernel/or-throw'
 import { createHash } from 'node:crypto'
 import { createSelfSigned } from '#server/platform/ingress/self-signed'
 import { type Acme, type AcmeChallenge, AcmeError, type AcmeOrder, type AcmeSession } from './acme.ts'
@@ -19,7 +20,7 @@ export interface FakeAcme extends Acme {
   /**
    * Looks at the answer to a challenge: a text is the reason why it is refused. Default: takes everything.
    */
-  judge: (hostname: string, challenge: AcmeChallenge) => string | undefined
+  evaluate: (hostname: string, challenge: AcmeChallenge) => string | undefined
   /** Lifetime of certificates. */
   valid_days: number
   /** Forgets every account, as after it was deactivated. */
@@ -50,10 +51,10 @@ export function createFakeAcme(options: { now?: () => number } = {}): FakeAcme {
     if (error) throw error
   }
   const find = (url: string): FakeOrder =>
-    orders.get(url) ??
-    (() => {
-      throw new AcmeError('refused', 'The certificate authority refused: no such order.')
-    })()
+    orThrow(
+      orders.get(url),
+      () => new AcmeError('refused', 'The certificate authority refused: no such order.'),
+    )
 
   const fake: FakeAcme = {
     calls,
@@ -67,7 +68,7 @@ export function createFakeAcme(options: { now?: () => number } = {}): FakeAcme {
     failAll(error) {
       broken = error
     },
-    judge: () => undefined,
+    evaluate: () => undefined,
     forgetAccounts: () => accounts.clear(),
     createRequest: async (_key, names) =>
       `-----BEGIN CERTIFICATE REQUEST-----\n${Buffer.from(names.join(' ')).toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`,
@@ -127,7 +128,7 @@ export function createFakeAcme(options: { now?: () => number } = {}): FakeAcme {
           const authorization = order.authorizations.find(({ challenges }) =>
             challenges.some(({ url }) => url === challenge.url),
           )!
-          const reason = fake.judge(authorization.hostname, challenge)
+          const reason = fake.evaluate(authorization.hostname, challenge)
           authorization.status = reason === undefined ? 'valid' : 'invalid'
           if (reason !== undefined)
             Object.assign(order, {

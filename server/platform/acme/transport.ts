@@ -132,6 +132,16 @@ const CODES: Record<string, AcmeErrorCode> = {
   badNonce: 'unreachable',
 }
 
+const SENTENCES: Partial<Record<AcmeErrorCode, string>> = {
+  rate_limited: 'The certificate authority takes no more requests for now',
+  unreachable: 'The certificate authority has a fault',
+}
+
+function codeOfStatus(status: number, type: string): AcmeErrorCode {
+  if (status === 429) return 'rate_limited'
+  return status >= 500 || !type ? 'unreachable' : 'refused'
+}
+
 function explain(error: unknown, { refusal }: Trip): AcmeError {
   if (error instanceof AcmeError) return error
   if (error instanceof OutboundError)
@@ -145,15 +155,9 @@ function explain(error: unknown, { refusal }: Trip): AcmeError {
       { cause: error },
     )
   const { status, type, text, retry_after_s } = refusal
-  const code =
-    own(CODES, type) ?? (status === 429 ? 'rate_limited' : status >= 500 || !type ? 'unreachable' : 'refused')
+  const code = own(CODES, type) ?? codeOfStatus(status, type)
   const said = text ? `: ${text}` : ` (HTTP ${status}${type ? `, ${type}` : ''}).`
-  const sentence =
-    code === 'rate_limited'
-      ? 'The certificate authority takes no more requests for now'
-      : code === 'unreachable'
-        ? 'The certificate authority has a fault'
-        : 'The certificate authority refused'
+  const sentence = own(SENTENCES, code) ?? 'The certificate authority refused'
   return new AcmeError(code, `${sentence}${said}`, { cause: error, retry_after_s })
 }
 

@@ -130,7 +130,8 @@ async function deliver(from: string, to: string): Promise<void> {
  */
 export function createGit(options: GitOptions): Git {
   const limits: GitLimits = { ...DEFAULT_LIMITS, ...options.limits }
-  const identity = 'identity' in options ? options.identity : process.getuid?.() === 0 ? NOBODY : undefined
+  const usual = process.getuid?.() === 0 ? NOBODY : undefined
+  const identity = 'identity' in options ? options.identity : usual
   const owner = identity ? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 } : undefined
   const dial = createDial(options.policy)
   let prepared: Promise<string> | undefined

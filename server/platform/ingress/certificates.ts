@@ -2,7 +2,7 @@ import { createHash, createPrivateKey, X509Certificate } from 'node:crypto'
 import { HOSTNAME } from './check.ts'
 import type { Certificate } from './ingress.ts'
 import { IngressError } from './ingress.ts'
-import type { MasterCli } from './master-cli.ts'
+import type { MasterCli } from './runtime/master-cli.ts'
 
 /** What the edge shows for names without a certificate. */
 export const DEFAULT_CERTIFICATE = 'certificates/default.pem'

@@ -1,12 +1,12 @@
 import { isIP } from 'node:net'
 import { dnsName } from '#server/kernel/dns-names'
 import { isNetwork } from '#server/kernel/networks'
-import { MAX_PAGE_BYTES, PAGE_STATUSES } from './error-pages.ts'
+import { MAX_PAGE_BYTES, PAGE_STATUSES } from './render/error-pages.ts'
 import type { Challenge, RefusedRoute, Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
-import { placeName, placesOf } from './places.ts'
-import { redirectComplaint } from './redirects.ts'
-import { encodeWord } from './words.ts'
+import { hostPathName, hostPathsOf } from './render/host-paths.ts'
+import { redirectComplaint } from './render/redirects.ts'
+import { encodeWord } from './render/map-encoding.ts'
 
 const ROUTE_ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/
 /** A DNS name in lower case, maybe with a wildcard as its first label. */
@@ -150,10 +150,10 @@ export function checkClaims(
   route: Route,
   ownerOf: (hostname: string, path: string) => string | undefined,
 ): void {
-  for (const [hostname, path] of placesOf(route)) {
+  for (const [hostname, path] of hostPathsOf(route)) {
     const owner = ownerOf(hostname, path)
     if (owner !== undefined && owner !== route.id)
-      refuse(route, `${placeName(hostname, path)} already belongs to ${owner}.`)
+      refuse(route, `${hostPathName(hostname, path)} already belongs to ${owner}.`)
   }
 }
 
@@ -170,9 +170,9 @@ export function sortRoutes(routes: Route[]): { accepted: Route[]; refused: Refus
     try {
       checkRoute(route)
       if (ids.has(route.id)) refuse(route, 'another route has the same id.')
-      checkClaims(route, (hostname, path) => owners.get(placeName(hostname, path)))
+      checkClaims(route, (hostname, path) => owners.get(hostPathName(hostname, path)))
       ids.add(route.id)
-      for (const [hostname, path] of placesOf(route)) owners.set(placeName(hostname, path), route.id)
+      for (const [hostname, path] of hostPathsOf(route)) owners.set(hostPathName(hostname, path), route.id)
       accepted.push(route)
     } catch (error) {
       if (!(error instanceof IngressError)) throw error

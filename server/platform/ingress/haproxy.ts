@@ -3,22 +3,22 @@ import { join, resolve } from 'node:path'
 import type { Log } from '#server/kernel/log'
 import type { Connection } from '#server/platform/engine/connection'
 import { createCertificateRuntime } from './certificates.ts'
-import { createCertificateKeeper } from './certificate-keeper.ts'
-import { createChallengeKeeper } from './challenge-keeper.ts'
+import { createCertificateSync } from './runtime/certificate-sync.ts'
+import { createChallengeSync } from './runtime/challenge-sync.ts'
 import { checkClaims, checkRoute, sortRoutes } from './check.ts'
-import { createEdgeContainer } from './container.ts'
+import { createEdgeContainer } from './runtime/container.ts'
 import { EDGE_IMAGE } from './image.ts'
 import type { Ingress, RefusedRoute, Route } from './ingress.ts'
-import { createEdgeLauncher } from './launch.ts'
-import { createMasterCli } from './master-cli.ts'
-import { createQueue } from './queue.ts'
+import { createEdgeLauncher } from './runtime/launch.ts'
+import { createMasterCli } from './runtime/master-cli.ts'
+import { createQueue } from './runtime/queue.ts'
 import type { EdgeSettings } from './edge-settings.ts'
-import { LOG_SOCKET } from './render-log.ts'
-import { createRequestFollower } from './request-follower.ts'
-import { createEdgeRuntime } from './runtime.ts'
+import { LOG_SOCKET } from './render/log.ts'
+import { createRequestFollower } from './requests/follower.ts'
+import { createEdgeRuntime } from './runtime/runtime.ts'
 import { openEdgeStore, type EdgeStore } from './store.ts'
-import { MIN_FREE_BACKENDS, poolSizeFor } from './table.ts'
-import { createTrafficCounter } from './traffic.ts'
+import { MIN_FREE_BACKENDS, poolSizeFor } from './render/route-table.ts'
+import { createTrafficCounter } from './requests/traffic.ts'
 import { listenForWakes } from './wake-socket.ts'
 
 export interface HaproxyIngressOptions {
@@ -72,8 +72,8 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
     cli,
     ports: { PORTREEVE_HTTP_PORT: options.http_port, PORTREEVE_HTTPS_PORT: options.https_port },
   })
-  const certificates = createCertificateKeeper(createCertificateRuntime(cli))
-  const challenges = createChallengeKeeper(cli)
+  const certificates = createCertificateSync(createCertificateRuntime(cli))
+  const challenges = createChallengeSync(cli)
   const requests = createRequestFollower({
     socket_path: join(directory, LOG_SOCKET),
     cli,

@@ -1,4 +1,4 @@
-import { blame } from './blame.ts'
+import { configError } from './runtime/config-error.ts'
 import {
   CERTIFICATE_LIST,
   DEFAULT_CERTIFICATE,
@@ -9,8 +9,8 @@ import {
 import { openEdgeFiles } from './files.ts'
 import type { Route } from './ingress.ts'
 import { IngressError } from './ingress.ts'
-import { CHALLENGES_MAP, hostEntries, routeWord, ruleEntries, type MapEntry } from './maps.ts'
-import { placesOf } from './places.ts'
+import { CHALLENGES_MAP, hostEntries, routeWord, ruleEntries, type MapEntry } from './render/maps.ts'
+import { hostPathsOf } from './render/host-paths.ts'
 import {
   collectEntries,
   parseShard,
@@ -23,10 +23,10 @@ import {
   shardPath,
   type EdgeSettings,
   type EdgeState,
-} from './render.ts'
-import type { RuntimeTarget } from './runtime.ts'
+} from './render/render.ts'
+import type { RuntimeTarget } from './runtime/runtime.ts'
 import { createSelfSigned } from './self-signed.ts'
-import { createRouteTable, type RouteTable } from './table.ts'
+import { createRouteTable, type RouteTable } from './render/route-table.ts'
 
 /** The edge's files and the table of routes they were made from; the two are always equal. */
 export interface EdgeStore {
@@ -238,8 +238,8 @@ function entriesAfter(
   for (const [number, route] of changes) {
     const known = table.routes.get(number)
     for (const entry of known ? ruleEntries(known, number) : []) entries.set(entryOf(entry), undefined)
-    for (const [hostname] of known ? placesOf(known) : []) added.set(hostname, added.get(hostname) ?? [])
-    for (const [hostname, path] of route ? placesOf(route) : [])
+    for (const [hostname] of known ? hostPathsOf(known) : []) added.set(hostname, added.get(hostname) ?? [])
+    for (const [hostname, path] of route ? hostPathsOf(route) : [])
       added.set(hostname, [...(added.get(hostname) ?? []), [path, number]])
   }
   for (const [number, route] of changes)
@@ -264,7 +264,7 @@ function entriesAfter(
 
 function refusal(complaint: string, files: ReadonlyMap<string, string>): IngressError {
   return new IngressError(
-    `The edge refused the new configuration and keeps the old one; ${blame(complaint, files)}`,
+    `The edge refused the new configuration and keeps the old one; ${configError(complaint, files)}`,
   )
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Client, SFTPWrapper } from 'ssh2'
 import type { Dial } from '#server/platform/outbound/outbound'
 import { OutboundError } from '#server/platform/outbound/outbound'
+import { loadSsh } from '#server/platform/load-ssh'
 import { missing, ObjectStoreError } from './objectstore.ts'
 
 export interface SftpConfig {
@@ -48,7 +49,7 @@ export function explainSftp(error: unknown, host: string): ObjectStoreError {
 
 /** Logs in over a connection to a checked address; the server must show the key that was approved. */
 export async function connectSftp(dial: Dial, config: SftpConfig): Promise<SftpConnection> {
-  const { Client: SshClient, utils } = (await import('ssh2')).default
+  const { Client: SshClient, utils } = await loadSsh()
   if (config.private_key !== undefined) {
     const parsed = utils.parseKey(config.private_key)
     if (parsed instanceof Error)

@@ -132,7 +132,7 @@ export function createOutboundPolicy(options: OutboundPolicyOptions): OutboundPo
       const url = text.length <= 2048 && URL.canParse(text) ? new URL(text) : undefined
       if (!url?.hostname)
         throw new OutboundError('invalid', 'The address is not a valid URL of at most 2048 characters.')
-      const port = url.port ? Number(url.port) : url.protocol === 'http:' ? 80 : 443
+      const port = Number(url.port || (url.protocol === 'http:' ? 80 : 443))
       if (!(protocols ?? ['https:', 'http:']).includes(url.protocol))
         throw new OutboundError('invalid', 'The address must start with https://.')
       if (url.username || url.password)

@@ -1,4 +1,4 @@
-import type { FakeBehaviour } from '#server/platform/engine/fake-behaviour'
+import type { FakeBehaviour } from '#server/platform/engine/fake/behaviour'
 import type { TestApi } from '#test/support/api'
 
 const STEP_MS = 2000

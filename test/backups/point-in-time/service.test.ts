@@ -203,6 +203,19 @@ describe('going back to a moment', () => {
       { database_id: id, at, mode: 'new', restored_id: made.body.data.target_id },
     ])
   })
+  it('starts the server that has the end of the log, when nothing else does since it ended', async () => {
+    await api.services.jobs.stop()
+    log.commits += 1
+    const at = api.fakes.clock.iso()
+    expect((await restore({ at })).status).toBe(201)
+    const { volume_id: release_id } = await state()
+    const [server] = await api.fakes.engine.instances({ release_id })
+    await api.fakes.engine.vanish(server!.id)
+    api.services.jobs.start()
+    await api.services.jobs.idle()
+    expect(await state()).toMatchObject({ status: 'running', last_error: null })
+    expect(told('database.recovered')).toHaveLength(1)
+  })
   it('is refused before anything changes when a bit of a piece or of the copy is another one', async () => {
     await commit()
     const { latest: at } = await seen()

@@ -1,22 +1,22 @@
 import { createJobRepository } from '#server/kernel/jobs/repository'
 import { describe, expect, it } from 'vitest'
-import { hang, job, nothing, refuse, until, untilStopped, useBench } from './bench.ts'
+import { hang, job, nothing, refuse, until, untilStopped, useHarness } from './harness.ts'
 
-const bench = useBench()
+const harness = useHarness()
 
 describe('cancelling', () => {
   it('a queued job ends it at once, in the same transaction, without running anything', () => {
-    const jobs = bench.boot([{ name: 'a' }])
+    const jobs = harness.boot([{ name: 'a' }])
     const id = jobs.enqueue(job())
     expect(jobs.cancel(id)).toBe(true)
     expect(jobs.find(id)!.status).toBe('cancelled')
-    expect(bench.diary).toEqual(['end cancelled'])
+    expect(harness.diary).toEqual(['end cancelled'])
     expect(jobs.cancel(id)).toBe(false)
   })
   it('lets a newer job supersede the queued ones before it', async () => {
-    const jobs = bench.boot([{ name: 'a' }])
+    const jobs = harness.boot([{ name: 'a' }])
     const older = [jobs.enqueue(job('app:1', 'dep_1')), jobs.enqueue(job('app:1', 'dep_2'))]
-    const newest = bench.kernel.db.tx(() => {
+    const newest = harness.kernel.db.tx(() => {
       for (const id of older) jobs.cancel(id)
       return jobs.enqueue(job('app:1', 'dep_3'))
     })
@@ -27,26 +27,26 @@ describe('cancelling', () => {
       'cancelled',
       'succeeded',
     ])
-    expect(bench.ran()).toEqual(['run a'])
+    expect(harness.ran()).toEqual(['run a'])
   })
   it('a running job reaches the step through its signal and undoes it', async () => {
-    const jobs = bench.boot([
+    const jobs = harness.boot([
       { name: 'a', undo: nothing },
       { name: 'b', run: untilStopped, undo: nothing },
       { name: 'c' },
     ])
     jobs.start()
     const id = jobs.enqueue(job())
-    await until(() => bench.diary.includes('run b'))
+    await until(() => harness.diary.includes('run b'))
     expect(jobs.cancel(id)).toBe(true)
     await jobs.idle()
-    expect(bench.ran()).toEqual(['run a', 'run b', 'undo b', 'undo a'])
-    expect(bench.diary).toContain('b cancelled')
+    expect(harness.ran()).toEqual(['run a', 'run b', 'undo b', 'undo a'])
+    expect(harness.diary).toContain('b cancelled')
     expect(jobs.find(id)).toMatchObject({ status: 'cancelled', failure: null })
   })
   it('is heard while a step waits for its turn in a pool', async () => {
     let release: () => void = () => undefined
-    const jobs = bench.boot([
+    const jobs = harness.boot([
       {
         name: 'build',
         pool: 'build',
@@ -62,10 +62,10 @@ describe('cancelling', () => {
     expect(jobs.find(first)!.status).toBe('running')
     release()
     await jobs.idle()
-    expect(bench.ran()).toEqual(['run build'])
+    expect(harness.ran()).toEqual(['run build'])
   })
   it('is heard while a failed step waits for its next attempt', async () => {
-    const jobs = bench.boot(
+    const jobs = harness.boot(
       [
         {
           name: 'a',
@@ -85,27 +85,27 @@ describe('cancelling', () => {
     const id = jobs.enqueue(job())
     await until(
       () =>
-        bench.ran().length === 1 &&
-        bench.kernel.lines.some((line) => line.message === 'A step is tried again'),
+        harness.ran().length === 1 &&
+        harness.kernel.lines.some((line) => line.message === 'A step is tried again'),
     )
     jobs.cancel(id)
     await jobs.idle()
     expect(jobs.find(id)!.status).toBe('cancelled')
-    expect(bench.ran()).toEqual(['run a'])
+    expect(harness.ran()).toEqual(['run a'])
   })
   it('counts even when the step ends well in the same moment', async () => {
-    const jobs = bench.boot([
+    const jobs = harness.boot([
       { name: 'a', run: async ({ job_id }) => void jobs.cancel(job_id), undo: nothing },
     ])
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
     expect(jobs.find(id)!.status).toBe('cancelled')
-    expect(bench.ran()).toEqual(['run a', 'undo a'])
+    expect(harness.ran()).toEqual(['run a', 'undo a'])
   })
   it('is refused past the point of no return, and while undoing', async () => {
     const answers: boolean[] = []
-    const jobs = bench.boot([
+    const jobs = harness.boot([
       { name: 'a', undo: nothing },
       {
         name: 'b',
@@ -118,7 +118,7 @@ describe('cancelling', () => {
     await jobs.idle()
     expect([answers, jobs.find(id)!.status]).toEqual([[false], 'succeeded'])
 
-    const other = bench.boot([
+    const other = harness.boot([
       {
         name: 'a',
         run: refuse,
@@ -131,15 +131,15 @@ describe('cancelling', () => {
     expect([answers, other.find(failed)!.status]).toEqual([[false, false], 'failed'])
   })
   it('survives a crash that comes before the job could react', async () => {
-    const before = bench.boot([{ name: 'a', run: hang, undo: nothing }])
+    const before = harness.boot([{ name: 'a', run: hang, undo: nothing }])
     before.start()
     const id = before.enqueue(job())
-    await until(() => bench.diary.includes('run a'))
-    createJobRepository(bench.kernel.db).requestCancel(id)
-    const after = bench.boot([{ name: 'a', undo: nothing }])
+    await until(() => harness.diary.includes('run a'))
+    createJobRepository(harness.kernel.db).requestCancel(id)
+    const after = harness.boot([{ name: 'a', undo: nothing }])
     after.start()
     await after.idle()
     expect(after.find(id)!.status).toBe('cancelled')
-    expect(bench.ran()).toEqual(['run a', 'undo a'])
+    expect(harness.ran()).toEqual(['run a', 'undo a'])
   })
 })

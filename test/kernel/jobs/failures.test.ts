@@ -1,13 +1,13 @@
 import { describe, expect, it, vi } from 'vitest'
 import { attempt } from '#server/kernel/jobs/attempt'
 import { createPool } from '#server/kernel/jobs/pool'
-import { hang, job, nothing, refuse, untilStopped, useBench } from './bench.ts'
+import { hang, job, nothing, refuse, untilStopped, useHarness } from './harness.ts'
 
-const bench = useBench()
+const harness = useHarness()
 
 describe('a failure', () => {
   it("that is the user's stops at once, undoes in reverse what began, and says what to do", async () => {
-    const jobs = bench.boot([
+    const jobs = harness.boot([
       { name: 'a', undo: nothing },
       { name: 'b' },
       { name: 'c', run: refuse, undo: nothing },
@@ -16,8 +16,8 @@ describe('a failure', () => {
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
-    expect(bench.ran()).toEqual(['run a', 'run b', 'run c', 'undo c', 'undo a'])
-    expect(bench.diary.at(-1)).toBe('end failed')
+    expect(harness.ran()).toEqual(['run a', 'run b', 'run c', 'undo c', 'undo a'])
+    expect(harness.diary.at(-1)).toBe('end failed')
     expect(JSON.parse(jobs.find(id)!.failure!)).toEqual({
       code: 'git_empty',
       message: 'The repository is empty.',
@@ -26,11 +26,11 @@ describe('a failure', () => {
       log: [],
     })
     expect(jobs.steps(id).map((step) => step.status)).toEqual(['succeeded', 'succeeded', 'failed', 'pending'])
-    expect(bench.pauses).toEqual([])
+    expect(harness.pauses).toEqual([])
   })
   it("that is the system's is tried again with a growing back-off, and succeeds when it passes", async () => {
     let left = 2
-    const jobs = bench.boot([
+    const jobs = harness.boot([
       {
         name: 'a',
         attempts: 3,
@@ -42,11 +42,11 @@ describe('a failure', () => {
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
-    expect(bench.pauses).toEqual([500, 1000])
+    expect(harness.pauses).toEqual([500, 1000])
     expect(jobs.steps(id)[0]).toMatchObject({ status: 'succeeded', attempts: 3, duration_ms: 1500 })
   })
   it("that is the system's ends the job when the attempts are used up", async () => {
-    const jobs = bench.boot([
+    const jobs = harness.boot([
       {
         name: 'a',
         attempts: 2,
@@ -63,7 +63,7 @@ describe('a failure', () => {
   })
   it('of something outside that is down is waited for, five minutes at most', async () => {
     let calls = 0
-    const jobs = bench.boot([
+    const jobs = harness.boot([
       {
         name: 'a',
         attempts: 1,
@@ -78,13 +78,13 @@ describe('a failure', () => {
     await jobs.idle()
     expect(jobs.find(id)!.status).toBe('failed')
     expect(calls).toBeGreaterThan(20)
-    const waited_ms = bench.pauses.reduce((sum, pause) => sum + pause, 0)
+    const waited_ms = harness.pauses.reduce((sum, pause) => sum + pause, 0)
     expect(waited_ms).toBeGreaterThanOrEqual(300_000)
     expect(waited_ms).toBeLessThan(320_000)
   })
   it('of an undo is tried again, and does not keep the other steps from being undone', async () => {
     let calls = 0
-    const jobs = bench.boot([
+    const jobs = harness.boot([
       { name: 'a', undo: nothing },
       {
         name: 'b',
@@ -99,11 +99,11 @@ describe('a failure', () => {
     const id = jobs.enqueue(job())
     await jobs.idle()
     expect(calls).toBe(5)
-    expect(bench.ran().at(-1)).toBe('undo a')
+    expect(harness.ran().at(-1)).toBe('undo a')
     expect(jobs.find(id)!.status).toBe('failed')
   })
   it('of a step past the point of no return is recorded, and the job succeeds', async () => {
-    const jobs = bench.boot([
+    const jobs = harness.boot([
       { name: 'switch', undo: nothing },
       { name: 'retire', irrevocable: true, run: refuse },
       { name: 'tidy', irrevocable: true },
@@ -111,7 +111,7 @@ describe('a failure', () => {
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
-    expect(bench.ran()).toEqual(['run switch', 'run retire', 'run tidy'])
+    expect(harness.ran()).toEqual(['run switch', 'run retire', 'run tidy'])
     expect(jobs.steps(id).map((step) => step.status)).toEqual(['succeeded', 'failed', 'succeeded'])
     expect(jobs.find(id)!.status).toBe('succeeded')
   })
@@ -119,7 +119,7 @@ describe('a failure', () => {
 
 describe('a time limit', () => {
   it('stops a step through its signal, says so, and does not try it again', async () => {
-    const jobs = bench.boot([{ name: 'a', timeout_ms: 20, run: untilStopped, undo: nothing }])
+    const jobs = harness.boot([{ name: 'a', timeout_ms: 20, run: untilStopped, undo: nothing }])
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
@@ -128,7 +128,7 @@ describe('a time limit', () => {
       step: 'a',
       message: 'The step «a» took longer than 0 seconds and was stopped.',
     })
-    expect(bench.ran()).toEqual(['run a', 'undo a'])
+    expect(harness.ran()).toEqual(['run a', 'undo a'])
   })
   it('does not count the time that a step waits for its turn', async () => {
     vi.useFakeTimers()
@@ -151,7 +151,7 @@ describe('a time limit', () => {
   it('leaves a step behind that does not listen, so that the lane goes on', async () => {
     vi.useFakeTimers()
     try {
-      const jobs = bench.boot([
+      const jobs = harness.boot([
         {
           name: 'a',
           timeout_ms: 1000,

@@ -1,17 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { Fatal } from '#server/kernel/jobs/definition'
 import { createJobRepository } from '#server/kernel/jobs/repository'
-import { job, nothing, until, useBench } from './bench.ts'
+import { job, nothing, until, useHarness } from './harness.ts'
 
-const bench = useBench()
+const harness = useHarness()
 
 describe('a job', () => {
   it('runs its steps in order and keeps each with its time', async () => {
-    const jobs = bench.boot([{ name: 'a', run: async () => bench.kernel.clock.advance(1500) }, { name: 'b' }])
+    const jobs = harness.boot([
+      { name: 'a', run: async () => harness.kernel.clock.advance(1500) },
+      { name: 'b' },
+    ])
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
-    expect(bench.diary).toEqual([
+    expect(harness.diary).toEqual([
       'a running',
       'run a',
       'a succeeded',
@@ -39,33 +42,33 @@ describe('a job', () => {
     ])
   })
   it('does not begin before the transaction that queued it has committed, and never after a rollback', async () => {
-    const jobs = bench.boot([{ name: 'a' }])
+    const jobs = harness.boot([{ name: 'a' }])
     jobs.start()
     expect(() =>
-      bench.kernel.db.tx(() => {
+      harness.kernel.db.tx(() => {
         jobs.enqueue(job())
         throw new Error('no')
       }),
     ).toThrow('no')
-    bench.kernel.db.tx(() => {
+    harness.kernel.db.tx(() => {
       jobs.enqueue(job())
-      expect(bench.diary).toEqual([])
+      expect(harness.diary).toEqual([])
     })
     await jobs.idle()
-    expect(bench.ran()).toEqual(['run a'])
+    expect(harness.ran()).toEqual(['run a'])
   })
   it('may say that a step was not needed', async () => {
-    const jobs = bench.boot([{ name: 'a', run: async (context) => context.skip() }])
+    const jobs = harness.boot([{ name: 'a', run: async (context) => context.skip() }])
     jobs.start()
     jobs.enqueue(job())
     await jobs.idle()
-    expect(bench.diary).toContain('a skipped')
+    expect(harness.diary).toContain('a skipped')
   })
   it('ends together with what the domain writes about its end, or not at all', async () => {
     let fail = true
-    const jobs = bench.boot([{ name: 'a' }], {
+    const jobs = harness.boot([{ name: 'a' }], {
       onEnd: () => {
-        bench.kernel.db.sql(`INSERT INTO meta (key, value) VALUES ('ended', ?)`).run(String(fail))
+        harness.kernel.db.sql(`INSERT INTO meta (key, value) VALUES ('ended', ?)`).run(String(fail))
         if (fail) {
           fail = false
           throw new Error('the disk is full')
@@ -75,12 +78,14 @@ describe('a job', () => {
     jobs.start()
     const id = jobs.enqueue(job())
     await jobs.idle()
-    expect(bench.kernel.db.sql(`SELECT value FROM meta WHERE key = 'ended'`).pluck().all()).toEqual(['false'])
+    expect(harness.kernel.db.sql(`SELECT value FROM meta WHERE key = 'ended'`).pluck().all()).toEqual([
+      'false',
+    ])
     expect(jobs.find(id)!.status).toBe('succeeded')
-    expect(bench.ran()).toEqual(['run a'])
+    expect(harness.ran()).toEqual(['run a'])
   })
   it('frees its lane even when the end of the domain fails for ever', async () => {
-    const jobs = bench.boot([{ name: 'a', undo: nothing }], {
+    const jobs = harness.boot([{ name: 'a', undo: nothing }], {
       onEnd: () => {
         throw new Error('a bug')
       },
@@ -90,11 +95,11 @@ describe('a job', () => {
     await jobs.idle()
     expect(jobs.find(id)).toMatchObject({ status: 'failed' })
     expect(JSON.parse(jobs.find(id)!.failure!)).toMatchObject({ code: 'internal' })
-    expect(bench.ran().filter((line) => line === 'run a')).toHaveLength(1)
+    expect(harness.ran().filter((line) => line === 'run a')).toHaveLength(1)
   })
   it('runs work after its end that may fail without harm', async () => {
     const seen: string[] = []
-    const jobs = bench.boot([{ name: 'a' }], {
+    const jobs = harness.boot([{ name: 'a' }], {
       afterEnd: (row, outcome) => {
         seen.push(`${row.status} ${outcome.status}`)
         throw new Error('mail server is down')
@@ -106,7 +111,7 @@ describe('a job', () => {
     expect(seen).toEqual(['succeeded succeeded'])
   })
   it('refuses a step that names a pool which does not exist, at the start and not in the middle of the night', () => {
-    expect(() => bench.boot([{ name: 'a', pool: 'bulid' }])).toThrow('Step bench.a names the pool bulid')
+    expect(() => harness.boot([{ name: 'a', pool: 'bulid' }])).toThrow('Step bench.a names the pool bulid')
   })
 })
 
@@ -114,7 +119,7 @@ describe('lanes and pools', () => {
   it('run the jobs of one app one after the other, oldest first, and those of different apps side by side', async () => {
     const at_work = new Set<string>()
     let most = 0
-    const jobs = bench.boot([
+    const jobs = harness.boot([
       {
         name: 'a',
         run: async ({ payload }) => {
@@ -124,21 +129,21 @@ describe('lanes and pools', () => {
           most = Math.max(most, at_work.size)
           await new Promise((resolve) => setTimeout(resolve, 2))
           at_work.delete(subject)
-          bench.diary.push(subject)
+          harness.diary.push(subject)
         },
       },
     ])
     jobs.start()
     for (const subject of ['x1', 'x2', 'y1', 'x3', 'y2']) jobs.enqueue(job(`app:${subject[0]}`, subject))
     await jobs.idle()
-    const order = bench.diary.filter((line) => /^[xy]\d$/.test(line))
+    const order = harness.diary.filter((line) => /^[xy]\d$/.test(line))
     expect(order.filter((line) => line[0] === 'x')).toEqual(['x1', 'x2', 'x3'])
     expect(order.filter((line) => line[0] === 'y')).toEqual(['y1', 'y2'])
     expect(most).toBe(2)
   })
   it('keep a lane closed while its job is being undone', async () => {
     let release: () => void = () => undefined
-    const jobs = bench.boot([
+    const jobs = harness.boot([
       {
         name: 'a',
         run: async ({ payload }) => {
@@ -150,7 +155,7 @@ describe('lanes and pools', () => {
     jobs.start()
     jobs.enqueue(job('app:1', 'first'))
     const second = jobs.enqueue(job('app:1', 'second'))
-    await until(() => bench.diary.includes('undo a'))
+    await until(() => harness.diary.includes('undo a'))
     expect(jobs.find(second)!.status).toBe('queued')
     release()
     await jobs.idle()
@@ -158,7 +163,7 @@ describe('lanes and pools', () => {
   })
   it('take a new size of a pool at once: more enter, and fewer enter once enough of those that run have ended', async () => {
     const open = new Map<string, () => void>()
-    const jobs = bench.boot([
+    const jobs = harness.boot([
       {
         name: 'build',
         pool: 'build',
@@ -177,7 +182,8 @@ describe('lanes and pools', () => {
     open.get('2')!()
     await until(
       () =>
-        createJobRepository(bench.kernel.db).runnable(9).length === 0 && [...open.keys()].join() === '1,2,3',
+        createJobRepository(harness.kernel.db).runnable(9).length === 0 &&
+        [...open.keys()].join() === '1,2,3',
     )
     open.get('3')!()
     await until(() => open.size === 4)
@@ -190,7 +196,7 @@ describe('lanes and pools', () => {
   it('limit how many steps of a kind run at once on the installation', async () => {
     let at_work = 0
     const most: number[] = []
-    const jobs = bench.boot([
+    const jobs = harness.boot([
       {
         name: 'build',
         pool: 'build',
@@ -209,7 +215,7 @@ describe('lanes and pools', () => {
   it('limit how many jobs run at once', async () => {
     let at_work = 0
     let most = 0
-    const jobs = bench.boot(
+    const jobs = harness.boot(
       [
         {
           name: 'a',
@@ -225,6 +231,6 @@ describe('lanes and pools', () => {
     jobs.start()
     for (let n = 0; n < 7; n += 1) jobs.enqueue(job(`app:${n}`))
     await jobs.idle()
-    expect([most, bench.ran().length]).toEqual([2, 7])
+    expect([most, harness.ran().length]).toEqual([2, 7])
   })
 })

@@ -1,23 +1,23 @@
 import { describe, expect, it } from 'vitest'
-import { hang, job, nothing, refuse, until, untilStopped, useBench } from './bench.ts'
+import { hang, job, nothing, refuse, until, untilStopped, useHarness } from './harness.ts'
 
-const bench = useBench()
+const harness = useHarness()
 
 describe('after a crash', () => {
   it('a job goes on at the step that was running, with the state of the steps before', async () => {
-    const before = bench.boot([{ name: 'a' }, { name: 'b', run: hang }, { name: 'c' }])
+    const before = harness.boot([{ name: 'a' }, { name: 'b', run: hang }, { name: 'c' }])
     before.start()
     const id = before.enqueue(job())
-    await until(() => bench.diary.includes('run b'))
-    bench.diary.length = 0
-    const after = bench.boot([{ name: 'a' }, { name: 'b' }, { name: 'c' }])
+    await until(() => harness.diary.includes('run b'))
+    harness.diary.length = 0
+    const after = harness.boot([{ name: 'a' }, { name: 'b' }, { name: 'c' }])
     after.start()
     await after.idle()
-    expect(bench.ran()).toEqual(['run b', 'run c'])
+    expect(harness.ran()).toEqual(['run b', 'run c'])
     expect(after.find(id)).toMatchObject({ status: 'succeeded', state: '{"done":["a","b","c"]}' })
   })
   it('what a step saved in its middle is there', async () => {
-    const before = bench.boot([
+    const before = harness.boot([
       {
         name: 'a',
         run: (context) => {
@@ -30,17 +30,17 @@ describe('after a crash', () => {
     ])
     before.start()
     const id = before.enqueue(job())
-    await until(() => bench.diary.includes('run a'))
-    const after = bench.boot([{ name: 'a' }])
+    await until(() => harness.diary.includes('run a'))
+    const after = harness.boot([{ name: 'a' }])
     after.start()
     await after.idle()
     expect(after.find(id)!.state).toBe('{"done":["a","half","a"]}')
   })
   it('the queue is still there, in its order', async () => {
-    const before = bench.boot([{ name: 'a' }])
+    const before = harness.boot([{ name: 'a' }])
     for (const subject of ['1', '2', '3']) before.enqueue(job('app:1', subject))
     const order: string[] = []
-    const after = bench.boot([
+    const after = harness.boot([
       {
         name: 'a',
         run: async ({ payload }) => void order.push((payload as { subject: string }).subject),
@@ -51,26 +51,26 @@ describe('after a crash', () => {
     expect(order).toEqual(['1', '2', '3'])
   })
   it('undoing goes on, and the job ends with the failure that began it', async () => {
-    const before = bench.boot([
+    const before = harness.boot([
       { name: 'a', undo: nothing },
       { name: 'b', run: refuse, undo: hang },
     ])
     before.start()
     const id = before.enqueue(job())
-    await until(() => bench.diary.includes('undo b'))
-    bench.diary.length = 0
-    const after = bench.boot([
+    await until(() => harness.diary.includes('undo b'))
+    harness.diary.length = 0
+    const after = harness.boot([
       { name: 'a', undo: nothing },
       { name: 'b', undo: nothing },
     ])
     after.start()
     await after.idle()
-    expect(bench.ran()).toEqual(['undo b', 'undo a'])
+    expect(harness.ran()).toEqual(['undo b', 'undo a'])
     expect(JSON.parse(after.find(id)!.failure!)).toMatchObject({ code: 'git_empty', step: 'b' })
     expect(after.find(id)!.status).toBe('failed')
   })
   it('between the last step and the end, the job ends without running anything again', async () => {
-    const before = bench.boot([{ name: 'a' }], {
+    const before = harness.boot([{ name: 'a' }], {
       onEnd: () => {
         throw new Error('killed here')
       },
@@ -78,40 +78,40 @@ describe('after a crash', () => {
     })
     before.start()
     const id = before.enqueue(job())
-    await until(() => bench.diary.includes('a succeeded'))
-    const after = bench.boot([{ name: 'a' }])
+    await until(() => harness.diary.includes('a succeeded'))
+    const after = harness.boot([{ name: 'a' }])
     after.start()
     await after.idle()
     expect(after.find(id)!.status).toBe('succeeded')
-    expect(bench.ran()).toEqual(['run a'])
+    expect(harness.ran()).toEqual(['run a'])
   })
   it('a step past the point of no return that failed is not run again', async () => {
-    const before = bench.boot([
+    const before = harness.boot([
       { name: 'retire', irrevocable: true, run: refuse },
       { name: 'tidy', irrevocable: true, run: hang },
     ])
     before.start()
     before.enqueue(job())
-    await until(() => bench.diary.includes('run tidy'))
-    bench.diary.length = 0
-    const after = bench.boot([
+    await until(() => harness.diary.includes('run tidy'))
+    harness.diary.length = 0
+    const after = harness.boot([
       { name: 'retire', irrevocable: true },
       { name: 'tidy', irrevocable: true },
     ])
     after.start()
     await after.idle()
-    expect(bench.ran()).toEqual(['run tidy'])
+    expect(harness.ran()).toEqual(['run tidy'])
   })
   it('a job goes on after an upgrade that knows other steps, each by its name', async () => {
-    const before = bench.boot([{ name: 'clone' }, { name: 'build', run: hang }, { name: 'start' }])
+    const before = harness.boot([{ name: 'clone' }, { name: 'build', run: hang }, { name: 'start' }])
     before.start()
     const id = before.enqueue(job())
-    await until(() => bench.diary.includes('run build'))
-    bench.diary.length = 0
-    const after = bench.boot([{ name: 'clone' }, { name: 'detect' }, { name: 'build' }, { name: 'launch' }])
+    await until(() => harness.diary.includes('run build'))
+    harness.diary.length = 0
+    const after = harness.boot([{ name: 'clone' }, { name: 'detect' }, { name: 'build' }, { name: 'launch' }])
     after.start()
     await after.idle()
-    expect(bench.ran()).toEqual(['run detect', 'run build', 'run launch'])
+    expect(harness.ran()).toEqual(['run detect', 'run build', 'run launch'])
     expect(after.steps(id).map((step) => `${step.name} ${step.status}`)).toEqual([
       'clone succeeded',
       'detect succeeded',
@@ -120,10 +120,10 @@ describe('after a crash', () => {
     ])
   })
   it('a job of a kind that an upgrade dropped ends as failed and does not keep the others waiting', async () => {
-    const before = bench.boot([{ name: 'a' }])
+    const before = harness.boot([{ name: 'a' }])
     const old = before.enqueue(job('app:1'))
-    bench.kernel.db.sql(`UPDATE jobs SET kind = 'dropped'`).run()
-    const after = bench.boot([{ name: 'a' }])
+    harness.kernel.db.sql(`UPDATE jobs SET kind = 'dropped'`).run()
+    const after = harness.boot([{ name: 'a' }])
     const next = after.enqueue(job('app:1'))
     after.start()
     await after.idle()
@@ -136,20 +136,20 @@ describe('a step that takes the process down each time', () => {
     let starts = 0
     let id = ''
     for (; starts < 20; starts += 1) {
-      const jobs = bench.boot([
+      const jobs = harness.boot([
         { name: 'a', undo: nothing },
         { name: 'oom', run: hang, undo: nothing },
       ])
       if (starts === 0) id = jobs.enqueue(job())
-      const began = bench.diary.length
+      const began = harness.diary.length
       jobs.start()
-      await until(() => bench.diary.slice(began).includes('run oom') || jobs.find(id)!.finished_at !== null)
+      await until(() => harness.diary.slice(began).includes('run oom') || jobs.find(id)!.finished_at !== null)
       if (jobs.find(id)!.finished_at) break
     }
     expect(starts).toBe(6)
-    expect(bench.ran().filter((line) => line === 'run a')).toHaveLength(1)
-    expect(bench.ran().slice(-2)).toEqual(['undo oom', 'undo a'])
-    const jobs = bench.boot([])
+    expect(harness.ran().filter((line) => line === 'run a')).toHaveLength(1)
+    expect(harness.ran().slice(-2)).toEqual(['undo oom', 'undo a'])
+    const jobs = harness.boot([])
     expect(JSON.parse(jobs.find(id)!.failure!)).toMatchObject({
       code: 'interrupted',
       step: 'oom',
@@ -160,27 +160,27 @@ describe('a step that takes the process down each time', () => {
     let id = ''
     let starts = 0
     for (; starts < 20; starts += 1) {
-      const jobs = bench.boot([{ name: 'a', run: refuse, undo: hang }])
+      const jobs = harness.boot([{ name: 'a', run: refuse, undo: hang }])
       if (starts === 0) id = jobs.enqueue(job())
-      const began = bench.diary.length
+      const began = harness.diary.length
       jobs.start()
-      await until(() => bench.diary.slice(began).includes('undo a') || jobs.find(id)!.finished_at !== null)
+      await until(() => harness.diary.slice(began).includes('undo a') || jobs.find(id)!.finished_at !== null)
       if (jobs.find(id)!.finished_at) break
     }
     expect(starts).toBe(6)
-    expect(bench.boot([]).find(id)!.status).toBe('failed')
-    expect(bench.diary.at(-1)).toBe('end failed')
+    expect(harness.boot([]).find(id)!.status).toBe('failed')
+    expect(harness.diary.at(-1)).toBe('end failed')
   })
   it('is forgotten once a step succeeds: crashes in different steps do not add up', async () => {
     const steps = Array.from({ length: 8 }, (_, n) => `s${n}`)
     let id = ''
     for (let crash_at = 0; crash_at < steps.length; crash_at += 1) {
-      const jobs = bench.boot(steps.map((name, n) => ({ name, ...(n === crash_at ? { run: hang } : {}) })))
+      const jobs = harness.boot(steps.map((name, n) => ({ name, ...(n === crash_at ? { run: hang } : {}) })))
       if (crash_at === 0) id = jobs.enqueue(job())
       jobs.start()
-      await until(() => bench.diary.includes(`run s${crash_at}`))
+      await until(() => harness.diary.includes(`run s${crash_at}`))
     }
-    const last = bench.boot(steps.map((name) => ({ name })))
+    const last = harness.boot(steps.map((name) => ({ name })))
     last.start()
     await last.idle()
     expect(last.find(id)!.status).toBe('succeeded')
@@ -188,15 +188,15 @@ describe('a step that takes the process down each time', () => {
   it('may be restarted in good order as often as one likes', async () => {
     let id = ''
     for (let restart = 0; restart < 12; restart += 1) {
-      const jobs = bench.boot([{ name: 'build', run: untilStopped }])
+      const jobs = harness.boot([{ name: 'build', run: untilStopped }])
       if (restart === 0) id = jobs.enqueue(job())
-      const began = bench.diary.length
+      const began = harness.diary.length
       jobs.start()
-      await until(() => bench.diary.slice(began).includes('run build'))
+      await until(() => harness.diary.slice(began).includes('run build'))
       await jobs.stop()
       expect(jobs.find(id)!.status).toBe('running')
     }
-    const last = bench.boot([{ name: 'build' }])
+    const last = harness.boot([{ name: 'build' }])
     last.start()
     await last.idle()
     expect(last.find(id)!.status).toBe('succeeded')
@@ -205,53 +205,53 @@ describe('a step that takes the process down each time', () => {
 
 describe('stopping in good order', () => {
   it('ends the running step through its signal, starts nothing, undoes nothing, and leaves the job to the next process', async () => {
-    const jobs = bench.boot([{ name: 'a', run: untilStopped, undo: nothing }, { name: 'b' }])
+    const jobs = harness.boot([{ name: 'a', run: untilStopped, undo: nothing }, { name: 'b' }])
     jobs.start()
     const id = jobs.enqueue(job('app:1'))
     const queued = jobs.enqueue(job('app:1'))
-    await until(() => bench.diary.includes('run a'))
+    await until(() => harness.diary.includes('run a'))
     await jobs.stop()
-    expect(bench.ran()).toEqual(['run a'])
+    expect(harness.ran()).toEqual(['run a'])
     expect([jobs.find(id)!.status, jobs.find(queued)!.status]).toEqual(['running', 'queued'])
     const later = jobs.enqueue(job('app:2'))
     expect(jobs.find(later)!.status).toBe('queued')
   })
   it('keeps a step that succeeded in that moment', async () => {
     let finish: () => void = () => undefined
-    const jobs = bench.boot([
+    const jobs = harness.boot([
       { name: 'a', run: () => new Promise<void>((resolve) => (finish = resolve)) },
       { name: 'b' },
     ])
     jobs.start()
     const id = jobs.enqueue(job())
-    await until(() => bench.diary.includes('run a'))
+    await until(() => harness.diary.includes('run a'))
     const stopped = jobs.stop()
     finish()
     await stopped
     expect(jobs.steps(id).map((step) => step.status)).toEqual(['succeeded', 'pending'])
-    const after = bench.boot([{ name: 'a' }, { name: 'b' }])
+    const after = harness.boot([{ name: 'a' }, { name: 'b' }])
     after.start()
     await after.idle()
-    expect(bench.ran()).toEqual(['run a', 'run b'])
+    expect(harness.ran()).toEqual(['run a', 'run b'])
   })
   it('ends undoing as well, to go on with it later', async () => {
-    const jobs = bench.boot([{ name: 'a', run: refuse, undo: untilStopped }])
+    const jobs = harness.boot([{ name: 'a', run: refuse, undo: untilStopped }])
     jobs.start()
     const id = jobs.enqueue(job())
-    await until(() => bench.diary.includes('undo a'))
+    await until(() => harness.diary.includes('undo a'))
     await jobs.stop()
     expect(jobs.find(id)!.status).toBe('undoing')
   })
   it('ends undoing that a cancel began', async () => {
-    const jobs = bench.boot([{ name: 'a', run: untilStopped, undo: untilStopped }])
+    const jobs = harness.boot([{ name: 'a', run: untilStopped, undo: untilStopped }])
     jobs.start()
     const id = jobs.enqueue(job())
-    await until(() => bench.diary.includes('run a'))
+    await until(() => harness.diary.includes('run a'))
     jobs.cancel(id)
-    await until(() => bench.diary.includes('undo a'))
+    await until(() => harness.diary.includes('undo a'))
     await jobs.stop()
     expect(jobs.find(id)!.status).toBe('undoing')
-    const after = bench.boot([{ name: 'a', undo: nothing }])
+    const after = harness.boot([{ name: 'a', undo: nothing }])
     after.start()
     await after.idle()
     expect(after.find(id)!.status).toBe('cancelled')
@@ -260,7 +260,7 @@ describe('stopping in good order', () => {
 
 describe('a database that cannot be written for a while', () => {
   it('loses no job: work goes on from where it stands once it can be written again, without a restart', async () => {
-    const { db } = bench.kernel
+    const { db } = harness.kernel
     // Triggers refuse every write from the first step on, as a full disk would.
     let filled = false
     const fill = async () => {
@@ -271,19 +271,19 @@ describe('a database that cannot be written for a while', () => {
           `CREATE TRIGGER full_${table} BEFORE UPDATE ON ${table} BEGIN SELECT raise(ABORT, 'database or disk is full'); END`,
         )
     }
-    const jobs = bench.boot([{ name: 'a', run: fill }, { name: 'b' }])
+    const jobs = harness.boot([{ name: 'a', run: fill }, { name: 'b' }])
     jobs.start()
     const id = jobs.enqueue(job())
-    await until(() => bench.kernel.lines.filter((line) => line.message === 'A job broke').length > 20)
-    expect(bench.ran()).toEqual(['run a'])
+    await until(() => harness.kernel.lines.filter((line) => line.message === 'A job broke').length > 20)
+    expect(harness.ran()).toEqual(['run a'])
     for (const table of ['jobs', 'job_steps']) db.raw.exec(`DROP TRIGGER full_${table}`)
     await jobs.idle()
     expect(jobs.find(id)!.status).toBe('succeeded')
-    expect(bench.ran()).toEqual(['run a', 'run a', 'run b'])
+    expect(harness.ran()).toEqual(['run a', 'run a', 'run b'])
   })
   it('does not tell the user who queued a job that it failed, because it is queued', async () => {
-    const jobs = bench.boot([{ name: 'a' }])
-    const { db } = bench.kernel
+    const jobs = harness.boot([{ name: 'a' }])
+    const { db } = harness.kernel
     jobs.start()
     db.raw.exec(
       `CREATE TRIGGER full BEFORE UPDATE ON jobs BEGIN SELECT raise(ABORT, 'database or disk is full'); END`,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { buildError } from '#server/platform/engine/build-failure'
+import { buildError } from '#server/platform/engine/build/failure'
 import { EngineError } from '#server/platform/engine/engine'
-import { startError, initError } from '#server/platform/engine/start-failure'
+import { startError, initError } from '#server/platform/engine/containers/start-failure'
 
 const evidence = {
   dockerfile: 'FROM node:22-slim\nRUN npm ci',

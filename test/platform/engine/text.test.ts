@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { readFrames, readLines } from '#server/platform/engine/container-logs'
+import { readFrames, readLines } from '#server/platform/engine/containers/logs'
 import { readJsonLines } from '#server/platform/engine/json-lines'
-import { cleanLine, createLineSplitter, LINE_LIMIT } from '#server/platform/engine/log-lines'
+import { cleanLine, createLineSplitter, LINE_LIMIT } from '#server/platform/engine/containers/log-lines'
 import { clampMessage } from '#server/platform/engine/messages'
 
 function split(...chunks: (string | Buffer)[]): string[] {

@@ -4,10 +4,10 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startGitServer, type GitServer } from '#test/support/git-server'
-import { createBench, createTrap, type Bench } from './setup.ts'
+import { createHarness, createTrap, type Harness } from './setup.ts'
 
 let server: GitServer
-let bench: Bench
+let harness: Harness
 let count = 0
 const never = new AbortController().signal
 beforeAll(async () => {
@@ -15,12 +15,12 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 beforeEach(async () => {
-  bench = await createBench({ allowed: [server.host] })
+  harness = await createHarness({ allowed: [server.host] })
 })
 afterEach(async () => {
   server.intercept = undefined
-  bench.expectClean()
-  await bench.close()
+  harness.expectClean()
+  await harness.close()
 })
 const repository = () => server.repository(`cli/r${(count += 1)}`)
 
@@ -32,11 +32,11 @@ describe('what can be checked out', () => {
     target.ref('refs/tags/light', sha)
     target.commit({ a: '2' })
     for (const tag of ['v1.0.0', 'light']) {
-      expect(await bench.git.resolve({ url: target.url, branch: tag }, never)).toEqual({
+      expect(await harness.git.resolve({ url: target.url, branch: tag }, never)).toEqual({
         branch: tag,
         sha,
       })
-      expect(readFileSync(join(await bench.checkout({ url: target.url, branch: tag }), 'a'), 'utf8')).toBe(
+      expect(readFileSync(join(await harness.checkout({ url: target.url, branch: tag }), 'a'), 'utf8')).toBe(
         '1',
       )
     }
@@ -45,9 +45,9 @@ describe('what can be checked out', () => {
   it('the only branch, when HEAD points to one that does not exist', async () => {
     const target = repository()
     const sha = target.commit({ a: '1' }, 'x', { branch: 'develop' })
-    expect(await bench.git.resolve({ url: target.url }, never)).toEqual({ branch: 'develop', sha })
+    expect(await harness.git.resolve({ url: target.url }, never)).toEqual({ branch: 'develop', sha })
     target.commit({ a: '1' }, 'x', { branch: 'other' })
-    await expect(bench.git.resolve({ url: target.url }, never)).rejects.toMatchObject({
+    await expect(harness.git.resolve({ url: target.url }, never)).rejects.toMatchObject({
       code: 'branch_not_found',
       hint: 'Choose a branch that exists: develop, other.',
     })
@@ -58,7 +58,9 @@ describe('what can be checked out', () => {
     const sha = other.commit({ a: '256' })
     expect(sha).toHaveLength(64)
     for (const source of [{}, { branch: 'main' }, { branch: 'main', commit: sha }])
-      expect(readFileSync(join(await bench.checkout({ url: other.url, ...source }), 'a'), 'utf8')).toBe('256')
+      expect(readFileSync(join(await harness.checkout({ url: other.url, ...source }), 'a'), 'utf8')).toBe(
+        '256',
+      )
   })
 
   it('a commit of a branch other than the given one, as webhooks name them', async () => {
@@ -66,7 +68,10 @@ describe('what can be checked out', () => {
     target.commit({ a: 'main' })
     const sha = target.commit({ a: 'other' }, 'x', { branch: 'other' })
     expect(
-      readFileSync(join(await bench.checkout({ url: target.url, branch: 'main', commit: sha }), 'a'), 'utf8'),
+      readFileSync(
+        join(await harness.checkout({ url: target.url, branch: 'main', commit: sha }), 'a'),
+        'utf8',
+      ),
     ).toBe('other')
   })
 
@@ -74,9 +79,9 @@ describe('what can be checked out', () => {
     const target = repository()
     for (let index = 0; index < 5; index += 1)
       target.commit({ [`noise-${index}`]: `${index} ${'n'.repeat(1000)}`, a: String(index) })
-    await bench.checkout({ url: target.url, branch: 'main' })
-    expect(bench.lines.join()).toContain('Receiving objects: 100% (8/8)')
-    expect(bench.commands.map(({ argv }) => argv[argv.indexOf('git') + 1])).toEqual([
+    await harness.checkout({ url: target.url, branch: 'main' })
+    expect(harness.lines.join()).toContain('Receiving objects: 100% (8/8)')
+    expect(harness.commands.map(({ argv }) => argv[argv.indexOf('git') + 1])).toEqual([
       'fetch',
       'rev-list',
       'ls-tree',
@@ -87,7 +92,7 @@ describe('what can be checked out', () => {
 
 describe('a failure is a sentence and a hint', () => {
   const failing = async (url: string, allowed: string[] = [], extra = {}) => {
-    const own = await createBench({ allowed, ...extra })
+    const own = await createHarness({ allowed, ...extra })
     const error = await own.git.resolve({ url }, never).catch((reason: unknown) => reason as Error)
     own.expectClean()
     await own.close()
@@ -126,7 +131,7 @@ describe('a failure is a sentence and a hint', () => {
       message: expect.stringContaining('TLS certificate is not valid'),
       hint: expect.stringContaining('SSL_CERT_FILE'),
     })
-    const trusting = await createBench({ allowed: [tls.host], ca_file: tls.ca_file! })
+    const trusting = await createHarness({ allowed: [tls.host], ca_file: tls.ca_file! })
     expect(await trusting.git.resolve({ url: `${tls.url}/a.git` }, never)).toMatchObject({
       branch: 'main',
     })
@@ -160,7 +165,7 @@ describe('a failure is a sentence and a hint', () => {
     }
     for (const branch of ['main', undefined])
       await expect(
-        bench.checkout({ url: `${server.url}/a.git`, ...(branch ? { branch } : {}) }),
+        harness.checkout({ url: `${server.url}/a.git`, ...(branch ? { branch } : {}) }),
       ).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
   })
   it('when the connection breaks', async () => {
@@ -176,24 +181,24 @@ describe('a failure is a sentence and a hint', () => {
       setTimeout(() => response.destroy(), 10)
       return true
     }
-    await expect(bench.checkout({ url: target.url })).rejects.toMatchObject({
+    await expect(harness.checkout({ url: target.url })).rejects.toMatchObject({
       code: 'unreachable',
       message: expect.stringContaining('the connection broke'),
     })
   })
   it('when the address, the branch or the commit is not valid: git is not even started', async () => {
-    await expect(bench.checkout({ url: '--upload-pack=x' })).rejects.toMatchObject({
+    await expect(harness.checkout({ url: '--upload-pack=x' })).rejects.toMatchObject({
       code: 'invalid_url',
     })
-    await expect(bench.checkout({ url: `${server.url}/a`, branch: '--upload-pack=x' })).rejects.toMatchObject(
-      {
-        code: 'branch_not_found',
-      },
-    )
-    await expect(bench.checkout({ url: `${server.url}/a`, commit: '--help' })).rejects.toMatchObject({
+    await expect(
+      harness.checkout({ url: `${server.url}/a`, branch: '--upload-pack=x' }),
+    ).rejects.toMatchObject({
+      code: 'branch_not_found',
+    })
+    await expect(harness.checkout({ url: `${server.url}/a`, commit: '--help' })).rejects.toMatchObject({
       code: 'commit_not_found',
     })
-    expect(bench.commands).toEqual([])
+    expect(harness.commands).toEqual([])
   })
   it('when git is not installed', async () => {
     const { SpawnError } = await import('#server/kernel/process')
@@ -245,12 +250,12 @@ describe('large files (LFS)', () => {
     const target = repository()
     target.commit(files)
     lfsServer(`${server.url}/lfs-store`, content)
-    const directory = await bench.checkout({ url: target.url }, { lfs: true })
+    const directory = await harness.checkout({ url: target.url }, { lfs: true })
     expect(readFileSync(join(directory, 'a.bin'), 'utf8')).toBe(content)
     expect(statSync(join(directory, 'a.bin')).mode & 0o777).toBe(0o755)
     expect(readFileSync(join(directory, 'd/copy.bin'), 'utf8')).toBe(content)
     expect(readdirSync(directory).sort()).toEqual(['.gitattributes', 'a.bin', 'd', 'text.txt'])
-    expect(bench.lines).toContain('Downloading 1 large file (12 KiB) from Git LFS.')
+    expect(harness.lines).toContain('Downloading 1 large file (12 KiB) from Git LFS.')
   })
 
   it('of a private repository are asked for with its token', async () => {
@@ -260,7 +265,7 @@ describe('large files (LFS)', () => {
     target.commit(files)
     const seen: string[] = []
     lfsServer(`${server.url}/lfs-store`, content, seen)
-    await bench.checkout(
+    await harness.checkout(
       { url: target.url, credential: { kind: 'token', username: 'robot', token: 'tok' } },
       { lfs: true },
     )
@@ -270,8 +275,8 @@ describe('large files (LFS)', () => {
   it('stay pointers when LFS is off, with a line that says so', async () => {
     const target = repository()
     target.commit(files)
-    expect(readFileSync(join(await bench.checkout({ url: target.url }), 'a.bin'), 'utf8')).toBe(pointer)
-    expect(bench.lines.join()).toContain('turn on LFS')
+    expect(readFileSync(join(await harness.checkout({ url: target.url }), 'a.bin'), 'utf8')).toBe(pointer)
+    expect(harness.lines.join()).toContain('turn on LFS')
   })
 
   it('are refused when damaged, missing, too large, or at an address of this network', async () => {
@@ -279,25 +284,25 @@ describe('large files (LFS)', () => {
     target.commit(files)
     const trap = await createTrap()
     lfsServer(`${server.url}/lfs-store`, content.replace('l', 'L'))
-    await expect(bench.checkout({ url: target.url }, { lfs: true })).rejects.toMatchObject({
+    await expect(harness.checkout({ url: target.url }, { lfs: true })).rejects.toMatchObject({
       code: 'failed',
       message: expect.stringContaining('hash'),
     })
     lfsServer(`${server.url}/absent`, content)
-    await expect(bench.checkout({ url: target.url }, { lfs: true })).rejects.toMatchObject({
+    await expect(harness.checkout({ url: target.url }, { lfs: true })).rejects.toMatchObject({
       code: 'failed',
       message: expect.stringContaining('status 404'),
     })
     lfsServer(`http://127.0.0.1:${trap.port}/x`, content)
-    await expect(bench.checkout({ url: target.url }, { lfs: true })).rejects.toMatchObject({
+    await expect(harness.checkout({ url: target.url }, { lfs: true })).rejects.toMatchObject({
       code: 'forbidden_host',
     })
     lfsServer(`${server.url}/lfs-store`, `${content}more`)
-    await expect(bench.checkout({ url: target.url }, { lfs: true })).rejects.toMatchObject({
+    await expect(harness.checkout({ url: target.url }, { lfs: true })).rejects.toMatchObject({
       code: 'too_large',
     })
     server.intercept = undefined
-    await expect(bench.checkout({ url: target.url }, { lfs: true })).rejects.toMatchObject({
+    await expect(harness.checkout({ url: target.url }, { lfs: true })).rejects.toMatchObject({
       code: 'failed',
     })
     expect(trap.connections()).toBe(0)

@@ -14,22 +14,22 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startGitServer, type GitServer } from '#test/support/git-server'
 import { INSIDE_HOSTS } from '#test/support/inside-hosts'
-import { createBench, createTrap, type Bench } from './setup.ts'
+import { createHarness, createTrap, type Harness } from './setup.ts'
 
 let server: GitServer
-let bench: Bench
+let harness: Harness
 let count = 0
 beforeAll(async () => {
   server = await startGitServer()
 })
 afterAll(() => server.close())
 beforeEach(async () => {
-  bench = await createBench({ allowed: [server.host] })
+  harness = await createHarness({ allowed: [server.host] })
 })
 afterEach(async () => {
   server.intercept = undefined
-  bench.expectClean()
-  await bench.close()
+  harness.expectClean()
+  await harness.close()
 })
 const repository = () => server.repository(`safety/r${(count += 1)}`)
 const root = process.getuid?.() === 0
@@ -49,17 +49,17 @@ describe('nothing of a repository is run', () => {
       '.gitmodules': `[submodule "sub"]\n\tpath = sub\n\turl = ${sub.url}\n\tupdate = none\n`,
       sub: { mode: '160000', content: sub_sha },
     })
-    const directory = await bench.checkout({ url: target.url })
+    const directory = await harness.checkout({ url: target.url })
     expect(existsSync(marker)).toBe(false)
     expect(readdirSync(join(directory, 'sub'))).toEqual([])
     expect(existsSync(join(directory, '.git'))).toBe(false)
-    expect(bench.lines).toContain('The repository has 1 submodule; submodules are not fetched.')
+    expect(harness.lines).toContain('The repository has 1 submodule; submodules are not fetched.')
   })
 
   it('objects that are made to attack git are refused', async () => {
     const target = repository()
     target.commit({ '.gitmodules': '[submodule "x"]\n\tpath = x\n\turl = -u./payload\n', a: 'a' })
-    await expect(bench.checkout({ url: target.url })).rejects.toMatchObject({
+    await expect(harness.checkout({ url: target.url })).rejects.toMatchObject({
       code: 'failed',
       message: expect.stringContaining('unsafe'),
     })
@@ -79,7 +79,7 @@ describe('nothing of a repository is run', () => {
         'refs/heads/main',
         evil.git('-c', 'user.name=x', '-c', 'user.email=x@example.com', 'commit-tree', '-m', 'x', tree),
       )
-      await expect(bench.checkout({ url: evil.url }), name).rejects.toMatchObject({
+      await expect(harness.checkout({ url: evil.url }), name).rejects.toMatchObject({
         code: 'failed',
         message: expect.stringContaining('unsafe'),
       })
@@ -100,16 +100,16 @@ describe('nothing of a repository is run', () => {
       over: link('jump/../../x'),
       self: link('self'),
     })
-    const directory = await bench.checkout({ url: target.url })
+    const directory = await harness.checkout({ url: target.url })
     expect(readdirSync(directory).sort()).toEqual(['a', 'inner', 'jump', 'later'])
     expect(readdirSync(join(directory, 'a'))).toEqual(['b.txt'])
-    expect(bench.lines.filter((line) => line.startsWith('Left out the link')).sort()).toHaveLength(5)
+    expect(harness.lines.filter((line) => line.startsWith('Left out the link')).sort()).toHaveLength(5)
   })
 
   it('the source is plain: modes by the executable bit, owned by the server', async () => {
     const target = repository()
     target.commit({ 'run.sh': { mode: '100755', content: '#!/bin/sh' }, 'd/a.txt': 'a' })
-    const directory = await bench.checkout({ url: target.url })
+    const directory = await harness.checkout({ url: target.url })
     const modes = ['.', 'run.sh', 'd', 'd/a.txt'].map((name) => statSync(join(directory, name)).mode & 0o7777)
     expect(modes).toEqual([0o755, 0o755, 0o755, 0o644])
     expect(lstatSync(join(directory, 'd/a.txt')).uid).toBe(process.getuid?.())
@@ -118,9 +118,9 @@ describe('nothing of a repository is run', () => {
   it('names in commits cannot forge log lines', async () => {
     const target = repository()
     target.commit({ a: 'a' }, 'Fix \u001b[31mred\u202e\u0007', { author: 'Eve\u001b[2J' })
-    const { message, author } = await bench.git.checkout(
+    const { message, author } = await harness.git.checkout(
       { url: target.url },
-      join(bench.base, 'checkout-x'),
+      join(harness.base, 'checkout-x'),
       { lfs: false, onLog() {} },
       new AbortController().signal,
     )
@@ -153,7 +153,7 @@ describe('limits hold', () => {
         entry.split(' ')[2]!,
       ),
     )
-    const small = await createBench({ allowed: [server.host], limits: { max_files: 1000 } })
+    const small = await createHarness({ allowed: [server.host], limits: { max_files: 1000 } })
     await expect(small.checkout({ url: target.url })).rejects.toMatchObject({
       code: 'too_many_files',
       message: 'The repository has more than 1000 files.',
@@ -171,7 +171,7 @@ describe('limits hold', () => {
         maxBuffer: 4 * 1024 ** 2,
       }),
     })
-    const small = await createBench({ allowed: [server.host], limits: { max_bytes: 1024 ** 2 } })
+    const small = await createHarness({ allowed: [server.host], limits: { max_bytes: 1024 ** 2 } })
     for (const { url } of [zeros, noise])
       await expect(small.checkout({ url })).rejects.toMatchObject({
         code: 'too_large',
@@ -189,27 +189,27 @@ describe('limits hold', () => {
       asked += 1
       return true
     }
-    const quick = await createBench({ allowed: [server.host], limits: { timeout_ms: 500 } })
+    const quick = await createHarness({ allowed: [server.host], limits: { timeout_ms: 500 } })
     await expect(quick.checkout({ url: target.url })).rejects.toMatchObject({ code: 'timeout' })
     quick.expectClean()
     await quick.close()
     const controller = new AbortController()
     asked = 0
-    const waiting = bench.checkout({ url: target.url }, { signal: controller.signal })
+    const waiting = harness.checkout({ url: target.url }, { signal: controller.signal })
     const expectation = expect(waiting).rejects.toMatchObject({ code: 'aborted' })
     await vi.waitFor(() => expect(asked).toBe(1))
     controller.abort()
     await expectation
-    expect(readdirSync(bench.base)).toEqual([])
+    expect(readdirSync(harness.base)).toEqual([])
   })
 
   it('on what a crash leaves: sessions of before are removed at the first use', async () => {
-    mkdirSync(join(bench.work_directory, 'session-old', 'repository'), { recursive: true })
+    mkdirSync(join(harness.work_directory, 'session-old', 'repository'), { recursive: true })
     const target = repository()
     target.commit({ a: 'a' })
-    await bench.git.resolve({ url: target.url }, new AbortController().signal)
-    expect(bench.commands.every(({ options }) => options.cwd.startsWith(bench.work_directory))).toBe(true)
-    expect(readdirSync(bench.work_directory)).toEqual([])
+    await harness.git.resolve({ url: target.url }, new AbortController().signal)
+    expect(harness.commands.every(({ options }) => options.cwd.startsWith(harness.work_directory))).toBe(true)
+    expect(readdirSync(harness.work_directory)).toEqual([])
   })
 })
 
@@ -244,14 +244,14 @@ describe('a token', () => {
       seen.push(request.url!)
       return false
     }
-    await bench.checkout(source)
+    await harness.checkout(source)
     expect(seen.some((text) => text.includes('remote-http') || text.includes('fetch'))).toBe(true)
     server.repository('safety/private', { credential: { username: 'robot', password: 'changed' } })
-    const error = await bench.checkout(source).catch((reason: unknown) => reason as Error)
+    const error = await harness.checkout(source).catch((reason: unknown) => reason as Error)
     const said = JSON.stringify([
       seen,
-      bench.lines,
-      bench.commands.map(({ argv, options: { env } }) => [argv, env]),
+      harness.lines,
+      harness.commands.map(({ argv, options: { env } }) => [argv, env]),
       error,
       String((error as Error).message),
       (error as Error).stack,
@@ -278,7 +278,7 @@ describe('a token', () => {
       response.writeHead(302, { location: `${other.url}${request.url}` }).end()
       return true
     }
-    const both = await createBench({ allowed: [server.host, other.host] })
+    const both = await createHarness({ allowed: [server.host, other.host] })
     await expect(
       both.checkout({ url: target.url, credential: { kind: 'token', username: 'robot', token } }),
     ).rejects.toMatchObject({ code: 'authentication' })
@@ -307,7 +307,7 @@ it.runIf(root)(
       return false
     }
     const private_folder = mkdtempSync(join(tmpdir(), 'portreeve-private-'))
-    const hidden = await createBench({
+    const hidden = await createHarness({
       allowed: [server.host],
       work_directory: join(private_folder, 'git'),
     })
@@ -329,7 +329,7 @@ describe('git connects nowhere else', () => {
 
   it('however a private address is written, over https, http, ssh and scp', async () => {
     const trap = await createTrap()
-    const guarded = await createBench({
+    const guarded = await createHarness({
       resolver: async () => [{ address: '127.0.0.1', family: 4 }],
     })
     let forms = 0
@@ -370,7 +370,7 @@ describe('git connects nowhere else', () => {
         response.writeHead(302, { location }).end()
         return true
       }
-      await expect(bench.checkout({ url: target.url, branch: 'main' }), location).rejects.toMatchObject({
+      await expect(harness.checkout({ url: target.url, branch: 'main' }), location).rejects.toMatchObject({
         code: 'forbidden_host',
       })
     }
@@ -383,7 +383,7 @@ describe('git connects nowhere else', () => {
     const target = repository()
     target.commit({ a: 'a' })
     let asked = 0
-    const rebinding = await createBench({
+    const rebinding = await createHarness({
       allowed: [`127.0.0.1:${port}`, `forge.example.com:${port}`],
       resolver: async () => [{ address: ++asked === 1 ? '127.0.0.1' : '169.254.169.254', family: 4 }],
     })
@@ -405,7 +405,9 @@ describe('git connects nowhere else', () => {
       response.writeHead(301, { location: `${target.url}/info/refs?service=git-upload-pack` }).end()
       return true
     }
-    expect(await bench.git.resolve({ url: `${server.url}/old/name` }, new AbortController().signal)).toEqual({
+    expect(
+      await harness.git.resolve({ url: `${server.url}/old/name` }, new AbortController().signal),
+    ).toEqual({
       branch: 'main',
       sha,
     })

@@ -10,7 +10,7 @@ import { createConnectProxy } from '#server/platform/outbound/connect-proxy'
 import { createOutboundPolicy, type Resolver } from '#server/platform/outbound/policy'
 
 /** A Git of its own for one test, with everything that it starts and says on record. */
-export interface Bench {
+export interface Harness {
   git: Git
   base: string
   work_directory: string
@@ -24,9 +24,9 @@ export interface Bench {
   close(): Promise<void>
 }
 
-export async function createBench(
+export async function createHarness(
   options: { allowed?: string[]; resolver?: Resolver } & Partial<GitOptions> = {},
-): Promise<Bench> {
+): Promise<Harness> {
   const base = mkdtempSync(join(tmpdir(), 'portreeve-git-bench-'))
   const { allowed = [], resolver, ...rest } = options
   const policy = createOutboundPolicy({
@@ -34,7 +34,7 @@ export async function createBench(
     ...(resolver ? { resolver } : {}),
   })
   const proxy = await createConnectProxy(policy)
-  const commands: Bench['commands'] = []
+  const commands: Harness['commands'] = []
   const lines: string[] = []
   let running = 0
   const work_directory = rest.work_directory ?? mkdtempSync(join(tmpdir(), 'portreeve-git-work-'))

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { GitCredential } from '#server/platform/git/git'
 import { publishedHostKey } from '#server/platform/git/known-hosts'
 import { startSshGitServer, type SshGitServer } from '#test/support/ssh-git-server'
-import { createBench, type Bench } from './setup.ts'
+import { createHarness, type Harness } from './setup.ts'
 
 const never = new AbortController().signal
 
@@ -17,7 +17,7 @@ it('the keys of large forges are known before the first contact', () => {
 
 describe('over ssh', () => {
   let server: SshGitServer
-  let bench: Bench
+  let harness: Harness
   let sha: string
   let url: string
   const key = (extra: { private_key?: string; known_hosts?: string } = {}): GitCredential => ({
@@ -27,54 +27,56 @@ describe('over ssh', () => {
   })
   beforeEach(async () => {
     server = await startSshGitServer()
-    bench = await createBench({ allowed: [server.host, server.git.host] })
+    harness = await createHarness({ allowed: [server.host, server.git.host] })
     sha = server.git.repository('owner/app').commit({ 'a.txt': 'over ssh' })
     url = server.url('owner/app')
   })
   afterEach(async () => {
-    bench.expectClean()
-    await bench.close()
+    harness.expectClean()
+    await harness.close()
     await server.close()
   })
 
   it('a deploy key reads a repository, with line ends as a browser sends them', async () => {
-    expect(await bench.git.resolve({ url, credential: key() }, never)).toEqual({
+    expect(await harness.git.resolve({ url, credential: key() }, never)).toEqual({
       branch: 'main',
       sha,
     })
-    const directory = await bench.checkout({
+    const directory = await harness.checkout({
       url,
       branch: 'main',
       credential: key({ private_key: server.deploy_key.trim().replaceAll('\n', '\r\n') }),
     })
     expect(readFileSync(join(directory, 'a.txt'), 'utf8')).toBe('over ssh')
     await expect(
-      bench.git.resolve({ url, branch: 'absent', credential: key() }, never),
+      harness.git.resolve({ url, branch: 'absent', credential: key() }, never),
     ).rejects.toMatchObject({
       code: 'branch_not_found',
     })
     await expect(
-      bench.git.resolve({ url: server.url('owner/absent'), credential: key() }, never),
+      harness.git.resolve({ url: server.url('owner/absent'), credential: key() }, never),
     ).rejects.toMatchObject({ code: 'not_found' })
   })
 
   it('another key, no key, and what is no key are each a sentence without the key', async () => {
     await expect(
-      bench.checkout({ url, credential: key({ private_key: server.stranger_key }) }),
+      harness.checkout({ url, credential: key({ private_key: server.stranger_key }) }),
     ).rejects.toMatchObject({
       code: 'authentication',
       message: expect.stringContaining('refused the credential'),
     })
-    await expect(bench.checkout({ url })).rejects.toMatchObject({
+    await expect(harness.checkout({ url })).rejects.toMatchObject({
       code: 'authentication',
       message: expect.stringContaining('private or does not exist'),
     })
-    await expect(bench.checkout({ url, credential: key({ private_key: 'canary' }) })).rejects.toMatchObject({
-      code: 'authentication',
-      message: expect.not.stringContaining('canary'),
-    })
+    await expect(harness.checkout({ url, credential: key({ private_key: 'canary' }) })).rejects.toMatchObject(
+      {
+        code: 'authentication',
+        message: expect.not.stringContaining('canary'),
+      },
+    )
     await expect(
-      bench.checkout({
+      harness.checkout({
         url,
         credential: key({
           private_key: '-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----',
@@ -84,26 +86,26 @@ describe('over ssh', () => {
       code: 'authentication',
       message: expect.stringContaining('cannot be read'),
     })
-    await expect(bench.checkout({ url, credential: { kind: 'token', token: 'x' } })).rejects.toMatchObject({
+    await expect(harness.checkout({ url, credential: { kind: 'token', token: 'x' } })).rejects.toMatchObject({
       code: 'authentication',
       hint: expect.stringContaining('deploy key'),
     })
     await expect(
-      bench.checkout({ url: `${server.git.url}/owner/app.git`, credential: key() }),
+      harness.checkout({ url: `${server.git.url}/owner/app.git`, credential: key() }),
     ).rejects.toMatchObject({
       code: 'authentication',
       hint: expect.stringContaining('ssh address'),
     })
-    expect(JSON.stringify(bench.commands)).not.toContain(server.deploy_key.split('\n')[2])
+    expect(JSON.stringify(harness.commands)).not.toContain(server.deploy_key.split('\n')[2])
   })
 
   it('the host key of the first contact is remembered, and another one is refused from then on', async () => {
-    await bench.git.resolve({ url, credential: key() }, never)
-    const pins = join(bench.work_directory, 'known_hosts')
+    await harness.git.resolve({ url, credential: key() }, never)
+    const pins = join(harness.work_directory, 'known_hosts')
     expect(readdirSync(pins)).toHaveLength(1)
     expect(statSync(join(pins, readdirSync(pins)[0]!)).mode & 0o777).toBe(0o600)
     await server.changeHostKey()
-    await expect(bench.git.resolve({ url, credential: key() }, never)).rejects.toMatchObject({
+    await expect(harness.git.resolve({ url, credential: key() }, never)).rejects.toMatchObject({
       code: 'host_key',
       hint: expect.stringContaining('known_hosts'),
     })
@@ -111,19 +113,21 @@ describe('over ssh', () => {
 
   it('a host key that comes with the deploy key is the only one that counts', async () => {
     const { known_hosts } = server
-    expect(await bench.git.resolve({ url, credential: key({ known_hosts }) }, never)).toMatchObject({
+    expect(await harness.git.resolve({ url, credential: key({ known_hosts }) }, never)).toMatchObject({
       sha,
     })
     await server.changeHostKey()
-    await expect(bench.git.resolve({ url, credential: key({ known_hosts }) }, never)).rejects.toMatchObject({
-      code: 'host_key',
-    })
-    expect(readdirSync(bench.work_directory)).toEqual([])
+    await expect(harness.git.resolve({ url, credential: key({ known_hosts }) }, never)).rejects.toMatchObject(
+      {
+        code: 'host_key',
+      },
+    )
+    expect(readdirSync(harness.work_directory)).toEqual([])
   })
 
   it('the connection goes to the address that was checked, whatever DNS says later', async () => {
     let asked = 0
-    const rebinding = await createBench({
+    const rebinding = await createHarness({
       allowed: [`forge.example.com:${server.port}`],
       resolver: async () => [{ address: ++asked === 1 ? '127.0.0.1' : '169.254.169.254', family: 4 }],
     })
@@ -158,7 +162,7 @@ describe('over ssh', () => {
       return true
     }
     expect(
-      readFileSync(join(await bench.checkout({ url, credential: key() }, { lfs: true }), 'a.bin'), 'utf8'),
+      readFileSync(join(await harness.checkout({ url, credential: key() }, { lfs: true }), 'a.bin'), 'utf8'),
     ).toBe(content)
     expect(seen).toEqual([
       ['/lfs-over-ssh/objects/batch', 'RemoteAuth x'],

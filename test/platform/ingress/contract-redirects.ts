@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { RouteRedirect } from '#server/platform/ingress/ingress'
 import { ask } from './client.ts'
-import { type ContractBench, route } from './contract-bench.ts'
+import { type ContractBench, route } from './contract-harness.ts'
 
 /** What every edge promises of the redirects of a route. */
-export function redirectContract(bench: ContractBench): void {
+export function redirectContract(harness: ContractBench): void {
   describe('redirects', () => {
     const rule = (
       kind: RouteRedirect['kind'],
@@ -13,11 +13,11 @@ export function redirectContract(bench: ContractBench): void {
       more: Partial<RouteRedirect> = {},
     ): RouteRedirect => ({ id: 'rule', kind, from, to, status: 301, keep_query: false, ...more })
     const sends = async (path: string, redirects: RouteRedirect[]) => {
-      await bench.ingress.setRoute({
-        ...route('r_1', ['redirects.test'], (await bench.app('app')).server),
+      await harness.ingress.setRoute({
+        ...route('r_1', ['redirects.test'], (await harness.app('app')).server),
         redirects,
       })
-      const answer = await ask(bench.edge, 'redirects.test', { path })
+      const answer = await ask(harness.edge, 'redirects.test', { path })
       return answer.status === 200 ? answer.seen.url : `${answer.status} ${answer.headers.location}`
     }
 
@@ -141,20 +141,20 @@ export function redirectContract(bench: ContractBench): void {
     test('more patterns than a request could wait for are refused', async () => {
       const patterns = Array.from({ length: 201 }, (_, index) => rule('regex', `/${index}`, '/x'))
       await expect(
-        bench.ingress.setRoute({ ...route('r_1', ['a.test']), redirects: patterns }),
+        harness.ingress.setRoute({ ...route('r_1', ['a.test']), redirects: patterns }),
       ).rejects.toThrow('it has more than 200 redirects with a regular expression')
     })
 
     test('redirects answer while the app is not running', async () => {
-      await bench.ingress.setRoute({
+      await harness.ingress.setRoute({
         ...route('r_1', ['redirects.test']),
         redirects: [rule('exact', '/old', '/new')],
       })
-      expect(await ask(bench.edge, 'redirects.test', { path: '/old' })).toMatchObject({
+      expect(await ask(harness.edge, 'redirects.test', { path: '/old' })).toMatchObject({
         status: 301,
         headers: { location: '/new' },
       })
-      expect((await ask(bench.edge, 'redirects.test', { path: '/' })).status).toBe(503)
+      expect((await ask(harness.edge, 'redirects.test', { path: '/' })).status).toBe(503)
     })
 
     test.each<[string, Partial<RouteRedirect>]>([
@@ -175,7 +175,7 @@ export function redirectContract(bench: ContractBench): void {
       ['a target too long', { to: `/${'"'.repeat(9_000)}` }],
     ])('%s is refused', async (_what, wrong) => {
       await expect(
-        bench.ingress.setRoute({
+        harness.ingress.setRoute({
           ...route('r_1', ['a.test']),
           redirects: [{ ...rule('exact', '/a', '/b'), ...wrong }],
         }),

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { Route, WakeFollowing } from '#server/platform/ingress/ingress'
 import { ask, until, upgrade } from './client.ts'
-import { type ContractBench, route } from './contract-bench.ts'
+import { type ContractBench, route } from './contract-harness.ts'
 
 /** What every edge promises of an app that sleeps. */
-export function wakeContract(bench: ContractBench): void {
+export function wakeContract(harness: ContractBench): void {
   describe('an app that sleeps', () => {
     const sleeping = (hostname: string, more: Partial<Route> = {}): Route => ({
       ...route('dom_asleep', [hostname]),
@@ -15,14 +15,14 @@ export function wakeContract(bench: ContractBench): void {
     /** Hears of wakes for as long as the test runs. */
     async function listening<T>(onWake: WakeFollowing['onWake'], act: () => Promise<T>): Promise<T> {
       const ended = new AbortController()
-      bench.ingress.followWakes({ signal: ended.signal, onWake })
+      harness.ingress.followWakes({ signal: ended.signal, onWake })
       return act().finally(() => ended.abort())
     }
 
     test('is told of the first request; all that came meanwhile reach it whole once it runs, none is lost', async () => {
       const woken: string[] = []
-      await bench.ingress.setRoute(sleeping('asleep.test'))
-      const app = await bench.app('awake')
+      await harness.ingress.setRoute(sleeping('asleep.test'))
+      const app = await harness.app('awake')
       const body = Buffer.alloc(100_000, 'x')
       const answers = await listening(
         (app_id) => {
@@ -32,13 +32,13 @@ export function wakeContract(bench: ContractBench): void {
         async () => {
           const asked = Array.from({ length: 100 }, (_, index) =>
             index % 2 === 0
-              ? ask(bench.edge, 'asleep.test', { path: `/${index}` })
-              : ask(bench.edge, 'asleep.test', { path: `/${index}`, method: 'POST', body }),
+              ? ask(harness.edge, 'asleep.test', { path: `/${index}` })
+              : ask(harness.edge, 'asleep.test', { path: `/${index}`, method: 'POST', body }),
           )
-          const socket = upgrade(bench.edge, 'asleep.test')
+          const socket = upgrade(harness.edge, 'asleep.test')
           await until('somebody asked for it', () => woken.length > 0)
           expect(app.arrived('/0')).toBe(0)
-          await bench.ingress.setRoute(sleeping('asleep.test', { asleep: false, servers: [app.server] }))
+          await harness.ingress.setRoute(sleeping('asleep.test', { asleep: false, servers: [app.server] }))
           expect(await (await socket).say('hello')).toBe('awake:hello')
           ;(await socket).close()
           return Promise.all(asked)
@@ -53,20 +53,20 @@ export function wakeContract(bench: ContractBench): void {
     })
 
     test('answers 503 at once when it cannot be woken, and when nobody listens', async () => {
-      await bench.ingress.setRoute(sleeping('refused.test'))
+      await harness.ingress.setRoute(sleeping('refused.test'))
       const refused = await listening(
         () => 'refused',
-        () => ask(bench.edge, 'refused.test'),
+        () => ask(harness.edge, 'refused.test'),
       )
       expect(refused.status).toBe(503)
-      const alone = await ask(bench.edge, 'refused.test')
+      const alone = await ask(harness.edge, 'refused.test')
       expect(alone.status).toBe(503)
       expect(alone.headers['content-type']).toMatch(/^text\/html/)
     })
 
     test('is not told of a request that its rules send elsewhere', async () => {
       const woken: string[] = []
-      await bench.ingress.setRoute(
+      await harness.ingress.setRoute(
         sleeping('moved.test', {
           redirects: [
             { id: 'rdr_1', kind: 'exact', from: '/old', to: '/new', status: 301, keep_query: false },
@@ -78,7 +78,7 @@ export function wakeContract(bench: ContractBench): void {
           woken.push(app_id)
           return 'refused'
         },
-        () => ask(bench.edge, 'moved.test', { path: '/old' }),
+        () => ask(harness.edge, 'moved.test', { path: '/old' }),
       )
       expect([answer.status, woken]).toEqual([301, []])
     })

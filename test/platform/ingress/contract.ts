@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { EdgeRequest, Ingress, Route, RouteTraffic } from '#server/platform/ingress/ingress'
 import { type Address, ask, until, upgrade } from './client.ts'
-import { type OpenEdge, route, useEdge } from './contract-bench.ts'
+import { type OpenEdge, route, useEdge } from './contract-harness.ts'
 import { pathContract } from './contract-paths.ts'
 import { redirectContract } from './contract-redirects.ts'
 import { wakeContract } from './contract-wakes.ts'
@@ -9,13 +9,13 @@ import { wakeContract } from './contract-wakes.ts'
 /** What every edge promises, the one in memory as the real one. */
 export function ingressContract(name: string, open: OpenEdge): void {
   describe(name, () => {
-    const bench = useEdge(open)
+    const harness = useEdge(open)
     let ingress: Ingress
     let edge: Address
     beforeAll(() => {
-      ;({ ingress, edge } = bench)
+      ;({ ingress, edge } = harness)
     })
-    const { app } = bench
+    const { app } = harness
 
     test('a request reaches the app of its host name, however the client writes the name', async () => {
       const [one, two] = [await app('one'), await app('two')]
@@ -208,9 +208,9 @@ export function ingressContract(name: string, open: OpenEdge): void {
       expect((await ask(edge, 'a.test')).seen.app).toBe('one')
     })
 
-    pathContract(bench)
-    redirectContract(bench)
-    wakeContract(bench)
+    pathContract(harness)
+    redirectContract(harness)
+    wakeContract(harness)
 
     test('apply replaces everything, leaves out what is wrong and says why', async () => {
       const [one, two] = [await app('one'), await app('two')]

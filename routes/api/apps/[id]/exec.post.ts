@@ -1,4 +1,4 @@
-import { ExecRequest, ExecResult } from '#server/apps/schema'
+import { ExecRequest, ExecResult } from '#server/apps/instances-schema'
 import { endpoint } from '#server/endpoint'
 import { data, IdParam } from '#server/http/schemas'
 

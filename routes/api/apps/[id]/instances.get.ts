@@ -1,4 +1,4 @@
-import { Instance } from '#server/apps/schema'
+import { Instance } from '#server/apps/instances-schema'
 import { endpoint } from '#server/endpoint'
 import { data, IdParam } from '#server/http/schemas'
 import * as v from 'valibot'

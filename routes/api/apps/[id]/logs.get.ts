@@ -1,4 +1,4 @@
-import { LogQuery } from '#server/apps/schema'
+import { LogQuery } from '#server/apps/instances-schema'
 import { endpoint } from '#server/endpoint'
 import { data, IdParam } from '#server/http/schemas'
 import { LogLine } from '#server/runtime-logs/schema'

@@ -31,8 +31,9 @@ const EMPTY: Manifest = {
 /** Reads the manifests and, in a monorepo whose root is no app, picks the package to deploy. */
 export function chooseApp(tree: SourceTree): ChosenApp {
   const root = readManifest(tree) ?? EMPTY
-  const manager = choosePackageManager(tree, root)
   const packages = workspacePackages(tree, root)
+  const members = root.workspaces.length > 0 ? packages : []
+  const manager = choosePackageManager(tree, root, members)
   const appOf = (manifest: Manifest): NodeApp => ({
     root: tree,
     tree: tree.sub(manifest.folder),

@@ -1,4 +1,5 @@
 import type { SourceTree } from '../../plan.ts'
+import { joinPath } from '../../tree-queries.ts'
 import { asFields, at, readJson } from '../../text-formats.ts'
 import type { Manifest } from './manifest.ts'
 
@@ -6,20 +7,49 @@ const KINDS = ['dependencies', 'devDependencies', 'optionalDependencies'] as con
 const NAMED = 3
 
 /**
- * What npm's lockfile does not have of its manifest, as a sentence: `npm ci` would refuse such a pair. Undefined
- * when they fit, or when it cannot be told: lockfiles of npm 6, files that are too large, workspaces.
+ * What npm's lockfile does not have of the manifests, as a sentence: `npm ci` would refuse such a pair. Undefined
+ * when they fit, or when it cannot be told: files that are too large.
  */
-export function lockDrift(tree: SourceTree, lockfile: string, manifest: Manifest): string | undefined {
-  if (!lockfile.endsWith('.json') || manifest.workspaces.length > 0) return undefined
+export function lockDrift(
+  tree: SourceTree,
+  lockfile: string,
+  manifest: Manifest,
+  members: readonly Manifest[] = [],
+): string | undefined {
+  if (!lockfile.endsWith('.json')) return undefined
   const lock = readJson(tree, lockfile)
-  const root = at(lock, 'packages', '')
-  if (asFields(root) === undefined) return undefined
-  const wanted = rangesOf(manifest.fields)
-  const locked = rangesOf(root)
-  const missing = [...wanted].filter(([name, range]) => locked.get(name) !== range).map(([name]) => name)
-  if (missing.length === 0) return undefined
-  const others = missing.length > NAMED ? ` and ${missing.length - NAMED} more` : ''
-  return `${lockfile} does not fit package.json (${missing.slice(0, NAMED).join(', ')}${others}), so versions may differ from the locked ones: run npm install and commit ${lockfile}`
+  if (lock === undefined) return undefined
+  const locals = new Set(members.map(({ name }) => name))
+  const missing = [manifest, ...members].flatMap((one) =>
+    missingOf(lock, one).filter((name) => !locals.has(name)),
+  )
+  const names = [...new Set(missing)]
+  if (names.length === 0) return undefined
+  const others = names.length > NAMED ? ` and ${names.length - NAMED} more` : ''
+  return `${lockfile} does not fit package.json (${names.slice(0, NAMED).join(', ')}${others}), so versions may differ from the locked ones: run npm install and commit ${lockfile}`
+}
+
+/** Names that the lockfile has in another range, or not at all. */
+function missingOf(lock: unknown, { folder, fields }: Manifest): string[] {
+  const wanted = [...rangesOf(fields)]
+  const packages = asFields(at(lock, 'packages'))
+  if (packages === undefined) {
+    // A lockfile of npm 6 says which versions there are, and not which ranges were asked for.
+    const locked = asFields(at(lock, 'dependencies')) ?? {}
+    const is_known = folder === '' && at(lock, 'lockfileVersion') === 1
+    return is_known ? wanted.map(([name]) => name).filter((name) => !Object.hasOwn(locked, name)) : []
+  }
+  const entry = asFields(at(packages, folder))
+  // The root is always there; a member may have been left out by who wrote the lockfile.
+  if (entry === undefined) return folder === '' ? [] : wanted.map(([name]) => name)
+  const locked = rangesOf(entry)
+  const placed = (name: string) =>
+    Object.hasOwn(packages, joinPath(folder, 'node_modules', name)) ||
+    Object.hasOwn(packages, `node_modules/${name}`)
+  const optional = new Set(rangesOf({ optionalDependencies: at(fields, 'optionalDependencies') }).keys())
+  return wanted
+    .filter(([name, range]) => locked.get(name) !== range || !(placed(name) || optional.has(name)))
+    .map(([name]) => name)
 }
 
 function rangesOf(fields: unknown): Map<string, string> {

@@ -1,6 +1,6 @@
 import type { SourceTree } from '../../plan.ts'
 import { filesNamed, folderOf, joinPath } from '../../tree-queries.ts'
-import { at, readJson, textAt } from '../../text-formats.ts'
+import { asFields, at, readJson, textAt } from '../../text-formats.ts'
 import type { FrameworkPlan } from './frameworks/framework.ts'
 import { configText, type NodeApp } from './manifest.ts'
 
@@ -13,7 +13,7 @@ interface Project {
 }
 
 const WORD = /^[@\w./-]{1,120}$/
-const FRONT_END = /^(?:web|www|site|frontend|front|client|app|shop|dashboard)$/
+const FRONT_END = /^(?:web|www|site|website|frontend|front|client|app|shop|store|portal|dashboard)$/
 
 /**
  * A monorepo whose apps are described by `project.json`, by `nx` in a package.json, or by the configuration of
@@ -34,9 +34,11 @@ export function nxPlan(app: NodeApp): FrameworkPlan | undefined {
   const wanted =
     textAt(readJson(app.root, 'nx.json'), 'defaultProject') ??
     /\bnx (?:serve|start|run) ([\w-]+)/.exec(start ?? '')?.[1]
+  // A name with a scope, as a package.json has it, means what its last part does.
   const project =
     projects.find(({ name }) => name === wanted) ??
-    projects.find(({ name }) => FRONT_END.test(name)) ??
+    projects.find(({ name }) => FRONT_END.test(name.split('/').at(-1)!)) ??
+    projects.find(({ kind }) => kind !== 'server') ??
     projects[0]
   if (project === undefined) return undefined
   const build = { build: `nx build ${project.name}`, own_build: true }
@@ -53,10 +55,22 @@ export function nxPlan(app: NodeApp): FrameworkPlan | undefined {
 
 const MAX_PROJECTS = 100
 
-/** Folders that Nx takes for projects: each has a manifest of its own. */
+/** Folders that Nx takes for projects: each has a manifest of its own, or stands in the list that Nx had once. */
 function projectFolders(tree: SourceTree): string[] {
   const manifests = [...filesNamed(tree, 'project.json', 3), ...filesNamed(tree, 'package.json', 3)]
-  return [...new Set(manifests.map(folderOf))].filter((folder) => folder !== '').slice(0, MAX_PROJECTS)
+  const folders = [...manifests.map(folderOf), ...listedProjects(tree).keys()]
+  return [...new Set(folders)].filter((folder) => folder !== '').slice(0, MAX_PROJECTS)
+}
+
+/** Projects of the `workspace.json` that Nx read before it read a file of each, by their folders. */
+function listedProjects(tree: SourceTree): Map<string, { name: string; project: unknown }> {
+  const list = asFields(at(readJson(tree, 'workspace.json'), 'projects')) ?? {}
+  return new Map(
+    Object.entries(list).flatMap(([name, project]) => {
+      const folder = typeof project === 'string' ? project : textAt(project, 'root')
+      return folder === undefined ? [] : [[joinPath(folder), { name, project }] as const]
+    }),
+  )
 }
 
 /**
@@ -64,10 +78,12 @@ function projectFolders(tree: SourceTree): string[] {
  * into a command.
  */
 function projectOf(tree: SourceTree, folder: string): Project | undefined {
-  const project = readJson(tree, joinPath(folder, 'project.json'))
+  const listed = listedProjects(tree).get(folder)
+  const project = readJson(tree, joinPath(folder, 'project.json')) ?? listed?.project
   const manifest = readJson(tree, joinPath(folder, 'package.json'))
   const name =
     textAt(project, 'name') ??
+    listed?.name ??
     textAt(manifest, 'nx', 'name') ??
     textAt(manifest, 'name') ??
     folder.split('/').at(-1)!
@@ -75,7 +91,7 @@ function projectOf(tree: SourceTree, folder: string): Project | undefined {
   const kind = textAt(project, 'projectType') ?? textAt(manifest, 'nx', 'projectType')
   if (kind === 'library' || (kind === undefined && /^(?:libs|packages|tools|e2e)\//.test(folder)))
     return undefined
-  const targets = at(project, 'targets') ?? at(manifest, 'nx', 'targets')
+  const targets = at(project, 'targets') ?? at(project, 'architect') ?? at(manifest, 'nx', 'targets')
   const build = at(targets, 'build')
   const executor = textAt(build, 'executor') ?? textAt(build, 'builder')
   const written = executor === undefined ? undefined : declaredProject({ name, folder, targets, executor })
@@ -105,7 +121,7 @@ function declaredProject({
     /@(?:nx|nrwl)\/(?:js|node):/.test(textAt(targets, 'serve', 'executor') ?? '') ||
     /\/(?:esbuild|node):/.test(executor) ||
     textAt(build, 'options', 'target') === 'node'
-  if (serves) return { name, output, kind: 'server' }
+  if (serves) return { name, output, kind: 'server', start: `node ${output}/${programOf(build, folder)}` }
   return {
     name,
     output: /(?:build-angular|@angular\/build):application$/.test(executor) ? `${output}/browser` : output,
@@ -113,7 +129,32 @@ function declaredProject({
   }
 }
 
+/** The file that an executor for servers writes: a bundle by the name it is told, a compiler's where its source is. */
+function programOf(build: unknown, folder: string): string {
+  const executor = textAt(build, 'executor') ?? ''
+  const main = textAt(build, 'options', 'main') ?? `${folder}/src/main.ts`
+  const named = textAt(build, 'options', 'outputFileName')
+  const file =
+    named ??
+    `${main
+      .split('/')
+      .at(-1)!
+      .replace(/\.[cm]?tsx?$/, '')}.js`
+  const inside = main.startsWith(`${folder}/`) ? main.slice(folder.length + 1) : main
+  const compiled = /:(?:tsc|swc|package)$/.test(executor) ? joinPath(folderOf(inside), file) : file
+  // Webpack calls it `main` whatever its source is called.
+  const path = /:webpack$/.test(executor) && named === undefined ? 'main.js' : compiled
+  return WORD.test(path) && !path.includes('..') ? path : 'main.js'
+}
+
 const PATH = /['"`](?:\{projectRoot\}\/)?((?:\.{1,2}\/)*[\w./-]{1,100})['"`]/.source
+
+/** Tools that leave pages, by their configuration, and the key in it that names the folder. */
+const PAGES: readonly { config: string; key: string }[] = [
+  { config: 'astro.config', key: 'outDir' },
+  { config: 'rsbuild.config', key: 'root' },
+  { config: 'vite.config', key: 'outDir' },
+]
 
 /** What Nx's plugins make of the configuration of a tool: its own build, in the folder of the app. */
 function inferredProject(tree: SourceTree, name: string, folder: string): Project | undefined {
@@ -132,10 +173,18 @@ function inferredProject(tree: SourceTree, name: string, folder: string): Projec
       kind: 'server',
       start: `react-router-serve ./${folder}/build/server/index.js`,
     }
-  const vite = configText(inside, 'vite.config')
-  if (vite !== '' && !/\blib\s{0,9}:\s{0,9}\{/.test(vite)) {
-    const written = new RegExp(`outDir\\s{0,9}:\\s{0,9}${PATH}`).exec(vite)?.[1]
-    return { name, output: at_root(written, 'dist'), kind: 'static' }
+  for (const { config, key } of PAGES) {
+    const text = configText(inside, config)
+    // A library is no app.
+    if (text === '' || /\blib\s{0,9}:\s{0,9}[[{]/.test(text)) continue
+    const written = new RegExp(`${key}['"]?\\s{0,9}:\\s{0,9}${PATH}`).exec(text)?.[1]
+    const output = at_root(written, 'dist')
+    const entry = /\bssr\s{0,9}:\s{0,9}['"`](?:[\w./-]{0,100}\/)?([\w-]{1,60})\.[cm]?[jt]sx?['"`]/.exec(
+      text,
+    )?.[1]
+    if (config === 'vite.config' && entry !== undefined)
+      return { name, output, kind: 'server', start: `node ${output}/${entry}.js` }
+    return { name, output, kind: 'static' }
   }
   const bundler = configText(inside, 'webpack.config') || configText(inside, 'rspack.config')
   if (bundler === '') return undefined

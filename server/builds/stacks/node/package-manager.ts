@@ -40,12 +40,16 @@ const LOCKFILES: readonly (readonly [string, PackageManagerName])[] = [
  * Which package manager: the `packageManager` field, then `devEngines`, then the lockfile, then files only
  * one of them has, then `engines`.
  */
-export function choosePackageManager(tree: SourceTree, manifest: Manifest): PackageManager {
+export function choosePackageManager(
+  tree: SourceTree,
+  manifest: Manifest,
+  members: readonly Manifest[] = [],
+): PackageManager {
   const { name, version, source } = declaredManager(tree, manifest)
   const lockfile = LOCKFILES.find(([file, owner]) => owner === name && tree.has(file))?.[0]
   const berry = name === 'yarn' && isBerry(tree, version)
   const known = version ?? impliedVersion(tree, name, berry)
-  const drift = lockfile === undefined ? undefined : lockDrift(tree, lockfile, manifest)
+  const drift = lockfile === undefined ? undefined : lockDrift(tree, lockfile, manifest, members)
   return {
     name,
     version: known,
@@ -170,7 +174,8 @@ function impliedVersion(tree: SourceTree, name: PackageManagerName, berry: boole
     const format = Number(
       /^[ ]*version:[ ]*(\d+)/m.exec((tree.read('yarn.lock') ?? '').slice(0, 4000))?.[1] ?? 8,
     )
-    return format >= 8 ? '4' : format >= 6 ? '3' : '2'
+    if (format >= 8) return '4'
+    return format >= 6 ? '3' : '2'
   }
   return undefined
 }

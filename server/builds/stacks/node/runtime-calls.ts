@@ -16,6 +16,10 @@ const OWNER: ReadonlyMap<string, PackageManagerName> = new Map([
 /** A program of the app that starts another one. */
 const SPAWNS =
   /\b(?:spawn|exec|execFile|execa|execaCommand|fork|\$)(?:Sync)?(?:\(\s{0,9}|\s{0,2})[`'"](pnpm|pnpx|yarn|bunx?|npm|npx)\b/g
+/** A file of pm2 says in fields what it starts. */
+const PROCESS_FILES = ['ecosystem.config', 'pm2.config', 'process', 'pm2', 'ecosystem']
+const STARTED =
+  /\b(?:script|interpreter|exec_interpreter)['"]?\s{0,9}:\s{0,9}['"`](pnpm|pnpx|yarn|bunx?|npm|npx)\b/g
 const SKIMMED = 60
 /** Scripts that call scripts; deeper than anybody writes them. */
 const DEPTH = 5
@@ -39,6 +43,11 @@ export function callsOf({ app, root }: ChosenApp, commands: Commands): Set<Packa
     (one) => !/(?:^|\/)(?:scripts?|tests?|e2e|[\w.-]+\.config\.\w+$)/.test(one),
   ))
     for (const [, name] of skim(app.tree, path).matchAll(SPAWNS)) called.add(OWNER.get(name!)!)
+  const process_files = PROCESS_FILES.flatMap((base) =>
+    ['.js', '.cjs', '.mjs', '.json'].map((end) => base + end),
+  )
+  for (const path of process_files)
+    for (const [, name] of skim(app.tree, path).matchAll(STARTED)) called.add(OWNER.get(name!)!)
   return called
 }
 

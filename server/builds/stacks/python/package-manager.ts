@@ -39,7 +39,9 @@ export function chooseInstaller(tree: SourceTree, project: PythonProject): Pytho
       source: 'uv.lock',
       setup: ['pip install --no-cache-dir uv'],
       install: `uv sync --frozen --no-dev --no-install-workspace${members.length > 1 ? ' --all-packages' : ''}`,
-      manifests: [...has('uv.lock', 'README.md', '.python-version'), ...members],
+      manifests: hasLocalPackages(tree)
+        ? []
+        : [...has('uv.lock', 'README.md', '.python-version'), ...members],
     }
   }
   if (tree.has('poetry.lock') || (tool('poetry') && project.requirements === undefined)) {
@@ -49,7 +51,8 @@ export function chooseInstaller(tree: SourceTree, project: PythonProject): Pytho
       source,
       setup: ['pip install --no-cache-dir poetry'],
       install: 'poetry install --only main --no-root --no-interaction',
-      manifests: has('pyproject.toml', 'poetry.lock', 'poetry.toml'),
+      // A package of the repository must be there before it can be installed.
+      manifests: hasLocalPackages(tree) ? [] : has('pyproject.toml', 'poetry.lock', 'poetry.toml'),
     }
   }
   if (
@@ -63,7 +66,7 @@ export function chooseInstaller(tree: SourceTree, project: PythonProject): Pytho
       source: tree.has('pdm.lock') ? 'pdm.lock' : 'tool.pdm in pyproject.toml',
       setup: ['pip install --no-cache-dir pdm'],
       install: 'pdm install --prod --no-self',
-      manifests: has('pyproject.toml', 'pdm.lock', 'README.md'),
+      manifests: hasLocalPackages(tree) ? [] : has('pyproject.toml', 'pdm.lock', 'README.md'),
     }
   }
   if (tree.has('Pipfile') && (tree.has('Pipfile.lock') || project.requirements === undefined)) {
@@ -90,6 +93,12 @@ export function chooseInstaller(tree: SourceTree, project: PythonProject): Pytho
   }
   if (project.requirements !== undefined) return fromRequirements(tree, project.requirements)
   return fromMetadata(tree, project, tool('uv'))
+}
+
+/** Whether pyproject.toml takes packages from folders of the repository, beside the members of a workspace. */
+function hasLocalPackages(tree: SourceTree): boolean {
+  const text = (tree.read('pyproject.toml') ?? '').slice(0, 200_000)
+  return /^[ \t]*[\w."-]{1,80}[ \t]*=[ \t]*\[?\{[^}\n]{0,200}\bpath[ \t]*=|@ file:|"-e file:/m.test(text)
 }
 
 function fromRequirements(tree: SourceTree, requirements: string): PythonInstaller {

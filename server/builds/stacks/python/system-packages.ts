@@ -1,4 +1,5 @@
 import type { SourceTree } from '../../plan.ts'
+import { skim } from '../../tree-queries.ts'
 import { allRequirements, type PythonProject } from './project.ts'
 
 const COMPILER = ['gcc', 'g++', 'libc6-dev', 'make', 'pkg-config']
@@ -94,8 +95,20 @@ export function pythonSystemPackages(
 ): { build: string[]; runtime: string[] } {
   const required = allRequirements(tree, project)
   const used = NEEDS.filter(({ packages }) => packages.some((name) => required.has(name)))
+  // Part of Django itself, it loads the libraries of GDAL as soon as it is imported.
+  if (usesGeoDjango(tree)) used.push({ packages: [], runtime: ['gdal-bin', 'libgdal-dev'] })
   return {
     build: [...used.flatMap(({ build }) => build ?? []), ...(from_git ? ['git'] : [])],
     runtime: used.flatMap(({ runtime }) => runtime ?? []),
   }
+}
+
+const SETTINGS = /(?:^|\/)(?:settings(?:\/\w+)?|base|production|prod)\.py$/
+
+function usesGeoDjango(tree: SourceTree): boolean {
+  return tree
+    .files()
+    .filter((path) => SETTINGS.test(path))
+    .slice(0, 20)
+    .some((path) => /['"]django\.contrib\.gis['"]/.test(skim(tree, path)))
 }

@@ -50,8 +50,8 @@ export const solidStart: NodeFramework = {
   detect: (app) => uses(app, '@solidjs/start', 'solid-start'),
   plan: (app) => ({
     ...SERVER,
-    build: uses(app, 'solid-start') ? 'solid-start build' : usesVinxi(app) ? 'vinxi build' : 'vite build',
-    start: uses(app, 'solid-start') ? 'solid-start start' : SERVER.start!,
+    build: usesVinxi(app) ? 'vinxi build' : 'vite build',
+    ...(uses(app, 'solid-start') && { build: 'solid-start build', start: 'solid-start start' }),
   }),
 }
 

@@ -1,7 +1,14 @@
-import { at, readJson, readYaml, textAt } from '../../../text-formats.ts'
 import { configText, majorOf, uses, type NodeApp } from '../manifest.ts'
-import { folderOf } from '../../../tree-queries.ts'
 import type { FrameworkPlan, NodeFramework } from './framework.ts'
+import {
+  antoraOutput,
+  besideConfig,
+  eleventyOutput,
+  parcelOutput,
+  polymerOutput,
+  viteOutput,
+  vueOutput,
+} from './static-outputs.ts'
 
 /** A generator whose facts fit on one line. */
 interface Generator {
@@ -311,72 +318,4 @@ function isMultiPage(app: NodeApp, { name }: Generator): boolean {
 function isOld(app: NodeApp, { packages, modern_since }: Generator): boolean {
   const major = majorOf(app, packages[0]!)
   return modern_since !== undefined && major !== undefined && major < modern_since
-}
-
-const FOLDER = '([A-Za-z0-9._/-]{1,80})'
-
-function setting(text: string, key: string): string | undefined {
-  return new RegExp(`\\b${key}['"]?\\s{0,9}:\\s{0,9}['"\`]${FOLDER}['"\`]`)
-    .exec(text)?.[1]
-    ?.replace(/^\.\/|\/$/g, '')
-}
-
-function option(script: string | undefined, ...names: string[]): string | undefined {
-  return new RegExp(`(?:^|\\s)(?:${names.join('|')})[ =]['"]?${FOLDER}`)
-    .exec(script ?? '')?.[1]
-    ?.replace(/^\.\/|\/$/g, '')
-}
-
-function viteOutput(app: NodeApp): string {
-  const config = configText(app.tree, 'vite.config')
-  const written = option(app.manifest.scripts.get('build'), '--outDir') ?? setting(config, 'outDir')
-  const root = setting(config, 'root')
-  if (written === undefined) return root === undefined ? 'dist' : `${root}/dist`
-  if (root === undefined || !written.startsWith('..'))
-    return root === undefined ? written : `${root}/${written}`
-  return written.replace(/^(\.\.\/)+/, '')
-}
-
-function eleventyOutput(app: NodeApp): string {
-  const text = ['eleventy.config', '.eleventy'].map((name) => configText(app.tree, name)).join('\n')
-  return (
-    option(app.manifest.scripts.get('build'), '--output') ??
-    /dir['"]?\s{0,9}:\s{0,9}\{[^}]{0,400}?output['"]?\s{0,9}:\s{0,9}['"]([A-Za-z0-9._/-]{1,80})/
-      .exec(text)?.[1]
-      ?.replace(/^\.\//, '') ??
-    '_site'
-  )
-}
-
-function antoraOutput(app: NodeApp): string {
-  return (
-    textAt(readYaml(app.tree, 'antora-playbook.yml'), 'output', 'dir')?.replace(/^\.\//, '') ?? 'build/site'
-  )
-}
-
-/** Each named build has a folder of its own. */
-function polymerOutput(app: NodeApp): string {
-  const builds = at(readJson(app.tree, 'polymer.json'), 'builds')
-  const first = Array.isArray(builds) ? builds[0] : undefined
-  const name = textAt(first, 'name') ?? textAt(first, 'preset') ?? 'default'
-  return `build/${/^[\w-]{1,60}$/.test(name) ? name : 'default'}`
-}
-
-function parcelOutput(app: NodeApp): string {
-  return option(app.manifest.scripts.get('build'), '--dist-dir', '-d', '--out-dir') ?? 'dist'
-}
-
-function vueOutput(app: NodeApp): string {
-  return setting(configText(app.tree, 'vue.config'), 'outputDir') ?? 'dist'
-}
-
-/** VitePress and VuePress build next to their configuration, wherever the documents are. */
-function besideConfig(app: NodeApp, folder: string, output: string): string {
-  const config = app.tree
-    .files()
-    .find((path) => path.startsWith(`${folder}/`) || path.includes(`/${folder}/`))
-  if (config === undefined) return `${folder}/${output}`
-  const parts = folderOf(config).split('/')
-  const path = [...parts.slice(0, parts.indexOf(folder) + 1), output].join('/')
-  return /^[A-Za-z0-9._/-]+$/.test(path) ? path : `${folder}/${output}`
 }

@@ -1,0 +1,5 @@
+/** Control characters, line separators, and marks that show the text after them in another order than it has. */
+const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/
+
+/** Whether a text is more than one line, or is shown as another than it is: names stand in logs, mails and lists. */
+export const hasControl = (text: string): boolean => HIDDEN.test(text)

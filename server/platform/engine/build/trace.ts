@@ -1,0 +1,113 @@
+import type { BuildLogLine } from '../engine.ts'
+import { createLineSplitter, type LineSplitter } from '../containers/log-lines.ts'
+import { clampMessage } from '../messages.ts'
+import { REMEMBERED } from './telling-lines.ts'
+import { type Trace, traceCodec, type Vertex } from './wire.ts'
+
+/** A step that failed, in the builder's words. */
+export interface FailedStep {
+  name: string
+  error: string
+  /** What it printed last, both streams in the order in which they came. */
+  lines: readonly string[]
+}
+
+/** Reads BuildKit's trace: log lines out, and what is needed to explain a failure. */
+export interface TraceReader {
+  /** Takes the `aux` text of one `moby.buildkit.trace` event. */
+  read(aux: string): void
+  /** Hands on lines that had no newline at the end. */
+  end(): void
+  readonly failed: FailedStep | undefined
+  /** Milliseconds for which a RUN step has been going on; 0 when none is. */
+  runningFor(now_ms: number): number
+}
+
+interface Step {
+  announced: boolean
+  stdout: LineSplitter
+  stderr: LineSplitter
+  lines: string[]
+}
+
+/** Steps of the builder itself and of the export say nothing that a user can act on. */
+const isUserStep = (name: string): boolean => /^\[(?!internal\])/.test(name)
+/** What the builder says of each image that it is about to use, however the Dockerfile named it. */
+const IMAGE =
+  /(?:^\[internal\] load metadata for |^resolve image config for |^docker-image:\/\/|^(?:\[[^\]]*\] )?FROM )(\S+)/
+const isRunStep = (name: string): boolean => /^\[[^\]]*\] RUN /.test(name)
+
+/**
+ * Each step has its own line buffers, so that stages built at the same time do not cut each other's lines.
+ * `onImage` hears the name of each image before anything of it is used.
+ */
+export function createTraceReader(
+  onLog: (line: BuildLogLine) => void,
+  onImage: (name: string) => void = () => {},
+  now: () => number = () => performance.now(),
+): TraceReader {
+  const steps = new Map<string, Step>()
+  const running = new Map<string, number>()
+  let failed: FailedStep | undefined
+
+  function stepOf(digest: string): Step {
+    let step = steps.get(digest)
+    if (!step) {
+      const lines: string[] = []
+      const say = (stream: 'stdout' | 'stderr') =>
+        createLineSplitter((text) => {
+          lines.push(text)
+          if (lines.length > REMEMBERED) lines.shift()
+          onLog({ stream, text })
+        })
+      step = { announced: false, stdout: say('stdout'), stderr: say('stderr'), lines }
+      steps.set(digest, step)
+    }
+    return step
+  }
+
+  function readVertex(vertex: Vertex): void {
+    const name = vertex.name ?? ''
+    const image = IMAGE.exec(name)?.[1]
+    if (image !== undefined && !steps.has(vertex.digest)) onImage(image)
+    const step = stepOf(vertex.digest)
+    if (vertex.started && !step.announced && isUserStep(name)) {
+      step.announced = true
+      onLog({ stream: 'system', text: `${clampMessage(name)}${vertex.cached ? ' (cached)' : ''}` })
+    }
+    if (vertex.started && !vertex.completed && isRunStep(name) && !running.has(vertex.digest))
+      running.set(vertex.digest, now())
+    if (!vertex.completed) return
+    running.delete(vertex.digest)
+    step.stdout.end()
+    step.stderr.end()
+    // When one step fails, those that wait for it are reported as cancelled: they are not the reason.
+    if (vertex.error && !failed && !/context canceled/i.test(vertex.error))
+      failed = { name, error: vertex.error, lines: step.lines }
+  }
+
+  return {
+    read(aux) {
+      const trace: Trace = traceCodec.decode(Buffer.from(aux, 'base64'))
+      for (const vertex of trace.vertexes ?? []) if (!vertex.completed) readVertex(vertex)
+      for (const log of trace.logs ?? []) {
+        const step = stepOf(log.vertex)
+        if (log.msg) (log.stream === 2 ? step.stderr : step.stdout).write(log.msg)
+      }
+      // After the logs of the same message, since they belong to the step that has ended.
+      for (const vertex of trace.vertexes ?? []) if (vertex.completed) readVertex(vertex)
+      for (const { short } of trace.warnings ?? [])
+        if (short) onLog({ stream: 'system', text: `Warning: ${clampMessage(short.toString('utf8'))}` })
+    },
+    end() {
+      for (const step of steps.values()) {
+        step.stdout.end()
+        step.stderr.end()
+      }
+    },
+    get failed() {
+      return failed
+    },
+    runningFor: (now_ms) => (running.size === 0 ? 0 : now_ms - Math.min(...running.values())),
+  }
+}

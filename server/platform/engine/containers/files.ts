@@ -1,0 +1,187 @@
+import { posix } from 'node:path'
+import { text } from 'node:stream/consumers'
+import type { Header, Pack } from 'tar-stream'
+import type { Connection } from '../connection.ts'
+import type { Containers } from './containers.ts'
+import { EngineError } from '../engine.ts'
+import type { ContainerSpec, Mount } from '../workload.ts'
+
+const FOLDER_MODE = 0o755
+const DEADLINE_MS = 60_000
+
+interface User {
+  uid: number
+  gid: number
+}
+type FileMount = Extract<Mount, { kind: 'file' }>
+
+/**
+ * Completes a container that was created and never ran: joins further networks, writes its inline files, and gives its volumes to the
+ * image's user. A fresh volume belongs to root, in which an image with another user could write nothing. All of it
+ * goes through the engine's archive calls: an image needs no `chown`, not even a shell.
+ */
+export async function prepare(
+  connection: Connection,
+  containers: Containers,
+  { id, spec }: { id: string; spec: ContainerSpec },
+  signal: AbortSignal,
+): Promise<void> {
+  for (const network of spec.more_networks ?? []) await join(connection, id, network, signal)
+  const mounts = spec.mounts ?? []
+  if (mounts.length === 0) return
+  const archive = createArchive(connection, id, signal)
+  const info = await containers.find(id, signal)
+  const user = await userOf(archive, info?.Config.User ?? '')
+  for (const mount of mounts)
+    if (mount.kind === 'volume' && !mount.read_only && user.uid !== 0) await giveTo(archive, mount.path, user)
+  const files = mounts.filter((mount) => mount.kind === 'file')
+  if (files.length === 0) return
+  try {
+    await writeFiles(archive, files, user)
+  } catch (error) {
+    throw (await inTheWay(archive, files, error)) ?? error
+  }
+}
+
+/** What of the image keeps a file from being written; asked for only after it could not be. */
+async function inTheWay(
+  archive: Archive,
+  files: readonly FileMount[],
+  cause: unknown,
+): Promise<EngineError | undefined> {
+  if (!(cause instanceof EngineError) || cause.code === 'aborted' || cause.code === 'unavailable') return
+  const typeOf = async (path: string) =>
+    (await archive.first(path).catch(() => undefined))?.header.type ?? undefined
+  for (const { path } of files) {
+    const is_folder = (await typeOf(path)) === 'directory'
+    if (is_folder) return refused(path, 'the image has a folder there', cause)
+    for (const above of foldersAbove(path))
+      if ((await typeOf(above)) === 'file') return refused(path, `the image has a file at ${above}`, cause)
+  }
+}
+
+const refused = (path: string, reason: string, cause: EngineError): EngineError =>
+  new EngineError(
+    'file_refused',
+    `The file ${path} cannot be written: ${reason}.`,
+    'Give the file another path.',
+    { cause },
+  )
+
+/** Joins one more network; after an attempt that was cut off, the container is in it already. */
+async function join(connection: Connection, id: string, network: string, signal: AbortSignal): Promise<void> {
+  try {
+    await connection.call<void>({
+      method: 'POST',
+      path: `/networks/${encodeURIComponent(network)}/connect`,
+      body: { Container: id },
+      signal,
+      deadline_ms: DEADLINE_MS,
+    })
+  } catch (error) {
+    const cause = error instanceof EngineError && error.cause instanceof Error ? error.cause.message : ''
+    if (!/already exists in network|already attached/i.test(`${String(error)} ${cause}`)) throw error
+  }
+}
+
+/** Loaded when first used: most containers have no mounts. */
+const newPack = async (): Promise<Pack> => (await import('tar-stream')).pack()
+
+type Archive = ReturnType<typeof createArchive>
+
+/** Reads and writes paths inside a container. */
+function createArchive(connection: Connection, id: string, signal: AbortSignal) {
+  const path = `/containers/${encodeURIComponent(id)}/archive`
+  const open = (method: 'GET' | 'HEAD', inside: string) =>
+    connection.stream({ method, path, query: { path: inside }, signal, deadline_ms: DEADLINE_MS })
+  return {
+    async exists(inside: string): Promise<boolean> {
+      try {
+        ;(await open('HEAD', inside)).destroy()
+        return true
+      } catch (error) {
+        if (error instanceof EngineError && error.code === 'not_found') return false
+        throw error
+      }
+    },
+    /** The first entry below a path: that of the path itself. */
+    async first(inside: string): Promise<{ header: Header; content: string } | undefined> {
+      const { extract } = await import('tar-stream')
+      const answer = await open('GET', inside)
+      try {
+        for await (const entry of answer.pipe(extract()))
+          return { header: entry.header, content: entry.header.type === 'file' ? await text(entry) : '' }
+        return undefined
+      } finally {
+        answer.destroy()
+      }
+    },
+    async write(folder: string, pack: Pack): Promise<void> {
+      const answer = await connection.stream({
+        method: 'PUT',
+        path,
+        query: { path: folder, noOverwriteDirNonDir: true },
+        upload: pack,
+        signal,
+        deadline_ms: DEADLINE_MS,
+      })
+      answer.resume()
+    },
+  }
+}
+
+/** The image's user in numbers: `USER` may name it, or leave out its group. */
+async function userOf(archive: Archive, name: string): Promise<User> {
+  const [user = '', group] = name.split(':')
+  if (user === '' || user === 'root' || user === '0') return { uid: 0, gid: 0 }
+  const rows = async (file: string) => {
+    const found = await archive.first(file).catch(() => undefined)
+    return (found?.content ?? '').split('\n').map((line) => line.split(':'))
+  }
+  const known = (await rows('/etc/passwd')).find(([own, , uid]) => own === user || uid === user)
+  const uid = Number(known?.[2] ?? user)
+  const gid =
+    group === undefined
+      ? Number(known?.[3] ?? 0)
+      : Number((await rows('/etc/group')).find(([own, , id]) => own === group || id === group)?.[2] ?? group)
+  // Names that the image does not know are told by the engine when the container starts.
+  return Number.isInteger(uid) && Number.isInteger(gid) ? { uid, gid } : { uid: 0, gid: 0 }
+}
+
+/** Changes the owner of a volume's own folder while it is root's; what is in it is left alone. */
+async function giveTo(archive: Archive, path: string, user: User): Promise<void> {
+  const header = (await archive.first(path))?.header
+  if (header?.type !== 'directory' || header.uid !== 0) return
+  const pack = await newPack()
+  pack.entry({
+    name: `${posix.basename(path)}/`,
+    type: 'directory',
+    mode: header.mode ?? FOLDER_MODE,
+    ...user,
+  })
+  pack.finalize()
+  await archive.write(posix.dirname(path), pack)
+}
+
+/** Writes files with the folders above them that the image lacks; others keep their mode and owner. */
+async function writeFiles(archive: Archive, files: readonly FileMount[], user: User): Promise<void> {
+  const pack = await newPack()
+  const made = new Set<string>()
+  for (const { path, content, mode } of files) {
+    for (const folder of foldersAbove(path)) {
+      if (made.has(folder) || (await archive.exists(folder))) continue
+      made.add(folder)
+      pack.entry({ name: `${folder.slice(1)}/`, type: 'directory', mode: FOLDER_MODE, uid: 0, gid: 0 })
+    }
+    pack.entry({ name: path.slice(1), mode, ...user }, content)
+  }
+  pack.finalize()
+  await archive.write('/', pack)
+}
+
+/** `/a/b/c` lies below `/a` and `/a/b`. */
+const foldersAbove = (path: string): string[] =>
+  path
+    .split('/')
+    .slice(1, -1)
+    .map((_, index, parts) => `/${parts.slice(0, index + 1).join('/')}`)

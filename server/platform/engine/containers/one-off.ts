@@ -1,0 +1,126 @@
+import type { Connection } from '../connection.ts'
+import { containerBody } from './body.ts'
+import { containerLogs } from './logs.ts'
+import type { Containers } from './containers.ts'
+import { EngineError, type RunOnceSpec, type RunResult } from '../engine.ts'
+import { aborted } from '../failures.ts'
+import { prepare } from './files.ts'
+import { initError, startError } from './start-failure.ts'
+import type { Volumes } from '../volumes.ts'
+
+/** After the end of a command, its last lines may take this long to arrive. */
+const LOG_TAIL_MS = 3_000
+
+interface Host {
+  connection: Connection
+  containers: Containers
+}
+
+/** Runs commands to their end in containers of their own. */
+export function createOneOffs(connection: Connection, containers: Containers, volumes: Volumes) {
+  const host = { connection, containers }
+  return async function runOnce(spec: RunOnceSpec, signal: AbortSignal): Promise<RunResult> {
+    if (signal.aborted) throw aborted('The command')
+    const name = `${spec.release_id}-${spec.purpose}`
+    const started = performance.now()
+    await makeRoom(containers, name)
+    try {
+      await volumes.require(spec)
+      const id = await containers.create(
+        name,
+        containerBody(containers.scope, spec, { labels: { run: spec.purpose } }),
+        signal,
+      )
+      await prepare(host.connection, containers, { id, spec }, signal)
+      await containers.start(id, signal)
+      const { timed_out } = await watch(host, id, spec, signal)
+      const info = timed_out ? undefined : await containers.find(id)
+      return {
+        exit_code: info?.State.ExitCode ?? 137,
+        oom_killed: info?.State.OOMKilled ?? false,
+        timed_out,
+        duration_ms: Math.round(performance.now() - started),
+      }
+    } catch (error) {
+      throw signal.aborted ? aborted('The command') : startError(error)
+    } finally {
+      // By name: a create that was cut off may have made the container without telling its id.
+      await containers.remove(name)
+    }
+  }
+}
+
+/** Removes what an earlier attempt left under the name. */
+async function makeRoom(containers: Containers, name: string): Promise<void> {
+  const leftover = await containers.find(name)
+  if (!leftover) return
+  if (!containers.scope.owns(leftover.Config.Labels))
+    throw new EngineError(
+      'conflict',
+      `A container named ${name} exists that Portreeve did not make.`,
+      'Remove or rename it.',
+    )
+  await containers.remove(leftover.Id)
+}
+
+/** Hands on log lines until the container has ended and its log is read. */
+async function follow(
+  { connection, containers }: Host,
+  id: string,
+  spec: RunOnceSpec,
+  signal: AbortSignal,
+): Promise<void> {
+  for await (const line of containerLogs(
+    connection,
+    containers,
+    id,
+    { follow: true, until_exit: true },
+    signal,
+  )) {
+    const failure = initError(line.text)
+    if (failure) throw failure
+    spec.onLog(line)
+  }
+}
+
+/** Waits for the end of a started command and of its log, at most until its time limit. */
+async function watch(
+  host: Host,
+  id: string,
+  spec: RunOnceSpec,
+  signal: AbortSignal,
+): Promise<{ timed_out: boolean }> {
+  const stop = new AbortController()
+  const abort = () => stop.abort()
+  signal.addEventListener('abort', abort, { once: true })
+  let timed_out = false
+  const timer = setTimeout(() => {
+    timed_out = true
+    stop.abort()
+  }, spec.timeout_ms)
+  const following = follow(host, id, spec, stop.signal)
+  following.catch(() => {})
+  try {
+    await host.connection.call({
+      method: 'POST',
+      path: `/containers/${encodeURIComponent(id)}/wait`,
+      query: { condition: 'not-running' },
+      signal: stop.signal,
+      deadline_ms: 0,
+    })
+  } catch (error) {
+    if (!timed_out) throw error
+  } finally {
+    clearTimeout(timer)
+  }
+  const late = setTimeout(abort, timed_out ? 0 : LOG_TAIL_MS)
+  try {
+    await following
+  } catch (error) {
+    if (!stop.signal.aborted) throw error
+  } finally {
+    clearTimeout(late)
+    signal.removeEventListener('abort', abort)
+  }
+  return { timed_out }
+}

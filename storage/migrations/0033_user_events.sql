@@ -1,0 +1,1 @@
+CREATE INDEX events_user ON events (payload ->> 'user_id', seq) WHERE payload ->> 'user_id' IS NOT NULL;

@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createTestApi, type TestApi } from '#test/support/api'
+import { commitShop, SHOP_URL } from '#test/support/shop'
+
+let api: TestApi
+beforeEach(async () => {
+  api = await createTestApi()
+  commitShop(api, 'v1')
+})
+afterEach(async () => {
+  await api.services.deployments.reconciler.stop()
+  await api.close()
+})
+
+const deployed = async (name: string): Promise<string> => {
+  const body = { name, git_url: SHOP_URL, soak_seconds: 0 }
+  const { id } = (await api.as('developer').post('/api/apps', body)).body.data
+  await api.services.jobs.idle()
+  return (await api.as('viewer').get(`/api/apps/${id}/deployments`)).body.data[0].id
+}
+const jobs = async (query = '') => (await api.as('viewer').get(`/api/system/jobs${query}`)).body
+
+describe('background jobs', () => {
+  it('show what they work on, their steps with attempts and times, and their progress', async () => {
+    const deployment_id = await deployed('shop')
+    const [job] = (await jobs('?kind=deploy')).data
+    expect(job).toMatchObject({ kind: 'deploy', subject: deployment_id, status: 'succeeded', progress: 1 })
+    expect(job.error).toBeNull()
+    expect(job.steps.map(({ name }: { name: string }) => name)).toEqual([
+      'clone',
+      'detect',
+      'build',
+      'release',
+      'start',
+      'verify',
+      'switch',
+      'soak',
+      'retire',
+    ])
+    expect(Date.parse(job.finished_at)).toBeGreaterThanOrEqual(Date.parse(job.started_at))
+    expect((await api.as('viewer').get(`/api/system/jobs/${job.id}`)).body.data).toEqual(job)
+  })
+  it('say why they failed, and at which step', async () => {
+    api.fakes.engine.behave(() => true, { build: 'fail' })
+    await deployed('shop')
+    const [job] = (await jobs('?status=failed')).data
+    expect(job).toMatchObject({ status: 'failed', error: { step: 'build', message: expect.any(String) } })
+    expect(job.progress).toBeLessThan(1)
+  })
+  it('are found by kind and status, newest first, in pages', async () => {
+    const [first, second] = [await deployed('one'), await deployed('two')]
+    const subjects = ({ data }: { data: { subject: string }[] }) => data.map(({ subject }) => subject)
+    expect(subjects(await jobs('?kind=deploy'))).toEqual([second, first])
+    expect(subjects(await jobs('?kind=deploy&per_page=1&page=2'))).toEqual([first])
+    expect((await jobs('?status=queued,running')).data).toEqual([])
+  })
+  it('of other projects are not there, and those of the installation for administrators alone', async () => {
+    const deployment_id = await deployed('shop')
+    const [job] = (await jobs('?kind=deploy')).data
+    expect((await api.as('outsider').get('/api/system/jobs?kind=deploy')).body.data).toEqual([])
+    expect((await api.as('outsider').get(`/api/system/jobs/${job.id}`)).status).toBe(404)
+    const seen = (await api.as('admin').get('/api/system/jobs?kind=deploy')).body.data
+    expect(seen.map(({ subject }: { subject: string }) => subject)).toEqual([deployment_id])
+  })
+})
