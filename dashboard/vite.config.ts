@@ -4,7 +4,7 @@ import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vite'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-/** Where `npm run dev` finds the API: a server, or the demo on fakes. */
+/** Where the pages find the API: the demo on fakes, or a server. */
 const server = process.env.PORTREEVE_DEV_SERVER ?? 'http://127.0.0.1:9000'
 
 /** The built server marks the page of a browser that has a session; here the API is asked each time. */

@@ -1,13 +1,17 @@
-import { createRouter, createWebHistory, type RouteRecordRaw } from 'vue-router'
+import { createRouter, createWebHistory, type RouteLocationNormalized, type RouteRecordRaw } from 'vue-router'
 import { has_session, me, openSession } from '@/api/session'
 import { password_due } from '@/api/client'
 import { appTabs, type Feature, features, projectTabs, type Tab } from '@/shell/feature'
+import { untilTall } from '@/lib/tall'
 import { upgraded } from '@/shell/upgrade'
 
 const found = import.meta.glob<{ default: Feature }>('./features/*/routes.ts', { eager: true })
 features.push(...Object.values(found).map((module) => module.default))
 
-const pagesOf = (tabs: Tab[]) => tabs.map(({ path, component }) => ({ path, component }) as RouteRecordRaw)
+const pagesOf = (tabs: Tab[]) =>
+  tabs.map(
+    ({ path, component, ahead }) => ({ path, component, meta: { ahead } }) as unknown as RouteRecordRaw,
+  )
 const added: Record<string, RouteRecordRaw[]> = { app: pagesOf(appTabs()), project: pagesOf(projectTabs()) }
 for (const route of features.flatMap((feature) => feature.routes))
   route.children?.push(...(added[String(route.name)] ?? []))
@@ -21,19 +25,34 @@ const fallback: RouteRecordRaw = {
 export const router = createRouter({
   history: createWebHistory(),
   routes: [...features.flatMap((feature) => feature.routes), fallback],
-  scrollBehavior: (_to, _from, saved) => saved ?? { top: 0 },
+  scrollBehavior: async (_to, _from, saved) => {
+    if (saved) await untilTall(saved.top)
+    return saved ?? { top: 0 }
+  },
 })
+
+/** Begins to load the code of a page while it is asked who wants to see it. */
+function loadCode({ matched }: RouteLocationNormalized): void {
+  const parts = matched.flatMap(({ components }) => Object.values(components ?? {}))
+  // What fails here fails again, and is told, when the page is opened.
+  for (const load of parts as (() => Promise<unknown>)[])
+    if (typeof load === 'function') load().catch(() => undefined)
+}
 
 let asked = false
 /** Whoever is not logged in goes to the login, and comes back to where they wanted to go. */
 router.beforeEach(async (to) => {
   if (!asked) {
     asked = true
-    if (has_session()) await openSession()
+    if (has_session()) {
+      loadCode(to)
+      await openSession()
+    }
   }
   if (to.meta.open) return true
   if (!me.value) return { path: '/login', query: to.fullPath === '/' ? {} : { next: to.fullPath } }
   if (password_due.value && to.path !== '/password') return { path: '/password' }
+  for (const { meta } of to.matched) meta.ahead?.(to.params)
   return true
 })
 

@@ -25,11 +25,19 @@ function gather({ type }: Frame): void {
   }, TOGETHER_MS)
 }
 
-/** Keeps every list and page up to date with what the user may see. Returns what ends it. */
-export function followEverything(me: Me): () => void {
+/**
+ * Keeps every list and page up to date with what the user may see. Returns what ends it.
+ * @param rights hears that somebody changed what the user is or may.
+ */
+export function followEverything(me: Me, rights: () => void): () => void {
   const names =
     me.role === 'admin' ? ['system'] : me.projects.slice(0, MOST_PROJECTS).map(({ id }) => `projects/${id}`)
-  const ends = names.map((name) => listen(name, gather))
+  const ends = [...names, 'account'].map((name) => listen(name, gather))
+  ends.push(
+    listen('account', ({ type }) => {
+      if (type.startsWith('member.') || type.startsWith('project.')) rights()
+    }),
+  )
   // What was missed may be more than the server keeps.
   ends.push(onReopened(() => void query_client.invalidateQueries()))
   return () => ends.forEach((end) => end())

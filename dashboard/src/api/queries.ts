@@ -25,6 +25,8 @@ export const query_client = new QueryClient({
 
 /** Nouns of the events after which a query is asked again: `app` for `app.updated`. */
 export type About = readonly string[]
+/** For what is asked for again after any event, such as a list of all that was done. */
+export const EVERYTHING: About = ['*']
 
 /**
  * Reads something, and reads it again whenever an event tells that it changed.
@@ -52,10 +54,27 @@ export function useRead<T>(
   }) as UseQueryReturnType<T, Error>
 }
 
+/**
+ * Asks for something that a page which is about to open will read with the same key. What goes wrong is told by
+ * the page.
+ */
+export function readAhead<T>(
+  about: About,
+  key: readonly unknown[],
+  load: (signal: AbortSignal) => Promise<{ data?: T }>,
+): void {
+  void query_client.prefetchQuery({
+    queryKey: [...key],
+    queryFn: ({ signal }) => answerOf(load(signal)),
+    meta: { about },
+  })
+}
+
 /** Asks again for everything that is about one of these nouns. */
 export function refresh(about: About): Promise<void> {
   return query_client.invalidateQueries({
-    predicate: ({ meta }) => ((meta?.about as About | undefined) ?? []).some((noun) => about.includes(noun)),
+    predicate: ({ meta }) =>
+      ((meta?.about as About | undefined) ?? []).some((noun) => noun === '*' || about.includes(noun)),
   })
 }
 

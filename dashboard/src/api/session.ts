@@ -30,6 +30,12 @@ export function may(role: ProjectRole, project_id?: string): boolean {
 export const has_session = (): boolean => 'session' in document.documentElement.dataset
 
 let unfollow: (() => void) | undefined
+/** Reads again what the user may see, once somebody changed it; what was told meanwhile nobody followed. */
+const reread = () =>
+  void openSession().then(
+    () => query_client.invalidateQueries(),
+    () => undefined,
+  )
 
 /** Reads who is logged in, and begins to follow what they may see. */
 export async function openSession(): Promise<Me | undefined> {
@@ -41,7 +47,7 @@ export async function openSession(): Promise<Me | undefined> {
     if (!password_due.value) {
       startLive()
       unfollow?.()
-      unfollow = followEverything(data)
+      unfollow = followEverything(data, reread)
     }
     return data
   } catch (error) {

@@ -15,8 +15,6 @@ export interface LogEntry {
   stream: string
   /** How grave it is, where the server says so. */
   level?: Level
-  /** Lines that are missing before the next one. */
-  gap?: number
 }
 
 /** Looks for a text, or for a pattern between slashes: `/time(out|d out)/`. */
@@ -46,11 +44,11 @@ export function levelOf({ text, stream }: LogEntry): 'error' | 'warning' | 'plat
 
 /** Levels of lines that do not say theirs, by how they look. */
 const GRAVITY = { error: 'error', warning: 'warn', platform: 'info', plain: 'info' } as const
-/** Keeps lines of at least this level; undefined for all of them. Gaps always show. */
+/** Keeps lines of at least this level; undefined for all of them. */
 export function gravityFilter(least: string): ((entry: LogEntry) => boolean) | undefined {
   const at = LEVELS.indexOf(least as Level)
   if (at < 1) return undefined
-  return (entry) => entry.gap !== undefined || LEVELS.indexOf(entry.level ?? GRAVITY[levelOf(entry)]) >= at
+  return (entry) => LEVELS.indexOf(entry.level ?? GRAVITY[levelOf(entry)]) >= at
 }
 
 /** Most lines that a page keeps; the oldest go first. */

@@ -21,14 +21,14 @@ const LOOKS: Record<string, Look> = {
   ),
   ...all(
     BUSY,
-    'building starting releasing issuing scaling waking stopping deleting removing undoing creating restoring upgrading',
+    'building starting releasing issuing scaling waking stopping deleting removing undoing creating restoring restarting upgrading',
   ),
-  ...all(WAITS, 'queued pending scheduled invited unknown waiting'),
+  ...all(WAITS, 'queued pending scheduled invited unknown waiting created'),
   ...all(
     BROKEN,
-    'failed crashed expired revoked unhealthy offline error unreachable failing firing down missing timed_out',
+    'failed crashed expired revoked unhealthy offline error unreachable failing firing down missing timed_out dead',
   ),
-  ...all(RESTS, 'cancelled superseded replaced skipped disabled ignored off silenced'),
+  ...all(RESTS, 'cancelled superseded replaced skipped disabled ignored off silenced exited'),
   stopped: { tone: 'idle', shape: 'pause' },
   asleep: { tone: 'idle', shape: 'pause' },
   paused: { tone: 'idle', shape: 'pause' },

@@ -1,5 +1,12 @@
 import type { Component } from 'vue'
-import type { RouteRecordRaw } from 'vue-router'
+import type { RouteParams, RouteRecordRaw } from 'vue-router'
+
+declare module 'vue-router' {
+  interface RouteMeta {
+    /** Asks for what the page shows, before its code is there. */
+    ahead?(params: RouteParams): void
+  }
+}
 
 /** Groups of the sidebar, from the top. */
 export const GROUPS = ['', 'Deliver', 'Data', 'Watch', 'Connect', 'Server'] as const
@@ -31,6 +38,8 @@ export interface Tab {
   path: string
   order: number
   component: () => Promise<Component>
+  /** Asks for what the page shows, before its code is there. */
+  ahead?(params: RouteParams): void
 }
 /** A group of pages. Its folder below `features/` is all that has to be added. */
 export interface Feature {

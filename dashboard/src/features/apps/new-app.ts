@@ -4,7 +4,7 @@ export type NewAppBody = paths['/api/apps']['post']['requestBody']['content']['a
 
 /** Fields of the form, all of them text. */
 export const EMPTY = {
-  source: 'git' as 'git' | 'image' | 'dockerfile' | 'compose',
+  source: 'git' as 'git' | 'image' | 'dockerfile' | 'compose' | 'upload',
   git_url: '',
   branch: '',
   base_directory: '',
@@ -22,6 +22,7 @@ export const SOURCES = [
   { value: 'image', label: 'Container image' },
   { value: 'dockerfile', label: 'Dockerfile, written here' },
   { value: 'compose', label: 'Compose file, written here' },
+  { value: 'upload', label: 'Folder of your machine' },
 ]
 
 const given = <Key extends string>(key: Key, text: string | null) => {
@@ -33,6 +34,7 @@ const OTHER_SOURCES = {
   image: ({ image }: NewAppForm) => given('image', image),
   dockerfile: ({ dockerfile }: NewAppForm) => ({ dockerfile }),
   compose: ({ compose }: NewAppForm) => ({ compose }),
+  upload: () => ({ source: 'upload' as const }),
 }
 
 /** What of the form is sent. */

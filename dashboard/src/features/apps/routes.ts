@@ -1,6 +1,7 @@
 import { Box, Plus } from '@lucide/vue'
 import { may } from '@/api/session'
 import { defineFeature } from '@/shell/feature'
+import { appAhead } from './queries/app.ts'
 
 export default defineFeature({
   routes: [
@@ -9,6 +10,7 @@ export default defineFeature({
     {
       path: '/apps/:id',
       name: 'app',
+      meta: { ahead: ({ id }) => appAhead(String(id)) },
       component: () => import('./pages/AppFrame.vue'),
       // Filled with the pages that features add, see `app_tabs`.
       children: [],

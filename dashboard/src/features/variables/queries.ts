@@ -1,33 +1,35 @@
 import { computed, type MaybeRefOrGetter, shallowRef, toValue } from 'vue'
-import { type About, useRead } from '@/api/queries'
+import { type About, readAhead, useRead } from '@/api/queries'
 import { type Page, type Reading, readShared, readVariables } from './place.ts'
 
 /** A list that takes several answers: all of its rows in `data`, and until they are there some in `first`. */
-function useRows<Row>(
+function createRows<Row>(
   about: About,
   name: string,
-  id: MaybeRefOrGetter<string>,
   read: (id: string, reading: Reading<Row>) => Promise<Row[]>,
 ) {
   const came = shallowRef<{ id: string; page: Page<Row> }>()
-  const all = useRead<Row[]>(
-    about,
-    () => [name, toValue(id)],
-    async (signal) => {
-      const asked = toValue(id)
-      const onFirst = (page: Page<Row>) => {
-        came.value = { id: asked, page }
-      }
-      return { data: await read(asked, { signal, onFirst }) }
+  const keyOf = (id: string) => [name, id]
+  const load = async (id: string, signal: AbortSignal) => {
+    const onFirst = (page: Page<Row>) => {
+      came.value = { id, page }
+    }
+    return { data: await read(id, { signal, onFirst }) }
+  }
+  return {
+    ahead: (id: string) => readAhead(about, keyOf(id), (signal) => load(id, signal)),
+    use(id: MaybeRefOrGetter<string>) {
+      const all = useRead<Row[]>(
+        about,
+        () => keyOf(toValue(id)),
+        (signal) => load(toValue(id), signal),
+        { shallow: true },
+      )
+      const first = computed(() => (came.value?.id === toValue(id) ? came.value.page : undefined))
+      return { data: all.data, error: all.error, refetch: all.refetch, first }
     },
-    { shallow: true },
-  )
-  const first = computed(() => (came.value?.id === toValue(id) ? came.value.page : undefined))
-  return { data: all.data, error: all.error, refetch: all.refetch, first }
+  }
 }
 
-export const useVariables = (app_id: MaybeRefOrGetter<string>) =>
-  useRows(['env', 'variable', 'app'], 'variables', app_id, readVariables)
-
-export const useShared = (project_id: MaybeRefOrGetter<string>) =>
-  useRows(['env', 'variable', 'project'], 'shared-variables', project_id, readShared)
+export const app_variables = createRows(['env', 'variable', 'app'], 'variables', readVariables)
+export const shared_variables = createRows(['env', 'variable', 'project'], 'shared-variables', readShared)

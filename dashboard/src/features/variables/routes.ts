@@ -1,4 +1,5 @@
 import { defineFeature } from '@/shell/feature'
+import { app_variables } from './queries.ts'
 
 export default defineFeature({
   routes: [],
@@ -7,6 +8,7 @@ export default defineFeature({
       label: 'Variables',
       path: 'variables',
       order: 4,
+      ahead: ({ id }) => app_variables.ahead(String(id)),
       component: () => import('./pages/AppVariables.vue'),
     },
   ],

@@ -43,7 +43,6 @@ export function useAppLog(id: MaybeRefOrGetter<string>, filter: () => LogFilter,
   const cursor = ref<string>()
   const channel = ref<string>()
   let waiting: LogEntry[] = []
-  let number = 0
   let sought = /^\d+$/.test(line) ? Number(line) : undefined
 
   const entryOf = (one: Line): LogEntry => {
@@ -110,17 +109,11 @@ export function useAppLog(id: MaybeRefOrGetter<string>, filter: () => LogFilter,
   useChannel(
     channel,
     ({ type: what, data }) => {
-      if (what === 'log') {
-        const one = data as Line
-        const { q } = filter()
-        if (q && !one.text.toLowerCase().includes(q.toLowerCase())) return
-        waiting.push(entryOf(one))
-      } else if (what === 'gap') {
-        number += 1
-        const { dropped } = data as { dropped: number | null }
-        const at = new Date().toISOString()
-        waiting.push({ key: `n${number}`, at, text: '', source: '', stream: 'system', gap: dropped ?? 1 })
-      }
+      if (what !== 'log') return
+      const one = data as Line
+      const { q } = filter()
+      if (q && !one.text.toLowerCase().includes(q.toLowerCase())) return
+      waiting.push(entryOf(one))
     },
     () => cursor.value,
   )

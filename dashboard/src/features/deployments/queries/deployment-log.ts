@@ -5,10 +5,10 @@ import { appendLines, type LogEntry } from '@/lib/log'
 import { nextTask } from '@/lib/tasks'
 
 const TOGETHER_MS = 80
-/** Lines of one answer; a longer log comes in several. */
-const PAGE = 10_000
+/** Lines of one answer, which is read in one piece; a longer log comes in several. */
+const PAGE = 4000
 /** Lines that are taken in without a break. */
-const PART = 2500
+const PART = 2000
 type Line = Schemas['LogLine']
 
 async function readAfter(id: string, after: number): Promise<Line[]> {

@@ -29,6 +29,16 @@ export const useCategories = () =>
     (signal) => api.GET('/api/templates/categories', { signal }),
   )
 
+/** The compose file of a template, once somebody wants to read it. */
+export const useCompose = (slug: MaybeRefOrGetter<string>, wanted: MaybeRefOrGetter<boolean>) =>
+  useRead(
+    ['template_catalog'],
+    () => ['template-compose', toValue(slug)],
+    (signal) =>
+      api.GET('/api/templates/{slug}/compose', { params: { path: { slug: toValue(slug) } }, signal }),
+    { enabled: wanted },
+  )
+
 export const useTemplate = (slug: MaybeRefOrGetter<string>) =>
   useRead(
     [],

@@ -1,0 +1,31 @@
+import { type MaybeRefOrGetter, toValue } from 'vue'
+import { api, type Schemas } from '@/api/client'
+import { useRead } from '@/api/queries'
+
+export type Node = Schemas['Node']
+
+export const useNodes = () =>
+  useRead(
+    ['node'],
+    () => ['nodes'],
+    (signal) => api.GET('/api/nodes', { signal }),
+  )
+
+export const useHealth = (id: MaybeRefOrGetter<string>) =>
+  useRead(
+    ['node'],
+    () => ['nodes', toValue(id), 'health'],
+    (signal) => api.GET('/api/nodes/{id}/health', { params: { path: { id: toValue(id) } }, signal }),
+  )
+
+export const useInstances = (id: MaybeRefOrGetter<string>, page: () => number) =>
+  useRead(
+    ['node', 'app', 'database', 'deployment'],
+    () => ['nodes', toValue(id), 'instances', page()],
+    (signal) =>
+      api.GET('/api/nodes/{id}/instances', {
+        params: { path: { id: toValue(id) }, query: { page: page() } },
+        signal,
+      }),
+    { keep: true },
+  )
