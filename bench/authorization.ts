@@ -68,6 +68,7 @@ const identity: ReturnType<typeof createIdentity> = createIdentity({
   log,
   secrets: createSecrets(Buffer.alloc(32, 1)),
   audit,
+  events: createEvents(db, clock, log),
   projects,
   mail: NO_MAIL,
   public_url: () => '',

@@ -2,7 +2,7 @@
  * Portreeve is killed with -9 before and after every step of a backup, of a restore, of a copy of files and of a
  * recovery to a moment; with `--database=1` the server of the database as well, with `--engine=1` the container
  * engine. After each the database holds what it held or what was restored, never a mix of both, on one server
- * and without a leftover. `npx node bench/backup-crash.ts [--rows=10000] [--database=0] [--engine=0]`
+ * and without a leftover. `npx node bench/backup-crash.ts [--rows=10000] [--database=0] [--engine=0] [--only=<point>]`
  */
 import { eventually } from '#test/support/portreeve'
 import { LIMIT_MS, type OpenDatabase, type Scene, sweepKillPoints } from './support/kill-points.ts'

@@ -2,7 +2,7 @@
  * Portreeve is killed with -9 before and after every step of restarting, rotating, upgrading and deleting a
  * PostgreSQL; with `--database=1` its servers as well, with `--engine=1` the container engine. After each the
  * same rows must be there, under credentials that open it, on one server and without a leftover.
- * `npx node bench/database-crash.ts [--rows=10000] [--database=0] [--engine=0]`
+ * `npx node bench/database-crash.ts [--rows=10000] [--database=0] [--engine=0] [--only=<point>]`
  */
 import { eventually } from '#test/support/portreeve'
 import { LIMIT_MS, type OpenDatabase, type Scene, sweepKillPoints } from './support/kill-points.ts'

@@ -2,7 +2,7 @@ import { settledDatabase } from '#test/support/databases'
 import { docker, eventually, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { isAlive } from './alive.ts'
 import { createOwnEngine, inOwnNetwork, type OwnEngine } from './own-engine.ts'
-import { createReport, median, ms, numberOptions } from './report.ts'
+import { createReport, median, ms, numberOptions, onlyOption } from './report.ts'
 
 export const LIMIT_MS = 600_000
 /** Until work that was asked for reaches its point. */
@@ -56,7 +56,8 @@ const DEFAULTS = { rows: 10_000, database: 0, engine: 0 }
 
 /**
  * Kills Portreeve with -9 before and after every step of some jobs; with `--database=1` the servers of the
- * database as well, with `--engine=1` the container engine, which is one of the experiment's own then.
+ * database as well, with `--engine=1` the container engine, which is one of the experiment's own then. With
+ * `--only=backup.restore` only at points whose name has that in it.
  */
 export async function sweepKillPoints(sweep: Sweep): Promise<void> {
   const options = numberOptions(DEFAULTS)
@@ -83,11 +84,13 @@ async function run(sweep: Sweep, options: typeof DEFAULTS, engine: OwnEngine | u
   const report = createReport(`${sweep.title}: kill -9 of ${killed.join(', ')}`)
   const faults: string[] = []
   const recoveries: number[] = []
+  const only = onlyOption()
   const portreeve = await startPortreeve()
   for (const [kind, steps] of Object.entries(sweep.steps))
     for (const step of steps)
       for (const side of ['before', 'after']) {
         const point = `${kind}.${step}:${side}`
+        if (!point.includes(only)) continue
         const known = faults.length
         let began_ms = performance.now()
         const scene = createScene(portreeve, {
@@ -178,11 +181,14 @@ function createScene(
       await portreeve.start()
       given.started()
     },
-    checkLeftovers({ id, volume_id, previous_volume }) {
+    checkLeftovers({ id, volume_id, previous_volume, older_volumes }) {
       const found = servers(id).length
       if (found !== 1) fault(`${found} servers`)
       const volumes = listed(['volume', 'ls', '-q'], id).join()
-      const expected = [volume_id, previous_volume?.volume_id].filter(Boolean).sort().join()
+      const expected = [volume_id, ...[previous_volume, ...older_volumes].map((one) => one?.volume_id)]
+        .filter(Boolean)
+        .sort()
+        .join()
       if (volumes !== expected) fault(`volumes ${volumes} and not ${expected}`)
     },
     async remove(id) {

@@ -44,10 +44,17 @@ export function median(values: readonly number[]): number {
 
 export const ms = (value: number): string => `${value < 10 ? value.toFixed(2) : value.toFixed(0)} ms`
 
+const ONLY = /^--only=(.+)$/
+
+/** What `--only=<text>` names: parts of a long experiment that are to run alone. */
+export const onlyOption = (): string =>
+  process.argv.flatMap((argument) => ONLY.exec(argument)?.[1] ?? []).at(-1) ?? ''
+
 /** Numbers from the command line: `--deploys=20`. Throws for an option that the benchmark does not know. */
 export function numberOptions<K extends string>(defaults: Record<K, number>): Record<K, number> {
   const options = { ...defaults }
   for (const argument of process.argv.slice(2)) {
+    if (ONLY.test(argument)) continue
     const [, name = '', value = ''] = /^--([a-z_]+)=(\d+(?:\.\d+)?)$/.exec(argument) ?? []
     if (!(name in defaults))
       throw new Error(

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { get, Agent } from 'node:http'
 import { join, resolve } from 'node:path'
+import { ALLOCATOR, NODE_ARGUMENTS } from '#server/start/process-arguments'
 import { ADMIN, freePorts } from '#test/support/portreeve'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -14,8 +15,8 @@ export interface Server {
   url: string
   port: number
   pid: number
-  /** Milliseconds from the spawn to the first 200 of a path. */
-  firstAnswer(path: string): Promise<number>
+  /** Milliseconds from the spawn to the first answer of a path with this status, 200 unless it is said. */
+  firstAnswer(path: string, status?: number): Promise<number>
   login(email?: string): Promise<string>
   stop(): Promise<void>
 }
@@ -27,7 +28,7 @@ export async function spawnServer(data_directory: string, env: Record<string, st
   const url = `http://127.0.0.1:${port}`
   const spawned_at = performance.now()
   let output = ''
-  const child: ChildProcess = spawn(process.execPath, ['--max-semi-space-size=2', entry], {
+  const child: ChildProcess = spawn(process.execPath, [...NODE_ARGUMENTS, entry], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
@@ -35,8 +36,7 @@ export async function spawnServer(data_directory: string, env: Record<string, st
       HOME: process.env.HOME,
       NODE_ENV: 'production',
       // As the installer starts it.
-      MALLOC_ARENA_MAX: '1',
-      MALLOC_TRIM_THRESHOLD_: '131072',
+      ...ALLOCATOR,
       HOST: '127.0.0.1',
       PORT: String(port),
       PORTREEVE_DATA_DIR: data_directory,
@@ -56,12 +56,12 @@ export async function spawnServer(data_directory: string, env: Record<string, st
     url,
     port,
     pid: child.pid!,
-    async firstAnswer(path) {
+    async firstAnswer(path, status = 200) {
       for (;;) {
         if (child.exitCode !== null) throw new Error(output)
-        if ((await statusOf(`${url}${path}`)) === 200) return performance.now() - spawned_at
+        if ((await statusOf(`${url}${path}`)) === status) return performance.now() - spawned_at
         if (performance.now() - spawned_at > 60_000)
-          throw new Error(`${path} did not answer 200 within a minute. ${output}`)
+          throw new Error(`${path} did not answer ${status} within a minute. ${output}`)
         await new Promise((done) => setTimeout(done, 10))
       }
     },

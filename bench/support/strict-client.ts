@@ -178,7 +178,8 @@ class Run {
       socket.on('close', () => {
         if (!connected) return abandon('connect_refused')
         if (!waiting) return finish()
-        abandon(received.length > 0 ? 'partial' : answered > 0 ? 'closed_reused' : 'closed_fresh')
+        if (received.length > 0) return abandon('partial')
+        abandon(answered > 0 ? 'closed_reused' : 'closed_fresh')
       })
     })
   }
