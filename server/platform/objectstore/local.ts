@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import { mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -43,11 +43,24 @@ function explain(error: unknown, signal?: AbortSignal): ObjectStoreError {
   throw error
 }
 
-/** Puts what was written, and its name, on the disk. */
-async function sync(path: string): Promise<void> {
+/** Puts a name that was given or taken on the disk. */
+async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {
     await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/**
+ * Writes a stream to a file, down to the disk. The file is open before the stream is asked for its first byte
+ * and closed when this ends: a file that is still being opened would appear after its removal.
+ */
+async function writeFile(path: string, source: AsyncIterable<Uint8Array>, signal?: AbortSignal) {
+  const handle = await open(path, 'w', 0o600)
+  try {
+    await pipeline(source, handle.createWriteStream({ flush: true }), signal ? { signal } : {})
   } finally {
     await handle.close()
   }
@@ -89,10 +102,9 @@ export function createLocalStore(root: string): ObjectStore {
       }
       try {
         await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-        await pipeline(counted(), createWriteStream(partial, { mode: 0o600 }), signal ? { signal } : {})
-        await sync(partial)
+        await writeFile(partial, counted(), signal)
         await rename(partial, path)
-        await sync(dirname(path))
+        await syncFolder(dirname(path))
         return { size_bytes }
       } catch (error) {
         await rm(partial, { force: true })

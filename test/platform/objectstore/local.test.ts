@@ -15,6 +15,16 @@ describe('a folder of this server', () => {
     await expect(createLocalStore(folder).put('x', breaking(5_000_000))).rejects.toThrow()
     expect(readdirSync(folder)).toEqual([])
   })
+  it('has its file open before it asks for a byte, or the file would appear after its removal', async () => {
+    const folder = join(root, 'order')
+    let seen: string[] = []
+    async function* broken(): AsyncGenerator<Uint8Array> {
+      seen = readdirSync(folder)
+      yield* breaking(100)
+    }
+    await expect(createLocalStore(folder).put('x', broken())).rejects.toThrow('The dump broke off.')
+    expect([seen, readdirSync(folder)]).toEqual([['x.partial'], []])
+  })
   it('says that the disk is full, and leaves no partial file', async () => {
     // The kernel's own full device stands in for a full disk.
     const folder = join(root, 'full')
