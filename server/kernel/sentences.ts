@@ -15,7 +15,7 @@ export function sentence(issue: v.BaseIssue<unknown>): string {
     case 'string':
       return 'must be a text.'
     case 'number':
-      return MANY_DIGITS.test(String(issue.input))
+      return typeof issue.input === 'string' && MANY_DIGITS.test(issue.input)
         ? 'must be a number of at most 15 digits.'
         : 'must be a number.'
     case 'boolean':

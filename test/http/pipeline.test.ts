@@ -246,6 +246,17 @@ describe('bodies', () => {
     expect((await put('{"name":"a","constructor":{"prototype":{}}}')).status).toBe(422)
     expect(({} as Record<string, unknown>).admin).toBeUndefined()
   })
+  it.each(['{"toString":1}', '[{"toString":1,"valueOf":2}]'])(
+    'answers %s in the place of a text, a list or a number with 422, and calls nothing of it',
+    async (value) => {
+      for (const body of [
+        `{"name":${value}}`,
+        `{"name":"a","tags":[${value}]}`,
+        `{"name":"a","size":${value}}`,
+      ])
+        expect([body, (await put(body)).status]).toEqual([body, 422])
+    },
+  )
   it.each([
     'text/plain',
     'application/x-www-form-urlencoded',
