@@ -5,6 +5,7 @@ import { ApiError, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import type { Secrets } from '#server/kernel/secrets'
 import type { DeliveryRepository, DeliveryRow } from './deliveries.ts'
+import { checked } from './forges/checked.ts'
 import type { ForgeEvent, PullRequestEvent, PushEvent, ReadHeader } from './forges/forge.ts'
 import { findForge } from './forges/forges.ts'
 import { pullRequestOf, type PreviewResult, previewAppsFor } from './pull-requests.ts'
@@ -191,7 +192,8 @@ export function createInbound({ db, clock, secrets, webhooks, deliveries, ports 
     })
 
   /** The same; what a rule forbids is ignored with its reason, because forges turn off hooks that fail. */
-  const act: typeof actOnce = (hook, event, name, key) => {
+  const act: typeof actOnce = (hook, told, name, key) => {
+    const event = checked(told)
     try {
       return actOnce(hook, event, name, key)
     } catch (error) {

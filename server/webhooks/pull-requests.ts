@@ -18,8 +18,6 @@ interface Candidate {
   branch: string | null
 }
 
-const LONGEST_TITLE = 200
-
 /** Apps that a pull request is about: of its repository, and of the branch that it is to be merged into. */
 export function previewAppsFor<A extends Candidate>(
   candidates: readonly A[],
@@ -38,10 +36,8 @@ export function previewAppsFor<A extends Candidate>(
 
 /** What a preview is to show; or why it cannot, as a sentence. */
 export function pullRequestOf(event: PullRequestEvent, git_url: string): PullRequest | string {
-  const { number, head, is_fork, web_url } = event
-  const title = event.title.replace(/[\u0000-\u001f\u007f]+/g, ' ').slice(0, LONGEST_TITLE)
+  const { number, title, head, is_fork, web_url } = event
   const asked = { number, title, branch: head.branch, commit: head.sha, is_fork, web_url }
-  if (!/^[0-9a-f]{7,64}$/.test(head.sha)) return 'The pull request names no commit.'
   if (!is_fork) return { ...asked, git_url }
   // The key of an SSH address opens one repository only, so a fork is read over HTTP.
   const scheme = git_url.startsWith('http:') ? 'http:' : 'https:'

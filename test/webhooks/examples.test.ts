@@ -43,8 +43,8 @@ it('pull requests of the published payloads make previews of an app of their rep
   world.api.fakes.git.commit(clone_url, base.ref, files)
   world.api.fakes.git.commit(clone_url, head.ref, files)
   const developer = world.api.as('developer')
-  const { id } = (await developer.post('/api/apps', { name: 'hello', git_url: clone_url, branch: base.ref }))
-    .body.data
+  const app = { name: 'hello', git_url: clone_url, branch: base.ref, soak_seconds: 0 }
+  const { id } = (await developer.post('/api/apps', app)).body.data
   await developer.put(`/api/apps/${id}/previews/settings`, { enabled: true })
   const hook = (await developer.post('/api/webhooks', { kind: 'git', provider: 'github', app_id: id })).body
     .data

@@ -1,0 +1,55 @@
+import * as v from 'valibot'
+import { BranchName } from '#server/platform/git/branch-name'
+import { other, type ForgeEvent, type PullRequestEvent, type PushEvent } from './forge.ts'
+
+const COMMIT = /^(?:[0-9a-f]{7,40}|[0-9a-f]{64})$/
+const LONGEST_MESSAGE = 65_536
+const LONGEST_TITLE = 200
+const LONGEST_ADDRESS = 2048
+/** More files than this are taken for all of them: whoever watches some is deployed rather than forgotten. */
+const MOST_FILES = 3000
+const LONGEST_LIST = 200_000
+/** The largest number that a preview may have. */
+const MOST_NUMBER = 2_147_483_647
+
+const NO_BRANCH = 'The name of the branch or tag is none that git could be asked for.'
+const isBranch = (name: string): boolean => v.is(BranchName, name)
+const addresses = (told: readonly string[]) => told.filter(({ length }) => length <= LONGEST_ADDRESS)
+const isShort = (files: readonly string[]) =>
+  files.length <= MOST_FILES && files.reduce((sum, { length }) => sum + length, 0) <= LONGEST_LIST
+
+function checkedPush(event: PushEvent): ForgeEvent {
+  const { name, sha, message, changed, default_branch, repository } = event
+  if (!isBranch(name)) return other(NO_BRANCH)
+  if (sha !== null && !COMMIT.test(sha)) return other('The push names no commit.')
+  return {
+    ...event,
+    message: message.slice(0, LONGEST_MESSAGE),
+    changed: changed && isShort(changed) ? changed : undefined,
+    default_branch: default_branch !== undefined && isBranch(default_branch) ? default_branch : undefined,
+    repository: addresses(repository),
+  }
+}
+
+function checkedPullRequest(event: PullRequestEvent): ForgeEvent {
+  const { number, title, head, base, repository } = event
+  if (!Number.isInteger(number) || number < 1 || number > MOST_NUMBER)
+    return other('The pull request has no number that a preview could have.')
+  if (!isBranch(head.branch) || !isBranch(base.branch)) return other(NO_BRANCH)
+  if (!COMMIT.test(head.sha)) return other('The pull request names no commit.')
+  return {
+    ...event,
+    title: title.replace(/[\u0000-\u001f\u007f]+/g, ' ').slice(0, LONGEST_TITLE),
+    head: { ...head, repository: addresses(head.repository) },
+    repository: addresses(repository),
+  }
+}
+
+/**
+ * What a forge told, as far as it may be acted on and kept: whoever may push to a repository decides about every
+ * text in it, and about how long it is.
+ */
+export function checked(event: ForgeEvent): ForgeEvent {
+  if (event.kind === 'push') return checkedPush(event)
+  return event.kind === 'pull_request' ? checkedPullRequest(event) : event
+}
