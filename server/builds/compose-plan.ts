@@ -83,6 +83,7 @@ export function composeBuildPlan(plan: ComposePlan): BuildPlan {
         value: 'left out',
         source: 'none of its profiles is active',
       })),
+      ...plan.surprising.map(({ path, text }) => ({ field: path, value: 'volume', source: text })),
       ...plan.ignored.map(({ path, text }) => ({ field: path, value: 'ignored', source: text })),
     ],
     compose: {

@@ -15,7 +15,10 @@ export interface ServiceContext {
   volumes: ReadonlySet<string>
   configs: Shared
   secrets: Shared
+  /** Those of the app, and below them those of `.env` beside the file. */
   variables: Readonly<Record<string, string>>
+  /** Those of the app alone. */
+  own_variables: Readonly<Record<string, string>>
   /** Whether what is made of variables alone must be something. */
   strict: boolean
   /** Absent for a file without a repository. */

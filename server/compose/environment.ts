@@ -12,6 +12,11 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_.-]*$/
  * app's variables take.
  */
 const LEFT_OUT = /(^|\/)[^/]*\.env(\.[^/]*)?$/
+/**
+ * Variables that stand in no such file: those that are made up for places of the compose file itself, such as the
+ * password of a database, and those of Compose. A service that needs one names it.
+ */
+const OF_THE_FILE = /^(SERVICE_(USER|PASSWORD|HEX|BASE64)|COMPOSE)_/
 
 /** Variables of a service: those of its files, and over them those of `environment`. */
 export function readEnvironment(
@@ -41,13 +46,20 @@ function readEnvFiles(context: ServiceContext, value: unknown, path: string): Ma
     if (name === undefined) continue
     const required = readBoolean(context.issues, fields.required, at(here, 'required')) ?? true
     // A file that may be missing is missing: nothing stands in for it.
-    const is_left_out = required && LEFT_OUT.test(name) && inCheckout(context.directory, name) !== undefined
+    const inside = inCheckout(context.directory, name)
+    const is_left_out = required && LEFT_OUT.test(name) && inside !== undefined
     const text = fileOf(context, name, here, required && !is_left_out)
     if (text === undefined && is_left_out) {
-      for (const [key, one] of Object.entries(context.variables)) if (NAME.test(key)) all.set(key, one)
-      context.found.ignored.push({ path: here, text: 'Not in the repository: the app’s variables are used.' })
+      for (const [key, one] of Object.entries(context.own_variables))
+        if (NAME.test(key) && !OF_THE_FILE.test(key)) all.set(key, one)
+      context.found.ignored.push({
+        path: here,
+        text: 'Not in the repository: the service gets all variables of the app instead.',
+      })
     }
-    for (const [key, one] of Object.entries(parseDotenv(text ?? ''))) all.set(key, one)
+    // The app's variables are those of `.env` beside the compose file, changed: wherever its values are read.
+    const changed = inside === inCheckout(context.directory, '.env') ? context.variables : {}
+    for (const [key, one] of Object.entries(parseDotenv(text ?? ''))) all.set(key, own(changed, key) ?? one)
   }
   return all
 }

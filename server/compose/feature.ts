@@ -47,6 +47,8 @@ export interface FeatureNote {
 export interface Found {
   taken: FeatureNote[]
   ignored: FeatureNote[]
+  /** Of what is taken, what nobody can see in the file: a deployment's log says it too. */
+  surprising: FeatureNote[]
 }
 
 /** Finds every key of a tree in the table: a refused or unknown one is an issue, the others are noted. */

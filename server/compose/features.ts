@@ -10,6 +10,8 @@ const GIVEN = 'The platform gives names and addresses.'
 const LABELS = 'Containers carry the platform’s labels only.'
 const CPU = 'Set `cpus` instead: shares and quotas of the kernel are not taken.'
 const EXTERNAL = 'It names something outside of the file.'
+const PULLED =
+  'An image that is named as before is not looked up again, unless a deployment asks for `no_cache`.'
 const BUILDER = 'The platform decides how images are built, cached and named.'
 
 const external = { external: refused(EXTERNAL, off) }
@@ -32,6 +34,7 @@ const BUILD: Features = {
   cache_from: ignored(BUILDER),
   cache_to: ignored(BUILDER),
   no_cache: ignored(BUILDER),
+  no_cache_filter: ignored(BUILDER),
   pull: ignored(BUILDER),
   tags: ignored(BUILDER),
   platforms: ignored(BUILDER),
@@ -45,7 +48,10 @@ const BUILD: Features = {
 const ROLLOUT =
   'The platform starts beside what runs, probes, switches and retires; what holds a volume is replaced stop-first.'
 const DEPLOY: Features = {
-  mode: refused('Only `replicated` runs here.', oneOf('replicated', 'global')),
+  mode: refused(
+    'Only `replicated` runs here; `global` is that on one server.',
+    oneOf('replicated', 'global'),
+  ),
   replicas: taken('Instances of the service.'),
   resources: taken('Limits and reservations.', {
     inside: {
@@ -114,11 +120,11 @@ const PORT: Features = {
 
 const HEALTH: Features = {
   test: taken('A command inside the container; `NONE` turns it off.'),
-  interval: taken('Time between checks.'),
+  interval: taken('How long a deployment waits: `start_period`, then `retries` times this and `timeout`.'),
   timeout: taken('Time for one check.'),
-  retries: taken('Failures in a row that make it unhealthy.'),
-  start_period: taken('Time in which failures do not count.'),
-  start_interval: ignored('A deployment checks every second until the service is healthy.'),
+  retries: taken('See `interval`.'),
+  start_period: taken('See `interval`.'),
+  start_interval: ignored('A deployment checks at least every second until the service is healthy.'),
   disable: taken('Turns the check of the image off.'),
 }
 
@@ -234,8 +240,8 @@ const SERVICE: Features = {
   mem_swappiness: ignored('Instances do not swap.'),
   memswap_limit: ignored('Instances do not swap.'),
   platform: ignored('Images run on the platform of the server.'),
-  pull_policy: ignored('Images are looked up at each deployment.'),
-  pull_refresh_after: ignored('Images are looked up at each deployment.'),
+  pull_policy: ignored(PULLED),
+  pull_refresh_after: ignored(PULLED),
   restart: ignored('Instances that end are started again, with growing pauses.'),
   shm_size: ignored('The engine’s own size holds.'),
   stdin_open: ignored('Services have no terminal.'),

@@ -14,6 +14,8 @@ export interface ComposePlan {
   /** Keys of the file that are taken, and those that are not, each with a sentence. */
   taken: FeatureNote[]
   ignored: FeatureNote[]
+  /** Of what is taken, what nobody can see in the file. */
+  surprising: FeatureNote[]
 }
 
 export interface ComposeService {

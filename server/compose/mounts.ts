@@ -128,9 +128,12 @@ function oneMount(
 
 /** The last part of a path that has no ending, or that of folders such as `conf.d`: a folder rather than a file. */
 const FOLDER = /(^|\/)\.?[^./]+(\.d)?$/
-/** Files that have no ending, and endings that no folder has: what is missing there is no folder to be written. */
-const FILE =
-  /((^|\/)((caddy|docker|make|proc|gem)file|hosts|passwd|crontab)|\.(conf|cfg|cnf|ini|ya?ml|json|toml|xml|env|txt|sh|sql|pem|crt|key))$/i
+/** Endings that no folder has: what is missing there is no folder to be written. */
+const ENDING = /\.(conf|cfg|cnf|ini|ya?ml|json|toml|xml|env|txt|sh|sql|pem|crt|key)$/i
+/** Files that have no ending: by custom, or as `Caddyfile` and all that are called so. */
+const NO_ENDING =
+  /(^|\/)([A-Z][A-Za-z]*file|(caddy|docker|make|proc|gem)file|hosts|\.?(ht)?passwd|\.?pgpass|crontab|id_[a-z0-9]+|authorized_keys|known_hosts|LICENSE|README|VERSION)$/
+const isFile = (path: string): boolean => ENDING.test(path) || NO_ENDING.test(path)
 /** What repositories hold only so that Git keeps a folder, whose contents the service writes. */
 const KEEPS_FOLDER = /(^|\/)\.(gitkeep|gitignore|keep)$/
 /** Paths of which each gives another name; `data/db` and `data_db` would give the same. */
@@ -162,7 +165,7 @@ function filesOf(
   if (inside === undefined || /docker\.sock/i.test(source)) return refuse(HOST_PATH)
   const names = files?.files().filter((name) => isIn(inside, name))
   const has_files = (names ?? []).some((name) => name !== inside)
-  const is_folder = has_files || (FOLDER.test(inside) && !FILE.test(inside) && !FILE.test(target))
+  const is_folder = has_files || (FOLDER.test(inside) && !isFile(inside) && !isFile(target))
   const is_written = (names ?? []).every((name) => name !== inside && KEEPS_FOLDER.test(name))
   const volume = folderVolume(inside)
   // Data that are there go before files that came later: those can be had again.
@@ -172,6 +175,7 @@ function filesOf(
       ? `A folder of which the repository holds nothing: kept as the volume ${volume}.`
       : `The volume ${volume} holds what the service wrote there before, so the files that the repository has there now are not mounted. Mount them at another path, or give the data a named volume.`
     found.taken.push({ path, text })
+    found.surprising.push({ path, text })
     return [{ kind: 'volume', volume, path: target, read_only }]
   }
   if (!files || !names)

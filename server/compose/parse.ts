@@ -53,10 +53,11 @@ export function parseCompose(text: string, options: ComposeOptions = {}): Compos
   const variables = { ...parseDotenv(dotenv ?? ''), ...options.variables }
   const given = { PWD: '.', ...variables }
   const { tree, uses } = interpolate(readComposeText(text), { variables: given, issues, strict })
-  const found: Found = { taken: [], ignored: [] }
+  const found: Found = { taken: [], ignored: [], surprising: [] }
   const file = isFields(tree) ? tree : {}
   inspect(file, FEATURES, '', issues, found)
-  const source = { issues, files, directory, variables, strict, found, holdsData }
+  const own_variables = options.variables ?? {}
+  const source = { issues, files, directory, variables, own_variables, strict, found, holdsData }
   const { services, left_out } = readServices(
     {
       ...source,

@@ -29,13 +29,18 @@ Nothing of the server is mounted. What stands before the colon of a mount means:
 | a file of the repository | Its text, copied when the service starts; a file that begins with \`#!\` may be run. |
 | a folder of the repository | Its files in the same way: at most 200 files of text and 1 MiB together. |
 | a folder of the repository, from which the service is built | Ignored: the image has it. |
-| a folder that the repository does not hold, or of which it holds only \`.gitkeep\` | A volume of its own, one for each folder. A path without an ending, or with the ending \`.d\`, is a folder. |
+| a folder that the repository does not hold, or of which it holds only \`.gitkeep\` | A volume of its own, one for each folder. A path without an ending, or with the ending \`.d\`, is a folder; the plan and the log say which volume it became. |
+| a file that the repository does not hold | Refused. Paths with an ending are files, as are \`Caddyfile\`, \`Makefile\` and all that are called so, \`hosts\`, \`passwd\`, \`htpasswd\`, \`pgpass\`, \`crontab\`, \`id_rsa\` and other keys, \`authorized_keys\`, \`known_hosts\`, \`LICENSE\`, \`README\`, \`VERSION\`, and what is mounted at such a path. |
+| a path that was such a folder, and at which the repository has files now | The volume of before as long as it exists: what the service wrote goes before what can be had again. The plan and the log say so. |
 | \`/etc/localtime\`, \`/etc/timezone\` | Ignored: set the variable \`TZ\`. |
 | a variable that is not set | Left out of a plan; a deployment asks for it. |
 | any other path of the server, \`docker.sock\`, a path outside of the repository | Refused. |
 
-An \`env_file\` is a file of the repository. One called \`.env\`, \`*.env\` or \`.env.*\` that the repository leaves out gives the
-service the app's variables in its place, and the plan says so; one with \`required: false\` gives nothing.
+An \`env_file\` is a file of the repository. The app's variables win over those of \`.env\` beside the compose file here as
+well; other files are read as they are. One called \`.env\`, \`*.env\` or \`.env.*\` that the repository leaves out gives the service all of
+the app's variables in its place, secrets among them, as the file would that people write by hand; the plan and the log say so. Those called
+\`SERVICE_PASSWORD_…\` and the like and \`COMPOSE_…\` are for the compose file itself: a service that needs one names it under \`environment\`.
+A file with \`required: false\` gives nothing; so a service that must not see the others' secrets names its own under \`environment\`.
 
 ## Keys
 

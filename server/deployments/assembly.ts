@@ -114,7 +114,7 @@ function deployPorts(
       // Files may hold secrets; those of a commit before may still be there.
       return use.previews.isTrusted(app_id) ? mounts : { ...mounts, files: [] }
     },
-    holdsData: (app_id, volume) => use.volumes.stackVolume(app_id, volume) !== undefined,
+    stackVolume: (app, volume) => use.volumes.stackVolume(app, volume),
     stackVolumes: (app, mounts) => use.volumes.ensureStack(app, mounts),
     services: use.services,
     followServices(app_id, main, names) {

@@ -90,8 +90,8 @@ export interface DeployPorts {
   sleepAgain(app_id: string): void
   /** Whether a job changes what runs of the app, so that nothing else may. */
   isHeld(app_id: string): boolean
-  /** Whether the services of a stack have a volume of this name of the file now. */
-  holdsData(app_id: string, volume: string): boolean
+  /** The volume that a stack has under this name of its file, or had before. */
+  stackVolume(app: DeployedApp, volume: string): { id: string; is_mounted: boolean } | undefined
   /** Volumes of a stack by their names in the file: they are made where they are missing. */
   stackVolumes(app: DeployedApp, mounts: readonly StackMount[]): Promise<ReadonlyMap<string, string>>
   /** Tells which services an app has, with the release that is about to serve or serves. */

@@ -248,18 +248,22 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
       const mount = repository.mountsOfApp(app_id).find((row) => row.path.startsWith(`${volume}:`))
       return mount && volumeOf(mount)
     },
+    /** The volume of a stack's file that nobody mounts now, such as one that the file did not name for a while. */
+    leftVolume(app: StackApp, volume: string, used: ReadonlySet<string> = new Set()): VolumeRow | undefined {
+      if (app.preview_id) return undefined
+      const is_free = ({ id }: VolumeRow) =>
+        !used.has(id) && repository.mountsOfVolumes([id]).every(({ app_id }) => app_id === app.id)
+      return [distinctName(app.name, volume), stackVolumeName(app.name, volume)]
+        .map((name) => repository.findByName(app.project_id, name))
+        .find((row) => row && is_free(row))
+    },
     /**
      * The volume of the project that is that of a stack's file, or the name for a new one. Names of several may
      * come to the same, so one that another app mounts, or that is among `used`, is none of it. A preview takes
      * none that is there: its volumes go with it, whatever is in them.
      */
     stackPlace(app: StackApp, volume: string, used: ReadonlySet<string>): VolumeRow | string {
-      const find = (name: string) => repository.findByName(app.project_id, name)
-      const is_free = ({ id }: VolumeRow) =>
-        !used.has(id) && repository.mountsOfVolumes([id]).every(({ app_id }) => app_id === app.id)
-      const names = [distinctName(app.name, volume), stackVolumeName(app.name, volume)]
-      const left = app.preview_id ? undefined : names.map(find).find((row) => row && is_free(row))
-      return left ?? this.newVolumeName(app, volume)
+      return this.leftVolume(app, volume, used) ?? this.newVolumeName(app, volume)
     },
     /** A name that no volume of the project has. */
     newVolumeName: (app: StackApp, volume: string): string =>
@@ -268,6 +272,8 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
     setStackMounts(app_id: string, wanted: readonly StackMount[], ids: ReadonlyMap<string, string>): void {
       const known = repository.mountsOfApp(app_id).filter(({ path }) => !path.startsWith('/'))
       const paths = new Map(wanted.map((one) => [`${one.volume}:${one.service}:${one.path}`, one]))
+      // What a service may have written is copied before it is deleted.
+      for (const id of ids.values()) repository.setTouched(id)
       for (const row of known) if (!paths.has(row.path)) repository.deleteMount(row.id)
       for (const [path, { volume, read_only }] of paths)
         if (!known.some((row) => row.path === path))

@@ -275,7 +275,12 @@ export function createVolumes(options: VolumeOptions) {
       db.tx(() => mounts.setStackMounts(app.id, wanted, ids))
       return ids
     },
-    stackVolume: mounts.stackVolume,
+    /** The volume of a compose app by its name in the file, also when the file did not name it last time. */
+    stackVolume(app: StackApp, volume: string): { id: string; is_mounted: boolean } | undefined {
+      const mounted = mounts.stackVolume(app.id, volume)
+      const found = mounted ?? mounts.leftVolume(app, volume)
+      return found && { id: found.id, is_mounted: mounted !== undefined }
+    },
     /** Mounts of the services of a compose app, from a copy; the next deployment finds its volumes by them. */
     restoreStackMounts: (app_id: string, wanted: readonly StackMount[], ids: ReadonlyMap<string, string>) =>
       db.tx(() => mounts.setStackMounts(app_id, wanted, ids)),

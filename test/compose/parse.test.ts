@@ -105,7 +105,8 @@ describe('a service', () => {
   it.each(['.env', './api.env', 'config/.env.production'])(
     'has the app’s variables in place of %s, which repositories leave out',
     (name) => {
-      const options = { files: repository({ 'compose.yaml': '' }), variables: { TOKEN: 't', A: '1' } }
+      const variables = { TOKEN: 't', A: '1', SERVICE_PASSWORD_DB: 'of the database', COMPOSE_PROFILES: 'x' }
+      const options = { files: repository({ 'compose.yaml': '' }), variables }
       expect(one(`env_file: ${name}\nenvironment: {A: own}`, options).environment).toEqual({
         TOKEN: 't',
         A: 'own',
@@ -114,6 +115,18 @@ describe('a service', () => {
       expect(plan.ignored.map(({ path }) => path)).toContain('services.web.env_file.0')
     },
   )
+
+  it('has nothing of .env beside the compose file in place of another file that is missing', () => {
+    const files = repository({ '.env': 'TAG=1' })
+    expect(one('env_file: api.env', { files, variables: { TOKEN: 't' } }).environment).toEqual({ TOKEN: 't' })
+  })
+
+  it('reads .env beside the compose file as the app has changed it, and other files as they are', () => {
+    const files = repository({ 'a/.env': 'URL=local\nTAG=1', 'a/other.env': 'URL=other' })
+    const options = { files, directory: 'a', variables: { URL: 'https://db', MORE: 'x' } }
+    expect(one('env_file: .env', options).environment).toEqual({ URL: 'https://db', TAG: '1' })
+    expect(one('env_file: other.env', options).environment).toEqual({ URL: 'other' })
+  })
 
   it('has limits and replicas, of which deploy goes first', () => {
     expect(one('cpus: "0.5"\nmem_limit: 512m\npids_limit: -1').limits).toEqual({
@@ -310,9 +323,9 @@ services:
       { kind: 'volume', volume: 'folder_data', path: '/data' },
       { kind: 'file', path: '/conf/app.conf' },
     ])
-    expect(kept.taken.map(({ text: told }) => told).join()).toContain(
-      'folder_data holds what the service wrote',
-    )
+    expect(kept.surprising).toEqual([
+      { path: 'services.db.volumes.0', text: expect.stringContaining('holds what the service wrote') },
+    ])
     const fresh = parseCompose(text, { files })
     expect(fresh.services[0]!.mounts[0]).toMatchObject({ kind: 'file', path: '/data/seed.txt' })
   })
@@ -324,19 +337,23 @@ services:
     expect(kept.services[0]!.mounts).toMatchObject([{ kind: 'volume', path: '/data' }])
   })
 
-  it.each(['./Caddyfile:/etc/caddy/Caddyfile', './settings:/etc/app/app.conf', './etc/hosts:/etc/hosts'])(
-    'take no missing file for a folder to be written: %s',
-    (mount) => {
-      const files = repository({ 'compose.yaml': '' })
-      const text = `services: {web: {image: a, volumes: ["${mount}"]}}`
-      expect(issuesOf(text, { files })).toMatchObject([
-        {
-          path: 'services.web.volumes.0',
-          message: expect.stringContaining('names nothing in the repository'),
-        },
-      ])
-    },
-  )
+  it.each([
+    './Caddyfile:/etc/caddy/Caddyfile',
+    './deploy/Corefile:/Corefile:ro',
+    './settings:/etc/app/app.conf',
+    './etc/hosts:/etc/hosts',
+    './.htpasswd:/etc/nginx/.htpasswd',
+    './keys/id_ed25519:/root/.ssh/id_ed25519',
+  ])('take no missing file for a folder to be written: %s', (mount) => {
+    const files = repository({ 'compose.yaml': '' })
+    const text = `services: {web: {image: a, volumes: ["${mount}"]}}`
+    expect(issuesOf(text, { files })).toMatchObject([
+      {
+        path: 'services.web.volumes.0',
+        message: expect.stringContaining('names nothing in the repository'),
+      },
+    ])
+  })
 
   it('keep two folders apart whose paths are written alike', () => {
     const folders = [

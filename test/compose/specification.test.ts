@@ -41,7 +41,7 @@ const entriesOf = (node: Schema | undefined): Schema[] =>
   ])
 
 /** Keys that engines take although the schema does not have them yet. */
-const AHEAD = new Set(['services.*.build.provenance', 'services.*.build.sbom'])
+const AHEAD = new Set(['no_cache_filter', 'provenance', 'sbom'].map((key) => `services.*.build.${key}`))
 
 function compare(node: Schema | undefined, features: Features, path: string, differences: string[]): void {
   const known = new Set(keysOf(node))

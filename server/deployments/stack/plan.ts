@@ -17,6 +17,23 @@ export const stackFolder = (
     ? sourceFolder(sourceDirectory(context, deployment_id), app.configuration.base_directory)
     : undefined
 
+/**
+ * Whether services may have written to a volume. One that only releases mounted of which none ever served holds
+ * nothing: a file that was missing was taken for a folder then, and may come now.
+ */
+function mayHoldData({ releases, ports }: DeployContext, app: DeployedApp, volume: string): boolean {
+  const found = ports.stackVolume(app, volume)
+  if (!found) return false
+  const made = releases.ofApp(app.id)
+  // Without any release it came with a backup that the app was restored from.
+  if (made.length === 0) return found.is_mounted
+  return made.some(
+    ({ id, proven, settings }) =>
+      (proven || id === app.live_release_id) &&
+      settings.stack?.some(({ volumes }) => volumes.some(({ volume_id }) => volume_id === found.id)),
+  )
+}
+
 /** Reads the compose file of an app with its variables as they are now. Throws Fatal with every fault of it. */
 export async function readStack(
   context: DeployContext,
@@ -36,7 +53,7 @@ export async function readStack(
       'Set compose_path to the file, seen from base_directory.',
     )
   const variables = () => runtimeValues(context.ports.variables(app))
-  const holdsData = (volume: string) => context.ports.holdsData(app.id, volume)
+  const holdsData = (volume: string) => mayHoldData(context, app, volume)
   const options = { ...(tree ? { files: tree } : {}), directory, holdsData }
   try {
     const known = variables()
