@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { LaneSequencer } from './scripts/lanes.ts'
 
 /**
  * Shared machines of CI stall for seconds, and tests against real programs may fail by it; the report names each
@@ -25,6 +26,7 @@ export default defineConfig({
   },
   test: {
     pool: 'forks',
+    sequence: { sequencer: LaneSequencer },
     projects: [
       {
         extends: true,

@@ -9,6 +9,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/shell/engine.sh
 . scripts/shell/engine.sh
+# shellcheck source=scripts/shell/lane.sh
+. scripts/shell/lane.sh
 
 projects=() filters=()
 for argument in "$@"; do
@@ -23,11 +25,13 @@ needs() { case " ${projects[*]} " in *" $1 "*) return 0 ;; *) return 1 ;; esac }
 
 reports=$(mktemp -d "${TMPDIR:-/tmp}/portreeve-test-XXXXXX")
 PACKAGE_LOG=$reports/packages.log
-unit_run='' engine_run='' engine_data_usual=${PORTREEVE_TEST_ENGINE_DATA:-/var/lib/portreeve-test-engine}
+unit_run='' lane_tests='' lane='' lane_number=0 lane_run='' lane_data=''
+engine_run='' engine_data_usual=${PORTREEVE_TEST_ENGINE_DATA:-/var/lib/portreeve-test-engine}
 engine_data=$engine_data_usual
 # shellcheck disable=SC2317 # the trap calls it
 clean_up() {
-  if [ -n "$unit_run" ]; then kill "$unit_run" 2> /dev/null || true; fi
+  if [ -n "$unit_run$lane_tests" ]; then kill $unit_run $lane_tests 2> /dev/null || true; fi
+  if [ -n "$lane" ]; then close_lane; fi
   if [ -n "$engine_run" ]; then
     private_engine_stop "$engine_run" "$engine_data"
     # A clone made for one run leaves nothing behind; a developer keeps the images for the next run.
@@ -88,8 +92,25 @@ ensure_engine() {
   for earlier in /run/portreeve-test-engine-*; do
     [ -e "$earlier/owner.pid" ] || continue
     # A run that is still going keeps its engine, and this one takes other folders; what a killed run left behind is stopped.
-    if kill -0 "$(cat "$earlier/owner.pid")" 2> /dev/null; then engine_data=$engine_data-$$; else private_engine_stop "$earlier" "$(cat "$earlier/data")"; fi
+    if kill -0 "$(cat "$earlier/owner.pid")" 2> /dev/null; then engine_data=$engine_data-$$; continue; fi
+    remove_leftovers "$earlier"
   done
+  start_engine
+}
+
+# What a run that was killed left behind: its engine, and of a second lane also the images and the network.
+# remove_leftovers <run folder>
+remove_leftovers() {
+  local data lane_of
+  data=$(cat "$1/data") lane_of=$(cat "$1/lane" 2> /dev/null || true)
+  private_engine_stop "$1" "$data"
+  if [ -z "$lane_of" ]; then return; fi
+  # shellcheck disable=SC2086 # a name and a number
+  lane_close $lane_of
+  rm -rf "$data"
+}
+
+start_engine() {
   engine_run=$(mktemp -d /run/portreeve-test-engine-XXXXXX)
   echo $$ > "$engine_run/owner.pid"
   echo "$engine_data" > "$engine_run/data"
@@ -97,31 +118,82 @@ ensure_engine() {
   export DOCKER_HOST="unix://$engine_run/docker.sock"
 }
 
-# Seconds that one project may take: a test that hangs must not cost the results of the others.
-limit_s() { case $1 in unit) echo 1200 ;; engine) echo 1500 ;; *) echo 2400 ;; esac }
+# Opens the second lane of the tests that need an engine; fails where there can be only one.
+open_lane() {
+  if [ ${#filters[@]} -gt 0 ] || [ -z "$engine_run" ] || [ "$(id -u)" -ne 0 ]; then return 1; fi
+  command -v ip > /dev/null && command -v nsenter > /dev/null || return 1
+  step 'opening a second lane'
+  lane_number=$((RANDOM % 250)) lane=ptr-lane-$lane_number lane_data=$engine_data-lane-$$
+  lane_run=$(mktemp -d /run/portreeve-test-engine-XXXXXX)
+  echo $$ > "$lane_run/owner.pid"
+  echo "$lane_data" > "$lane_run/data"
+  echo "$lane $lane_number" > "$lane_run/lane"
+  local opened=0
+  lane_network "$lane" "$lane_number" && lane_finds_names "$lane" || opened=1
+  if [ $opened -eq 0 ]; then
+    private_engine_stop "$engine_run" "$engine_data"
+    lane_engine "$lane" "$lane_run" "$lane_data" "$engine_data" || opened=1
+    start_engine || give_up 'The container engine did not start again.'
+  fi
+  if [ $opened -ne 0 ]; then close_lane; return 1; fi
+}
 
-run_project() {
-  step "tests: $1"
-  local status=0 report=$reports/$1.json
+close_lane() {
+  private_engine_stop "$lane_run" "$lane_data" || true
+  lane_close "$lane" "$lane_number"
+  rm -rf "$lane_run" "$lane_data"
+  lane=''
+}
+
+# Seconds that one project may take: a test that hangs must not cost the results of the others.
+limit_s() { case $1 in unit) echo 1200 ;; engine | engine-build) echo 1500 ;; *) echo 2400 ;; esac }
+
+# What runs a command in the lane of these tests; nothing for the first one.
+inside=()
+
+# Runs tests and keeps what they came to under <name>; the arguments after it say which.
+# run_tests <name> <arguments of vitest…>
+run_tests() {
+  local name=$1 status=0 report=$reports/$1.json
+  shift
+  step "tests: $name"
   # In the foreground, so that a signal to this run reaches vitest as well.
-  timeout --foreground --kill-after=30 "$(limit_s "$1")" \
-    vitest run --project "$1" --passWithNoTests --reporter=default --reporter=./scripts/retried-reporter.ts --reporter=json --outputFile.json="$report" "${filters[@]}" < /dev/null || status=$?
+  "${inside[@]}" timeout --foreground --kill-after=30 "$(limit_s "$name")" \
+    vitest run "$@" --passWithNoTests --reporter=default --reporter=./scripts/retried-reporter.ts --reporter=json --outputFile.json="$report" "${filters[@]}" < /dev/null || status=$?
   # As lines of a file, since a run in the background cannot add to a list of this shell.
   {
-    if [ $status -eq 124 ] || [ $status -eq 137 ]; then echo "failed:The tests of $1 did not end within $(limit_s "$1") s."; fi
+    if [ $status -eq 124 ] || [ $status -eq 137 ]; then echo "failed:The tests of $name did not end within $(limit_s "$name") s."; fi
     if [ -e "$report" ]; then
       echo "$report"
       # A run that ends badly although its report says that all is well (a crash at the very end) must not be green.
-      if [ $status -ne 0 ] && node scripts/test-report.ts "$report" > /dev/null; then echo "failed:vitest ended with code $status after $1."; fi
+      if [ $status -ne 0 ] && node scripts/test-report.ts "$report" > /dev/null; then echo "failed:vitest ended with code $status after $name."; fi
     else
-      echo "failed:vitest ended with code $status and left no report of $1."
+      echo "failed:vitest ended with code $status and left no report of $name."
     fi
-  } > "$reports/$1.results"
+  } > "$reports/$name.results"
+}
+
+# The tests that need an engine in two halves side by side: they wait for most of their time. What measures the engine's builds goes first, alone.
+run_lanes() {
+  local chosen=() project
+  for project in engine e2e; do if needs $project; then chosen+=(--project $project); fi; done
+  if needs engine; then run_tests engine-build --project engine test/engine/engine-build; fi
+  chosen+=(--exclude 'test/engine/engine-build*')
+  (
+    inside=(nsenter "--net=/run/netns/$lane")
+    export DOCKER_HOST=unix://$lane_run/docker.sock
+    run_tests lane-2 "${chosen[@]}" --shard=2/2
+  ) > "$reports/lane-2.log" 2>&1 &
+  lane_tests=$!
+  run_tests lane-1 "${chosen[@]}" --shard=1/2
+  wait "$lane_tests" || true
+  lane_tests=''
+  cat "$reports/lane-2.log"
 }
 
 # Tests that need no engine run while images are downloaded and made.
 start_unit() {
-  run_project unit > "$reports/unit.log" 2>&1 &
+  run_tests unit --project unit > "$reports/unit.log" 2>&1 &
   unit_run=$!
 }
 await_unit() {
@@ -154,10 +226,14 @@ if needs e2e; then
   nitro build || give_up 'The server does not build.'
 fi
 await_unit
-for project in "${projects[@]}"; do
-  if ! [ -e "$reports/$project.results" ]; then run_project "$project"; fi
-  mapfile -t -O "${#results[@]}" results < "$reports/$project.results"
-done
+if { needs engine || needs e2e; } && open_lane; then
+  run_lanes
+else
+  for project in "${projects[@]}"; do
+    if ! [ -e "$reports/$project.results" ]; then run_tests "$project" --project "$project"; fi
+  done
+fi
+for result in "$reports"/*.results; do mapfile -t -O "${#results[@]}" results < "$result"; done
 
 step 'result'
 status=0

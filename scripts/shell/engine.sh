@@ -34,13 +34,14 @@ host_rules_remove() {
 }
 
 # Starts an engine of its own: socket, state and images in folders that belong to nobody else. Prints nothing when it succeeds.
-# private_engine_start <run folder> <data folder>
+# private_engine_start <run folder> <data folder> [command that starts it, as `nsenter …`]
 private_engine_start() {
   local run=$1 data=$2
+  shift 2
   mkdir -p "$run" "$data"
   # Without a daemon.json, so that settings of the machine's own engine do not leak in.
   echo '{}' > "$run/daemon.json"
-  setsid dockerd --config-file "$run/daemon.json" --data-root "$data" --exec-root "$run/exec" --pidfile "$run/docker.pid" \
+  setsid "$@" dockerd --config-file "$run/daemon.json" --data-root "$data" --exec-root "$run/exec" --pidfile "$run/docker.pid" \
     --host "unix://$run/docker.sock" > "$run/dockerd.log" 2>&1 < /dev/null &
   local pid=$! waited=0
   echo "$pid" > "$run/started.pid"

@@ -1,0 +1,47 @@
+import { relative } from 'node:path'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/**
+ * Seconds that files took on a quiet machine, where they are far from the usual ones. Wrong numbers only make
+ * one lane wait for the other.
+ */
+const SECONDS: Record<string, number> = {
+  'test/e2e/certificates.test.ts': 25,
+  'test/e2e/compose.test.ts': 80,
+  'test/e2e/dashboard.test.ts': 140,
+  'test/e2e/previews.test.ts': 45,
+  'test/e2e/secret-canary.test.ts': 40,
+  'test/e2e/story.test.ts': 80,
+  'test/e2e/volume-backups.test.ts': 45,
+  'test/engine/database-engines.test.ts': 25,
+  'test/engine/engine-restart.test.ts': 30,
+  'test/engine/generated-dockerfiles.test.ts': 80,
+}
+const USUAL_S = 10
+
+/**
+ * Which of `files` the lane `index` (from 1) of `count` runs: the longest first, each to the lane that has least
+ * to do so far. The same for every lane that is given the same files.
+ */
+export function laneOf(files: readonly string[], index: number, count: number): string[] {
+  const seconds = (file: string) => SECONDS[file] ?? USUAL_S
+  const lanes = Array.from({ length: count }, () => ({ files: [] as string[], seconds: 0 }))
+  const longest_first = [...files].sort((a, b) => seconds(b) - seconds(a) || a.localeCompare(b))
+  for (const file of longest_first) {
+    const lane = lanes.reduce((least, other) => (other.seconds < least.seconds ? other : least))
+    lane.files.push(file)
+    lane.seconds += seconds(file)
+  }
+  return lanes[index - 1]!.files
+}
+
+/** Splits a run (`--shard`) by how long files take, in place of how many there are. */
+export class LaneSequencer extends BaseSequencer {
+  override async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { root, shard } = this.ctx.config
+    if (!shard) return files
+    const pathOf = (file: TestSpecification) => relative(root, file.moduleId)
+    const mine = new Set(laneOf(files.map(pathOf), shard.index, shard.count))
+    return files.filter((file) => mine.has(pathOf(file)))
+  }
+}
