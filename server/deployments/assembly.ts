@@ -224,6 +224,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
   return {
     ...deployments,
     layers,
+    pruneMirrors: () => context.git.pruneMirrors(clock.now()),
     async stopApp(app_id, reason) {
       if (desired_state.busy(app_id)) return 'busy'
       const app = desired_state.desired().find(({ id }) => id === app_id)

@@ -17,6 +17,8 @@ import type { Deployments } from './service.ts'
 /** Deployments as other modules see them. */
 export interface DeploymentsDomain extends Deployments {
   layers: LayerWatch
+  /** Removes what is kept of repositories that nobody deployed from for 30 days. */
+  pruneMirrors(): Promise<void>
   /** Stops an app that is meant to run and that no job is about. */
   stopApp(app_id: string, reason: { code: FailureCode; error: string }): Promise<'stopped' | 'idle' | 'busy'>
   logs: DeploymentLogs

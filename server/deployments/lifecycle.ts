@@ -204,6 +204,7 @@ function deleteJob(context: DeployContext, ports: LifecyclePorts): JobDefinition
             const { upload } = askOf(row)
             if (upload) rmSync(join(context.uploads_directory, upload), { force: true })
           }
+          await context.git.forget(payload.app_id)
         },
       },
     ],

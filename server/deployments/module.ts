@@ -34,7 +34,10 @@ export default defineModule({
     logs: (own, use, { clock }) =>
       own.logs.prune(clock.now() - use.settings.server().deployment_log_retention_days * DAY_MS),
   },
-  schedules: [{ name: 'layers', cron: '* * * * *', run: (own) => own.layers.pass() }],
+  schedules: [
+    { name: 'layers', cron: '* * * * *', run: (own) => own.layers.pass() },
+    { name: 'mirrors', cron: '20 4 * * *', run: (own) => own.pruneMirrors() },
+  ],
   start: (own) => own.reconciler.start(),
   async stop(own) {
     await own.reconciler.stop()

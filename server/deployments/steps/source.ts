@@ -91,7 +91,11 @@ async function fromGit(
     context.git.checkout(
       from,
       directory,
-      { lfs: true, onLog: (text) => context.logs.append(deployment_id, 'clone', 'stderr', text) },
+      {
+        lfs: true,
+        mirror: app.id,
+        onLog: (text) => context.logs.append(deployment_id, 'clone', 'stderr', text),
+      },
       step.signal,
     )
   const checkout = await checkOut(source).catch((error: unknown) => {

@@ -10,6 +10,7 @@ import { fetchBranch, fetchCommit } from './fetch.ts'
 import { GitError, type Checkout, type CheckoutOptions, type Git, type GitSource } from './git.ts'
 import { fetchLfs, usesLfs } from './lfs.ts'
 import { checkCommit, checkRef, parseGitUrl, type GitUrl } from './parse-url.ts'
+import { createMirrors } from './mirrors.ts'
 import { findTarget, type Target } from './remote.ts'
 import { openSession, type GitLimits, type GitSession, type SessionParts } from './session.ts'
 import { sweep } from './sweep.ts'
@@ -108,6 +109,9 @@ async function isWebPage(client: GuardedClient, url: GitUrl, signal: AbortSignal
   return answer?.status === 200 && !/^application\/x-git-/.test(answer.headers['content-type'] ?? '')
 }
 
+const mayBeOfMirror = (error: unknown): boolean =>
+  !(error instanceof GitError) || error.code === 'failed' || error.code === 'too_large'
+
 /** Puts the finished checkout in its place; another disk needs a copy. */
 async function deliver(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true })
@@ -134,6 +138,7 @@ export function createGit(options: GitOptions): Git {
   const identity = 'identity' in options ? options.identity : usual
   const owner = identity ? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 } : undefined
   const dial = createDial(options.policy)
+  const mirrors = createMirrors(join(options.work_directory, 'mirrors'), identity)
   let prepared: Promise<string> | undefined
   let client: GuardedClient | undefined
   const http = (): GuardedClient =>
@@ -153,6 +158,7 @@ export function createGit(options: GitOptions): Git {
     source: GitSource,
     signal: AbortSignal,
     work: (session: GitSession) => Promise<T>,
+    seed?: SessionParts['seed'],
   ): Promise<T> {
     prepared ??= prepareSessions(options.work_directory, identity)
     const parts: SessionParts = {
@@ -165,6 +171,7 @@ export function createGit(options: GitOptions): Git {
       ca_file: options.ca_file,
       session_prefix: await prepared,
       pins_directory: join(options.work_directory, 'known_hosts'),
+      seed,
     }
     const session = await openSession(parts, url, source.credential, signal)
     try {
@@ -210,6 +217,10 @@ export function createGit(options: GitOptions): Git {
     return { branch: known.branch, revision }
   }
 
+  /** A checkout does not fail because nothing can be kept of it. */
+  const keepMirror = (name: string, ...what: [url: string, repository: string, tip: string]) =>
+    mirrors.keep(name, ...what).catch(() => mirrors.forget(name))
+
   async function read(
     session: GitSession,
     checked: Checked,
@@ -224,6 +235,7 @@ export function createGit(options: GitOptions): Git {
     const { submodules, ...size } = await measure(session, commit, limits)
     await session.git(['checkout', '--quiet', '--force', '--detach', commit, '--'])
     const about = await describing
+    if (checkout.mirror) await keepMirror(checkout.mirror, checked.url.url, session.repository, about.sha)
     await sweep(session.repository, owner, checkout.onLog)
     if (submodules > 0)
       checkout.onLog(
@@ -241,7 +253,43 @@ export function createGit(options: GitOptions): Git {
     return { branch, ...about, ...size }
   }
 
+  /**
+   * Reads on top of what was fetched before. When that fails in a way that the mirror could be to blame for,
+   * it is forgotten and everything is fetched anew.
+   */
+  async function readOnTop(
+    checked: Checked,
+    source: GitSource,
+    directory: string,
+    checkout: CheckoutOptions,
+    signal: AbortSignal,
+  ): Promise<Checkout> {
+    const { mirror } = checkout
+    let is_seeded = false
+    const attempt = () =>
+      withSession(
+        checked.url,
+        source,
+        signal,
+        (session) => read(session, checked, source, directory, checkout),
+        mirror === undefined
+          ? undefined
+          : async (repository, format) => {
+              is_seeded = await mirrors.seed(mirror, checked.url.url, repository, format)
+            },
+      )
+    try {
+      return await attempt()
+    } catch (error) {
+      if (mirror === undefined || !is_seeded || !mayBeOfMirror(error)) throw error
+      await mirrors.forget(mirror)
+      return attempt()
+    }
+  }
+
   return {
+    forget: mirrors.forget,
+    pruneMirrors: mirrors.prune,
     async resolve(source, signal) {
       const { url, branch } = check(source)
       const target = await withSession(url, source, signal, (session) => findTarget(session, url.url, branch))
@@ -253,9 +301,7 @@ export function createGit(options: GitOptions): Git {
       if (existing && existing.length > 0)
         throw new GitError('failed', 'The folder for the source is not empty.', 'Start the deployment again.')
       try {
-        return await withSession(checked.url, source, signal, (session) =>
-          read(session, checked, source, directory, checkout),
-        )
+        return await readOnTop(checked, source, directory, checkout, signal)
       } catch (error) {
         if (existing) await rmdir(directory).catch(() => {})
         throw error

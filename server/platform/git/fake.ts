@@ -173,6 +173,8 @@ export function createFakeGit(): FakeGit {
     deleteBranch: (url, branch) => void repositories.get(url)?.branches.delete(branch),
     deleteRepository: (url) => void repositories.delete(url),
 
+    forget: async () => {},
+    pruneMirrors: async () => {},
     async resolve(source, signal) {
       const { branch, commit } = await open('resolve', source, signal)
       return { branch, sha: commit.sha }

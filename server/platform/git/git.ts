@@ -16,6 +16,10 @@ export interface Git {
     options: CheckoutOptions,
     signal: AbortSignal,
   ): Promise<Checkout>
+  /** Removes what is kept under the name of a mirror. */
+  forget(mirror: string): Promise<void>
+  /** Removes mirrors that nobody used for 30 days. */
+  pruneMirrors(now: number): Promise<void>
 }
 export interface GitSource {
   /**
@@ -37,6 +41,11 @@ export type GitCredential =
     }
 export interface CheckoutOptions {
   lfs: boolean
+  /**
+   * Name (letters, digits, `_`) under which what is fetched is kept, so that the next checkout by this name
+   * from the same address fetches only what changed. Nothing is kept without.
+   */
+  mirror?: string
   onLog(line: string): void
 }
 export interface Checkout {

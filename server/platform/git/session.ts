@@ -36,6 +36,8 @@ export interface SessionParts {
   ca_file?: string | undefined
   /** User that git runs as. */
   identity?: Identity | undefined
+  /** Fills a repository that was just made with what is there already. */
+  seed?: ((repository: string, format: ObjectFormat) => Promise<void>) | undefined
 }
 
 const SETPRIV = '/usr/bin/setpriv'
@@ -301,7 +303,10 @@ function createSession({
     get refusal() {
       return guard?.failure
     },
-    createRepository: (format) => createRepository(repository, format, parts.identity),
+    async createRepository(format) {
+      await createRepository(repository, format, parts.identity)
+      await parts.seed?.(repository, format)
+    },
     git: (args, options = {}) => execute(['git', ...args], options),
     ssh: (args) => execute(['ssh', '-F', '../ssh_config', ...args], {}),
   }

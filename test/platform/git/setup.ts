@@ -18,7 +18,10 @@ export interface Harness {
   commands: { argv: readonly string[]; options: RunOptions }[]
   lines: string[]
   /** Checks out into a new folder and returns it. */
-  checkout(source: GitSource, options?: { lfs?: boolean; signal?: AbortSignal }): Promise<string>
+  checkout(
+    source: GitSource,
+    options?: { lfs?: boolean; mirror?: string; signal?: AbortSignal },
+  ): Promise<string>
   /** Fails unless every command has ended and nothing but host keys is left in the work folder. */
   expectClean(): void
   close(): Promise<void>
@@ -60,9 +63,13 @@ export async function createHarness(
     work_directory,
     commands,
     lines,
-    async checkout(source, { lfs = false, signal = new AbortController().signal } = {}) {
+    async checkout(source, { lfs = false, mirror, signal = new AbortController().signal } = {}) {
       const directory = join(base, `checkout-${(count += 1)}`)
-      const how: CheckoutOptions = { lfs, onLog: (line) => lines.push(line) }
+      const how: CheckoutOptions = {
+        lfs,
+        onLog: (line) => lines.push(line),
+        ...(mirror ? { mirror } : {}),
+      }
       await git.checkout(source, directory, how, signal)
       return directory
     },

@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import {
+  chown,
+  copyFile,
+  link,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
+import { join } from 'node:path'
+import { freeForUsers } from '#server/kernel/disk-reserve'
+import type { ObjectFormat } from './repository.ts'
+import type { Identity } from './work-directory.ts'
+
+/** Below it a fresh fetch takes no longer; above it a mirror would take more of the disk than it saves. */
+const LEAST_BYTES = 1024 ** 2
+const MOST_BYTES = 1024 ** 3
+/** Each fetch adds one; then it begins anew, so that what no commit needs any more goes. */
+const MOST_PACKS = 8
+const DAY_MS = 86_400_000
+const UNUSED_DAYS = 30
+
+interface Meta {
+  format: ObjectFormat
+  /** Commit that was fetched last; the remote is told that it is here. */
+  tip: string
+  /** False after a server that hands out whole branches only. */
+  is_shallow: boolean
+}
+
+/**
+ * What was fetched of repositories, kept from one checkout to the next, so that a remote sends only what changed.
+ * One for each name and address: nobody's objects are ever seen by another app.
+ */
+export interface Mirrors {
+  /** Puts what is kept into an empty repository of the same object format; says whether there was any. */
+  seed(name: string, url: string, repository: string, format: ObjectFormat): Promise<boolean>
+  /** Keeps what a repository holds now in place of what was kept before. */
+  keep(name: string, url: string, repository: string, tip: string): Promise<void>
+  forget(name: string): Promise<void>
+  /** Removes those that nobody used for 30 days. */
+  prune(now: number): Promise<void>
+}
+
+const isPack = (file: string): boolean => /^pack-[0-9a-f]+\.(pack|idx|rev)$/.test(file)
+const filesOf = (folder: string) => readdir(folder).catch(() => [] as string[])
+
+/** The same file under another name, or a copy where that is on another disk. */
+async function linkOrCopy(from: string, to: string, identity: Identity | undefined): Promise<void> {
+  try {
+    await link(from, to)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'EXDEV' && code !== 'EPERM' && code !== 'EMLINK') throw error
+    await copyFile(from, to, constants.COPYFILE_FICLONE)
+    if (identity) await chown(to, identity.uid, identity.gid)
+  }
+}
+
+export function createMirrors(directory: string, identity: Identity | undefined): Mirrors {
+  const folderOf = (name: string, url: string) =>
+    join(directory, name, createHash('sha256').update(url).digest('hex').slice(0, 16))
+
+  async function packsIn(folder: string): Promise<{ files: string[]; bytes: number }> {
+    const files = (await filesOf(folder)).filter(isPack)
+    const sizes = await Promise.all(files.map(async (file) => (await stat(join(folder, file))).size))
+    return { files, bytes: sizes.reduce((sum, size) => sum + size, 0) }
+  }
+
+  const isWorthIt = ({ files, bytes }: { files: string[]; bytes: number }) =>
+    bytes >= LEAST_BYTES &&
+    bytes <= MOST_BYTES &&
+    files.filter((file) => file.endsWith('.pack')).length <= MOST_PACKS &&
+    freeForUsers(directory) > bytes
+
+  return {
+    async seed(name, url, repository, format) {
+      const folder = folderOf(name, url)
+      const text = await readFile(join(folder, 'mirror.json'), 'utf8').catch(() => undefined)
+      if (text === undefined) return false
+      const meta = JSON.parse(text) as Meta
+      if (meta.format !== format) return false
+      const git = join(repository, '.git')
+      const own = async (path: string) => {
+        if (identity) await chown(path, identity.uid, identity.gid)
+      }
+      for (const made of ['objects/pack', 'refs/heads']) {
+        await mkdir(join(git, made), { recursive: true })
+        await own(join(git, made))
+      }
+      for (const file of (await filesOf(folder)).filter(isPack))
+        await linkOrCopy(join(folder, file), join(git, 'objects/pack', file), identity)
+      if (meta.is_shallow) {
+        await copyFile(join(folder, 'shallow'), join(git, 'shallow'))
+        await own(join(git, 'shallow'))
+      }
+      await writeFile(join(git, 'refs/heads/kept'), `${meta.tip}\n`)
+      await own(join(git, 'refs/heads/kept'))
+      const now = new Date()
+      await utimes(join(folder, 'mirror.json'), now, now)
+      return true
+    },
+    async keep(name, url, repository, tip) {
+      const folder = folderOf(name, url)
+      const git = join(repository, '.git')
+      const packs = await packsIn(join(git, 'objects/pack'))
+      if (!isWorthIt(packs)) return rm(join(directory, name), { recursive: true, force: true })
+      const made = join(directory, name, 'new')
+      await rm(made, { recursive: true, force: true })
+      await mkdir(made, { recursive: true, mode: 0o700 })
+      for (const file of packs.files)
+        await linkOrCopy(join(git, 'objects/pack', file), join(made, file), undefined)
+      const is_shallow = await copyFile(join(git, 'shallow'), join(made, 'shallow')).then(
+        () => true,
+        () => false,
+      )
+      const meta: Meta = { format: tip.length === 64 ? 'sha256' : 'sha1', tip, is_shallow }
+      await writeFile(join(made, 'mirror.json'), JSON.stringify(meta))
+      // Also that of an address which the app had before.
+      for (const other of await filesOf(join(directory, name)))
+        if (other !== 'new') await rm(join(directory, name, other), { recursive: true, force: true })
+      return rename(made, folder)
+    },
+    forget: (name) => rm(join(directory, name), { recursive: true, force: true }),
+    async prune(now) {
+      for (const name of await filesOf(directory)) {
+        const [kept] = await filesOf(join(directory, name))
+        const used = await stat(join(directory, name, kept ?? '', 'mirror.json')).catch(() => undefined)
+        if (!used || used.mtimeMs < now - UNUSED_DAYS * DAY_MS)
+          await rm(join(directory, name), { recursive: true, force: true })
+      }
+    },
+  }
+}
