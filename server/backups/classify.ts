@@ -12,6 +12,9 @@ const HINTS: Partial<Record<ObjectStoreError['code'], string>> = {
   host_key: 'Correct the destination, then test it with POST /api/storage-providers/:id/test.',
 }
 
+/** What the system and SQLite call a full disk. */
+const NO_SPACE = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL'])
+
 /** What an error means for a backup or a restore: tell, try again, or wait for what is down. */
 export function classify(error: unknown): Verdict {
   const verdict = (
@@ -52,7 +55,7 @@ export function classify(error: unknown): Verdict {
   if (error instanceof SecretUnreadableError) return verdict('user', 'secret_unreadable', error.message)
   if (error instanceof ApiError) return verdict('user', failureOf(error), error.message)
   const { code } = error as NodeJS.ErrnoException
-  if (code === 'ENOSPC' || code === 'EDQUOT')
-    return verdict('user', 'disk_full', 'The disk of this server is full.', HINTS.full)
+  if (NO_SPACE.has(String(code)))
+    return verdict('user', 'disk_full', 'The disk of this server is full.', 'Free space, then try again.')
   return verdict('system', 'internal', 'Portreeve met a fault of its own.', 'Look at its log.')
 }

@@ -9,6 +9,7 @@ import type { CommandResult, CommandStreams, DatabaseInstance } from './instance
 
 const OUTPUT_LIMIT_BYTES = 1024 ** 2
 const LAST_LINES = 20
+const NO_SPACE = /No space left on device|Disk quota exceeded/
 
 /** Reads a stream to its end and keeps the beginning. */
 async function beginningOf(stream: AsyncIterable<Buffer | string>): Promise<string> {
@@ -62,6 +63,8 @@ export async function requireSuccess(
   const result = await instance.run(command, streams, signal)
   if (result.exit_code === 0) return result.output
   const said = lastWords(result.stderr, instance)
+  if (NO_SPACE.test(result.stderr))
+    throw new Fatal('disk_full', 'The disk of this server is full.', 'Free space, then try again.', said)
   throw new Fatal(
     'command_failed',
     `${command.argv[0]} ended with exit code ${result.exit_code}${said.length > 0 ? `: ${said.at(-1)}` : '.'}`,

@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createTestApi, type TestApi } from '#test/support/api'
 import { commitShop, SHOP_URL } from '#test/support/shop'
@@ -88,6 +90,27 @@ describe('a restore of an app in place', () => {
     const database = await show(`/api/databases/${database_id}`)
     expect([database.status, database.previous_volume.volume_id]).toEqual(['running', old])
     expect((await show(`/api/apps/${app_id}/deployments`)).length).toBe(3)
+  })
+  it('of a changed archive is refused before anything is touched', async () => {
+    const { id, location } = await backUp()
+    const file = join(
+      api.kernel.config.data_directory,
+      'backups/archives/default',
+      location.replace('folder default/', ''),
+    )
+    const bytes = readFileSync(file)
+    bytes[bytes.length >> 1]! ^= 1
+    writeFileSync(file, bytes)
+    volumes.held.set(volume_id, 'CHANGED')
+    const [before, since] = [api.fakes.engine.volumes(), api.services.events.latest()]
+    server.ran.length = 0
+    await restore(id, { mode: 'in_place' })
+    expect([held(), server.ran, api.fakes.engine.volumes()]).toEqual(['CHANGED', [], before])
+    const told = api.events(since).map(({ type }) => type)
+    expect(told.filter((type) => !type.startsWith('job.'))).toEqual([
+      'backup.restore_started',
+      'backup.restore_failed',
+    ])
   })
   it('that cannot load the database leaves everything as it is', async () => {
     const { id } = await backUp()

@@ -88,6 +88,19 @@ describe('a backup of a database', () => {
     })
     expect(volumes()).toEqual(before)
   })
+  it('that fills the disk while it is verified says so, and nothing of the throw-away server stays', async () => {
+    const { id: backup_id } = await backUp()
+    const before = volumes()
+    server.failing.set('pg_restore', 1)
+    server.complaint = 'pg_restore: error: could not extend file "base/5/16385": No space left on device'
+    await api.as('developer').post(`/api/backups/${backup_id}/verify`)
+    await api.services.jobs.idle()
+    expect(await backup(backup_id)).toMatchObject({
+      ...{ status: 'succeeded', verified_at: null },
+      verification: { status: 'failed', error: 'The disk of this server is full.' },
+    })
+    expect([volumes(), (await database()).status]).toEqual([before, 'running'])
+  })
 })
 
 describe('a restore', () => {

@@ -13,6 +13,8 @@ export interface PretendedServer {
   ran: string[]
   /** Exit code of the next commands of a program. */
   failing: Map<string, number>
+  /** What a failing program says; else only that it failed, with its password. */
+  complaint?: string
 }
 
 /** Makes images of PostgreSQL answer commands as a server would; every version shares the one server. */
@@ -29,7 +31,7 @@ export function pretendServer(api: TestApi): PretendedServer {
     server.ran.push(program)
     const exit_code = server.failing.get(program)
     if (exit_code !== undefined)
-      return { exit_code, stderr: `${program} failed with ${environment.PGPASSWORD}` }
+      return { exit_code, stderr: server.complaint ?? `${program} failed with ${environment.PGPASSWORD}` }
     if (program === 'pg_restore') restored = input.toString() === 'DUMP'
     if (program === 'pg_restore' || program === 'pg_isready') return { stdout: '' }
     if (program === 'pg_dump') return { stdout: 'DUMP' }

@@ -3,6 +3,7 @@ import { mkdir, open, opendir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import * as v from 'valibot'
+import { freeForUsers } from '#server/kernel/disk-reserve'
 import {
   checkKey,
   missing,
@@ -43,6 +44,9 @@ function explain(error: unknown, signal?: AbortSignal): ObjectStoreError {
   throw error
 }
 
+/** How often it is looked whether the disk still has room: nobody knows how long a dump will be. */
+const LOOK_EVERY_BYTES = 16 * 1024 * 1024
+
 /** Puts a name that was given or taken on the disk. */
 async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, 'r')
@@ -66,8 +70,18 @@ async function writeFile(path: string, source: AsyncIterable<Uint8Array>, signal
   }
 }
 
-/** A folder of this machine. */
-export function createLocalStore(root: string): ObjectStore {
+/**
+ * A folder of this machine. An object never takes what the disk keeps for Portreeve itself.
+ * @param free bytes that users may still put on the disk of a folder.
+ */
+export function createLocalStore(root: string, free = freeForUsers): ObjectStore {
+  const requireRoom = () => {
+    if (free(root) <= 0)
+      throw new ObjectStoreError(
+        'full',
+        'The disk of the backup folder is full: what is left of it is kept for Portreeve itself. Free space, then try again.',
+      )
+  }
   const pathOf = (key: string) => {
     checkKey(key)
     return join(root, key)
@@ -86,12 +100,17 @@ export function createLocalStore(root: string): ObjectStore {
       const path = pathOf(key)
       const partial = `${path}${PARTIAL}`
       let size_bytes = 0
+      let next_look = LOOK_EVERY_BYTES
       // What the source throws is its own error, not one of this store.
       let fault: { error: unknown } | undefined
       const counted = async function* () {
         try {
           for await (const chunk of source) {
             size_bytes += chunk.byteLength
+            if (size_bytes >= next_look) {
+              requireRoom()
+              next_look = size_bytes + LOOK_EVERY_BYTES
+            }
             yield chunk
             onProgress?.(size_bytes)
           }
@@ -102,6 +121,7 @@ export function createLocalStore(root: string): ObjectStore {
       }
       try {
         await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+        requireRoom()
         await writeFile(partial, counted(), signal)
         await rename(partial, path)
         await syncFolder(dirname(path))

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createLocalStore } from '#server/platform/objectstore/local'
-import { breaking, bytesOf, storeContract } from './contract.ts'
+import { breaking, bytesOf, MIB, storeContract } from './contract.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'portreeve-store-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -24,6 +24,17 @@ describe('a folder of this server', () => {
     }
     await expect(createLocalStore(folder).put('x', broken())).rejects.toThrow('The dump broke off.')
     expect([seen, readdirSync(folder)]).toEqual([['x.partial'], []])
+  })
+  it('stops before it takes what the disk keeps for Portreeve itself, and leaves no partial file', async () => {
+    const folder = join(root, 'reserve')
+    // Room for what came so far, and then for nothing more.
+    let looks = 0
+    const store = createLocalStore(folder, () => (looks++ === 0 ? 1 : 0))
+    const body = Array.from({ length: 40 }, () => Buffer.alloc(MIB))
+    const full = { code: 'full', message: expect.stringContaining('kept for Portreeve itself') }
+    await expect(store.put('large', bytesOf(...body))).rejects.toMatchObject(full)
+    await expect(store.put('small', bytesOf(Buffer.from('x')))).rejects.toMatchObject(full)
+    expect(readdirSync(folder)).toEqual([])
   })
   it('says that the disk is full, and leaves no partial file', async () => {
     // The kernel's own full device stands in for a full disk.
