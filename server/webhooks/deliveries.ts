@@ -71,13 +71,14 @@ export function createDeliveryRepository(db: Db) {
              next_attempt_at = @next_attempt_at, finished_at = @finished_at WHERE id = @id`,
         )
         .run(row),
-    due: (at: string, limit: number) =>
+    /** What is due, oldest first, of all webhooks but some. */
+    due: (at: string, but: readonly string[], limit: number) =>
       db
         .sql(
           `SELECT * FROM webhook_deliveries WHERE status = 'pending' AND next_attempt_at <= ?
-           ORDER BY next_attempt_at LIMIT ?`,
+             AND webhook_id NOT IN (SELECT value FROM json_each(?)) ORDER BY next_attempt_at LIMIT ?`,
         )
-        .all(at, limit) as DeliveryRow[],
+        .all(at, JSON.stringify(but), limit) as DeliveryRow[],
     nextDue: () =>
       db.sql(`SELECT min(next_attempt_at) FROM webhook_deliveries WHERE status = 'pending'`).pluck().get() as
         | string

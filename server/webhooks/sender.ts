@@ -13,6 +13,8 @@ const WAITS_S = [10, 30, 120, 300, 900, 1800, 3600, 7200, 10_800, 14_400, 14_400
 const MOST_AT_ONCE = 16
 /** Of one webhook, so that a receiver that hangs leaves room for all others. */
 const MOST_OF_ONE = 2
+/** Messages that are looked at together: more than may be under way, so that some of them are not. */
+const BATCH = 2 * MOST_AT_ONCE
 const TIMEOUT_MS = 10_000
 const MOST_ANSWER_BYTES = 65_536
 
@@ -27,6 +29,14 @@ export interface Attempt {
   is_gone: boolean
   /** Seconds after which the receiver wants to be asked again. */
   retry_after_s?: number
+}
+
+const UNREADABLE: Attempt = {
+  succeeded: false,
+  response_status: null,
+  duration_ms: 0,
+  detail: 'The settings of this webhook cannot be opened. Save them again.',
+  is_gone: false,
 }
 
 /** A delivery of several requests, which makes its attempt by itself. Never throws. */
@@ -121,10 +131,20 @@ export function createSender(options: SenderOptions) {
     if (is_over) options.ended(next, attempt)
   }
 
+  /** The request of a delivery; a failed attempt when it cannot be built, since it would be due again at once. */
+  const requestOf = (row: DeliveryRow): ReturnType<SenderOptions['requestOf']> => {
+    try {
+      return options.requestOf(row)
+    } catch (error) {
+      log.error('The request of a webhook could not be built', { delivery: row.id, error })
+      return { attempt: () => Promise.resolve(UNREADABLE) }
+    }
+  }
+
   const send = async (row: DeliveryRow): Promise<void> => {
     busy.set(row.webhook_id, (busy.get(row.webhook_id) ?? 0) + 1)
     try {
-      const request = options.requestOf(row)
+      const request = requestOf(row)
       if ('attempt' in request) finish(row, await request.attempt())
       else if (!('ignored' in request)) finish(row, await attemptRequest(request, options))
       else
@@ -136,24 +156,38 @@ export function createSender(options: SenderOptions) {
           finished_at: clock.iso(),
         })
     } finally {
-      busy.set(row.webhook_id, busy.get(row.webhook_id)! - 1)
+      const left = busy.get(row.webhook_id)! - 1
+      if (left === 0) busy.delete(row.webhook_id)
+      else busy.set(row.webhook_id, left)
     }
+  }
+  const isFull = (webhook_id: string) => (busy.get(webhook_id) ?? 0) >= MOST_OF_ONE
+
+  const begin = (row: DeliveryRow): void => {
+    const sending = send(row)
+      .catch((error: unknown) => log.error('A webhook could not be sent', { delivery: row.id, error }))
+      .finally(() => {
+        under_way.delete(row.id)
+        wake()
+      })
+    under_way.set(row.id, sending)
+  }
+  /** Begins some of what is due. False when nothing of it can be begun now. */
+  const beginSome = (): boolean => {
+    // Those of a full webhook would hide all others behind them.
+    const full = [...busy.keys()].filter(isFull)
+    const before = under_way.size
+    for (const row of deliveries.due(clock.iso(), full, BATCH)) {
+      if (under_way.size >= MOST_AT_ONCE) return false
+      if (!under_way.has(row.id) && !isFull(row.webhook_id)) begin(row)
+    }
+    return under_way.size > before
   }
 
   /** Begins whatever is due and fits, and sets the clock for what is due next. */
   const wake = (): void => {
     if (!is_running) return
-    for (const row of deliveries.due(clock.iso(), 200)) {
-      if (under_way.size >= MOST_AT_ONCE) break
-      if (under_way.has(row.id) || (busy.get(row.webhook_id) ?? 0) >= MOST_OF_ONE) continue
-      const sending = send(row)
-        .catch((error: unknown) => log.error('A webhook could not be sent', { delivery: row.id, error }))
-        .finally(() => {
-          under_way.delete(row.id)
-          wake()
-        })
-      under_way.set(row.id, sending)
-    }
+    while (beginSome());
     const next = deliveries.nextDue()
     clearTimeout(timer)
     if (!next || under_way.size >= MOST_AT_ONCE) return

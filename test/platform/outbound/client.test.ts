@@ -7,6 +7,7 @@ import {
   type GuardedClient,
   type GuardedClientOptions,
 } from '#server/platform/outbound/client'
+import { OutboundError } from '#server/platform/outbound/outbound'
 import { createOutboundPolicy, type Resolver } from '#server/platform/outbound/policy'
 import { startGitServer } from '#test/support/git-server'
 
@@ -187,6 +188,18 @@ describe('the guarded client', () => {
     const waiting = client.send(`http://127.0.0.1:${port}/silent`, { signal: controller.signal })
     controller.abort()
     await expect(waiting).rejects.toMatchObject({ code: 'aborted' })
+  })
+
+  it('gives a connection five seconds', async () => {
+    const given: unknown[] = []
+    const client = clientFor([], undefined, {
+      dial: async (_host, _port, options) => {
+        given.push(options?.timeout_ms)
+        throw new OutboundError('timeout', 'x did not accept a connection in time.')
+      },
+    })
+    await expect(client.send('https://slow.example.com/')).rejects.toMatchObject({ code: 'timeout' })
+    expect(given).toEqual([5000])
   })
 
   it('says what is wrong with a host that is down, unknown or not who it claims to be', async () => {
