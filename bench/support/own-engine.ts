@@ -18,6 +18,15 @@ export interface OwnEngine {
 
 const DOCKER = '/usr/bin/docker'
 
+/** What the kernel tells of a process; undefined once there is none. */
+function statusOf(pid: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/status`, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
 /**
  * Must run in a network namespace of its own: two daemons in one would tear at the same firewall rules.
  * `inOwnNetwork` sees to that.
@@ -72,8 +81,14 @@ export async function createOwnEngine(): Promise<OwnEngine> {
       await eventually('The engine answering', answers, 60_000)
     },
     async kill() {
+      const keeper = join(exec, 'containerd/containerd.pid')
+      const pid = readFileSync(keeper, 'utf8').trim()
       daemon!.kill('SIGKILL')
       await ended(daemon!)
+      // It dies with its daemon, a moment later: one that is still there would be taken for one that lives on.
+      const isGone = () => /^State:\s+Z/m.test(statusOf(pid) ?? 'State: Z') || undefined
+      await eventually('The end of containerd', isGone, 60_000)
+      rmSync(keeper, { force: true })
     },
     load(...images) {
       const archive = join(folder, 'images.tar')

@@ -174,8 +174,10 @@ export function upgradeJob(
       {
         name: 'verify',
         async run({ payload, state, signal }) {
-          const copy = await servers.running(spareOf(payload, state))
-          const counts = copy ? await countObjects(copy, signal) : {}
+          const spec = spareOf(payload, state)
+          // It may have been killed since it was filled; what it holds is on its volume.
+          const copy = (await servers.running(spec)) ?? (await servers.ensure(spec, signal))
+          const counts = await countObjects(copy, signal)
           const [before, after] = [state.counts, counts].map((all) => JSON.stringify(sorted(all)))
           if (before !== after)
             throw new Fatal(

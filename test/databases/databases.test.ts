@@ -261,6 +261,19 @@ describe('an upgrade', () => {
     expect(running.map(({ release_id }) => release_id)).toEqual([before.volume_id])
     expect(api.services.databases.spares.volumes()).toEqual([])
   })
+  it('goes on where the server of the copy is killed before it was counted: its data are on its volume', async () => {
+    const id = await made({ version: '15' })
+    const before = await show(id)
+    server.onLoad = () => {
+      const loading = api.fakes.engine.calls.findLast(({ method }) => method === 'exec')
+      api.fakes.engine.crash(String(loading?.args[0]), 137)
+    }
+    await upgrade(id, '17')
+    expect(await show(id)).toMatchObject({
+      ...{ status: 'running', version: '17', last_error: null },
+      previous_volume: { volume_id: before.volume_id, version: '15' },
+    })
+  })
   it('within a line is made in place; the way back is refused', async () => {
     const id = await made({ version: '17' })
     const { volume_id } = await show(id)

@@ -15,6 +15,8 @@ export interface PretendedServer {
   failing: Map<string, number>
   /** What a failing program says; else only that it failed, with its password. */
   complaint?: string
+  /** Called while a dump is loaded. */
+  onLoad?: () => void
 }
 
 /** Makes images of PostgreSQL answer commands as a server would; every version shares the one server. */
@@ -32,7 +34,10 @@ export function pretendServer(api: TestApi): PretendedServer {
     const exit_code = server.failing.get(program)
     if (exit_code !== undefined)
       return { exit_code, stderr: server.complaint ?? `${program} failed with ${environment.PGPASSWORD}` }
-    if (program === 'pg_restore') restored = input.toString() === 'DUMP'
+    if (program === 'pg_restore') {
+      restored = input.toString() === 'DUMP'
+      server.onLoad?.()
+    }
     if (program === 'pg_restore' || program === 'pg_isready') return { stdout: '' }
     if (program === 'pg_dump') return { stdout: 'DUMP' }
     if (program !== 'psql') return { stdout: '' }
