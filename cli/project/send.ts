@@ -94,47 +94,38 @@ const backups = resource(
   },
   (change, sender) => withDestination(changedFields(change), sender),
 )
-/** A mount is made and removed, never changed. */
+function sendMount(change: Change, sender: Sender, more: Fields = {}) {
+  const { volume, ...rest } = change.item.fields
+  return call(sender, change.item, 'POST', `${appPath(change, sender)}/mounts`, {
+    path: change.item.name,
+    ...(volume === undefined ? {} : { volume_id: sender.idOf('volume', String(volume)) }),
+    ...more,
+    ...rest,
+  })
+}
+/** A mount is made and removed, never changed: another one takes its place, in one call. */
 const mounts: Acts = {
-  create: (change, sender) => {
-    const { volume, ...rest } = change.item.fields
-    return call(sender, change.item, 'POST', `${appPath(change, sender)}/mounts`, {
-      path: change.item.name,
-      ...(volume === undefined ? {} : { volume_id: sender.idOf('volume', String(volume)) }),
-      ...rest,
-    })
-  },
-  async update(change, sender) {
-    const { item, live } = change
-    const is_file = item.fields.volume === undefined && live!.fields.volume === undefined
+  create: (change, sender) => sendMount(change, sender),
+  update(change, sender) {
+    const [to, from] = [change.item.fields, change.live!.fields]
+    const is_file = to.volume === undefined
+    const is_same_kind = is_file === (from.volume === undefined)
     // What the file leaves out stays as it is.
-    const kept = is_file ? { mode: live!.fields.mode } : {}
-    await mounts.extra(change, sender)
-    try {
-      return await mounts.create(
-        { ...change, item: { ...item, fields: { ...kept, ...item.fields } } },
-        sender,
-      )
-    } catch (error) {
-      // What was refused must not cost the volume that was mounted; the text of a file is not known here.
-      const before = { ...change, item: { ...item, fields: live!.fields } }
-      if (live!.fields.volume !== undefined) await mounts.create(before, sender).catch(() => undefined)
-      throw error
-    }
+    const kept = is_file ? { mode: from.mode } : { read_only: from.read_only }
+    return sendMount(change, sender, { replace: true, ...(is_same_kind ? kept : {}) })
   },
   extra: (change, sender) =>
     call(sender, change.item, 'DELETE', `${appPath(change, sender)}/mounts/${change.live!.id!}`),
 }
+const sendLink = ({ item }: Change, sender: Sender, more: Fields = {}) =>
+  call(sender, item, 'POST', `/api/databases/${sender.idOf('database', item.name)}/links`, {
+    app_id: sender.idOf('app', item.of!),
+    key: item.fields.key,
+    ...more,
+  })
 const links: Acts = {
-  create: (change, sender) =>
-    call(sender, change.item, 'POST', `/api/databases/${sender.idOf('database', change.item.name)}/links`, {
-      app_id: sender.idOf('app', change.item.of!),
-      key: change.item.fields.key,
-    }),
-  async update(change, sender) {
-    await links.extra(change, sender)
-    return links.create(change, sender)
-  },
+  create: (change, sender) => sendLink(change, sender),
+  update: (change, sender) => sendLink(change, sender, { replace: true }),
   extra: (change, sender) =>
     call(
       sender,

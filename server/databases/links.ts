@@ -14,7 +14,7 @@ export function createLinks(context: DatabaseContext & { audit: AuditTrail }) {
       return row ? [{ key, row }] : []
     })
   return {
-    add: (actor: Actor, id: string, { app_id, key }: NewLink): DatabaseLink =>
+    add: (actor: Actor, id: string, { app_id, key, replace }: NewLink): DatabaseLink =>
       db.tx(() => {
         const row = get(id)
         const app = ports.app(app_id)
@@ -22,8 +22,13 @@ export function createLinks(context: DatabaseContext & { audit: AuditTrail }) {
         if (!app || app.project_id !== row.project_id)
           throw invalid('app_id', 'must be an app of the same project.')
         if (row.status === 'deleting') throw conflict('Cannot link a database while it is being deleted.')
-        if (repository.links(id).some((link) => link.app_id === app_id))
-          throw conflict(`${app.name} is linked already. Remove the link to change its key.`)
+        const old = repository.links(id).find((link) => link.app_id === app_id)
+        if (old && !replace)
+          throw conflict(
+            `${app.name} is linked already. Remove the link to change its key, or send "replace": true.`,
+          )
+        // It is back with the transaction when what is to take its place is refused.
+        if (old) repository.deleteLink(id, app_id)
         if (repository.linksOf(app_id).some((link) => link.key === key))
           throw conflict(
             `Another database gives ${app.name} the variable ${key} already. Choose another key.`,
@@ -40,6 +45,7 @@ export function createLinks(context: DatabaseContext & { audit: AuditTrail }) {
           resource_type: 'database',
           resource_id: id,
           project_id: row.project_id,
+          ...(old ? { before: { app_id, key: old.key } } : {}),
           after: { app_id, key },
         })
         return { app_id, key, created_at: link.created_at }

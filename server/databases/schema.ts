@@ -132,6 +132,14 @@ export const NewLink = v.pipe(
   v.strictObject({
     app_id: v.pipe(v.string(), v.maxLength(64), v.description('App of the same project.')),
     key: v.optional(EnvironmentKey, 'DATABASE_URL'),
+    replace: v.optional(
+      v.pipe(
+        v.boolean(),
+        v.description(
+          'Take the place of the link that the two have, in one step: when this one is refused, that one stays. Default false.',
+        ),
+      ),
+    ),
   }),
   v.title('NewDatabaseLink'),
 )

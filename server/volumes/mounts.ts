@@ -114,15 +114,23 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
         : null
     return { ...viewFor(actor, app, row), update, notice }
   }
-  const record = (actor: Actor, action: string, app: MountedApp, row: MountRow) => {
+  const told = (row: MountRow) => {
     const { id, path, volume_id, read_only } = view(row)
-    const after = { mount_id: id, path, volume_id, read_only }
+    return { mount_id: id, path, volume_id, read_only }
+  }
+  const record = (
+    actor: Actor,
+    action: string,
+    app: MountedApp,
+    { before, after }: { before?: MountRow | undefined; after?: MountRow },
+  ) => {
     audit.record(actor, {
       action: `app.${action}`,
       resource_type: 'app',
       resource_id: app.id,
       project_id: app.project_id,
-      ...(action === 'mount' ? { after } : { before: after }),
+      ...(before ? { before: told(before) } : {}),
+      ...(after ? { after: told(after) } : {}),
     })
     ports.appChanged(app.id, actor)
   }
@@ -131,7 +139,7 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
     const own = repository.mountsOfApp(app.id)
     if (own.length >= MAX_MOUNTS) throw conflict(`An app has at most ${MAX_MOUNTS} mounts.`)
     if (own.some((mount) => mount.path === path))
-      throw conflict(`The app has a mount at ${path} already. Remove it first.`)
+      throw conflict(`The app has a mount at ${path} already. Remove it first, or send "replace": true.`)
     const other = own.find((mount) => isWithin(path, mount.path) || isWithin(mount.path, path))
     if (other) throw invalid('path', `overlaps with the mount at ${other.path}; mounts lie side by side.`)
   }
@@ -194,8 +202,13 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
       db.tx(() => {
         const app = appOf(app_id)
         if (app.status === 'deleting') throw conflict('Cannot change an app while it is being deleted.')
-        requirePlace(app, body)
         const before = updateOf(app_id)
+        // It is back with the transaction when what is to take its place is refused.
+        const old = body.replace
+          ? repository.mountsOfApp(app_id).find(({ path }) => path === body.path)
+          : undefined
+        if (old) repository.deleteMount(old.id)
+        requirePlace(app, body)
         if (body.volume_id !== undefined) requireVolume(app, body.volume_id, body.read_only ?? false)
         const id = newId('mnt')
         const row: MountRow = {
@@ -209,7 +222,7 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
         }
         repository.insertMount(row)
         if (row.volume_id !== null) repository.setTouched(row.volume_id)
-        record(actor, 'mount', app, row)
+        record(actor, 'mount', app, { before: old, after: row })
         return changed(actor, before, app, row)
       }),
     unmount: (actor: Actor, app_id: string, mount_id: string): void =>
@@ -218,7 +231,7 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
         const row = repository.findMount(mount_id)
         if (row?.app_id !== app_id) throw notFound('mount')
         repository.deleteMount(mount_id)
-        record(actor, 'unmount', app, row)
+        record(actor, 'unmount', app, { before: row })
       }),
     /** What the next release of the app mounts, in clear. Throws SecretUnreadableError. */
     releaseMounts(app_id: string): AppMounts {

@@ -141,6 +141,14 @@ export const NewMount = v.pipe(
         v.examples(['0644']),
       ),
     ),
+    replace: v.optional(
+      v.pipe(
+        v.boolean(),
+        v.description(
+          'Take the place of the mount that is at this path, in one step: when this one is refused, that one stays. Default false.',
+        ),
+      ),
+    ),
   }),
   v.forward(
     v.check(

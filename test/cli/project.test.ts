@@ -223,6 +223,40 @@ describe('portreeve.yaml', () => {
     const { items } = await readLive(session, 'shop')
     expect(items.find(({ name }) => name === '/etc/web.conf')?.fields.mode).toBe('0640')
   })
+  it('puts another mount or link in the place of one in one call: nothing that is lost between costs the old one', async () => {
+    await apply(FILE)
+    // The connection breaks after the first call that changes anything.
+    let calls = 0
+    const broken: Session = {
+      ...session,
+      send: (path, init) =>
+        calls++ === 0 ? session.send(path, init) : Promise.reject(new TypeError('The network is gone.')),
+    }
+    const named = async (name: string) =>
+      (await readLive(session, 'shop')).items.find((item) => item.name === name && item.of === 'web')?.fields
+    const sent = async (text: string) => {
+      calls = 0
+      const { live, changes } = await plan(text)
+      await applyChanges(broken, live, changes, options)
+      expect(calls).toBe(1)
+    }
+    await sent(FILE.replace('debug = false', 'debug = truth'))
+    await sent(
+      FILE.replace('debug = false', 'debug = truth').replace(
+        '/data/cache: cache',
+        '/data/cache: { volume: cache, read_only: true }',
+      ),
+    )
+    await sent(
+      FILE.replace('debug = false', 'debug = truth')
+        .replace('shop-db: DATABASE_URL', 'shop-db: SHOP_URL')
+        .replace('/data/cache: cache', '/data/cache: { volume: cache }'),
+    )
+    expect(await named('/etc/web.conf')).toMatchObject({ mode: '0640' })
+    // The file says nothing more about it, so it stays as it is.
+    expect(await named('/data/cache')).toEqual({ volume: 'cache', read_only: true })
+    expect(await named('shop-db')).toEqual({ key: 'SHOP_URL' })
+  })
   it('moves a mount to another volume, and takes mounts away before their volumes', async () => {
     await apply(FILE)
     const moved = FILE.replace('      /data/all: { volume: cache, read_only: true }\n', '')

@@ -327,6 +327,12 @@ describe('a link', () => {
     expect(
       (await developer().post(`/api/databases/${other}/links`, { app_id, key: 'OTHER_URL' })).status,
     ).toBe(201)
+    const replaced = (key: string) =>
+      developer().post(`/api/databases/${id}/links`, { app_id, key, replace: true })
+    expect((await replaced('OTHER_URL')).status).toBe(409)
+    expect((await show(id)).links).toMatchObject([{ app_id, key: 'DATABASE_URL' }])
+    expect((await replaced('B')).status).toBe(201)
+    expect((await show(id)).links).toMatchObject([{ app_id, key: 'B' }])
     const strange = await developer().post(`/api/databases/${id}/links`, {
       app_id: 'app_00000000000000000000',
     })

@@ -167,6 +167,22 @@ describe('a mount', () => {
     expect((await call('viewer').get(`/api/apps/${app_id}/mounts`)).body.data).toHaveLength(1)
   })
 
+  test('takes the place of the one at its path when asked to, which stays when it is refused', async () => {
+    const { id } = (await mount({ path: '/data', volume_id })).body.data
+    const mounts = async () => (await call().get(`/api/apps/${app_id}/mounts`)).body.data
+    expect((await mount({ path: '/data', volume_id: 'vol_none', replace: true })).status).toBe(422)
+    expect(await mounts()).toMatchObject([{ id, path: '/data', volume_id }])
+    // The one that goes is no other writer.
+    const again = await mount({ path: '/data', volume_id, replace: true })
+    expect([again.status, again.body.data.notice]).toEqual([201, null])
+    const file = await mount({ path: '/data', content: 'x', mode: '0600', replace: true })
+    expect([file.status, file.body.data.update]).toEqual([201, 'start_first'])
+    expect(await mounts()).toMatchObject([{ id: file.body.data.id, kind: 'file', mode: '0600' }])
+    expect(new Set([id, again.body.data.id, file.body.data.id]).size).toBe(3)
+    const { body } = await call('admin').get('/api/audit-logs?action=app.mount')
+    expect(body.data[0]).toMatchObject({ before: { volume_id }, after: { volume_id: null } })
+  })
+
   test('lets one app and one replica write to a volume that has a single writer', async () => {
     await mount({ path: '/data', volume_id })
     const other = await create('other')
