@@ -1,3 +1,4 @@
+import { tell } from './tell.ts'
 import { CommandError } from './terminal.ts'
 
 /** Of the host's own errors, those whose sentence is all that the operator needs. */
@@ -9,9 +10,7 @@ async function sentenceOf(error: unknown): Promise<string | undefined> {
   return known instanceof StartError || known instanceof SecretUnreadableError ? known.message : undefined
 }
 
-/** Tells of an error on standard error and sets the exit code; one that nobody foresaw comes with its stack. */
-export async function tellError(error: unknown): Promise<void> {
-  const text = (await sentenceOf(error)) ?? (error as Error).stack ?? String(error)
-  process.stderr.write(`portreeve: ${text}\n`)
-  process.exitCode = error instanceof CommandError ? error.exit_code : 1
+/** Tells of an error, the host's own ones among them. */
+export async function tellError(error: unknown, words: readonly string[]): Promise<void> {
+  tell(error, words, await sentenceOf(error))
 }

@@ -2,10 +2,11 @@
 import pkg from '../package.json' with { type: 'json' }
 import { CLIENT_VERBS } from './client-verbs.ts'
 import { createProgram, runProgram } from './program.ts'
-import { CommandError } from './terminal.ts'
+import { endWithReader, tell } from './tell.ts'
 
 /** The client alone, for those who have Node: one file, without what works on an installation. */
 async function main(words: string[]): Promise<void> {
+  endWithReader()
   const groups = [{ heading: 'On a server that you are logged in to:', verbs: CLIENT_VERBS }]
   if (words[0] === 'complete') {
     const { complete } = await import('./complete.ts')
@@ -14,8 +15,5 @@ async function main(words: string[]): Promise<void> {
   await runProgram(await createProgram(pkg.version, groups, words), words)
 }
 
-main(process.argv.slice(2)).catch((error: unknown) => {
-  const is_ours = error instanceof CommandError
-  process.stderr.write(`portreeve: ${is_ours ? error.message : ((error as Error).stack ?? String(error))}\n`)
-  process.exitCode = is_ours ? error.exit_code : 1
-})
+const words = process.argv.slice(2)
+main(words).catch((error: unknown) => tell(error, words))

@@ -5,9 +5,12 @@ import { CLIENT_VERBS } from './client-verbs.ts'
 import { tellError } from './faults.ts'
 import { HOST_VERBS } from './host-verbs.ts'
 import { createProgram, runProgram } from './program.ts'
+import { endWithReader } from './tell.ts'
 import { chooseVerbs, createHostVerb } from './verb-choice.ts'
 
 async function main(words: string[]): Promise<void> {
+  // A server goes on when nobody reads what it prints.
+  if (!words.includes('serve')) endWithReader()
   const is_client = findContext(process.env) !== undefined
   const { client, host } = chooseVerbs(CLIENT_VERBS, HOST_VERBS, { words, is_client })
   const groups = [
@@ -21,4 +24,5 @@ async function main(words: string[]): Promise<void> {
   await runProgram(await createProgram(pkg.version, groups, words), words)
 }
 
-main(process.argv.slice(2)).catch(tellError)
+const words = process.argv.slice(2)
+main(words).catch((error: unknown) => tellError(error, words))

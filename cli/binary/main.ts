@@ -4,7 +4,7 @@ import { findContext } from '../client/contexts.ts'
 import { CLIENT_VERBS } from '../client-verbs.ts'
 import { HOST_VERBS } from '../host-verbs.ts'
 import { createProgram, firstWord, runProgram } from '../program.ts'
-import { CommandError } from '../terminal.ts'
+import { endWithReader, tell } from '../tell.ts'
 import { chooseVerbs, createHostVerb } from '../verb-choice.ts'
 import { readContents, readManifest, sha256 } from './assets.ts'
 import { cacheDirectory, unpack } from './unpack.ts'
@@ -32,6 +32,7 @@ async function main(words: string[]): Promise<void> {
   const called = firstWord(words)
   if (called === 'host' || host.some(({ name }) => name === called))
     return runUnpacked(!words.includes('serve'))
+  endWithReader()
   const groups = [
     { heading: 'On a server that you are logged in to:', verbs: client },
     { heading: 'On this machine, as its administrator:', verbs: [...host, createHostVerb(HOST_VERBS)] },
@@ -43,8 +44,5 @@ async function main(words: string[]): Promise<void> {
   await runProgram(await createProgram(version, groups, words), words)
 }
 
-main(process.argv.slice(2)).catch((error: unknown) => {
-  const is_ours = error instanceof CommandError
-  process.stderr.write(`portreeve: ${is_ours ? error.message : ((error as Error).stack ?? String(error))}\n`)
-  process.exitCode = is_ours ? error.exit_code : 1
-})
+const words = process.argv.slice(2)
+main(words).catch((error: unknown) => tell(error, words))

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Command } from 'commander'
 import { changesOf } from '#server/project-file/diff'
@@ -6,6 +6,7 @@ import { PROJECT_FILES, ProjectFileError, readProjectFile } from '#server/projec
 import type { ProjectFile } from '#server/project-file/schema'
 import { EXIT } from '../client/exit-codes.ts'
 import { readInput } from '../client/prompt.ts'
+import { readText } from '../client/read-text.ts'
 import { type ClientOptions, openSession } from '../client/session.ts'
 import { CommandError } from '../terminal.ts'
 import { refusalsOf } from './checks.ts'
@@ -29,7 +30,7 @@ export async function fileFor({ file }: PlanOptions): Promise<ProjectFile> {
       `There is no file ${path ?? PROJECT_FILES[0]}. Name one with --file, or write one: portreeve export > portreeve.yaml`,
       EXIT.USAGE,
     )
-  return readOrRefuse(path === '-' ? await readInput() : readFileSync(path, 'utf8'), path)
+  return readOrRefuse(path === '-' ? await readInput() : readText(path), path)
 }
 
 export function readOrRefuse(text: string, path: string): ProjectFile {

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { readDotenv } from '#server/env/dotenv'
 import { own } from '#server/kernel/own'
 import type { Change } from '#server/project-file/diff'
 import type { Item } from '#server/project-file/items'
 import { CommandError } from '../terminal.ts'
 import { EXIT } from '../client/exit-codes.ts'
+import { readText } from '../client/read-text.ts'
 
 /** Values of secrets: for all by name, and for single apps, whose lines follow a line such as `[shop]`. */
 export interface SecretValues {
@@ -32,7 +32,7 @@ export function readSecrets(text: string, file = 'secrets'): SecretValues {
   return { of: (item) => own(values.get(item.of ?? ''), item.name) ?? own(values.get(''), item.name) }
 }
 export const secretsFrom = (file: string | undefined): SecretValues =>
-  file === undefined ? { of: () => undefined } : readSecrets(readFileSync(file, 'utf8'), file)
+  file === undefined ? { of: () => undefined } : readSecrets(readText(file), file)
 
 /** Secrets that are to be made and have no value: nothing is begun without them. */
 export function requireSecrets(changes: readonly Change[], secrets: SecretValues): void {

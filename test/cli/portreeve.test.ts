@@ -89,6 +89,36 @@ describe('portreeve', () => {
       expect(ended.stdout).toMatch(args[0] === '--version' ? /^\d+\.\d+\.\d+\n$/ : /\brotate-key\b/)
     else expect(ended.stderr).toMatch(/Try portreeve --help\.\n$/)
   })
+  it.each([
+    [['env', 'import', 'none.env'], /^portreeve: none\.env cannot be read: it is missing\.\n$/],
+    [['env', 'import', '/'], /^portreeve: \/ cannot be read: it is a folder\.\n$/],
+    [['create', 'x', '--dockerfile', 'none'], /^portreeve: none cannot be read: it is missing\.\n$/],
+    [['import', 'compose', 'none.yaml'], /^portreeve: none\.yaml cannot be read: it is missing\.\n$/],
+    [['logs', 'x', '--app', 'x', '--since', 'noon'], /--since.*'noon' is invalid.*such as 2026-11-22T08/],
+    [['create', 'x', '--image', 'y', '--port', 'http'], /--port.*'http' is invalid.*a whole number/],
+    [['exec', '--timeout', '1m', '--', 'true'], /--timeout.*'1m' is invalid/],
+  ])('%j is a wrong call, and says in a line why', async (args, said) => {
+    const { code, stderr } = await run(args, { PORTREEVE_URL: 'http://127.0.0.1:1' })
+    expect([code, stderr.trim().split('\n').length]).toEqual([2, 1])
+    expect(stderr).toMatch(said)
+  })
+  it('tells programs of an error in their form, with the code of what it is', async () => {
+    const told = async (args: string[], env: Record<string, string>) => {
+      const { code, stderr } = await run(args, { PORTREEVE_CREDENTIALS: join(data, 'none'), ...env })
+      const { error } = JSON.parse(stderr)
+      expect(error.message).toMatch(/^[A-Zh].+/)
+      return [code, error.code]
+    }
+    expect(await told(['apps', '--json'], {})).toEqual([4, 'DENIED'])
+    const away = { PORTREEVE_URL: 'http://127.0.0.1:1' }
+    expect(await told(['apps', '--json'], away)).toEqual([6, 'UNREACHABLE'])
+    expect((await run(['exec', '--', 'list', '--json'], away)).stderr).toMatch(/^portreeve: /)
+  })
+  it('ends in silence when nobody reads on, as with head', async () => {
+    const asked = start(['--help'])
+    asked.child.stdout!.destroy()
+    expect(await asked.ended).toMatchObject({ code: 0, stderr: '' })
+  })
   it('serve says what is missing where no server was built', async () => {
     expect(await run(['serve'])).toMatchObject({
       code: 1,

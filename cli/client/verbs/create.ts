@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { CommandError } from '../../terminal.ts'
 import { dataOf } from '../api.ts'
 import { defineClientVerb } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
+import { wholeNumber } from '../option-values.ts'
 import { show } from '../output.ts'
+import { readText } from '../read-text.ts'
 import { finishDeployment } from '../finish-deployment.ts'
 import { type ClientOptions, openSession } from '../session.ts'
 
@@ -25,9 +26,7 @@ function sourceOf({ git, branch, image, dockerfile, upload }: CreateOptions) {
     throw new CommandError('Give one source: --git, --image, --dockerfile or --upload.', EXIT.USAGE)
   if (git !== undefined) return { git_url: git, ...(branch === undefined ? {} : { branch }) }
   if (image !== undefined) return { image }
-  return dockerfile === undefined
-    ? { source: 'upload' as const }
-    : { dockerfile: readFileSync(dockerfile, 'utf8') }
+  return dockerfile === undefined ? { source: 'upload' as const } : { dockerfile: readText(dockerfile) }
 }
 
 async function create(name: string, options: CreateOptions): Promise<void> {
@@ -61,7 +60,7 @@ export default defineClientVerb((verb) => {
     .option('--dockerfile <file>', 'Dockerfile to build without any other file')
     .option('--upload', 'source that is sent by portreeve deploy')
     .option('--project <id>', 'project to make it in')
-    .option('--port <number>', 'port that the app listens on (default: detected)', Number)
+    .option('--port <number>', 'port that the app listens on (default: detected)', wholeNumber)
     .option('--no-wait', 'do not wait until it serves')
     .action(create)
 })

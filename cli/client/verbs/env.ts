@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { CommandError, say } from '../../terminal.ts'
 import { dataOf, type Schemas } from '../api.ts'
 import { all, appId } from '../apps.ts'
@@ -6,6 +5,7 @@ import { defineClientVerb, withApp } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
 import { ago, paint, plain, show, table } from '../output.ts'
 import { readInput } from '../prompt.ts'
+import { readText } from '../read-text.ts'
 import { type ClientOptions, openSession } from '../session.ts'
 
 type EnvOptions = ClientOptions & { app?: string }
@@ -74,7 +74,7 @@ async function unset(keys: string[], options: EnvOptions): Promise<void> {
 }
 
 async function load(file: string, options: EnvOptions & { replace?: boolean }): Promise<void> {
-  const text = file === '-' ? await readInput() : readFileSync(file, 'utf8')
+  const text = file === '-' ? await readInput() : readText(file)
   const { api, id } = await appOf(options)
   const body = { text, mode: options.replace ? ('replace' as const) : ('merge' as const) }
   const { data } = await dataOf(api.POST('/api/apps/{id}/env/import', { params: { path: { id } }, body }))

@@ -1,6 +1,7 @@
 import { dataOf } from '../api.ts'
 import { appId } from '../apps.ts'
 import { defineClientVerb, withApp } from '../client-verb.ts'
+import { wholeNumber } from '../option-values.ts'
 import { plain, show } from '../output.ts'
 import { type ClientOptions, openSession } from '../session.ts'
 
@@ -35,6 +36,6 @@ export default defineClientVerb((verb) => {
       .usage('[options] -- <command...>')
       .passThroughOptions(),
   )
-    .option('-t, --timeout <seconds>', 'time after which it is stopped', Number, 60)
+    .option('-t, --timeout <seconds>', 'time after which it is stopped', wholeNumber, 60)
     .action(exec)
 })

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import { fromCaprover } from '../../project/import/caprover.ts'
@@ -14,6 +14,7 @@ import { CommandError, say } from '../../terminal.ts'
 import { nameOfFolder } from '../apps.ts'
 import { defineClientVerb } from '../client-verb.ts'
 import { EXIT } from '../exit-codes.ts'
+import { readText } from '../read-text.ts'
 import { applyFile, type ApplyVerbOptions } from './apply.ts'
 
 interface ImportOptions extends ApplyVerbOptions {
@@ -23,13 +24,9 @@ interface ImportOptions extends ApplyVerbOptions {
   env?: string
 }
 
-function read(path: string): string {
-  if (!existsSync(path)) throw new CommandError(`There is no file ${path}.`, EXIT.USAGE)
-  return readFileSync(path, 'utf8')
-}
 function readJson(path: string): unknown {
   try {
-    return JSON.parse(read(path))
+    return JSON.parse(readText(path))
   } catch (error) {
     if (error instanceof CommandError) throw error
     throw new CommandError(`${path} is not JSON.`, EXIT.REFUSED)
@@ -115,7 +112,7 @@ export default defineClientVerb((verb) => {
       const env = options.env ?? (existsSync(beside) ? beside : undefined)
       const name = options.app ?? nameOfFolder(dirname(path))
       return move(
-        fromCompose(read(path), name, env === undefined ? undefined : read(env)),
+        fromCompose(readText(path), name, env === undefined ? undefined : readText(env)),
         options,
         EMPTY.compose,
       )

@@ -4,6 +4,7 @@ import { getApp } from '../apps.ts'
 import { defineClientVerb } from '../client-verb.ts'
 import { followDeployment, requireLive } from '../follow-deployment.ts'
 import { type Frame, listen, untilInterrupted } from '../live.ts'
+import { pointInTime, wholeNumber } from '../option-values.ts'
 import { paint, plain } from '../output.ts'
 import { type ClientOptions, openSession, type Session } from '../session.ts'
 
@@ -47,7 +48,7 @@ async function logs(name: string | undefined, options: LogOptions): Promise<void
   const query = {
     type: kindOf(options) as 'runtime',
     tail: options.lines,
-    ...(options.since === undefined ? {} : { since: new Date(options.since).toISOString() }),
+    ...(options.since === undefined ? {} : { since: options.since }),
     ...(options.search === undefined ? {} : { q: options.search }),
   }
   const { data } = await dataOf(
@@ -64,8 +65,8 @@ export default defineClientVerb((verb) => {
     .description('Shows what an app prints. With --json each line is one line of JSON.')
     .argument('[app]', 'name or id (default: PORTREEVE_APP, else the name of this folder)')
     .option('-f, --follow', 'go on with new lines until Ctrl-C')
-    .option('-n, --lines <number>', 'newest lines to begin with', Number, 200)
-    .option('--since <time>', 'only lines from this time on, such as 2026-11-22T08:00:00Z')
+    .option('-n, --lines <number>', 'newest lines to begin with', wholeNumber, 200)
+    .option('--since <time>', 'only lines from this time on, such as 2026-11-22T08:00:00Z', pointInTime)
     .option('--search <text>', 'only lines that contain this')
     .option('--build', 'the log of the latest deployment')
     .option('--access', 'requests at the edge')
