@@ -3,10 +3,11 @@ import pkg from '../package.json' with { type: 'json' }
 import { findContext } from './client/contexts.ts'
 import { CLIENT_VERBS } from './client-verbs.ts'
 import { tellError } from './faults.ts'
+import { createHostVerb } from './host-verb.ts'
 import { HOST_VERBS } from './host-verbs.ts'
 import { createProgram, runProgram } from './program.ts'
 import { endWithReader } from './tell.ts'
-import { chooseVerbs, createHostVerb } from './verb-choice.ts'
+import { chooseVerbs } from './verb-choice.ts'
 
 async function main(words: string[]): Promise<void> {
   // A server goes on when nobody reads what it prints.

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { CommandError } from './terminal.ts'
+import { firstWord } from './verb-choice.ts'
 import type { Verb } from './verb.ts'
 
 /** A group of verbs under a heading of `--help`. */
@@ -22,10 +23,6 @@ export async function addVerb(parent: Command, verb: Verb, heading: string, is_c
   if (is_called) (await verb.load()).default(command)
   return command
 }
-
-/** The first word that is not an option. */
-export const firstWord = (words: readonly string[]): string | undefined =>
-  words.find((word) => !word.startsWith('-'))
 
 /** The whole command line, of which only the verb that is called is loaded. */
 export async function createProgram(

@@ -1,5 +1,8 @@
-import { addVerb, firstWord, tame } from './program.ts'
-import { defineVerb, type Verb } from './verb.ts'
+import type { Verb } from './verb.ts'
+
+/** The first word that is not an option. */
+export const firstWord = (words: readonly string[]): string | undefined =>
+  words.find((word) => !word.startsWith('-'))
 
 /** What is known before a verb is loaded. */
 interface Call {
@@ -26,29 +29,3 @@ export function chooseVerbs(client: readonly Verb[], host: readonly Verb[], { wo
     host: host.filter(({ name }) => (of_host && name === verb) || !shared.includes(name)),
   }
 }
-
-/** `portreeve host <verb>`: what works on this machine, also where the client has a verb of the same name. */
-export const createHostVerb = (verbs: readonly Verb[]): Verb => ({
-  name: 'host',
-  summary: 'the commands of this machine, for certain: portreeve host --help',
-  load: async () => ({
-    default: defineVerb((parent) => {
-      parent.description(
-        'What works on the installation of this machine, in its data directory, without the API.',
-      )
-      for (const { name, summary, load } of verbs)
-        tame(parent.command(name))
-          .summary(summary)
-          .allowUnknownOption()
-          .passThroughOptions()
-          .helpOption(false)
-          .argument('[words...]')
-          .action(async (words: string[]) => {
-            const { Command } = await import('commander')
-            const root = tame(new Command('portreeve host'))
-            await addVerb(root, { name, summary, load }, '', true)
-            await root.parseAsync([name, ...words], { from: 'user' })
-          })
-    }),
-  }),
-})

@@ -13,10 +13,10 @@ import {
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { constants, zstdCompressSync } from 'node:zlib'
-import { build } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
 import { inject } from 'postject'
 import { NODE_ARGUMENTS } from '#server/start/process-arguments'
-import { CONTENTS, type Manifest, MANIFEST, type PackedFile } from '../cli/binary/assets.ts'
+import { CLIENT, CONTENTS, FILES, type Manifest, MANIFEST, type PackedFile } from '../cli/binary/assets.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
@@ -39,44 +39,45 @@ function filesOf(directory: string): { path: string; file: string }[] {
     .sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-function packManifest(files: readonly { path: string; file: string }[], version: string): Manifest {
-  const packed = files.map(
-    ({ path, file }): PackedFile => ({
-      path,
-      sha256: hash(readFileSync(file)),
-      size: statSync(file).size,
-      mode: path === 'server/portreeve.mjs' ? 0o755 : 0o644,
-    }),
-  )
-  return { name: hash(JSON.stringify(packed)).slice(0, 16), version, files: packed }
+function packedFiles(files: readonly { path: string; file: string }[]): PackedFile[] {
+  return files.map(({ path, file }) => ({
+    path,
+    sha256: hash(readFileSync(file)),
+    size: statSync(file).size,
+    mode: path === 'server/portreeve.mjs' ? 0o755 : 0o644,
+  }))
 }
 
-/** The part that runs first: the client, and what unpacks the rest. */
-async function bundleMain(file: string): Promise<void> {
+/** Verbs that are only listed here: their names alone are in the bundle. */
+const listed = (name: string, filter: RegExp): Plugin => ({
+  name,
+  setup(bundle) {
+    bundle.onResolve({ filter }, ({ path }) => ({ path, namespace: name }))
+    bundle.onLoad({ filter: /.*/, namespace: name }, () => ({ contents: 'export default () => {}' }))
+  },
+})
+
+/**
+ * One of the two scripts that are no files once they are packed: what runs first, and the client. Verbs of the host
+ * run from where the rest is unpacked to.
+ */
+async function bundleScript(entry: string, file: string, verbs: RegExp): Promise<void> {
   await build({
-    entryPoints: [join(ROOT, 'cli/binary/main.ts')],
+    entryPoints: [join(ROOT, 'cli/binary', entry)],
     outfile: file,
     absWorkingDir: ROOT,
     bundle: true,
-    minifySyntax: true,
+    minify: true,
+    // Names of errors and of commands are told to people.
+    keepNames: true,
+    charset: 'ascii',
     platform: 'node',
     format: 'cjs',
     target: 'node24',
     define: { 'import.meta.url': '__own_url' },
     banner: { js: `const __own_url = require('node:url').pathToFileURL(process.execPath).href;` },
     logLevel: 'error',
-    plugins: [
-      {
-        // Verbs of the host are only listed here; they run from where the rest is unpacked to.
-        name: 'host-verbs',
-        setup(bundle) {
-          bundle.onResolve({ filter: /^\.\/host\// }, ({ path }) => ({ path, namespace: 'unpacked' }))
-          bundle.onLoad({ filter: /.*/, namespace: 'unpacked' }, () => ({
-            contents: 'export default () => {}',
-          }))
-        },
-      },
-    ],
+    plugins: [listed('unpacked', verbs)],
   })
 }
 
@@ -85,10 +86,13 @@ async function writeInto(
   { output, target, version, level = SMALLEST }: Omit<BinaryOptions, 'work'>,
 ): Promise<void> {
   const files = filesOf(output)
-  const manifest = packManifest(files, version)
+  const packed = JSON.stringify(packedFiles(files))
+  const manifest: Manifest = { name: hash(packed).slice(0, 16), version }
   writeFileSync(join(work, MANIFEST), JSON.stringify(manifest))
+  writeFileSync(join(work, FILES), packed)
   const main = join(work, 'main.cjs')
-  await bundleMain(main)
+  await bundleScript('main.ts', main, /^\.\/(host|client\/verbs)\/|^\.\/completion\.ts$/)
+  await bundleScript('client.ts', join(work, CLIENT), /^\.\/host\//)
   const blob = join(work, 'blob')
   const contents = Buffer.concat(files.map(({ file }) => readFileSync(file)))
   const params = { [constants.ZSTD_c_compressionLevel]: level }
@@ -102,14 +106,18 @@ async function writeInto(
       // V8's cache differs each time it is made; without it two builds of one commit are the same.
       useCodeCache: false,
       execArgv: NODE_ARGUMENTS,
-      assets: { [MANIFEST]: join(work, MANIFEST), [CONTENTS]: join(work, CONTENTS) },
+      assets: Object.fromEntries([MANIFEST, FILES, CLIENT, CONTENTS].map((name) => [name, join(work, name)])),
     }),
   )
   execFileSync(process.execPath, ['--experimental-sea-config', join(work, 'sea.json')], { stdio: 'ignore' })
+  const program = join(work, 'program')
+  copyFileSync(process.execPath, program)
+  await inject(program, 'NODE_SEA_BLOB', readFileSync(blob), { sentinelFuse: FUSE })
+  // What is written by one call lies in large pieces in the memory of the kernel, which maps each as a whole: 20 to
+  // 35 MB more in a server that is started from it.
   rmSync(target, { force: true })
-  copyFileSync(process.execPath, target)
+  copyFileSync(program, target)
   chmodSync(target, 0o755)
-  await inject(target, 'NODE_SEA_BLOB', readFileSync(blob), { sentinelFuse: FUSE })
 }
 
 export interface BinaryOptions {

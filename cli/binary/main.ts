@@ -1,47 +1,60 @@
+import { spawnSync } from 'node:child_process'
 import { createRequire, enableCompileCache } from 'node:module'
 import { join } from 'node:path'
+import { compileFunction, constants } from 'node:vm'
 import { findContext } from '../client/contexts.ts'
 import { CLIENT_VERBS } from '../client-verbs.ts'
 import { HOST_VERBS } from '../host-verbs.ts'
-import { createProgram, firstWord, runProgram } from '../program.ts'
-import { endWithReader, tell } from '../tell.ts'
-import { chooseVerbs, createHostVerb } from '../verb-choice.ts'
-import { readContents, readManifest, sha256 } from './assets.ts'
-import { cacheDirectory, unpack } from './unpack.ts'
+import { tell } from '../tell.ts'
+import { CommandError } from '../terminal.ts'
+import { chooseVerbs, firstWord } from '../verb-choice.ts'
+import { CLIENT, createDigest, readClient, readContents, readFiles, readManifest } from './assets.ts'
+import type { RunClient } from './client.ts'
+import { cacheDirectory, unpack, writeFiles } from './unpack.ts'
+
+/** Calls this program to write what it carries, whose memory then is none of a server's. */
+const WRITE = '--write-to'
+function writeApart(folder: string): void {
+  const { status, stderr } = spawnSync(process.execPath, [WRITE, folder], { encoding: 'utf8' })
+  if (status !== 0) throw new CommandError(stderr.replace(/^portreeve: /, '').trim())
+}
 
 /** Everything that is no client: unpacked once, then run as it is from a checkout. */
 function runUnpacked(is_quick: boolean): void {
   const uid = process.getuid?.()
   const cache = cacheDirectory(process.env, uid)
-  const manifest = readManifest()
-  const directory = unpack({ manifest, cache, uid, is_quick, contents: () => readContents(manifest), sha256 })
+  const { name } = readManifest()
+  const files = readFiles()
+  const directory = unpack({ name, files, cache, uid, is_quick, fill: writeApart, digest: createDigest() })
   // What was compiled once is read at the next start.
   enableCompileCache(join(directory, 'compiled'))
-  process.env.PORTREEVE_BUILD = manifest.name
+  process.env.PORTREEVE_BUILD = name
   const entry = join(directory, 'server/portreeve.mjs')
   process.argv[1] = entry
   // What a binary itself may import are only the parts of Node; a function made for a file has no such limit.
   createRequire(entry)(entry)
 }
 
+/** The client is compiled only where it is called: it would stay in the memory of a server. */
+function runClient(words: string[], version: string): Promise<void> {
+  const client = { exports: {} as { runClient: RunClient } }
+  compileFunction(readClient(), ['require', 'module'], {
+    filename: CLIENT,
+    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+  })(require, client)
+  return client.exports.runClient(words, version)
+}
+
 async function main(words: string[]): Promise<void> {
+  if (words[0] === WRITE && words[1]) return writeFiles(words[1], readContents(readFiles()))
   const { version, name: build } = readManifest()
   if (words[0] === '--build') return void process.stdout.write(`${JSON.stringify({ build, version })}\n`)
   const is_client = findContext(process.env) !== undefined
-  const { client, host } = chooseVerbs(CLIENT_VERBS, HOST_VERBS, { words, is_client })
+  const { host } = chooseVerbs(CLIENT_VERBS, HOST_VERBS, { words, is_client })
   const called = firstWord(words)
   if (called === 'host' || host.some(({ name }) => name === called))
     return runUnpacked(!words.includes('serve'))
-  endWithReader()
-  const groups = [
-    { heading: 'On a server that you are logged in to:', verbs: client },
-    { heading: 'On this machine, as its administrator:', verbs: [...host, createHostVerb(HOST_VERBS)] },
-  ]
-  if (words[0] === 'complete') {
-    const { complete } = await import('../complete.ts')
-    return complete(groups, words[1] === '--' ? words.slice(2) : words.slice(1))
-  }
-  await runProgram(await createProgram(version, groups, words), words)
+  await runClient(words, version)
 }
 
 const words = process.argv.slice(2)

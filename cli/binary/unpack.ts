@@ -17,7 +17,7 @@ import {
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { CommandError } from '../terminal.ts'
-import type { Manifest, PackedFile } from './assets.ts'
+import type { PackedFile } from './assets.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -53,13 +53,9 @@ function write(path: string, bytes: Uint8Array, mode: number): void {
 }
 
 /** Whether every file is there as it was packed. Damage is found before any of it runs. */
-function isWhole(
-  directory: string,
-  files: readonly PackedFile[],
-  hash: (bytes: Uint8Array) => string,
-): boolean {
+function isWhole(directory: string, files: readonly PackedFile[], digest: (path: string) => string): boolean {
   try {
-    return files.every(({ path, sha256 }) => hash(readFileSync(join(directory, path))) === sha256)
+    return files.every(({ path, sha256 }) => digest(join(directory, path)) === sha256)
   } catch {
     return false
   }
@@ -92,8 +88,15 @@ function prune(cache: string, name: string): void {
     rmSync(join(cache, entry), { recursive: true, force: true })
 }
 
+/** Writes what a binary carries into a folder. */
+export function writeFiles(folder: string, contents: Iterable<[PackedFile, Uint8Array]>): void {
+  for (const [{ path, mode }, bytes] of contents) write(join(folder, path), bytes, mode)
+}
+
 export interface UnpackOptions {
-  manifest: Manifest
+  /** Name of the folder, made of the contents. */
+  name: string
+  files: readonly PackedFile[]
   cache: string
   uid: number | undefined
   /**
@@ -101,23 +104,25 @@ export interface UnpackOptions {
    * A server looks again at its start: a damaged disk shows in the bytes alone.
    */
   is_quick?: boolean
-  contents(): Iterable<[PackedFile, Uint8Array]>
-  sha256(bytes: Uint8Array): string
+  /** Writes all files into a folder that is not there yet. */
+  fill(folder: string): void
+  /** SHA-256 of a file, hexadecimal. */
+  digest(path: string): string
 }
 
 /**
  * Puts the program into a folder named after its contents and answers that folder. One that is there and whole is
  * used as it is; a damaged one is made anew. Two that do this at the same time do not hinder each other.
  */
-export function unpack({ manifest, cache, uid, is_quick, contents, sha256 }: UnpackOptions): string {
+export function unpack({ name, files, cache, uid, is_quick, fill, digest }: UnpackOptions): string {
   mkdirSync(cache, { recursive: true, mode: 0o700 })
   requireOwn(cache, uid)
-  const target = join(cache, manifest.name)
+  const target = join(cache, name)
   if (existsSync(target)) {
     requireOwn(target, uid)
-    if (is_quick && isAsSeen(target, manifest.files)) return target
-    if (isWhole(target, manifest.files, sha256)) {
-      writeFileSync(factsPath(target), factsOf(target, manifest.files), { mode: 0o600 })
+    if (is_quick && isAsSeen(target, files)) return target
+    if (isWhole(target, files, digest)) {
+      writeFileSync(factsPath(target), factsOf(target, files), { mode: 0o600 })
       utimesSync(target, new Date(), new Date())
       return target
     }
@@ -126,14 +131,14 @@ export function unpack({ manifest, cache, uid, is_quick, contents, sha256 }: Unp
   }
   const partial = `${target}.partial-${process.pid}`
   rmSync(partial, { recursive: true, force: true })
-  for (const [{ path, mode }, bytes] of contents()) write(join(partial, path), bytes, mode)
-  chmodSync(partial, 0o700)
   try {
+    fill(partial)
+    chmodSync(partial, 0o700)
     renameSync(partial, target)
   } catch (error) {
     rmSync(partial, { recursive: true, force: true })
     if (!existsSync(target)) throw error
   }
-  prune(cache, manifest.name)
+  prune(cache, name)
   return target
 }

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { cacheDirectory, unpack } from '../../cli/binary/unpack.ts'
+import { cacheDirectory, unpack, writeFiles } from '../../cli/binary/unpack.ts'
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 const content = { 'server/a.mjs': Buffer.from('one'), 'public/b.css': Buffer.from('two') }
@@ -23,7 +23,7 @@ const files = Object.entries(content).map(([path, bytes]) => ({
   size: bytes.length,
   mode: 0o644,
 }))
-const manifest = { name: '0123456789abcdef', version: '1.0.0', files }
+const name = '0123456789abcdef'
 let cache: string
 beforeEach(() => {
   cache = mkdtempSync(join(tmpdir(), 'ptr-cache-'))
@@ -36,16 +36,20 @@ let hashed = 0
 const once = (is_quick = false) =>
   unpack({
     is_quick,
-    manifest,
+    name,
+    files,
     cache,
     uid,
-    sha256(bytes) {
+    digest(path) {
       hashed += 1
-      return sha256(bytes)
+      return sha256(readFileSync(path))
     },
-    *contents() {
+    fill(folder) {
       unpacked += 1
-      for (const file of files) yield [file, content[file.path as keyof typeof content]]
+      writeFiles(
+        folder,
+        files.map((file) => [file, content[file.path as keyof typeof content]]),
+      )
     },
   })
 
@@ -53,15 +57,15 @@ describe('what a binary unpacks', () => {
   it('is written once, for this user alone, and is used again as it is', () => {
     unpacked = 0
     const directory = once()
-    expect([directory, statSync(directory).mode & 0o777]).toEqual([join(cache, manifest.name), 0o700])
+    expect([directory, statSync(directory).mode & 0o777]).toEqual([join(cache, name), 0o700])
     expect(readFileSync(join(directory, 'server/a.mjs'), 'utf8')).toBe('one')
     once()
-    expect([unpacked, readdirSync(cache)]).toEqual([1, [manifest.name]])
+    expect([unpacked, readdirSync(cache)]).toEqual([1, [name]])
   })
   it('is made anew when a file was changed or is missing', () => {
     writeFileSync(join(once(), 'server/a.mjs'), 'wicked')
     expect(readFileSync(join(once(), 'server/a.mjs'), 'utf8')).toBe('one')
-    rmSync(join(cache, manifest.name, 'public/b.css'))
+    rmSync(join(cache, name, 'public/b.css'))
     expect(readFileSync(join(once(), 'public/b.css'), 'utf8')).toBe('two')
   })
   it('is known again by what the kernel says of it, where that is enough; a change shows all the same', () => {
@@ -87,15 +91,13 @@ describe('what a binary unpacks', () => {
     expect(once).toThrow('only this user can write')
   })
   it('keeps the two newest other builds, one of which may be running', () => {
-    for (const [index, name] of ['a', 'b', 'c', 'd'].entries()) {
-      mkdirSync(join(cache, name.repeat(16)))
-      utimesSync(join(cache, name.repeat(16)), 1000 + index, 1000 + index)
+    for (const [index, other] of ['a', 'b', 'c', 'd'].entries()) {
+      mkdirSync(join(cache, other.repeat(16)))
+      utimesSync(join(cache, other.repeat(16)), 1000 + index, 1000 + index)
     }
     mkdirSync(join(cache, 'not-ours'))
     once()
-    expect(readdirSync(cache).sort()).toEqual(
-      [manifest.name, 'c'.repeat(16), 'd'.repeat(16), 'not-ours'].sort(),
-    )
+    expect(readdirSync(cache).sort()).toEqual([name, 'c'.repeat(16), 'd'.repeat(16), 'not-ours'].sort())
   })
   it('goes where programs of the user keep such files, unless told otherwise', () => {
     expect(cacheDirectory({}, 0)).toBe('/var/cache/portreeve')

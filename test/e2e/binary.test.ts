@@ -77,6 +77,23 @@ describe('the binary', () => {
     expect([code, stderr], stdout).toEqual([0, ''])
     expect((await portreeve.visit('shop.apps.test')).body).toBe('from the binary')
   })
+  it('tells of errors in a line, also what cannot be unpacked, and ends as the client of Node does', () => {
+    expect(run(['nope'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^portreeve: unknown command.*/),
+    })
+    expect(run(['apps', 'show', 'gone', '--json'])).toMatchObject({ code: 3, stdout: '' })
+    const closed = join(home, 'closed')
+    writeFileSync(closed, '')
+    const { status, stderr } = spawnSync(program, ['host', 'status'], {
+      env: { ...env, PORTREEVE_CACHE_DIR: join(closed, 'cache') },
+      encoding: 'utf8',
+    })
+    expect([status, stderr]).toEqual([
+      1,
+      `portreeve: ${join(closed, 'cache')} cannot be used: a part of its path is a file.\n`,
+    ])
+  })
   it('finds out when what it unpacked was changed, and unpacks it anew', () => {
     const [name = ''] = readdirSync(cache)
     const file = join(cache, name, 'server/portreeve.mjs')
