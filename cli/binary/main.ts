@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process'
 import { createRequire, enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { compileFunction, constants } from 'node:vm'
+import { run } from '#server/kernel/process'
 import { findContext } from '../client/contexts.ts'
 import { CLIENT_VERBS } from '../client-verbs.ts'
 import { HOST_VERBS } from '../host-verbs.ts'
@@ -14,18 +14,30 @@ import { cacheDirectory, unpack, writeFiles } from './unpack.ts'
 
 /** Calls this program to write what it carries, whose memory then is none of a server's. */
 const WRITE = '--write-to'
-function writeApart(folder: string): void {
-  const { status, stderr } = spawnSync(process.execPath, [WRITE, folder], { encoding: 'utf8' })
-  if (status !== 0) throw new CommandError(stderr.replace(/^portreeve: /, '').trim())
+const WRITE_MS = 300_000
+async function writeApart(folder: string): Promise<void> {
+  const { exit_code, stderr } = await run([process.execPath, WRITE, folder], {
+    cwd: '/',
+    timeout_ms: WRITE_MS,
+  })
+  if (exit_code !== 0) throw new CommandError(stderr.replace(/^portreeve: /, '').trim())
 }
 
 /** Everything that is no client: unpacked once, then run as it is from a checkout. */
-function runUnpacked(is_quick: boolean): void {
+async function runUnpacked(is_quick: boolean): Promise<void> {
   const uid = process.getuid?.()
   const cache = cacheDirectory(process.env, uid)
   const { name } = readManifest()
   const files = readFiles()
-  const directory = unpack({ name, files, cache, uid, is_quick, fill: writeApart, digest: createDigest() })
+  const directory = await unpack({
+    name,
+    files,
+    cache,
+    uid,
+    is_quick,
+    fill: writeApart,
+    digest: createDigest(),
+  })
   // What was compiled once is read at the next start.
   enableCompileCache(join(directory, 'compiled'))
   process.env.PORTREEVE_BUILD = name

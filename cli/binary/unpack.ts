@@ -105,7 +105,7 @@ export interface UnpackOptions {
    */
   is_quick?: boolean
   /** Writes all files into a folder that is not there yet. */
-  fill(folder: string): void
+  fill(folder: string): Promise<void> | void
   /** SHA-256 of a file, hexadecimal. */
   digest(path: string): string
 }
@@ -114,7 +114,15 @@ export interface UnpackOptions {
  * Puts the program into a folder named after its contents and answers that folder. One that is there and whole is
  * used as it is; a damaged one is made anew. Two that do this at the same time do not hinder each other.
  */
-export function unpack({ name, files, cache, uid, is_quick, fill, digest }: UnpackOptions): string {
+export async function unpack({
+  name,
+  files,
+  cache,
+  uid,
+  is_quick,
+  fill,
+  digest,
+}: UnpackOptions): Promise<string> {
   mkdirSync(cache, { recursive: true, mode: 0o700 })
   requireOwn(cache, uid)
   const target = join(cache, name)
@@ -132,7 +140,7 @@ export function unpack({ name, files, cache, uid, is_quick, fill, digest }: Unpa
   const partial = `${target}.partial-${process.pid}`
   rmSync(partial, { recursive: true, force: true })
   try {
-    fill(partial)
+    await fill(partial)
     chmodSync(partial, 0o700)
     renameSync(partial, target)
   } catch (error) {

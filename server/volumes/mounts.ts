@@ -114,23 +114,20 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
         : null
     return { ...viewFor(actor, app, row), update, notice }
   }
-  const told = (row: MountRow) => {
+  const told = (row: MountRow | undefined) => {
+    if (!row) return null
     const { id, path, volume_id, read_only } = view(row)
     return { mount_id: id, path, volume_id, read_only }
   }
-  const record = (
-    actor: Actor,
-    action: string,
-    app: MountedApp,
-    { before, after }: { before?: MountRow | undefined; after?: MountRow },
-  ) => {
+  type Rows = readonly [before: MountRow | undefined, after: MountRow | undefined]
+  const record = (actor: Actor, action: string, app: MountedApp, [before, after]: Rows) => {
     audit.record(actor, {
       action: `app.${action}`,
       resource_type: 'app',
       resource_id: app.id,
       project_id: app.project_id,
-      ...(before ? { before: told(before) } : {}),
-      ...(after ? { after: told(after) } : {}),
+      before: told(before),
+      after: told(after),
     })
     ports.appChanged(app.id, actor)
   }
@@ -222,7 +219,7 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
         }
         repository.insertMount(row)
         if (row.volume_id !== null) repository.setTouched(row.volume_id)
-        record(actor, 'mount', app, { before: old, after: row })
+        record(actor, 'mount', app, [old, row])
         return changed(actor, before, app, row)
       }),
     unmount: (actor: Actor, app_id: string, mount_id: string): void =>
@@ -231,7 +228,7 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
         const row = repository.findMount(mount_id)
         if (row?.app_id !== app_id) throw notFound('mount')
         repository.deleteMount(mount_id)
-        record(actor, 'unmount', app, { before: row })
+        record(actor, 'unmount', app, [row, undefined])
       }),
     /** What the next release of the app mounts, in clear. Throws SecretUnreadableError. */
     releaseMounts(app_id: string): AppMounts {

@@ -54,52 +54,52 @@ const once = (is_quick = false) =>
   })
 
 describe('what a binary unpacks', () => {
-  it('is written once, for this user alone, and is used again as it is', () => {
+  it('is written once, for this user alone, and is used again as it is', async () => {
     unpacked = 0
-    const directory = once()
+    const directory = await once()
     expect([directory, statSync(directory).mode & 0o777]).toEqual([join(cache, name), 0o700])
     expect(readFileSync(join(directory, 'server/a.mjs'), 'utf8')).toBe('one')
-    once()
+    await once()
     expect([unpacked, readdirSync(cache)]).toEqual([1, [name]])
   })
-  it('is made anew when a file was changed or is missing', () => {
-    writeFileSync(join(once(), 'server/a.mjs'), 'wicked')
-    expect(readFileSync(join(once(), 'server/a.mjs'), 'utf8')).toBe('one')
+  it('is made anew when a file was changed or is missing', async () => {
+    writeFileSync(join(await once(), 'server/a.mjs'), 'wicked')
+    expect(readFileSync(join(await once(), 'server/a.mjs'), 'utf8')).toBe('one')
     rmSync(join(cache, name, 'public/b.css'))
-    expect(readFileSync(join(once(), 'public/b.css'), 'utf8')).toBe('two')
+    expect(readFileSync(join(await once(), 'public/b.css'), 'utf8')).toBe('two')
   })
-  it('is known again by what the kernel says of it, where that is enough; a change shows all the same', () => {
-    const directory = once()
-    once(true)
+  it('is known again by what the kernel says of it, where that is enough; a change shows all the same', async () => {
+    const directory = await once()
+    await once(true)
     hashed = 0
-    once(true)
+    await once(true)
     expect(hashed).toBe(0)
-    once()
+    await once()
     expect(hashed).toBe(files.length)
     const path = join(directory, 'server/a.mjs')
     const { atime, mtime } = statSync(path)
     writeFileSync(path, 'ONE')
     // Whoever puts the time back that people see does not reach the other one.
     utimesSync(path, atime, mtime)
-    expect(readFileSync(join(once(true), 'server/a.mjs'), 'utf8')).toBe('one')
+    expect(readFileSync(join(await once(true), 'server/a.mjs'), 'utf8')).toBe('one')
   })
-  it('is never run from a folder that others can write to', () => {
+  it('is never run from a folder that others can write to', async () => {
     chmodSync(cache, 0o777)
-    expect(once).toThrow('only this user can write')
+    await expect(once()).rejects.toThrow('only this user can write')
     chmodSync(cache, 0o700)
-    chmodSync(once(), 0o770)
-    expect(once).toThrow('only this user can write')
+    chmodSync(await once(), 0o770)
+    await expect(once()).rejects.toThrow('only this user can write')
   })
-  it('keeps the two newest other builds, one of which may be running', () => {
+  it('keeps the two newest other builds, one of which may be running', async () => {
     for (const [index, other] of ['a', 'b', 'c', 'd'].entries()) {
       mkdirSync(join(cache, other.repeat(16)))
       utimesSync(join(cache, other.repeat(16)), 1000 + index, 1000 + index)
     }
     mkdirSync(join(cache, 'not-ours'))
-    once()
+    await once()
     expect(readdirSync(cache).sort()).toEqual([name, 'c'.repeat(16), 'd'.repeat(16), 'not-ours'].sort())
   })
-  it('goes where programs of the user keep such files, unless told otherwise', () => {
+  it('goes where programs of the user keep such files, unless told otherwise', async () => {
     expect(cacheDirectory({}, 0)).toBe('/var/cache/portreeve')
     expect(cacheDirectory({ XDG_CACHE_HOME: '/x' }, 1000)).toBe('/x/portreeve')
     expect(cacheDirectory({ PORTREEVE_CACHE_DIR: '/y' }, 0)).toBe('/y')
