@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { SessionInput } from '#server/kernel/channels'
 import { parseForeignJson } from '#server/kernel/json'
+import { sentence } from '#server/kernel/sentences'
 
 const Name = v.pipe(v.string(), v.maxLength(200))
 const Size = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000))
@@ -36,7 +37,7 @@ export const Incoming = v.variant('type', [
 export type Incoming = v.InferOutput<typeof Incoming>
 
 const HOW =
-  'Send {"type":"subscribe","channel":"…"}, {"type":"unsubscribe","channel":"…"} or {"type":"ping"}.'
+  'Send {"type":"subscribe","channel":"…"}, {"type":"unsubscribe","channel":"…"} or {"type":"ping"}; in a terminal {"type":"input","channel":"…","data":{"text":"…"}} and {"type":"resize","channel":"…","data":{"cols":80,"rows":24}}.'
 
 /** What a client says, or what is wrong with it: it names what the message lacks. */
 export function readIncoming(text: string): Incoming | { fault: string } {
@@ -52,8 +53,8 @@ export function readIncoming(text: string): Incoming | { fault: string } {
   const path = v.getDotPath(issue)
   return { fault: `${path === null ? '' : `${path}: `}${wrongIn(issue)} ${HOW}` }
 }
-const wrongIn = ({ received, expected }: { received: string; expected: string | null }): string =>
-  received === 'undefined' ? 'is missing.' : `must be ${expected ?? 'something else'}, not ${received}.`
+const wrongIn = (issue: v.BaseIssue<unknown>): string =>
+  issue.received === 'undefined' ? 'is missing.' : sentence(issue)
 
 /** What a session is told. */
 export const inputOf = (message: Extract<Incoming, { type: 'input' | 'resize' }>): SessionInput =>

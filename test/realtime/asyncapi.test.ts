@@ -124,10 +124,18 @@ describe('types of events', () => {
 describe('a message that cannot be read', () => {
   it.each([
     ['{"type":"subscribe"}', 'channel: is missing.'],
-    ['{"type":"subscribe","channel":7}', 'channel: must be string, not 7.'],
+    ['{"type":"subscribe","channel":7}', 'channel: must be a text.'],
+    ['{"type":"input","channel":"system","data":"my password"}', 'data: must be an object.'],
+    ['{"type":"ping","cols":80}', 'cols: is not a field of this request.'],
+    [
+      '{"type":"resize","channel":"system","data":{"cols":{"toString":1},"rows":1}}',
+      'data.cols: must be a number.',
+    ],
     ['{"channel":"system"}', 'type: is missing.'],
     ['nothing', 'The message is no JSON.'],
   ])('%s: the refusal names what it lacks', (text, sentence) => {
-    expect(readIncoming(text)).toEqual({ fault: expect.stringContaining(sentence) })
+    const answer = readIncoming(text)
+    expect(answer).toEqual({ fault: expect.stringContaining(sentence) })
+    expect(JSON.stringify(answer)).not.toContain('my password')
   })
 })

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import {
   other,
+  requestsOf,
+  unknownEvent,
   unreadable,
   verifyHex,
   webUrl,
   type Forge,
   type ForgeEvent,
-  type ForgeRequest,
   type PullRequestApi,
-  type RepositoryPlace,
 } from './forge.ts'
 
 const Repository = v.object({
@@ -111,17 +111,10 @@ function parsePullRequest(event: string, payload: unknown): ForgeEvent {
 
 const CLOUD = 'https://bitbucket.org'
 /** Bitbucket Cloud has its API at a host of its own; a stand-in for it answers below its own address. */
-const request = (
-  { origin, path, token }: RepositoryPlace,
-  method: ForgeRequest['method'],
-  rest: string,
-  body?: object,
-): ForgeRequest => ({
-  method,
-  url: `${origin === CLOUD ? 'https://api.bitbucket.org' : origin}/2.0/repositories/${path}/${rest}`,
+const request = requestsOf(({ origin, path, token }) => ({
+  root: `${origin === CLOUD ? 'https://api.bitbucket.org' : origin}/2.0/repositories/${path}`,
   headers: { authorization: `Bearer ${token}` },
-  ...(body ? { body: JSON.stringify(body) } : {}),
-})
+}))
 const State = v.object({ state: v.picklist(['OPEN', 'MERGED', 'DECLINED', 'SUPERSEDED']) })
 const Comment = v.object({
   id: v.number(),
@@ -175,7 +168,7 @@ export const bitbucket: Forge = {
     if (event === 'diagnostics:ping') return { kind: 'ping' }
     if (event === 'repo:push') return parsePush(payload)
     if (event.startsWith('pullrequest:')) return parsePullRequest(event, payload)
-    return other(`Events of the kind ${event.slice(0, 64) || 'without a name'} start nothing.`)
+    return unknownEvent(event)
   },
   status: ({ sha, state, context, description, target_url, ...place }) =>
     request(place, 'POST', `commit/${sha}/statuses/build`, {

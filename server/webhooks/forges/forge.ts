@@ -153,3 +153,20 @@ export const webUrl = (url: string | null | undefined): string | null =>
 export const other = (reason: string): ForgeEvent => ({ kind: 'other', reason })
 export const unreadable = (event: string): ForgeEvent =>
   other(`The payload of this ${event.slice(0, 64) || 'unnamed'} event does not have the expected fields.`)
+
+/** Where the API of a forge is for a repository, and what proves the right to ask it. */
+type RepositoryApi = (place: RepositoryPlace) => { root: string; headers: Record<string, string> }
+/** Requests below the address that a forge's API has for a repository. */
+export const requestsOf =
+  (api: RepositoryApi) =>
+  (place: RepositoryPlace, method: ForgeRequest['method'], rest: string, body?: object): ForgeRequest => {
+    const { root, headers } = api(place)
+    return {
+      method,
+      url: `${root}/${rest}`,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    }
+  }
+export const unknownEvent = (event: string): ForgeEvent =>
+  other(`Events of the kind ${event.slice(0, 64) || 'without a name'} start nothing.`)

@@ -1,4 +1,4 @@
-import { other, verifyHex, type Forge, type RepositoryPlace } from './forge.ts'
+import { unknownEvent, verifyHex, type Forge, type RepositoryPlace } from './forge.ts'
 import { parsePullRequest, parsePush } from './github.ts'
 import { issueComments } from './issue-comments.ts'
 
@@ -18,7 +18,7 @@ export const giteaLike = (name: string, title: string, header_name: string): For
   parse(event, payload) {
     if (event === 'push') return parsePush(payload)
     if (event === 'pull_request' || event === 'pull_request_sync') return parsePullRequest(payload)
-    return other(`Events of the kind ${event.slice(0, 64) || 'without a name'} start nothing.`)
+    return unknownEvent(event)
   },
   status: ({ sha, state, context, description, target_url, ...place }) => ({
     method: 'POST',

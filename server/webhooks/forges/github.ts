@@ -4,6 +4,7 @@ import {
   other,
   shaOrNull,
   splitRef,
+  unknownEvent,
   unreadable,
   verifyHex,
   webUrl,
@@ -110,7 +111,7 @@ export const github: Forge = {
     if (event === 'ping') return { kind: 'ping' }
     if (event === 'push') return parsePush(payload)
     if (event === 'pull_request') return parsePullRequest(payload)
-    return other(`Events of the kind ${event.slice(0, 64) || 'without a name'} start nothing.`)
+    return unknownEvent(event)
   },
   status: ({ sha, state, context, description, target_url, ...place }) => ({
     method: 'POST',

@@ -5,13 +5,13 @@ import {
   other,
   shaOrNull,
   splitRef,
+  requestsOf,
+  unknownEvent,
   unreadable,
   webUrl,
   type Forge,
   type ForgeEvent,
-  type ForgeRequest,
   type PullRequestApi,
-  type RepositoryPlace,
 } from './forge.ts'
 import { htmlMarker, readNumberedComments, readNumberedId } from './issue-comments.ts'
 
@@ -95,18 +95,11 @@ function parseMergeRequest(payload: unknown): ForgeEvent {
   }
 }
 
-/** A request about the project, which the API knows by its path as one segment. */
-const request = (
-  { origin, path, token }: RepositoryPlace,
-  method: ForgeRequest['method'],
-  rest: string,
-  body?: object,
-): ForgeRequest => ({
-  method,
-  url: `${origin}/api/v4/projects/${encodeURIComponent(path)}/${rest}`,
+/** The API knows a project by its path as one segment. */
+const request = requestsOf(({ origin, path, token }) => ({
+  root: `${origin}/api/v4/projects/${encodeURIComponent(path)}`,
   headers: { 'private-token': token },
-  ...(body ? { body: JSON.stringify(body) } : {}),
-})
+}))
 const State = v.object({ state: v.picklist(['opened', 'reopened', 'locked', 'closed', 'merged']) })
 const PAGE = 100
 const notes = (number: number) => `merge_requests/${number}/notes`
@@ -139,7 +132,7 @@ export const gitlab: Forge = {
   parse(event, payload) {
     if (event === 'Push Hook' || event === 'Tag Push Hook') return parsePush(payload)
     if (event === 'Merge Request Hook') return parseMergeRequest(payload)
-    return other(`Events of the kind ${event.slice(0, 64) || 'without a name'} start nothing.`)
+    return unknownEvent(event)
   },
   status: ({ sha, state, context, description, target_url, ...place }) =>
     request(place, 'POST', `statuses/${sha}`, {

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { ForgeRequest, PullRequestApi, RepositoryPlace } from './forge.ts'
+import { requestsOf, type PullRequestApi, type RepositoryPlace } from './forge.ts'
 
 const Comment = v.object({ id: v.number(), body: v.nullish(v.string(), '') })
 const Comments = v.array(Comment)
@@ -24,20 +24,10 @@ export const htmlMarker = (text: string): string => `<!-- ${text} -->`
 export const issueComments = (
   api: (place: RepositoryPlace) => { root: string; headers: Record<string, string> },
 ): PullRequestApi => {
-  const request = (
-    place: RepositoryPlace,
-    method: ForgeRequest['method'],
-    path: string,
-    body?: string,
-  ): ForgeRequest => {
+  const request = requestsOf((place) => {
     const { root, headers } = api(place)
-    return {
-      method,
-      url: `${root}/repos/${place.path}/${path}`,
-      headers,
-      ...(body === undefined ? {} : { body: JSON.stringify({ body }) }),
-    }
-  }
+    return { root: `${root}/repos/${place.path}`, headers }
+  })
   return {
     find: (place, number) => request(place, 'GET', `pulls/${number}`),
     isOpen(answer) {
@@ -48,8 +38,8 @@ export const issueComments = (
     comments: (place, number, page) =>
       request(place, 'GET', `issues/${number}/comments?per_page=${PAGE}&limit=${PAGE}&page=${page}`),
     readComments: readNumberedComments,
-    comment: (place, number, body) => request(place, 'POST', `issues/${number}/comments`, body),
-    edit: (place, _number, id, body) => request(place, 'PATCH', `issues/comments/${id}`, body),
+    comment: (place, number, body) => request(place, 'POST', `issues/${number}/comments`, { body }),
+    edit: (place, _number, id, body) => request(place, 'PATCH', `issues/comments/${id}`, { body }),
     readId: readNumberedId,
     marker: htmlMarker,
   }
