@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type GitServer, startGitServer } from '#test/support/git-server'
 import { docker, eventually, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
@@ -11,6 +12,9 @@ interface Line {
   process: string
   deployment_id: string | null
 }
+/** Half of the longest line: whoever kept it whole would need all of it, and more. */
+const MOST_GROWTH_BYTES = 128 * 1024 * 1024
+
 let forge: GitServer
 let portreeve: Portreeve
 beforeAll(async () => {
@@ -38,6 +42,16 @@ process.on('SIGTERM', () => { console.log('goodbye of ${version}'); process.exit
 require('node:http').createServer((request, response) => {
   if (request.url === '/warn') console.error('WARN visited by somebody')
   if (request.url === '/flood') for (let n = 0; n < 30000; n++) console.log('flood ' + n + ' ' + 'x'.repeat(1000))
+  if (request.url === '/bytes') process.stdout.write(require('node:crypto').randomBytes(1 << 20))
+  if (request.url === '/line') {
+    const part = 'y'.repeat(1 << 20)
+    let left = 256
+    const more = () => {
+      while (left-- > 0) if (!process.stdout.write(part)) return process.stdout.once('drain', more)
+      console.log('\\nafter the line')
+    }
+    more()
+  }
   if (request.url === '/crash') { console.error('last words of ${version}'); process.exit(9) }
   response.end('${version}')
 }).listen(process.env.PORT)
@@ -124,6 +138,45 @@ describe('what instances print', () => {
     expect((await portreeve.call('GET', '/api/system/disk')).body.data.logs.runtime_bytes).toBeLessThan(
       8 * 1024 ** 2,
     )
+  })
+
+  it('as one line of 256 MiB, or as bytes that are no text, is cut and cleaned: memory stays bounded, others are kept live (F36)', async () => {
+    const made = await Promise.all(
+      ['line', 'other'].map((name) => {
+        const repository = forge.repository(name)
+        repository.commit(talking(name))
+        return deployed(portreeve, { name, git_url: repository.url })
+      }),
+    )
+    const [line, other] = made.map(({ id, url }) => ({
+      path: `/api/apps/${id}`,
+      host: new URL(url).hostname,
+    }))
+    /** Few lines at a time: there are thousands of bytes that are no text. */
+    const found = async (path: string, word: string): Promise<Line[]> =>
+      (await portreeve.call('GET', `${path}/logs?tail=100&q=${encodeURIComponent(word)}`)).body.data
+    const kept = (path: string, word: string) =>
+      eventually(word, async () => (await found(path, word))[0], 90_000)
+    const rss = () =>
+      Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${portreeve.pid()}/status`, 'utf8'))![1]) * 1024
+    await portreeve.visit(line!.host, '/bytes')
+    const before = rss()
+    let most = before
+    const watching = setInterval(() => {
+      most = Math.max(most, rss())
+    }, 50)
+    await portreeve.visit(line!.host, '/line')
+    await portreeve.visit(other!.host, '/warn')
+    await kept(other!.path, 'WARN visited')
+    await kept(line!.path, 'after the line')
+    clearInterval(watching)
+    const [cut] = await found(line!.path, 'yyyy')
+    expect([cut!.text.length > 8000, cut!.text.length < 10_000]).toEqual([true, true])
+    const { text } = await portreeve.call('GET', `${line!.path}/logs?tail=300`).then(({ body }) => ({
+      text: (body.data as Line[]).map((one) => one.text).join(''),
+    }))
+    expect(text).not.toMatch(/[\u0000-\u0008\u000b-\u001a\u007f-\u009f]/)
+    expect(most - before).toBeLessThan(MOST_GROWTH_BYTES)
   })
 
   it('of a database is kept over a restart, without its password', async () => {
