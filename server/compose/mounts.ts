@@ -181,7 +181,9 @@ function filesOf(
   if (!files || !names)
     return refuse('is refused: the file has no repository to take it from. Use a named volume or a config.')
   if (names.length === 0)
-    return refuse('names nothing in the repository. Use a named volume for data that the service writes.')
+    return refuse(
+      'names nothing in the repository. Add the file, or use a named volume for data that the service writes.',
+    )
   const copies = copiesOf(files, names, inside, target)
   if (typeof copies !== 'string') return copies
   // Tools for development lay the sources over the image that was built from them.

@@ -75,6 +75,7 @@ const FREE = new Set([
   'Labels',
   'NetworkingConfig.EndpointsConfig',
   'HostConfig.PortBindings',
+  'HostConfig.Tmpfs',
   'ExposedPorts',
 ])
 const PATHS = [
@@ -178,7 +179,11 @@ function hostileSpec(text: string, volume_id = text): Workload {
         read_only: false,
         ...{ DriverConfig: { Name: 'local', Options: { o: 'bind' } }, Type: 'bind' },
       },
+      { kind: 'memory', path: `/run/${text}`, size_bytes: 4096, ...{ Type: 'bind', options: 'exec,suid' } },
     ],
+    entrypoint: [text],
+    working_dir: `/${text}`,
+    read_only: true,
     network: 'net',
     aliases: [text],
     limits: { cpus: 1, memory_bytes: 1e8, pids: 10, ...{ Memory: 0, OomKillDisable: true } },
@@ -306,6 +311,8 @@ describe('whatever callers pass, the requests to the engine', () => {
       .map(([, body]) => body as { HostConfig: Record<string, unknown> })
     expect(creates.length).toBeGreaterThan(20)
     for (const { HostConfig } of creates) {
+      for (const options of Object.values(HostConfig.Tmpfs ?? {}))
+        expect(options).toBe('rw,exec,nosuid,nodev,size=4096')
       expect(HostConfig).toMatchObject({
         CapDrop: ['ALL'],
         SecurityOpt: ['no-new-privileges'],
