@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type GitServer, startGitServer } from '#test/support/git-server'
 import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
 import { docker, eventually, type Portreeve, startPortreeve } from '#test/support/portreeve'
-import { walkTemplate } from '#test/support/template-walk'
 import { isAlive } from '../../bench/support/alive.ts'
 
 let portreeve: Portreeve
@@ -293,8 +292,3 @@ test('killed with -9 before the switch of a stack, it serves on and the next sta
   )
   expect(containers().worker).toBe(worker)
 })
-
-// One with a database stands for the others here; bench/templates.ts walks ten.
-test('a template is deployed, used, backed up, restored and upgraded', { timeout: 600_000 }, () =>
-  walkTemplate(portreeve, 'miniflux'),
-)

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
+import { createInterface } from 'node:readline'
 
 export type Ask = (
   method: string,
@@ -11,16 +13,17 @@ export type Ask = (
 interface Used {
   /** What is done once, such as an installer. */
   begin?(): Promise<void>
-  /** Absent where the software takes nothing from clients. */
-  write?(mark: string): Promise<void>
+  write(mark: string): Promise<void>
   shows(mark: string): Promise<boolean>
 }
+/** A connection to a port of the stack's container, which other apps of its project have. */
+export type Dial = (port: number) => Promise<Socket>
 interface Stack {
-  variables?: Record<string, string>
   /** `credentials` are those that the platform shows of its services. */
-  use(ask: Ask, credentials: Record<string, string>): Used
+  use(ask: Ask, credentials: Record<string, string>, dial: Dial): Used
 }
 
+const MEASURED_S = 2
 const JSON_TYPE = { 'content-type': 'application/json' }
 const FORM_TYPE = { 'content-type': 'application/x-www-form-urlencoded' }
 const form = (fields: Record<string, string>) => new URLSearchParams(fields).toString()
@@ -31,11 +34,6 @@ async function good(asked: ReturnType<Ask>): ReturnType<Ask> {
   if (answer.status >= 400) throw new Error(`${answer.status}: ${answer.body.slice(0, 300)}`)
   return answer
 }
-/** A stack of which its page says that it works. */
-const page = (path: string, text: string): Stack => ({
-  use: (ask) => ({ shows: async () => (await good(ask('GET', path))).body.includes(text) }),
-})
-
 const miniflux: Stack = {
   use(ask, { ADMIN_PASSWORD }) {
     const login = Buffer.from(`admin:${ADMIN_PASSWORD}`).toString('base64')
@@ -136,16 +134,119 @@ const syncthing: Stack = {
   },
 }
 
-/** Templates whose software is packaged by Debian or npm, by their names. */
+const verdaccio: Stack = {
+  use(ask, _credentials) {
+    let token = ''
+    return {
+      async begin() {
+        const body = JSON.stringify({ name: 'ada', password: 'of ships and lights' })
+        const path = '/-/user/org.couchdb.user:ada'
+        const answer = await good(ask('PUT', path, { headers: JSON_TYPE, body }))
+        token = JSON.parse(answer.body).token
+      },
+      async write(name) {
+        const whole = `@ships/${name}`
+        const file = `${name}-1.0.0.tgz`
+        const data = Buffer.from(name).toString('base64')
+        const body = JSON.stringify({
+          ...{ _id: whole, name: whole, 'dist-tags': { latest: '1.0.0' } },
+          versions: { '1.0.0': { name: whole, version: '1.0.0', dist: { tarball: `http://here/${file}` } } },
+          _attachments: { [file]: { content_type: 'application/octet-stream', data, length: name.length } },
+        })
+        const headers = { ...JSON_TYPE, authorization: `Bearer ${token}` }
+        await good(ask('PUT', `/@ships%2f${name}`, { headers, body }))
+      },
+      shows: async (name) => (await ask('GET', `/@ships/${name}/-/${name}-1.0.0.tgz`)).body === name,
+    }
+  },
+}
+
+const victoriametrics: Stack = {
+  use: (ask) => ({
+    write: async (mark) => {
+      await good(ask('POST', '/api/v1/import/prometheus', { body: `ship{mark="${mark}"} 1\n` }))
+      // What was not yet written to the disk is not in a copy of it: a snapshot writes it.
+      await good(ask('GET', '/snapshot/create'))
+      await good(ask('GET', '/snapshot/delete_all'))
+    },
+    shows: async (mark) => {
+      const match = encodeURIComponent(`ship{mark="${mark}"}`)
+      return (await good(ask('GET', `/api/v1/export?match%5B%5D=${match}`))).body.includes(`"${mark}"`)
+    },
+  }),
+}
+
+/** Prometheus takes nothing from clients: a mark is seconds in which it has measured itself. */
+const prometheus: Stack = {
+  use(ask) {
+    const ends = new Map<string, number>()
+    return {
+      write: async (mark) => void ends.set(mark, Date.now() / 1000 + MEASURED_S),
+      async shows(mark) {
+        const time = ends.get(mark) ?? 0
+        if (Date.now() / 1000 < time) return false
+        const query = encodeURIComponent(`count_over_time(up{job="prometheus"}[${MEASURED_S}s])`)
+        const path = `/api/v1/query?query=${query}&time=${time}`
+        return (await good(ask('GET', path))).body.includes('"job":"prometheus"')
+      },
+    }
+  },
+}
+
+/** Publishes to a stream and asks for the last message, over the protocol that clients speak. */
+const nats: Stack = {
+  use(_ask, { ADMIN_PASSWORD }, dial) {
+    /** What the server answers to a request on this subject. */
+    const request = async (subject: string, payload: string) => {
+      const socket = await dial(4222)
+      try {
+        const login = JSON.stringify({ verbose: false, user: 'admin', pass: ADMIN_PASSWORD })
+        const words = `CONNECT ${login}\r\nSUB answers 1\r\nPUB ${subject} answers ${payload.length}\r\n${payload}\r\n`
+        socket.write(words)
+        for await (const line of createInterface(socket)) {
+          if (line.startsWith('-ERR')) throw new Error(line)
+          if (line.startsWith('{')) return line
+        }
+        throw new Error('The server closed the connection.')
+      } finally {
+        socket.destroy()
+      }
+    }
+    return {
+      async begin() {
+        const stream = JSON.stringify({
+          name: 'ships',
+          subjects: ['ships.*'],
+          storage: 'file',
+          num_replicas: 1,
+        })
+        await request('$JS.API.STREAM.CREATE.ships', stream)
+      },
+      async write(mark) {
+        const answer = await request(`ships.${mark}`, mark)
+        if (!answer.includes('"seq"')) throw new Error(answer)
+      },
+      shows: async (mark) =>
+        (
+          await request('$JS.API.STREAM.MSG.GET.ships', JSON.stringify({ last_by_subj: `ships.${mark}` }))
+        ).includes(`"subject":"ships.${mark}"`),
+    }
+  },
+}
+
+/**
+ * Templates whose software is packaged by Debian or npm, by their names: those first whose images take longest,
+ * so that two at a time end together.
+ */
 export const STACKS: Record<string, Stack> = {
-  miniflux,
-  wordpress,
   'node-red': node_red,
+  verdaccio,
+  wordpress,
+  miniflux,
   dokuwiki,
   'docker-registry': registry,
+  victoriametrics,
+  prometheus,
+  nats,
   syncthing,
-  adminer: page('/', 'Adminer'),
-  phpmyadmin: page('/', 'pma_servername'),
-  prometheus: page('/api/v1/query?query=up', '"job":"prometheus"'),
-  nats: page('/varz', '"jetstream"'),
 }

@@ -1,8 +1,12 @@
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import { expect } from 'vitest'
-import { eventually, type Portreeve } from './portreeve.ts'
+import { BUSYBOX_IMAGE } from './engine-images.ts'
+import { docker, eventually, type Portreeve } from './portreeve.ts'
 import { ensureTemplateImages, nextVersion } from './template-images.ts'
-import { STACKS, type Ask } from './template-stacks.ts'
+import { type Ask, type Dial, STACKS } from './template-stacks.ts'
+
+let walks = 0
 
 /** A client of one host name behind the edge. */
 const askOf =
@@ -29,14 +33,45 @@ const askOf =
       asked.end(body)
     })
 
+const containersOf = (app_id: string): string[] =>
+  docker('ps', '-aq', '--filter', `label=portreeve.app=${app_id}`).split('\n').filter(Boolean)
+
+/** A client in the network of a stack that has one container. */
+const dialOf =
+  (app_id: string): Dial =>
+  (port) =>
+    new Promise((resolve, reject) => {
+      const format = '{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}'
+      const [host] = docker('inspect', '--format', format, containersOf(app_id)[0]!).split(' ')
+      const socket = connect(port, host)
+      socket.once('connect', () => resolve(socket)).once('error', reject)
+    })
+
+/** What happens to data: everything in the volumes of a stack is removed while it runs. */
+function damage(app_id: string): void {
+  const format = '{{range .Mounts}}{{if eq .Type "volume"}}{{.Name}} {{end}}{{end}}'
+  const names = containersOf(app_id).flatMap((id) => docker('inspect', '--format', format, id).split(' '))
+  for (const name of new Set(names.filter(Boolean)))
+    docker(
+      'run',
+      '--rm',
+      '--volume',
+      `${name}:/data`,
+      BUSYBOX_IMAGE,
+      'sh',
+      '-c',
+      'rm -rf /data/* /data/.[!.]*',
+    )
+}
+
 /**
- * A template as its user meets it: deployed, used over HTTP through the edge, backed up, restored, upgraded and
+ * A template as its user meets it: deployed, used by its client, backed up, damaged, restored, upgraded and
  * deleted. Throws where one of it goes wrong.
  */
 export async function walkTemplate(portreeve: Portreeve, slug: string): Promise<void> {
   const stack = STACKS[slug]
   if (!stack) throw new Error(`Nobody told how ${slug} is used.`)
-  ensureTemplateImages(slug)
+  await ensureTemplateImages(slug)
   const call = async (method: string, path: string, body?: unknown) => {
     const answer = await portreeve.call(method, path, body)
     expect(answer.status, `${method} ${path}: ${JSON.stringify(answer.body)}`).toBeLessThan(300)
@@ -54,8 +89,10 @@ export async function walkTemplate(portreeve: Portreeve, slug: string): Promise<
       180_000,
     )
 
-  const variables = stack.variables ?? {}
-  const app = await call('POST', `/api/templates/${slug}/deploy`, { name: `a-${slug}`, variables })
+  // Another attempt finds what the one before left.
+  walks += 1
+  const name = `${slug}-${walks}`
+  const app = await call('POST', `/api/templates/${slug}/deploy`, { name })
   await live(app.latest_deployment.id)
   const services = await call('GET', `/api/apps/${app.id}/services`)
   const shown = await Promise.all(
@@ -64,37 +101,36 @@ export async function walkTemplate(portreeve: Portreeve, slug: string): Promise<
   const credentials = Object.fromEntries(
     shown.flatMap(({ credentials: some }) => some.map(({ name, value }: any) => [name, value])),
   )
-  const used = stack.use(askOf(portreeve, `a-${slug}.apps.test`), credentials)
+  const used = stack.use(askOf(portreeve, `${name}.apps.test`), credentials, dialOf(app.id))
   await used.begin?.()
   const has = async (mark: string, wanted: boolean) =>
     eventually(`${slug} ${wanted ? 'showing' : 'without'} ${mark}`, async () =>
       (await used.shows(mark)) === wanted ? true : undefined,
     )
-  await used.write?.('first')
+  await used.write('first')
   await has('first', true)
 
   const backup = await call('POST', '/api/backups', { target: 'app', target_id: app.id, pause_app: true })
   const made = await ended(`/api/backups/${backup.id}`)
   expect([made.status, made.error]).toEqual(['succeeded', null])
-  if (used.write) {
-    await portreeve.untilApp(app.id, 'running')
-    await eventually(`${slug} taking more`, async () => {
-      await used.write?.('second')
-      return true
-    })
-    await has('second', true)
-  }
+  await portreeve.untilApp(app.id, 'running')
+  await eventually(`${slug} taking more`, async () => {
+    await used.write('second')
+    return true
+  })
+  await has('second', true)
+  damage(app.id)
   const { job_id } = await call('POST', `/api/backups/${backup.id}/restore`, { mode: 'in_place' })
   expect(await ended(`/api/system/jobs/${job_id}`)).toMatchObject({ status: 'succeeded', error: null })
   await portreeve.untilApp(app.id, 'running')
-  if (used.write) await has('second', false)
   await has('first', true)
+  await has('second', false)
 
   const { upgrade } = await call('GET', `/api/templates/${slug}`)
   expect(upgrade.length, 'notes on upgrades').toBeGreaterThan(20)
   const { compose } = await call('GET', `/api/templates/${slug}/compose`)
   await call('PUT', `/api/apps/${app.id}`, {
-    ...{ compose: nextVersion(slug, compose), soak_seconds: 0 },
+    ...{ compose: await nextVersion(slug, compose), soak_seconds: 0 },
   })
   await live((await call('POST', `/api/apps/${app.id}/deploy`, {})).id)
   for (const { image } of await call('GET', `/api/apps/${app.id}/services`)) expect(image).toMatch(/-next$/)
