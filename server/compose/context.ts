@@ -17,6 +17,8 @@ export interface ServiceContext {
   secrets: Shared
   /** Those of the app, and below them those of `.env` beside the file. */
   variables: Readonly<Record<string, string>>
+  /** Notes that the file asks for a variable by its name alone. */
+  ask(name: string, path: string, required: boolean): void
   /** Those of the app alone. */
   own_variables: Readonly<Record<string, string>>
   /** Whether what is made of variables alone must be something. */

@@ -28,6 +28,7 @@ export function readEnvironment(
   const all = new Map(readEnvFiles(context, fields.env_file, at(path, 'env_file')))
   for (const [name, value] of readPairs(context.issues, fields.environment, here)) {
     if (!NAME.test(name)) context.issues.add(here, 'has a name that no variable may have.')
+    if (value === undefined || value === null) context.ask(name, at(here, name), false)
     const known = value ?? own(context.variables, name)
     if (known === undefined) all.delete(name)
     else if (known.includes('\0')) context.issues.add(at(here, name), 'must not hold NUL.')

@@ -14,7 +14,7 @@ import type { ServiceContext } from './context.ts'
 import { inOrder, settleDependencies } from './dependencies.ts'
 import { type Found, inspect } from './feature.ts'
 import { FEATURES } from './features.ts'
-import { interpolate } from './interpolate.ts'
+import { interpolate, type VariableUse } from './interpolate.ts'
 import { at, ComposeError, type Fields, isFields, Issues } from './issues.ts'
 import type { ComposeFiles, ComposePlan, ComposeService } from './model.ts'
 import { checkNetworks, readLinks, readProfiles, readService } from './service.ts'
@@ -42,6 +42,8 @@ export interface ComposeOptions {
 }
 
 const MAX_SERVICES = 60
+/** Variables that a plan lists at most. */
+const MAX_NAMED = 1000
 const SERVICE_NAME = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/
 /** Names under which the platform's own words stand in addresses of services. */
 const RESERVED = new Set(['localhost'])
@@ -56,8 +58,11 @@ export function parseCompose(text: string, options: ComposeOptions = {}): Compos
   const found: Found = { taken: [], ignored: [], surprising: [] }
   const file = isFields(tree) ? tree : {}
   inspect(file, FEATURES, '', issues, found)
-  const own_variables = options.variables ?? {}
-  const source = { issues, files, directory, variables, own_variables, strict, found, holdsData }
+  const source = {
+    ...{ issues, files, directory, variables, strict, found, holdsData },
+    own_variables: options.variables ?? {},
+    ask: (name: string, path: string, required: boolean) => noteUse(uses, { name, path, required }),
+  }
   const { services, left_out } = readServices(
     {
       ...source,
@@ -72,6 +77,18 @@ export function parseCompose(text: string, options: ComposeOptions = {}): Compos
     mounts.flatMap((mount) => (mount.kind === 'volume' ? [mount.volume] : [])),
   )
   return { services, left_out, volumes: [...new Set(volumes)].sort(), variables: uses, ...found }
+}
+
+/** Adds a variable that stands in the file by its name alone to those that are interpolated. */
+function noteUse(
+  uses: VariableUse[],
+  { name, path, required }: { name: string; path: string; required: boolean },
+): void {
+  const known = uses.find((use) => use.name === name)
+  if (known) {
+    known.paths.push(path)
+    known.required ||= required
+  } else if (uses.length < MAX_NAMED) uses.push({ name, default: null, required, paths: [path] })
 }
 
 /** A service may run the image that another one of the file builds and names: it is then built like that one. */

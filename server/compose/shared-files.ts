@@ -10,12 +10,13 @@ interface Source {
   files: ServiceContext['files']
   directory: string
   variables: Readonly<Record<string, string>>
+  ask: ServiceContext['ask']
   strict: boolean
 }
 
 /** Top-level `configs` or `secrets`: the text of each. */
 export function readShared(source: Source, value: unknown, path: 'configs' | 'secrets'): Shared {
-  const { issues, variables, strict } = source
+  const { issues, variables, strict, ask } = source
   const all = new Map<string, string | undefined>()
   const fields = readFields(issues, value, path) ?? {}
   for (const [name, entry] of Object.entries(fields)) {
@@ -26,6 +27,7 @@ export function readShared(source: Source, value: unknown, path: 'configs' | 'se
     let text = path === 'configs' ? readText(issues, one.content, at(here, 'content')) : undefined
     if (file !== undefined) text = fileOf(source, file, at(here, 'file'))
     else if (variable !== undefined) {
+      ask(variable, at(here, 'environment'), true)
       text = own(variables, variable)
       if (text === undefined && strict)
         issues.add(at(here, 'environment'), 'names a variable that is not set. Add it to the app.')

@@ -85,6 +85,18 @@ describe('a service', () => {
     })
   })
 
+  it('asks for what stands by its name alone, so that the platform can make it up', () => {
+    const text = `
+services: { web: { image: a, environment: [SERVICE_PASSWORD_WEB, "GIVEN=1"], secrets: [key] } }
+secrets: { key: { environment: SERVICE_HEX_KEY } }
+`
+    const asked = parseCompose(text).variables.map(({ name, required }) => [name, required])
+    expect(asked).toEqual([
+      ['SERVICE_HEX_KEY', true],
+      ['SERVICE_PASSWORD_WEB', false],
+    ])
+  })
+
   it('reads files of variables below those of environment', () => {
     const files = repository({ 'a.env': 'A=1\nB="two words"', 'b.env': 'B=3' })
     const found = one(
