@@ -17,6 +17,7 @@ import { createBackupRepository } from './repository.ts'
 import { defineRestoreJob } from './restore-job.ts'
 import { createSchedules } from './schedules.ts'
 import { createBackupService } from './service.ts'
+import { createAdmission } from './admission.ts'
 import { createLogObjects } from './point-in-time/objects.ts'
 import { createLogArchiveRepository } from './point-in-time/repository.ts'
 import { createPointInTime } from './point-in-time/service.ts'
@@ -27,6 +28,7 @@ import type { AppPorts } from './targets/app-restore.ts'
 import { admitRestore, createDatabaseTarget, type DatabasePort, volumeOf } from './targets/database.ts'
 import { createPlatformTarget } from './targets/platform.ts'
 import { createVolumeTarget, type VolumePort } from './targets/volume.ts'
+import type { Projects } from '#server/projects/service'
 import type { Volumes } from '#server/volumes/service'
 import { createVolumeFiles } from './volume-files.ts'
 import { defineVerifyJob } from './verify-job.ts'
@@ -56,7 +58,7 @@ export interface BackupNeeds {
   domains: AppPorts['domains']
   cron: AppPorts['cron']
   apps: AppPorts['apps'] & Pick<AppsDomain, 'sources'>
-  projects: { nameOf(id: string): string | undefined }
+  projects: Pick<Projects, 'nameOf' | 'requireQuota' | 'requireShare' | 'share'>
 }
 
 /** Backups, their restores, trials and schedules. */
@@ -198,6 +200,7 @@ export function createBackups(base: Base, use: BackupNeeds) {
     countAt: (destination_id: string) =>
       service.countAt(destination_id) + point_in_time.countAt(destination_id),
     point_in_time,
+    requireAdmitted: createAdmission({ repository, archives, ports: () => use }),
     restoreDatabase,
     restoreUpload,
     final,

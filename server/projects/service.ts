@@ -264,14 +264,14 @@ export function createProjects(options: ProjectOptions) {
     share,
     requireStorage,
     /**
-     * Throws 409 when the project may not have one more of a kind. Call it in the transaction that creates
-     * it.
+     * Throws 409 when the project may not have one more of a kind, or so many. Call it in the transaction that
+     * creates it.
      */
-    requireQuota(project_id: string, kind: string): void {
+    requireQuota(project_id: string, kind: string, count = 1): void {
       const source = resources().find((one) => one.kind === kind)
       if (source?.quota === undefined) return
       const most = own(quotasOf(get(project_id)) as Record<string, number | null | undefined>, source.quota)
-      if (typeof most === 'number' && source.count(project_id) >= most)
+      if (typeof most === 'number' && source.count(project_id) + count > most)
         throw conflict(
           `The project may have ${most} ${source.quota} at most. Delete one, or ask an administrator to raise the quota.`,
         )

@@ -112,6 +112,21 @@ describe('a restore of an app in place', () => {
       'backup.restore_failed',
     ])
   })
+  it('that would keep more of its database than the quota allows is refused with 409 at once', async () => {
+    const { id } = await backUp()
+    await restore(id, { mode: 'in_place' })
+    api.fakes.engine.fillVolume((await show(`/api/databases/${database_id}`)).volume_id, 5_000_000)
+    await api.services.databases.measure()
+    const project = `/api/projects/${api.services.http.default_project()}`
+    expect((await api.as('admin').put(project, { quotas: { storage_bytes: 1_000_000 } })).status).toBe(200)
+    const since = api.services.events.latest()
+    const answer = await api.as('owner').post(`/api/backups/${id}/restore`, { mode: 'in_place' })
+    expect([answer.status, answer.body.error?.message, api.events(since)]).toEqual([
+      409,
+      expect.stringContaining('1000000 bytes together'),
+      [],
+    ])
+  })
   it('that cannot load the database leaves everything as it is', async () => {
     const { id } = await backUp()
     volumes.held.set(volume_id, 'CHANGED')
@@ -152,6 +167,23 @@ describe('a restore of an app as a new one', () => {
     expect((await show('/api/volumes')).map(({ name }: any) => name)).toEqual(['data'])
     expect((await show('/api/databases')).map(({ name }: any) => name)).toEqual(['orders'])
   })
+  it.each<[object, string]>([
+    [{ volumes: 1 }, '1 volumes at most'],
+    [{ databases: 1 }, '1 databases at most'],
+    [{ cpus: 1 }, '1 CPU cores together'],
+  ])(
+    'that the quota %j has no room for is refused with 409 at once, and nothing is made',
+    async (quotas, why) => {
+      const { id } = await backUp()
+      const project = `/api/projects/${api.services.http.default_project()}`
+      expect((await api.as('admin').put(project, { quotas })).status).toBe(200)
+      const since = api.services.events.latest()
+      const answer = await api.as('owner').post(`/api/backups/${id}/restore`, { mode: 'new', name: 'copy' })
+      expect([answer.status, answer.body.error?.message]).toEqual([409, expect.stringContaining(why)])
+      expect(api.events(since)).toEqual([])
+      expect((await show('/api/apps')).map(({ name }: any) => name)).toEqual(['shop'])
+    },
+  )
   it('that fails leaves nothing of it', async () => {
     const { id } = await backUp()
     server.failing.set('pg_restore', 1)

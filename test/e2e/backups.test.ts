@@ -54,21 +54,22 @@ const CLIENTS: Client[] = [
     checksum: 'SELECT COUNT(*), BIT_XOR(CRC32(CONCAT(i, t))), SUM(i) FROM kept',
     lose: 'DROP TABLE kept',
   },
-  {
-    engine: 'redis',
-    argv: ({ username, password }) => [
-      ...['env', `REDISCLI_AUTH=${password}`, 'redis-cli', '--user', username, '-e', 'eval'],
+  ...['redis', 'valkey'].map((engine) => ({
+    engine,
+    argv: ({ username, password }: Database) => [
+      // Either client reads the name that was there before the two went their ways.
+      ...['env', `REDISCLI_AUTH=${password}`, `${engine}-cli`, '--user', username, '-e', 'eval'],
     ],
     fill: `for i = 1, ${ROWS} do redis.call('set', 'kept:' .. i, redis.sha1hex(i)) end`,
     write: `for i = 1, 2000 do redis.call('incr', 'growing') redis.call('set', 'growing:' .. redis.call('get', 'growing'), 1) end`,
     checksum: `local sum = '' for i = 1, ${ROWS} do sum = redis.sha1hex(sum .. (redis.call('get', 'kept:' .. i) or '')) end return sum`,
     lose: `for i = 1, ${ROWS} do redis.call('del', 'kept:' .. i) end`,
-  },
+  })),
 ]
 
 async function ask(client: Client, database: Database, text: string): Promise<string> {
   const container = docker('ps', '-q', '--filter', `label=portreeve.database=${database.id}`)
-  const tail = client.engine === 'redis' ? [text, '0'] : [text]
+  const tail = client.argv(database).at(-1) === 'eval' ? [text, '0'] : [text]
   const { stdout } = await run('docker', ['exec', container, ...client.argv(database), ...tail])
   return stdout.trim()
 }

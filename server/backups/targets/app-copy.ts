@@ -3,6 +3,8 @@ import { Readable } from 'node:stream'
 import * as v from 'valibot'
 import type { AppSnapshot } from '#server/apps/copies'
 import { ArchiveError } from '../archive/archive-error.ts'
+import { readSections } from '../archive/bundle.ts'
+import type { OpenDump } from '../target.ts'
 
 const FORMAT = 1
 const name = v.pipe(v.string(), v.regex(/^[a-z0-9_-]{1,63}$/))
@@ -63,6 +65,16 @@ export async function readCopy(bytes: AsyncIterable<Uint8Array>): Promise<AppCop
   } catch (cause) {
     throw new ArchiveError('damaged', 'What the archive says of its app cannot be read.', { cause })
   }
+}
+
+/** What an archive says of its app, which is the first that it holds. */
+export async function copyIn(open: OpenDump): Promise<AppCopy> {
+  for await (const { bytes } of readSections(open())) {
+    // Leaving the loop ends the stream, so the text is read before.
+    const copy = await readCopy(bytes)
+    return copy
+  }
+  throw new ArchiveError('damaged', 'The archive is empty.')
 }
 
 /** Variables whose references name databases as they are called now. */

@@ -15,9 +15,9 @@ import { Fatal } from '#server/kernel/jobs/definition'
 import type { Volumes } from '#server/volumes/service'
 import { ArchiveError } from '../archive/archive-error.ts'
 import { readSections } from '../archive/bundle.ts'
-import type { BackupTarget, OpenDump, RestoreRequest } from '../target.ts'
+import type { BackupTarget, RestoreRequest } from '../target.ts'
 import type { VolumeFiles } from '../volume-files.ts'
-import { type AppCopy, readCopy, renamed } from './app-copy.ts'
+import { type AppCopy, copyIn, readCopy, renamed } from './app-copy.ts'
 import { dataFor } from './volume.ts'
 
 export interface AppPorts {
@@ -207,14 +207,6 @@ export function createAppRestore(
     for (const { path, content, mode } of lacking)
       volumes.mount(PLATFORM, app_id, { path, content, mode: `0${mode.toString(8).padStart(3, '0')}` })
     return gone.length + lacking.length > 0
-  }
-  const copyIn = async (open: OpenDump): Promise<AppCopy> => {
-    for await (const { bytes } of readSections(open())) {
-      // Leaving the loop ends the stream, so the text is read before.
-      const copy = await readCopy(bytes)
-      return copy
-    }
-    throw new ArchiveError('damaged', 'The archive is empty.')
   }
   /** The apps that use the parts end, see them changed, and start again. */
   async function between(request: RestoreRequest, change: () => Promise<void>, signal: AbortSignal) {

@@ -15,7 +15,8 @@ export default endpoint({
   status: 201,
   response: data(Restore),
   errors: ['NOT_FOUND', 'CONFLICT'],
-  handler: ({ actor, params, body, services }) => ({
-    data: services.backups.restore(actor, params.id, body),
-  }),
+  async handler({ actor, params, body, services }) {
+    await services.backups.requireAdmitted(params.id, body)
+    return { data: services.backups.restore(actor, params.id, body) }
+  },
 })
