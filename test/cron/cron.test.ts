@@ -104,6 +104,25 @@ describe('a cron job', () => {
       { status: 'failed', error: 'The command exited with code 3.', exit_code: 3, output: 'oh\n' },
     ])
   })
+  it('F40: runs while the container of its app is missing; without its image it fails with a sentence, until that is there again', async () => {
+    await deployed()
+    const id = await added()
+    const { engine } = api.fakes
+    for (const one of await engine.instances({ owner: { kind: 'app', id: app_id } }))
+      await engine.vanish(one.id)
+    await at('2026-03-01T12:00:00.000Z')
+    for (const image of await engine.listImages({})) await engine.removeImage(image.id)
+    await at('2026-03-01T13:00:00.000Z')
+    expect(await runs(id)).toMatchObject([
+      { status: 'failed', exit_code: null, error: expect.stringMatching(/^[A-Z].{10,}\.$/) },
+      { status: 'succeeded', exit_code: 0, error: null },
+    ])
+    commit({})
+    await developer().post(`/api/apps/${app_id}/deploy`, {})
+    await api.services.jobs.idle()
+    await at('2026-03-01T14:00:00.000Z')
+    expect(await states(id)).toEqual(['succeeded', 'failed', 'succeeded'])
+  })
   it('is tried again as often as it says, and succeeds with the first attempt that does', async () => {
     await deployed()
     const id = await added({ retries: 3, retry_delay_s: 0 })

@@ -1,0 +1,37 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type CertificateWorld, createWorld, passAfter, PROJECT } from './world.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+let world: CertificateWorld
+beforeEach(() => {
+  world = createWorld()
+})
+afterEach(() => world.close())
+
+describe('F18: a wall clock that is set', () => {
+  test.each([
+    ['a day ahead', DAY_MS, 0],
+    ['a day back', -DAY_MS, 0],
+    ['ten years ahead', 3650 * DAY_MS, 1],
+  ])(
+    '%s, and right again, makes as many orders as that time asks for, and no more',
+    async (_what, by_ms, due) => {
+      world.domain('shop.example.com')
+      const ask = { names: ['shop.example.com'], auto_renew: true }
+      const { id } = world.certificates.create(world.actor, PROJECT, ask)
+      await world.idle()
+      const { clock } = world.kernel
+      const right = clock.now()
+      const orders: number[] = []
+      for (const at_ms of [right + by_ms, right + HOUR_MS]) {
+        const before = world.acme.calls.length
+        clock.set(new Date(at_ms).toISOString())
+        for (let pass = 0; pass < 50; pass += 1) await passAfter(world, 60_000)
+        orders.push(world.acme.calls.slice(before).filter((call) => call === 'order').length)
+      }
+      expect(orders).toEqual([due, 0])
+      expect(world.certificates.get(id).status).toBe('active')
+    },
+  )
+})
