@@ -28,6 +28,8 @@ export interface Workroom extends DatabaseContext {
   spares: Spares
 }
 
+export const UPGRADE_KIND = 'database.upgrade'
+
 /** A job on one database: nothing that it says may hold a password, and its end moves the status. */
 export function databaseJob<P extends DatabasePayload, S extends object>(
   { repository, vault, advance, get, note }: DatabaseContext,
@@ -57,6 +59,8 @@ export function databaseJob<P extends DatabasePayload, S extends object>(
       const event = succeeded ? job.succeeded : job.failed
       // One that is being deleted meanwhile stays so.
       if (!row || !databaseMachine.accepts(row.status, event)) return
+      // Work that was asked for meanwhile waits behind this, and ends its status itself.
+      if (row.status === 'restoring' || (row.status === 'upgrading' && job.kind !== UPGRADE_KIND)) return
       advance(subject, event, { last_error })
       const after = get(subject)
       // A restart, a change or a rotation ends in the state that it began in, and is told all the same.

@@ -2,7 +2,7 @@ import { Fatal, type JobDefinition } from '#server/kernel/jobs/definition'
 import { newId } from '#server/kernel/ids'
 import { dumpStream } from './commands.ts'
 import { engineOf } from './engines.ts'
-import { type DatabasePayload, databaseJob, type Workroom } from './lifecycle.ts'
+import { type DatabasePayload, databaseJob, UPGRADE_KIND, type Workroom } from './lifecycle.ts'
 import type { DatabaseRow } from './repository.ts'
 import { countObjects } from './spares.ts'
 import type { ServerSpec, SpareSpec } from './workload.ts'
@@ -134,7 +134,7 @@ export function upgradeJob(
     get(payload.database_id).volume_id === state.volume_id
 
   return databaseJob<UpgradePayload, UpgradeState>(room, {
-    kind: 'database.upgrade',
+    kind: UPGRADE_KIND,
     initial: () => ({ volume_id: newId('vol'), image_id: '', old_image_id: null, counts: {} }),
     succeeded: 'ready',
     failed: 'keep',

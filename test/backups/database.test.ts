@@ -236,6 +236,20 @@ describe('a restore', () => {
     await api.services.jobs.idle()
     expect(volumes()).toEqual([])
   })
+  it('that is asked for while a restart is under way waits for it, and is made', async () => {
+    const { id: backup_id } = await backUp()
+    const before = await database()
+    server.failing.set('pg_isready', 2)
+    await api.as('developer').post(`/api/databases/${id}/restart`)
+    const asked = await api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
+    expect([asked.status, (await database()).status]).toEqual([201, 'restoring'])
+    server.failing.delete('pg_isready')
+    await api.services.jobs.idle()
+    expect(await database()).toMatchObject({
+      ...{ status: 'running', last_error: null },
+      previous_volume: { volume_id: before.volume_id },
+    })
+  })
   it('of a changed archive is refused before anything is touched', async () => {
     const { id: backup_id, location } = await backUp()
     const bytes = readFileSync(pathOf(location))

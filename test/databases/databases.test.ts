@@ -274,6 +274,22 @@ describe('an upgrade', () => {
       previous_volume: { volume_id: before.volume_id, version: '15' },
     })
   })
+  it('that waits behind a change is upgrading until it has ended', async () => {
+    const id = await made({ version: '15' })
+    const since = last()
+    // The server takes its time to come back.
+    server.failing.set('pg_isready', 2)
+    await developer().put(`/api/databases/${id}`, { public: true })
+    await developer().put(`/api/databases/${id}`, { version: '17' })
+    server.failing.delete('pg_isready')
+    await idle()
+    expect(await show(id)).toMatchObject({ status: 'running', version: '17', public: true })
+    // The end of the change before it does not say that the database runs, which it does once the copy serves.
+    const told = events(since).map(({ type }) => type)
+    expect(
+      told.slice(told.indexOf('database.upgrading') + 1).filter((type) => /running|replaced/.test(type)),
+    ).toEqual(['database.replaced', 'database.running'])
+  })
   it('within a line is made in place; the way back is refused', async () => {
     const id = await made({ version: '17' })
     const { volume_id } = await show(id)
