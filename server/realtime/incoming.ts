@@ -37,7 +37,7 @@ export const Incoming = v.variant('type', [
 export type Incoming = v.InferOutput<typeof Incoming>
 
 const HOW =
-  'Send {"type":"subscribe","channel":"…"}, {"type":"unsubscribe","channel":"…"} or {"type":"ping"}; in a terminal {"type":"input","channel":"…","data":{"text":"…"}} and {"type":"resize","channel":"…","data":{"cols":80,"rows":24}}.'
+  'Send {"type":"subscribe","channel":"…"}, {"type":"unsubscribe","channel":"…"} or {"type":"ping"}; in a terminal {"type":"input","channel":"…","data":{"text":"…"}} and {"type":"resize","channel":"…","data":{"cols":…,"rows":…}}.'
 
 /** What a client says, or what is wrong with it: it names what the message lacks. */
 export function readIncoming(text: string): Incoming | { fault: string } {
