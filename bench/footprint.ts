@@ -1,7 +1,8 @@
 /**
  * How soon the server answers after its start, its memory when idle, and while and after 32 connections ask for
  * lists (with `wrk` where it is installed).
- * `npx node bench/footprint.ts [--starts=10] [--idle_s=15] [--busy_s=60]`
+ * `npx node bench/footprint.ts [--starts=10] [--idle_s=15] [--busy_s=60]`; with `PORTREEVE_PROGRAM=$PWD/dist/portreeve`
+ * the same of the one-file program.
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

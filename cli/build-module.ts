@@ -1,10 +1,11 @@
-import { chmodSync, copyFileSync, mkdirSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
 import type { Nitro } from 'nitropack/types'
 import { DETECT_WORKER } from '../server/builds/detect-apart.ts'
 import { ACME_WORKER } from '../server/platform/acme/apart.ts'
 import { virtualPlugin, namesPlugin } from './bundle-plugins.ts'
+import { bundleScript, OF_PROJECTS } from './bundle-scripts.ts'
 
 /**
  * Stays outside: the compiled part of the database lies in the folder of packages that the server was built
@@ -47,22 +48,22 @@ export async function bundleCommandLine(root: string, file: string): Promise<voi
   chmodSync(file, 0o755)
 }
 
-/** Writes the client alone as one executable file that needs nothing but Node. */
+/**
+ * Writes the client alone as one executable file that needs nothing but Node. The script with the verbs of projects
+ * stands in it as a text, which is compiled by a call that needs it.
+ */
 export async function bundleClient(root: string, file: string): Promise<void> {
-  await build({
-    entryPoints: [join(root, 'cli/portreeve-client.ts')],
-    outfile: file,
-    absWorkingDir: root,
-    bundle: true,
-    minify: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node22',
-    banner: {
-      js: `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`,
-    },
-    logLevel: 'warning',
-  })
+  const entry = 'cli/portreeve-client.ts'
+  const small = await bundleScript(root, entry, OF_PROJECTS)
+  const whole = await bundleScript(root, entry, /^\.\/host\//)
+  const text = `#!/usr/bin/env node
+import{createRequire}from'node:module';import{compileFunction,constants}from'node:vm';
+const require=createRequire(import.meta.url);
+const module={exports:{},whole(){compileFunction(${JSON.stringify(whole)},['require','module'],{filename:'portreeve-client',importModuleDynamically:constants.USE_MAIN_CONTEXT_DEFAULT_LOADER})(require,{exports:{}})}};
+(function(){${small}
+})();
+`
+  writeFileSync(file, text)
   chmodSync(file, 0o755)
 }
 

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '#server/kernel/config'
 import { lockDirectory, LockedError } from '#server/kernel/lock'
+import { askOnce } from './http.ts'
 
 export interface Readiness {
   status: string
@@ -31,8 +32,8 @@ export function ownUrl({ host, port }: Config): string {
 /** What the server says of itself; undefined when it does not answer. */
 export async function readiness(config: Config): Promise<Readiness | undefined> {
   try {
-    const answer = await fetch(`${ownUrl(config)}/readyz`, { signal: AbortSignal.timeout(ANSWER_MS) })
-    const body = (await answer.json()) as Partial<Readiness>
+    const { text } = await askOnce({ url: `${ownUrl(config)}/readyz`, silent_ms: ANSWER_MS })
+    const body = JSON.parse(text) as Partial<Readiness>
     return body.checks && typeof body.status === 'string' ? (body as Readiness) : undefined
   } catch {
     return undefined

@@ -12,10 +12,10 @@ const CODES: Record<number, string> = {
 }
 
 function codeOf(error: unknown, exit_code: number): string {
-  const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } }
   // A refusal of the API has its code, and keeps it where a sentence was put before it.
-  const known = [code, cause?.code].find((one) => typeof one === 'string' && /^[A-Z]+(_[A-Z]+)*$/.test(one))
-  return error instanceof CommandError && typeof known === 'string' ? known : (CODES[exit_code] ?? 'FAILED')
+  const { cause } = error as { cause?: unknown }
+  const refusal = [error, cause].find((one) => one instanceof CommandError && 'code' in one)
+  return (refusal as { code?: string } | undefined)?.code ?? CODES[exit_code] ?? 'FAILED'
 }
 
 /** Whether programs read the answer: what follows `--` belongs to another command. */

@@ -29,3 +29,10 @@ export function chooseVerbs(client: readonly Verb[], host: readonly Verb[], { wo
     host: host.filter(({ name }) => (of_host && name === verb) || !shared.includes(name)),
   }
 }
+
+/** Verbs that read and write project files need four times the code of all others together. */
+export const PROJECT_VERBS = ['plan', 'apply', 'export', 'import']
+const NEEDS_ALL = ['complete', 'help', ...PROJECT_VERBS]
+
+/** Whether a call needs the code of every verb; others are done by a script without those of projects. */
+export const needsAll = (words: readonly string[]): boolean => NEEDS_ALL.includes(firstWord(words) ?? '')

@@ -13,10 +13,18 @@ import {
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { constants, zstdCompressSync } from 'node:zlib'
-import { build, type Plugin } from 'esbuild'
 import { inject } from 'postject'
 import { NODE_ARGUMENTS } from '#server/start/process-arguments'
-import { CLIENT, CONTENTS, FILES, type Manifest, MANIFEST, type PackedFile } from '../cli/binary/assets.ts'
+import {
+  CLIENT,
+  CONTENTS,
+  FILES,
+  type Manifest,
+  MANIFEST,
+  type PackedFile,
+  WHOLE_CLIENT,
+} from '../cli/binary/assets.ts'
+import { bundleScript, OF_PROJECTS } from '../cli/bundle-scripts.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
@@ -48,39 +56,6 @@ function packedFiles(files: readonly { path: string; file: string }[]): PackedFi
   }))
 }
 
-/** Verbs that are only listed here: their names alone are in the bundle. */
-const listed = (name: string, filter: RegExp): Plugin => ({
-  name,
-  setup(bundle) {
-    bundle.onResolve({ filter }, ({ path }) => ({ path, namespace: name }))
-    bundle.onLoad({ filter: /.*/, namespace: name }, () => ({ contents: 'export default () => {}' }))
-  },
-})
-
-/**
- * One of the two scripts that are no files once they are packed: what runs first, and the client. Verbs of the host
- * run from where the rest is unpacked to.
- */
-async function bundleScript(entry: string, file: string, verbs: RegExp): Promise<void> {
-  await build({
-    entryPoints: [join(ROOT, 'cli/binary', entry)],
-    outfile: file,
-    absWorkingDir: ROOT,
-    bundle: true,
-    minify: true,
-    // Names of errors and of commands are told to people.
-    keepNames: true,
-    charset: 'ascii',
-    platform: 'node',
-    format: 'cjs',
-    target: 'node24',
-    define: { 'import.meta.url': '__own_url' },
-    banner: { js: `const __own_url = require('node:url').pathToFileURL(process.execPath).href;` },
-    logLevel: 'error',
-    plugins: [listed('unpacked', verbs)],
-  })
-}
-
 async function writeInto(
   work: string,
   { output, target, version, level = SMALLEST }: Omit<BinaryOptions, 'work'>,
@@ -91,8 +66,11 @@ async function writeInto(
   writeFileSync(join(work, MANIFEST), JSON.stringify(manifest))
   writeFileSync(join(work, FILES), packed)
   const main = join(work, 'main.cjs')
-  await bundleScript('main.ts', main, /^\.\/(host|client\/verbs)\/|^\.\/completion\.ts$/)
-  await bundleScript('client.ts', join(work, CLIENT), /^\.\/host\//)
+  const script = (entry: string, verbs: RegExp) => bundleScript(ROOT, join('cli/binary', entry), verbs)
+  // What runs first only lists verbs; those of the host run from where the rest is unpacked to.
+  writeFileSync(main, await script('main.ts', /^\.\/(host|client\/verbs)\/|^\.\/completion\.ts$/))
+  writeFileSync(join(work, CLIENT), await script('client.ts', new RegExp(`^\\./host/|${OF_PROJECTS.source}`)))
+  writeFileSync(join(work, WHOLE_CLIENT), await script('client.ts', /^\.\/host\//))
   const blob = join(work, 'blob')
   const contents = Buffer.concat(files.map(({ file }) => readFileSync(file)))
   const params = { [constants.ZSTD_c_compressionLevel]: level }
@@ -106,7 +84,9 @@ async function writeInto(
       // V8's cache differs each time it is made; without it two builds of one commit are the same.
       useCodeCache: false,
       execArgv: NODE_ARGUMENTS,
-      assets: Object.fromEntries([MANIFEST, FILES, CLIENT, CONTENTS].map((name) => [name, join(work, name)])),
+      assets: Object.fromEntries(
+        [MANIFEST, FILES, CLIENT, WHOLE_CLIENT, CONTENTS].map((name) => [name, join(work, name)]),
+      ),
     }),
   )
   execFileSync(process.execPath, ['--experimental-sea-config', join(work, 'sea.json')], { stdio: 'ignore' })

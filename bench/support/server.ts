@@ -22,13 +22,15 @@ export interface Server {
 }
 
 export async function spawnServer(data_directory: string, env: Record<string, string> = {}): Promise<Server> {
+  const program = process.env.PORTREEVE_PROGRAM
   const entry = process.env.PORTREEVE_ENTRY ?? join(ROOT, '.output/server/index.mjs')
-  if (!existsSync(entry)) throw new Error('Build the server first: npm run build')
+  if (!program && !existsSync(entry)) throw new Error('Build the server first: npm run build')
   const [port = 0, http_port = 0, https_port = 0] = await freePorts(3)
   const url = `http://127.0.0.1:${port}`
   const spawned_at = performance.now()
   let output = ''
-  const child: ChildProcess = spawn(process.execPath, [...NODE_ARGUMENTS, entry], {
+  const argv = program ? ['serve'] : [...NODE_ARGUMENTS, entry]
+  const child: ChildProcess = spawn(program ?? process.execPath, argv, {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {

@@ -21,14 +21,15 @@ export const MANIFEST = 'manifest.json'
 export const FILES = 'files.json'
 /** All files one after the other, in the order of the list, compressed as one. */
 export const CONTENTS = 'contents.zst'
-/** The command line of the client, as a script that is a function of `require`. */
+/** The command line of the client, and the one with the verbs of projects: functions of `require` and `module`. */
 export const CLIENT = 'client.cjs'
+export const WHOLE_CLIENT = 'whole-client.cjs'
 
 const textOf = (asset: string) => Buffer.from(getRawAsset(asset)).toString('utf8')
 
 export const readManifest = (): Manifest => JSON.parse(textOf(MANIFEST)) as Manifest
 export const readFiles = (): readonly PackedFile[] => JSON.parse(textOf(FILES)) as PackedFile[]
-export const readClient = (): string => Buffer.from(getRawAsset(CLIENT)).toString('latin1')
+export const readScript = (asset: string): string => Buffer.from(getRawAsset(asset)).toString('latin1')
 
 /** The bytes of every file. They are all in memory at once, so this is for a process that ends with it. */
 export function* readContents(files: readonly PackedFile[]): Generator<[PackedFile, Buffer]> {

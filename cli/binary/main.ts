@@ -7,8 +7,16 @@ import { CLIENT_VERBS } from '../client-verbs.ts'
 import { HOST_VERBS } from '../host-verbs.ts'
 import { tell } from '../tell.ts'
 import { CommandError } from '../terminal.ts'
-import { chooseVerbs, firstWord } from '../verb-choice.ts'
-import { CLIENT, createDigest, readClient, readContents, readFiles, readManifest } from './assets.ts'
+import { chooseVerbs, firstWord, needsAll } from '../verb-choice.ts'
+import {
+  CLIENT,
+  createDigest,
+  readContents,
+  readFiles,
+  readManifest,
+  readScript,
+  WHOLE_CLIENT,
+} from './assets.ts'
 import type { RunClient } from './client.ts'
 import { cacheDirectory, unpack, writeFiles } from './unpack.ts'
 
@@ -50,8 +58,9 @@ async function runUnpacked(is_quick: boolean): Promise<void> {
 /** The client is compiled only where it is called: it would stay in the memory of a server. */
 function runClient(words: string[], version: string): Promise<void> {
   const client = { exports: {} as { runClient: RunClient } }
-  compileFunction(readClient(), ['require', 'module'], {
-    filename: CLIENT,
+  const script = needsAll(words) ? WHOLE_CLIENT : CLIENT
+  compileFunction(readScript(script), ['require', 'module'], {
+    filename: script,
     importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   })(require, client)
   return client.exports.runClient(words, version)

@@ -1,5 +1,7 @@
-import createClient, { type Client, type Middleware } from 'openapi-fetch'
+import type { Client } from 'openapi-fetch'
 import type { components, paths } from '#api-schema'
+import { own } from '#server/kernel/own'
+import { type Answer, askOnce } from '../http.ts'
 import { CommandError } from '../terminal.ts'
 import type { Context } from './contexts.ts'
 import { EXIT, exitCodeOf } from './exit-codes.ts'
@@ -18,14 +20,21 @@ export class ApiFault extends CommandError {
   }
 }
 
-async function faultOf(response: Response, name: string): Promise<ApiFault> {
-  const body = (await response.json().catch(() => ({}))) as { error?: { code?: string; message?: string } }
-  const { code = 'UNKNOWN', message = `The server answered ${response.status}.` } = body.error ?? {}
+function errorIn(text: string): { code?: string; message?: string } {
+  try {
+    return (JSON.parse(text) as { error?: object } | null)?.error ?? {}
+  } catch {
+    return {}
+  }
+}
+
+function faultOf(status: number, text: string, name: string): ApiFault {
+  const { code = 'UNKNOWN', message = `The server answered ${status}.` } = errorIn(text)
   if (code === 'UNAUTHORIZED')
     return new ApiFault(401, code, `The login of ${name} has ended. Log in again: portreeve login.`)
   if (code === 'PASSWORD_CHANGE_REQUIRED')
     return new ApiFault(403, code, `${message} portreeve login does that.`)
-  return new ApiFault(response.status, code, message)
+  return new ApiFault(status, code, message)
 }
 
 /** Headers that say who calls. */
@@ -36,37 +45,64 @@ export function credentialHeaders({ token, api_key }: Context): Record<string, s
 
 /** Why a server could not be asked, in the words of the system below. */
 function reasonOf(error: unknown): string {
-  const { cause, message } = error as Error & { cause?: NodeJS.ErrnoException & { errors?: Error[] } }
-  return cause?.code ?? cause?.errors?.[0]?.message ?? cause?.message ?? message
+  const { cause, message, code } = error as NodeJS.ErrnoException & { cause?: NodeJS.ErrnoException }
+  return code ?? cause?.code ?? cause?.message ?? message
 }
 
 const unreachable = (url: string, error: unknown) =>
   new CommandError(`${url} does not answer (${reasonOf(error)}).`, EXIT.UNREACHABLE, { cause: error })
 
-/** Asks a server, and makes an error of every answer that is none. */
+/** Asks a server with a body that streams, and makes an error of every answer that is none. */
 export async function ask(name: string, { url }: Context, request: Request): Promise<Response> {
   const response = await fetch(request).catch((error: unknown) => {
     throw unreachable(url, error)
   })
-  if (!response.ok) throw await faultOf(response, name)
+  if (!response.ok) throw faultOf(response.status, await response.text(), name)
   return response
 }
 
+/** What a call of the API takes: values of its path and its query, and a body. */
+interface Given {
+  params?: { path?: Record<string, unknown>; query?: Record<string, unknown> }
+  body?: unknown
+}
+
+function addressOf(path: string, { path: values = {}, query = {} }: NonNullable<Given['params']>): string {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) =>
+    encodeURIComponent(String(own(values, name))),
+  )
+  const pairs: [string, string][] = Object.entries(query).flatMap(([name, value]) =>
+    [value]
+      .flat()
+      .flatMap((one) => (one === undefined || one === null ? [] : [[name, String(one)] as [string, string]])),
+  )
+  return pairs.length === 0 ? filled : `${filled}?${String(new URLSearchParams(pairs))}`
+}
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
 /** The API of a server, typed by its own description. Refusals are thrown. */
 export function createApi(name: string, context: Context): Api {
-  const api = createClient<paths>({
-    baseUrl: context.url,
-    headers: credentialHeaders(context),
-    fetch: (request) => ask(name, context, request),
-  })
-  const asText: Middleware = {
-    onRequest({ request }) {
-      request.headers.set('accept', 'application/json, text/plain')
-      return request
-    },
-  }
-  api.use(asText)
-  return api
+  const verb =
+    (method: string) =>
+    async (path: string, given: Given = {}) => {
+      const has_body = given.body !== undefined
+      const answer: Answer = await askOnce({
+        method,
+        url: `${context.url}${addressOf(path, given.params ?? {})}`,
+        headers: {
+          ...credentialHeaders(context),
+          accept: 'application/json, text/plain',
+          ...(has_body ? { 'content-type': 'application/json' } : {}),
+        },
+        ...(has_body ? { body: JSON.stringify(given.body) } : {}),
+      }).catch((error: unknown) => {
+        throw unreachable(context.url, error)
+      })
+      if (answer.status < 200 || answer.status > 299) throw faultOf(answer.status, answer.text, name)
+      return { data: answer.type.includes('json') ? (JSON.parse(answer.text) as unknown) : answer.text }
+    }
+  return Object.fromEntries(METHODS.map((method) => [method, verb(method)])) as unknown as Api
 }
 
 /** What an answer holds. openapi-fetch types it as absent after a refusal, which is thrown here. */
