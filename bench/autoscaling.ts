@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually } from '#test/support/portreeve'
-import { startProber } from './support/probe.ts'
+import { startProber } from '#test/support/probe'
 import { createReport, ms, numberOptions } from './support/report.ts'
 import { onStage } from './support/stage.ts'
 

@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually, nodeApp, type Portreeve } from '#test/support/portreeve'
 import { leftovers, remains } from './support/leftovers.ts'
-import { startProber } from './support/probe.ts'
+import { startProber } from '#test/support/probe'
 import { createReport, numberOptions } from './support/report.ts'
 import { deployed, onStage, type StagedApp, startDeployment } from './support/stage.ts'
 import { createSweep } from './support/sweep.ts'

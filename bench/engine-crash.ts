@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { eventually, nodeApp, type Portreeve } from '#test/support/portreeve'
 import { leftovers } from './support/leftovers.ts'
 import { createOwnEngine, inOwnNetwork } from './support/own-engine.ts'
-import { startProber } from './support/probe.ts'
+import { startProber } from '#test/support/probe'
 import { createReport, ms } from './support/report.ts'
 import { onStage, type StagedApp, startDeployment } from './support/stage.ts'
 

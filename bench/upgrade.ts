@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { docker, eventually } from '#test/support/portreeve'
-import { startProber } from './support/probe.ts'
+import { startProber } from '#test/support/probe'
 import { createReport, ms } from './support/report.ts'
 import { onStage } from './support/stage.ts'
 

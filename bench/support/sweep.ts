@@ -1,6 +1,6 @@
 import { eventually, type Portreeve } from '#test/support/portreeve'
 import { isAlive } from './alive.ts'
-import type { Prober } from './probe.ts'
+import type { Prober } from '#test/support/probe'
 import { median, ms, type Report } from './report.ts'
 
 /** Kills of Portreeve at stated points, what was wrong after them, and how long the work took to end. */

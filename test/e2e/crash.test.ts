@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { GitServer } from '#test/support/git-server'
 import { docker, eventually, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
 import { leftovers } from '../../bench/support/leftovers.ts'
-import { startProber } from '../../bench/support/probe.ts'
+import { startProber } from '#test/support/probe'
 import { deployed } from './support/deployed.ts'
 import { useForge } from './support/forge.ts'
 

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { BUSYBOX_IMAGE, ensureBusyboxImage } from '#test/support/engine-images'
 import { createInstallStage, type InstallStage } from '#test/support/install-stage'
 import { docker, eventually } from '#test/support/portreeve'
+import { probeApart } from '#test/support/probe-apart'
 
 const LIMIT_MS = 600_000
 let stage: InstallStage
@@ -65,14 +66,18 @@ describe('git pull && ./install.sh', () => {
     LIMIT_MS,
   )
   it(
-    'brings the next commit, with a copy of the database from before, and apps do not notice',
+    'brings the next commit, with a copy of the database from before, and apps lose no request',
     async () => {
       const before = containers()
       stage.publish({ 'server/version-of-the-test': 'after\n' }, 'the next version')
+      const probes = probeApart(stage.edge_port, 'kept.apps.test')
       const upgraded = stage.shell('git pull --quiet && ./install.sh')
+      const { sent, failures } = await probes.stop()
       expect(upgraded, upgraded.output).toMatchObject({ code: 0 })
       expect(upgraded.output).toContain('Built Portreeve.')
       expect(upgraded.output).toContain('Restarted Portreeve.')
+      expect(failures).toEqual([])
+      expect(sent).toBeGreaterThan(100)
       expect(stage.hasTable('of_the_new_version')).toBe(true)
       expect(copies()).toHaveLength(1)
       expect([containers(), await visit()]).toEqual([before, 'kept'])

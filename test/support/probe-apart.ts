@@ -1,0 +1,21 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+
+export interface ProbeResult {
+  sent: number
+  failures: { at: string; why: string }[]
+}
+
+/** Probes an app from a thread of its own, so that it goes on while the test waits for a command. */
+export function probeApart(port: number, host_header: string): { stop(): Promise<ProbeResult> } {
+  const worker = new Worker(new URL('./probe-worker.ts', import.meta.url), {
+    workerData: { port, host_header },
+  })
+  return {
+    async stop() {
+      worker.postMessage('stop')
+      const [result] = (await once(worker, 'message')) as [ProbeResult]
+      return result
+    },
+  }
+}
