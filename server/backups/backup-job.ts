@@ -80,7 +80,7 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
         async run({ payload, state, signal }) {
           const row = rowOf(payload.backup_id)
           const target = options.targets()[row.target]
-          if (!target) throw new Error(`Nothing backs up a ${row.target}.`)
+          if (!target) throw new Error(`A ${row.target} cannot be backed up.`)
           db.tx(() => {
             const to = backupMachine.next(rowOf(row.id).status, 'begin')
             repository.setStatus(row.id, rowOf(row.id).status, to)

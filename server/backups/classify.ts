@@ -7,7 +7,7 @@ import { ObjectStoreError } from '#server/platform/objectstore/objectstore'
 import { ArchiveError } from './archive/archive-error.ts'
 
 const HINTS: Partial<Record<ObjectStoreError['code'], string>> = {
-  full: 'Nothing was kept of this backup, and no older one was deleted. Free space at the destination.',
+  full: 'No partial backup was kept, and no older backup was deleted. Free space at the destination.',
   denied: 'Correct the destination, then test it with POST /api/storage-providers/:id/test.',
   host_key: 'Correct the destination, then test it with POST /api/storage-providers/:id/test.',
 }

@@ -53,7 +53,7 @@ export function createFinals({ events, jobs, repository, get, view, start }: Fin
       throw new Fatal(
         'final_backup_failed',
         `The final backup failed: ${ended.error ?? 'no reason is known.'}`,
-        'Nothing was deleted. Mend the destination and delete again, or delete with skip_backup=true.',
+        'Nothing was deleted. Repair the destination and delete again, or delete with skip_backup=true.',
       )
     },
   }

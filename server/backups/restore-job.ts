@@ -45,7 +45,7 @@ export function defineRestoreJob({
   }
   const halves = (row: BackupRow) => {
     const restore = targets()[row.target]?.restore
-    if (!restore) throw new Error(`Nothing restores a ${row.target}.`)
+    if (!restore) throw new Error(`A ${row.target} cannot be restored.`)
     return restore
   }
   const requestOf = (

@@ -63,7 +63,7 @@ export function defineVerifyJob(options: VerifyJobOptions): JobDefinition {
         async run({ payload, state, signal }) {
           const row = rowOf(payload.backup_id)
           const target = targets()[row.target]
-          if (!target) throw new Error(`Nothing restores a ${row.target}.`)
+          if (!target) throw new Error(`A ${row.target} cannot be restored.`)
           Object.assign(state, await target.verify(row, () => archives.read(row, signal), signal))
         },
       },

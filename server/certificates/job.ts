@@ -63,7 +63,7 @@ function classify(error: unknown): Verdict {
       hint:
         error.code === 'refused'
           ? 'Mend what the authority says; it is tried again by itself.'
-          : 'It is tried again by itself.',
+          : 'It will be tried again automatically.',
       log: [],
     }
   if (error instanceof DnsProviderError)

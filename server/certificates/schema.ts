@@ -56,7 +56,7 @@ export const Certificate = v.pipe(
     status: CertificateStatus,
     issuer: v.pipe(
       v.nullable(v.string()),
-      v.description('Who signed it; null while there is none.'),
+      v.description('Issuer of the certificate; null while there is none.'),
       v.examples(["Let's Encrypt (R11)"]),
     ),
     key_type: KeyType,
@@ -75,7 +75,7 @@ export const Certificate = v.pipe(
     warning: v.pipe(
       v.nullable(v.string()),
       v.description(
-        'What clients may stumble over although it was taken, such as a missing intermediate certificate.',
+        'Problems that clients may have with the accepted certificate, such as a missing intermediate certificate.',
       ),
       v.examples([null]),
     ),

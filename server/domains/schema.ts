@@ -120,7 +120,9 @@ export type DnsRecord = v.InferOutput<typeof DnsRecord>
 
 export const Verification = v.pipe(
   v.object({
-    proven_by: v.nullable(v.pipe(v.picklist(['address', 'txt']), v.description('What proved the domain.'))),
+    proven_by: v.nullable(
+      v.pipe(v.picklist(['address', 'txt']), v.description('How the domain was verified.')),
+    ),
     points_here: v.pipe(
       v.nullable(v.boolean()),
       v.description(

@@ -63,7 +63,7 @@ const DETAILS: JsonSchema = {
     required: ['path', 'message'],
     properties: {
       path: { type: 'string', description: 'Dotted path of the field.' },
-      message: { type: 'string', description: 'What is wrong with it.' },
+      message: { type: 'string', description: 'Description of the error.' },
     },
   },
 }

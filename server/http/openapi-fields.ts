@@ -135,7 +135,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   page: 'This page; the first is 1.',
   password: 'The password.',
   path: 'Path, beginning with /.',
-  payload: 'What belongs to the event, by its type.',
+  payload: 'Payload of the event, which depends on its type.',
   per_page: 'Items on a full page.',
   plan: 'What was detected; null without a detection.',
   port: 'Port number.',

@@ -116,7 +116,7 @@ export function createInvitations(parts: InvitationParts) {
       const { role } = given
       if (role === 'owner')
         throw forbidden(
-          'Nobody can give a role above administrator. To make somebody owner of a project, use projects.',
+          'Administrator is the highest platform role. To make someone the owner of a project, use projects.',
         )
       for (const [index, grant] of given.projects.entries())
         if (!parts.hasProject(grant.project_id))

@@ -64,7 +64,7 @@ export const CreatedInvitation = v.pipe(
     token: v.pipe(
       v.nullable(v.pipe(v.string(), SECRET)),
       v.description(
-        'What the person invited sends to `POST /api/auth/invitations/accept`, with a name and a password. Shown where `link` is, in this answer only.',
+        'What the invited person sends to `POST /api/auth/invitations/accept`, with a name and a password. Shown where `link` is, in this answer only.',
       ),
     ),
     reason: v.pipe(v.nullable(v.string()), v.description('Why no mail was sent.')),

@@ -13,7 +13,7 @@ export const EVENT_TYPES: Readonly<Record<string, string>> = {
   'app.stopped': 'An app has stopped.',
   'app.failed': 'An app does not serve; its `last_error` says why.',
   'app.start_failed': 'An app could not be started.',
-  'app.crashed': 'Nothing of an app serves any more.',
+  'app.crashed': 'No instance of an app serves any more.',
   'app.restored': 'An app serves again after a crash.',
   'app.oom_killed': 'An instance of an app was ended for its memory.',
   'app.instance_exited': 'An instance of an app ended by itself.',
@@ -128,8 +128,8 @@ export const EVENT_TYPES: Readonly<Record<string, string>> = {
   'alert_rule.create': 'A rule was made.',
   'alert_rule.update': 'A rule changed.',
   'alert_rule.delete': 'A rule was deleted.',
-  'uptime.up': 'What is checked answers again.',
-  'uptime.down': 'What is checked does not answer.',
+  'uptime.up': 'The checked address answers again.',
+  'uptime.down': 'The checked address does not answer.',
   'uptime.deleted': 'A check that was down is gone.',
   'uptime_check.create': 'A check was made.',
   'uptime_check.update': 'A check changed.',
@@ -183,7 +183,7 @@ export const EVENT_TYPES: Readonly<Record<string, string>> = {
   'member.updated': 'An account changed.',
   'member.removed': 'An account was removed.',
   'settings.updated': 'Settings of the installation changed.',
-  'system.pruned': 'What nobody needs was removed from the disk.',
+  'system.pruned': 'Unused images, build cache and files were removed from the disk.',
 }
 
 /** Events that only the person hears whom they are about, on the channel `account`; nobody else does. */

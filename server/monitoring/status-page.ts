@@ -31,7 +31,7 @@ function levelOf(value: number | null) {
 }
 
 function summaryOf(checks: readonly ShownCheck[]): string {
-  if (checks.length === 0) return 'Nothing is shown here yet.'
+  if (checks.length === 0) return 'This page does not show anything yet.'
   if (checks.every(({ status }) => status === 'unknown')) return 'Not checked yet.'
   const down = checks.filter(({ status }) => status === 'down').length
   return down === 0 ? 'All systems operate.' : `${down} of ${checks.length} do not answer.`

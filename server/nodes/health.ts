@@ -26,7 +26,7 @@ export function checkNode(reading: HostReading, engine_version: string | undefin
     memory: { ok: memory <= 1 - MEMORY_LEAST, message: `${percent(memory)} of the memory is in use.` },
     clock: is_set
       ? { ok: true, message: 'The clock is synchronised.' }
-      : { ok: null, message: 'Nothing on the server tells whether its clock is synchronised.' },
-    reachability: { ok: true, message: 'It is the server that answers here.' },
+      : { ok: null, message: 'The server does not say whether its clock is synchronised.' },
+    reachability: { ok: true, message: 'This is the server that answers this request.' },
   }
 }

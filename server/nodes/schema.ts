@@ -44,7 +44,7 @@ export const Node = v.pipe(
     role: Role,
     state: NodeState,
     availability: Availability,
-    labels: described(v.record(v.string(), v.string()), 'What the operator notes on it, by key.'),
+    labels: described(v.record(v.string(), v.string()), 'Labels that administrators set, by key.'),
     capacity: v.pipe(
       v.object({
         cpus: described(v.number(), 'Processors.'),
@@ -117,7 +117,7 @@ export const NodeHealth = v.pipe(
         v.picklist(['engine', 'disk', 'memory', 'clock', 'reachability']),
         v.object({
           ok: described(v.nullable(v.boolean()), 'Null where it cannot be told.'),
-          message: described(v.string(), 'What was found, as a sentence.'),
+          message: described(v.string(), 'Result of the check, as a sentence.'),
         }),
       ),
       v.description('Each check by its name.'),

@@ -62,7 +62,7 @@ export function prepareJob(context: PreviewContext): JobDefinition<PreparePayloa
             if (!backup_id)
               throw new Fatal(
                 'no_backup',
-                `There is no backup of ${name}, so the preview can have no copy of it.`,
+                `There is no backup of ${name}, so the preview cannot have a copy of it.`,
                 'Take a backup of the database, or turn databases off in the settings of previews.',
               )
             db.tx(() => {

@@ -139,7 +139,7 @@ export function createPreviews(context: PreviewContext) {
       return db.tx(() => {
         const row = get(app_id, number)
         if (row.waiting_sha === null || row.status === 'removing')
-          throw conflict('Nothing of this preview waits for an approval.')
+          throw conflict('This preview has no commit that waits for an approval.')
         if (commit !== undefined && !row.waiting_sha.startsWith(commit))
           throw conflict(`Another commit waits by now: ${row.waiting_sha}. Look at that one first.`)
         const approved = row.waiting_sha

@@ -20,7 +20,7 @@ export function createNetworkRemoval(jobs: Jobs, engine: Pick<Engine, 'removeNet
         kind: 'system',
         code: 'network_in_use',
         message: (error as Error).message,
-        hint: 'It is tried again. Look at what on the engine uses the network of a project that is gone.',
+        hint: 'It will be tried again. Check what on the engine still uses the network of the deleted project.',
         log: [],
       }),
       steps: [

@@ -27,7 +27,7 @@ const OUTGOING: Readonly<Record<string, { title: string; type: Json; data: Json 
       properties: {
         payload: {
           type: 'object',
-          description: 'What belongs to the event: the schema that is called like its type.',
+          description: 'Payload of the event: the schema with the name of its type.',
         },
         created_at: { type: 'string', format: 'date-time', description: 'When it happened.' },
       },
@@ -51,7 +51,7 @@ const OUTGOING: Readonly<Record<string, { title: string; type: Json; data: Json 
     data: { type: 'object' },
   },
   error: {
-    title: 'What was asked for cannot be done',
+    title: 'The request cannot be carried out',
     type: { const: 'error' },
     data: {
       type: 'object',

@@ -176,7 +176,12 @@ export function createRealtime(
     if (message.type === 'input' || message.type === 'resize') {
       const session = connection.subscriptions.get(message.channel)
       if (session?.receive) return session.receive(inputOf(message))
-      return refuse(connection, message.channel, 'NOT_FOUND', 'Nothing that takes input is open here.')
+      return refuse(
+        connection,
+        message.channel,
+        'NOT_FOUND',
+        'No channel that accepts input is open on this connection.',
+      )
     }
     drop(connection, message.channel, 'closed')
     tell(connection, { type: 'unsubscribed', channel: message.channel, cursor: null, data: {} })

@@ -68,9 +68,7 @@ export type RedirectChange = v.InferOutput<typeof RedirectChange>
 
 export const RedirectToggle = v.pipe(
   v.strictObject({
-    enabled: v.optional(
-      v.pipe(v.boolean(), v.description('What it shall be; without it, the other than it is.')),
-    ),
+    enabled: v.optional(v.pipe(v.boolean(), v.description('New state; without it the state is toggled.'))),
   }),
   v.title('RedirectToggle'),
 )

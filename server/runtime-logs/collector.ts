@@ -25,7 +25,7 @@ export function createCollector(parts: CollectorParts) {
     const follower = createFollower(parts, instance, known.get(instance.id))
     followed.set(instance.id, follower)
     const caught_up = follower.catchUp().catch((error: unknown) => {
-      log.debug('What an instance printed could not be read', { instance: instance.id, error })
+      log.debug('The output of an instance could not be read', { instance: instance.id, error })
     })
     const rest = stays ? caught_up.then(() => follower.run()) : caught_up
     rest

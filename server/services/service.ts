@@ -111,7 +111,7 @@ export function createStackServices({ db, clock, events, audit, ports }: Service
     if (ports.isBusy(app.id))
       throw conflict('The app is being deployed, started or stopped. Wait for it, or cancel the deployment.')
     if (!ports.stack.find(app.id, row.name))
-      throw conflict('Nothing of this service is live yet. Deploy the app.')
+      throw conflict('This service has no live release yet. Deploy the app.')
     return app
   }
   const setStopped = (actor: Actor, id: string, stopped: boolean): ServiceRow =>

@@ -40,7 +40,9 @@ export const NewCatalog = v.pipe(
     templates: v.optional(
       v.pipe(CatalogContent, v.description('The templates themselves, instead of an address.')),
     ),
-    digest: v.optional(v.pipe(Digest, v.description('What its digest has to be. Default: what it is now.'))),
+    digest: v.optional(
+      v.pipe(Digest, v.description('Expected digest. Default: the digest of the first download.')),
+    ),
   }),
   v.title('NewTemplateCatalog'),
 )

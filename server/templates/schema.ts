@@ -47,7 +47,7 @@ export type Generator = v.InferOutput<typeof Generator>
 
 /** A variable that the compose file asks for. */
 export const TemplateVariable = v.strictObject({
-  description: v.pipe(Sentence, v.description('What it is, for whoever deploys the template.')),
+  description: v.pipe(Sentence, v.description('Description for the person who deploys the template.')),
   generate: v.optional(v.pipe(Generator, v.description('How it is made where nobody gives one.'))),
   default: v.optional(v.pipe(v.string(), v.maxLength(2000), v.description('Value where nobody gives one.'))),
   required: v.optional(v.pipe(v.boolean(), v.description('Whether the deployment has to give one.')), false),
@@ -108,8 +108,8 @@ const described = {
 }
 const notes = {
   backup: v.optional(v.array(BackupHint), []),
-  after_deploy: v.optional(v.pipe(Sentence, v.description('What is left to do once it runs.'))),
-  upgrade: v.pipe(Sentence, v.description('What to know before its version is changed.')),
+  after_deploy: v.optional(v.pipe(Sentence, v.description('Steps that remain once it runs.'))),
+  upgrade: v.pipe(Sentence, v.description('What to know before changing its version.')),
 }
 
 /** The file `template.yaml` beside a `compose.yaml`. */
@@ -158,9 +158,9 @@ export const Template = v.pipe(
           ...TemplateVariable.entries,
         }),
       ),
-      v.description('What the deployment may or has to give.'),
+      v.description('Variables that the deployment may or must set.'),
     ),
-    backup: v.pipe(v.array(BackupHint), v.description('What a backup has to copy.')),
+    backup: v.pipe(v.array(BackupHint), v.description('What a backup must include.')),
     after_deploy: v.nullable(Sentence),
     upgrade: Sentence,
   }),

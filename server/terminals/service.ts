@@ -58,7 +58,7 @@ export function createTerminals({ db, clock, log, audit, engine, liveRelease }: 
     const running = found.filter(({ id, state }) => state === 'running' && (wanted ?? id) === id)
     const live = place.noun === 'app' ? liveRelease(place.id) : undefined
     const chosen = running.find(({ release_id }) => release_id === live) ?? running[0]
-    if (!chosen) throw conflict(`Nothing of this ${place.noun} runs. Start it first.`)
+    if (!chosen) throw conflict(`This ${place.noun} has no running instance. Start it first.`)
     return chosen
   }
   const record = (actor: Actor, row: TerminalRow, action: string, after: Record<string, unknown>) =>

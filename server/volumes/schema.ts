@@ -214,7 +214,7 @@ export const MountChange = v.pipe(
     update: UpdateStrategy,
     notice: v.pipe(
       v.nullable(v.string()),
-      v.description('What the next deployment does differently from now on; null when nothing.'),
+      v.description('What changes with the next deployment; null when nothing does.'),
     ),
   }),
   v.title('MountChange'),

@@ -172,7 +172,7 @@ export function createStorageWatch({ clock, log, ports }: StorageWatchOptions) {
         for (const project of limited) await holdQuota(project, all, stopped)
         await holdDisk(all, is_full, stopped)
       } catch (error) {
-        log.warn('What volumes and databases hold cannot be measured', { error })
+        log.warn('The sizes of volumes and databases cannot be measured', { error })
       }
     },
   }

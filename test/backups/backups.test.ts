@@ -135,7 +135,7 @@ describe('a backup of the platform', () => {
     const failed = await read(asked.id)
     expect([failed.status, failed.error, failed.size_bytes]).toEqual([
       'failed',
-      expect.stringMatching(/disk.*full.*Nothing was kept of this backup, and no older one was deleted/),
+      expect.stringMatching(/disk.*full.*No partial backup was kept, and no older backup was deleted/),
       null,
     ])
     expect(files().sort()).toEqual(before.sort())

@@ -39,7 +39,7 @@ export function defineRecoverJob(options: RecoverOptions): JobDefinition<Recover
   }
   const archiveOf = ({ archive_id }: RecoverPayload): ArchiveRow => {
     const archive = repository.find(archive_id)
-    if (!archive) throw new Fatal('gone', 'What was archived of the database is gone.')
+    if (!archive) throw new Fatal('gone', 'The archive of the database no longer exists.')
     return archive
   }
   const needs = (payload: RecoverPayload): { copy: CopyRow; pieces: PieceRow[] } => {

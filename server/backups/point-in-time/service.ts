@@ -167,7 +167,7 @@ export function createPointInTime(options: PointInTimeOptions) {
     if (windows.length === 0)
       throw conflict(
         row.archive_days === null
-          ? 'Nothing was archived of this database. Turn it on with point_in_time, PUT /api/databases/:id.'
+          ? 'This database has no archive. Turn archiving on with point_in_time, PUT /api/databases/:id.'
           : 'The first copy of this database is not whole yet. Wait until point_in_time.status is active.',
       )
     const possible = windows.map(({ from, until }) => `${from} to ${until}`).join(', ')

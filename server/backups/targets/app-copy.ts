@@ -63,7 +63,7 @@ export async function readCopy(bytes: AsyncIterable<Uint8Array>): Promise<AppCop
   try {
     return v.parse(AppCopy, JSON.parse(await text(Readable.from(bytes))))
   } catch (cause) {
-    throw new ArchiveError('damaged', 'What the archive says of its app cannot be read.', { cause })
+    throw new ArchiveError('damaged', 'The description of the app in the archive cannot be read.', { cause })
   }
 }
 

@@ -106,7 +106,7 @@ export function createStackRuntime(
         payload: { app_id: app.id, project_id: app.project_id, service: name },
       }),
     restart(actor, app_id, name) {
-      if (!serviceOf(app_id, name)) throw conflict('Nothing of this service is live yet. Deploy the app.')
+      if (!serviceOf(app_id, name)) throw conflict('This service has no live release yet. Deploy the app.')
       restart(actor, app_id, [name])
     },
   }

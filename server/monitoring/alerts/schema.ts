@@ -6,7 +6,7 @@ import { ALERT_METRICS } from './metric.ts'
 const SubjectKind = v.pipe(
   v.picklist(['server', 'app', 'database']),
   v.title('AlertSubjectKind'),
-  v.description('What the rule watches.'),
+  v.description('Resource that the rule watches.'),
 )
 const Name = v.pipe(
   v.string(),
@@ -14,7 +14,7 @@ const Name = v.pipe(
   v.minLength(1),
   v.maxLength(100),
   v.check((text) => !hasControl(text), 'must be one line of text.'),
-  v.description('What people call it; the beginning of its messages.'),
+  v.description('Display name; its messages begin with it.'),
   v.examples(['Slow answers']),
 )
 const Metric = v.pipe(
@@ -53,7 +53,7 @@ const Channels = v.pipe(
 const Enabled = v.pipe(v.boolean(), v.description('Whether it watches.'))
 const Silence = v.pipe(
   v.nullable(v.pipe(v.string(), v.isoTimestamp('must be a time in ISO 8601.'))),
-  v.description('Nobody is told until then; null ends the silence.'),
+  v.description('No notification is sent until then; null ends the silence.'),
 )
 
 export const NewAlertRule = v.pipe(
@@ -137,7 +137,7 @@ export const AlertRule = v.pipe(
           message: v.pipe(v.string(), v.description('What is wrong, as a sentence.')),
         }),
       ),
-      v.description('What is not well now, of what you can see.'),
+      v.description('Current problems among the resources that you can see.'),
     ),
     created_at: Timestamp,
     updated_at: Timestamp,

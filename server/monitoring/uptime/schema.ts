@@ -10,7 +10,7 @@ const Name = v.pipe(
   v.minLength(1),
   v.maxLength(100),
   v.check((text) => !hasControl(text), 'must be one line of text.'),
-  v.description('What people call it; shown on the status page.'),
+  v.description('Display name, also shown on the status page.'),
   v.examples(['Shop']),
 )
 const Kind = v.pipe(

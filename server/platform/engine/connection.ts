@@ -147,7 +147,7 @@ function assertPath(path: string): void {
       .slice(1)
       .some((part) => part === '' || part === '.' || part === '..')
   ) {
-    throw new EngineError('not_found', 'There is nothing of that name.')
+    throw new EngineError('not_found', 'Nothing with that name exists.')
   }
 }
 

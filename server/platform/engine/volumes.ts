@@ -85,6 +85,6 @@ export function createVolumes(connection: Connection, scope: LabelScope, inTurn:
 export type Volumes = ReturnType<typeof createVolumes>
 
 function requireId(id: string): string {
-  if (!VOLUME_ID.test(id)) throw new EngineError('not_found', 'There is no volume of that name.')
+  if (!VOLUME_ID.test(id)) throw new EngineError('not_found', 'There is no volume with that name.')
   return id
 }
