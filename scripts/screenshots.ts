@@ -37,6 +37,17 @@ try {
     ...broken,
     'package.json': broken['package.json'].replace('"scripts":{', '"scripts":{"build":"node missing.js",'),
   })
+  for (const [key, value] of [
+    ['LOG_LEVEL', 'info'],
+    ['PAYMENT_KEY', 'sk_test_4242'],
+    ['REGION', 'eu-central'],
+  ])
+    await create(`/api/apps/${shop.id}/env`, { key, value })
+  const database = await create('/api/databases', { name: 'orders', engine: 'postgres' })
+  await eventually('The database', async () => {
+    const { status } = (await portreeve.call('GET', `/api/databases/${database.id}`)).body.data
+    return status === 'running' ? true : undefined
+  })
   const domain = await create('/api/domains', { app_id: shop.id, hostname: 'shop.example.com' })
   const live = (await portreeve.call('GET', `/api/apps/${shop.id}`)).body.data.live_deployment_id
   const take = async (look: Look, pages: readonly (readonly [name: string, path: string])[]) => {
@@ -55,6 +66,10 @@ try {
     ['deployment', `/deployments/${live}`],
     ['failed-deployment', `/deployments/${failing.latest_deployment.id}`],
     ['domain', `/domains/${domain.id}`],
+    ['variables', `/apps/${shop.id}/variables`],
+    ['databases', '/databases'],
+    ['monitoring', '/monitoring'],
+    ['templates', '/templates'],
     ['explorer', '/explorer?operation=post--api-apps'],
   ])
   await take(DARK, [

@@ -236,6 +236,9 @@ describe('the dashboard', () => {
     samples.databases = (await make('/api/databases', { name: 'w'.repeat(40), engine: 'postgres' })).id
     const hook = { kind: 'deployment', app_id: app.id, name: HOSTILE.slice(0, 60) }
     samples.webhooks = (await make('/api/webhooks', hook)).id
+    const look = { kind: 'http', name: 'w'.repeat(40), target: 'https://example.com/' }
+    samples.uptime = (await make('/api/monitoring/uptime', look)).id
+    samples.jobs = (await portreeve.call('GET', '/api/system/jobs')).body.data[0].id
     samples.templates = 'ackee'
   })
 

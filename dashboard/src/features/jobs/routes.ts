@@ -3,7 +3,10 @@ import { is_admin } from '@/api/session'
 import { defineFeature } from '@/shell/feature'
 
 export default defineFeature({
-  routes: [{ path: '/jobs', component: () => import('./pages/JobList.vue') }],
+  routes: [
+    { path: '/jobs', component: () => import('./pages/JobList.vue') },
+    { path: '/jobs/:id', component: () => import('./pages/JobPage.vue') },
+  ],
   entries: [
     {
       label: 'Background jobs',

@@ -12,6 +12,7 @@ export default defineFeature({
         { path: 'uptime', component: () => import('./pages/UptimeList.vue') },
       ],
     },
+    { path: '/uptime/:id', component: () => import('./pages/UptimePage.vue') },
     { path: '/databases/:id/metrics', component: () => import('./pages/DatabaseMetrics.vue') },
   ],
   entries: [{ label: 'Monitoring', to: '/monitoring', icon: Activity, group: 'Watch', order: 1, key: 'm' }],
@@ -19,7 +20,7 @@ export default defineFeature({
     { label: 'Metrics', path: 'metrics', order: 3, component: () => import('./pages/AppMetrics.vue') },
   ],
   resources: {
-    uptime_check: () => '/monitoring/uptime',
+    uptime_check: (id) => `/uptime/${id}`,
     alert_rule: () => '/monitoring/alerts',
   },
 })

@@ -1,0 +1,22 @@
+import type { Schemas } from '@/api/client'
+import { duration } from '@/lib/format'
+import { pageOf } from '@/shell/feature'
+
+export type Job = Schemas['Job']
+
+/** Nouns of the events that tell of a job's progress. */
+export const ABOUT = ['job', 'deployment', 'certificate']
+
+const KINDS: Record<string, string> = {
+  app: 'app',
+  dep: 'deployment',
+  dom: 'domain',
+  prj: 'project',
+  db: 'database',
+}
+
+/** Page of what a job works on, where it has one. */
+export const subjectPage = (id: string) => pageOf(KINDS[id.split('_')[0] ?? ''] ?? '', id)
+
+export const took = ({ started_at, finished_at }: Job): string =>
+  started_at && finished_at ? duration(Date.parse(finished_at) - Date.parse(started_at)) : '–'
