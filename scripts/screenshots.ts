@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { enter } from '#test/support/cast'
 import { startGitServer } from '#test/support/git-server'
-import { ADMIN, nodeApp, startPortreeve } from '#test/support/portreeve'
+import { ADMIN, eventually, nodeApp, startPortreeve } from '#test/support/portreeve'
 import { ROOT } from '#test/support/routes'
 import { launch, type Look, visit } from '../test/e2e/support/browser.ts'
 
