@@ -85,7 +85,7 @@ async function compare(report: Report, schemes: Scheme[], origin_port: number, c
         twin: by_hand.twin(scheme),
         minimal: by_hand.minimal(scheme),
       }
-      tell(
+      emit(
         report,
         `${scheme === 'https' ? 'TLS' : 'HTTP'}, ${count === 1 ? '1 route' : `${count} routes`}`,
         await takeTurns(subjects),
@@ -125,7 +125,7 @@ const processesOf = async (container: string): Promise<number[]> =>
   (await docker.getContainer(container).top()).Processes.map((columns: string[]) => Number(columns[1]))
 
 /** Above 1 the edge is the better one. */
-function tell(report: Report, name: string, found: Record<Name, Sample[]>): void {
+function emit(report: Report, name: string, found: Record<Name, Sample[]>): void {
   for (const [subject, samples] of Object.entries(found)) {
     const middle = (value: keyof Sample) => median(samples.map((sample) => sample[value]))
     report.figure(

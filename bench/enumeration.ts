@@ -62,7 +62,7 @@ try {
     report.figure('found once, measured again', differences(found).join('; '))
     found = await round(again)
   }
-  tell(found)
+  emit(found)
 } finally {
   await server.stop()
   rmSync(data_directory, { recursive: true, force: true })
@@ -215,7 +215,7 @@ function differences(found: Map<Kind, Sample[]>): string[] {
     .map(({ kind, p, apart_ms }) => `${kind}: ${ms(apart_ms)}, p ${p.toFixed(4)}`)
 }
 
-function tell(found: Map<Kind, Sample[]>): void {
+function emit(found: Map<Kind, Sample[]>): void {
   for (const base of ['unknown', 'invitation unknown'] as const) {
     const answers = new Set(
       [...found]

@@ -60,7 +60,7 @@ try {
 
 /** Lists for a minute, then the same time of rest. */
 async function underLoad(): Promise<void> {
-  const ask = promisify(execFile)('wrk', [
+  const requested = promisify(execFile)('wrk', [
     '-t1',
     `-c${CONNECTIONS}`,
     `-d${options.busy_s}s`,
@@ -80,7 +80,7 @@ async function underLoad(): Promise<void> {
   const watch = setInterval(() => {
     most_mb = Math.max(most_mb, rssMb(portreeve.pid()))
   }, 500)
-  const told = await ask
+  const told = await requested
   clearInterval(watch)
   if (told === undefined) return report.figure('memory under load', 'not measured: wrk is not installed')
   if (/Non-2xx|Socket errors/.test(told)) throw new Error(told)

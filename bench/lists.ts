@@ -158,18 +158,18 @@ async function measure(server: Awaited<ReturnType<typeof start>>, size: number):
   }
   push('/healthz filter', await lowOf(`${server.url}/healthz`))
   for (const [who, token] of Object.entries(callers)) {
-    const ask = async (name: string, path: string) =>
+    const request = async (name: string, path: string) =>
       push(
         `${name}, ${who}`,
         await lowOf(server.url + path, token, name.includes('filter') ? FILTERED_REQUESTS : options.requests),
       )
     for (const list of ['apps', 'deployments']) {
-      await ask(`${list}, page 1`, `/api/${list}?per_page=20`)
-      if (size > 100) await ask(`${list}, page 50`, `/api/${list}?per_page=20&page=50`)
-      else await ask(`${list}, page 50`, `/api/${list}?per_page=20&page=1`)
-      await ask(`${list}, filter status`, `/api/${list}?per_page=20&status=failed`)
+      await request(`${list}, page 1`, `/api/${list}?per_page=20`)
+      if (size > 100) await request(`${list}, page 50`, `/api/${list}?per_page=20&page=50`)
+      else await request(`${list}, page 50`, `/api/${list}?per_page=20&page=1`)
+      await request(`${list}, filter status`, `/api/${list}?per_page=20&status=failed`)
     }
-    await ask('apps, filter q', '/api/apps?per_page=20&q=app-5')
+    await request('apps, filter q', '/api/apps?per_page=20&q=app-5')
   }
 }
 function push(name: string, value: number): void {

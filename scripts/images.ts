@@ -50,7 +50,7 @@ async function main(options: Options): Promise<number> {
   const started = Date.now()
   const outcomes = await provide(chosen, {
     docker,
-    make: (wanted) => make(wanted.recipe!),
+    make: (desired) => make(desired.recipe!),
     pull: options.pull,
     rebuild: options.rebuild,
     jobs: options.jobs,
@@ -83,10 +83,10 @@ function stateOf({ recipe }: Wanted, found: Found | undefined): string {
 }
 
 async function list(
-  wanted: readonly Wanted[],
+  expected: readonly Wanted[],
   find: (image: string) => Promise<Found | undefined>,
 ): Promise<void> {
-  for (const one of wanted) {
+  for (const one of expected) {
     const state = stateOf(one, await find(one.image))
     say(`${one.family.padEnd(14)}  ${one.image.padEnd(44)}  ${state}${one.usual ? ', usual' : ''}`)
   }

@@ -5,7 +5,7 @@ import { run } from '#server/kernel/process'
 import { findContext } from '../client/contexts.ts'
 import { CLIENT_VERBS } from '../client-verbs.ts'
 import { HOST_VERBS } from '../host-verbs.ts'
-import { tell } from '../tell.ts'
+import { emit } from '../tell.ts'
 import { CommandError } from '../terminal.ts'
 import { chooseVerbs, firstWord, needsAll } from '../verb-choice.ts'
 import {
@@ -79,4 +79,4 @@ async function main(words: string[]): Promise<void> {
 }
 
 const words = process.argv.slice(2)
-main(words).catch((error: unknown) => tell(error, words))
+main(words).catch((error: unknown) => emit(error, words))

@@ -40,15 +40,15 @@ async function stateOf(look: Look, session: Session, id: string, name: string): 
 export async function awaitRemoval(
   session: Session,
   { kind, name, id }: Item,
-  tell: (line: string) => void,
+  emit: (line: string) => void,
 ): Promise<void> {
   const look = LOOKS[kind]
   if (!look || id === undefined) return
-  tell(`Removing ${kind} ${name}: a final backup first, then what it holds.`)
+  emit(`Removing ${kind} ${name}: a final backup first, then what it holds.`)
   const end = Date.now() + LONGEST_MS
   for (;;) {
     const state = await stateOf(look, session, id, name)
-    if (!state) return tell(`Removed ${kind} ${name}.`)
+    if (!state) return emit(`Removed ${kind} ${name}.`)
     if (state.status !== 'deleting')
       throw new CommandError(
         `${kind} ${name} was not removed: ${state.last_error ?? 'its final backup could not be taken'}. What was done before stays.`,

@@ -33,11 +33,11 @@ export async function unpackNpmPart(part: NpmPart, context: string, signal?: Abo
 
 /** The registry that this machine's npm was told to use; undefined when it is npm's own choice. */
 export async function customRegistry(): Promise<string | undefined> {
-  const ask = ['npm', 'config', 'get', 'registry']
-  const chosen = (await must(ask, { cwd: '/' })).trim()
+  const requested = ['npm', 'config', 'get', 'registry']
+  const chosen = (await must(requested, { cwd: '/' })).trim()
   const without = { npm_config_registry: undefined, NPM_CONFIG_REGISTRY: undefined }
   const usual = (
-    await must([...ask, '--userconfig=/dev/null', '--globalconfig=/nonexistent'], {
+    await must([...requested, '--userconfig=/dev/null', '--globalconfig=/nonexistent'], {
       cwd: '/',
       env: without,
     })

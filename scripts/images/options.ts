@@ -89,16 +89,16 @@ function readArguments(args: readonly string[]) {
  * The images that a call is about. A family stands for its usual versions, else for its default one; `--all`
  * for everything that has a recipe.
  */
-export function select(wanted: readonly Wanted[], options: Pick<Options, 'all' | 'only'>): Wanted[] {
-  if (options.all) return wanted.filter((one) => one.recipe)
-  if (options.only.length === 0) return wanted.filter((one) => one.usual)
+export function select(desired: readonly Wanted[], options: Pick<Options, 'all' | 'only'>): Wanted[] {
+  if (options.all) return desired.filter((one) => one.recipe)
+  if (options.only.length === 0) return desired.filter((one) => one.usual)
   return options.only.flatMap((name) => {
-    const exact = wanted.filter((one) => one.image === name)
+    const exact = desired.filter((one) => one.image === name)
     if (exact.length > 0) return exact
-    const family = wanted.filter((one) => one.family === name)
+    const family = desired.filter((one) => one.family === name)
     if (family.length === 0)
       throw new UsageError(
-        `There is no family and no image called "${name}". Families: ${[...new Set(wanted.map((one) => one.family))].join(', ')}.`,
+        `There is no family and no image called "${name}". Families: ${[...new Set(desired.map((one) => one.family))].join(', ')}.`,
       )
     const usual = family.filter((one) => one.usual)
     return usual.length > 0 ? usual : family.filter((one) => one.family_default)

@@ -17,7 +17,7 @@ export interface Outcome {
 export interface Provision {
   docker: Docker
   /** Makes the stand-in of an image's recipe and returns the name it is kept under. */
-  make: (wanted: Wanted) => Promise<string>
+  make: (desired: Wanted) => Promise<string>
   pull: boolean
   rebuild: boolean
   jobs: number
@@ -30,10 +30,10 @@ const isStandIn = (image: StoredImage): boolean => image.labels[STAND_IN_LABEL] 
  * Makes every wanted image exist: keeps what is there, pulls while a registry answers, makes stand-ins of the
  * rest. One failure does not stop the others, so that a second call has less left to do.
  */
-export async function provide(wanted: readonly Wanted[], provision: Provision): Promise<Outcome[]> {
+export async function provide(expected: readonly Wanted[], provision: Provision): Promise<Outcome[]> {
   const outcomes = new Map<string, Outcome>()
   const missing: Wanted[] = []
-  for (const one of wanted) {
+  for (const one of expected) {
     const found = await provision.docker.find(one.image)
     if (found && !(provision.rebuild && isStandIn(found)))
       outcomes.set(one.image, describe(one, found, 'kept', 0))
@@ -43,7 +43,7 @@ export async function provide(wanted: readonly Wanted[], provision: Provision): 
   await pool(byRecipe(left), provision.jobs, async (group) => {
     await makeGroup(group, provision, outcomes)
   })
-  return wanted.map((one) => outcomes.get(one.image)).filter((outcome) => outcome !== undefined)
+  return expected.map((one) => outcomes.get(one.image)).filter((outcome) => outcome !== undefined)
 }
 
 /**

@@ -41,8 +41,8 @@ export function createAppShares(repository: Pick<AppRepository, 'find' | 'inProj
     const live = row.live_release_id ? ports.liveConfiguration(row.live_release_id) : undefined
     const configured = configurationOf(row)
     const decided = ports.decidedReplicas(row.id)
-    const wanted = shareOf(configured)
-    const now = live ? largerOf(wanted, shareOf(live)) : wanted
+    const desired = shareOf(configured)
+    const now = live ? largerOf(desired, shareOf(live)) : desired
     if (decided === undefined) return now
     return largerOf(now, shareOf({ ...(live ?? configured), replicas: decided }))
   }

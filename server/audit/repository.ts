@@ -46,8 +46,8 @@ function where(filter: AuditFilter): { clause: string; values: unknown[] } {
     values.push(...given)
   }
   if (filter.project_id !== undefined) add('project_id = ?', filter.project_id)
-  const addAny = (wanted: Wanted, toCondition: (value: string) => Condition) => {
-    const conditions = wantedValues(wanted)?.map(toCondition)
+  const addAny = (desired: Wanted, toCondition: (value: string) => Condition) => {
+    const conditions = wantedValues(desired)?.map(toCondition)
     if (conditions)
       add(
         `(${conditions.map(([part]) => part).join(' OR ')})`,

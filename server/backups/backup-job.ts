@@ -35,12 +35,12 @@ const PROGRESS_MS = 2000
 const DUMP_TIMEOUT_MS = 24 * 3_600_000
 
 /** Hands a number on at most every two seconds. */
-export function paced(clock: Clock, tell: (bytes: number) => void): (bytes: number) => void {
+export function paced(clock: Clock, emit: (bytes: number) => void): (bytes: number) => void {
   let told_ms = clock.monotonic_ms()
   return (bytes) => {
     if (clock.monotonic_ms() - told_ms < PROGRESS_MS) return
     told_ms = clock.monotonic_ms()
-    tell(bytes)
+    emit(bytes)
   }
 }
 

@@ -73,12 +73,12 @@ export function defineRestoreJob({
         async run({ payload, job_id, state, signal, save }) {
           const row = rowOf(payload.backup_id)
           const told = { job_id, mode: payload.mode, restored_id: payload.target_id }
-          const tell = paced(clock, (read_bytes) =>
+          const emit = paced(clock, (read_bytes) =>
             events.append(
               backupEvent(row, 'restore_progress', { ...told, read_bytes, total_bytes: row.original_bytes }),
             ),
           )
-          const open = () => counted(archives.read(row, signal), tell)
+          const open = () => counted(archives.read(row, signal), emit)
           const remember = (prepared: unknown) => {
             state.prepared = prepared
             save()

@@ -85,7 +85,7 @@ export function createSchedules(options: ScheduleOptions) {
       payload: { id: row.id, name: row.name },
     })
   }
-  const tell = (row: ScheduleRow, what: 'missed' | 'skipped' | 'failed', payload: object) =>
+  const emit = (row: ScheduleRow, what: 'missed' | 'skipped' | 'failed', payload: object) =>
     events.append({
       type: `backup.${what}`,
       project_id: row.project_id === PLATFORM_PROJECT ? null : row.project_id,
@@ -135,17 +135,17 @@ export function createSchedules(options: ScheduleOptions) {
       repository.setRun(row.id, { next_run_at: nextRun(row), last_run_at: clock.iso() })
       if (is_late) {
         repository.setMissed(row.id, slot)
-        tell(row, 'missed', { slot, message: `The backup of ${slot} was missed; it is made now.` })
+        emit(row, 'missed', { slot, message: `The backup of ${slot} was missed; it is made now.` })
       }
       if (backups.isUnderWay(row.target, row.target_id)) {
-        tell(row, 'skipped', { slot, message: 'The backup before is still under way.' })
+        emit(row, 'skipped', { slot, message: 'The backup before is still under way.' })
         return
       }
       try {
         begin(PLATFORM, row)
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
-        tell(row, 'failed', { slot, error: error.message })
+        emit(row, 'failed', { slot, error: error.message })
       }
     })
 

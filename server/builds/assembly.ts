@@ -31,9 +31,9 @@ export function createBuildsDomain(
         git_url: (text) => use.apps.checks.git_url(text),
         branch: (text) => use.apps.checks.branch(text),
       },
-      credential(project_id, ask) {
-        use.git_credentials.requireChosen(project_id, ask.git_url, ask)
-        return use.git_credentials.forUrl(project_id, ask.git_url, ask)
+      credential(project_id, requested) {
+        use.git_credentials.requireChosen(project_id, requested.git_url, requested)
+        return use.git_credentials.forUrl(project_id, requested.git_url, requested)
       },
     }),
     detectFolder: (directory, overrides) => detectApart(directory, overrides),

@@ -16,4 +16,4 @@ async function look({ directory, overrides }: { directory: string; overrides: De
   }
 }
 // What is rejected here ends the thread, and whoever started it hears of the error.
-parentPort?.once('message', (ask) => void look(ask))
+parentPort?.once('message', (requested) => void look(requested))

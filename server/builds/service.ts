@@ -30,7 +30,7 @@ export interface DetectionOptions {
   detect(directory: string, overrides: DetectOptions): Promise<BuildPlan>
   checks: { git_url(text: string): void; branch(text: string): void }
   /** Throws a 422 when what is named to read it with cannot be used for it. */
-  credential(project_id: string, ask: DetectionAsk & { git_url: string }): GitCredential | undefined
+  credential(project_id: string, requested: DetectionAsk & { git_url: string }): GitCredential | undefined
 }
 
 /** Time for the clone of a dry run; a client waits for it. */

@@ -39,9 +39,9 @@ function toolVersionsFile(tree: SourceTree): ToolRequest[] {
 
 function miseTools(tools: unknown, source: string): ToolRequest[] {
   return Object.entries(asFields(tools) ?? {}).flatMap(([tool, value]) => {
-    const wanted = Array.isArray(value) ? value[0] : (at(value, 'version') ?? value)
-    return typeof wanted === 'string' || typeof wanted === 'number'
-      ? [{ tool, wanted: String(wanted), source }]
+    const requested = Array.isArray(value) ? value[0] : (at(value, 'version') ?? value)
+    return typeof requested === 'string' || typeof requested === 'number'
+      ? [{ tool, wanted: String(requested), source }]
       : []
   })
 }

@@ -23,8 +23,8 @@ const SAFE_TEXT = /^[\w .,:<>=~^|*+!()/-]+$/
 /** The first line of the first of these files that exists. */
 export function versionFile(tree: SourceTree, ...paths: string[]): VersionRequest | undefined {
   for (const path of paths) {
-    const wanted = firstLine(tree, path)
-    if (wanted !== undefined) return { wanted, source: path }
+    const requested = firstLine(tree, path)
+    if (requested !== undefined) return { wanted: requested, source: path }
   }
   return undefined
 }
@@ -66,18 +66,18 @@ export function matchVersion(
   standard: string,
   text: string,
 ): string | undefined {
-  const wanted = cleanVersion(text)
-  if (wanted === undefined) return undefined
+  const desired = cleanVersion(text)
+  if (desired === undefined) return undefined
   const exact = versions
-    .filter((version) => wanted === version || wanted.startsWith(`${version}.`))
+    .filter((version) => desired === version || desired.startsWith(`${version}.`))
     .sort((a, b) => b.length - a.length)[0]
-  if (exact !== undefined && /^\d+(\.\d+)*$/.test(wanted)) return exact
-  if (/^(latest|current|node|stable)$/.test(wanted))
-    return wanted === 'stable' ? standard : newestNumeric(versions)
-  if (/^(lts|lts\/\*|lts\/-\d|\*|x)$/.test(wanted)) return standard
-  const code_name = own(LTS_NAMES, wanted.replace(/^lts\//, ''))
+  if (exact !== undefined && /^\d+(\.\d+)*$/.test(desired)) return exact
+  if (/^(latest|current|node|stable)$/.test(desired))
+    return desired === 'stable' ? standard : newestNumeric(versions)
+  if (/^(lts|lts\/\*|lts\/-\d|\*|x)$/.test(desired)) return standard
+  const code_name = own(LTS_NAMES, desired.replace(/^lts\//, ''))
   if (code_name !== undefined) return versions.find((version) => version === code_name)
-  const range = toRange(wanted)
+  const range = toRange(desired)
   if (range === undefined) return undefined
   return [standard, ...versions].find((version) => intersects(version, range))
 }
@@ -151,12 +151,12 @@ function newestNumeric(versions: readonly string[]): string | undefined {
 
 /** For `node 27` the newest, for `python 2.6` the oldest; for anything that is no number, nothing. */
 function nearestVersion(versions: readonly string[], text: string): string | undefined {
-  const wanted = semver.coerce(cleanVersion(text) ?? '')
+  const requested = semver.coerce(cleanVersion(text) ?? '')
   const offered = versions
     .map((version) => ({ version, value: semver.coerce(version) }))
     .filter(({ version }) => /^\d/.test(version))
   const newest = offered[0]
-  if (wanted === null || newest?.value == null) return undefined
-  if (semver.gt(wanted, newest.value)) return newest.version
-  return offered.findLast(({ value }) => value !== null && semver.gte(value, wanted))?.version
+  if (requested === null || newest?.value == null) return undefined
+  if (semver.gt(requested, newest.value)) return newest.version
+  return offered.findLast(({ value }) => value !== null && semver.gte(value, requested))?.version
 }

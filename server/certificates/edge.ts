@@ -131,10 +131,10 @@ export function createEdgeCertificates({
     }
   }
   async function sync(project_id?: string): Promise<void> {
-    const wanted = assign(project_id)
+    const desired = assign(project_id)
     const failed: string[] = []
     const served: string[] = []
-    for (const [id, entry] of wanted) {
+    for (const [id, entry] of desired) {
       const key = keyOf(entry)
       if (known.get(id)?.key === key) {
         // The names are those that it had, so what is shown stays.
@@ -152,7 +152,7 @@ export function createEdgeCertificates({
       (owner === project_id && (repository.find(id)?.project_id ?? owner) === project_id)
     for (const [id, { domain_ids, project_id: owner }] of [...known]) {
       if (
-        wanted.has(id) ||
+        desired.has(id) ||
         !isOurs(id, owner) ||
         !(await attempt(id, () => ingress.removeCertificate(id), failed))
       )

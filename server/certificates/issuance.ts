@@ -97,24 +97,24 @@ export function createIssuance({
 
   function order(actor: Actor, project_id: string, body: NewCertificate): string {
     const domain = body.domain_id === undefined ? undefined : names.domain(project_id, body.domain_id)
-    const wanted = body.names ?? (domain && namesOfDomain(domain))
-    if (!wanted)
+    const desired = body.names ?? (domain && namesOfDomain(domain))
+    if (!desired)
       throw invalid('names', 'is required: name the hosts, a domain_id, or send a certificate to upload.')
-    names.check(project_id, wanted, body.names ? 'names' : 'domain_id')
+    names.check(project_id, desired, body.names ? 'names' : 'domain_id')
     const same = repository
       .ofProject(project_id)
       .find(
         (row) =>
           row.source === 'acme' &&
           row.status !== 'revoked' &&
-          namesIn(row).length === wanted.length &&
-          wanted.every((name) => namesIn(row).includes(name)),
+          namesIn(row).length === desired.length &&
+          desired.every((name) => namesIn(row).includes(name)),
       )
     if (same) throw conflict(`There is a certificate for these names already (${same.id}). Renew that one.`)
     return db.tx(() => {
       const row = insert({
         project_id,
-        names: wanted,
+        names: desired,
         source: 'acme',
         key_type: body.key_type ?? ports.rules().key_type,
         challenge: body.challenge ?? null,
@@ -208,7 +208,7 @@ export function createIssuance({
     /** What the SSL mode of a domain asks for, when it is not there yet. */
     ensureFor(domain: VerifiedDomain): void {
       if (domain.ssl_mode !== 'acme' && domain.ssl_mode !== 'self_signed') return
-      const wanted = namesOfDomain(domain)
+      const expected = namesOfDomain(domain)
       const source = domain.ssl_mode
       // One with a name that the project has no more cannot be renewed: it serves until there is another.
       const there = repository
@@ -217,13 +217,13 @@ export function createIssuance({
           (row) =>
             row.source === source &&
             row.status !== 'revoked' &&
-            wanted.every((name) => namesIn(row).some((own) => covers(own, name))) &&
+            expected.every((name) => namesIn(row).some((own) => covers(own, name))) &&
             (source !== 'acme' || names.areVerified(row.project_id, namesIn(row))),
         )
       if (there) return
       const row = insert({
         project_id: domain.project_id,
-        names: wanted,
+        names: expected,
         source,
         domain_id: domain.id,
         key_type: source === 'acme' ? ports.rules().key_type : 'ecdsa',

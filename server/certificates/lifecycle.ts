@@ -38,7 +38,7 @@ export function createLifecycle({
   budget,
   random,
 }: LifecycleOptions) {
-  const tell = (row: CertificateRow, what: string, payload: Record<string, unknown>) =>
+  const emit = (row: CertificateRow, what: string, payload: Record<string, unknown>) =>
     events.append({
       type: `certificate.${what}`,
       project_id: row.project_id,
@@ -69,7 +69,7 @@ export function createLifecycle({
       .flatMap((text) => (text ? [text.replace(/([^.!?\u2026])$/, '$1.')] : []))
       .join(' ')
     repository.setFailure(row.id, { failures, last_error, next_attempt_at: next, blocked_until }, clock.iso())
-    tell(row, 'failed', {
+    emit(row, 'failed', {
       code: failure.code,
       error: last_error,
       next_attempt_at: row.auto_renew ? next : null,
@@ -89,14 +89,14 @@ export function createLifecycle({
       private_key: secrets.seal(key, keyContext('private_key', row.id)),
       renew_at: renews ? renewalTime(facts.not_before, facts.not_after, random) : null,
     })
-    tell(row, row.chain === null ? 'issued' : 'renewed', {
+    emit(row, row.chain === null ? 'issued' : 'renewed', {
       issuer: facts.issuer,
       not_after: facts.not_after,
     })
   }
 
   return {
-    tell,
+    tell: emit,
     fail,
     install,
     hasGoodChain,

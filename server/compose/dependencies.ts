@@ -32,11 +32,11 @@ export function readDependencies(issues: Issues, value: unknown, path: string): 
 /** The dependencies that the file has; one that it lacks is an issue unless the file can do without. */
 export function settleDependencies(
   issues: Issues,
-  wanted: readonly Wanted[],
+  desired: readonly Wanted[],
   known: { active: ReadonlySet<string>; left_out: ReadonlySet<string> },
   path: string,
 ): ComposeDependency[] {
-  return wanted.flatMap(({ service, condition, required }) => {
+  return desired.flatMap(({ service, condition, required }) => {
     if (known.active.has(service)) return [{ service, condition }]
     if (required)
       issues.add(

@@ -36,8 +36,8 @@ export function readMounts(
     issues.add(at(path, 'volumes'), 'must be a list.')
   const mounts = volumes.flatMap((value, index) => {
     const here = at(at(path, 'volumes'), index)
-    const wanted = isFields(value) ? longForm(context, value, here) : shortForm(context, value, here)
-    return wanted ? oneMount(context, wanted, here, build) : []
+    const desired = isFields(value) ? longForm(context, value, here) : shortForm(context, value, here)
+    return desired ? oneMount(context, desired, here, build) : []
   })
   const memory = readTexts(issues, fields.tmpfs, at(path, 'tmpfs')).map((text): ComposeMount => {
     const [target = '', options = ''] = text.split(':')
@@ -95,12 +95,12 @@ function longForm({ issues }: ServiceContext, fields: Fields, path: string): Wan
 
 function oneMount(
   context: ServiceContext,
-  wanted: Wanted,
+  expected: Wanted,
   path: string,
   build: ComposeBuild | null,
 ): ComposeMount[] {
   const { issues, strict, found } = context
-  const { type, source, target, read_only, size_bytes } = wanted
+  const { type, source, target, read_only, size_bytes } = expected
   if (type === 'tmpfs') return [{ kind: 'tmpfs', path: target, size_bytes }]
   if (source === '') {
     if (strict) issues.add(path, NOTHING_SET)
@@ -110,7 +110,7 @@ function oneMount(
     found.ignored.push({ path, text: 'Not a file of the server: set the variable TZ for a time zone.' })
     return []
   }
-  if (type === 'bind') return filesOf(context, wanted, path, build)
+  if (type === 'bind') return filesOf(context, expected, path, build)
   if (type !== 'volume') {
     issues.add(
       path,

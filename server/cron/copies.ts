@@ -36,8 +36,12 @@ export function createCronCopies({ ofApp, request, add, change }: CronCopyParts)
      */
     restore(actor: Actor, app_id: string, copies: readonly unknown[], paused: boolean): string[] {
       return copies.flatMap((given) => {
-        const ask = { ...(given as Record<string, unknown>), app_id, ...(paused ? { enabled: false } : {}) }
-        const { success, output, issues } = v.safeParse(NewCronJob, ask)
+        const requested = {
+          ...(given as Record<string, unknown>),
+          app_id,
+          ...(paused ? { enabled: false } : {}),
+        }
+        const { success, output, issues } = v.safeParse(NewCronJob, requested)
         if (!success) return [`A cron job in the backup cannot be read: ${issues[0].message}`]
         try {
           const present = own(app_id).find(({ name }) => name === output.name)

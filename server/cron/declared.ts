@@ -51,7 +51,7 @@ export function declaredCronJobs(parts: DeclaredParts) {
   const { db, clock, events, repository, scheduler, cancelRuns, ports } = parts
   const keyOf = (expression: string, command: string, timezone: string) =>
     JSON.stringify([expression, command, timezone])
-  const tell = (
+  const emit = (
     { project_id, app_id }: Pick<CronJobRow, 'project_id' | 'app_id'>,
     type: string,
     payload: Record<string, unknown>,
@@ -59,7 +59,7 @@ export function declaredCronJobs(parts: DeclaredParts) {
   const remove = (row: CronJobRow): void => {
     cancelRuns(row)
     repository.delete(row.id)
-    tell(row, 'cron_job.deleted', { cron_job_id: row.id, name: row.name })
+    emit(row, 'cron_job.deleted', { cron_job_id: row.id, name: row.name })
   }
 
   /** Makes what is declared and new, removes what no longer is; the rest keeps its history and its pause. */
@@ -87,7 +87,7 @@ export function declaredCronJobs(parts: DeclaredParts) {
         if (existing.has(key)) continue
         const fault = faultOf(expression, timezone, clock.now())
         if (fault) {
-          tell(about, 'cron_job.refused', { schedule, command, error: `The schedule ${fault}` })
+          emit(about, 'cron_job.refused', { schedule, command, error: `The schedule ${fault}` })
           continue
         }
         const at = clock.iso()
@@ -103,7 +103,7 @@ export function declaredCronJobs(parts: DeclaredParts) {
           updated_at: at,
         }
         repository.insert(row)
-        tell(about, 'cron_job.created', { cron_job_id: row.id, name: row.name })
+        emit(about, 'cron_job.created', { cron_job_id: row.id, name: row.name })
       }
       for (const [key, row] of existing) if (!named.has(key)) remove(row)
       db.afterCommit(scheduler.arm)

@@ -21,7 +21,12 @@ export interface ExecutionPorts {
    */
   command(
     app_id: string,
-    ask: { command: string | string[]; purpose: string; timeout_ms: number; onLine(text: string): void },
+    requested: {
+      command: string | string[]
+      purpose: string
+      timeout_ms: number
+      onLine(text: string): void
+    },
     signal: AbortSignal,
   ): Promise<CommandResult>
   /** Removes what an interrupted command has left running. */

@@ -27,7 +27,7 @@ export default defineModule({
       ports: {
         app: (id) => use.apps.find(id),
         declared: (app_id) => use.deployments.declaredCronJobs(app_id),
-        command: (...ask) => use.deployments.runtime.runCommand(...ask),
+        command: (...requested) => use.deployments.runtime.runCommand(...requested),
         removeCommand: (purpose) => use.deployments.runtime.removeCommand(purpose),
         redact: (app_id, text) => use.deployments.runtime.redact(app_id, text),
         client: base.client,

@@ -147,8 +147,8 @@ export function createCronRepository(db: Db) {
     ): Page<CronRunRow> {
       const matching =
         'FROM cron_runs WHERE cron_job_id = ? AND (? IS NULL OR status IN (SELECT value FROM json_each(?)))'
-      const wanted = wantedJson(status)
-      const values = [cron_job_id, wanted, wanted]
+      const desired = wantedJson(status)
+      const values = [cron_job_id, desired, desired]
       return {
         rows: db
           .sql(`SELECT * ${matching} ${orderBy(sort, 'rowid DESC')} LIMIT ? OFFSET ?`)

@@ -69,7 +69,7 @@ export function runJob({
     const next = runMachine.next(run.status, event)
     if (next !== run.status) repository.setRunStatus(run.id, run.status, next)
   }
-  const tell = (run_id: string) => {
+  const emit = (run_id: string) => {
     const run = repository.run(run_id)
     const job = run && repository.find(run.cron_job_id)
     if (!run || !job) return
@@ -171,7 +171,7 @@ export function runJob({
             : (outcome.failure?.message ?? null),
       })
       move(run, event[outcome.status])
-      tell(run.id)
+      emit(run.id)
     },
   })
 }

@@ -54,7 +54,7 @@ export function createScheduler({ db, clock, events, jobs, repository, isActive 
     })
     return id
   }
-  const tell = (job: CronJobRow, type: string, payload: Record<string, unknown>) =>
+  const emit = (job: CronJobRow, type: string, payload: Record<string, unknown>) =>
     events.append({
       type,
       project_id: job.project_id,
@@ -67,7 +67,7 @@ export function createScheduler({ db, clock, events, jobs, repository, isActive 
     const open = repository.openRuns(job.id)
     if (open.length > 0 && job.overlap === 'forbid') {
       const id = insert(job, due, 'skipped', 'The run before was still going on.')
-      tell(job, 'cron.skipped', { run_id: id })
+      emit(job, 'cron.skipped', { run_id: id })
       return id
     }
     if (job.overlap === 'replace') for (const run of open) if (run.job_id) jobs.cancel(run.job_id)
@@ -96,7 +96,7 @@ export function createScheduler({ db, clock, events, jobs, repository, isActive 
     const last = new Date(lastSlot(job.expression, job.timezone, now) ?? Date.parse(first)).toISOString()
     const times = count < MOST_COUNTED ? `${count} times` : `${MOST_COUNTED} times or more`
     const error = `Portreeve was not running at ${count === 1 ? first : `${times}, from ${first} on`}.`
-    tell(job, 'cron.missed', { count, first, last, catch_up: job.catch_up, error })
+    emit(job, 'cron.missed', { count, first, last, catch_up: job.catch_up, error })
     if (job.catch_up === 'once') begin(job, { slot: last, trigger: 'catch_up', created_by: null })
     else insert(job, { slot: last, trigger: 'schedule', created_by: null }, 'missed', error)
   }

@@ -15,16 +15,16 @@ const FIRST_CHOSEN_PORT = 20_000
 /** The port for clients from outside: the one asked for, else a free one; null when it is not public. */
 export function publicPort(
   { repository }: Pick<DatabaseContext, 'repository'>,
-  ask: { public: boolean; public_port?: number },
+  requested: { public: boolean; public_port?: number },
   current: number | null = null,
 ): number | null {
-  if (!ask.public) {
-    if (ask.public_port !== undefined)
+  if (!requested.public) {
+    if (requested.public_port !== undefined)
       throw invalid('public_port', 'counts only for a public database. Set public to true, or leave it out.')
     return null
   }
   const taken = new Set(repository.portsTaken().filter((port) => port !== current))
-  const { public_port } = ask
+  const { public_port } = requested
   if (public_port !== undefined) {
     if (taken.has(public_port))
       throw conflict(`Port ${public_port} belongs to another database. Choose another one.`)

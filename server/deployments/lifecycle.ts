@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
 import { redactor } from '#server/kernel/redact'
 import { classify } from './classify.ts'
-import { askOf } from './repository.ts'
+import { requestOf } from './repository.ts'
 import { NOTHING } from './routing.ts'
 import { drain, routeTo } from './serving.ts'
 import { verify } from './verify.ts'
@@ -201,7 +201,7 @@ function deleteJob(context: DeployContext, ports: LifecyclePorts): JobDefinition
           for (const row of context.deployments.history(payload.app_id, -1, 0).rows) {
             context.logs.remove(row.id)
             await removeTree(join(context.work_directory, row.id))
-            const { upload } = askOf(row)
+            const { upload } = requestOf(row)
             if (upload) rmSync(join(context.uploads_directory, upload), { force: true })
           }
           await context.git.forget(payload.app_id)

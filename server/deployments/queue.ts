@@ -6,7 +6,7 @@ import { newId } from '#server/kernel/ids'
 import type { Failure } from '#server/kernel/jobs/definition'
 import type { Jobs } from '#server/kernel/jobs/jobs'
 import { createPrecedence } from './precedence.ts'
-import { askOf, type DeploymentAsk, type DeploymentRow } from './repository.ts'
+import { requestOf, type DeploymentRequest, type DeploymentRow } from './repository.ts'
 import type { Trigger } from './schema.ts'
 import type { Status } from './status.ts'
 import type { DeployContext, DeployPayload } from './work.ts'
@@ -62,7 +62,13 @@ export function createQueue({ context, status, db, jobs, audit }: QueueParts) {
   }
 
   /** The row and the job that brings it to an end. */
-  const insert = (id: string, app: QueuedApp, trigger: Trigger, ask: DeploymentAsk, actor: Actor): void => {
+  const insert = (
+    id: string,
+    app: QueuedApp,
+    trigger: Trigger,
+    requested: DeploymentRequest,
+    actor: Actor,
+  ): void => {
     const number = apps.nextNumber(app.id)
     supersede({ id, app_id: app.id, number, trigger })
     repository.insert({
@@ -71,8 +77,8 @@ export function createQueue({ context, status, db, jobs, audit }: QueueParts) {
       project_id: app.project_id,
       number,
       trigger,
-      request: JSON.stringify(ask),
-      branch: ask.branch ?? app.branch,
+      request: JSON.stringify(requested),
+      branch: requested.branch ?? app.branch,
       created_by: actor.user_id || null,
       created_at: clock.iso(),
     })
@@ -87,7 +93,7 @@ export function createQueue({ context, status, db, jobs, audit }: QueueParts) {
   }
 
   /** Queues a deployment in the current transaction. */
-  const enqueue = (app: QueuedApp, trigger: Trigger, ask: DeploymentAsk, actor: Actor): DeploymentRow => {
+  const enqueue = (app: QueuedApp, trigger: Trigger, ask: DeploymentRequest, actor: Actor): DeploymentRow => {
     precedence.require(app.id, trigger)
     // What is live was counted when it came; restarting it must work.
     const other = ask.from_release ? releases.find(ask.from_release)?.configuration : undefined
@@ -113,7 +119,7 @@ export function createQueue({ context, status, db, jobs, audit }: QueueParts) {
   const enqueueLastUpload = (app: QueuedApp, trigger: Trigger, actor: Actor): DeploymentRow => {
     const last = repository
       .history(app.id, 100, 0)
-      .rows.map((found) => askOf(found).upload)
+      .rows.map((found) => requestOf(found).upload)
       .find(Boolean)
     if (!last)
       throw conflict('Nothing has been uploaded yet. Send a gzipped tar to POST /api/apps/:id/upload.')

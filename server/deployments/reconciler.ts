@@ -68,9 +68,9 @@ function appOwners(context: DeployContext, ports: ReconcilerPorts): WorkloadOwne
     },
     workload(app, process) {
       const release = releases.find(app.release_id)!
-      const wanted = desiredProcesses(context, release).find(({ name }) => name === process)!
+      const expected = desiredProcesses(context, release).find(({ name }) => name === process)!
       const is_stopped = release.settings.stack && context.ports.services.stopped(app.id).has(process)
-      return workloadOf(releases, release, app, is_stopped ? { ...wanted, replicas: 0 } : wanted)
+      return workloadOf(releases, release, app, is_stopped ? { ...expected, replicas: 0 } : expected)
     },
     release(release_id) {
       const release = releases.find(release_id)

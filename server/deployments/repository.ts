@@ -26,7 +26,7 @@ export interface DeploymentRow {
   finished_at: string | null
 }
 /** What was asked for; JSON of `deployments.request`. */
-export interface DeploymentAsk {
+export interface DeploymentRequest {
   branch?: string
   commit?: string
   /** The branch's newest commit will do when that one is gone: set for the deployment of a restored app. */
@@ -49,8 +49,8 @@ export interface DeploymentAsk {
   upload?: string
 }
 /** What was asked for when a deployment was queued. */
-export const askOf = (row: Pick<DeploymentRow, 'request'>): DeploymentAsk =>
-  JSON.parse(row.request) as DeploymentAsk
+export const requestOf = (row: Pick<DeploymentRow, 'request'>): DeploymentRequest =>
+  JSON.parse(row.request) as DeploymentRequest
 
 type Change = Partial<
   Pick<

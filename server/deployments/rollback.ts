@@ -1,6 +1,6 @@
 import { conflict, invalid } from '#server/kernel/errors'
 import { orThrow } from '#server/kernel/or-throw'
-import { askOf, type DeploymentRepository } from './repository.ts'
+import { requestOf, type DeploymentRepository } from './repository.ts'
 import type { Release, Releases } from './releases.ts'
 
 /**
@@ -16,7 +16,7 @@ export function createRollbackTarget(deployments: DeploymentRepository, releases
    */
   const originOf = (deployment_id: string): string => {
     const row = deployments.find(deployment_id)
-    const { from_deployment } = row ? askOf(row) : {}
+    const { from_deployment } = row ? requestOf(row) : {}
     return from_deployment ? originOf(from_deployment) : deployment_id
   }
   const variables = (release: Release) =>

@@ -54,16 +54,16 @@ export function createRouting({
    * Brings the routes of an app to what its domains and its target say. Removes first, so that a name can
    * pass from one route to another.
    */
-  const apply = async (app_id: string, wanted: Route[]) => {
+  const apply = async (app_id: string, desired: Route[]) => {
     const known = applied.get(app_id) ?? new Map<string, string>()
     applied.set(app_id, known)
     unfinished.add(app_id)
-    for (const id of [...known.keys()].filter((id) => !wanted.some((route) => route.id === id))) {
+    for (const id of [...known.keys()].filter((id) => !desired.some((route) => route.id === id))) {
       await ingress.removeRoute(id)
       known.delete(id)
     }
     const failures: unknown[] = []
-    for (const route of wanted) {
+    for (const route of desired) {
       const key = JSON.stringify(route)
       if (known.get(route.id) === key) continue
       known.set(route.id, '')
@@ -72,7 +72,7 @@ export function createRouting({
         (error: unknown) => failures.push(error),
       )
     }
-    routed(wanted.map((route) => route.id).filter((id) => known.get(id)))
+    routed(desired.map((route) => route.id).filter((id) => known.get(id)))
     // One domain that the edge refuses does not keep the others of the app from what they need.
     if (failures.length > 0) throw failures[0]
     unfinished.delete(app_id)
@@ -111,9 +111,9 @@ export function createRouting({
         applied.delete(app_id)
       }),
     /** Replaces the whole state of the edge. */
-    replace: (wanted: ReadonlyMap<string, Target>): Promise<void> =>
+    replace: (expected: ReadonlyMap<string, Target>): Promise<void> =>
       exclusively(async () => {
-        const all = [...wanted].map(([app_id, target]) => ({
+        const all = [...expected].map(([app_id, target]) => ({
           app_id,
           target,
           routes: routes(app_id, target),

@@ -34,7 +34,12 @@ export function createRuntime(context: DeployContext) {
   /** The same for other domains, which take errors of the engine as they are; lines come without secrets. */
   const runCommand = async (
     app_id: string,
-    ask: { command: string | string[]; purpose: string; timeout_ms: number; onLine(text: string): void },
+    requested: {
+      command: string | string[]
+      purpose: string
+      timeout_ms: number
+      onLine(text: string): void
+    },
     signal: AbortSignal,
   ): Promise<RunResult> => {
     const place = app(app_id)
@@ -43,7 +48,7 @@ export function createRuntime(context: DeployContext) {
     if (!release)
       throw conflict('This app has never been live, so there is no image to run a command in. Deploy it.')
     const redact = redactor(secretsOf(app_id))
-    const { command, purpose, timeout_ms, onLine } = ask
+    const { command, purpose, timeout_ms, onLine } = requested
     const { shell_command: _own, ...spec } = containerSpec(releases, release, place)
     await engine.ensureNetwork(networkOf(place), { project: project_id })
     return engine.runOnce(
@@ -86,13 +91,13 @@ export function createRuntime(context: DeployContext) {
     buildLogs(app_id: string, query: RuntimeLogQuery): LogLine[] {
       const latest = context.deployments.latest(app_id)
       const lines = latest ? context.logs.tail(latest.id, 10_000) : []
-      const wanted = query.q?.toLowerCase()
+      const desired = query.q?.toLowerCase()
       return lines
         .filter(
           (line) =>
             (!query.since || line.at >= query.since) &&
             (!query.until || line.at < query.until) &&
-            (!wanted || line.text.toLowerCase().includes(wanted)),
+            (!desired || line.text.toLowerCase().includes(desired)),
         )
         .slice(-query.tail)
     },

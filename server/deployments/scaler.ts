@@ -102,7 +102,7 @@ async function createPass(context: DeployContext, release: Release, signal: Abor
   const { engine, routing } = context
   const { app_id, settings } = release
   const place = context.apps.get(app_id)
-  const wanted = desiredProcesses(context, release)
+  const desired = desiredProcesses(context, release)
   /** A switch that came first is not taken back. */
   const serve = async (addresses: string[]) => {
     if (signal.aborted || context.apps.get(app_id).live_release_id !== release.id) return
@@ -112,13 +112,13 @@ async function createPass(context: DeployContext, release: Release, signal: Abor
     engine.ensureRelease(workloadOf(context.releases, release, place, process), signal)
 
   const before = await engine.instances({ release_id: release.id })
-  const countOf = (process: string) => wanted.find(({ name }) => name === process)?.replicas ?? 0
+  const countOf = (process: string) => desired.find(({ name }) => name === process)?.replicas ?? 0
   const going = before.filter(({ index, process }) => index >= countOf(process))
   const leaving = new Set(webAddresses(going))
   const serving = new Set(routing.serving(app_id).filter((address) => !leaving.has(address)))
   await engine.ensureNetwork(networkOf(place), { project: place.project_id })
   const made: Instance[] = []
-  for (const process of wanted) {
+  for (const process of desired) {
     // Those that go are still there: they end their requests while others are started.
     const indexes = going.filter((one) => one.process === process.name).map(({ index }) => index + 1)
     made.push(...(await ensure({ ...process, replicas: Math.max(process.replicas, ...indexes) })))
@@ -138,7 +138,7 @@ async function createPass(context: DeployContext, release: Release, signal: Abor
   if (going.length === 0) return
   await drainInstances(context, release, going, signal)
   signal.throwIfAborted()
-  for (const process of wanted) await ensure(process)
+  for (const process of desired) await ensure(process)
 }
 
 const webAddresses = (instances: readonly Instance[]): string[] =>

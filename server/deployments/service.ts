@@ -16,7 +16,7 @@ import { deployJob } from './job.ts'
 import { createOutcome } from './outcome.ts'
 import { createQueue } from './queue.ts'
 import type { Release } from './releases.ts'
-import { askOf, type DeploymentRow } from './repository.ts'
+import { requestOf, type DeploymentRow } from './repository.ts'
 import { createRollbackTarget } from './rollback.ts'
 import type { DeployRequest } from './schema.ts'
 import { createStatus } from './status.ts'
@@ -87,7 +87,7 @@ export function createDeployments({ parts, db, events, jobs, audit, ports }: Dep
     /** What was detected for what a deployment runs, which a rollback or a restart took from another one. */
     planOf(id: string): BuildPlan | undefined {
       const row = repository.find(id)
-      const { from_deployment } = row ? askOf(row) : {}
+      const { from_deployment } = row ? requestOf(row) : {}
       if (from_deployment) return this.planOf(from_deployment)
       return row?.plan ? (JSON.parse(row.plan) as BuildPlan) : undefined
     },

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { requireFree } from '#server/kernel/disk-reserve'
 import { ApiError } from '#server/kernel/errors'
-import { askOf, type DeploymentRepository } from './repository.ts'
+import { requestOf, type DeploymentRepository } from './repository.ts'
 
 /** Largest archive of `POST /api/apps/:id/upload`. */
 export const MAX_UPLOAD_BYTES = 512 * 1024 * 1024
@@ -60,12 +60,12 @@ export function pruneArchives(
   directory: string,
   app_id: string,
 ): void {
-  const rows = deployments.history(app_id, LOOKED_AT, 0).rows.filter((row) => askOf(row).upload)
+  const rows = deployments.history(app_id, LOOKED_AT, 0).rows.filter((row) => requestOf(row).upload)
   const kept = new Set(
-    rows.filter((row, index) => index === 0 || !row.finished_at).map((row) => askOf(row).upload),
+    rows.filter((row, index) => index === 0 || !row.finished_at).map((row) => requestOf(row).upload),
   )
   for (const row of rows) {
-    const { upload } = askOf(row)
+    const { upload } = requestOf(row)
     if (upload && !kept.has(upload)) rmSync(join(directory, upload), { force: true })
   }
 }

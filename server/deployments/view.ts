@@ -1,5 +1,5 @@
 import type { Failure, StepRow } from '#server/kernel/jobs/definition'
-import { askOf, type DeploymentRow } from './repository.ts'
+import { requestOf, type DeploymentRow } from './repository.ts'
 import type { Deployment } from './schema.ts'
 
 const between = (from: string | null, to: string | null): number | null =>
@@ -19,7 +19,7 @@ export function summaryOf(row: DeploymentRow) {
       ? { sha: row.commit_sha, message: row.commit_message, author: row.commit_author }
       : null,
     image: row.image,
-    rolled_back_to: row.trigger === 'rollback' ? (askOf(row).from_deployment ?? null) : null,
+    rolled_back_to: row.trigger === 'rollback' ? (requestOf(row).from_deployment ?? null) : null,
     error: failure && {
       step: failure.step,
       code: failure.code,

@@ -14,7 +14,7 @@ import { MAIN_PROCESS, type Mount } from '#server/platform/engine/workload'
 import type { Git, GitCredential } from '#server/platform/git/git'
 import type { Certificate, Ingress, Route } from '#server/platform/ingress/ingress'
 import type { DeploymentLogs } from './logs.ts'
-import { askOf, type DeploymentRepository } from './repository.ts'
+import { requestOf, type DeploymentRepository } from './repository.ts'
 import type { ReleaseMounts, Releases, ReleaseSettings } from './releases.ts'
 import type { Routing, Target } from './routing.ts'
 import type { DeploymentEventName } from './machine.ts'
@@ -231,7 +231,7 @@ export type DeployStep = StepContext<DeployPayload, DeployState>
 /** The app as its image is made: as it is now, or as the release was whose image is made again. */
 export function appToBuild(context: DeployContext, { payload }: Pick<DeployStep, 'payload'>): DeployedApp {
   const app = context.apps.get(payload.app_id)
-  const { rebuild, from_release } = askOf(context.deployments.find(payload.deployment_id)!)
+  const { rebuild, from_release } = requestOf(context.deployments.find(payload.deployment_id)!)
   const release = rebuild && from_release ? context.releases.find(from_release) : undefined
   return release ? { ...app, configuration: release.configuration } : app
 }

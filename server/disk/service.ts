@@ -154,7 +154,7 @@ export function createDiskService(options: DiskOptions) {
     }
     return freed
   }
-  function tell(actor: Actor, because: string, { freed_bytes, items }: PruneResult): void {
+  function emit(actor: Actor, because: string, { freed_bytes, items }: PruneResult): void {
     const counts = Object.fromEntries(items.map(({ target, count }) => [target, count]))
     options.db.tx(() => {
       options.events.append({
@@ -180,7 +180,7 @@ export function createDiskService(options: DiskOptions) {
       const items = itemsOf(plan, wish.targets)
       const freed_bytes = await askingEngine(() => carryOut(plan, wish, found))
       const result = { dry_run: false, freed_bytes, items }
-      if (items.some(({ count }) => count > 0) || actor !== PLATFORM) tell(actor, because, result)
+      if (items.some(({ count }) => count > 0) || actor !== PLATFORM) emit(actor, because, result)
       return result
     } finally {
       under_way = false

@@ -31,17 +31,17 @@ export function createInstallationNames(
     const { dashboard_domains } = reserved()
     return repository.automatic().flatMap(({ app_id, project_id }) => {
       const { name } = app(app_id)!
-      const wanted = `${name}.${base_domain}`
+      const desired = `${name}.${base_domain}`
       const is_taken =
-        dashboard_domains.includes(wanted) ||
+        dashboard_domains.includes(desired) ||
         claims.some((claim) => {
           const bare = bareOf(claim.hostname)
           return (
-            claim.hostname === wanted ||
-            (claim.project_id !== project_id && (isWithin(wanted, bare) || isWithin(bare, wanted)))
+            claim.hostname === desired ||
+            (claim.project_id !== project_id && (isWithin(desired, bare) || isWithin(bare, desired)))
           )
         })
-      return is_taken ? [wanted] : []
+      return is_taken ? [desired] : []
     })
   }
   return {

@@ -77,7 +77,7 @@ export function createOwnership(repository: DomainRepository, clock: Clock) {
       namesOf(claim).some((name) =>
         repository
           .rivals(bareOf(name), claim.project_id)
-          .some((rival) => !namesOf(rival).some((wanted) => isTaken(bareOf(wanted), rival.project_id))),
+          .some((rival) => !namesOf(rival).some((desired) => isTaken(bareOf(desired), rival.project_id))),
       ),
     /** Domains of other projects that wait for a proof of a name that they cannot have beside this claim. */
     rivals: (claim: Claim): string[] => [

@@ -220,17 +220,17 @@ export function createDomains(options: DomainOptions) {
     /** Changes the rules of a domain; a pair with and without `www` is proven before it is claimed. */
     async change(actor: Actor, id: string, change: DomainChange): Promise<Domain> {
       const before = get(id)
-      const wanted = columnsOf(before.hostname, rulesOfChange(change, before))
-      checkRules({ ...before, ...withoutUndefined(wanted) })
-      if (wanted.counterpart && wanted.counterpart !== before.counterpart && isProven(before))
-        await checks.requireProof({ ...before, counterpart: wanted.counterpart })
+      const desired = columnsOf(before.hostname, rulesOfChange(change, before))
+      checkRules({ ...before, ...withoutUndefined(desired) })
+      if (desired.counterpart && desired.counterpart !== before.counterpart && isProven(before))
+        await checks.requireProof({ ...before, counterpart: desired.counterpart })
       return db.tx(() => {
-        const row: DomainRow = { ...get(id), ...withoutUndefined(wanted) }
+        const row: DomainRow = { ...get(id), ...withoutUndefined(desired) }
         requireUsable(row.app_id)
         checkRules(row)
-        if (wanted.counterpart) requireUnreserved(row)
+        if (desired.counterpart) requireUnreserved(row)
         if (row.kind !== 'automatic' && row.status !== 'failed') ownership.require(row)
-        repository.update(id, wanted, clock.iso())
+        repository.update(id, desired, clock.iso())
         const after = get(id)
         rules.checkReach(after)
         checkPlan(after)

@@ -60,20 +60,20 @@ function leadOf(view: ResolverView, expected: Expected): Lead {
 function sentenceOf(name: string, lead: Lead, view: ResolverView, expected: Expected): string {
   const addresses = [...values(view.a), ...values(view.aaaa)]
   const foreign = addresses.filter((address) => !expected.addresses.includes(address))
-  const wanted = listed(expected.addresses)
+  const desired = listed(expected.addresses)
   switch (lead) {
     case 'here':
       return `${name} leads to this server.`
     case 'mixed':
       return `${name} leads to this server and to ${listed(foreign)} as well. Remove the records with ${listed(foreign)}.`
     case 'elsewhere':
-      return `${name} leads to ${listed(addresses)}; expected was ${wanted}. Change its A and AAAA records, or the alias that it follows.`
+      return `${name} leads to ${listed(addresses)}; expected was ${desired}. Change its A and AAAA records, or the alias that it follows.`
     case 'proxied':
       return `${name} stands behind the proxy of ${proxyOf(addresses.find((address) => proxyOf(address))!)}, so its addresses prove nothing. Set the TXT record, or turn the proxy off.`
     case 'empty':
-      return `${name} has neither an A nor an AAAA record. Add one that leads to ${wanted}.`
+      return `${name} has neither an A nor an AAAA record. Add one that leads to ${desired}.`
     case 'missing':
-      return `${name} is not in DNS (NXDOMAIN). Add an A or AAAA record that leads to ${wanted}; new records can take a few minutes.`
+      return `${name} is not in DNS (NXDOMAIN). Add an A or AAAA record that leads to ${desired}; new records can take a few minutes.`
     case 'circle':
       return `The aliases of ${name} lead in a circle or over too many names: ${listed(view.aliases)}. Let the CNAME lead to a name that has addresses.`
     case 'unknown': {

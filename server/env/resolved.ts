@@ -11,9 +11,9 @@ export interface ReleaseVariable {
 /** All of them by key. */
 export type ReleaseVariables = Record<string, ReleaseVariable>
 
-const picked = (variables: ReleaseVariables, wanted: (one: ReleaseVariable) => boolean) =>
+const picked = (variables: ReleaseVariables, desired: (one: ReleaseVariable) => boolean) =>
   Object.fromEntries(
-    Object.entries(variables).flatMap(([key, one]) => (wanted(one) ? [[key, one.value]] : [])),
+    Object.entries(variables).flatMap(([key, one]) => (desired(one) ? [[key, one.value]] : [])),
   )
 /** The environment of a running instance. */
 export const runtimeValues = (variables: ReleaseVariables): Record<string, string> =>

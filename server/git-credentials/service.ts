@@ -90,7 +90,7 @@ export function createGitCredentials({
 }) {
   const repository = createRepository(db)
   /** Lists follow it. Everybody in the project hears of it, and only developers may read names: it has none. */
-  const tell = (actor: Actor, what: 'created' | 'deleted', { id, project_id }: GitCredentialRow) =>
+  const emit = (actor: Actor, what: 'created' | 'deleted', { id, project_id }: GitCredentialRow) =>
     events.append({
       type: `git_credential.${what}`,
       project_id,
@@ -127,7 +127,7 @@ export function createGitCredentials({
           last_used_at: null,
         }
         repository.insert(row)
-        tell(actor, 'created', row)
+        emit(actor, 'created', row)
         audit.record(actor, {
           action: 'git_credential.create',
           resource_type: 'git_credential',
@@ -146,7 +146,7 @@ export function createGitCredentials({
             `The token is the git_credential_id of ${uses.slice(0, 5).join(', ')}${uses.length > 5 ? ' and others' : ''}. Give them another one, or null, first.`,
           )
         repository.delete(id)
-        tell(actor, 'deleted', row)
+        emit(actor, 'deleted', row)
         audit.record(actor, {
           action: 'git_credential.delete',
           resource_type: 'git_credential',

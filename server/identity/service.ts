@@ -102,7 +102,7 @@ export function createIdentity(options: IdentityOptions) {
     revocations,
     told,
   })
-  const tell = createNotices({ db, mail: options.mail, log })
+  const emit = createNotices({ db, mail: options.mail, log })
   const account = createAccount({
     db,
     clock,
@@ -116,7 +116,7 @@ export function createIdentity(options: IdentityOptions) {
     told,
     initial_password,
     projectsOf: projects.listFor,
-    tell,
+    tell: emit,
   })
   const invitations = createInvitations({
     db,
@@ -145,7 +145,7 @@ export function createIdentity(options: IdentityOptions) {
     limit: createLoginLimit(clock, 'Too many attempts from this address to reset a password.'),
     mail: options.mail,
     public_url: options.public_url,
-    tell,
+    tell: emit,
   })
   return {
     ...createAuthentication({
@@ -172,7 +172,7 @@ export function createIdentity(options: IdentityOptions) {
       account,
       two_factor,
       told,
-      tell,
+      tell: emit,
     }),
     api_keys: createApiKeys({ db, clock, audit, keys, account, revocations, told }),
     invitations,
@@ -190,7 +190,7 @@ export function createIdentity(options: IdentityOptions) {
       rolesOf: projects.rolesOf,
       requireOtherOwners: projects.members.requireOtherOwners,
       takeOver: projects.members.takeOver,
-      tell,
+      tell: emit,
     }),
     tickets,
     revocations,

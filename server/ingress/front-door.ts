@@ -32,7 +32,7 @@ export interface FrontDoor {
 
 export function createFrontDoor({ door, config, log, meta, hostname }: FrontDoorOptions): FrontDoor {
   let reached: string | undefined
-  let wanted = false
+  let desired = false
   let is_stopped = false
   const remember = (name: string) => {
     if (name === reached) return
@@ -45,8 +45,8 @@ export function createFrontDoor({ door, config, log, meta, hostname }: FrontDoor
     const narrow = reached !== '' && hostname() === reached
     // A name that was given up and is set again has to be seen again.
     if (!narrow) remember('')
-    if (narrow === wanted) return
-    wanted = narrow
+    if (narrow === desired) return
+    desired = narrow
     door.set(narrow).then(
       () =>
         log.info(
@@ -56,7 +56,7 @@ export function createFrontDoor({ door, config, log, meta, hostname }: FrontDoor
           { port: config.port },
         ),
       (error: Error) => {
-        wanted = door.is_narrow
+        desired = door.is_narrow
         log.warn('The plain port stays where it is for now', { reason: error.message })
         setTimeout(applySoon, RETRY_MS).unref()
       },

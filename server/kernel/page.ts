@@ -7,13 +7,13 @@ export type Wanted<T extends string = string> = T | readonly T[] | undefined
 export type Sort = readonly { column: string; descending: boolean }[]
 
 /** The values that a filter asks for; undefined where it asks for nothing. */
-export function wantedValues<T extends string>(wanted: Wanted<T>): readonly T[] | undefined {
-  if (typeof wanted === 'string') return [wanted]
-  return wanted?.length ? wanted : undefined
+export function wantedValues<T extends string>(desired: Wanted<T>): readonly T[] | undefined {
+  if (typeof desired === 'string') return [desired]
+  return desired?.length ? desired : undefined
 }
 /** Whether a value is one of those that a filter asks for. */
-export const isWanted = (wanted: Wanted, value: string | null): boolean =>
-  wantedValues(wanted)?.includes(value ?? '') ?? true
+export const isWanted = (expected: Wanted, value: string | null): boolean =>
+  wantedValues(expected)?.includes(value ?? '') ?? true
 /** A filter as a parameter of SQL that reads `@x IS NULL OR column IN (SELECT value FROM json_each(@x))`. */
 export const wantedJson = (wanted: Wanted): string | null => {
   const values = wantedValues(wanted)

@@ -43,8 +43,8 @@ function previewPorts(base: Base, use: PreviewNeeds): PreviewPorts {
     failRunner(id, error) {
       if (use.apps.find(id)?.status !== 'deleting') use.apps.transition(id, 'fail', { error })
     },
-    deploy: (app_id, trigger, ask, actor) =>
-      use.deployments.enqueue(use.apps.find(app_id)!, trigger, ask, actor).id,
+    deploy: (app_id, trigger, requested, actor) =>
+      use.deployments.enqueue(use.apps.find(app_id)!, trigger, requested, actor).id,
     latestDeployment: (app_id) => use.deployments.latest(app_id),
     address: (app_id) => use.domains.automaticOf(app_id),
     linkedDatabases: (app_id) => use.databases.linkedTo(app_id),

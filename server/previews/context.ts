@@ -70,7 +70,7 @@ export interface PreviewPorts {
   removeRunner(id: string): void
   failRunner(id: string, error: string): void
   /** Queues a deployment in the current transaction; answers its id. */
-  deploy(app_id: string, trigger: Trigger, ask: DeployAsk, actor: Actor): string
+  deploy(app_id: string, trigger: Trigger, requested: DeployAsk, actor: Actor): string
   latestDeployment(app_id: string): NewestDeployment | null
   address(app_id: string): { hostname: string; url: string }
   linkedDatabases(app_id: string): LinkedDatabase[]

@@ -31,14 +31,14 @@ export interface Placed {
 export function createPlacement(context: PreviewContext) {
   const { clock, jobs, repository, settings, ports, change, advance, note } = context
 
-  const insert = (parent: PreviewedApp, ask: PreviewAsk, actor: Actor): PreviewRow => {
+  const insert = (parent: PreviewedApp, requested: PreviewAsk, actor: Actor): PreviewRow => {
     const { domain_pattern, max_previews, ttl_seconds } = settings.rowOf(parent.id)
     if (repository.ofApp(parent.id).length >= max_previews)
       throw conflict(
         `${parent.name} has ${max_previews} previews already, which is its limit. Close a pull request, remove a preview, or raise the limit.`,
       )
     ports.requireQuota(parent.project_id)
-    const name = previewName(domain_pattern, ask.number, parent.name)
+    const name = previewName(domain_pattern, requested.number, parent.name)
     if (ports.isNameTaken(name) || repository.isNameTaken(name))
       throw conflict(`The name ${name} of the preview is taken. Choose another domain_pattern.`)
     const at = clock.iso()
@@ -46,19 +46,19 @@ export function createPlacement(context: PreviewContext) {
       id: newId('prv'),
       project_id: parent.project_id,
       app_id: parent.id,
-      number: ask.number,
+      number: requested.number,
       name,
-      title: ask.title,
+      title: requested.title,
       status: 'waiting',
-      source: ask.source,
+      source: requested.source,
       runner_id: null,
-      is_fork: Number(ask.is_fork),
-      git_url: ask.git_url,
-      branch: ask.branch,
+      is_fork: Number(requested.is_fork),
+      git_url: requested.git_url,
+      branch: requested.branch,
       commit_sha: null,
       waiting_sha: null,
       trusted: 0,
-      web_url: ask.web_url,
+      web_url: requested.web_url,
       approved_by: null,
       approved_at: null,
       last_error: null,
@@ -71,7 +71,11 @@ export function createPlacement(context: PreviewContext) {
     }
     repository.insert(row)
     note(row, 'preview.created', {}, actor)
-    context.record(actor, row, 'create', { number: row.number, branch: row.branch, is_fork: ask.is_fork })
+    context.record(actor, row, 'create', {
+      number: row.number,
+      branch: row.branch,
+      is_fork: requested.is_fork,
+    })
     return row
   }
 

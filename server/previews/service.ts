@@ -119,7 +119,7 @@ export function createPreviews(context: PreviewContext) {
         const known = repository.byNumber(app_id, number)
         if (known?.is_fork)
           throw conflict('The preview of that number shows a fork. Approve its commit instead.')
-        const ask: PreviewAsk = {
+        const requested: PreviewAsk = {
           number,
           title: title ?? known?.title ?? branch,
           git_url: parent.git_url,
@@ -129,7 +129,7 @@ export function createPreviews(context: PreviewContext) {
           source: 'api',
           web_url: null,
         }
-        const { row, reason } = place(parent, ask, actor.method === 'api_key' ? 'api' : 'manual', actor)
+        const { row, reason } = place(parent, requested, actor.method === 'api_key' ? 'api' : 'manual', actor)
         if (reason !== null) throw conflict(reason)
         return view(row!)
       })

@@ -31,16 +31,16 @@ function plain(value: unknown): unknown {
 
 type Fields = Record<string, unknown>
 /** Fields that the file leaves out keep what they are; while it is off, none of them counts. */
-const archiveFits = (wanted: Fields, live: Fields | null): boolean =>
-  wanted.enabled === false
+const archiveFits = (desired: Fields, live: Fields | null): boolean =>
+  desired.enabled === false
     ? live?.enabled !== true
-    : Object.entries(wanted).every(([key, value]) => (own(live, key) ?? null) === (value ?? null))
+    : Object.entries(desired).every(([key, value]) => (own(live, key) ?? null) === (value ?? null))
 
 /** Of a text that is mounted only the digest is told, and that not to everybody: who may not compare, changes nothing. */
-function isSameText(wanted: unknown, live: unknown): boolean {
+function isSameText(expected: unknown, live: unknown): boolean {
   if (live === null || live === undefined) return false
   const digest = own(live as Fields, 'sha256')
-  return digest === null || digest === createHash('sha256').update(String(wanted)).digest('hex')
+  return digest === null || digest === createHash('sha256').update(String(expected)).digest('hex')
 }
 
 /** Whether what runs is what the file asks for. */

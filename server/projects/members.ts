@@ -56,7 +56,7 @@ export function createMembers({ db, clock, audit, events, repository, people }: 
     if (member.role !== 'owner' || repository.find(member.project_id)?.is_default === 1) return
     if (repository.otherOwners(member.project_id, member.user_id) === 0) throw conflict(LAST_OWNER)
   }
-  const tell = (
+  const emit = (
     actor: Actor,
     what: string,
     project_id: string,
@@ -87,7 +87,7 @@ export function createMembers({ db, clock, audit, events, repository, people }: 
     role: ProjectRole,
   ) => {
     repository.addMember(project_id, user.id, role, clock.iso())
-    tell(actor, 'add', project_id, user, null, role)
+    emit(actor, 'add', project_id, user, null, role)
   }
   return {
     list(project_id: string, paging: Paging) {
@@ -130,7 +130,7 @@ export function createMembers({ db, clock, audit, events, repository, people }: 
         if (role === member.role) return view(member)
         requireOtherOwner(member)
         repository.setRole(project_id, user_id, role)
-        tell(actor, 'change', project_id, { id: user_id, email: member.email }, member.role, role)
+        emit(actor, 'change', project_id, { id: user_id, email: member.email }, member.role, role)
         return view(get(project_id, user_id))
       }),
     remove: (actor: Actor, project_id: string, user_id: string): void =>
@@ -138,7 +138,7 @@ export function createMembers({ db, clock, audit, events, repository, people }: 
         const member = get(project_id, user_id)
         requireOtherOwner(member)
         repository.removeMember(project_id, user_id)
-        tell(actor, 'remove', project_id, { id: user_id, email: member.email }, member.role, null)
+        emit(actor, 'remove', project_id, { id: user_id, email: member.email }, member.role, null)
       }),
     /** Throws 409 when this user, gone, would leave a project without an owner who can act. */
     requireOtherOwners(user_id: string): void {
@@ -158,7 +158,7 @@ export function createMembers({ db, clock, audit, events, repository, people }: 
         if (!member) insert(actor, id, { id: actor.user_id, email: actor.email }, 'owner')
         else if (member.role !== 'owner') {
           repository.setRole(id, actor.user_id, 'owner')
-          tell(actor, 'change', id, { id: actor.user_id, email: actor.email }, member.role, 'owner')
+          emit(actor, 'change', id, { id: actor.user_id, email: actor.email }, member.role, 'owner')
         }
       }
     },

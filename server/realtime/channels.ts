@@ -15,10 +15,10 @@ const ID = /^[a-z]+_[0-9a-z]{1,64}$/
 export function findChannel(name: string, declared: readonly Channel[]): OpenChannel | undefined {
   const parts = name.split('/')
   for (const of of declared) {
-    const wanted = of.name.split('/')
-    if (wanted.length !== parts.length) continue
-    const at = wanted.indexOf(':id')
-    if (!wanted.every((part, index) => index === at || part === parts[index])) continue
+    const desired = of.name.split('/')
+    if (desired.length !== parts.length) continue
+    const at = desired.indexOf(':id')
+    if (!desired.every((part, index) => index === at || part === parts[index])) continue
     if (at === -1) return { of, id: '' }
     if (ID.test(parts[at]!)) return { of, id: parts[at]! }
   }

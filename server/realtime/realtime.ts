@@ -75,12 +75,12 @@ export function createRealtime(
     return held.bytes > CROWDED_BYTES ? FULL_BYTES_CROWDED : FULL_BYTES
   }
   /** Sends an answer to what the client said; one who asks and asks and takes no answer is cut off. */
-  const tell = (connection: Connection, message: Outgoing) => {
+  const emit = (connection: Connection, message: Outgoing) => {
     if (connection.peer.bufferedBytes() > 2 * FULL_BYTES) return end(connection, CLOSE.too_slow, TOO_SLOW)
     connection.peer.send(JSON.stringify(message))
   }
   const refuse = (connection: Connection, channel: string | null, code: string, message: string) =>
-    tell(connection, { type: 'error', channel, cursor: null, data: { code, message } })
+    emit(connection, { type: 'error', channel, cursor: null, data: { code, message } })
   const drop = (connection: Connection, name: string, reason: SessionEnd) => {
     const subscription = connection.subscriptions.get(name)
     if (!subscription) return
@@ -123,7 +123,7 @@ export function createRealtime(
     return {
       send(message) {
         if (message.type === 'subscribed') {
-          tell(connection, { ...message, channel: name })
+          emit(connection, { ...message, channel: name })
           return true
         }
         return offer(connection, { ...message, channel: name })
@@ -134,7 +134,7 @@ export function createRealtime(
       },
       finish(message) {
         if (connection.ended_ms !== undefined) return
-        tell(connection, { ...message, channel: name })
+        emit(connection, { ...message, channel: name })
         drop(connection, name, 'closed')
       },
     }
@@ -145,7 +145,7 @@ export function createRealtime(
     const project_id = authorizeChannel(channel, connection.actor, ports)
     const open = connection.subscriptions.get(name)
     // Asked for again it goes on where it is: what was sent is not sent a second time.
-    if (open) return tell(connection, { type: 'subscribed', channel: name, cursor: open.cursor(), data: {} })
+    if (open) return emit(connection, { type: 'subscribed', channel: name, cursor: open.cursor(), data: {} })
     const too_many = excess(connection, channel)
     if (too_many) return refuse(connection, name, 'RATE_LIMITED', too_many)
     if (after !== undefined && !isCursor(channel, String(after)))
@@ -171,7 +171,7 @@ export function createRealtime(
 
   const act = (connection: Connection, message: Incoming) => {
     if (message.type === 'ping')
-      return tell(connection, { type: 'pong', channel: null, cursor: null, data: {} })
+      return emit(connection, { type: 'pong', channel: null, cursor: null, data: {} })
     if (message.type === 'subscribe') return subscribe(connection, message)
     if (message.type === 'input' || message.type === 'resize') {
       const session = connection.subscriptions.get(message.channel)
@@ -184,7 +184,7 @@ export function createRealtime(
       )
     }
     drop(connection, message.channel, 'closed')
-    tell(connection, { type: 'unsubscribed', channel: message.channel, cursor: null, data: {} })
+    emit(connection, { type: 'unsubscribed', channel: message.channel, cursor: null, data: {} })
   }
 
   /** Asks again who this is and what they may hear. */

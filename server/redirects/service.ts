@@ -234,10 +234,10 @@ export function createRedirects({ db, clock, events, audit, ports }: RedirectOpt
     toggle: (actor: Actor, id: string, enabled?: boolean): Redirect =>
       db.tx(() => {
         const before = get(id)
-        const wanted = enabled === undefined ? 1 - before.enabled : Number(enabled)
-        return wanted === before.enabled
+        const desired = enabled === undefined ? 1 - before.enabled : Number(enabled)
+        return desired === before.enabled
           ? view(before)
-          : write(actor, before, { ...before, enabled: wanted, updated_at: clock.iso() })
+          : write(actor, before, { ...before, enabled: desired, updated_at: clock.iso() })
       }),
     remove: (actor: Actor, id: string): void =>
       db.tx(() => {

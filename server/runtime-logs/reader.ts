@@ -9,7 +9,7 @@ const PAGE = 1_000
 
 /** Whether a line is asked for; its text has no secrets any more, so that a search cannot guess at them. */
 function createMatch(query: LineQuery, oldest_at: string) {
-  const wanted = query.q?.toLowerCase()
+  const desired = query.q?.toLowerCase()
   const least = query.level === undefined ? 0 : LEVELS.indexOf(query.level)
   const since = query.since === undefined ? undefined : Date.parse(query.since)
   const until = query.until === undefined ? undefined : Date.parse(query.until)
@@ -23,7 +23,7 @@ function createMatch(query: LineQuery, oldest_at: string) {
       (query.instance === undefined || line.instance_id === query.instance) &&
       (query.process === undefined || line.process === query.process) &&
       (query.deployment === undefined || line.deployment_id === query.deployment) &&
-      (wanted === undefined || line.text.toLowerCase().includes(wanted))
+      (desired === undefined || line.text.toLowerCase().includes(desired))
     )
   }
 }

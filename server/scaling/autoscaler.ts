@@ -93,7 +93,7 @@ export function explain(rule: Rule, current: number, { to, value }: RuleVerdict)
   if (value === null || current > rule.max || current < rule.min)
     return `The rule has ${rule.min} to ${instances(rule.max)}: ${current} to ${to}.`
   const seen = UNITS[rule.metric](value)
-  const wanted = UNITS[rule.metric](rule.target)
+  const desired = UNITS[rule.metric](rule.target)
   const each = rule.metric === 'latency_p95' ? '' : ' per instance'
-  return `${instances(current)} had ${seen}${each}; the target is ${wanted}: ${current} to ${to}.`
+  return `${instances(current)} had ${seen}${each}; the target is ${desired}: ${current} to ${to}.`
 }

@@ -28,7 +28,7 @@ export default defineModule({
       ports: {
         app: (id) => use.apps.find(id),
         stack: {
-          find: (...ask) => use.deployments.stack.find(...ask),
+          find: (...requested) => use.deployments.stack.find(...requested),
           instances: (...ask) => use.deployments.stack.instances(...ask),
           isHealthy: (...ask) => use.deployments.stack.isHealthy(...ask),
           variables: (...ask) => use.deployments.stack.variables(...ask),

@@ -98,7 +98,7 @@ function createRepository(db: Db) {
 export function createSshKeys({ db, clock, secrets, audit, events, usesOf }: SshKeyOptions) {
   const repository = createRepository(db)
   /** Lists follow it. Everybody in the project hears of it, and only developers may read names: it has none. */
-  const tell = (actor: Actor, what: 'created' | 'deleted', { id, project_id }: SshKeyRow) =>
+  const emit = (actor: Actor, what: 'created' | 'deleted', { id, project_id }: SshKeyRow) =>
     events.append({ type: `ssh_key.${what}`, project_id, actor_id: actor.user_id || null, payload: { id } })
   const store = (
     actor: Actor,
@@ -125,7 +125,7 @@ export function createSshKeys({ db, clock, secrets, audit, events, usesOf }: Ssh
         last_used_at: null,
       }
       repository.insert(row)
-      tell(actor, 'created', row)
+      emit(actor, 'created', row)
       audit.record(actor, {
         action: 'ssh_key.create',
         resource_type: 'ssh_key',
@@ -184,7 +184,7 @@ export function createSshKeys({ db, clock, secrets, audit, events, usesOf }: Ssh
             `The key is used by ${uses.slice(0, 5).join(', ')}${uses.length > 5 ? ' and others' : ''}. Give them another key first.`,
           )
         repository.delete(id)
-        tell(actor, 'deleted', row)
+        emit(actor, 'deleted', row)
         audit.record(actor, {
           action: 'ssh_key.delete',
           resource_type: 'ssh_key',

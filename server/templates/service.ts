@@ -51,9 +51,9 @@ export function createTemplates(options: TemplateOptions) {
 
     /** Those whose name holds the text, ranked as the search does. */
     async named(text: string) {
-      const wanted = text.toLowerCase()
+      const desired = text.toLowerCase()
       return (await shelf.all()).flatMap(({ slug, template: { name } }) => {
-        const at = name.toLowerCase().indexOf(wanted)
+        const at = name.toLowerCase().indexOf(desired)
         if (at < 0) return []
         // Behind everything that the caller has already.
         const rank = 3 + (at > 0 ? 2 : Number(name.length !== text.length))

@@ -18,10 +18,10 @@ export function createShelf(read: () => Promise<readonly TemplateFolder[]>) {
     return folders
   }
   const finds = (text: string) => {
-    const wanted = text.toLowerCase()
+    const desired = text.toLowerCase()
     return ({ slug, template }: TemplateFolder): boolean =>
       [slug, template.name, template.description, template.category].some((one) =>
-        one.toLowerCase().includes(wanted),
+        one.toLowerCase().includes(desired),
       )
   }
 

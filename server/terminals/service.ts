@@ -52,10 +52,10 @@ export function createTerminals({ db, clock, log, audit, engine, liveRelease }: 
 
   const instancesOf = ({ noun, id }: TerminalPlace): Promise<Instance[]> =>
     askingEngine(() => engine.instances({ owner: { kind: noun, id } }))
-  const choose = async (place: TerminalPlace, wanted: string | undefined): Promise<Instance> => {
+  const choose = async (place: TerminalPlace, desired: string | undefined): Promise<Instance> => {
     const found = await instancesOf(place)
-    if (wanted !== undefined && !found.some(({ id }) => id === wanted)) throw notFound('instance')
-    const running = found.filter(({ id, state }) => state === 'running' && (wanted ?? id) === id)
+    if (desired !== undefined && !found.some(({ id }) => id === desired)) throw notFound('instance')
+    const running = found.filter(({ id, state }) => state === 'running' && (desired ?? id) === id)
     const live = place.noun === 'app' ? liveRelease(place.id) : undefined
     const chosen = running.find(({ release_id }) => release_id === live) ?? running[0]
     if (!chosen) throw conflict(`This ${place.noun} has no running instance. Start it first.`)
@@ -107,11 +107,11 @@ export function createTerminals({ db, clock, log, audit, engine, liveRelease }: 
     place: TerminalPlace,
     actor: Actor,
     id: string,
-    wanted: string | undefined,
+    expected: string | undefined,
     parts: { session: TerminalSession; outlet: SessionOutlet; began(row: TerminalRow): void },
   ): Promise<void> {
     const { session, outlet, began } = parts
-    const instance = await choose(place, wanted)
+    const instance = await choose(place, expected)
     if (session.has_ended) return
     const row: TerminalRow = {
       id,

@@ -62,10 +62,10 @@ export function createTerminalSession(
       outlet.due()
     })
   }
-  const resize = (wanted: TerminalSize) => {
-    size = wanted
+  const resize = (desired: TerminalSize) => {
+    size = desired
     // The shell may have ended in the meantime, which its stream tells.
-    terminal?.resize(wanted).catch(() => {})
+    terminal?.resize(desired).catch(() => {})
   }
 
   return {

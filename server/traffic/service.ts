@@ -175,14 +175,14 @@ export function createTraffic({ clock, log, events, ingress, directory, appExist
     /** Newest lines of an app's access log in the shape of its other logs, oldest first. */
     lines(app_id: string, query: AccessQuery) {
       flush()
-      const wanted = query.q?.toLowerCase()
+      const desired = query.q?.toLowerCase()
       const lines = files.newest(
         app_id,
         query.tail,
         (line) =>
           (!query.since || line.at >= query.since) &&
           (!query.until || line.at < query.until) &&
-          (!wanted || textOf(line).toLowerCase().includes(wanted)),
+          (!desired || textOf(line).toLowerCase().includes(desired)),
         // Lines stand in the order of their end, so that an older one may follow; nothing takes longer than
         // the time limits of the edge.
         (line) => query.since !== undefined && Date.parse(line.at) < Date.parse(query.since) - LONGEST_MS,

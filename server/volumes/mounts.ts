@@ -279,9 +279,9 @@ export function createMounts({ db, clock, audit, secrets, repository, ports }: M
     newVolumeName: (app: StackApp, volume: string): string =>
       freeName(app.name, volume, (name) => repository.hasName(app.project_id, name)),
     /** Mounts of a compose app are those of its file: each tells its volume, its service and the path there. */
-    setStackMounts(app_id: string, wanted: readonly StackMount[], ids: ReadonlyMap<string, string>): void {
+    setStackMounts(app_id: string, desired: readonly StackMount[], ids: ReadonlyMap<string, string>): void {
       const known = repository.mountsOfApp(app_id).filter(({ path }) => !path.startsWith('/'))
-      const paths = new Map(wanted.map((one) => [`${one.volume}:${one.service}:${one.path}`, one]))
+      const paths = new Map(desired.map((one) => [`${one.volume}:${one.service}:${one.path}`, one]))
       // What a service may have written is copied before it is deleted.
       for (const id of ids.values()) repository.setTouched(id)
       for (const row of known) if (!paths.has(row.path)) repository.deleteMount(row.id)

@@ -26,14 +26,14 @@ export function createPreviewMounts(options: PreviewMountOptions) {
   const { db, clock, secrets, repository, made, make, drop } = options
   const textOf = ({ id, content }: MountRow): string => secrets.open(content!, contentContext(id))
 
-  function addVolumes(app: MountedApp, wanted: readonly MountRow[]): void {
+  function addVolumes(app: MountedApp, desired: readonly MountRow[]): void {
     const own = repository.mountsOfApp(app.id).filter(isPlain)
     const copies = new Map<string, string>()
-    for (const { path, volume_id } of wanted) {
+    for (const { path, volume_id } of desired) {
       const known = own.find((mount) => mount.path === path)?.volume_id
       if (known) copies.set(volume_id!, known)
     }
-    for (const source of wanted) {
+    for (const source of desired) {
       if (own.some(({ path }) => isWithin(path, source.path) || isWithin(source.path, path))) continue
       const volume = copies.get(source.volume_id!) ?? made(app, repository.find(source.volume_id!)!).id
       copies.set(source.volume_id!, volume)
@@ -42,10 +42,10 @@ export function createPreviewMounts(options: PreviewMountOptions) {
     }
   }
   /** Takes the volumes of a preview away from where a file is to be. */
-  function clearWay(own: readonly MountRow[], wanted: readonly MountRow[]): void {
+  function clearWay(own: readonly MountRow[], expected: readonly MountRow[]): void {
     const overlaps = (one: string, other: string) => isWithin(one, other) || isWithin(other, one)
     for (const { id, path, volume_id } of own) {
-      if (volume_id === null || !wanted.some((file) => overlaps(file.path, path))) continue
+      if (volume_id === null || !expected.some((file) => overlaps(file.path, path))) continue
       repository.deleteMount(id)
       if (repository.mountsOfVolumes([volume_id]).length === 0) drop(volume_id)
     }

@@ -257,9 +257,9 @@ export function createVolumes(options: VolumeOptions) {
      * The volumes of a compose app by their names in the file; those that are missing are made, named after the
      * app, and never one that another app mounts. What no service mounts any more stays, with its data, as an ordinary volume of the project.
      */
-    async ensureStack(app: StackApp, wanted: readonly StackMount[]): Promise<ReadonlyMap<string, string>> {
+    async ensureStack(app: StackApp, desired: readonly StackMount[]): Promise<ReadonlyMap<string, string>> {
       const rows = db.tx(() => {
-        const names = [...new Set(wanted.map(({ volume }) => volume))]
+        const names = [...new Set(desired.map(({ volume }) => volume))]
         const mounted = new Map(names.map((volume) => [volume, mounts.stackVolume(app.id, volume)]))
         const used = new Set([...mounted.values()].flatMap((row) => row?.id ?? []))
         return names.map((volume) => {
@@ -272,7 +272,7 @@ export function createVolumes(options: VolumeOptions) {
       })
       for (const [, row] of rows) if (row.status === 'creating') await make(row)
       const ids = new Map(rows.map(([volume, { id }]) => [volume, id] as const))
-      db.tx(() => mounts.setStackMounts(app.id, wanted, ids))
+      db.tx(() => mounts.setStackMounts(app.id, desired, ids))
       return ids
     },
     /** The volume of a compose app by its name in the file, also when the file did not name it last time. */
@@ -282,8 +282,8 @@ export function createVolumes(options: VolumeOptions) {
       return found && { id: found.id, is_mounted: mounted !== undefined }
     },
     /** Mounts of the services of a compose app, from a copy; the next deployment finds its volumes by them. */
-    restoreStackMounts: (app_id: string, wanted: readonly StackMount[], ids: ReadonlyMap<string, string>) =>
-      db.tx(() => mounts.setStackMounts(app_id, wanted, ids)),
+    restoreStackMounts: (app_id: string, expected: readonly StackMount[], ids: ReadonlyMap<string, string>) =>
+      db.tx(() => mounts.setStackMounts(app_id, expected, ids)),
     /** Answers the id of the final backup, if one is taken first; then the rest is a job. */
     async remove(
       actor: Actor,

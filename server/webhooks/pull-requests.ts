@@ -6,7 +6,7 @@ import { forgeHost, isSameRepository } from './repository-address.ts'
 export type PreviewResult = PullRequestResult
 /** What previews do for hooks, each in the current transaction. */
 export interface PreviewPorts {
-  opened(app_id: string, ask: PullRequest): PreviewResult
+  opened(app_id: string, requested: PullRequest): PreviewResult
   closed(app_id: string, number: number, is_merged: boolean): PreviewResult
   /** Brings previews that show a branch to a commit of it; answers the deployments. */
   pushed(app_id: string, branch: string, commit: string): string[]

@@ -155,7 +155,7 @@ export function createTelling(options: TellingOptions) {
   }
 
   /** Makes the deliveries of one event. True when there are any. */
-  const tell = (event: PlatformEvent): boolean => {
+  const emit = (event: PlatformEvent): boolean => {
     if (!isTold(event.type)) return false
     return db.tx(() => {
       const is_new = [notify(event), report(event), comment(event)].includes(true)
@@ -207,12 +207,12 @@ export function createTelling(options: TellingOptions) {
       let seq = webhooks.position() ?? events.latest()
       for (;;) {
         const missed = events.after(seq, {}, PAGE)
-        for (const event of missed) tell(event)
+        for (const event of missed) emit(event)
         if (missed.length < PAGE) break
         seq = missed.at(-1)!.seq
       }
       unsubscribe = events.subscribe((event) => {
-        if (tell(event)) wake()
+        if (emit(event)) wake()
       })
     },
     stop(): void {

@@ -199,8 +199,8 @@ describe('a restore', () => {
   })
   it('that fails at its end keeps what an earlier one kept', async () => {
     const { id: backup_id } = await backUp()
-    const ask = () => api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
-    await ask()
+    const request = () => api.as('owner').post(`/api/databases/${id}/restore`, { backup_id })
+    await request()
     await api.services.jobs.idle()
     const before = await database()
     let starts = 0
@@ -213,7 +213,7 @@ describe('a restore', () => {
       }
       return ensureRelease(spec, signal)
     })
-    await ask()
+    await request()
     await api.services.jobs.idle()
     failing.mockRestore()
     expect(starts).toBeGreaterThan(0)

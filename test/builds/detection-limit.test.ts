@@ -31,14 +31,14 @@ it('a user who asks for 25 detections at once has one under way and three waitin
     checks: { git_url: () => undefined, branch: () => undefined },
     credential: () => undefined,
   })
-  const ask = (user_id: string) =>
+  const request = (user_id: string) =>
     detect({ user_id } as Actor, 'prj_1', { git_url: 'https://git.example.com/a/b.git' }).then(
       () => 'answered',
       (error: { code: string }) => error.code,
     )
-  const answers = Array.from({ length: 25 }, () => ask('usr_1'))
+  const answers = Array.from({ length: 25 }, () => request('usr_1'))
   // Another user does not wait behind them.
-  const other = ask('usr_2')
+  const other = request('usr_2')
   await poll(() => under_way === 2)
   let ended = false
   void Promise.all([...answers, other]).then(() => {

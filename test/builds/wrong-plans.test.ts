@@ -139,12 +139,12 @@ describe('versions', () => {
     ['pnpm', '~8.6.0', 'pnpm-lock.yaml', "lockfileVersion: '6.0'\n", 'pnpm@8.6'],
     ['pnpm', '8.6.1', 'pnpm-lock.yaml', "lockfileVersion: '6.0'\n", 'pnpm@8.6.1'],
     ['yarn', '>=1.0.0', 'yarn.lock', '__metadata:\n  version: 8\n', '@yarnpkg/cli-dist@4'],
-  ])('of %s are not the lower end of the range %s', (name, range, lock, text, wanted) => {
+  ])('of %s are not the lower end of the range %s', (name, range, lock, text, requested) => {
     const found = plan({
       'package.json': json({ scripts: { start: 'node a.js' }, engines: { [name]: range } }),
       [lock]: text,
     })
-    expect(found.dockerfile).toMatch(new RegExp(`npm install --global (?:--force )?${wanted}(?![.\\d])`))
+    expect(found.dockerfile).toMatch(new RegExp(`npm install --global (?:--force )?${requested}(?![.\\d])`))
   })
 })
 

@@ -18,8 +18,8 @@ describe('F18: a wall clock that is set', () => {
     '%s, and right again, makes as many orders as that time asks for, and no more',
     async (_what, by_ms, due) => {
       world.domain('shop.example.com')
-      const ask = { names: ['shop.example.com'], auto_renew: true }
-      const { id } = world.certificates.create(world.actor, PROJECT, ask)
+      const requested = { names: ['shop.example.com'], auto_renew: true }
+      const { id } = world.certificates.create(world.actor, PROJECT, requested)
       await world.idle()
       const { clock } = world.kernel
       const right = clock.now()

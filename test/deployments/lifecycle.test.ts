@@ -17,9 +17,9 @@ beforeEach(async () => {
 })
 afterEach(() => api.close())
 
-const ask = (what: 'start' | 'stop') => api.as('developer').post(`/api/apps/${app_id}/${what}`)
+const request = (what: 'start' | 'stop') => api.as('developer').post(`/api/apps/${app_id}/${what}`)
 const done = async (what: 'start' | 'stop') => {
-  expect((await ask(what)).status).toBe(200)
+  expect((await request(what)).status).toBe(200)
   await api.services.jobs.idle()
 }
 const app = async () => (await api.as('viewer').get(`/api/apps/${app_id}`)).body.data
@@ -49,7 +49,7 @@ describe('the start of a stopped app', () => {
 
   it('fails when it lives but does not become ready: told as that and not as an exit, and it stays stopped without traffic', async () => {
     behave({ start: 'never_listens' })
-    await ask('start')
+    await request('start')
     await expect.poll(async () => (await instances()).length).toBe(1)
     await expect
       .poll(
@@ -70,7 +70,7 @@ describe('the start of a stopped app', () => {
 
   it('fails as soon as an instance ends, without waiting for the rest of the time, and says how it ended', async () => {
     behave({ start: 'never_listens' })
-    await ask('start')
+    await request('start')
     await expect.poll(async () => (await instances()).length).toBe(1)
     const [instance] = await instances()
     api.fakes.engine.crash(instance!.id, 7)
@@ -81,7 +81,7 @@ describe('the start of a stopped app', () => {
 
   it('fails when an instance is removed meanwhile, however many are left', async () => {
     behave({ start: 'never_listens' })
-    await ask('start')
+    await request('start')
     await expect.poll(async () => (await instances()).length).toBe(1)
     api.fakes.engine.vanish((await instances())[0]!.id)
     await api.services.jobs.idle()
@@ -96,14 +96,14 @@ describe('what is asked for', () => {
     // A request in flight keeps the stop from ending before the questions that follow.
     const address = (await instances())[0]!.address!
     api.fakes.ingress.hold(address, 3000, 1)
-    const stopping = await ask('stop')
+    const stopping = await request('stop')
     expect(stopping.body.data).toMatchObject({ status: 'stopping', job_id: last() })
-    expect((await ask('stop')).body.data).toMatchObject({ status: 'stopping', job_id: last() })
-    expect((await ask('start')).status).toBe(409)
+    expect((await request('stop')).body.data).toMatchObject({ status: 'stopping', job_id: last() })
+    expect((await request('start')).status).toBe(409)
     api.fakes.ingress.hold(address, 3000, 0)
     await api.services.jobs.idle()
     expect((await app()).status).toBe('stopped')
-    const starting = await ask('start')
+    const starting = await request('start')
     expect(starting.body.data).toMatchObject({ status: 'starting', job_id: last() })
     expect((await api.as('viewer').get(`/api/system/jobs/${starting.body.data.job_id}`)).status).toBe(200)
     await api.services.jobs.idle()
@@ -112,7 +112,7 @@ describe('what is asked for', () => {
   it('as a stop ends a start that is under way, and leaves nothing running', async () => {
     await done('stop')
     behave({ start: 'never_listens' })
-    await ask('start')
+    await request('start')
     await expect.poll(async () => (await instances()).length).toBe(1)
     await done('stop')
     expect([(await app()).status, await instances(), failures()]).toEqual(['stopped', [], []])
@@ -127,7 +127,7 @@ describe('what is asked for', () => {
     expect(await app()).toMatchObject({ status: 'running', last_error: null })
   })
   it('as a deletion while the app is stopped is done after that', async () => {
-    await ask('stop')
+    await request('stop')
     expect((await api.as('owner').delete(`/api/apps/${app_id}`)).status).toBe(200)
     await api.services.jobs.idle()
     expect((await api.as('viewer').get(`/api/apps/${app_id}`)).status).toBe(404)
@@ -219,7 +219,7 @@ describe('the start of a crashed app', () => {
     const before = await startedAt()
     await expect.poll(startedAt).not.toEqual(before)
     await expect.poll(async () => (await instances())[0]!.state).toBe('running')
-    await ask('start')
+    await request('start')
     await expect
       .poll(
         () =>

@@ -10,7 +10,7 @@ beforeEach(async () => {
 afterEach(() => api.close())
 
 const version = (text: string) => commitShop(api, text)
-const ask = async (what: string, body?: unknown) => {
+const request = async (what: string, body?: unknown) => {
   const answer = await api.as('developer').post(`/api/apps/${app_id}/${what}`, body)
   expect([200, 201]).toContain(answer.status)
   return answer.body.data
@@ -32,7 +32,7 @@ async function live(...versions: string[]): Promise<void> {
       app_id = (
         await api.as('developer').post('/api/apps', { name: 'shop', git_url: SHOP_URL, soak_seconds: 0 })
       ).body.data.id
-    else await ask('deploy')
+    else await request('deploy')
     await api.services.jobs.idle()
   }
 }
@@ -42,8 +42,8 @@ describe('a restart', () => {
     await live('v1')
     version('v2')
     const release = api.fakes.git.hold(SHOP_URL)
-    const deploy = await ask('deploy')
-    const restart = await ask('restart')
+    const deploy = await request('deploy')
+    const restart = await request('restart')
     release()
     await api.services.jobs.idle()
     expect([(await deployment(deploy.id)).status, (await deployment(restart.id)).status]).toEqual([
@@ -60,17 +60,17 @@ describe('a restart', () => {
     await live('v1')
     version('v2')
     const release = api.fakes.git.hold(SHOP_URL)
-    await ask('deploy')
-    const first = await ask('restart')
-    const second = await ask('restart')
-    const wanted = await ask('deploy')
-    const last = await ask('restart')
+    await request('deploy')
+    const first = await request('restart')
+    const second = await request('restart')
+    const desired = await request('deploy')
+    const last = await request('restart')
     expect(
-      await Promise.all([first, second, wanted, last].map(async ({ id }) => (await deployment(id)).status)),
+      await Promise.all([first, second, desired, last].map(async ({ id }) => (await deployment(id)).status)),
     ).toEqual(['superseded', 'superseded', 'queued', 'queued'])
     release()
     await api.services.jobs.idle()
-    expect(await Promise.all([wanted, last].map(async ({ id }) => (await deployment(id)).status))).toEqual([
+    expect(await Promise.all([desired, last].map(async ({ id }) => (await deployment(id)).status))).toEqual([
       'replaced',
       'live',
     ])
@@ -80,8 +80,8 @@ describe('a restart', () => {
   it('fails with a sentence when nothing is live any more once its turn comes', async () => {
     await live('v1')
     const release = api.fakes.git.hold(SHOP_URL)
-    await ask('deploy', { no_cache: true })
-    const restart = await ask('restart')
+    await request('deploy', { no_cache: true })
+    const restart = await request('restart')
     api.services.apps.setLive(app_id, null, null)
     api.fakes.engine.behave(`app=${app_id}`, { build: 'fail' })
     release()
@@ -99,9 +99,9 @@ describe('a restart', () => {
 it('a superseded deployment says which one took its place, in its error and in its log', async () => {
   await live('v1')
   const release = api.fakes.git.hold(SHOP_URL)
-  await ask('deploy', { no_cache: true })
-  const replaced = await ask('deploy')
-  const newer = await ask('deploy')
+  await request('deploy', { no_cache: true })
+  const replaced = await request('deploy')
+  const newer = await request('deploy')
   const sentence = `Deployment #${newer.number} took the place of this one before it began.`
   expect(await deployment(replaced.id)).toMatchObject({
     status: 'superseded',
@@ -120,8 +120,8 @@ it('a rollback without a deployment leads to what served before the release that
   await live('v1', 'v2')
   version('v3')
   const release = api.fakes.git.hold(SHOP_URL)
-  const deploy = await ask('deploy')
-  const rollback = await ask('rollback')
+  const deploy = await request('deploy')
+  const rollback = await request('rollback')
   release()
   await api.services.jobs.idle()
   expect((await deployment(deploy.id)).status).toBe('replaced')

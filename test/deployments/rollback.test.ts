@@ -11,7 +11,7 @@ afterEach(() => api.close())
 
 const version = (text: string) => commitShop(api, text)
 /** Asks for something of the app, waits for its end, and tells the deployment. */
-const ask = async (what: string, body?: unknown): Promise<string> => {
+const request = async (what: string, body?: unknown): Promise<string> => {
   const answer = await api.as('developer').post(`/api/apps/${app_id}/${what}`, body)
   expect([200, 201]).toContain(answer.status)
   await api.services.jobs.idle()
@@ -34,7 +34,7 @@ async function live(...versions: string[]): Promise<string[]> {
   const ids = [(await app()).live_deployment_id as string]
   for (const text of rest) {
     version(text)
-    ids.push(await ask('deploy'))
+    ids.push(await request('deploy'))
   }
   return ids
 }
@@ -42,18 +42,18 @@ async function live(...versions: string[]): Promise<string[]> {
 describe('a rollback without a deployment', () => {
   it('leads to the version before the one that was restarted', async () => {
     const [first] = await live('v1', 'v2')
-    await ask('restart')
-    await ask('restart')
-    expect((await deployment(await ask('rollback'))).rolled_back_to).toBe(first)
+    await request('restart')
+    await request('restart')
+    expect((await deployment(await request('rollback'))).rolled_back_to).toBe(first)
     expect(await serving()).toBe('v1')
   })
 
   it('leads one version further back each time, never to the one that was left', async () => {
     await live('v1', 'v2', 'v3')
-    await ask('rollback')
+    await request('rollback')
     expect(await serving()).toBe('v2')
-    await ask('restart')
-    await ask('rollback')
+    await request('restart')
+    await request('rollback')
     expect(await serving()).toBe('v1')
     const answer = await rollBack()
     expect(answer.status).toBe(409)
@@ -62,31 +62,31 @@ describe('a rollback without a deployment', () => {
 
   it('leads to what served before a deployment that followed a rollback', async () => {
     const [first] = await live('v1', 'bad')
-    await ask('rollback')
+    await request('rollback')
     version('v3')
-    await ask('deploy')
-    expect((await deployment(await ask('rollback'))).rolled_back_to).toBe(first)
+    await request('deploy')
+    expect((await deployment(await request('rollback'))).rolled_back_to).toBe(first)
     expect(await serving()).toBe('v1')
   })
 
   it('passes over a deployment that changed nothing', async () => {
     await live('v1', 'v2')
-    await ask('deploy')
-    await ask('rollback')
+    await request('deploy')
+    await request('rollback')
     expect(await serving()).toBe('v1')
   })
 
   it('brings back how the app ran when only its configuration has changed', async () => {
     const [first] = await live('v1')
     await api.as('developer').put(`/api/apps/${app_id}`, { port: 4000 })
-    await ask('deploy')
-    expect((await deployment(await ask('rollback'))).rolled_back_to).toBe(first)
+    await request('deploy')
+    expect((await deployment(await request('rollback'))).rolled_back_to).toBe(first)
   })
 
   it('finds the image of the version before, however often the live one was restarted', async () => {
     await live('v1', 'v2')
-    for (let i = 0; i < 6; i += 1) await ask('restart')
-    await ask('rollback')
+    for (let i = 0; i < 6; i += 1) await request('restart')
+    await request('rollback')
     expect(await serving()).toBe('v1')
   })
 })
@@ -187,15 +187,15 @@ describe('automatic deployments', () => {
   it('go on after a rollback that did not get as far as traffic', async () => {
     await live('v1', 'v2')
     api.fakes.engine.behave(`app=${app_id}`, { start: 'exits' })
-    expect(await deployment(await ask('rollback'))).toMatchObject({ status: 'failed' })
+    expect(await deployment(await request('rollback'))).toMatchObject({ status: 'failed' })
     expect(await app()).toMatchObject({ auto_deploy: true })
   })
 
   it('pause once a rollback is live, and not for a restart', async () => {
     await live('v1', 'v2')
-    await ask('restart')
+    await request('restart')
     expect(await app()).toMatchObject({ auto_deploy: true })
-    await ask('rollback')
+    await request('rollback')
     expect(await app()).toMatchObject({ auto_deploy: false })
   })
 })
@@ -203,11 +203,11 @@ describe('automatic deployments', () => {
 describe('a rollback to a deployment', () => {
   it('leads there, also to a newer one', async () => {
     const [first, , third] = await live('v1', 'v2', 'v3')
-    await ask('rollback', { deployment_id: first })
+    await request('rollback', { deployment_id: first })
     expect(await serving()).toBe('v1')
-    expect((await deployment(await ask('rollback', { deployment_id: third }))).rolled_back_to).toBe(third)
+    expect((await deployment(await request('rollback', { deployment_id: third }))).rolled_back_to).toBe(third)
     expect(await serving()).toBe('v3')
-    await ask('rollback')
+    await request('rollback')
     expect(await serving()).toBe('v2')
   })
 
@@ -228,7 +228,7 @@ describe('a rollback to a deployment', () => {
     await live('v1')
     api.fakes.engine.behave(`app=${app_id}`, { start: 'exits' })
     version('broken')
-    const failed = await ask('deploy')
+    const failed = await request('deploy')
     expect((await rollBack({ deployment_id: failed })).status).toBe(409)
   })
 })

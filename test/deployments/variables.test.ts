@@ -24,7 +24,7 @@ const set = async (key: string, value: string, more: object = {}) => {
 }
 const app = async () => (await api.as('viewer').get(`/api/apps/${app_id}`)).body.data
 /** Asks for something of the app, waits for its end, and answers the deployment. */
-const ask = async (what: string, body?: unknown) => {
+const request = async (what: string, body?: unknown) => {
   const { id } = (await developer().post(`/api/apps/${app_id}/${what}`, body)).body.data
   await api.services.jobs.idle()
   return (await api.as('viewer').get(`/api/deployments/${id}`)).body.data
@@ -39,7 +39,7 @@ describe('a deployment', () => {
     await set('MODE', 'live', { scopes: ['runtime'] })
     await set('ONLY_BUILD', 'x', { scopes: ['build'] })
     expect(await app()).toMatchObject({ needs_redeploy: true, changed_keys: ['env.MODE', 'env.ONLY_BUILD'] })
-    expect((await ask('deploy')).status).toBe('live')
+    expect((await request('deploy')).status).toBe('live')
     expect(running()).toMatchObject({ MODE: 'live', PORTREEVE_APP: 'shop' })
     expect(running()).not.toHaveProperty('ONLY_BUILD')
     expect(await app()).toMatchObject({ needs_redeploy: false, changed_keys: [] })
@@ -47,7 +47,7 @@ describe('a deployment', () => {
     expect((await app()).needs_redeploy).toBe(false)
     await developer().put(`${env}/MODE`, { value: 'test' })
     expect((await app()).changed_keys).toEqual(['env.MODE'])
-    await ask('restart')
+    await request('restart')
     expect([running().MODE, (await app()).changed_keys]).toEqual(['live', ['env.MODE']])
   })
   it('tells before what it will change, old and new, and never a secret', async () => {
@@ -55,7 +55,7 @@ describe('a deployment', () => {
     await set('MODE', 'live')
     await set('GONE', 'soon')
     await set('TOKEN', SECRET, { secret: true })
-    await ask('deploy')
+    await request('deploy')
     expect(await changes()).toEqual([])
     await developer().put(`${env}/MODE`, { value: 'test' })
     await developer().put(`${env}/TOKEN`, { value: `${SECRET}, still` })
@@ -72,7 +72,7 @@ describe('a deployment', () => {
       { key: 'env.NEW', before: null, after: '1', secret: false },
       { key: 'env.TOKEN', before: '********', after: '********', secret: true },
     ])
-    await ask('deploy')
+    await request('deploy')
     const [mount] = (await api.as('viewer').get(`/api/apps/${app_id}/mounts`)).body.data
     await developer().delete(`/api/apps/${app_id}/mounts/${mount.id}`)
     expect(await changes()).toEqual([{ key: 'mounts', before: '1 mount', after: null, secret: false }])
@@ -87,7 +87,7 @@ describe('a deployment', () => {
     await set('GONE', 'soon', { scopes: ['runtime'], comment: 'kept until it goes' })
     await set('TOKEN', SECRET, { secret: true, comment: 'of the till' })
     await developer().put(`/api/apps/${app_id}`, { build: { start_command: 'node server.js' } })
-    await ask('deploy')
+    await request('deploy')
     const before = running()
     await developer().put(`${env}/TOKEN`, { value: `${SECRET}, still` })
     await developer().delete(`${env}/GONE`)
@@ -122,20 +122,20 @@ describe('a deployment', () => {
     expect(JSON.stringify(audited)).not.toContain(SECRET)
     await discard('env.HOST')
     await discard('build.install_command')
-    await ask('deploy')
+    await request('deploy')
     expect(running()).toEqual({ ...before, PORTREEVE_DEPLOYMENT_ID: expect.any(String) })
   })
   it('leaves nothing to deploy when all is put back, in whatever order it was taken away', async () => {
     const args = { ONE: '1', TWO: '2' }
     await developer().put(`/api/apps/${app_id}`, { build: { args } })
-    await ask('deploy')
+    await request('deploy')
     await developer().put(`/api/apps/${app_id}`, { build: { args: { TWO: '2' } } })
     expect((await app()).needs_redeploy).toBe(true)
     await developer().delete(`/api/apps/${app_id}/changes/build.args`)
     expect((await app()).needs_redeploy).toBe(false)
     const worker = { command: 'node worker.js', replicas: 1 }
     await developer().put(`/api/apps/${app_id}`, { processes: { worker, clock: worker } })
-    await ask('deploy')
+    await request('deploy')
     await developer().put(`/api/apps/${app_id}`, { processes: { clock: worker } })
     await developer().delete(`/api/apps/${app_id}/changes/processes.worker`)
     expect(await app()).toMatchObject({ needs_redeploy: false, changed_keys: [] })
@@ -144,7 +144,7 @@ describe('a deployment', () => {
     const shared = `/api/projects/${api.services.http.default_project()}/env`
     await developer().put(shared, { variables: [{ key: 'HOST', value: 'a.example.com' }] })
     await set('API', 'https://${{ project.HOST }}/v1')
-    await ask('deploy')
+    await request('deploy')
     await developer().put(shared, { variables: [{ key: 'HOST', value: 'b.example.com' }] })
     const { status, body } = await developer().delete(`/api/apps/${app_id}/changes/env.API`)
     expect([status, body.error.message]).toEqual([
@@ -156,44 +156,44 @@ describe('a deployment', () => {
     const shared = `/api/projects/${api.services.http.default_project()}/env`
     await developer().put(shared, { variables: [{ key: 'HOST', value: 'a.example.com' }] })
     await set('API', 'https://${{ project.HOST }}/v1', { scopes: ['runtime'] })
-    await ask('deploy')
+    await request('deploy')
     expect(running().API).toBe('https://a.example.com/v1')
     await developer().put(shared, { variables: [{ key: 'HOST', value: 'b.example.com' }] })
     expect((await app()).changed_keys).toEqual(['env.API'])
-    await ask('deploy')
+    await request('deploy')
     expect(running().API).toBe('https://b.example.com/v1')
   })
   it('listens where a variable PORT says, unless the app says so itself', async () => {
     await set('PORT', '8123')
-    await ask('deploy')
+    await request('deploy')
     expect(running().PORT).toBe('8123')
     await developer().put(`/api/apps/${app_id}`, { port: 8200 })
-    await ask('deploy')
+    await request('deploy')
     expect(running().PORT).toBe('8200')
   })
   it('uses its image again when only runtime variables changed, and builds when one of the build did', async () => {
     const builds = () => calls('buildImage').length
     await set('NEXT_PUBLIC_TITLE', 'one')
     await set('MODE', 'live', { scopes: ['runtime'] })
-    await ask('deploy')
+    await request('deploy')
     const before = builds()
     await developer().put(`${env}/MODE`, { value: 'test' })
-    await ask('deploy')
+    await request('deploy')
     expect([builds() - before, running().MODE]).toEqual([0, 'test'])
     await developer().put(`${env}/NEXT_PUBLIC_TITLE`, { value: 'two' })
-    await ask('deploy')
+    await request('deploy')
     expect(builds() - before).toBe(1)
     await set('NPM_TOKEN', 'a token of eight', { scopes: ['build'] })
-    await ask('deploy')
+    await request('deploy')
     await developer().put(`${env}/NPM_TOKEN`, { value: 'another of them' })
-    await ask('deploy')
+    await request('deploy')
     expect(builds() - before).toBe(3)
   })
   it('hands plain build variables on as arguments and secret ones as a mount before each command', async () => {
     await set('NEXT_PUBLIC_TITLE', 'two words')
     await set('NODE_ENV', 'production')
     await set('NPM_TOKEN', SECRET)
-    await ask('deploy')
+    await request('deploy')
     const { dockerfile, build_args, secrets } = lastBuild()
     expect(build_args).toMatchObject({ NEXT_PUBLIC_TITLE: 'two words', NODE_ENV: 'production' })
     expect(dockerfile).toMatch(/^ARG NEXT_PUBLIC_TITLE$/m)
@@ -217,7 +217,7 @@ describe('a deployment', () => {
     await api.services.jobs.idle()
     await set('NPM_TOKEN', SECRET)
     await set('TITLE', 'x')
-    const { id, status } = await ask('deploy')
+    const { id, status } = await request('deploy')
     expect([status, lastBuild().secrets, lastBuild().build_args]).toEqual([
       'live',
       { NPM_TOKEN: SECRET },
@@ -229,10 +229,10 @@ describe('a deployment', () => {
   })
   it('fails before it builds, with the name of a secret that cannot be read, and leaves what serves alone', async () => {
     await set('A_TOKEN', SECRET)
-    await ask('deploy')
+    await request('deploy')
     const builds = calls('buildImage').length
     api.kernel.db.sql(`UPDATE variables SET value = replace(value, 'v1.', 'v1.00')`).run()
-    const failed = await ask('deploy')
+    const failed = await request('deploy')
     expect(failed).toMatchObject({
       status: 'failed',
       error: {
@@ -241,10 +241,10 @@ describe('a deployment', () => {
       },
     })
     expect([calls('buildImage').length, (await app()).status]).toEqual([builds, 'running'])
-    expect((await ask('restart')).status).toBe('live')
+    expect((await request('restart')).status).toBe('live')
     expect(running().A_TOKEN).toBe(SECRET)
     await developer().put(`${env}/A_TOKEN`, { value: 'a new one of them' })
-    expect((await ask('deploy')).status).toBe('live')
+    expect((await request('deploy')).status).toBe('live')
   })
   it('fails with a sentence when what a variable names is gone, as after a move', async () => {
     const shared = `/api/projects/${api.services.http.default_project()}/env`
@@ -272,7 +272,7 @@ describe('a log', () => {
       .channel('app')
       .subscribe(app_id, (line) => heard.push((line as { seq: number; text: string }).text))
     await set('A_TOKEN', 'first-secret-value', { scopes: ['runtime'] })
-    await ask('deploy')
+    await request('deploy')
     const instances = await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
     for (const { id } of instances) api.fakes.engine.print(id, 'the token is first-secret-value.')
     await expect.poll(() => heard).toContain('the token is [redacted].')
@@ -281,7 +281,7 @@ describe('a log', () => {
   })
   it('is searched without them: what is asked for is not found in what is not shown', async () => {
     await set('A_TOKEN', 'first-secret-value', { scopes: ['runtime'] })
-    await ask('deploy')
+    await request('deploy')
     const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
     api.fakes.engine.print(instance!.id, 'the token is first-secret-value.')
     const found = async (q: string) =>
@@ -294,13 +294,13 @@ describe('a rollback', () => {
   it('brings the values back that the release had, secrets and shared ones too, and leaves the variables as they are', async () => {
     await set('MODE', 'first', { scopes: ['runtime'] })
     await set('A_TOKEN', 'first-secret-value', { scopes: ['runtime'] })
-    const first = await ask('deploy')
+    const first = await request('deploy')
     await developer().put(`${env}/MODE`, { value: 'second' })
     await developer().delete(`${env}/A_TOKEN`)
     await set('LATER', 'x', { scopes: ['runtime'] })
-    await ask('deploy')
+    await request('deploy')
     expect(running()).toMatchObject({ MODE: 'second', LATER: 'x' })
-    expect((await ask('rollback', { deployment_id: first.id })).status).toBe('live')
+    expect((await request('rollback', { deployment_id: first.id })).status).toBe('live')
     expect(running()).toMatchObject({ MODE: 'first', A_TOKEN: 'first-secret-value' })
     expect(running()).not.toHaveProperty('LATER')
     expect((await developer().get(`${env}?q=mode`)).body.data[0].value).toBe('second')
@@ -308,7 +308,7 @@ describe('a rollback', () => {
   })
   it('still keeps a secret out of its logs that has been deleted since', async () => {
     await set('A_TOKEN', 'first-secret-value', { scopes: ['runtime'] })
-    await ask('deploy')
+    await request('deploy')
     await developer().delete(`${env}/A_TOKEN`)
     const [instance] = await api.fakes.engine.instances({ owner: { kind: 'app', id: app_id } })
     api.fakes.engine.print(instance!.id, 'the token is first-secret-value.')

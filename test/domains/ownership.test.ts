@@ -75,11 +75,11 @@ describe('who may have a name', () => {
       ['www.example.com', 'example.com'],
     ])(
       'of %s keeps nobody from %s: the text decides, since addresses do not tell whose a name is',
-      async (squatted, wanted) => {
+      async (squatted, desired) => {
         const squatter = (await add(squatted)).body.data
         const theirs = await otherProject()
         api.fakes.dns.set(squatted, { A: addresses })
-        const owner = await addProven(wanted, {}, theirs.app_id)
+        const owner = await addProven(desired, {}, theirs.app_id)
         expect(owner).toMatchObject({
           status: 'pending',
           verification: {
@@ -91,7 +91,7 @@ describe('who may have a name', () => {
           },
         })
         expect((await verify(squatter.id)).status).toBe('pending')
-        api.fakes.dns.set(`_portreeve.${wanted.replace('*.', '')}`, { TXT: [textOf(owner)] })
+        api.fakes.dns.set(`_portreeve.${desired.replace('*.', '')}`, { TXT: [textOf(owner)] })
         expect(await verify(owner.id)).toMatchObject({ status: 'active' })
         await settled()
         expect((await api.as('admin').get(`/api/domains/${squatter.id}`)).body.data).toMatchObject({

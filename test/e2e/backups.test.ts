@@ -67,7 +67,7 @@ const CLIENTS: Client[] = [
   })),
 ]
 
-async function ask(client: Client, database: Database, text: string): Promise<string> {
+async function request(client: Client, database: Database, text: string): Promise<string> {
   const container = docker('ps', '-q', '--filter', `label=portreeve.database=${database.id}`)
   const tail = client.argv(database).at(-1) === 'eval' ? [text, '0'] : [text]
   const { stdout } = await run('docker', ['exec', container, ...client.argv(database), ...tail])
@@ -100,13 +100,13 @@ describe.concurrent('a backup that is made while clients write', () => {
       const asked = await portreeve.call('POST', '/api/databases', { name: `kept-${engine}`, engine })
       expect(asked.status, JSON.stringify(asked.body)).toBe(201)
       const made = await running(asked.body.data.id)
-      await ask(client, made, client.fill)
-      const checksum = await ask(client, made, client.checksum)
+      await request(client, made, client.fill)
+      const checksum = await request(client, made, client.checksum)
 
       let writing = true
       const writer = (async () => {
         let rounds = 0
-        for (; writing; rounds += 1) await ask(client, made, client.write)
+        for (; writing; rounds += 1) await request(client, made, client.write)
         return rounds
       })()
       const { body } = await portreeve.call('POST', `/api/databases/${made.id}/backup`)
@@ -120,13 +120,13 @@ describe.concurrent('a backup that is made while clients write', () => {
       expect(verified.verification, verified.verification.error).toMatchObject({ status: 'succeeded' })
       expect(verified.verification.rows).toBeGreaterThanOrEqual(ROWS)
 
-      await ask(client, made, client.lose)
+      await request(client, made, client.lose)
       const restore = await portreeve.call('POST', `/api/databases/${made.id}/restore`, {
         backup_id: backup.id,
       })
       expect(restore.status, JSON.stringify(restore.body)).toBe(201)
       const restored = await running(made.id, made.volume_id)
-      expect(await ask(client, restored, client.checksum)).toBe(checksum)
+      expect(await request(client, restored, client.checksum)).toBe(checksum)
       expect(restored.previous_volume.volume_id).toBe(made.volume_id)
       await portreeve.call('DELETE', `/api/databases/${made.id}?skip_backup=true`)
     },
@@ -150,11 +150,15 @@ describe('PostgreSQL whose log is archived', () => {
     )
   /** A moment after everything so far and before everything to come. */
   const moment = async (database: Database) => {
-    await ask(client, database, 'SELECT pg_sleep(0.5)')
+    await request(client, database, 'SELECT pg_sleep(0.5)')
     const [at] = (
-      await ask(client, database, `SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`)
+      await request(
+        client,
+        database,
+        `SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+      )
     ).split('\n')
-    await ask(client, database, 'SELECT pg_sleep(0.5)')
+    await request(client, database, 'SELECT pg_sleep(0.5)')
     return at!
   }
   const restored = async (id: string, body: object) => {
@@ -173,7 +177,7 @@ describe('PostgreSQL whose log is archived', () => {
     return running(target_id)
   }
   const names = (database: Database) =>
-    ask(client, database, `SELECT string_agg(name, ',' ORDER BY name) FROM notes`)
+    request(client, database, `SELECT string_agg(name, ',' ORDER BY name) FROM notes`)
 
   it(
     'goes back to the second, into a new database and in place, and on from there',
@@ -185,11 +189,11 @@ describe('PostgreSQL whose log is archived', () => {
       })
       expect(asked.status, JSON.stringify(asked.body)).toBe(201)
       const made = await active(asked.body.data.id)
-      await ask(client, made, `CREATE TABLE notes (name text); INSERT INTO notes VALUES ('first')`)
+      await request(client, made, `CREATE TABLE notes (name text); INSERT INTO notes VALUES ('first')`)
       const first = await moment(made)
-      await ask(client, made, `INSERT INTO notes VALUES ('second')`)
+      await request(client, made, `INSERT INTO notes VALUES ('second')`)
       const second = await moment(made)
-      await ask(client, made, 'DROP TABLE notes')
+      await request(client, made, 'DROP TABLE notes')
       await moment(made)
 
       const back = await restored(made.id, { at: second })
@@ -206,9 +210,9 @@ describe('PostgreSQL whose log is archived', () => {
         },
         120_000,
       )
-      await ask(client, again, `INSERT INTO notes VALUES ('third')`)
+      await request(client, again, `INSERT INTO notes VALUES ('third')`)
       const third = await moment(again)
-      await ask(client, again, 'DELETE FROM notes')
+      await request(client, again, 'DELETE FROM notes')
       const later = await restored(made.id, { at: third, mode: 'new', name: 'as-it-became' })
       expect(await names(later)).toBe('first,second,third')
       const earlier = await restored(made.id, { at: first, mode: 'new', name: 'as-it-began' })
@@ -232,11 +236,11 @@ describe('F5: kill -9 in the middle of a restore', () => {
   it('of Portreeve and of the database at once, around the switch: old rows or new rows, never a mix', async () => {
     const asked = await portreeve.call('POST', '/api/databases', { name: 'swept', engine: 'postgres' })
     const made = await running(asked.body.data.id)
-    await ask(client, made, `CREATE TABLE words AS SELECT 'old' AS word FROM generate_series(1, 1000)`)
+    await request(client, made, `CREATE TABLE words AS SELECT 'old' AS word FROM generate_series(1, 1000)`)
     const { body } = await portreeve.call('POST', `/api/databases/${made.id}/backup`)
     await ended(body.data.id, ({ status }) => status)
     for (const point of ['backup.restore.switch:before', 'backup.restore.switch:after']) {
-      await ask(client, await running(made.id), `UPDATE words SET word = 'new'`)
+      await request(client, await running(made.id), `UPDATE words SET word = 'new'`)
       await portreeve.stop()
       await portreeve.start({ PORTREEVE_CRASH_AT: point })
       const pid = portreeve.pid()
@@ -258,7 +262,7 @@ describe('F5: kill -9 in the middle of a restore', () => {
       )
       const after = await running(made.id)
       const state = await eventually('The server answering', () =>
-        ask(client, after, `SELECT count(*) || string_agg(DISTINCT word, '+') FROM words`),
+        request(client, after, `SELECT count(*) || string_agg(DISTINCT word, '+') FROM words`),
       )
       expect([job.status, state], JSON.stringify(job)).toEqual(['succeeded', '1000old'])
       // The original is kept through both, until somebody lets it go.

@@ -55,7 +55,7 @@ const CLIENTS = {
   mysql2: `const c = await require('mysql2/promise').createConnection(url); const [r] = await c.query(text); await c.end(); return r`,
   ioredis: `const c = new (require('ioredis').Redis)(url, { retryStrategy: null }); const r = await c.call(...text.split(' ')); await c.quit(); return r`,
 }
-async function ask(
+async function request(
   { connection_string, project_id }: { connection_string: string; project_id: string },
   client: keyof typeof CLIENTS,
   text: string,
@@ -72,7 +72,7 @@ const refused = (
   database: { connection_string: string; project_id: string },
   client: keyof typeof CLIENTS,
   text: string,
-) => expect(ask(database, client, text)).rejects.toThrow()
+) => expect(request(database, client, text)).rejects.toThrow()
 const container = (id: string) => docker('ps', '-q', '--filter', `label=portreeve.database=${id}`)
 
 const APP = {
@@ -101,13 +101,13 @@ describe.concurrent('a PostgreSQL database', () => {
   it('is made, linked, rotated under traffic, opened, upgraded and deleted without a loss', async () => {
     const made = await created({ name: 'notes-db', engine: 'postgres', version: '15' })
     const { id } = made
-    await ask(
+    await request(
       made,
       'pg',
       `CREATE TABLE notes AS SELECT n AS id, md5(n::text) AS body FROM generate_series(1, 100000) n; SELECT 1`,
     )
     const SUM = `SELECT count(*)::int AS count, md5(string_agg(body, '' ORDER BY id)) AS sum FROM notes`
-    const [before] = await ask(made, 'pg', SUM)
+    const [before] = await request(made, 'pg', SUM)
     expect(before.count).toBe(100_000)
     // The login of apps is no administrator: the server itself refuses programs and files.
     await refused(made, 'pg', `COPY notes FROM PROGRAM 'id'`)
@@ -137,11 +137,11 @@ describe.concurrent('a PostgreSQL database', () => {
     expect(answers.length).toBeGreaterThan(10)
     expect(await portreeve.visit(app.domain)).toEqual({ status: 200, body: 'app_2' })
     await refused(made, 'pg', 'SELECT 1')
-    expect(await ask(after, 'pg', SUM)).toEqual([before])
+    expect(await request(after, 'pg', SUM)).toEqual([before])
 
     docker('rm', '-f', container(id))
     await eventually('The server being made again', () => container(id) || undefined)
-    expect(await eventually('The data being there', () => ask(after, 'pg', SUM))).toEqual([before])
+    expect(await eventually('The data being there', () => request(after, 'pg', SUM))).toEqual([before])
 
     const public_port = 15_432
     const opened = await changed(id, { public: true, public_port })
@@ -161,8 +161,8 @@ describe.concurrent('a PostgreSQL database', () => {
       previous_volume: { version: '15' },
       last_error: null,
     })
-    expect(await ask(upgraded, 'pg', SUM)).toEqual([before])
-    const [{ server_version }] = await ask(upgraded, 'pg', 'SHOW server_version')
+    expect(await request(upgraded, 'pg', SUM)).toEqual([before])
+    const [{ server_version }] = await request(upgraded, 'pg', 'SHOW server_version')
     expect(server_version).toMatch(/^17/)
     expect(
       await eventually('The app answering again', async () => {
@@ -181,13 +181,13 @@ describe.concurrent('a PostgreSQL database', () => {
 describe.concurrent('a MariaDB database', () => {
   it('takes its address as it is, keeps its data over a restart, and rotates without a gap', async () => {
     const made = await created({ name: 'maria-db', engine: 'mariadb', version: '11.8' })
-    await ask(made, 'mysql2', 'CREATE TABLE notes AS SELECT seq AS id FROM seq_1_to_1000')
+    await request(made, 'mysql2', 'CREATE TABLE notes AS SELECT seq AS id FROM seq_1_to_1000')
     expect((await portreeve.call('POST', path(made.id, '/restart'))).status).toBe(200)
     await settled(made.id)
-    expect(await ask(made, 'mysql2', 'SELECT COUNT(*) AS count FROM notes')).toEqual([{ count: 1000 }])
+    expect(await request(made, 'mysql2', 'SELECT COUNT(*) AS count FROM notes')).toEqual([{ count: 1000 }])
     const after = await rotated(made.id)
     await refused(made, 'mysql2', 'SELECT 1')
-    expect(await ask(after, 'mysql2', 'SELECT COUNT(*) AS count FROM notes')).toEqual([{ count: 1000 }])
+    expect(await request(after, 'mysql2', 'SELECT COUNT(*) AS count FROM notes')).toEqual([{ count: 1000 }])
     await deleted(made.id)
   })
 })
@@ -195,7 +195,7 @@ describe.concurrent('a MariaDB database', () => {
 describe.concurrent.each(['redis', 'valkey'])('a %s database', (engine) => {
   it('takes its address as it is, keeps its data over a restart, and rotates without a gap', async () => {
     const made = await created({ name: `${engine}-db`, engine, version: '8' })
-    await ask(made, 'ioredis', 'SET greeting hello')
+    await request(made, 'ioredis', 'SET greeting hello')
     await refused(
       { ...made, connection_string: made.connection_string.replace(made.password, 'wrong') },
       'ioredis',
@@ -203,10 +203,10 @@ describe.concurrent.each(['redis', 'valkey'])('a %s database', (engine) => {
     )
     expect((await portreeve.call('POST', path(made.id, '/restart'))).status).toBe(200)
     await settled(made.id)
-    expect(await ask(made, 'ioredis', 'GET greeting')).toBe('hello')
+    expect(await request(made, 'ioredis', 'GET greeting')).toBe('hello')
     const after = await rotated(made.id)
     await refused(made, 'ioredis', 'GET greeting')
-    expect(await ask(after, 'ioredis', 'GET greeting')).toBe('hello')
+    expect(await request(after, 'ioredis', 'GET greeting')).toBe('hello')
     await deleted(made.id)
   })
 })

@@ -28,7 +28,7 @@ const call = async (method: string, path: string, body?: unknown) => {
   expect([200, 201], `${method} ${path} ${JSON.stringify(answer.body)}`).toContain(answer.status)
   return answer.body.data
 }
-const tell = async (event: string, payload: object) => {
+const emit = async (event: string, payload: object) => {
   const raw = JSON.stringify(payload)
   const answer = await portreeve.call('POST', new URL(hook.url).pathname, raw, {
     'content-type': 'application/json',
@@ -41,7 +41,7 @@ const tell = async (event: string, payload: object) => {
 }
 const url = (name: string) => forge.repository(name).url
 const pullRequest = (action: string, number: number, sha: string, from = 'team/shop', to = 'team/shop') =>
-  tell('pull_request', {
+  emit('pull_request', {
     action,
     number,
     pull_request: {
@@ -130,7 +130,7 @@ describe('previews on the real engine', () => {
     await portreeve.stop()
     await portreeve.start()
     const second = repository.commit(files('second'), 'Second', { branch: 'feature' })
-    await tell('push', {
+    await emit('push', {
       ref: 'refs/heads/feature',
       after: second,
       commits: [],
@@ -282,7 +282,7 @@ volumes: { data: }
       commits: [],
       repository: { clone_url: repository.url },
     }
-    const { outcome, deployment_ids } = await tell('push', push)
+    const { outcome, deployment_ids } = await emit('push', push)
     expect([outcome, (await portreeve.untilDeployment(deployment_ids[0])).status]).toEqual([
       'deployed',
       'live',

@@ -186,12 +186,12 @@ describe('a container', () => {
       calm,
     )
     const address = shop!.address!
-    const ask = `nslookup shop 127.0.0.11 | grep -c ${address}; nc -w 2 ${address} 80 || echo unreachable`
-    expect((await run(ask, { release_id: newId('rel') })).texts).toEqual(['1', 'hello'])
+    const requested = `nslookup shop 127.0.0.11 | grep -c ${address}; nc -w 2 ${address} 80 || echo unreachable`
+    expect((await run(requested, { release_id: newId('rel') })).texts).toEqual(['1', 'hello'])
     const other = `test-${newId('prj')}`
     await engine.ensureNetwork(other, { project: ids.project_id })
     expect(
-      (await run(ask, { release_id: newId('rel'), network: other })).texts.filter(
+      (await run(requested, { release_id: newId('rel'), network: other })).texts.filter(
         (text) => !text.startsWith('nc:'),
       ),
     ).toEqual(['0', 'unreachable'])

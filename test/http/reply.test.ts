@@ -92,17 +92,17 @@ describe('lists and descriptions of the API', () => {
 
 describe('pages of other origins', () => {
   const origin = 'https://tools.example.com'
-  const ask = { origin, 'access-control-request-method': 'POST' }
+  const requested = { origin, 'access-control-request-method': 'POST' }
   it('may not read answers, unless an administrator has named the origin', async () => {
     expect((await raw('/api/apps', { origin })).headers['access-control-allow-origin']).toBeUndefined()
-    expect((await raw('/api/apps', ask, 'OPTIONS')).status).toBe(405)
+    expect((await raw('/api/apps', requested, 'OPTIONS')).status).toBe(405)
     const set = await api.as('admin').put('/api/settings', { cors_origins: [origin] })
     expect([set.status, set.body.data.cors_origins]).toEqual([200, [origin]])
     const answer = await raw('/api/apps', { origin })
     expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([200, origin])
     expect(answer.headers['access-control-allow-credentials']).toBeUndefined()
     expect(answer.headers.vary).toContain('Origin')
-    const preflight = await raw('/api/apps', ask, 'OPTIONS')
+    const preflight = await raw('/api/apps', requested, 'OPTIONS')
     expect(preflight.status).toBe(204)
     expect(preflight.headers['access-control-allow-headers']).toContain('Authorization')
     const other = await raw('/api/apps', { origin: 'https://tools.example.com.evil.test' })

@@ -12,7 +12,7 @@ it('runs a few at a time, users in turn, and refuses what will not come to its t
   const begun: string[] = []
   const ends: (() => void)[] = []
   const refused: string[] = []
-  const ask = (user: string) =>
+  const request = (user: string) =>
     void pool
       .run(user, () => {
         begun.push(user)
@@ -20,10 +20,10 @@ it('runs a few at a time, users in turn, and refuses what will not come to its t
       })
       .catch(() => refused.push(user))
   const settle = () => new Promise((resolve) => setImmediate(resolve))
-  for (let n = 0; n < 5; n += 1) ask('eve')
-  ask('ada')
-  ask('bob')
-  ask('cleo')
+  for (let n = 0; n < 5; n += 1) request('eve')
+  request('ada')
+  request('bob')
+  request('cleo')
   await settle()
   expect(begun).toEqual(['eve', 'ada'])
   expect(refused).toEqual(['eve', 'eve', 'cleo'])

@@ -34,7 +34,7 @@ export async function createPreviewWorld(options: TestApiOptions & { settings?: 
   await api.services.jobs.idle()
 
   let deliveries = 0
-  const tell = (event: string, payload: object) => {
+  const emit = (event: string, payload: object) => {
     const raw = JSON.stringify(payload)
     return api.request('POST', new URL(hook.url).pathname, {
       raw,
@@ -52,7 +52,7 @@ export async function createPreviewWorld(options: TestApiOptions & { settings?: 
     app_id,
     path,
     hook,
-    tell,
+    tell: emit,
     list,
     preview: async (number = 12) => (await list()).find((one: { number: number }) => one.number === number),
     /** A commit on a branch of the repository, or of a fork. */
@@ -66,7 +66,7 @@ export async function createPreviewWorld(options: TestApiOptions & { settings?: 
     pullRequest(action: 'opened' | 'synchronize' | 'closed', facts: PullRequestFacts = {}) {
       const { number = 12, branch = 'feature', sha = '0'.repeat(40), fork, title, base, merged } = facts
       const repo = { clone_url: fork ?? SHOP_URL }
-      return tell('pull_request', {
+      return emit('pull_request', {
         action,
         number,
         pull_request: {
@@ -80,7 +80,7 @@ export async function createPreviewWorld(options: TestApiOptions & { settings?: 
       })
     },
     push: (branch: string, sha: string) =>
-      tell('push', {
+      emit('push', {
         ref: `refs/heads/${branch}`,
         after: sha,
         head_commit: { message: 'Change the shop' },

@@ -54,8 +54,8 @@ describe('a pull request', () => {
   it('is not backed up: its app is', async () => {
     await open()
     const { preview_app_id } = await world.preview()
-    const ask = { target: 'app', target_id: preview_app_id }
-    const { status, body } = await world.api.as('owner').post('/api/backups', ask)
+    const requested = { target: 'app', target_id: preview_app_id }
+    const { status, body } = await world.api.as('owner').post('/api/backups', requested)
     expect([status, body.error.message]).toEqual([409, expect.stringContaining('is a preview')])
   })
   it('with new commits updates its preview, once for the push and the event of it', async () => {

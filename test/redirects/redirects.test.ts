@@ -415,11 +415,11 @@ describe('GET /api/redirects', () => {
     ],
     ['/p/', '/q/$1', { '/p/': '/q/', '/p/foo': '/q/foo' }],
     ['/p', '/q$1', { '/p': '/q', '/p/foo': '/q/foo' }],
-  ])('a prefix %s to %s leaves one slash, at the edge and in the answer alike', async (from, to, wanted) => {
+  ])('a prefix %s to %s leaves one slash, at the edge and in the answer alike', async (from, to, desired) => {
     expect((await add({ kind: 'prefix', from, to })).body.data.to).toBe(to)
     await settled()
     const { port } = await api.fakes.ingress.listen()
-    for (const [path, location] of Object.entries(wanted)) {
+    for (const [path, location] of Object.entries(desired)) {
       const expected = new URL(location, 'http://example.com').href
       expect([
         path,

@@ -15,15 +15,15 @@ import { nearestVersion, type Wanted } from '../../scripts/images/recipe.ts'
 const root = join(import.meta.dirname, '..', '..')
 
 describe('which images there are', () => {
-  const wanted = wantedImages()
+  const desired = wantedImages()
   const databases = ENGINES.flatMap(({ image, lines }) => lines.map((line) => `${image}:${line}`))
   test('every image that a generated Dockerfile can name is known, the edge and the databases', () => {
-    expect(wanted.map((one) => one.image).sort()).toEqual(
+    expect(desired.map((one) => one.image).sort()).toEqual(
       [EDGE_IMAGE, ...allBaseImages(), ...databases].sort(),
     )
   })
   test('every recipe has its Dockerfile, or the script that makes the system itself', () => {
-    for (const { recipe } of wanted) {
+    for (const { recipe } of desired) {
       if (!recipe) continue
       expect(readdirSync(join(root, 'images', recipe.context))).toContain(
         recipe.base === undefined ? 'customize.sh' : 'Dockerfile',
@@ -32,7 +32,7 @@ describe('which images there are', () => {
   })
   test('two different recipes never share a name, because the name is the cache', () => {
     const byName = new Map<string, string>()
-    for (const { recipe } of wanted) {
+    for (const { recipe } of desired) {
       if (!recipe) continue
       const facts = JSON.stringify({ ...recipe, version: recipe.version.command })
       expect(byName.get(recipe.name) ?? facts).toBe(facts)
@@ -40,7 +40,7 @@ describe('which images there are', () => {
     }
   })
   test('the usual set covers the default version of node, python, go, php, java, ruby, the static server and the edge', () => {
-    const usual = wanted.filter((one) => one.usual).map((one) => one.family)
+    const usual = desired.filter((one) => one.usual).map((one) => one.family)
     for (const family of [
       'haproxy',
       'node',
@@ -55,14 +55,14 @@ describe('which images there are', () => {
       'composer',
     ]) {
       expect(
-        wanted.some((one) => one.family === family && one.usual && one.family_default),
+        desired.some((one) => one.family === family && one.usual && one.family_default),
         family,
       ).toBe(true)
       expect(usual).toContain(family)
     }
   })
   test('a binary that is linked on the build image finds its C library on the runtime image of the same release', () => {
-    for (const one of wanted)
+    for (const one of desired)
       if (/bookworm/.test(one.image) && one.recipe?.base) expect(one.recipe.base, one.image).toBe('bookworm')
   })
   test("no recipe names a host: mirror and registry are the machine's own", () => {
@@ -189,9 +189,9 @@ function fakeEngine(images: Record<string, StoredImage>, registry: (image: strin
       images[name] = images[image]!
     },
   } as Docker
-  const make = async (wanted: Wanted): Promise<string> => {
-    if (wanted.image === 'node:20-slim') throw new Error('no package')
-    made.push(wanted.recipe!.name)
+  const make = async (desired: Wanted): Promise<string> => {
+    if (desired.image === 'node:20-slim') throw new Error('no package')
+    made.push(desired.recipe!.name)
     images.made = {
       id: 'made',
       size_bytes: 2e6,

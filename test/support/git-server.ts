@@ -299,9 +299,9 @@ export async function startGitServer(options: GitServerOptions = {}): Promise<Gi
     const name = decodeURIComponent(url.pathname)
       .replace(/^\//, '')
       .replace(/(\.git)?\/(info|objects|HEAD|git-).*$/, '')
-    const wanted = push ? PUSH_CREDENTIAL : credentials.get(name)
+    const desired = push ? PUSH_CREDENTIAL : credentials.get(name)
     const given = basicCredential(request)
-    if (wanted && (given?.username !== wanted.username || given.password !== wanted.password)) {
+    if (desired && (given?.username !== desired.username || given.password !== desired.password)) {
       response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="git"' }).end('Authentication required.')
       return
     }

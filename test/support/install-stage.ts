@@ -136,7 +136,7 @@ export async function createInstallStage(): Promise<InstallStage> {
   }
 
   let token = ''
-  const ask = async (method: string, path: string, body?: unknown) => {
+  const request = async (method: string, path: string, body?: unknown) => {
     const response = await fetch(`${url}${path}`, {
       method,
       headers: {
@@ -156,8 +156,8 @@ export async function createInstallStage(): Promise<InstallStage> {
     publish,
     async call(method, path, body) {
       if (token === '')
-        token = (await eventually('Login', () => ask('POST', '/api/auth/login', ADMIN))).body.data.token
-      return ask(method, path, body)
+        token = (await eventually('Login', () => request('POST', '/api/auth/login', ADMIN))).body.data.token
+      return request(method, path, body)
     },
     hasTable(name) {
       const db = new Database(join(checkout, '.data/portreeve.db'), { readonly: true })

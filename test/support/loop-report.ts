@@ -32,7 +32,7 @@ export function readLoopReport(file: string): LoopReport | undefined {
 /** Of a stall, what the thread itself worked; the rest it waited for the machine. */
 export const ownWork = ({ stalled_ms, worked_ms }: Stall) => Math.min(stalled_ms, worked_ms)
 
-const tell = ({ stalled_ms, worked_ms, calls, frames }: SeenStall) =>
+const emit = ({ stalled_ms, worked_ms, calls, frames }: SeenStall) =>
   `${stalled_ms} ms (${worked_ms} ms of work) during ${calls.join(', ') || 'nothing named'}${frames.length > 0 ? `\n    at ${frames.join('\n    at ')}` : ''}`
 
 /** What a server did wrong with its main thread, with the calls; undefined when it answered in time. */
@@ -41,5 +41,5 @@ export function loopFault({ p99_ms, ticks, stalls }: LoopReport): string | undef
   const slow = ticks >= ENOUGH_TICKS && p99_ms > LIMIT_MS
   if (!slow && long.length === 0) return undefined
   const shown = long.length > 0 ? long : stalls
-  return `The main thread answered nobody: the event loop's delay is ${p99_ms} ms at the 99th percentile.\n${shown.map(tell).join('\n')}`
+  return `The main thread answered nobody: the event loop's delay is ${p99_ms} ms at the 99th percentile.\n${shown.map(emit).join('\n')}`
 }

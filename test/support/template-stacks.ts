@@ -20,7 +20,7 @@ interface Used {
 export type Dial = (port: number) => Promise<Socket>
 interface Stack {
   /** `credentials` are those that the platform shows of its services. */
-  use(ask: Ask, credentials: Record<string, string>, dial: Dial): Used
+  use(requested: Ask, credentials: Record<string, string>, dial: Dial): Used
 }
 
 const MEASURED_S = 2
@@ -135,13 +135,13 @@ const syncthing: Stack = {
 }
 
 const verdaccio: Stack = {
-  use(ask, _credentials) {
+  use(requested, _credentials) {
     let token = ''
     return {
       async begin() {
         const body = JSON.stringify({ name: 'ada', password: 'of ships and lights' })
         const path = '/-/user/org.couchdb.user:ada'
-        const answer = await good(ask('PUT', path, { headers: JSON_TYPE, body }))
+        const answer = await good(requested('PUT', path, { headers: JSON_TYPE, body }))
         token = JSON.parse(answer.body).token
       },
       async write(name) {
@@ -154,9 +154,9 @@ const verdaccio: Stack = {
           _attachments: { [file]: { content_type: 'application/octet-stream', data, length: name.length } },
         })
         const headers = { ...JSON_TYPE, authorization: `Bearer ${token}` }
-        await good(ask('PUT', `/@ships%2f${name}`, { headers, body }))
+        await good(requested('PUT', `/@ships%2f${name}`, { headers, body }))
       },
-      shows: async (name) => (await ask('GET', `/@ships/${name}/-/${name}-1.0.0.tgz`)).body === name,
+      shows: async (name) => (await requested('GET', `/@ships/${name}/-/${name}-1.0.0.tgz`)).body === name,
     }
   },
 }

@@ -9,7 +9,7 @@ import { type Ask, type Dial, STACKS } from './template-stacks.ts'
 let walks = 0
 
 /** A client of one host name behind the edge. */
-const askOf =
+const requestOf =
   ({ edge_port }: Portreeve, host: string): Ask =>
   (method, path, { headers = {}, body } = {}) =>
     new Promise((resolve, reject) => {
@@ -101,11 +101,11 @@ export async function walkTemplate(portreeve: Portreeve, slug: string): Promise<
   const credentials = Object.fromEntries(
     shown.flatMap(({ credentials: some }) => some.map(({ name, value }: any) => [name, value])),
   )
-  const used = stack.use(askOf(portreeve, `${name}.apps.test`), credentials, dialOf(app.id))
+  const used = stack.use(requestOf(portreeve, `${name}.apps.test`), credentials, dialOf(app.id))
   await used.begin?.()
-  const has = async (mark: string, wanted: boolean) =>
-    eventually(`${slug} ${wanted ? 'showing' : 'without'} ${mark}`, async () =>
-      (await used.shows(mark)) === wanted ? true : undefined,
+  const has = async (mark: string, desired: boolean) =>
+    eventually(`${slug} ${desired ? 'showing' : 'without'} ${mark}`, async () =>
+      (await used.shows(mark)) === desired ? true : undefined,
     )
   await used.write('first')
   await has('first', true)

@@ -129,13 +129,13 @@ describe('F34: receivers that refuse, hang, fail, drip, never end or lead elsewh
     const { id: app_id, project_id } = (
       await api.as('developer').post('/api/apps', { name: 'shop', source: 'upload' })
     ).body.data
-    const tell = (count: number) => {
+    const emit = (count: number) => {
       for (let n = 0; n < count; n += 1)
         api.services.events.append({ type: 'deployment.queued', project_id, app_id, payload: { number: n } })
     }
-    tell(300)
+    emit(300)
     const good = await create(urls.good)
-    tell(1)
+    emit(1)
     await poll(async () => (await log(good))[0]?.status === 'succeeded')
     expect((await log(hanging)).every(({ status }: { status: string }) => status === 'pending')).toBe(true)
   })

@@ -36,7 +36,7 @@ async function list(options: EnvOptions): Promise<void> {
 }
 
 const NEXT = 'The next deployment takes it in: portreeve deploy'
-function tell(options: EnvOptions, report: Schemas['VariableReport']): void {
+function emit(options: EnvOptions, report: Schemas['VariableReport']): void {
   const parts = (['added', 'changed', 'removed'] as const).flatMap((kind) =>
     report[kind].length > 0 ? [`${kind}: ${report[kind].join(', ')}`] : [],
   )
@@ -63,7 +63,7 @@ async function set(words: string[], options: EnvOptions & { secret?: boolean }):
   const { api, id } = await appOf(options)
   const body = { variables, mode: 'merge' as const, ...(options.secret ? { secret: true } : {}) }
   const { data } = await dataOf(api.POST('/api/apps/{id}/env/import', { params: { path: { id } }, body }))
-  tell(options, data)
+  emit(options, data)
 }
 
 async function unset(keys: string[], options: EnvOptions): Promise<void> {
@@ -78,7 +78,7 @@ async function load(file: string, options: EnvOptions & { replace?: boolean }): 
   const { api, id } = await appOf(options)
   const body = { text, mode: options.replace ? ('replace' as const) : ('merge' as const) }
   const { data } = await dataOf(api.POST('/api/apps/{id}/env/import', { params: { path: { id } }, body }))
-  tell(options, data)
+  emit(options, data)
 }
 
 async function save(options: EnvOptions & { reveal?: boolean }): Promise<void> {

@@ -128,16 +128,16 @@ function add(moved: ReturnType<typeof createMoved>, one: Fields, image: Fields):
 }
 
 /** The containers that run on an engine and are not Portreeve's own. Nothing of them is touched. */
-export async function fromContainers(ask: AskEngine): Promise<Moved> {
+export async function fromContainers(requested: AskEngine): Promise<Moved> {
   const moved = createMoved()
-  const running = listOf(await ask('/containers/json'))
+  const running = listOf(await requested('/containers/json'))
   const foreign = running.filter(
     ({ Labels }) => !isFields(Labels) || !Object.keys(Labels).some((label) => label.startsWith('portreeve.')),
   )
   for (const { Id } of foreign) {
-    const one = await ask(`/containers/${String(Id)}/json`)
+    const one = await requested(`/containers/${String(Id)}/json`)
     if (!isFields(one)) continue
-    const image = await ask(`/images/${encodeURIComponent(String(one.Image))}/json`).catch(() => ({}))
+    const image = await requested(`/images/${encodeURIComponent(String(one.Image))}/json`).catch(() => ({}))
     add(moved, one, isFields(image) ? image : {})
   }
   return moved

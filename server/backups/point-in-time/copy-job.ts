@@ -26,7 +26,7 @@ export function defineCopyJob(
   },
 ): JobDefinition<CopyPayload, object> {
   const { repository, objects, databases, shipping, clock } = context
-  const tell = tellOf(context)
+  const emit = tellOf(context)
   const rowsOf = ({ archive_id, copy_id }: CopyPayload): { archive: ArchiveRow; copy?: CopyRow } => {
     const archive = repository.find(archive_id)
     const is_of_its_data = databases.find(archive?.database_id ?? '')?.volume_id === archive?.volume_id
@@ -95,7 +95,7 @@ export function defineCopyJob(
           context.db.tx(() => {
             repository.updateCopy(payload.copy_id, { status: 'ready' })
             repository.updateArchive(payload.archive_id, { error: null })
-            tell(rowsOf(payload).archive, 'archive_copied', { copy_id: payload.copy_id, ready_at })
+            emit(rowsOf(payload).archive, 'archive_copied', { copy_id: payload.copy_id, ready_at })
           })
         },
       },
@@ -113,7 +113,7 @@ export function defineCopyJob(
       if (archive?.status !== 'active' || outcome.failure.code === ENDED) return
       const message = [outcome.failure.message, outcome.failure.hint].filter(Boolean).join(' ')
       repository.updateArchive(archive_id, { error: message })
-      tell(archive, 'archive_failing', { message, waiting_bytes: archive.waiting_bytes })
+      emit(archive, 'archive_failing', { message, waiting_bytes: archive.waiting_bytes })
     },
   })
 }

@@ -32,7 +32,7 @@ const PAUSE_MS = 500
 /** Brings a database, or a new one, to a moment: into something new first, and only then in its place. */
 export function defineRecoverJob(options: RecoverOptions): JobDefinition<RecoverPayload, object> {
   const { repository, objects, databases, halves } = options
-  const tell = tellOf(options)
+  const emit = tellOf(options)
   const requestOf = (job_id: string, payload: RecoverPayload): RestoreRequest => {
     const { source_id: _source, archive_id: _archive, at: _at, ...request } = payload
     return { ...request, restore_id: job_id }
@@ -147,7 +147,7 @@ export function defineRecoverJob(options: RecoverOptions): JobDefinition<Recover
       const status = outcome.status === 'succeeded' ? 'succeeded' : 'failed'
       halves.ended?.(requestOf(job.id, payload), status)
       const { source_id: database_id, project_id, at, mode, target_id } = payload
-      tell({ database_id, project_id }, status === 'succeeded' ? 'recovered' : 'recovery_failed', {
+      emit({ database_id, project_id }, status === 'succeeded' ? 'recovered' : 'recovery_failed', {
         job_id: job.id,
         at,
         mode,

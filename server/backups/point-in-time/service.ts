@@ -24,7 +24,7 @@ const UNDER_WAY = new Set(['queued', 'running', 'undoing'])
 export function createPointInTime(options: PointInTimeOptions) {
   const { db, clock, log, jobs, audit, repository, objects, databases, destinations, halves } = options
   const shipping = createShipping(options)
-  const tell = tellOf(options)
+  const emit = tellOf(options)
   const stopping = new AbortController()
 
   const isAtWork = (subject: string) => UNDER_WAY.has(jobs.findBySubject(subject)?.status ?? '')
@@ -191,11 +191,11 @@ export function createPointInTime(options: PointInTimeOptions) {
     },
     /** Begins a minute's work: what waits is taken, copies are begun when due. No outage delays the others. */
     run(): void {
-      const wanted = databases.archived()
-      const ids = new Set(wanted.map(({ id }) => id))
+      const desired = databases.archived()
+      const ids = new Set(desired.map(({ id }) => id))
       for (const archive of repository.all())
         if (archive.status === 'active' && !ids.has(archive.database_id)) close(archive)
-      for (const row of wanted) beginLook(row)
+      for (const row of desired) beginLook(row)
     },
     /** Resolves when what was begun has ended. For tests. */
     settled: async (): Promise<void> => void (await Promise.all(looking.values())),
@@ -239,24 +239,24 @@ export function createPointInTime(options: PointInTimeOptions) {
         error: active?.error ?? null,
       }
     },
-    restore(actor: Actor, id: string, ask: RestoreBackup & { at: string }): Restore {
+    restore(actor: Actor, id: string, requested: RestoreBackup & { at: string }): Restore {
       const row = databases.find(id)
       if (!row) throw notFound('database')
       const { point_in_time, label } = databases.engineNamed(row.engine)!
       if (!point_in_time) throw invalid('at', `is not possible with ${label}, only with PostgreSQL.`)
-      const at = new Date(ask.at).toISOString()
+      const at = new Date(requested.at).toISOString()
       if (Date.parse(at) > clock.now()) throw invalid('at', 'lies in the future.')
-      if (ask.mode === 'in_place') databases.requireRestorable(id)
-      else if (ask.name === undefined) throw nameNeeded(row.name)
+      if (requested.mode === 'in_place') databases.requireRestorable(id)
+      else if (requested.name === undefined) throw nameNeeded(row.name)
       const archive = archiveFor(row, at)
       return db.tx(() => {
         const request = {
           target_id: id,
           project_id: row.project_id,
-          mode: ask.mode,
-          name: ask.name ?? row.name,
+          mode: requested.mode,
+          name: requested.name ?? row.name,
           engine: row.engine,
-          version: ask.mode === 'new' ? archive.version : row.version,
+          version: requested.mode === 'new' ? archive.version : row.version,
         }
         const made = halves.begin({ ...request, restore_id: '' })
         const payload: RecoverPayload = {
@@ -278,14 +278,14 @@ export function createPointInTime(options: PointInTimeOptions) {
           resource_type: 'database',
           resource_id: id,
           project_id: row.project_id,
-          after: { at, mode: ask.mode, target_id: made },
+          after: { at, mode: requested.mode, target_id: made },
         })
-        tell(archive, 'recovery_started', { job_id, at, mode: ask.mode, restored_id: made })
+        emit(archive, 'recovery_started', { job_id, at, mode: requested.mode, restored_id: made })
         return {
           job_id,
           backup_id: null,
           at,
-          mode: ask.mode,
+          mode: requested.mode,
           target: 'database',
           target_id: made,
           status: 'queued',

@@ -40,21 +40,23 @@ async function inTime<T>(signal: AbortSignal, work: (signal: AbortSignal) => Pro
 /** Takes finished pieces of the log from the server of a database to its destination. */
 export function createShipping(context: LogContext) {
   const { repository, objects, databases, clock } = context
-  const tell = tellOf(context)
-  const ask = (instance: DatabaseInstance, command: ContainerCommand, signal: AbortSignal) =>
+  const emit = tellOf(context)
+  const request = (instance: DatabaseInstance, command: ContainerCommand, signal: AbortSignal) =>
     inTime(signal, (limited) => databases.ask(instance, command, limited))
 
   async function lookAt(instance: DatabaseInstance, signal: AbortSignal): Promise<Look> {
     const { look } = instance.engine.point_in_time!
-    const [now = '', mark = ''] = (await ask(instance, look(instance.credentials), signal)).trim().split('\t')
+    const [now = '', mark = ''] = (await request(instance, look(instance.credentials), signal))
+      .trim()
+      .split('\t')
     return { at: new Date(Date.parse(now) - MARGIN_MS).toISOString(), mark }
   }
   async function cut(instance: DatabaseInstance, signal: AbortSignal): Promise<string> {
     const command = instance.engine.point_in_time!.cut(instance.credentials)
-    return (await ask(instance, command, signal)).trim()
+    return (await request(instance, command, signal)).trim()
   }
   async function waitingIn(instance: DatabaseInstance, signal: AbortSignal): Promise<Map<string, number>> {
-    const output = await ask(instance, instance.engine.point_in_time!.waiting(), signal)
+    const output = await request(instance, instance.engine.point_in_time!.waiting(), signal)
     const lines = output.split('\n').filter((line) => line !== '' && !PARTIAL.test(line.split('\t')[0]!))
     return new Map(
       lines.map((line) => {
@@ -89,7 +91,7 @@ export function createShipping(context: LogContext) {
       })
       repository.updateArchive(archive.id, { last_archived_at: clock.iso() })
     }
-    await ask(instance, log.remove([name]), signal)
+    await request(instance, log.remove([name]), signal)
   }
 
   /** The server left pieces out, since too many waited: nothing after that belongs to this archive. */
@@ -103,9 +105,9 @@ export function createShipping(context: LogContext) {
       'Too much of the log waited for the destination, so that a part of it was left out to save the disk. A new copy is made as soon as the destination answers; moments in between cannot be gone back to.'
     context.db.tx(() => {
       repository.updateArchive(archive.id, { status: 'closed', error: message, waiting_bytes: 0 })
-      tell(archive, 'archive_gap', { message, complete_until: archive.complete_until })
+      emit(archive, 'archive_gap', { message, complete_until: archive.complete_until })
     })
-    await ask(instance, instance.engine.point_in_time!.remove(names), signal)
+    await request(instance, instance.engine.point_in_time!.remove(names), signal)
   }
 
   /** @param force ends the present piece although nothing was committed since the last look. */
@@ -128,7 +130,7 @@ export function createShipping(context: LogContext) {
     const names = [...waiting.keys()]
     if (waiting.has(log.gap)) return endAtGap(archive, instance, names, signal)
     const strange = names.filter((name) => !log.isPiece(name))
-    if (strange.length > 0) await ask(instance, log.remove(strange), signal)
+    if (strange.length > 0) await request(instance, log.remove(strange), signal)
     let waiting_bytes = [...waiting.values()].reduce((sum, bytes) => sum + bytes, 0)
     repository.updateArchive(archive.id, { waiting_bytes })
     for (const name of names.filter(log.isPiece).sort()) {
@@ -153,7 +155,7 @@ export function createShipping(context: LogContext) {
     if (archive.failing_since === null) return
     context.db.tx(() => {
       repository.updateArchive(archive.id, { failing_since: null, told_at: null, error: null })
-      if (archive.told_at !== null) tell(archive, 'archive_working')
+      if (archive.told_at !== null) emit(archive, 'archive_working')
     })
   }
   /** Somebody hears of an outage before it fills a disk, and once only. */
@@ -171,7 +173,7 @@ export function createShipping(context: LogContext) {
         ...(is_due ? { told_at: clock.iso() } : {}),
       })
       const { waiting_bytes } = now
-      if (is_due) tell(archive, 'archive_failing', { message: text, waiting_bytes, failing_since })
+      if (is_due) emit(archive, 'archive_failing', { message: text, waiting_bytes, failing_since })
     })
     context.log.warn('The log of a database could not be archived', { archive: archive.id, error })
   }

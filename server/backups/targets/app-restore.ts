@@ -169,14 +169,14 @@ export function createAppRestore(
   /** Mounts of the services of a compose app: volume of its file, service, and the path there. */
   function joinServices(app_id: string, plan: Plan, copy: AppCopy): void {
     const ids = new Map<string, string>()
-    const wanted = copy.mounts.flatMap(({ path, volume, read_only }) => {
+    const desired = copy.mounts.flatMap(({ path, volume, read_only }) => {
       const [name = '', service = '', ...rest] = path.split(':')
       const id = plan.volumes.find((one) => one.name === volume)?.id
       if (path.startsWith('/') || id === undefined) return []
       ids.set(name, id)
       return [{ volume: name, service, path: rest.join(':'), read_only }]
     })
-    if (wanted.length > 0) ports().volumes.restoreStackMounts(app_id, wanted, ids)
+    if (desired.length > 0) ports().volumes.restoreStackMounts(app_id, desired, ids)
   }
   /**
    * Names and cron jobs; answers what was left out. A copy beside its original runs no job until somebody says
@@ -194,13 +194,13 @@ export function createAppRestore(
     ]
   }
   /** Inline files as they were; answers whether any differs. */
-  function restoreFiles(app_id: string, wanted: AppCopy['files']): boolean {
+  function restoreFiles(app_id: string, expected: AppCopy['files']): boolean {
     const { volumes } = ports()
     const present = volumes.releaseMounts(app_id).files
     const same = (a: AppCopy['files'][number], b: AppCopy['files'][number]) =>
       a.path === b.path && a.content === b.content && a.mode === b.mode
-    const gone = present.filter((file) => !wanted.some((one) => same(one, file)))
-    const lacking = wanted.filter((file) => !present.some((one) => same(one, file)))
+    const gone = present.filter((file) => !expected.some((one) => same(one, file)))
+    const lacking = expected.filter((file) => !present.some((one) => same(one, file)))
     for (const mount of volumes.mountsOf(app_id))
       if (mount.kind === 'file' && gone.some(({ path }) => path === mount.path))
         volumes.unmount(PLATFORM, app_id, mount.id)
@@ -221,9 +221,9 @@ export function createAppRestore(
   function deploy(app_id: string, { commit, app: { configuration } }: AppCopy): void {
     const app = ports().apps.find(app_id)
     if (!app || configuration.source === 'upload') return
-    const ask =
+    const requested =
       COMMIT.test(commit ?? '') && configuration.git_url !== null ? { commit: commit!, or_newest: true } : {}
-    ports().deployments.enqueue(app, 'manual', ask, PLATFORM)
+    ports().deployments.enqueue(app, 'manual', requested, PLATFORM)
   }
 
   return {

@@ -16,11 +16,11 @@ export const d = compiledStack({
     const manifest = manifestOf(tree) ?? 'dub.json'
     const text = skim(tree, manifest)
     const fields = readJson(tree, 'dub.json')
-    const wanted =
+    const requested =
       textAt(fields, 'targetName') ??
       textAt(fields, 'name') ??
       /^(?:targetName|name)\s+"([\w.-]{1,80})"/m.exec(text)?.[1]
-    const name = wanted !== undefined && /^[\w.-]{1,80}$/.test(wanted) ? wanted : 'app'
+    const name = requested !== undefined && /^[\w.-]{1,80}$/.test(requested) ? requested : 'app'
     return {
       framework: nameIn(text, { vibe: /vibe-(?:d|http|core)/, hunt: /\bhunt\b/, serverino: /\bserverino\b/ }),
       package_manager: 'dub',

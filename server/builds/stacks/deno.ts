@@ -72,8 +72,9 @@ function planDeno({ tree, version_request }: StackContext) {
   const imports = JSON.stringify(at(config, 'imports') ?? {}) + skim(tree, 'import_map.json')
   const fresh = /fresh/.test(imports) || tree.has('fresh.gen.ts') || tree.has('fresh.config.ts')
   const framework = fresh ? 'fresh' : nameIn(imports, { oak: /\boak\b/, hono: /\bhono\b/, lume: /lume/ })
-  const wanted = version_request ?? versionFile(tree, '.dvmrc', '.deno-version') ?? toolVersion(tree, 'deno')
-  const version = /^v?(\d+(?:\.\d+){0,2})$/.exec(wanted?.wanted ?? '')?.[1] ?? '2'
+  const requested =
+    version_request ?? versionFile(tree, '.dvmrc', '.deno-version') ?? toolVersion(tree, 'deno')
+  const version = /^v?(\d+(?:\.\d+){0,2})$/.exec(requested?.wanted ?? '')?.[1] ?? '2'
   const tasks = asFields(at(config, 'tasks')) ?? {}
   const task: Task = (name) => {
     const given = own(tasks, name)
@@ -121,7 +122,7 @@ function planDeno({ tree, version_request }: StackContext) {
         firstOf(tree, ['deno.json', 'deno.jsonc', 'deno.lock']) ?? entry ?? 'source files',
       ),
       ...because('framework', framework, 'imports of deno.json'),
-      ...because('version', version, wanted?.source ?? 'default'),
+      ...because('version', version, requested?.source ?? 'default'),
       ...because(
         'start_command',
         start,

@@ -16,9 +16,9 @@ export const dotnetPublished = compiledStack({
   versions(tree) {
     const file = `${assembly(tree) ?? ''}.runtimeconfig.json`
     const options = at(readJson(tree, file), 'runtimeOptions')
-    const wanted =
+    const requested =
       textAt(options, 'framework', 'version') ?? textAt(options, 'tfm')?.replace(/^net(?:coreapp)?/, '')
-    return [wanted === undefined ? undefined : { wanted, source: file }]
+    return [requested === undefined ? undefined : { wanted: requested, source: file }]
   },
   facts(tree) {
     const name = assembly(tree) ?? 'app'

@@ -31,13 +31,13 @@ function planElixir({ tree, version_request }: StackContext) {
   const buildpack = /^elixir_version\s{0,3}=\s{0,3}"?v?([\d.]{1,12})/m.exec(
     skim(tree, 'elixir_buildpack.config'),
   )?.[1]
-  const wanted = /elixir:\s{0,5}"([^"\n]{1,40})"/.exec(mix)?.[1]
+  const requested = /elixir:\s{0,5}"([^"\n]{1,40})"/.exec(mix)?.[1]
   const version = chooseVersion('elixir', [
     version_request,
     versionFile(tree, '.elixir-version'),
     toolVersion(tree, 'elixir'),
     buildpack === undefined ? undefined : { wanted: buildpack, source: 'elixir_buildpack.config' },
-    wanted === undefined ? undefined : { wanted, source: 'mix.exs' },
+    requested === undefined ? undefined : { wanted: requested, source: 'mix.exs' },
   ])
   const app = releaseName(mix) ?? 'app'
   // An umbrella without a named release has no single program; Mix starts all of its apps.

@@ -107,11 +107,11 @@ function hugo(tree: SourceTree): Generator | undefined {
     !isZola(tree)
   const source = named ?? (looks ? shared : undefined)
   if (source === undefined) return undefined
-  const wanted =
+  const requested =
     /HUGO_VERSION['"]?\s{0,5}[=:]\s{0,5}['"]?v?(\d+\.\d+\.\d+)/.exec(
       `${skim(tree, 'netlify.toml')}\n${skim(tree, 'render.yaml')}`,
     )?.[1] ?? '0.147.9'
-  const archive = `https://github.com/gohugoio/hugo/releases/download/v${wanted}/hugo_extended_${wanted}_linux-`
+  const archive = `https://github.com/gohugoio/hugo/releases/download/v${requested}/hugo_extended_${requested}_linux-`
   return {
     name: 'hugo',
     source,

@@ -10,7 +10,7 @@ export const gleam = compiledStack({
   looked_for: ['gleam.toml'],
   detect: (tree) => tree.has('gleam.toml'),
   image: 'gleam',
-  versions: (tree) => [toolVersion(tree, 'gleam'), wanted(textAt(readToml(tree, 'gleam.toml'), 'gleam'))],
+  versions: (tree) => [toolVersion(tree, 'gleam'), requested(textAt(readToml(tree, 'gleam.toml'), 'gleam'))],
   facts: (tree) => ({
     framework: nameIn(tree.read('gleam.toml') ?? '', { wisp: /\bwisp\b/, mist: /\bmist\b/ }),
     package_manager: 'gleam',
@@ -23,6 +23,6 @@ export const gleam = compiledStack({
   }),
 })
 
-function wanted(range: string | undefined) {
+function requested(range: string | undefined) {
   return range === undefined ? undefined : { wanted: range, source: 'gleam.toml' }
 }

@@ -35,8 +35,8 @@ export const haskell = compiledStack({
       /(?:resolver|snapshot):[^\n]{0,80}lts-(\d{1,2})/.exec(skim(tree, 'stack.yaml'))?.[1] ??
         /lts\/(\d{1,2})\//.exec(skim(tree, 'stack.yaml'))?.[1],
     )
-    const wanted = compiler ?? COMPILERS.find(([since]) => resolver >= since)?.[1]
-    return [wanted === undefined ? undefined : { wanted, source: 'stack.yaml' }]
+    const requested = compiler ?? COMPILERS.find(([since]) => resolver >= since)?.[1]
+    return [requested === undefined ? undefined : { wanted: requested, source: 'stack.yaml' }]
   },
   facts(tree) {
     const stack = tree.has('stack.yaml')

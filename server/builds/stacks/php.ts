@@ -146,12 +146,12 @@ function planPhp({ tree, version_request }: StackContext) {
   const composer = readJson(tree, 'composer.json')
   const packages = [...keysAt(composer, 'require'), ...keysAt(composer, 'require-dev')]
   const framework = frameworkOf(tree, packages)
-  const wanted = textAt(composer, 'config', 'platform', 'php') ?? textAt(composer, 'require', 'php')
+  const requested = textAt(composer, 'config', 'platform', 'php') ?? textAt(composer, 'require', 'php')
   const version = chooseVersion('php', [
     version_request,
     versionFile(tree, '.php-version'),
     toolVersion(tree, 'php'),
-    wanted === undefined ? undefined : { wanted, source: 'composer.json' },
+    requested === undefined ? undefined : { wanted: requested, source: 'composer.json' },
   ])
   const root = documentRoot(tree, framework)
   const install =

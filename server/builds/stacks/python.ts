@@ -163,11 +163,11 @@ function pythonVersion(
 
 function condaVersion(tree: SourceTree): VersionRequest | undefined {
   const source = firstOf(tree, ['environment.yml', 'environment.yaml'])
-  const wanted =
+  const desired =
     source === undefined
       ? undefined
       : /^\s{0,9}-\s{1,5}python\s{0,3}=?=\s{0,3}(\d+\.\d+)/m.exec(skim(tree, source))?.[1]
-  return wanted === undefined ? undefined : { wanted, source: source! }
+  return desired === undefined ? undefined : { wanted: desired, source: source! }
 }
 
 /** The environment is as the image has it: nothing is to be installed, or made anew, by a start. */

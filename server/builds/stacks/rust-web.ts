@@ -89,7 +89,7 @@ function trunk(tree: SourceTree): Facts {
 
 function dioxus(tree: SourceTree): Facts {
   const manifest = readToml(tree, 'Cargo.toml')
-  const wanted =
+  const requested =
     /(\d+\.\d+)/.exec(
       textAt(manifest, 'dependencies', 'dioxus', 'version') ??
         textAt(manifest, 'dependencies', 'dioxus') ??
@@ -108,7 +108,7 @@ function dioxus(tree: SourceTree): Facts {
     // Its command line tool must be of the library's own version.
     build_setup: [
       'curl -fsSL https://raw.githubusercontent.com/cargo-bins/cargo-binstall/main/install-from-binstall-release.sh | bash',
-      `cargo binstall --no-confirm dioxus-cli@^${wanted}`,
+      `cargo binstall --no-confirm dioxus-cli@^${requested}`,
     ],
     static_site: { from: `/app/target/dx/${name}/release/web/public`, fallback: 'spa' },
   }

@@ -49,9 +49,9 @@ export const zig = compiledStack({
 })
 
 function zigVersion(tree: SourceTree): string {
-  const wanted =
+  const requested =
     versionFile(tree, '.zig-version', '.zigversion')?.wanted ??
     toolVersion(tree, 'zig')?.wanted ??
     /minimum_zig_version\s{0,5}=\s{0,5}"(\d+\.\d+\.\d+)"/.exec(skim(tree, 'build.zig.zon'))?.[1]
-  return wanted !== undefined && /^\d+\.\d+\.\d+$/.test(wanted) ? wanted : DEFAULT
+  return requested !== undefined && /^\d+\.\d+\.\d+$/.test(requested) ? requested : DEFAULT
 }

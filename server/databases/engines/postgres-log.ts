@@ -22,7 +22,7 @@ const asAdmin = ({ admin_password }: Credentials) => ({
 })
 /** Through the socket, which trusts the inside of the container: a recovered server has passwords of its past. */
 const INSIDE = { PGHOST: '/var/run/postgresql', PGUSER: 'postgres', PGDATABASE: 'postgres' }
-const ask = (credentials: Credentials, query: string): ContainerCommand => ({
+const request = (credentials: Credentials, query: string): ContainerCommand => ({
   argv: [...PSQL, '--tuples-only', '--no-align', '--field-separator=\t', `--command=${query}`],
   env: asAdmin(credentials),
 })
@@ -43,12 +43,12 @@ export const postgresLog: PointInTime = {
   prepare: () => command('install', '-d', '-o', 'postgres', '-m', '700', SPOOL),
   // Transactions that write are part of a snapshot; while it stays the same, none began or ended.
   look: (credentials) =>
-    ask(
+    request(
       credentials,
       `SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), pg_current_snapshot()`,
     ),
   // What it answers is one byte behind the last piece that is whole, wherever the switch happened.
-  cut: (credentials) => ask(credentials, 'SELECT pg_walfile_name(pg_switch_wal() - 1)'),
+  cut: (credentials) => request(credentials, 'SELECT pg_walfile_name(pg_switch_wal() - 1)'),
   waiting: () => command('find', SPOOL, '-maxdepth', '1', '-type', 'f', '-printf', '%f\\t%s\\n'),
   isPiece: (name) => PIECE.test(name),
   gap: GAP,

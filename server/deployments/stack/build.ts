@@ -9,7 +9,7 @@ import { mountScope } from '../build-inputs.ts'
 import { instancesOf } from '../processes.ts'
 import { settingsOf } from '../release-settings.ts'
 import type { Release, ReleaseService, ReleaseSettings, ServiceSecrets } from '../releases.ts'
-import { askOf } from '../repository.ts'
+import { requestOf } from '../repository.ts'
 import { pull } from '../steps/pull.ts'
 import { sourceDirectory } from '../steps/source.ts'
 import type { DeployStep, DeployedApp, DeployContext } from '../work.ts'
@@ -120,7 +120,7 @@ async function imageOf(
     return { reference: null, image_id: image.id, image_tag: tag }
   }
   const reference = service.image!
-  const fresh = askOf(context.deployments.find(deployment_id)!).no_cache ?? false
+  const fresh = requestOf(context.deployments.find(deployment_id)!).no_cache ?? false
   if (!fresh && old?.reference === reference && (await context.engine.findImage(old.image_id)))
     return { reference, image_id: old.image_id, image_tag: null }
   const image = await pull(context, reference, onLog, step.signal)
@@ -161,7 +161,7 @@ async function build(
       build_args,
       secrets: buildSecrets(variables),
       registries: context.ports.registryAuths(app, `${text} ${Object.values(build_args).join(' ')}`),
-      no_cache: askOf(context.deployments.find(step.payload.deployment_id)!).no_cache ?? false,
+      no_cache: requestOf(context.deployments.find(step.payload.deployment_id)!).no_cache ?? false,
       cache_scope: app.preview_id ?? app.project_id,
       mount_scope: mountScope(context, app),
       limits: context.defaults.build,

@@ -5,7 +5,7 @@ import { buildArguments, buildSecrets, portOf, runtimeValues } from '#server/env
 import { sourceFolder } from '#server/platform/archive/source-folder'
 import { Fatal } from '#server/kernel/jobs/definition'
 import type { BuildLogLine, Image } from '#server/platform/engine/engine'
-import { askOf } from '../repository.ts'
+import { requestOf } from '../repository.ts'
 import { hasWeb, requireSound } from '../processes.ts'
 import { settingsOf, strangeProcesses } from '../release-settings.ts'
 import type { Release } from '../releases.ts'
@@ -48,7 +48,7 @@ export async function detectStep(context: DeployContext, step: DeployStep): Prom
   const { deployment_id } = step.payload
   const app = appToBuild(context, step)
   const { configuration } = app
-  const { from_release, rebuild } = askOf(context.deployments.find(deployment_id)!)
+  const { from_release, rebuild } = requestOf(context.deployments.find(deployment_id)!)
   if (step.state.image_id || (from_release && !rebuild) || configuration.source === 'image') {
     if (step.state.plan) context.deployments.change(deployment_id, { plan: JSON.stringify(step.state.plan) })
     return step.skip()
@@ -135,7 +135,7 @@ async function make(context: DeployContext, step: DeployStep, app: DeployedApp):
         app,
         `${plan.dockerfile} ${Object.values(build_args).join(' ')}`,
       ),
-      no_cache: askOf(context.deployments.find(deployment_id)!).no_cache ?? false,
+      no_cache: requestOf(context.deployments.find(deployment_id)!).no_cache ?? false,
       // What a preview leaves in the cache must not reach builds of the project, nor other previews.
       cache_scope: app.preview_id ?? app.project_id,
       mount_scope: mountScope(context, app),
@@ -151,18 +151,18 @@ export async function buildStep(context: DeployContext, step: DeployStep): Promi
   const { deployment_id, app_id } = step.payload
   const { state } = step
   const app = appToBuild(context, step)
-  const ask = askOf(context.deployments.find(deployment_id)!)
-  const known = ask.from_release ? context.releases.find(ask.from_release) : undefined
+  const requested = requestOf(context.deployments.find(deployment_id)!)
+  const known = requested.from_release ? context.releases.find(requested.from_release) : undefined
   if (app.configuration.source === 'compose') return makeStack(context, step, app, known)
-  const wanted = ask.rebuild ? state.image_id : (known?.image_id ?? state.image_id)
-  const present = wanted ? await context.engine.findImage(wanted) : undefined
-  if (known && wanted && !present)
+  const desired = requested.rebuild ? state.image_id : (known?.image_id ?? state.image_id)
+  const present = desired ? await context.engine.findImage(desired) : undefined
+  if (known && desired && !present)
     throw new Fatal(
       'image_gone',
       'The image of that release is no longer on this server.',
       'Deploy its commit again instead.',
     )
-  if (wanted && !present)
+  if (desired && !present)
     throw new Fatal(
       'image_gone',
       'The image that was to be used again has been removed.',
@@ -170,7 +170,7 @@ export async function buildStep(context: DeployContext, step: DeployStep): Promi
     )
   const image = present ?? (await make(context, step, app))
   state.image_id = image.id
-  const taken = known && !ask.fresh_variables ? known : undefined
+  const taken = known && !requested.fresh_variables ? known : undefined
   const variables = taken ? context.releases.variables(taken.id) : context.ports.variables(app)
   const environment = taken ? context.releases.environment(taken.id) : runtimeValues(variables)
   const mounts = context.ports.mounts(app_id)
@@ -187,7 +187,7 @@ export async function buildStep(context: DeployContext, step: DeployStep): Promi
       app_id,
       deployment_id,
       image_id: image.id,
-      image_tag: (ask.rebuild ? undefined : known?.image_tag) ?? state.image_tag ?? null,
+      image_tag: (requested.rebuild ? undefined : known?.image_tag) ?? state.image_tag ?? null,
       commit_sha: known?.commit_sha ?? state.commit_sha ?? null,
       build_key: known?.build_key ?? state.build_key ?? null,
       settings,
@@ -218,7 +218,7 @@ async function makeStack(
   const { deployment_id } = step.payload
   const { state } = step
   const { trigger, ...row } = context.deployments.find(deployment_id)!
-  const taken = askOf(context.deployments.find(deployment_id)!).rebuild ? undefined : known
+  const taken = requestOf(context.deployments.find(deployment_id)!).rebuild ? undefined : known
   const missing = taken?.settings.stack ? await missingImages(context, taken.settings.stack) : []
   if (missing.length > 0)
     throw new Fatal(
@@ -228,7 +228,7 @@ async function makeStack(
     )
   const variables = known ? context.releases.variables(known.id) : context.ports.variables(app)
   const live = context.releases.find(app.live_release_id ?? '')
-  const renew = trigger === 'restart' ? (askOf(row).services ?? true) : false
+  const renew = trigger === 'restart' ? (requestOf(row).services ?? true) : false
   const made = taken
     ? {
         settings: adoptStack(taken, { live, release_id: state.release_id, renew }),

@@ -7,7 +7,7 @@ import { requireFree } from '#server/kernel/disk-reserve'
 import { removeTree } from '#server/kernel/removal'
 import { GitError, type GitSource } from '#server/platform/git/git'
 import { hasImages } from '../stack/ending.ts'
-import { askOf, type DeploymentAsk, type DeploymentRow } from '../repository.ts'
+import { requestOf, type DeploymentRequest, type DeploymentRow } from '../repository.ts'
 import { appToBuild, type DeployStep, type DeployedApp, type DeployContext } from '../work.ts'
 
 export const sourceDirectory = (context: DeployContext, deployment_id: string) =>
@@ -72,15 +72,15 @@ async function fromGit(
   context: DeployContext,
   step: DeployStep,
   app: DeployedApp,
-  ask: DeploymentAsk,
+  requested: DeploymentRequest,
 ): Promise<void> {
   const { deployment_id } = step.payload
   const say = (text: string) => context.logs.append(deployment_id, 'clone', 'system', text)
   const credential = context.ports.gitCredential(app)
   const source: GitSource = {
     url: app.configuration.git_url!,
-    branch: ask.branch ?? app.configuration.branch ?? undefined,
-    commit: context.ports.approvedCommit(app) ?? ask.commit,
+    branch: requested.branch ?? app.configuration.branch ?? undefined,
+    commit: context.ports.approvedCommit(app) ?? requested.commit,
     ...(credential ? { credential } : {}),
   }
   say(`Cloning ${source.url}${source.branch ? ` (${source.branch})` : ''}.`)
@@ -99,10 +99,10 @@ async function fromGit(
       step.signal,
     )
   const checkout = await checkOut(source).catch((error: unknown) => {
-    if (!ask.or_newest || source.commit !== ask.commit || !isCommitGone(error)) throw error
+    if (!requested.or_newest || source.commit !== requested.commit || !isCommitGone(error)) throw error
     const branch = source.branch ?? 'the default branch'
     say(
-      `The commit ${ask.commit?.slice(0, 12)} is not in the repository any more; the newest of ${branch} is deployed instead.`,
+      `The commit ${requested.commit?.slice(0, 12)} is not in the repository any more; the newest of ${branch} is deployed instead.`,
     )
     return checkOut({ ...source, commit: undefined })
   })
@@ -119,14 +119,14 @@ async function fromGit(
   step.state.commit_sha = checkout.sha
   // A compose file is read each time: what did not change is seen service by service.
   if (app.configuration.source === 'compose') return
-  if (await adopt(context, step, app, checkout.sha, ask.no_cache)) void removeTree(directory)
+  if (await adopt(context, step, app, checkout.sha, requested.no_cache)) void removeTree(directory)
 }
 
 /**
  * What a restart takes over: the release that is live now, which another deployment may have brought since it
  * was asked for.
  */
-function askForLive(context: DeployContext, deployment_id: string, app: DeployedApp): DeploymentAsk {
+function requestForLive(context: DeployContext, deployment_id: string, app: DeployedApp): DeploymentRequest {
   const live = context.releases.find(app.live_release_id ?? '')
   if (!live)
     throw new Fatal(
@@ -134,7 +134,7 @@ function askForLive(context: DeployContext, deployment_id: string, app: Deployed
       'Nothing of this app is live any more, so there is nothing to restart.',
       'Deploy it.',
     )
-  const asked = askOf(context.deployments.find(deployment_id)!)
+  const asked = requestOf(context.deployments.find(deployment_id)!)
   const ask = { ...asked, from_release: live.id, from_deployment: live.deployment_id }
   context.deployments.change(deployment_id, { request: JSON.stringify(ask) })
   return ask
@@ -144,11 +144,11 @@ function askForLive(context: DeployContext, deployment_id: string, app: Deployed
  * What a deployment asks for that takes over a release: with the source of that release as well, when its
  * image is gone and has to be made again.
  */
-async function askForRelease(
+async function requestForRelease(
   context: DeployContext,
   deployment_id: string,
-  ask: DeploymentAsk,
-): Promise<DeploymentAsk> {
+  ask: DeploymentRequest,
+): Promise<DeploymentRequest> {
   const release = context.releases.find(ask.from_release ?? '')
   if (!release || (await hasImages(context.engine, release))) return ask
   const origin = context.deployments.find(release.deployment_id)
@@ -160,7 +160,7 @@ async function askForRelease(
     'system',
     `The image of the release has been removed from the server; it is ${source === 'image' ? 'pulled' : 'built'} again.`,
   )
-  const rebuilt: DeploymentAsk = {
+  const rebuilt: DeploymentRequest = {
     ...ask,
     rebuild: true,
     ...(release.configuration.git_url && origin?.branch ? { branch: origin.branch } : {}),
@@ -172,8 +172,8 @@ async function askForRelease(
 }
 
 /** What the deployment asked for that made what another one took over. */
-function sourceOf(context: DeployContext, row: DeploymentRow): DeploymentAsk {
-  const ask = askOf(row)
+function sourceOf(context: DeployContext, row: DeploymentRow): DeploymentRequest {
+  const ask = requestOf(row)
   const origin = ask.from_deployment ? context.deployments.find(ask.from_deployment) : undefined
   return origin ? sourceOf(context, origin) : ask
 }
@@ -187,8 +187,9 @@ export async function cloneStep(context: DeployContext, step: DeployStep): Promi
     deployment_id: app.live_deployment_id,
     release_id: app.live_release_id,
   }
-  const asked = deployment.trigger === 'restart' ? askForLive(context, deployment_id, app) : askOf(deployment)
-  const ask = await askForRelease(context, deployment_id, asked)
+  const asked =
+    deployment.trigger === 'restart' ? requestForLive(context, deployment_id, app) : requestOf(deployment)
+  const ask = await requestForRelease(context, deployment_id, asked)
   if (ask.from_release) {
     const release = context.releases.find(ask.from_release)
     const origin = context.deployments.find(release?.deployment_id ?? '')
@@ -211,7 +212,7 @@ async function fetchSource(
   context: DeployContext,
   step: DeployStep,
   app: DeployedApp,
-  ask: DeploymentAsk,
+  ask: DeploymentRequest,
 ): Promise<void> {
   const { deployment_id } = step.payload
   // Before anything is fetched or built: a value that cannot be had fails the deployment at once.

@@ -149,7 +149,7 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
   }
 
   /** One event per project and kind of change, however many alerts: a hundred crashes are one message. */
-  const tell = (told: readonly Told[]): void => {
+  const emit = (told: readonly Told[]): void => {
     const groups = Map.groupBy(
       told.filter(({ rule }) => !isSilenced(rule)),
       ({ row, transition, rule }) => `${row.project_id ?? ''} ${transition} ${rule.channels}`,
@@ -221,7 +221,7 @@ export function createWatch({ db, clock, events, alerts, ports }: WatchOptions) 
           for (const [subject_id, found] of findings)
             told.push(...move(rule, subject_id, found, by_subject.get(subject_id)))
         }
-        tell(told)
+        emit(told)
       })
     },
   }

@@ -101,7 +101,7 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
       after: after && audited(after),
     })
   }
-  const tell = (row: CheckRow, type: string, payload: Record<string, unknown> = {}) =>
+  const emit = (row: CheckRow, type: string, payload: Record<string, unknown> = {}) =>
     events.append({
       type,
       project_id: row.project_id,
@@ -130,13 +130,13 @@ export function createUptime({ db, clock, log, events, audit, policy, tools, por
         changed_at: has_changed ? clock.iso() : row.changed_at,
         next_at: new Date(clock.now() + row.interval_s * 1000).toISOString(),
       })
-      if (has_changed && status === 'down') tell(row, 'uptime.down', { error })
-      if (has_changed && status === 'up' && row.status === 'down') tell(row, 'uptime.up')
+      if (has_changed && status === 'down') emit(row, 'uptime.down', { error })
+      if (has_changed && status === 'up' && row.status === 'down') emit(row, 'uptime.up')
     })
 
   const remove = (actor: Actor, row: CheckRow): void => {
     checks.delete(row.id)
-    if (row.status === 'down') tell(row, 'uptime.deleted')
+    if (row.status === 'down') emit(row, 'uptime.deleted')
     record(actor, 'delete', row, null)
   }
 

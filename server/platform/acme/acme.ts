@@ -43,7 +43,7 @@ export interface AcmeSession {
    * Waits until the authority has decided about the challenges (`ready`) or made the certificate (`valid`).
    * An order that was refused is an AcmeError with the authority's reason.
    */
-  settle(order_url: string, wanted: 'ready' | 'valid', signal?: AbortSignal): Promise<void>
+  settle(order_url: string, desired: 'ready' | 'valid', signal?: AbortSignal): Promise<void>
   /**
    * Hands in the request for the certificate; of an order that is being finalised or was, nothing is asked
    * again.

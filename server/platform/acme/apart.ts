@@ -38,17 +38,17 @@ function createThread(client: GuardedClient, file: string, idle_ms: number) {
     to: Worker,
     { id, request, url, options }: Extract<FromThread, { kind: 'carry' }>,
   ): Promise<void> {
-    const tell = (message: ToThread) => to.postMessage(message)
+    const emit = (message: ToThread) => to.postMessage(message)
     const signal = calls.get(id)?.signal
     try {
       const answer = await client.send(url, { ...options, ...(signal ? { signal } : {}) })
       const { status, headers } = answer
       const text = await answer.text()
-      tell({ kind: 'carried', request, answer: { status, headers, url: answer.url, text } })
+      emit({ kind: 'carried', request, answer: { status, headers, url: answer.url, text } })
     } catch (error) {
       const { code, message } =
         error instanceof OutboundError ? error : new OutboundError('failed', (error as Error).message)
-      tell({ kind: 'lost', request, code, message })
+      emit({ kind: 'lost', request, code, message })
     }
   }
   function hear(from: Worker, message: FromThread): void {
@@ -111,17 +111,17 @@ export interface AcmeApartOptions {
 export function createAcmeApart(options: AcmeApartOptions): Acme {
   const { client, file = threadFile(ACME_WORKER), idle_ms = IDLE_MS } = options
   if (!existsSync(file)) return createAcme({ client })
-  const ask = createThread(client, file, idle_ms)
+  const requested = createThread(client, file, idle_ms)
 
   function session(account: AcmeAccount): AcmeSession {
     let { key } = account
     const call = (what: keyof AcmeSession, args: unknown[], signal?: AbortSignal): Promise<any> =>
-      ask({ what, args, account: { ...account, key } }, signal)
+      requested({ what, args, account: { ...account, key } }, signal)
     return {
       order: (names, signal) => call('order', [names], signal),
       read: (url, signal) => call('read', [url], signal),
       accept: (challenge, signal) => call('accept', [challenge], signal),
-      settle: (url, wanted, signal) => call('settle', [url, wanted], signal),
+      settle: (url, desired, signal) => call('settle', [url, desired], signal),
       finalise: (url, certificate_key, names, signal) =>
         call('finalise', [url, certificate_key, names], signal),
       download: (url, signal) => call('download', [url], signal),
@@ -134,9 +134,10 @@ export function createAcmeApart(options: AcmeApartOptions): Acme {
   }
   return {
     createKey,
-    createRequest: (key, names) => ask({ what: 'createRequest', args: [key, [...names]] }) as Promise<string>,
+    createRequest: (key, names) =>
+      requested({ what: 'createRequest', args: [key, [...names]] }) as Promise<string>,
     register: (account, signal) =>
-      ask({ what: 'register', args: [account] }, signal) as Promise<{ account_url: string }>,
+      requested({ what: 'register', args: [account] }, signal) as Promise<{ account_url: string }>,
     session,
   }
 }

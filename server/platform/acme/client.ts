@@ -112,14 +112,14 @@ function createSession(options: AcmeOptions, account: AcmeAccount): AcmeSession 
     read: (url, signal) => call(signal, (client) => readOrder(client, url)),
     accept: (challenge, signal) =>
       call(signal, async (client) => void (await client.completeChallenge(challenge as never))),
-    settle: (url, wanted, signal) =>
+    settle: (url, desired, signal) =>
       call(signal, async (client) => {
         const started_ms = performance.now()
         for (let wait_ms = poll_ms; ; wait_ms = Math.min(SLOWEST_POLL_MS, wait_ms * 1.5)) {
           const order = await client.getOrder({ url } as never)
           if (
             order.status === 'valid' ||
-            (wanted === 'ready' && (order.status === 'ready' || order.status === 'processing'))
+            (desired === 'ready' && (order.status === 'ready' || order.status === 'processing'))
           )
             return
           if (order.status === 'invalid')

@@ -137,12 +137,12 @@ export function createFakeAcme(options: { now?: () => number } = {}): FakeAcme {
             })
           else if (order.authorizations.every(({ status }) => status === 'valid')) order.status = 'ready'
         },
-        async settle(url, wanted) {
+        async settle(url, desired) {
           asked('settle')
           const order = find(url)
           if (order.status === 'invalid')
             throw new AcmeError('refused', `The certificate authority refused: ${order.reason}`)
-          if (order.status !== 'valid' && order.status !== wanted)
+          if (order.status !== 'valid' && order.status !== desired)
             throw new AcmeError('pending', 'The certificate authority did not decide within 120 seconds.')
         },
         async finalise(url, certificate_key, names) {

@@ -7,7 +7,7 @@ import type { Asked, Carried, FromThread, ToThread } from './thread-messages.ts'
 
 /** Entry of the thread that speaks ACME; the server is built with it as a file of its own. */
 const port = parentPort!
-const tell = (message: FromThread) => port.postMessage(message)
+const emit = (message: FromThread) => port.postMessage(message)
 const calls = new Map<number, AbortController>()
 const requests = new Map<number, PromiseWithResolvers<Carried>>()
 let last_request = 0
@@ -29,7 +29,7 @@ const clientOf = (id: number): GuardedClient => ({
     const request = (last_request += 1)
     const waiting = Promise.withResolvers<Carried>()
     requests.set(request, waiting)
-    tell({
+    emit({
       kind: 'carry',
       id,
       request,
@@ -55,11 +55,11 @@ async function act(id: number, { what, account, args }: Asked): Promise<void> {
     (...args: unknown[]) => Promise<unknown>
   >
   try {
-    tell({ kind: 'answer', id, result: await door[what]!(...args, controller.signal) })
+    emit({ kind: 'answer', id, result: await door[what]!(...args, controller.signal) })
   } catch (error) {
     const { code, message, retry_after_s } =
       error instanceof AcmeError ? error : new AcmeError('unreachable', (error as Error).message)
-    tell({ kind: 'refusal', id, code, message, retry_after_s })
+    emit({ kind: 'refusal', id, code, message, retry_after_s })
   } finally {
     calls.delete(id)
   }

@@ -160,8 +160,8 @@ async function readVersion(connection: Connection, signal?: AbortSignal): Promis
 }
 
 /** API versions are numbers with two parts: 1.9 is older than 1.41. */
-function atLeast(api_version: string, wanted: string): boolean {
+function atLeast(api_version: string, desired: string): boolean {
   const [major = 0, minor = 0] = api_version.split('.').map(Number)
-  const [wanted_major = 0, wanted_minor = 0] = wanted.split('.').map(Number)
+  const [wanted_major = 0, wanted_minor = 0] = desired.split('.').map(Number)
   return major > wanted_major || (major === wanted_major && minor >= wanted_minor)
 }

@@ -44,8 +44,8 @@ export function repositoryOf(reference: string): string {
  */
 export function isNamed(image: Image, reference: string): boolean {
   const short = (name: string) => name.replace(/^(index\.)?docker\.io\//, '').replace(/^library\//, '')
-  const wanted = short(/@|:[^/]*$/.test(reference) ? reference : `${reference}:latest`)
-  return [...image.tags, image.digest ?? ''].some((name) => short(name) === wanted)
+  const desired = short(/@|:[^/]*$/.test(reference) ? reference : `${reference}:latest`)
+  return [...image.tags, image.digest ?? ''].some((name) => short(name) === desired)
 }
 
 /** Images that are on the engine: found, listed and removed. */

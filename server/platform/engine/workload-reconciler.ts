@@ -90,13 +90,13 @@ export function createWorkloadReconciler({
 
   const passOf = async (kind: WorkloadOwners, instances: readonly Instance[]) => {
     kind.seen?.(instances)
-    const wanted = new Set<string>()
+    const expected = new Set<string>()
     for (const owner of kind.desired()) {
       if (stop.signal.aborted) return
       const processes = kind.processes(owner)
-      wanted.add(owner.release_id)
+      expected.add(owner.release_id)
       for (const { release_id, process } of processes ?? [])
-        if (release_id !== undefined) wanted.add(placeOf({ release_id, process }))
+        if (release_id !== undefined) expected.add(placeOf({ release_id, process }))
       if (!processes || kind.busy(owner.id)) continue
       try {
         await restore({ engine, signal: stop.signal }, kind, { owner, processes }, instances)
@@ -106,20 +106,20 @@ export function createWorkloadReconciler({
       }
     }
     await kind.finished?.()
-    await removeOrphans(kind, instances, wanted)
+    await removeOrphans(kind, instances, expected)
   }
 
   const removeOrphans = async (
     kind: WorkloadOwners,
     instances: readonly Instance[],
-    wanted: ReadonlySet<string>,
+    desired: ReadonlySet<string>,
   ) => {
     const at_work = kind.releasesAtWork()
     for (const [release_id, processes] of byRelease(instances)) {
-      if (!release_id || wanted.has(release_id) || at_work.has(release_id)) continue
+      if (!release_id || desired.has(release_id) || at_work.has(release_id)) continue
       const known = kind.release(release_id)
       if (known && kind.busy(known.owner_id)) continue
-      const orphans = processes.filter((process) => !wanted.has(placeOf({ release_id, process })))
+      const orphans = processes.filter((process) => !desired.has(placeOf({ release_id, process })))
       if (orphans.length === 0) continue
       log.info('Removing containers that nobody owns', { release: release_id })
       const grace_s = known?.stop_grace_s ?? 0
@@ -229,8 +229,8 @@ async function restore(
     ? processes
     : processes.filter(({ process, replicas }) => isLacking(ofProcess(instances, process), replicas))
   if (lacking.length > 0) {
-    const wanted = processes.reduce((sum, { replicas }) => sum + replicas, 0)
-    kind.restoring?.(owner, { found: instances.length, wanted })
+    const desired = processes.reduce((sum, { replicas }) => sum + replicas, 0)
+    kind.restoring?.(owner, { found: instances.length, wanted: desired })
     for (const [name, labels] of Object.entries(kind.networks(owner)))
       await engine.ensureNetwork(name, labels)
     for (const { process } of lacking) {

@@ -56,11 +56,11 @@ const hostOf = (url: string): string =>
   URL.canParse(url) ? new URL(url).host : (url.split(/[@:]/)[1] ?? url)
 
 function refuseStranger(repository: FakeRepository, { url, credential }: GitSource): void {
-  const wanted = repository.credential
-  if (!wanted) return
+  const desired = repository.credential
+  if (!desired) return
   if (!credential) throw authenticationNeeded(hostOf(url))
   const secret = (value: GitCredential) => (value.kind === 'token' ? value.token : value.private_key)
-  if (credential.kind !== wanted.kind || secret(credential) !== secret(wanted))
+  if (credential.kind !== desired.kind || secret(credential) !== secret(desired))
     throw authenticationRefused(hostOf(url))
 }
 

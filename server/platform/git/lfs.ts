@@ -112,7 +112,7 @@ async function askBatch(
   client: GuardedClient,
   endpoint: Endpoint,
   host: string,
-  wanted: Pointer[],
+  desired: Pointer[],
   signal: AbortSignal,
 ): Promise<Map<string, Download>> {
   const answer = await client.send(`${endpoint.href}/objects/batch`, {
@@ -124,7 +124,7 @@ async function askBatch(
     body: JSON.stringify({
       operation: 'download',
       transfers: ['basic'],
-      objects: wanted.map(({ oid, size }) => ({ oid, size })),
+      objects: desired.map(({ oid, size }) => ({ oid, size })),
     }),
   })
   if (answer.status === 401 || answer.status === 403) throw authenticationRefused(host)
@@ -220,9 +220,9 @@ export async function fetchLfs(
   try {
     const endpoint = await endpointOf(session, url, credential)
     for (let start = 0; start < pointers.length; start += BATCH_SIZE) {
-      const wanted = pointers.slice(start, start + BATCH_SIZE)
-      const downloads = await askBatch(client, endpoint, url.host, wanted, session.signal)
-      for (const pointer of wanted) {
+      const expected = pointers.slice(start, start + BATCH_SIZE)
+      const downloads = await askBatch(client, endpoint, url.host, expected, session.signal)
+      for (const pointer of expected) {
         const download = downloads.get(pointer.oid)
         if (!download) throw failed(`A large file of the repository is missing on ${quote(url.host)}.`)
         await replacePointer(client, pointer, download, limits.timeout_ms, session.signal)

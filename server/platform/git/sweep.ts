@@ -27,8 +27,8 @@ export async function sweep(
   const visitFile = async (path: string): Promise<void> => {
     const { mode } = await lstat(path)
     if (owner) await lchown(path, owner.uid, owner.gid)
-    const wanted = mode & 0o100 ? 0o755 : 0o644
-    if ((mode & 0o7777) !== wanted) await chmod(path, wanted)
+    const desired = mode & 0o100 ? 0o755 : 0o644
+    if ((mode & 0o7777) !== desired) await chmod(path, desired)
   }
   const visitLink = async (path: string): Promise<void> => {
     if (owner) await lchown(path, owner.uid, owner.gid)

@@ -76,10 +76,10 @@ export function createChains(run: Run, network?: string) {
     async ensure({ family, name, parent, match, rules }: Chain): Promise<boolean> {
       const lines = await read(family)
       const key = `${family} ${name}`
-      const wanted = [`${parent} ${match.join(' ')}`, ...rules].join('\n')
+      const desired = [`${parent} ${match.join(' ')}`, ...rules].join('\n')
       const found = () => inChain(lines, name)
       const entered = entering(lines, name)
-      if (known.get(key) === `${wanted}\n${found()}` && entered.length === 1 && isFirst(lines, parent, name))
+      if (known.get(key) === `${desired}\n${found()}` && entered.length === 1 && isFirst(lines, parent, name))
         return false
       await write(family, [
         `:${name} - [0:0]`,
@@ -87,7 +87,7 @@ export function createChains(run: Run, network?: string) {
         ...entered.map((line) => line.replace(/^-A/, '-D')),
         `-I ${parent} 1 ${[...match, '-j', name].join(' ')}`,
       ])
-      known.set(key, `${wanted}\n${inChain(await read(family), name)}`)
+      known.set(key, `${desired}\n${inChain(await read(family), name)}`)
       return true
     },
     /** Names of Portreeve's chains that begin like this. */

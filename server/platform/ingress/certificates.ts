@@ -67,7 +67,7 @@ export function parseCertificateList(text: string): StoredCertificate[] {
 export interface CertificateRuntime {
   /** Makes the running list equal to these; the new ones are there before the old ones go. */
   sync(
-    wanted: ReadonlyMap<string, StoredCertificate>,
+    desired: ReadonlyMap<string, StoredCertificate>,
     readPem: (path: string) => Promise<string>,
   ): Promise<void>
 }
@@ -81,13 +81,13 @@ export function createCertificateRuntime(cli: MasterCli): CertificateRuntime {
       )
   }
   return {
-    async sync(wanted, readPem) {
+    async sync(expected, readPem) {
       const running = new Set(
         parseCertificateList(await cli.run([`show ssl crt-list ${LIST}`])).map(
           (certificate) => certificate.path,
         ),
       )
-      for (const { path, names } of wanted.values()) {
+      for (const { path, names } of expected.values()) {
         if (running.has(path)) continue
         await expectSuccess(`new ssl cert /edge/${path}`, path)
         await expectSuccess(`set ssl cert /edge/${path} <<\n${await readPem(path)}`, path)
@@ -95,7 +95,7 @@ export function createCertificateRuntime(cli: MasterCli): CertificateRuntime {
         await expectSuccess(`add ssl crt-list ${LIST} <<\n/edge/${path} ${names.join(' ')}\n`, path)
       }
       for (const path of running) {
-        if (wanted.has(path)) continue
+        if (expected.has(path)) continue
         await expectSuccess(`del ssl crt-list ${LIST} /edge/${path}`, path)
         await expectSuccess(`del ssl cert /edge/${path}`, path)
       }

@@ -161,17 +161,17 @@ export function createHaproxyIngress(options: HaproxyIngressOptions): Ingress {
         store.stale = false
       }),
 
-    apply: (wanted) =>
+    apply: (desired) =>
       exclusively(async () => {
         const store = await open()
-        const sorted = sortRoutes(wanted.routes)
+        const sorted = sortRoutes(desired.routes)
         const pool_size = poolSizeFor(sorted.accepted.length, store.table.pool_size)
         const changes = store.differences(sorted.accepted, pool_size)
         if (changes.size > MAX_RUNTIME_CHANGES || pool_size > store.table.pool_size)
           await changeByReload(store, changes, pool_size)
         else await change(store, changes)
         await runtime.sync(store.everything(await runtime.entries()))
-        if (wanted.certificates) await certificates.replace(store, wanted.certificates)
+        if (desired.certificates) await certificates.replace(store, desired.certificates)
         refused = sorted.refused
         for (const { route_id, message } of refused) options.log.warn(message, { route_id })
       }),

@@ -24,12 +24,12 @@ export async function findPortOwner(port: number): Promise<string | undefined> {
 const LISTEN = '0A'
 
 function listeners(table: string, port: number): string[] {
-  const wanted = port.toString(16).toUpperCase().padStart(4, '0')
+  const desired = port.toString(16).toUpperCase().padStart(4, '0')
   return table
     .split('\n')
     .slice(1)
     .flatMap((line) => {
       const [, local = '', , state, , , , , , inode] = line.trim().split(/\s+/)
-      return state === LISTEN && local.endsWith(`:${wanted}`) && inode ? [inode] : []
+      return state === LISTEN && local.endsWith(`:${desired}`) && inode ? [inode] : []
     })
 }

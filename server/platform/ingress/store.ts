@@ -148,8 +148,8 @@ export async function openEdgeStore({
     stale: changed.size > 0 || obsolete.length > 0,
     differences(routes, pool_size) {
       const changes = new Map<number, Route | undefined>()
-      const wanted = new Set(routes.map((route) => route.id))
-      for (const [number, route] of table.routes) if (!wanted.has(route.id)) changes.set(number, undefined)
+      const desired = new Set(routes.map((route) => route.id))
+      for (const [number, route] of table.routes) if (!desired.has(route.id)) changes.set(number, undefined)
       const vacant = vacancies(table, pool_size)
       for (const route of routes) {
         const number = table.numberOf(route.id) ?? vacant.next().value

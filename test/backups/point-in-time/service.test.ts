@@ -267,14 +267,14 @@ it('an archive that fails is an alert, until it works again', async () => {
       resolved_at: string | null
     }[]
   const { project_id, name } = await state()
-  const tell = (what: string) =>
+  const emit = (what: string) =>
     api.services.events.append({
       type: `database.${what}`,
       project_id,
       payload: { database_id: id, name, message: 'Gone.' },
     })
-  tell('archive_failing')
+  emit('archive_failing')
   expect(await alerts()).toMatchObject([{ message: expect.stringContaining('orders'), resolved_at: null }])
-  tell('archive_working')
+  emit('archive_working')
   expect(await alerts()).toMatchObject([{ resolved_at: expect.any(String) }])
 })

@@ -199,14 +199,14 @@ export function engineContract(title: string, open: () => Promise<ContractSubjec
 
       test('take new limits while they run, without being started again', async () => {
         const [before] = await engine.ensureRelease(release(), calm)
-        const wanted = { cpus: 0.25, memory_bytes: 96 * 1024 ** 2 }
+        const desired = { cpus: 0.25, memory_bytes: 96 * 1024 ** 2 }
         const [after] = await engine.ensureRelease(
-          release({ limits: { ...wanted, pids: 64 }, reservations: { memory_bytes: 16 * 1024 ** 2 } }),
+          release({ limits: { ...desired, pids: 64 }, reservations: { memory_bytes: 16 * 1024 ** 2 } }),
           calm,
         )
         expect([after!.id, after!.started_at]).toEqual([before!.id, before!.started_at])
         const [seen] = await engine.instances({ release_id })
-        expect(seen!.limits).toEqual(wanted)
+        expect(seen!.limits).toEqual(desired)
         // Once more with what it was made with: still the same container.
         const [again] = await engine.ensureRelease(release(), calm)
         expect(again!.id).toBe(before!.id)

@@ -300,10 +300,10 @@ describe('T7: nothing aims this server at its own network', () => {
           () => ({ status: 422 }),
         ),
     ],
-  ])('a redirect inside is not followed: %s', async (_what, ask) => {
+  ])('a redirect inside is not followed: %s', async (_what, requested) => {
     answer = (_request, response) =>
       response.writeHead(302, { location: `http://127.0.0.1:${trap.port}/` }).end()
-    expect([(await ask(`http://${listed}`)).status, trap.caught()]).toEqual([422, 0])
+    expect([(await requested(`http://${listed}`)).status, trap.caught()]).toEqual([422, 0])
   })
 })
 

@@ -39,9 +39,9 @@ export function javaVersion(tree: SourceTree, declared: VersionRequest | undefin
  * `1.8`, `21.0.2-tem`, `temurin-17.0.9` and `VERSION_17` as the number of the release, raised to one that is
  * still built.
  */
-function releaseOf(wanted: string): string {
-  const number = /(?:^|[^\d])(?:1\.)?(\d{1,2})(?:$|[^\d])/.exec(wanted)?.[1]
-  if (number === undefined) return wanted
+function releaseOf(requested: string): string {
+  const number = /(?:^|[^\d])(?:1\.)?(\d{1,2})(?:$|[^\d])/.exec(requested)?.[1]
+  if (number === undefined) return requested
   return String([8, 11, 17, 21, 25].find((release) => release >= Number(number)) ?? number)
 }
 
@@ -57,8 +57,8 @@ function fromPom(tree: SourceTree): VersionRequest | undefined {
       'jdk.version',
       'kotlin.compiler.jvmTarget',
     ]) {
-      const wanted = xmlText(text, tag.replaceAll('.', '\\.'))
-      if (wanted !== undefined && /^[\d.]{1,8}$/.test(wanted)) return { wanted, source: path }
+      const desired = xmlText(text, tag.replaceAll('.', '\\.'))
+      if (desired !== undefined && /^[\d.]{1,8}$/.test(desired)) return { wanted: desired, source: path }
     }
   }
   return undefined

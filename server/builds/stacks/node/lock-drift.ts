@@ -31,23 +31,23 @@ export function lockDrift(
 
 /** Names that the lockfile has in another range, or not at all. */
 function missingOf(lock: unknown, { folder, fields }: Manifest): string[] {
-  const wanted = [...rangesOf(fields)]
+  const requested = [...rangesOf(fields)]
   const packages = asFields(at(lock, 'packages'))
   if (packages === undefined) {
     // A lockfile of npm 6 says which versions there are, and not which ranges were asked for.
     const locked = asFields(at(lock, 'dependencies')) ?? {}
     const is_known = folder === '' && at(lock, 'lockfileVersion') === 1
-    return is_known ? wanted.map(([name]) => name).filter((name) => !Object.hasOwn(locked, name)) : []
+    return is_known ? requested.map(([name]) => name).filter((name) => !Object.hasOwn(locked, name)) : []
   }
   const entry = asFields(at(packages, folder))
   // The root is always there; a member may have been left out by who wrote the lockfile.
-  if (entry === undefined) return folder === '' ? [] : wanted.map(([name]) => name)
+  if (entry === undefined) return folder === '' ? [] : requested.map(([name]) => name)
   const locked = rangesOf(entry)
   const placed = (name: string) =>
     Object.hasOwn(packages, joinPath(folder, 'node_modules', name)) ||
     Object.hasOwn(packages, `node_modules/${name}`)
   const optional = new Set(rangesOf({ optionalDependencies: at(fields, 'optionalDependencies') }).keys())
-  return wanted
+  return requested
     .filter(([name, range]) => locked.get(name) !== range || !(placed(name) || optional.has(name)))
     .map(([name]) => name)
 }

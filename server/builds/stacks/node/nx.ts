@@ -31,12 +31,12 @@ export function nxPlan(app: NodeApp): FrameworkPlan | undefined {
   const projects = projectFolders(app.root)
     .map((folder) => projectOf(app.root, folder))
     .filter((project) => project !== undefined)
-  const wanted =
+  const requested =
     textAt(readJson(app.root, 'nx.json'), 'defaultProject') ??
     /\bnx (?:serve|start|run) ([\w-]+)/.exec(start ?? '')?.[1]
   // A name with a scope, as a package.json has it, means what its last part does.
   const project =
-    projects.find(({ name }) => name === wanted) ??
+    projects.find(({ name }) => name === requested) ??
     projects.find(({ name }) => FRONT_END.test(name.split('/').at(-1)!)) ??
     projects.find(({ kind }) => kind !== 'server') ??
     projects[0]

@@ -151,9 +151,9 @@ function versionIn(tree: SourceTree, name: PackageManagerName, text: string | un
 }
 
 function pinned(tree: SourceTree, name: PackageManagerName): string | undefined {
-  const wanted =
+  const requested =
     (name === 'bun' ? firstLine(tree, '.bun-version') : undefined) ?? toolVersion(tree, name)?.wanted
-  return /^v?(\d+(?:\.\d+){0,2})$/.exec(wanted ?? '')?.[1]
+  return /^v?(\d+(?:\.\d+){0,2})$/.exec(requested ?? '')?.[1]
 }
 
 function isBerry(tree: SourceTree, version: string | undefined): boolean {
@@ -252,7 +252,7 @@ export function isPlugAndPlay(tree: SourceTree, manager: PackageManager): boolea
 
 /** Version of Bun that a file asks for, for apps that run on it. */
 export function bunVersion(tree: SourceTree, manager: PackageManager): string {
-  const wanted =
+  const requested =
     manager.name === 'bun' ? manager.version : textAt(at(readToml(tree, 'mise.toml'), 'tools'), 'bun')
-  return /^\d+(?:\.\d+){0,2}$/.test(wanted ?? '') ? wanted! : '1'
+  return /^\d+(?:\.\d+){0,2}$/.test(requested ?? '') ? requested! : '1'
 }

@@ -37,16 +37,16 @@ export function workspacePackages(tree: SourceTree, root: Manifest): Manifest[] 
  * slow.
  */
 function matcher(pattern: string): (folder: string) => boolean {
-  const wanted = pattern.replace(/^\.\//, '').replace(/\/+$/, '').split('/')
-  return (folder) => matchParts(wanted, folder.split('/'))
+  const requested = pattern.replace(/^\.\//, '').replace(/\/+$/, '').split('/')
+  return (folder) => matchParts(requested, folder.split('/'))
 }
 
-function matchParts(wanted: readonly string[], parts: readonly string[]): boolean {
-  const deep = wanted.indexOf('**')
+function matchParts(desired: readonly string[], parts: readonly string[]): boolean {
+  const deep = desired.indexOf('**')
   if (deep < 0)
-    return wanted.length === parts.length && wanted.every((part, index) => matchPart(part, parts[index]!))
-  const head = wanted.slice(0, deep)
-  const tail = wanted.slice(deep + 1).filter((part) => part !== '**')
+    return desired.length === parts.length && desired.every((part, index) => matchPart(part, parts[index]!))
+  const head = desired.slice(0, deep)
+  const tail = desired.slice(deep + 1).filter((part) => part !== '**')
   if (parts.length < head.length + tail.length) return false
   const end = parts.slice(parts.length - tail.length)
   return (

@@ -49,8 +49,8 @@ const EXTENSIONS: Readonly<Record<string, Extension>> = {
  * Lines that add the wanted extensions and skip those that the image has. Development packages stay: the
  * shared libraries that extensions load carry other names on every release of Debian.
  */
-export function extensionLines(image: string, wanted: readonly string[]): string[] {
-  const names = [...new Set(wanted.map((name) => name.toLowerCase().replace(/-/g, '_')))]
+export function extensionLines(image: string, requested: readonly string[]): string[] {
+  const names = [...new Set(requested.map((name) => name.toLowerCase().replace(/-/g, '_')))]
     .filter((name) => Object.hasOwn(EXTENSIONS, name))
     .sort()
   if (names.length === 0) return []

@@ -144,8 +144,8 @@ function sourceFor(metadata: Metadata, spec: BuildSpec): SyncSource {
   const [folder] = all('dir-name')
   if (folder === 'dockerfile') return textSource(DOCKERFILE_NAME, spec.dockerfile)
   if (folder !== 'context') throw new Error('the builder asked for a folder that is not part of the build')
-  const wanted = [...all('followpaths'), ...all('include-patterns')]
-  if (wanted.length > 0 && wanted.every((path) => path.endsWith('.dockerignore'))) return emptySource
+  const desired = [...all('followpaths'), ...all('include-patterns')]
+  if (desired.length > 0 && desired.every((path) => path.endsWith('.dockerignore'))) return emptySource
   return contextSource(spec.context)
 }
 

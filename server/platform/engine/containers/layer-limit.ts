@@ -43,7 +43,7 @@ export function createLayerLimit(
   let is_able: Promise<boolean> | undefined
   /** A new engine at the same address may store otherwise, so this is asked again as a refusal is. */
   let asked_at = Number.NEGATIVE_INFINITY
-  const ask = (): Promise<boolean> => {
+  const request = (): Promise<boolean> => {
     if (!is_able || now() - asked_at > BELIEVED_MS) {
       asked_at = now()
       is_able = connection.call<StorageFacts>({ path: '/info' }).then(mayLimit, () => {
@@ -55,7 +55,7 @@ export function createLayerLimit(
   }
   return {
     async within(create) {
-      if (limit_bytes === undefined || now() < refused_until || !(await ask())) return create({})
+      if (limit_bytes === undefined || now() < refused_until || !(await request())) return create({})
       try {
         return await create({ StorageOpt: { size: String(limit_bytes) } })
       } catch (error) {

@@ -66,7 +66,7 @@ export function createFakeInstances(
         record.release_id === spec.release_id && record.process === (spec.process ?? MAIN_PROCESS),
     )
     for (const extra of own.filter(({ record }) => record.index >= spec.replicas)) destroy(extra)
-    const wanted = Array.from({ length: spec.replicas }, (_, index) => {
+    const desired = Array.from({ length: spec.replicas }, (_, index) => {
       const known = own.find(({ record }) => record.index === index)
       if (known?.spec.network === spec.network) {
         known.record.limits = { cpus: spec.limits.cpus, memory_bytes: spec.limits.memory_bytes }
@@ -77,8 +77,8 @@ export function createFakeInstances(
       alive.set(created.record.id, created)
       return created
     })
-    await Promise.all(wanted.filter(({ record }) => record.state !== 'running').map(life.start))
-    return wanted.map(({ record }) => ({ ...record }))
+    await Promise.all(desired.filter(({ record }) => record.state !== 'running').map(life.start))
+    return desired.map(({ record }) => ({ ...record }))
   }
 
   return {

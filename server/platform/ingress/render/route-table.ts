@@ -45,10 +45,10 @@ export function createRouteTable(initial: ReadonlyMap<number, Route>, pool_size:
     get pool_size() {
       return size
     },
-    set pool_size(wanted) {
-      for (let number = size + 1; number <= wanted; number++) free.add(number)
-      for (let number = wanted + 1; number <= size; number++) free.delete(number)
-      size = wanted
+    set pool_size(desired) {
+      for (let number = size + 1; number <= desired; number++) free.add(number)
+      for (let number = desired + 1; number <= size; number++) free.delete(number)
+      size = desired
     },
     numberOf: (route_id) => numbers.get(route_id),
     ownerOf: (hostname, path) => routes.get(hosts.get(hostname)?.get(path) ?? 0)?.id,

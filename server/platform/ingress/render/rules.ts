@@ -49,7 +49,7 @@ export const RULE_FLAGS = {
 export function renderRules(route: Route): string | undefined {
   const [redirects, headers] = [redirectParts(route), headerParts(route)]
   const strip = route.strip_path && route.path !== undefined && route.path !== '/' ? route.path : ''
-  const wanted: Record<keyof typeof RULE_FLAGS, unknown> = {
+  const desired: Record<keyof typeof RULE_FLAGS, unknown> = {
     force_https: route.force_https,
     maintenance: route.maintenance,
     aliases: Object.keys(route.aliases ?? {}).length,
@@ -65,7 +65,7 @@ export function renderRules(route: Route): string | undefined {
     asleep: route.asleep,
   }
   const flags = Object.entries(RULE_FLAGS)
-    .filter(([name]) => wanted[name as keyof typeof RULE_FLAGS])
+    .filter(([name]) => desired[name as keyof typeof RULE_FLAGS])
     .map(([, flag]) => flag)
     .join('')
   if (flags === '') return undefined

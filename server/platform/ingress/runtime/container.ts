@@ -55,8 +55,8 @@ export function createEdgeContainer({
 }: EdgeContainerOptions): EdgeContainer {
   const hash = edgeHash(directory)
   const name = `portreeve-edge-${hash}`
-  const wanted = describeContainer(name, hash, directory, image, owner_uid)
-  const specification = createHash('sha256').update(JSON.stringify(wanted)).digest('hex').slice(0, 16)
+  const desired = describeContainer(name, hash, directory, image, owner_uid)
+  const specification = createHash('sha256').update(JSON.stringify(desired)).digest('hex').slice(0, 16)
   const call = <T>(method: 'GET' | 'POST' | 'DELETE', verb = '', options: Partial<CallOptions> = {}) =>
     engine.call<T>({
       method,
@@ -77,8 +77,8 @@ export function createEdgeContainer({
 
   async function create(): Promise<void> {
     const body = {
-      ...wanted,
-      Labels: { ...wanted.Labels, 'portreeve.edge.specification': specification },
+      ...desired,
+      Labels: { ...desired.Labels, 'portreeve.edge.specification': specification },
     }
     try {
       await engine.call({

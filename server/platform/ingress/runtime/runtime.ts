@@ -54,14 +54,14 @@ export function createEdgeRuntime(cli: MasterCli): EdgeRuntime {
   async function readEntries(target: RuntimeTarget): Promise<Map<string, string>> {
     if (target.entries.size > MANY_ENTRIES) return readMaps()
     const known = new Map<string, string>()
-    const wanted = [...target.entries.keys()]
-    if (wanted.length === 0) return known
-    const answers = (await cli.run(wanted.map((entry) => `get map ${EDGE_ROOT}/${entry}`)))
+    const desired = [...target.entries.keys()]
+    if (desired.length === 0) return known
+    const answers = (await cli.run(desired.map((entry) => `get map ${EDGE_ROOT}/${entry}`)))
       .split('\n')
       .filter((line) => line.startsWith('type='))
-    if (answers.length !== wanted.length)
+    if (answers.length !== desired.length)
       throw new IngressError('The edge gave an answer that cannot be read.')
-    for (const [index, entry] of wanted.entries()) {
+    for (const [index, entry] of desired.entries()) {
       const [, key, value] = /found=yes.* key="([^"]*)", value="([^"]*)"/.exec(answers[index] ?? '') ?? []
       if (value !== undefined && entry.endsWith(` ${key}`)) known.set(entry, value)
     }
