@@ -83,6 +83,21 @@ describe('a pull request', () => {
     expect(await engine.listImages({ app: preview_app_id })).toEqual([])
     expect(world.types().slice(-2)).toEqual(['preview.removing', 'preview.removed'])
   })
+  it.each([
+    ['names no commit', { sha: '' }],
+    ['names no branch', { sha: '', branch: '' }],
+    ['names what git could not be asked for', { sha: '$(id)', branch: '--exec', base: '../main' }],
+  ])('that is closed and %s any more, as its branch is gone, takes its preview along', async (_, facts) => {
+    await open()
+    const { body } = await world.pullRequest('closed', facts)
+    expect(body.data).toMatchObject({ outcome: 'preview', reason: 'The pull request was closed.' })
+    await world.idle()
+    await world.isGone()
+    const [{ content }] = world.api.kernel.db
+      .sql('SELECT content FROM webhook_deliveries ORDER BY rowid DESC LIMIT 1')
+      .all() as [{ content: string }]
+    expect(content).not.toMatch(/\$\(id\)|--exec|\.\.\/main/)
+  })
   it('that is opened again while its preview is removed gets a new one', async () => {
     const { sha } = await open()
     const first = await world.preview()

@@ -149,6 +149,31 @@ describe('Bitbucket', () => {
   })
 })
 
+describe('a pull request that is closed after its branch was deleted', () => {
+  const project = { git_http_url: 'https://gitlab.example.com/team/shop.git' }
+  const merge_request = {
+    ...{ iid: 7, title: 'A feature', action: 'merge', source_branch: 'feature', target_branch: 'main' },
+    ...{ source_project_id: 1, target_project_id: 1, source: null, last_commit: null },
+  }
+  const side = { branch: { name: 'feature' }, commit: null, repository: null }
+  const cases: [Forge, string, object][] = [
+    [gitlab, 'Merge Request Hook', { project, object_attributes: merge_request }],
+    [
+      bitbucket,
+      'pullrequest:fulfilled',
+      {
+        repository: { full_name: 'team/shop' },
+        pullrequest: { id: 7, title: 'A feature', source: side, destination: side },
+      },
+    ],
+  ]
+  it.each(cases)('is told by $title without a commit', (forge, event, payload) => {
+    expect(forge.parse(event, payload)).toMatchObject({
+      ...{ kind: 'pull_request', action: 'closed', number: 7, is_merged: true, head: { sha: '' } },
+    })
+  })
+})
+
 describe('any other body', () => {
   const bodies: unknown[] = [undefined, null, [], 'text', 7, {}, { ref: 7 }, { push: { changes: 'x' } }]
   const names = [

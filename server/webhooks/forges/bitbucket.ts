@@ -90,7 +90,6 @@ function parsePullRequest(event: string, payload: unknown): ForgeEvent {
   if (!parsed.success) return unreadable('pull request')
   const { repository, pullrequest } = parsed.output
   const { source, destination } = pullrequest
-  if (!source.commit) return unreadable('pull request')
   return {
     kind: 'pull_request',
     action,
@@ -98,7 +97,7 @@ function parsePullRequest(event: string, payload: unknown): ForgeEvent {
     title: pullrequest.title,
     head: {
       branch: source.branch.name,
-      sha: source.commit.hash,
+      sha: source.commit?.hash ?? '',
       repository: addressesOf(source.repository),
     },
     base: { branch: destination.branch.name },

@@ -14,6 +14,7 @@ const MOST_NUMBER = 2_147_483_647
 
 const NO_BRANCH = 'The name of the branch or tag is none that git could be asked for.'
 const isBranch = (name: string): boolean => v.is(BranchName, name)
+const branchOrNone = (name: string) => (isBranch(name) ? name : '')
 const addresses = (told: readonly string[]) => told.filter(({ length }) => length <= LONGEST_ADDRESS)
 const isShort = (files: readonly string[]) =>
   files.length <= MOST_FILES && files.reduce((sum, { length }) => sum + length, 0) <= LONGEST_LIST
@@ -32,15 +33,21 @@ function checkedPush(event: PushEvent): ForgeEvent {
 }
 
 function checkedPullRequest(event: PullRequestEvent): ForgeEvent {
-  const { number, title, head, base, repository } = event
+  const { action, number, title, head, base, repository } = event
   if (!Number.isInteger(number) || number < 1 || number > MOST_NUMBER)
     return other('The pull request has no number that a preview could have.')
-  if (!isBranch(head.branch) || !isBranch(base.branch)) return other(NO_BRANCH)
-  if (!COMMIT.test(head.sha)) return other('The pull request names no commit.')
+  // The end of one needs its number alone: its branch or its fork may be gone with it, and is kept as nothing.
+  const [branch, onto] = [branchOrNone(head.branch), branchOrNone(base.branch)]
+  const sha = COMMIT.test(head.sha) ? head.sha : ''
+  if (action !== 'closed') {
+    if (!branch || !onto) return other(NO_BRANCH)
+    if (!sha) return other('The pull request names no commit.')
+  }
   return {
     ...event,
     title: title.replace(/[\u0000-\u001f\u007f]+/g, ' ').slice(0, LONGEST_TITLE),
-    head: { ...head, repository: addresses(head.repository) },
+    head: { branch, sha, repository: addresses(head.repository) },
+    base: { branch: onto },
     repository: addresses(repository),
   }
 }

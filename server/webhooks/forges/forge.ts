@@ -33,6 +33,7 @@ export interface PullRequestEvent {
   action: 'opened' | 'updated' | 'closed'
   number: number
   title: string
+  /** Branch and commit may be empty once it is closed: they may be gone. */
   head: { branch: string; sha: string; repository: string[] }
   base: { branch: string }
   /** Page of the pull request; null when the forge tells none. */

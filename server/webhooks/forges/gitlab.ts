@@ -38,7 +38,7 @@ const MergeRequest = v.object({
     source_project_id: v.number(),
     target_project_id: v.number(),
     source: v.optional(v.nullable(Project)),
-    last_commit: v.object({ id: v.string() }),
+    last_commit: v.nullish(v.object({ id: v.string() })),
   }),
 })
 const addressesOf = (project: v.InferOutput<typeof Project> | null | undefined): string[] =>
@@ -84,7 +84,7 @@ function parseMergeRequest(payload: unknown): ForgeEvent {
     title: mr.title,
     head: {
       branch: mr.source_branch,
-      sha: mr.last_commit.id,
+      sha: mr.last_commit?.id ?? '',
       repository: addressesOf(mr.source ?? project),
     },
     base: { branch: mr.target_branch },
