@@ -37,9 +37,8 @@ export function createAppShares(repository: Pick<AppRepository, 'find' | 'inProj
     ])
   }
   /** As it is configured, or as it runs where that is more: a change alone ends no instance. */
-  const counted = (row: AppRow): Share => {
+  const counted = (row: AppRow, configured = configurationOf(row)): Share => {
     const live = row.live_release_id ? ports.liveConfiguration(row.live_release_id) : undefined
-    const configured = configurationOf(row)
     const decided = ports.decidedReplicas(row.id)
     const desired = shareOf(configured)
     const now = live ? largerOf(desired, shareOf(live)) : desired
@@ -48,7 +47,13 @@ export function createAppShares(repository: Pick<AppRepository, 'find' | 'inProj
   }
   return {
     /** What instances of all apps of a project may use together. */
-    inProject: (project_id: string): Share => sumOf(repository.inProject(project_id).map(counted)),
+    inProject: (project_id: string): Share =>
+      sumOf(repository.inProject(project_id).map((row) => counted(row))),
+    /** What a project would use more once an app of it, or without one a new app, is configured like this. */
+    moreWith(configuration: Configuration, id?: string): Share {
+      const row = id === undefined ? undefined : repository.find(id)
+      return row ? differenceOf(counted(row, configuration), counted(row)) : shareOf(configuration)
+    },
     /** Makes a change in the current transaction; throws 409 when the project has no room for it. */
     within(project_id: string, change: () => unknown): void {
       const before = ports.share(project_id)

@@ -57,7 +57,7 @@ export interface BackupNeeds {
   deployments: AppPorts['deployments'] & Pick<DeploymentsDomain, 'ended'>
   domains: AppPorts['domains']
   cron: AppPorts['cron']
-  apps: AppPorts['apps'] & Pick<AppsDomain, 'sources'>
+  apps: AppPorts['apps'] & Pick<AppsDomain, 'sources' | 'shares'>
   projects: Pick<Projects, 'nameOf' | 'requireQuota' | 'requireShare' | 'share'>
 }
 

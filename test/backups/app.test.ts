@@ -6,6 +6,7 @@ import { commitShop, SHOP_URL } from '#test/support/shop'
 import { pretendServer, type PretendedServer } from '../databases/server.ts'
 import { type PretendedVolumes, pretendVolumes } from './pretend-volumes.ts'
 
+const GIB = 1024 ** 3
 let api: TestApi
 let volumes: PretendedVolumes
 let server: PretendedServer
@@ -23,6 +24,12 @@ const show = async (path: string) => (await api.as('developer').get(path)).body.
 const backUp = async (body: object = {}) =>
   show(`/api/backups/${(await post('/api/backups', { target: 'app', target_id: app_id, ...body })).id}`)
 const restore = (backup_id: string, body: object) => post(`/api/backups/${backup_id}/restore`, body, 'owner')
+const allow = async (quotas: object) => {
+  const project = `/api/projects/${api.services.http.default_project()}`
+  expect((await api.as('admin').put(project, { quotas })).status).toBe(200)
+}
+const limit = async (limits: object) =>
+  expect((await api.as('developer').put(`/api/apps/${app_id}`, { limits })).status).toBe(200)
 const held = (id = volume_id) => volumes.held.get(api.services.volumes.dataOf(id))
 const variable = async (id: string, key: string) =>
   (await api.as('developer').get(`/api/apps/${id}/env/${key}/reveal`)).body.data?.value
@@ -117,8 +124,7 @@ describe('a restore of an app in place', () => {
     await restore(id, { mode: 'in_place' })
     api.fakes.engine.fillVolume((await show(`/api/databases/${database_id}`)).volume_id, 5_000_000)
     await api.services.databases.measure()
-    const project = `/api/projects/${api.services.http.default_project()}`
-    expect((await api.as('admin').put(project, { quotas: { storage_bytes: 1_000_000 } })).status).toBe(200)
+    await allow({ storage_bytes: 1_000_000 })
     const since = api.services.events.latest()
     const answer = await api.as('owner').post(`/api/backups/${id}/restore`, { mode: 'in_place' })
     expect([answer.status, answer.body.error?.message, api.events(since)]).toEqual([
@@ -126,6 +132,24 @@ describe('a restore of an app in place', () => {
       expect.stringContaining('1000000 bytes together'),
       [],
     ])
+  })
+  it('that would make the app larger than the quota allows is refused with 409 at once', async () => {
+    await limit({ memory_bytes: 4 * GIB, cpus: 1 })
+    const { id } = await backUp()
+    await limit({ memory_bytes: GIB, cpus: 1 })
+    await allow({ memory_bytes: 4 * GIB })
+    volumes.held.set(volume_id, 'CHANGED')
+    const since = api.services.events.latest()
+    const answer = await api.as('owner').post(`/api/backups/${id}/restore`, { mode: 'in_place' })
+    expect([answer.status, answer.body.error?.message]).toEqual([
+      409,
+      expect.stringMatching(/ may use 4294967296 bytes of memory together, and would use /),
+    ])
+    expect([api.events(since), held()]).toEqual([[], 'CHANGED'])
+    await allow({ memory_bytes: 6 * GIB })
+    await restore(id, { mode: 'in_place' })
+    const { limits, status } = await show(`/api/apps/${app_id}`)
+    expect([limits.memory_bytes, status, held()]).toEqual([4 * GIB, 'running', 'FILES'])
   })
   it('that cannot load the database leaves everything as it is', async () => {
     const { id } = await backUp()
@@ -175,8 +199,7 @@ describe('a restore of an app as a new one', () => {
     'that the quota %j has no room for is refused with 409 at once, and nothing is made',
     async (quotas, why) => {
       const { id } = await backUp()
-      const project = `/api/projects/${api.services.http.default_project()}`
-      expect((await api.as('admin').put(project, { quotas })).status).toBe(200)
+      await allow(quotas)
       const since = api.services.events.latest()
       const answer = await api.as('owner').post(`/api/backups/${id}/restore`, { mode: 'new', name: 'copy' })
       expect([answer.status, answer.body.error?.message]).toEqual([409, expect.stringContaining(why)])
@@ -184,6 +207,24 @@ describe('a restore of an app as a new one', () => {
       expect((await show('/api/apps')).map(({ name }: any) => name)).toEqual(['shop'])
     },
   )
+  it("that the quota of memory has no room for with the app's own limits is refused with 409 at once", async () => {
+    await limit({ memory_bytes: 3 * GIB, cpus: 1 })
+    const { id } = await backUp()
+    expect(await remove('?volumes=true&skip_backup=true')).toMatchObject({ deleted: true })
+    await api.as('owner').delete(`/api/databases/${database_id}?skip_backup=true`)
+    await api.services.jobs.idle()
+    await allow({ memory_bytes: 3 * GIB })
+    const since = api.services.events.latest()
+    const answer = await api.as('owner').post(`/api/backups/${id}/restore`, { mode: 'new' })
+    expect([answer.status, answer.body.error?.message]).toEqual([
+      409,
+      expect.stringMatching(/ may use 3221225472 bytes of memory together, and would use /),
+    ])
+    expect([api.events(since), await show('/api/apps')]).toEqual([[], []])
+    await allow({ memory_bytes: 5 * GIB })
+    expect((await restore(id, { mode: 'new' })).target).toBe('app')
+    expect((await show('/api/apps')).map(({ name }: any) => name)).toEqual(['shop'])
+  })
   it('that fails leaves nothing of it', async () => {
     const { id } = await backUp()
     server.failing.set('pg_restore', 1)
