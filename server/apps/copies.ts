@@ -64,7 +64,13 @@ export interface CopyOptions {
 /** Apps as backups see them: what a copy keeps of one, how it comes back, and a deletion that did not begin. */
 export function createCopies(options: CopyOptions) {
   const { db, clock, audit, checks, repository, shares, ports, get, note, transition } = options
+  /** Throws 409 when an app has the name. */
+  const requireFreeName = (name: string): void => {
+    if (repository.findByName(name))
+      throw conflict(`An app named ${name} exists already. Choose another name.`)
+  }
   return {
+    requireFreeName,
     /**
      * An app that a restore is about to fill: it has a name and nothing to run. Part of the caller's
      * transaction.
@@ -72,8 +78,7 @@ export function createCopies(options: CopyOptions) {
     createForRestore(actor: Actor, project_id: string, name: string): string {
       const columns = newColumns(newId('app'), project_id, { name, source: 'upload' }, clock.iso())
       return db.tx(() => {
-        if (repository.findByName(name))
-          throw conflict(`An app named ${name} exists already. Choose another name.`)
+        requireFreeName(name)
         ports.requireQuota(project_id)
         repository.insert(columns)
         const row = get(columns.id)

@@ -3,12 +3,13 @@ import type { Databases } from '#server/databases/assembly'
 import { type Share, sumOf } from '#server/kernel/shares'
 import type { Projects } from '#server/projects/service'
 import type { Archives } from './archives.ts'
-import type { BackupRepository } from './repository.ts'
+import type { BackupRow } from './repository.ts'
 import type { RestoreBackup } from './schema.ts'
-import { copyIn } from './targets/app-copy.ts'
+import { type AppCopy, copyIn } from './targets/app-copy.ts'
 
 export interface AdmissionOptions {
-  repository: Pick<BackupRepository, 'find'>
+  /** Throws what the rows alone forbid; answers the backup. */
+  requirePossible(id: string, given: RestoreBackup): BackupRow
   archives: Pick<Archives, 'read'>
   ports(): {
     apps: { shares: Pick<AppsDomain['shares'], 'moreWith'> }
@@ -16,26 +17,39 @@ export interface AdmissionOptions {
     projects: Pick<Projects, 'requireQuota' | 'requireShare' | 'share'>
   }
 }
+/** How long a request waits for the beginning of an archive. */
+export const PATIENCE_MS = 5000
 const PARTS = { volumes: 'volume', databases: 'database' } as const
+
+/** What an archive says of its app; undefined where its destination does not tell that in time. */
+async function soonIn(archives: Pick<Archives, 'read'>, row: BackupRow): Promise<AppCopy | undefined> {
+  const signal = AbortSignal.timeout(PATIENCE_MS)
+  // Not every destination can be interrupted while it is connected to.
+  const late = new Promise<undefined>((resolve) => {
+    signal.addEventListener('abort', () => resolve(undefined), { once: true })
+  })
+  return Promise.race([late, copyIn(() => archives.read(row, signal)).catch(() => undefined)])
+}
 
 /**
  * Throws 409 at the request for what a restore of a whole app would fail at in its job: quotas that its parts do
  * not fit in, and databases that cannot be replaced now. What the parts are stands at the beginning of the archive.
  */
-export function createAdmission({ repository, archives, ports }: AdmissionOptions) {
-  return async (id: string, { mode }: Pick<RestoreBackup, 'mode'>): Promise<void> => {
-    const row = repository.find(id)
-    if (row?.target !== 'app' || row.status !== 'succeeded') return
+export function createAdmission({ requirePossible, archives, ports }: AdmissionOptions) {
+  return async (id: string, given: RestoreBackup): Promise<void> => {
+    const row = requirePossible(id, given)
+    if (row.target !== 'app') return
     const { project_id } = row
     const { apps, databases, projects } = ports()
+    if (given.mode === 'new') projects.requireQuota(project_id, 'app')
     // A destination that is away for a moment is waited for by the job, which also tells of a damaged archive.
-    const copy = await copyIn(() => archives.read(row)).catch(() => undefined)
+    const copy = await soonIn(archives, row)
     if (!copy) return
     const requireShare = (extra: Share) =>
       projects.requireShare(project_id, projects.share(project_id), extra)
     const { configuration } = copy.app
     const present = databases.inProject(project_id)
-    if (mode === 'in_place') {
+    if (given.mode === 'in_place') {
       for (const { name } of copy.databases) {
         const found = present.find((one) => one.name === name)
         if (found) databases.requireRestorable(found.id)

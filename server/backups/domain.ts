@@ -200,7 +200,11 @@ export function createBackups(base: Base, use: BackupNeeds) {
     countAt: (destination_id: string) =>
       service.countAt(destination_id) + point_in_time.countAt(destination_id),
     point_in_time,
-    requireAdmitted: createAdmission({ repository, archives, ports: () => use }),
+    requireAdmitted: createAdmission({
+      requirePossible: service.requirePossible,
+      archives,
+      ports: () => use,
+    }),
     restoreDatabase,
     restoreUpload,
     final,

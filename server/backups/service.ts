@@ -14,9 +14,9 @@ import { createFinals } from './finals.ts'
 import { createReceiving } from './receiving.ts'
 import { backupMachine } from './machine.ts'
 import { type BackupFilter, type BackupRepository, type BackupRow, PLATFORM_PROJECT } from './repository.ts'
-import { RESTORE_KIND, type RestorePayload } from './restore-job.ts'
-import type { Backup, NewBackup, Restore, RestoreBackup, Target, Verification } from './schema.ts'
-import type { BackupTarget, DumpOptions, RestoreRequest, Subject, Targets } from './target.ts'
+import { createRestores } from './restores.ts'
+import type { Backup, NewBackup, Target, Verification } from './schema.ts'
+import type { BackupTarget, DumpOptions, Subject, Targets } from './target.ts'
 import { VERIFY_KIND } from './verify-job.ts'
 import { toBackup } from './view.ts'
 
@@ -53,10 +53,6 @@ export interface Download {
   file_name: string
   sha256: string
 }
-
-/** The answer to a restore as something new that would have the name of what is there. */
-export const nameNeeded = (name: string) =>
-  invalid('name', `is required: «${name}» is there already, so what is made needs another name.`)
 
 /** What is always encrypted, since its archive holds secrets in clear. */
 const HOLDS_SECRETS = new Set<Target>(['app', 'platform'])
@@ -172,15 +168,6 @@ export function createBackupService(options: BackupOptions) {
     const destination = destinationFor(undefined, 'database')
     return { subject, row: insert(actor, subject, given, destination, { trigger: 'upload' }) }
   }
-  /** What is made beside its original cannot have its name. */
-  const requireName = (
-    restore: NonNullable<BackupTarget['restore']>,
-    row: BackupRow,
-    given: RestoreBackup,
-  ) => {
-    const needs_name = given.mode === 'new' && given.name === undefined
-    if (needs_name && restore.isNameTaken(row.project_id, row.target_name)) throw nameNeeded(row.target_name)
-  }
   const create = (actor: Actor, given: NewBackup, origin: BackupOrigin = { trigger: 'manual' }): Backup => {
     const subject = subjectFor(actor, given.target, given.target_id)
     const destination = destinationFor(given.destination_id, given.target)
@@ -205,6 +192,7 @@ export function createBackupService(options: BackupOptions) {
 
   return {
     ...createFinals({ events, jobs, repository, view, get, start }),
+    ...createRestores({ db, events, jobs, repository, archives, get, targetOf, note }),
     ...createReceiving({ db, clock, events, repository, archives, view, get, insert: insertUpload }),
     create,
     remove,
@@ -251,61 +239,6 @@ export function createBackupService(options: BackupOptions) {
           payload: { backup_id: id },
         })
         return view(get(id))
-      })
-    },
-    /** @param target_id set when the restore was asked for at its target. */
-    restore(
-      actor: Actor,
-      id: string,
-      given: RestoreBackup & Pick<RestoreRequest, 'preview_id'>,
-      target_id?: string,
-    ): Restore {
-      if (target_id !== undefined && repository.find(id)?.target_id !== target_id)
-        throw invalid(
-          'backup_id',
-          'is no backup of this database. GET /api/backups lists them; one of another database is restored into a new one with POST /api/backups/:id/restore.',
-        )
-      const row = get(id)
-      backupMachine.next(row.status, 'restore')
-      const { restore } = targetOf(row.target)
-      if (!restore)
-        throw conflict('The platform is restored on the host: run portreeve restore with the archive.')
-      requireName(restore, row, given)
-      archives.openKey(row)
-      return db.tx(() => {
-        const request = {
-          target_id: row.target_id,
-          source_id: row.target_id,
-          project_id: row.project_id,
-          mode: given.mode,
-          ...(given.preview_id ? { preview_id: given.preview_id } : {}),
-          name: given.name ?? row.target_name,
-          engine: row.engine,
-          version: row.version,
-        }
-        const made = restore.begin({ ...request, restore_id: '' })
-        const payload: RestorePayload = { ...request, target_id: made, backup_id: id }
-        const job_id = jobs.enqueue<RestorePayload>({
-          kind: RESTORE_KIND,
-          lane: restore.lane(made),
-          subject: made,
-          project_id: row.project_id,
-          payload,
-        })
-        note(actor, 'restore', row, { mode: given.mode, target_id: made })
-        events.append({
-          ...backupEvent(row, 'restore_started', { job_id, mode: given.mode, restored_id: made }),
-          actor_id: actor.user_id || null,
-        })
-        return {
-          job_id,
-          backup_id: id,
-          at: null,
-          mode: given.mode,
-          target: row.target,
-          target_id: made,
-          status: 'queued',
-        }
       })
     },
     /** @param range the header of the request: one range of bytes is served, anything else is ignored. */

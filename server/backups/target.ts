@@ -89,6 +89,10 @@ export interface BackupTarget {
     signal: AbortSignal,
   ): Promise<Contents>
   restore?: {
+    /** Throws what `begin` would, and makes nothing; for what is read before that is called. */
+    requirePossible?(
+      request: Omit<RestoreRequest, 'target_id' | 'restore_id'> & { target_id: string | null },
+    ): void
     /** Throws 409 or 422 when it cannot be; for `new`, makes the row in the current transaction. Returns the id. */
     begin(request: Omit<RestoreRequest, 'target_id'> & { target_id: string | null }): string
     /** Whether something has the name that a new one would get. */

@@ -19,6 +19,8 @@ export interface S3Server {
   breakNext(matches: (method: string, url: string) => boolean, times?: number): void
   /** Answers requests that match with this error of S3. */
   failNext(matches: (method: string, url: string) => boolean, status: number, code: string): void
+  /** Leaves requests that match without an answer until the function that it returns is called. */
+  silence(matches: (method: string, url: string) => boolean): () => void
   /** Requests that arrived, as `PUT /bucket/key?…`. */
   requests: string[]
   close(): Promise<void>
@@ -89,9 +91,11 @@ export async function startS3Server(): Promise<S3Server> {
   const { port } = await inner.run()
   const requests: string[] = []
   const faults: Fault[] = []
+  let silent: Fault['matches'] | undefined
   const server = createServer(async (request, response) => {
     const { method = '', url = '', headers } = request
     requests.push(`${method} ${url}`)
+    if (silent?.(method, url)) return
     const fault = faults.find((one) => one.times > 0 && one.matches(method, url))
     if (fault) fault.times -= 1
     if (fault && !fault.answer && method !== 'GET') return void request.socket.destroy()
@@ -124,6 +128,13 @@ export async function startS3Server(): Promise<S3Server> {
     requests,
     breakNext: (matches, times = 1) => faults.push({ matches, times }),
     failNext: (matches, status, code) => faults.push({ matches, times: 1, answer: { status, code } }),
+    silence(matches) {
+      silent = matches
+      return () => {
+        silent = undefined
+        server.closeAllConnections()
+      }
+    },
     async close() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

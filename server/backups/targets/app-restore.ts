@@ -23,7 +23,13 @@ import { dataFor } from './volume.ts'
 export interface AppPorts {
   apps: Pick<
     AppsDomain,
-    'find' | 'isNameTaken' | 'snapshot' | 'restoreSnapshot' | 'createForRestore' | 'delete'
+    | 'find'
+    | 'isNameTaken'
+    | 'requireFreeName'
+    | 'snapshot'
+    | 'restoreSnapshot'
+    | 'createForRestore'
+    | 'delete'
   >
   env: Pick<Variables, 'snapshot' | 'restore' | 'ownersIn'>
   volumes: Pick<
@@ -229,18 +235,19 @@ export function createAppRestore(
   return {
     lane: (id) => `app:${id}`,
     isNameTaken: (_project_id, name) => ports().apps.isNameTaken(name),
-    begin({ mode, target_id, project_id, name }) {
+    requirePossible({ mode, target_id, name }) {
       const { apps } = ports()
       if (mode === 'new') {
         const [fault] = v.safeParse(AppName, name).issues ?? []
         if (fault) throw invalid('name', fault.message)
-        return apps.createForRestore(PLATFORM, project_id, name)
+        return apps.requireFreeName(name)
       }
       const row = target_id === null ? undefined : apps.find(target_id)
       if (!row) throw conflict('The app is gone. Restore the backup with mode «new».')
       if (row.status === 'deleting') throw conflict('Cannot restore an app while it is being deleted.')
-      return row.id
     },
+    begin: ({ mode, target_id, project_id, name }) =>
+      mode === 'new' ? ports().apps.createForRestore(PLATFORM, project_id, name) : target_id!,
     async prepare(request, open, signal, remember) {
       let plan = request.prepared as Plan | undefined
       for await (const { name, bytes } of readSections(open())) {
