@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { readContexts } from './client/contexts.ts'
+import { findContext, readContexts } from './client/contexts.ts'
 import { tame, type Group } from './program.ts'
 import { say } from './terminal.ts'
 import type { Verb } from './verb.ts'
@@ -27,11 +27,12 @@ function placeOf(root: Command, words: readonly string[]): Place {
 }
 
 async function appNames(): Promise<string[]> {
-  const { openSession } = await import('./client/session.ts')
-  const { dataOf } = await import('./client/api.ts')
-  const { api } = await openSession({})
+  const found = findContext(process.env)
+  if (!found) return []
+  const { createApi, dataOf } = await import('./client/api.ts')
+  // Of no session: that one may renew the login first, which is more than a key that was pressed should do.
   const answer = await dataOf(
-    api.GET('/api/apps', {
+    createApi(found.name, found.context).GET('/api/apps', {
       params: { query: { per_page: 100 } },
       signal: AbortSignal.timeout(PATIENCE_MS),
     }),

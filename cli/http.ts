@@ -9,6 +9,8 @@ export interface Question {
   body?: string
   /** Time without a byte after which it is given up. */
   silent_ms?: number
+  /** Gives it up, however far it is. */
+  signal?: AbortSignal
 }
 export interface Answer {
   status: number
@@ -26,11 +28,18 @@ export async function askOnce({
   headers,
   body,
   silent_ms = SILENT_MS,
+  signal,
 }: Question): Promise<Answer> {
   const request = url.startsWith('https:') ? (await import('node:https')).request : requestHttp
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-    const asked = request(url, { method, headers: { ...headers, ...length }, agent: false }, (response) => {
+    const options = {
+      method,
+      headers: { ...headers, ...length },
+      agent: false,
+      ...(signal ? { signal } : {}),
+    }
+    const asked = request(url, options, (response) => {
       const pieces: Buffer[] = []
       response
         .on('data', (piece: Buffer) => pieces.push(piece))

@@ -1,4 +1,4 @@
-import type { Client } from 'openapi-fetch'
+import type { FetchResponse, RequestBodyOption } from 'openapi-fetch'
 import type { components, paths } from '#api-schema'
 import { own } from '#server/kernel/own'
 import { type Answer, askOnce } from '../http.ts'
@@ -7,7 +7,36 @@ import type { Context } from './contexts.ts'
 import { EXIT, exitCodeOf } from './exit-codes.ts'
 
 export type Schemas = components['schemas']
-export type Api = Client<paths>
+
+type Verb = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+type PathOf<V extends Verb> = {
+  [P in Extract<keyof paths, string>]: paths[P] extends { [M in Lowercase<V>]: object } ? P : never
+}[Extract<keyof paths, string>]
+/** Headers and cookies are the client's own. */
+type ParamsOf<T> = T extends { parameters: infer P } ? Omit<P, 'header' | 'cookie'> : object
+/** What a call may be given: that which it does, and nothing else that `fetch` knows. */
+type InitOf<T> = (object extends ParamsOf<T> ? { params?: ParamsOf<T> } : { params: ParamsOf<T> }) &
+  RequestBodyOption<T> & {
+    /** Gives the call up. */
+    signal?: AbortSignal
+  }
+type OperationOf<V extends Verb, P extends PathOf<V>> = paths[P] extends {
+  [M in Lowercase<V>]: infer T extends Record<string, unknown>
+}
+  ? T
+  : never
+type Call<V extends Verb> = <P extends PathOf<V>>(
+  path: P,
+  ...init: object extends InitOf<OperationOf<V, P>>
+    ? [InitOf<OperationOf<V, P>>?]
+    : [InitOf<OperationOf<V, P>>]
+) => Promise<Pick<FetchResponse<OperationOf<V, P>, object, `${string}/${string}`>, 'data'>>
+/** Of the stand-in for types that are not generated yet: what may be given is known all the same. */
+type UntypedCall = (
+  path: string,
+  init?: { params?: object; body?: unknown; signal?: AbortSignal },
+) => Promise<{ data?: paths }>
+export type Api = { [V in Verb]: 0 extends 1 & paths ? UntypedCall : Call<V> }
 
 /** What the server says against a call. Scripts branch on the exit code, or on `code` of `--json`. */
 export class ApiFault extends CommandError {
@@ -61,10 +90,11 @@ export async function ask(name: string, { url }: Context, request: Request): Pro
   return response
 }
 
-/** What a call of the API takes: values of its path and its query, and a body. */
+/** What a call of the API takes, as `Api` has it for each path. */
 interface Given {
   params?: { path?: Record<string, unknown>; query?: Record<string, unknown> }
   body?: unknown
+  signal?: AbortSignal
 }
 
 function addressOf(path: string, { path: values = {}, query = {} }: NonNullable<Given['params']>): string {
@@ -79,7 +109,7 @@ function addressOf(path: string, { path: values = {}, query = {} }: NonNullable<
   return pairs.length === 0 ? filled : `${filled}?${String(new URLSearchParams(pairs))}`
 }
 
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+const METHODS: readonly Verb[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** The API of a server, typed by its own description. Refusals are thrown. */
 export function createApi(name: string, context: Context): Api {
@@ -96,6 +126,7 @@ export function createApi(name: string, context: Context): Api {
           ...(has_body ? { 'content-type': 'application/json' } : {}),
         },
         ...(has_body ? { body: JSON.stringify(given.body) } : {}),
+        ...(given.signal ? { signal: given.signal } : {}),
       }).catch((error: unknown) => {
         throw unreachable(context.url, error)
       })
