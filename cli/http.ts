@@ -1,14 +1,17 @@
-import { request as requestHttp } from 'node:http'
+import { type ClientRequest, request as requestHttp } from 'node:http'
 
+/** Time without a byte after which a call is given up: answers of some calls take long. */
 const SILENT_MS = 300_000
+/** A host that drops packets is told from one that is slow; the kernel would try for two minutes. */
+const CONNECT_MS = 10_000
 
 export interface Question {
   method?: string
   url: string
   headers?: Record<string, string>
   body?: string
-  /** Time without a byte after which it is given up. */
-  silent_ms?: number
+  /** Time that the whole call has. */
+  within_ms?: number
   /** Gives it up, however far it is. */
   signal?: AbortSignal
 }
@@ -16,6 +19,16 @@ export interface Answer {
   status: number
   type: string
   text: string
+  /** Where a redirect leads. */
+  location?: string
+}
+
+/** Gives a call up after some time, unless it is told before that this does not matter any more. */
+function limit(asked: ClientRequest, ms: number, why: string): () => void {
+  const timer = setTimeout(() => asked.destroy(new Error(why)), ms)
+  const clear = () => clearTimeout(timer)
+  asked.once('close', clear)
+  return clear
 }
 
 /**
@@ -27,10 +40,11 @@ export async function askOnce({
   url,
   headers,
   body,
-  silent_ms = SILENT_MS,
+  within_ms,
   signal,
 }: Question): Promise<Answer> {
-  const request = url.startsWith('https:') ? (await import('node:https')).request : requestHttp
+  const is_safe = url.startsWith('https:')
+  const request = is_safe ? (await import('node:https')).request : requestHttp
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
     const options = {
@@ -49,11 +63,15 @@ export async function askOnce({
             status: response.statusCode ?? 0,
             type: response.headers['content-type'] ?? '',
             text: Buffer.concat(pieces).toString('utf8'),
+            ...(response.headers.location ? { location: response.headers.location } : {}),
           }),
         )
     })
     asked.once('error', reject)
-    asked.setTimeout(silent_ms, () => asked.destroy(new Error('no answer in time')))
+    asked.setTimeout(SILENT_MS, () => asked.destroy(new Error('no answer in time')))
+    const connected = limit(asked, CONNECT_MS, `no connection within ${CONNECT_MS / 1000} s`)
+    asked.once('socket', (socket) => socket.once(is_safe ? 'secureConnect' : 'connect', connected))
+    if (within_ms !== undefined) limit(asked, within_ms, `no answer within ${within_ms / 1000} s`)
     asked.end(body)
   })
 }

@@ -32,7 +32,7 @@ export function ownUrl({ host, port }: Config): string {
 /** What the server says of itself; undefined when it does not answer. */
 export async function readiness(config: Config): Promise<Readiness | undefined> {
   try {
-    const { text } = await askOnce({ url: `${ownUrl(config)}/readyz`, silent_ms: ANSWER_MS })
+    const { text } = await askOnce({ url: `${ownUrl(config)}/readyz`, within_ms: ANSWER_MS })
     const body = JSON.parse(text) as Partial<Readiness>
     return body.checks && typeof body.status === 'string' ? (body as Readiness) : undefined
   } catch {

@@ -57,8 +57,21 @@ function errorIn(text: string): { code?: string; message?: string } {
   }
 }
 
-function faultOf(status: number, text: string, name: string): ApiFault {
-  const { code = 'UNKNOWN', message = `The server answered ${status}.` } = errorIn(text)
+/** What an answer without words of its own means: it may lead elsewhere, where credentials are not taken. */
+function wordsOf(status: number, location: string | null | undefined, base: string): string {
+  const to = location && status >= 300 && status < 400 ? URL.parse(location, base) : null
+  if (!to || !['http:', 'https:'].includes(to.protocol)) return `The server answered ${status}.`
+  if (to.origin !== new URL(base).origin) return `The server answers at ${to.origin}: log in there.`
+  return `The server answered ${status} and leads to ${to.origin}${to.pathname}.`
+}
+
+interface Refusal {
+  status: number
+  text: string
+  location?: string | null
+}
+function faultOf({ status, text, location }: Refusal, name: string, { url }: Context): ApiFault {
+  const { code = 'UNKNOWN', message = wordsOf(status, location, url) } = errorIn(text)
   if (code === 'UNAUTHORIZED')
     return new ApiFault(401, code, `The login of ${name} has ended. Log in again: portreeve login.`)
   if (code === 'PASSWORD_CHANGE_REQUIRED')
@@ -82,12 +95,14 @@ const unreachable = (url: string, error: unknown) =>
   new CommandError(`${url} does not answer (${reasonOf(error)}).`, EXIT.UNREACHABLE, { cause: error })
 
 /** Asks a server with a body that streams, and makes an error of every answer that is none. */
-export async function ask(name: string, { url }: Context, request: Request): Promise<Response> {
-  const response = await fetch(request).catch((error: unknown) => {
-    throw unreachable(url, error)
+export async function ask(name: string, context: Context, request: Request): Promise<Response> {
+  // A redirect is not followed: to another host, `fetch` takes the header of an API key along.
+  const response = await fetch(request, { redirect: 'manual' }).catch((error: unknown) => {
+    throw unreachable(context.url, error)
   })
-  if (!response.ok) throw faultOf(response.status, await response.text(), name)
-  return response
+  if (response.ok) return response
+  const { status, headers } = response
+  throw faultOf({ status, text: await response.text(), location: headers.get('location') }, name, context)
 }
 
 /** What a call of the API takes, as `Api` has it for each path. */
@@ -130,7 +145,7 @@ export function createApi(name: string, context: Context): Api {
       }).catch((error: unknown) => {
         throw unreachable(context.url, error)
       })
-      if (answer.status < 200 || answer.status > 299) throw faultOf(answer.status, answer.text, name)
+      if (answer.status < 200 || answer.status > 299) throw faultOf(answer, name, context)
       return { data: answer.type.includes('json') ? (JSON.parse(answer.text) as unknown) : answer.text }
     }
   return Object.fromEntries(METHODS.map((method) => [method, verb(method)])) as unknown as Api

@@ -1,17 +1,23 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { Config } from '#server/kernel/config'
 import { createApi } from '../../cli/client/api.ts'
 import { writeContexts } from '../../cli/client/contexts.ts'
+import { sessionOf } from '../../cli/client/session.ts'
 import { CLIENT_VERBS } from '../../cli/client-verbs.ts'
 import { complete } from '../../cli/complete.ts'
+import { readiness } from '../../cli/server-here.ts'
 
 let answer: (request: IncomingMessage, response: ServerResponse) => void
 let asked: IncomingMessage[]
 let folder: string
+const portOf = (from: { address(): unknown }) => (from.address() as AddressInfo).port
+/** Time passes by `vi.advanceTimersByTime` alone; the sockets of Node go on. */
+const holdTime = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
 const server = createServer((request, response) => {
   asked.push(request)
   answer(request, response)
@@ -22,9 +28,10 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'ptr-http-'))
   answer = () => undefined
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  url = `http://127.0.0.1:${portOf(server)}`
 })
 afterEach(async () => {
+  vi.useRealTimers()
   vi.unstubAllEnvs()
   rmSync(folder, { recursive: true, force: true })
   server.closeAllConnections()
@@ -44,6 +51,25 @@ describe('a call of the client', () => {
     await expect(call).rejects.toThrow(`${url} does not answer`)
     await closed
   })
+  it('is given up after ten seconds by a host that lets no connection come about', async () => {
+    holdTime()
+    // Takes the bytes of TLS and says nothing: a connection is one when both have agreed on it.
+    const mute = createTcpServer(() => vi.advanceTimersByTime(10_000))
+    await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
+    const address = `https://127.0.0.1:${portOf(mute)}`
+    await expect(createApi('a', { url: address }).GET('/api/apps')).rejects.toThrow(
+      `${address} does not answer (no connection within 10 s).`,
+    )
+    await new Promise((resolve) => mute.close(resolve))
+  })
+  it('waits for a server that is slow once it is connected', async () => {
+    holdTime()
+    answer = (_request, response) => {
+      vi.advanceTimersByTime(60_000)
+      response.setHeader('content-type', 'application/json').end('{"data":[]}')
+    }
+    expect(await createApi('a', { url }).GET('/api/apps')).toEqual({ data: { data: [] } })
+  })
   it('takes nothing that it does not do', () => {
     const { GET, POST } = createApi('a', { url })
     const never = () => [
@@ -55,6 +81,47 @@ describe('a call of the client', () => {
       POST('/api/auth/refresh', { redirect: 'follow' }),
     ]
     expect(never).toBeTypeOf('function')
+  })
+})
+
+describe('an answer that leads elsewhere', () => {
+  const answerAt = (location: string) => {
+    answer = (_request, response) => void response.writeHead(308, { location }).end()
+  }
+  it.each(['typed', 'streamed'])('names where, and takes no credentials there (%s)', async (kind) => {
+    const heard: IncomingMessage['headers'][] = []
+    const other = createServer((request, response) => {
+      heard.push(request.headers)
+      response.end()
+    })
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    const there = `http://127.0.0.1:${portOf(other)}`
+    answerAt(`${there}/api/apps`)
+    const { api, send } = sessionOf('a', { url, api_key: 'secret' })
+    const call = kind === 'typed' ? api.GET('/api/apps') : send('/api/apps', {})
+    await expect(call).rejects.toThrow(`The server answers at ${there}: log in there.`)
+    expect(heard).toEqual([])
+    await new Promise((resolve) => other.close(resolve))
+  })
+  it('is told as it is where it names no other server', async () => {
+    const { GET } = createApi('a', { url })
+    answerAt('/sign-in?next=%2Fapi')
+    await expect(GET('/api/apps')).rejects.toThrow(`The server answered 308 and leads to ${url}/sign-in.`)
+    answerAt('javascript:alert(1)')
+    await expect(GET('/api/apps')).rejects.toThrow('The server answered 308.')
+  })
+})
+
+describe('what a server says of itself', () => {
+  it('is waited for five seconds in all, also where bytes keep coming', async () => {
+    holdTime()
+    answer = (request, response) => {
+      const drip = setInterval(() => response.write(' '), 100)
+      request.socket.once('close', () => clearInterval(drip))
+      vi.advanceTimersByTime(5_000)
+    }
+    const config = { host: '127.0.0.1', port: portOf(server) } as Config
+    expect(await readiness(config)).toBeUndefined()
   })
 })
 
