@@ -42,6 +42,6 @@ export function doubt(manifest: Manifest, object_key: string, data_key: Buffer):
   if (!isProven(manifest, data_key)) return 'Somebody changed it.'
   const { kind, id } = manifest.target
   if (object_key !== `${kind}/${id ?? 'installation'}/${manifest.archive}`)
-    return 'It was moved from where it was written.'
+    return 'It is not where it was written.'
   return undefined
 }

@@ -10,8 +10,9 @@ import { fetchBranch, fetchCommit } from './fetch.ts'
 import { GitError, type Checkout, type CheckoutOptions, type Git, type GitSource } from './git.ts'
 import { fetchLfs, usesLfs } from './lfs.ts'
 import { checkCommit, checkRef, parseGitUrl, type GitUrl } from './parse-url.ts'
-import { createMirrors } from './mirrors.ts'
+import { createMirrors, type Mirrors } from './mirrors.ts'
 import { findTarget, type Target } from './remote.ts'
+import { createRepository } from './repository.ts'
 import { openSession, type GitLimits, type GitSession, type SessionParts } from './session.ts'
 import { sweep } from './sweep.ts'
 import { prepareSessions, type Identity } from './work-directory.ts'
@@ -217,6 +218,18 @@ export function createGit(options: GitOptions): Git {
     return { branch: known.branch, revision }
   }
 
+  /** A mirror that cannot be used is forgotten, and the repository is empty again. */
+  async function seedMirror(...what: Parameters<Mirrors['seed']>): Promise<boolean> {
+    try {
+      return await mirrors.seed(...what)
+    } catch {
+      const [name, , repository, format] = what
+      await mirrors.forget(name)
+      await createRepository(repository, format, identity)
+      return false
+    }
+  }
+
   /** A checkout does not fail because nothing can be kept of it. */
   const keepMirror = (name: string, ...what: [url: string, repository: string, tip: string]) =>
     mirrors.keep(name, ...what).catch(() => mirrors.forget(name))
@@ -275,7 +288,7 @@ export function createGit(options: GitOptions): Git {
         mirror === undefined
           ? undefined
           : async (repository, format) => {
-              is_seeded = await mirrors.seed(mirror, checked.url.url, repository, format)
+              is_seeded = await seedMirror(mirror, checked.url.url, repository, format)
             },
       )
     try {

@@ -124,6 +124,14 @@ export async function fetchBranch(
   )
 }
 
+/** Whether a commit is in the history that was fetched just now. */
+async function isIn(session: GitSession, commit: string): Promise<boolean> {
+  const { exit_code } = await session.git(['merge-base', '--is-ancestor', commit, 'FETCH_HEAD'], {
+    may_fail: true,
+  })
+  return exit_code === 0
+}
+
 /**
  * Brings one commit, without its history, into the session's repository and returns its full id. Old servers
  * hand out tips of branches only: then the branch's history is fetched, within the same limits.
@@ -138,12 +146,14 @@ export async function fetchCommit(
   return fetching(session, limits, onLog, async (fetch) => {
     if (isFull(plan.commit) && (await fetch(plan, 1, plan.commit, NOT_BY_ID))) return plan.commit
     // Without its branch there is no such commit either.
-    await fetch(plan, HISTORY_DEPTH, plan.ref, NO_SUCH_REF)
+    const has_ref = await fetch(plan, HISTORY_DEPTH, plan.ref, NO_SUCH_REF)
     const { stdout, exit_code } = await session.git(
       ['rev-parse', '--verify', '--quiet', '--end-of-options', `${plan.commit}^{commit}`],
       { may_fail: true },
     )
-    if (exit_code !== 0) throw commitNotFound(plan.commit)
+    // What only an earlier fetch brought is no commit of the remote any more.
+    if (exit_code !== 0 || !has_ref || !(await isIn(session, stdout.trim())))
+      throw commitNotFound(plan.commit)
     return stdout.trim()
   })
 }

@@ -86,6 +86,9 @@ export function createMirrors(directory: string, identity: Identity | undefined)
       if (text === undefined) return false
       const meta = JSON.parse(text) as Meta
       if (meta.format !== format) return false
+      const { bytes } = await packsIn(folder)
+      // Where a session lies on another disk, its packs are copies.
+      if (freeForUsers(repository) <= bytes) return false
       const git = join(repository, '.git')
       const own = async (path: string) => {
         if (identity) await chown(path, identity.uid, identity.gid)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { startGitServer, type GitRepository, type GitServer } from '#test/support/git-server'
@@ -75,6 +75,20 @@ it('a commit of before comes back, and another branch is read on top', async () 
   })
 })
 
+it('a commit that the remote has no more is not deployed from what was kept', async () => {
+  const first = target.git('rev-parse', 'main').trim()
+  await checkout('app_a', { branch: 'main' })
+  const second = target.commit({ large: LARGE, text: 'new' }, 'x', { branch: 'fresh' })
+  target.git('update-ref', 'refs/heads/main', second)
+  target.deleteBranch('fresh')
+  target.git('reflog', 'expire', '--expire=now', '--all')
+  target.git('gc', '--quiet', '--prune=now')
+  await expect(checkout('app_a', { branch: 'main', commit: first })).rejects.toMatchObject({
+    code: 'commit_not_found',
+  })
+  expect(await checkout('app_a', { branch: 'main' })).toMatchObject({ text: 'new' })
+})
+
 it('nobody reads what was fetched for another app', async () => {
   await checkout('app_a')
   expect((await checkout('app_b')).sent).toBeGreaterThan(LARGE.length)
@@ -93,16 +107,25 @@ it('another address begins anew and leaves nothing of the one before', async () 
   expect(readdirSync(folder())).not.toEqual(before)
 })
 
-it('a damaged mirror is fetched anew in place of failing the deployment', async () => {
-  await checkout()
-  const kept = join(folder(), readdirSync(folder())[0]!)
-  for (const file of readdirSync(kept).filter((name) => name.endsWith('.pack')))
-    writeFileSync(join(kept, file), 'not a pack')
-  target.commit({ text: 'two' })
-  expect(await checkout()).toMatchObject({ text: 'two', is_whole: true })
-  target.commit({ text: 'three' })
-  expect((await checkout()).sent).toBeLessThan(10_000)
-})
+it.each([
+  ['its packs', /\.pack$/, 'not a pack'],
+  ['what it says of itself', /^mirror\.json$/, ''],
+  ['its borders', /^shallow$/, undefined],
+])(
+  'a mirror damaged in %s is fetched anew in place of failing the deployment',
+  async (_, damaged, content) => {
+    await checkout()
+    const kept = join(folder(), readdirSync(folder())[0]!)
+    for (const file of readdirSync(kept).filter((name) => damaged.test(name))) {
+      rmSync(join(kept, file))
+      if (content !== undefined) writeFileSync(join(kept, file), content)
+    }
+    target.commit({ text: 'two' })
+    expect(await checkout()).toMatchObject({ text: 'two', is_whole: true })
+    target.commit({ text: 'three' })
+    expect((await checkout()).sent).toBeLessThan(10_000)
+  },
+)
 
 it('small repositories keep nothing, since a fresh fetch of them takes no longer', async () => {
   target = server.repository(`mirrors/small${count}`)
