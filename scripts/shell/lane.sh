@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # A second lane for tests: a network namespace with an engine of its own, so that two halves of the tests that need an engine run side by side. Needs engine.sh.
 
-# Makes the namespace <name> and its way out. The third number of its addresses is <number>.
+# Makes the namespace <name> and its way out. Fails at once where the name is taken. The third number of its addresses is <number>.
 # lane_network <name> <number>
 lane_network() {
   local name=$1 net=10.231.$2
@@ -37,9 +37,9 @@ lane_engine() {
 # lane_close <name> <number>
 lane_close() {
   local name=$1 net=10.231.$2
-  iptables -w 10 -t nat -D POSTROUTING -s "$net.0/24" ! -o "$name" -j MASQUERADE 2> /dev/null
-  iptables -w 10 -D FORWARD -i "$name" -j ACCEPT 2> /dev/null
-  iptables -w 10 -D FORWARD -o "$name" -j ACCEPT 2> /dev/null
-  ip link delete "$name" 2> /dev/null
+  iptables -w 10 -t nat -D POSTROUTING -s "$net.0/24" ! -o "$name" -j MASQUERADE 2> /dev/null || true
+  iptables -w 10 -D FORWARD -i "$name" -j ACCEPT 2> /dev/null || true
+  iptables -w 10 -D FORWARD -o "$name" -j ACCEPT 2> /dev/null || true
+  ip link delete "$name" 2> /dev/null || true
   ip netns delete "$name" 2> /dev/null || true
 }
