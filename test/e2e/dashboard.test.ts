@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -318,15 +319,18 @@ describe('the dashboard', () => {
   })
 
   it('keeps what was typed over a restart of the server, an ended session and a new login', async () => {
-    const { page, open, context } = await visit(browser, portreeve, WIDE, admin.cookie)
+    // A session and a command of its own, so that a second attempt does not meet what the first one ended.
+    const { cookie } = await enter(portreeve, ADMIN.email, ADMIN.password)
+    const command = `node other-${randomBytes(4).toString('hex')}.js`
+    const { page, open, context } = await visit(browser, portreeve, WIDE, cookie)
     await open(`/apps/${samples.apps}/settings`)
-    await page.getByLabel('Start command').fill('node other.js')
+    await page.getByLabel('Start command').fill(command)
     await portreeve.stop()
     await portreeve.start()
     await portreeve.call('PUT', `/api/apps/${samples.apps}`, { branch: 'main', watch_paths: ['src/**'] })
     await page.getByLabel('Watched paths').filter({ visible: true }).waitFor()
     await expect.poll(() => page.getByLabel('Watched paths').inputValue(), { timeout: 30_000 }).toBe('src/**')
-    expect(await page.getByLabel('Start command').inputValue()).toBe('node other.js')
+    expect(await page.getByLabel('Start command').inputValue()).toBe(command)
 
     const { body } = await portreeve.call('GET', '/api/auth/sessions')
     for (const session of body.data)
@@ -336,12 +340,12 @@ describe('the dashboard', () => {
     await dialog.getByLabel('Password').fill(ADMIN.password)
     await dialog.getByRole('button', { name: 'Log in' }).click()
     await dialog.waitFor({ state: 'detached' })
-    expect(await page.getByLabel('Start command').inputValue()).toBe('node other.js')
+    expect(await page.getByLabel('Start command').inputValue()).toBe(command)
     await page.getByRole('button', { name: 'Save' }).nth(1).click()
     await page.getByText('Saved.').waitFor()
     const saved = await portreeve.call('GET', `/api/apps/${samples.apps}`)
     expect(saved.body.data).toMatchObject({
-      build: { start_command: 'node other.js' },
+      build: { start_command: command },
       watch_paths: ['src/**'],
     })
     await context.close()
