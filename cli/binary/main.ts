@@ -6,7 +6,6 @@ import { findContext } from '../client/contexts.ts'
 import { CLIENT_VERBS } from '../client-verbs.ts'
 import { HOST_VERBS } from '../host-verbs.ts'
 import { emit } from '../tell.ts'
-import { CommandError } from '../terminal.ts'
 import { chooseVerbs, firstWord, needsAll } from '../verb-choice.ts'
 import {
   CLIENT,
@@ -18,17 +17,17 @@ import {
   WHOLE_CLIENT,
 } from './assets.ts'
 import type { RunClient } from './client.ts'
-import { cacheDirectory, unpack, writeFiles } from './unpack.ts'
+import { cacheDirectory, unpack, unpackFault, writeFiles } from './unpack.ts'
 
 /** Calls this program to write what it carries, whose memory then is none of a server's. */
 const WRITE = '--write-to'
 const WRITE_MS = 300_000
 async function writeApart(folder: string): Promise<void> {
-  const { exit_code, stderr } = await run([process.execPath, WRITE, folder], {
+  const result = await run([process.execPath, WRITE, folder], {
     cwd: '/',
     timeout_ms: WRITE_MS,
   })
-  if (exit_code !== 0) throw new CommandError(stderr.replace(/^portreeve: /, '').trim())
+  if (result.exit_code !== 0) throw unpackFault(result, WRITE_MS)
 }
 
 /** Everything that is no client: unpacked once, then run as it is from a checkout. */

@@ -14,8 +14,9 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
-import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { constants, homedir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import type { RunResult } from '#server/kernel/process'
 import { CommandError } from '../terminal.ts'
 import type { PackedFile } from './assets.ts'
 
@@ -27,7 +28,7 @@ const KEPT = 3
 
 /** Where the program is unpacked: `PORTREEVE_CACHE_DIR`, else where programs of this user keep such files. */
 export function cacheDirectory(env: Environment, uid: number | undefined): string {
-  if (env.PORTREEVE_CACHE_DIR) return env.PORTREEVE_CACHE_DIR
+  if (env.PORTREEVE_CACHE_DIR) return resolve(env.PORTREEVE_CACHE_DIR)
   if (uid === 0) return '/var/cache/portreeve'
   return join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'portreeve')
 }
@@ -91,6 +92,18 @@ function prune(cache: string, name: string): void {
 /** Writes what a binary carries into a folder. */
 export function writeFiles(folder: string, contents: Iterable<[PackedFile, Uint8Array]>): void {
   for (const [{ path, mode }, bytes] of contents) write(join(folder, path), bytes, mode)
+}
+
+/** Why the program that writes the files did not: in its words, or by what ended it where it had none. */
+export function unpackFault({ exit_code, stderr, timed_out }: RunResult, timeout_ms: number): CommandError {
+  const told = stderr.replace(/^portreeve: /, '').trim()
+  if (told !== '') return new CommandError(told)
+  const signal = Object.entries(constants.signals).find(([, number]) => exit_code === 128 + number)?.[0]
+  const how = signal ? `was ended by the signal ${signal}` : `ended with the code ${exit_code}`
+  const why = timed_out ? `was not done within ${timeout_ms / 1000} s` : how
+  return new CommandError(
+    `Unpacking the program ${why}. Start it again; memory and disk must have room for it.`,
+  )
 }
 
 export interface UnpackOptions {

@@ -11,9 +11,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { cacheDirectory, unpack, writeFiles } from '../../cli/binary/unpack.ts'
+import { run } from '#server/kernel/process'
+import { cacheDirectory, unpack, unpackFault, writeFiles } from '../../cli/binary/unpack.ts'
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 const content = { 'server/a.mjs': Buffer.from('one'), 'public/b.css': Buffer.from('two') }
@@ -103,5 +104,15 @@ describe('what a binary unpacks', () => {
     expect(cacheDirectory({}, 0)).toBe('/var/cache/portreeve')
     expect(cacheDirectory({ XDG_CACHE_HOME: '/x' }, 1000)).toBe('/x/portreeve')
     expect(cacheDirectory({ PORTREEVE_CACHE_DIR: '/y' }, 0)).toBe('/y')
+    // The program that writes the files runs in another folder.
+    expect(cacheDirectory({ PORTREEVE_CACHE_DIR: 'y' }, 0)).toBe(resolve('y'))
+  })
+  it('says what ended the program that writes it, also one that had no words left', async () => {
+    const faultOf = async (script: string, timeout_ms = 10_000) =>
+      unpackFault(await run(['sh', '-c', script], { cwd: '/', timeout_ms }), timeout_ms).message
+    expect(await faultOf('echo portreeve: The disk is full. >&2; exit 1')).toBe('The disk is full.')
+    expect(await faultOf('kill -KILL $$')).toContain('ended by the signal SIGKILL')
+    expect(await faultOf('exit 7')).toContain('ended with the code 7')
+    expect(await faultOf('exec sleep 60', 1000)).toContain('not done within 1 s')
   })
 })
