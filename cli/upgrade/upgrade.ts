@@ -61,8 +61,20 @@ function requireWritable(program: string): void {
   try {
     accessSync(dirname(program), constants.W_OK)
   } catch {
-    throw new CommandError(`This user may not replace ${program}. Run this as root.`)
+    throw new CommandError(`Run this as root: this user may not replace ${program}.`)
   }
+}
+
+/** Another user cannot even see whether Portreeve runs: that they need root is what helps them. */
+function requireRights({ data_directory }: Config): void {
+  if (process.getuid?.() === 0) return
+  let program = process.execPath
+  try {
+    program = (JSON.parse(readFileSync(servingPath(data_directory), 'utf8')) as Serving).program
+  } catch {
+    // Not theirs to read, or not there: then it is the program that they called.
+  }
+  requireWritable(program)
 }
 
 /** Ends the old server, and waits for the end of the trial; answers how long nobody answered. */
@@ -104,6 +116,7 @@ export async function upgrade(
   { sha256 }: UpgradeOptions,
 ): Promise<void> {
   const config = loadConfig(env)
+  requireRights(config)
   await requireReady(config)
   const serving = servingOf(config)
   const program = realpathSync(serving.program.replace(/ \(deleted\)$/, ''))

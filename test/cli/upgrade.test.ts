@@ -3,10 +3,11 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openDb } from '#server/kernel/db'
 import { confirmTrial, failTrial, guardStart } from '../../cli/upgrade/guard.ts'
 import { fetchProgram, findSource, placeProgram } from '../../cli/upgrade/place.ts'
+import { upgrade as upgradeHere } from '../../cli/upgrade/upgrade.ts'
 import { readTrial, type Trial } from '../../cli/upgrade/trial.ts'
 
 let folder: string
@@ -90,6 +91,15 @@ function upgrade(is_good: boolean, kill_at: number): { steps: string[]; end: str
 }
 
 describe('an upgrade', () => {
+  it('says first to a user who may not replace the program that it needs root', async () => {
+    mkdirSync(join(data, 'upgrade'))
+    const serving = { pid: process.pid, program: join(folder, 'not-theirs/portreeve'), version: '1.0.0' }
+    writeFileSync(join(data, 'upgrade/serving.json'), JSON.stringify(serving))
+    const user = vi.spyOn(process, 'getuid').mockReturnValue(1000)
+    const call = upgradeHere({ PORTREEVE_DATA_DIR: data }, '/new/portreeve', {})
+    await expect(call).rejects.toThrow('Run this as root')
+    user.mockRestore()
+  })
   it('ends with the new program and its schema, and keeps the old program and a copy of the database', () => {
     expect(upgrade(true, 0).end).toBe('new serves')
     expect([readFileSync(program, 'utf8'), readFileSync(`${program}.old`, 'utf8'), schema()]).toEqual([
