@@ -30,7 +30,6 @@ const SECONDS: Record<string, number> = {
   'test/e2e/volume-backups.test.ts': 60,
   'test/e2e/zero-downtime.test.ts': 30,
   'test/engine/database-engines.test.ts': 30,
-  'test/engine/engine-restart.test.ts': 30,
   'test/engine/generated-dockerfiles.test.ts': 80,
 }
 const USUAL_S = 10

@@ -185,9 +185,9 @@ run_lanes() {
   expected+=(lane-1 lane-2)
   if needs engine; then
     expected+=(engine-build)
-    run_tests engine-build --project engine test/engine/engine-build
+    run_tests engine-build --project engine test/engine/engine-build test/engine/engine-restart
   fi
-  chosen+=(--exclude 'test/engine/engine-build*')
+  chosen+=(--exclude 'test/engine/engine-build*' --exclude 'test/engine/engine-restart*')
   # With a process group of its own, so that a signal ends all of it.
   set -m
   (
