@@ -26,6 +26,10 @@ afterAll(async () => {
   await forge?.close()
 })
 
+/** A name that no attempt of a test before has taken. */
+let names = 0
+const fresh = (name: string) => `${name}-${(names += 1)}`
+
 const read = async (path: string, query = ''): Promise<Line[]> => {
   const { status, body } = await portreeve.call('GET', `${path}/logs?tail=5000${query}`)
   expect(status, JSON.stringify(body)).toBe(200)
@@ -129,9 +133,10 @@ describe('what instances print', () => {
 
   it('without end costs others nothing: what is kept is bounded, and the API answers', async () => {
     await portreeve.call('PUT', '/api/settings', { runtime_log_max_bytes: 2 * 1024 ** 2 })
-    const repository = forge.repository('flood')
-    repository.commit(talking('flood'))
-    const { id, url } = await deployed(portreeve, { name: 'flood', git_url: repository.url })
+    const name = fresh('flood')
+    const repository = forge.repository(name)
+    repository.commit(talking(name))
+    const { id, url } = await deployed(portreeve, { name, git_url: repository.url })
     const path = `/api/apps/${id}`
     await portreeve.visit(new URL(url).hostname, '/flood')
     await until(path, 'flood 29999')
@@ -142,7 +147,7 @@ describe('what instances print', () => {
 
   it('as one line of 256 MiB, or as bytes that are no text, is cut and cleaned: memory stays bounded, others are kept live (F36)', async () => {
     const made = await Promise.all(
-      ['line', 'other'].map((name) => {
+      [fresh('line'), fresh('other')].map((name) => {
         const repository = forge.repository(name)
         repository.commit(talking(name))
         return deployed(portreeve, { name, git_url: repository.url })
