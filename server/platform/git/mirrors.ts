@@ -86,9 +86,9 @@ export function createMirrors(directory: string, identity: Identity | undefined)
       if (text === undefined) return false
       const meta = JSON.parse(text) as Meta
       if (meta.format !== format) return false
-      const { bytes } = await packsIn(folder)
+      const packs = await packsIn(folder)
       // Where a session lies on another disk, its packs are copies.
-      if (freeForUsers(repository) <= bytes) return false
+      if (freeForUsers(repository) <= packs.bytes) return false
       const git = join(repository, '.git')
       const own = async (path: string) => {
         if (identity) await chown(path, identity.uid, identity.gid)
@@ -97,7 +97,7 @@ export function createMirrors(directory: string, identity: Identity | undefined)
         await mkdir(join(git, made), { recursive: true })
         await own(join(git, made))
       }
-      for (const file of (await filesOf(folder)).filter(isPack))
+      for (const file of packs.files)
         await linkOrCopy(join(folder, file), join(git, 'objects/pack', file), identity)
       if (meta.is_shallow) {
         await copyFile(join(folder, 'shallow'), join(git, 'shallow'))
