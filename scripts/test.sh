@@ -153,7 +153,7 @@ close_lane() {
 }
 
 # Seconds that one project may take: a test that hangs must not cost the results of the others.
-limit_s() { case $1 in unit) echo 1200 ;; engine | engine-build) echo 1200 ;; *) echo 2700 ;; esac }
+limit_s() { case $1 in unit | engine | engine-build) echo 1200 ;; *) echo 2700 ;; esac }
 
 # What runs a command in the lane of these tests; nothing for the first one.
 inside=()
