@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { Timestamp } from '#server/kernel/schemas'
-import { lineFilterEntries } from '#server/runtime-logs/schema'
+import { lineFilterEntries, logWindowEntries } from '#server/runtime-logs/schema'
 import { command } from './configuration-schema.ts'
 
 export const Instance = v.pipe(
@@ -65,18 +65,6 @@ export const LogQuery = v.strictObject({
     v.pipe(v.picklist(['runtime', 'build', 'access']), v.description('Default `runtime`.')),
     'runtime',
   ),
-  tail: v.optional(
-    v.pipe(
-      v.number(),
-      v.integer(),
-      v.minValue(1),
-      v.maxValue(5000),
-      v.description('Newest lines. Default 200.'),
-    ),
-    200,
-  ),
-  since: v.optional(v.pipe(v.string(), v.isoTimestamp(), v.description('Lines at or after this time.'))),
-  until: v.optional(v.pipe(v.string(), v.isoTimestamp(), v.description('Lines before this time.'))),
-  q: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('Text that a line must contain.'))),
+  ...logWindowEntries,
   ...lineFilterEntries,
 })

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { lineFilterEntries } from '#server/runtime-logs/schema'
+import { lineFilterEntries, logWindowEntries } from '#server/runtime-logs/schema'
 import { list, pagingEntries, SECRET, several, sorting, Timestamp } from '#server/kernel/schemas'
 import { PointInTimeChange, PointInTimeState } from './archive-schema.ts'
 import { ENGINE_NAMES } from './engines.ts'
@@ -259,19 +259,7 @@ export const DatabaseEngineFacts = v.pipe(
 export type DatabaseEngineFacts = v.InferOutput<typeof DatabaseEngineFacts>
 
 export const DatabaseLogQuery = v.strictObject({
-  tail: v.optional(
-    v.pipe(
-      v.number(),
-      v.integer(),
-      v.minValue(1),
-      v.maxValue(5000),
-      v.description('Newest lines, at most 5000.'),
-    ),
-    200,
-  ),
-  since: v.optional(v.pipe(v.string(), v.isoTimestamp(), v.description('Lines from this time on.'))),
-  until: v.optional(v.pipe(v.string(), v.isoTimestamp(), v.description('Lines before this time.'))),
-  q: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('Part of the line, in any case.'))),
+  ...logWindowEntries,
   ...lineFilterEntries,
 })
 export type DatabaseLogQuery = v.InferOutput<typeof DatabaseLogQuery>

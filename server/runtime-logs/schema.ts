@@ -23,6 +23,25 @@ const Position = (what: string) =>
   v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.description(what)))
 const Id = (what: string) => v.optional(v.pipe(v.string(), v.maxLength(128), v.description(what)))
 
+/** Which part of a log is read: its newest lines, between two times, with a text in them. */
+export const logWindowEntries = {
+  tail: v.optional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(1),
+      v.maxValue(5000),
+      v.description('Newest lines, at most 5000. Default 200.'),
+    ),
+    200,
+  ),
+  since: v.optional(v.pipe(v.string(), v.isoTimestamp(), v.description('Lines at or after this time.'))),
+  until: v.optional(v.pipe(v.string(), v.isoTimestamp(), v.description('Lines before this time.'))),
+  q: v.optional(
+    v.pipe(v.string(), v.maxLength(200), v.description('Text that a line must contain, in any case.')),
+  ),
+}
+
 /** What lines are asked for; all of it holds together. */
 export const lineFilterEntries = {
   level: v.optional(
