@@ -27,10 +27,16 @@ const installationName = (db: Db): string =>
 export async function createAdapters({ config, db, log }: Kernel): Promise<Adapters> {
   const paths = directories(config.data_directory)
   const policy = createOutboundPolicy({ allowed_private_hosts: config.allowed_private_hosts })
+  const guard = createHostGuard({
+    config,
+    edge_ports: [config.http_port, config.https_port, 80, 443],
+    log: log.child({ part: 'guard' }),
+  })
   const engine = createDockerEngine({
     docker_host: config.docker_host,
     installation: installationName(db),
     layer_bytes: config.layer_bytes,
+    openPorts: () => guard.egress.openPorts(),
     log: (message) => log.debug(message, { part: 'engine' }),
   })
   const git = createGit({
@@ -49,10 +55,5 @@ export async function createAdapters({ config, db, log }: Kernel): Promise<Adapt
   })
   const ca = authoritiesOf(config.ca_file)
   const acme = createAcmeApart({ client: createGuardedClient(policy, ca ? { ca } : {}) })
-  const guard = createHostGuard({
-    config,
-    edge_ports: [config.http_port, config.https_port, 80, 443],
-    log: log.child({ part: 'guard' }),
-  })
   return { engine, git, ingress, acme, guard, dns: createDnsResolver() }
 }

@@ -22,6 +22,9 @@ const path = (id: string, rest = '') => `/api/databases/${id}${rest}`
 const show = async (id: string) => (await portreeve.call('GET', path(id))).body.data
 
 const settled = (id: string) => settledDatabase(portreeve, id)
+/** A name that no attempt of a test before has taken. */
+let names = 0
+const fresh = (name: string) => `${name}-${(names += 1)}`
 async function created(body: Record<string, unknown>) {
   const answer = await portreeve.call('POST', '/api/databases', body)
   expect(answer.status, JSON.stringify(answer.body)).toBe(201)
@@ -99,7 +102,7 @@ process.on('SIGTERM', () => process.exit(0))
 
 describe.concurrent('a PostgreSQL database', () => {
   it('is made, linked, rotated under traffic, opened, upgraded and deleted without a loss', async () => {
-    const made = await created({ name: 'notes-db', engine: 'postgres', version: '15' })
+    const made = await created({ name: fresh('notes-db'), engine: 'postgres', version: '15' })
     const { id } = made
     await request(
       made,
@@ -113,10 +116,10 @@ describe.concurrent('a PostgreSQL database', () => {
     await refused(made, 'pg', `COPY notes FROM PROGRAM 'id'`)
     await refused(made, 'pg', `SELECT pg_read_file('/etc/passwd')`)
 
-    const repository = forge.repository('notes')
+    const repository = forge.repository(fresh('notes'))
     repository.commit(APP, 'first')
     const app = await deployed(portreeve, {
-      name: 'notes',
+      name: fresh('notes'),
       git_url: repository.url,
       branch: 'main',
       health_check: { type: 'tcp' },
@@ -178,9 +181,28 @@ describe.concurrent('a PostgreSQL database', () => {
   })
 })
 
+describe.concurrent('a database that is opened to the outside', () => {
+  it('answers there as soon as it is said to run, and keeps its rows each time', async () => {
+    const { id } = await created({ name: fresh('open-db'), engine: 'postgres', version: '17' })
+    for (let turn = 1; turn <= 6; turn += 1) {
+      const opened = await changed(id, { public: true })
+      const client = new pg.Client(`${opened.external_connection_string}&uselibpqcompat=true`)
+      await client.connect()
+      await client.query('CREATE TABLE IF NOT EXISTS turns (turn int)')
+      await client.query('INSERT INTO turns VALUES ($1)', [turn])
+      expect((await client.query('SELECT count(*)::int FROM turns')).rows).toEqual([{ count: turn }])
+      await client.end()
+      await changed(id, { public: false })
+    }
+    const logs = await portreeve.call('GET', path(id, '/logs?q=not%20properly%20shut%20down'))
+    expect(logs.body.data).toEqual([])
+    await deleted(id)
+  })
+})
+
 describe.concurrent('a MariaDB database', () => {
   it('takes its address as it is, keeps its data over a restart, and rotates without a gap', async () => {
-    const made = await created({ name: 'maria-db', engine: 'mariadb', version: '11.8' })
+    const made = await created({ name: fresh('maria-db'), engine: 'mariadb', version: '11.8' })
     await request(made, 'mysql2', 'CREATE TABLE notes AS SELECT seq AS id FROM seq_1_to_1000')
     expect((await portreeve.call('POST', path(made.id, '/restart'))).status).toBe(200)
     await settled(made.id)
@@ -194,7 +216,7 @@ describe.concurrent('a MariaDB database', () => {
 
 describe.concurrent.each(['redis', 'valkey'])('a %s database', (engine) => {
   it('takes its address as it is, keeps its data over a restart, and rotates without a gap', async () => {
-    const made = await created({ name: `${engine}-db`, engine, version: '8' })
+    const made = await created({ name: fresh(`${engine}-db`), engine, version: '8' })
     await request(made, 'ioredis', 'SET greeting hello')
     await refused(
       { ...made, connection_string: made.connection_string.replace(made.password, 'wrong') },

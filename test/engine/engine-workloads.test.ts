@@ -9,6 +9,7 @@ import { newId } from '#server/kernel/ids'
 import type { Engine } from '#server/platform/engine/engine'
 import type { Mount, Workload } from '#server/platform/engine/workload'
 import { BUSYBOX_IMAGE, ensureBusyboxImage, testDocker, testEngine } from '#test/support/engine-images'
+import { eventually } from '#test/support/portreeve'
 import { testWorkload } from '#test/support/workload'
 
 const docker = testDocker()
@@ -110,6 +111,19 @@ describe('a volume', () => {
     } finally {
       await docker.getVolume(volume_id).remove()
     }
+  })
+
+  test('holds what a server writes at its end when it is made anew with other settings', async () => {
+    await engine.ensureVolume(volume_id, { project: project_id })
+    const shell_command = `trap 'echo kept > /data/note; exit 0' TERM; touch /data/up; while :; do sleep 0.1; done`
+    const settings = { mounts: [volume()], stop_grace_s: 10 }
+    const before = await start({ ...settings, shell_command })
+    await eventually('The server being up', async () =>
+      (await shell(before.id, 'ls /data/up')) === '/data/up' ? true : undefined,
+    )
+    const after = await start({ ...settings, environment: { OTHER: 'yes' } })
+    expect(after.id).not.toBe(before.id)
+    expect(await shell(after.id, 'cat /data/note')).toBe('kept')
   })
 
   test('that may only be read cannot be written', async () => {

@@ -6,6 +6,7 @@ export function fakeEgress(state: GuardState = { active: true }): EgressFilter {
     ensure: async () => state,
     renew: async () => state,
     state: () => state,
+    openPorts: async () => {},
     admit: async () => {},
     release: async () => {},
   }

@@ -32,6 +32,10 @@ export interface DockerEngineOptions {
   installation?: string
   /** Ports of the host that workloads may publish. */
   published_ports?: PortRange
+  /**
+   * Makes sure that published ports lead to their containers; awaited after one with such ports was started.
+   */
+  openPorts?(): Promise<unknown>
   /** Bytes that a container may write into its own layer, where the engine's storage can limit it; else watched. */
   layer_bytes?: number
   /** `classic` never uses BuildKit. */
@@ -73,6 +77,7 @@ export function createDockerEngine(options: DockerEngineOptions): Engine {
     addresses: createAddresses(connection, networks.named),
     volumes,
     published: options.published_ports ?? DEFAULT_PUBLISHED_PORTS,
+    ...(options.openPorts ? { opened: options.openPorts } : {}),
   })
 
   return {

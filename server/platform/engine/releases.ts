@@ -26,6 +26,8 @@ interface Host {
   volumes: Volumes
   /** Ports of the host that workloads may take. */
   published: PortRange
+  /** Awaited once a container with ports of the host runs, before anybody hears of it. */
+  opened?(): Promise<unknown>
 }
 /** A container that is to run: found, or just made. */
 interface Member {
@@ -163,7 +165,8 @@ async function ensureOne(
 ): Promise<Instance> {
   const { containers } = host
   const kept = known && adoptable(containers, known, spec) && (await limit(containers, known, spec))
-  if (known && !kept) await containers.remove(known.Id)
+  // What it holds in memory is written first: it is a server that runs, only with other settings.
+  if (known && !kept) await retire(containers, known.Id, spec.stop_grace_s)
   let current = known && kept ? memberOf(known) : undefined
   const refused = new Set<string>()
   for (let attempt = 1; ; attempt++) {
@@ -173,6 +176,7 @@ async function ensureOne(
     try {
       if (!current.started) await prepare(host.connection, containers, { id: current.id, spec }, signal)
       await containers.start(current.id, signal)
+      if (spec.ports && spec.ports.length > 0) await host.opened?.()
       return toInstance(await existing(containers, current.id))
     } catch (error) {
       if (attempt >= ADDRESS_ATTEMPTS || !saysAddressTaken(error)) throw startError(error)

@@ -25,6 +25,8 @@ export interface EgressFilter {
   /** Compares all rules with what they should be and looks listed names up again. */
   renew(): Promise<GuardState>
   state(): GuardState
+  /** Lets the processes that serve published ports reach their containers, also those that began just now. */
+  openPorts(): Promise<void>
   /** Lets the engine reach addresses of a host that the operator listed. */
   admit(addresses: readonly string[], port: number): Promise<void>
   /** Takes the filter away, unless another installation on this engine still needs it. */
@@ -200,6 +202,7 @@ export function createEgressFilter(options: EgressOptions): EgressFilter {
           await apply()
         })
       }),
+    openPorts: () => inTurn(freeProxies),
     admit: (addresses, port) =>
       inTurn(async () => {
         const fresh = addresses.filter(
