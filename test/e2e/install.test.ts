@@ -70,14 +70,15 @@ describe('git pull && ./install.sh', () => {
     async () => {
       const before = containers()
       stage.publish({ 'server/version-of-the-test': 'after\n' }, 'the next version')
-      const probes = probeApart(stage.edge_port, 'kept.apps.test')
+      const probes = await probeApart(stage.edge_port, 'kept.apps.test')
       const upgraded = stage.shell('git pull --quiet && ./install.sh')
       const { sent, failures } = await probes.stop()
       expect(upgraded, upgraded.output).toMatchObject({ code: 0 })
       expect(upgraded.output).toContain('Built Portreeve.')
       expect(upgraded.output).toContain('Restarted Portreeve.')
       expect(failures).toEqual([])
-      expect(sent).toBeGreaterThan(100)
+      // A machine that copies and starts in two seconds gets some forty in.
+      expect(sent).toBeGreaterThan(10)
       expect(stage.hasTable('of_the_new_version')).toBe(true)
       expect(copies()).toHaveLength(1)
       expect([containers(), await visit()]).toEqual([before, 'kept'])

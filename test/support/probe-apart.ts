@@ -6,11 +6,18 @@ export interface ProbeResult {
   failures: { at: string; why: string }[]
 }
 
-/** Probes an app from a thread of its own, so that it goes on while the test waits for a command. */
-export function probeApart(port: number, host_header: string): { stop(): Promise<ProbeResult> } {
+/**
+ * Probes an app from a thread of its own, so that it goes on while the test waits for a command. Answers once it
+ * has begun.
+ */
+export async function probeApart(
+  port: number,
+  host_header: string,
+): Promise<{ stop(): Promise<ProbeResult> }> {
   const worker = new Worker(new URL('./probe-worker.ts', import.meta.url), {
     workerData: { port, host_header },
   })
+  await once(worker, 'message')
   return {
     async stop() {
       worker.postMessage('stop')
