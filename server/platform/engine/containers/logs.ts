@@ -7,6 +7,14 @@ import { cleanLine, createLineSplitter, LINE_LIMIT } from './log-lines.ts'
 
 /** An exited container that is followed is looked at again after this time: it may be started again. */
 const EXITED_PAUSE_MS = 500
+/**
+ * After so many bytes at once the engine's follower may have lost its place: it does not see when its file is
+ * replaced twice while it reads, and tells nothing any more. Then silence is not believed.
+ */
+const FLOOD_BYTES = 4 * 1024 * 1024
+const SILENCE_MS = 1_000
+/** Where looking again found nothing, the next look comes later: each reads what the engine keeps. */
+const LONGEST_SILENCE_MS = 60_000
 const HEADER_BYTES = 8
 /** Frames carry at most 16 KiB of text; more than this is not the engine's framing. */
 const FRAME_LIMIT_BYTES = 4 * 1024 * 1024
@@ -129,13 +137,37 @@ function createMark() {
   }
 }
 
+/** Ends like its source, or once that was silent for so long after a flood. */
+async function* untilSilent(source: AsyncIterable<Buffer>, silence_ms: number): AsyncGenerator<Buffer> {
+  const chunks = source[Symbol.asyncIterator]()
+  for (let bytes = 0; ; ) {
+    const next = chunks.next()
+    const chunk = bytes < FLOOD_BYTES ? await next : await within(next, silence_ms)
+    if (!chunk || chunk.done) return
+    bytes += chunk.value.length
+    yield chunk.value
+  }
+}
+
+/** What a promise holds, or undefined once the time is over; its later failure is nobody's. */
+async function within<T>(promise: Promise<T>, limit_ms: number): Promise<T | undefined> {
+  const timer = new AbortController()
+  try {
+    const over = wait(limit_ms, undefined, { signal: timer.signal }).catch(() => undefined)
+    return await Promise.race([promise, over])
+  } finally {
+    timer.abort()
+    promise.catch(() => {})
+  }
+}
+
 /**
  * One reading of the log: what is there and, with `follow`, what comes until this life of the container ends.
  */
 async function* readPass(
   connection: Connection,
   info: ContainerInfo,
-  options: LogOptions,
+  options: LogOptions & { silence_ms: number },
   signal?: AbortSignal,
 ): AsyncGenerator<LogLine> {
   const answer = await connection.stream({
@@ -152,7 +184,8 @@ async function* readPass(
     },
   })
   try {
-    yield* info.Config.Tty ? readTerminal(answer) : readLines(readFrames(answer))
+    const source = options.follow ? untilSilent(answer, options.silence_ms) : answer
+    yield* info.Config.Tty ? readTerminal(source) : readLines(readFrames(source))
   } finally {
     answer.destroy()
   }
@@ -161,8 +194,8 @@ async function* readPass(
 /**
  * Reads a container's log. The reader sets the pace: while it does not ask for lines, nothing is read from
  * the engine, so a container that floods its log costs no memory here. The engine's own follower ends with
- * each life of a container and can miss its last words, so following means reading again from the last line,
- * until the container is gone or, on wish, has exited.
+ * each life of a container, can miss its last words and loses its place in a flood, so following means reading
+ * again from the last line, until the container is gone or, on wish, has exited.
  */
 export async function* containerLogs(
   connection: Connection,
@@ -173,12 +206,19 @@ export async function* containerLogs(
 ): AsyncGenerator<LogLine> {
   const mark = createMark()
   let window: LogOptions = options
+  let silence_ms = SILENCE_MS
   try {
     for (let first = true; !signal?.aborted; first = false) {
       const info = await containers.find(id, signal)
       if (!info && first) throw new EngineError('not_found', 'There is no such instance.')
       if (!info) return
-      for await (const line of readPass(connection, info, window, signal)) if (mark.isNew(line)) yield line
+      let is_silent = true
+      for await (const line of readPass(connection, info, { ...window, silence_ms }, signal)) {
+        if (!mark.isNew(line)) continue
+        is_silent = false
+        yield line
+      }
+      silence_ms = is_silent ? Math.min(silence_ms * 2, LONGEST_SILENCE_MS) : SILENCE_MS
       const lives = info.State.Running
       if (!options.follow || (options.until_exit && !lives)) return
       if (!lives) await wait(EXITED_PAUSE_MS, undefined, { signal })
