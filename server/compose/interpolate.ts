@@ -29,17 +29,16 @@ export interface Interpolation {
 /** Puts variables into the values of a parsed file and tells which were used. Keys and `x-` fields stay. */
 export function interpolate(tree: unknown, options: Interpolation): { tree: unknown; uses: VariableUse[] } {
   const uses = new Map<string, VariableUse>()
+  const room = { characters: MAX_CHARACTERS }
   let nodes = 0
-  let characters = 0
   const walk = (value: unknown, path: string, depth: number): unknown => {
-    if (++nodes > MAX_NODES || depth > MAX_DEPTH || characters > MAX_CHARACTERS) {
+    if (++nodes > MAX_NODES || depth > MAX_DEPTH || room.characters < 0) {
       options.issues.add('', 'The file has too many values, or they are nested too deeply.')
       return undefined
     }
     if (typeof value === 'string') {
-      const text = value.includes('$') ? new Text(value, path, options, uses).whole() : value
-      characters += text.length
-      return text
+      room.characters -= value.length
+      return value.includes('$') ? new Text(value, path, { ...options, room }, uses).whole() : value
     }
     if (Array.isArray(value)) return value.map((item, index) => walk(item, at(path, index), depth + 1))
     if (!isFields(value)) return value
@@ -53,17 +52,22 @@ export function interpolate(tree: unknown, options: Interpolation): { tree: unkn
   return { tree: walk(tree, '', 0), uses: [...uses.values()] }
 }
 
+interface TextOptions extends Interpolation {
+  /** Characters that are left for all values of the file. */
+  room: { characters: number }
+}
+
 /** One text with its variables; forms may be nested: `${A:-${B:-c}}`. */
 class Text {
   readonly #text: string
   readonly #path: string
-  readonly #options: Interpolation
+  readonly #options: TextOptions
   readonly #uses: Map<string, VariableUse>
   #at = 0
   #depth = 0
   #failed = false
 
-  constructor(text: string, path: string, options: Interpolation, uses: Map<string, VariableUse>) {
+  constructor(text: string, path: string, options: TextOptions, uses: Map<string, VariableUse>) {
     this.#text = text
     this.#path = path
     this.#options = options
@@ -81,8 +85,13 @@ class Text {
     while (this.#at < this.#text.length && !this.#failed) {
       const character = this.#text[this.#at]!
       if (character === end) return out
-      if (character === '$') out += this.#variable(live)
-      else {
+      if (character === '$') {
+        const value = this.#variable(live)
+        // Before it is added: one line of names would otherwise make gigabytes of a long variable.
+        this.#options.room.characters -= value.length
+        if (this.#options.room.characters < 0) return this.#fail('is too long with its variables.')
+        out += value
+      } else {
         out += character
         this.#at++
       }

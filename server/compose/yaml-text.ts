@@ -1,4 +1,4 @@
-import { parseDocument, type ScalarTag } from 'yaml'
+import { type Document, isAlias, isCollection, isPair, parseDocument, type ScalarTag, type Tags } from 'yaml'
 import { isModestYaml } from '#server/kernel/modest-yaml'
 import { ComposeError, type Fields, isFields } from './issues.ts'
 
@@ -8,6 +8,11 @@ const LIMITS = { characters: MAX_COMPOSE_BYTES, depth: 48, lines: 2500, line: 16
 /** Each may begin a value, and values take time: a file of the size limit could have a hundred thousand. */
 const MARKS = /[,[{&*]|- /g
 const MAX_MARKS = 6000
+/** These do so outside of lists too, and a parser that goes on after a fault notes one for each of them. */
+const LESSER_MARKS = /["'!]|[:?](?=\s)/g
+const MAX_LESSER_MARKS = 12_000
+/** Values that the file has once every alias stands for what it names. */
+export const MAX_VALUES = 20_000
 
 /** Compose reads `0440` as octal, as YAML 1.1 did; permissions are written so. */
 const OCTAL: ScalarTag = {
@@ -24,24 +29,16 @@ export function readComposeText(text: string): Fields {
   }
   if (Buffer.byteLength(text) > MAX_COMPOSE_BYTES)
     return refuse(`The file is larger than ${MAX_COMPOSE_BYTES / 1024} KiB.`)
-  if (!isModestYaml(text, LIMITS) || (text.match(MARKS)?.length ?? 0) > MAX_MARKS)
+  const has = (marks: RegExp, most: number) => (text.match(marks)?.length ?? 0) > most
+  if (!isModestYaml(text, LIMITS) || has(MARKS, MAX_MARKS) || has(LESSER_MARKS, MAX_LESSER_MARKS))
     return refuse('The file has too many lines, too long ones, or too many levels.')
-  const document = parseDocument(text, {
-    version: '1.2',
-    schema: 'core',
-    merge: true,
-    customTags: (tags) => [OCTAL, ...tags],
-    logLevel: 'silent',
-    prettyErrors: true,
-    // Comparing keys with each other takes time with their square.
-    uniqueKeys: false,
-    stringKeys: true,
-  })
+  const document = documentOf(text) ?? refuse('The file has too many levels.')
   const [problem] = [...document.errors, ...document.warnings]
   if (problem) {
-    const line = problem.linePos?.[0].line
-    return refuse(`The file is not valid YAML${line ? ` (line ${line})` : ''}: ${summary(problem.message)}`)
+    const line = text.slice(0, problem.pos[0]).split('\n').length
+    return refuse(`The file is not valid YAML (line ${line}): ${problem.message.slice(0, 200)}`)
   }
+  if (valuesOf(document) > MAX_VALUES) return refuse('The file has too many values.')
   let tree: unknown
   try {
     tree = document.toJS({ maxAliasCount: MAX_ALIASES })
@@ -51,6 +48,46 @@ export function readComposeText(text: string): Fields {
   return isFields(tree) ? tree : refuse('The file has no mapping with services.')
 }
 
-/** The first line, without the excerpt of the file that follows it. */
-const summary = (message: string): string =>
-  (message.split('\n')[0] ?? '').replace(/ at line \d+.*$/, '').slice(0, 200)
+/** Undefined when the levels of the file are more than the parser has room for. */
+function documentOf(text: string): Document.Parsed | undefined {
+  const options = {
+    version: '1.2',
+    schema: 'core',
+    merge: true,
+    customTags: (tags: Tags) => [OCTAL, ...tags],
+    logLevel: 'silent',
+    // Of each fault it would copy a part of the file.
+    prettyErrors: false,
+    // Comparing keys with each other takes time with their square.
+    uniqueKeys: false,
+    stringKeys: true,
+  } as const
+  try {
+    return parseDocument(text, options)
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
+/**
+ * How many values a document makes, without making them: an alias counts as much as what it names, and what
+ * is merged into a mapping as well. Ends early when they are too many.
+ */
+function valuesOf(document: Document.Parsed): number {
+  const sizes = new Map<string, number>()
+  let total = 0
+  const count = (node: unknown): void => {
+    if (total > MAX_VALUES) return
+    total++
+    if (isAlias(node)) total += sizes.get(node.source) ?? 0
+    const before = total
+    if (isPair(node)) {
+      count(node.key)
+      count(node.value)
+    } else if (isCollection(node)) for (const item of node.items) count(item)
+    if (isCollection(node) && node.anchor) sizes.set(node.anchor, total - before)
+  }
+  count(document.contents)
+  return total
+}
