@@ -97,7 +97,7 @@ export function createQueue({ context, status, db, jobs, audit }: QueueParts) {
     precedence.require(app.id, trigger)
     // What is live was counted when it came; restarting it must work.
     const other = ask.from_release ? releases.find(ask.from_release)?.configuration : undefined
-    if (trigger !== 'restart') apps.requireShare(app.id, other)
+    if (trigger !== 'restart' && !ask.admitted) apps.requireShare(app.id, other)
     const id = newId('dep')
     insert(id, app, trigger, ask, actor)
     apps.transition(app.id, 'deploy')

@@ -31,6 +31,8 @@ export interface DeploymentRequest {
   commit?: string
   /** The branch's newest commit will do when that one is gone: set for the deployment of a restored app. */
   or_newest?: boolean
+  /** Set for the deployment of a restored app: the restore was admitted with what the app may use. */
+  admitted?: boolean
   no_cache?: boolean
   /** Release to take over without a build: that of a rollback, and of a restart once its job runs. */
   from_release?: string

@@ -5,6 +5,7 @@ import { poll } from '#test/support/poll'
 import { type S3Server, startS3Server } from '#test/support/s3-server'
 import { commitShop, SHOP_URL } from '#test/support/shop'
 
+const MIB = 1024 ** 2
 let s3: S3Server
 let api: TestApi
 let app_id: string
@@ -18,6 +19,21 @@ const post = async (path: string, body: object) => {
 }
 const restore = (body: object) => api.as('owner').post(`/api/backups/${backup_id}/restore`, body)
 const isRead = () => s3.requests.some((request) => /^GET .*\.zst/.test(request))
+
+/** A restore in place that was admitted without a look at its archive; answers what lets its job go on. */
+async function beginUnread(): Promise<() => void> {
+  const deadline = new AbortController()
+  const timeout = AbortSignal.timeout.bind(AbortSignal)
+  vi.spyOn(AbortSignal, 'timeout').mockImplementation((duration_ms) =>
+    duration_ms === PATIENCE_MS ? deadline.signal : timeout(duration_ms),
+  )
+  const speak = s3.silence((method) => method === 'GET')
+  const answering = restore({ mode: 'in_place' })
+  await poll(isRead)
+  deadline.abort(new DOMException('Too late.', 'TimeoutError'))
+  expect((await answering).status).toBe(201)
+  return speak
+}
 
 beforeEach(async () => {
   s3 = await startS3Server()
@@ -40,19 +56,29 @@ afterEach(async () => {
 
 describe('a restore of an app whose destination answers nothing', () => {
   it('is begun once the request has waited long enough, and its job waits for the rest', async () => {
-    const deadline = new AbortController()
-    const timeout = AbortSignal.timeout.bind(AbortSignal)
-    vi.spyOn(AbortSignal, 'timeout').mockImplementation((duration_ms) =>
-      duration_ms === PATIENCE_MS ? deadline.signal : timeout(duration_ms),
-    )
-    const speak = s3.silence((method) => method === 'GET')
-    const answering = restore({ mode: 'in_place' })
-    await poll(isRead)
-    deadline.abort(new DOMException('Too late.', 'TimeoutError'))
-    expect((await answering).status).toBe(201)
+    const speak = await beginUnread()
     speak()
     await api.services.jobs.idle()
     expect(api.events().map(({ type }) => type)).toContain('backup.restore_succeeded')
+  })
+  it('brings back what fits, where the app has grown too large for its project meanwhile', async () => {
+    const [app, project] = [`/api/apps/${app_id}`, `/api/projects/${api.services.http.default_project()}`]
+    const limit = (memory_bytes: number) => api.as('owner').put(app, { limits: { memory_bytes } })
+    await limit(1024 * MIB)
+    backup_id = await post('/api/backups', { target: 'app', target_id: app_id })
+    s3.requests.length = 0
+    await limit(512 * MIB)
+    await post(`${app}/env`, { key: 'COLOUR', value: 'blue' })
+    await api.as('admin').put(project, { quotas: { memory_bytes: 512 * MIB } })
+    const speak = await beginUnread()
+    speak()
+    await api.services.jobs.idle()
+    const told = api.events().find(({ type }) => type === 'backup.restore_succeeded')
+    expect(told?.payload.left_out).toEqual([
+      expect.stringMatching(/^The configuration stays as it is: .* may use 536870912 bytes of memory/),
+    ])
+    expect((await api.as('owner').get(app)).body.data.limits.memory_bytes).toBe(512 * MIB)
+    expect((await api.as('owner').get(`${app}/env`)).body.data).toEqual([])
   })
   it.each<[string, object, number, string]>([
     ['name is taken', { mode: 'new', name: 'shop' }, 409, 'An app named shop exists already.'],

@@ -1,68 +1,25 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import * as v from 'valibot'
-import type { AppsDomain } from '#server/apps/contract'
 import { AppName } from '#server/apps/configuration-schema'
-import type { Databases } from '#server/databases/assembly'
 import type { EngineName } from '#server/databases/engines'
-import type { CronJobs } from '#server/cron/service'
-import type { DeploymentsDomain } from '#server/deployments/contract'
-import type { Domains } from '#server/domains/service'
-import type { Variables } from '#server/env/service'
 import { PLATFORM } from '#server/kernel/access'
 import { ApiError, conflict, invalid } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { Fatal } from '#server/kernel/jobs/definition'
-import type { Volumes } from '#server/volumes/service'
 import { ArchiveError } from '../archive/archive-error.ts'
 import { readSections } from '../archive/bundle.ts'
 import type { BackupTarget, RestoreRequest } from '../target.ts'
 import type { VolumeFiles } from '../volume-files.ts'
 import { type AppCopy, copyIn, readCopy, renamed } from './app-copy.ts'
+import type { AppPorts } from './app-ports.ts'
+import { createSurroundings } from './app-surroundings.ts'
 import { dataFor } from './volume.ts'
-
-export interface AppPorts {
-  apps: Pick<
-    AppsDomain,
-    | 'find'
-    | 'isNameTaken'
-    | 'requireFreeName'
-    | 'snapshot'
-    | 'restoreSnapshot'
-    | 'createForRestore'
-    | 'delete'
-  >
-  env: Pick<Variables, 'snapshot' | 'restore' | 'ownersIn'>
-  volumes: Pick<
-    Volumes,
-    | 'find'
-    | 'dataOf'
-    | 'clear'
-    | 'replaceData'
-    | 'returnData'
-    | 'forgetData'
-    | 'removeData'
-    | 'createForRestore'
-    | 'dropUnfilled'
-    | 'isNameTaken'
-    | 'releaseMounts'
-    | 'mountsOf'
-    | 'mount'
-    | 'unmount'
-    | 'restoreStackMounts'
-  >
-  databases: Pick<Databases, 'find' | 'inProject' | 'linkedTo' | 'create' | 'isNameTaken' | 'links'>
-  deployments: Pick<DeploymentsDomain, 'enqueue' | 'holders' | 'liveCommit'>
-  domains: Pick<Domains, 'copies'>
-  cron: Pick<CronJobs, 'copies'>
-}
 
 /** Where each part of an archive goes; settled once, before anything is made. */
 interface Plan {
   volumes: { name: string; id: string; data_id: string; new_name: string }[]
   databases: { name: string; id: string; restore_id: string; new_name: string }[]
 }
-/** What a deployment can ask a repository for. */
-const COMMIT = /^[0-9a-f]{7,64}$/
 const LONGEST_DATABASE = 40
 const LONGEST_VOLUME = 63
 const PAUSE_MS = 300
@@ -75,6 +32,7 @@ export function createAppRestore(
   files: VolumeFiles,
   database: NonNullable<BackupTarget['restore']>,
 ): NonNullable<BackupTarget['restore']> {
+  const surroundings = createSurroundings(ports)
   const requestFor = (
     request: RestoreRequest,
     { id, name, restore_id }: Plan['databases'][number],
@@ -184,36 +142,6 @@ export function createAppRestore(
     })
     if (desired.length > 0) ports().volumes.restoreStackMounts(app_id, desired, ids)
   }
-  /**
-   * Names and cron jobs; answers what was left out. A copy beside its original runs no job until somebody says
-   * so: mails would go out twice.
-   */
-  function restoreSurroundings(app_id: string, source_id: string | null, copy: AppCopy): string[] {
-    const { apps, domains, cron } = ports()
-    const beside = source_id !== null && source_id !== app_id && apps.find(source_id) !== undefined
-    return [
-      ...domains.copies.restore(PLATFORM, app_id, copy.domains),
-      ...cron.copies.restore(PLATFORM, app_id, copy.cron_jobs, beside),
-      ...(beside && copy.cron_jobs.some(({ enabled }) => enabled === true)
-        ? ['Cron jobs are paused, since the app that they are of is still there.']
-        : []),
-    ]
-  }
-  /** Inline files as they were; answers whether any differs. */
-  function restoreFiles(app_id: string, expected: AppCopy['files']): boolean {
-    const { volumes } = ports()
-    const present = volumes.releaseMounts(app_id).files
-    const same = (a: AppCopy['files'][number], b: AppCopy['files'][number]) =>
-      a.path === b.path && a.content === b.content && a.mode === b.mode
-    const gone = present.filter((file) => !expected.some((one) => same(one, file)))
-    const lacking = expected.filter((file) => !present.some((one) => same(one, file)))
-    for (const mount of volumes.mountsOf(app_id))
-      if (mount.kind === 'file' && gone.some(({ path }) => path === mount.path))
-        volumes.unmount(PLATFORM, app_id, mount.id)
-    for (const { path, content, mode } of lacking)
-      volumes.mount(PLATFORM, app_id, { path, content, mode: `0${mode.toString(8).padStart(3, '0')}` })
-    return gone.length + lacking.length > 0
-  }
   /** The apps that use the parts end, see them changed, and start again. */
   async function between(request: RestoreRequest, change: () => Promise<void>, signal: AbortSignal) {
     const { holders } = ports().deployments
@@ -223,15 +151,6 @@ export function createAppRestore(
     await change()
     for (const app of apps) await holders.bring(app, signal)
   }
-  /** A deployment brings what the copy says into effect, of its commit where the repository still has that. */
-  function deploy(app_id: string, { commit, app: { configuration } }: AppCopy): void {
-    const app = ports().apps.find(app_id)
-    if (!app || configuration.source === 'upload') return
-    const requested =
-      COMMIT.test(commit ?? '') && configuration.git_url !== null ? { commit: commit!, or_newest: true } : {}
-    ports().deployments.enqueue(app, 'manual', requested, PLATFORM)
-  }
-
   return {
     lane: (id) => `app:${id}`,
     isNameTaken: (_project_id, name) => ports().apps.isNameTaken(name),
@@ -300,27 +219,19 @@ export function createAppRestore(
       await between(request, putBack, signal)
     },
     async finish(request, open) {
-      const { apps, env, volumes } = ports()
+      const { apps, volumes } = ports()
       const copy = await copyIn(open)
       const { target_id, mode } = request
       if (mode === 'in_place') {
-        const changed = [
-          apps.restoreSnapshot(PLATFORM, target_id, copy.app),
-          Object.entries(env.restore(PLATFORM, target_id, copy.variables)).some(
-            ([what, keys]) => what !== 'unchanged' && keys.length > 0,
-          ),
-          restoreFiles(target_id, copy.files),
-        ].includes(true)
+        const left_out = surroundings.restoreInPlace(target_id, copy)
         for (const { id } of planIn(request).volumes) await volumes.forgetData(id)
-        const left_out = restoreSurroundings(target_id, target_id, copy)
-        if (changed && apps.find(target_id)?.status !== 'stopped') deploy(target_id, copy)
-        return left_out
+        return [...left_out, ...surroundings.restoreNames(target_id, target_id, copy)]
       }
       for (const part of eachDatabase(request)) await database.finish?.(part, open)
       join(request, planIn(request), copy)
-      restoreFiles(target_id, copy.files)
-      const left_out = restoreSurroundings(target_id, request.source_id ?? null, copy)
-      if (apps.find(target_id)?.status === 'stopped') deploy(target_id, copy)
+      surroundings.restoreFiles(target_id, copy.files)
+      const left_out = surroundings.restoreNames(target_id, request.source_id ?? null, copy)
+      if (apps.find(target_id)?.status === 'stopped') surroundings.deploy(target_id, copy)
       return left_out
     },
     async discard(request) {

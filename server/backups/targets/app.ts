@@ -5,7 +5,8 @@ import { packSections, readSections, type Section } from '../archive/bundle.ts'
 import type { BackupTarget, Contents, DumpOptions } from '../target.ts'
 import type { VolumeFiles } from '../volume-files.ts'
 import { type AppCopy, readCopy } from './app-copy.ts'
-import { type AppPorts, createAppRestore } from './app-restore.ts'
+import type { AppPorts } from './app-ports.ts'
+import { createAppRestore } from './app-restore.ts'
 import { dataFor, whilePaused } from './volume.ts'
 
 /** One text as the bytes of a section. */
