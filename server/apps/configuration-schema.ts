@@ -258,17 +258,25 @@ export const Port = v.pipe(
   v.maxValue(65535),
   v.description('Port that the app listens on; `PORT` is set to it. Default: detected.'),
 )
-const WatchPaths = v.pipe(
+export const WatchPaths = v.pipe(
   v.array(line(256)),
   v.maxLength(100),
   v.description('A push deploys only when it touches one of these paths (globs). Empty: every push.'),
 )
-const Soak = v.pipe(
+export const Soak = v.pipe(
   v.number(),
   v.integer(),
   v.minValue(0),
   v.maxValue(600),
   v.description('Seconds after the switch in which a crash gives traffic back to the previous release.'),
+)
+
+export const Replicas = v.pipe(
+  v.number(),
+  v.integer(),
+  v.minValue(1),
+  v.maxValue(100),
+  v.description('Instances that run. Default 1.'),
 )
 
 export const repositoryAccess = {
@@ -310,15 +318,7 @@ export const configuration = {
   build: v.optional(v.pipe(BuildSettings, v.description('What to do instead of what is detected.'))),
   port: v.optional(v.nullable(Port)),
   health_check: v.optional(v.pipe(HealthCheck, v.description('How readiness is found out.'))),
-  replicas: v.optional(
-    v.pipe(
-      v.number(),
-      v.integer(),
-      v.minValue(1),
-      v.maxValue(100),
-      v.description('Instances that run. Default 1.'),
-    ),
-  ),
+  replicas: v.optional(Replicas),
   limits: v.optional(v.pipe(Limits, v.description('What one instance may use.'))),
   processes: v.optional(Processes),
   auto_deploy: v.optional(

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Actor } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
@@ -5,26 +6,13 @@ import type { Db } from '#server/kernel/db'
 import { conflict } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import { audited } from './audited.ts'
-import {
-  changedKeys,
-  checkSource,
-  type Configuration,
-  configurationOf,
-  newColumns,
-  type SourceChecks,
-} from './configuration.ts'
+import { changedKeys, checkSource, configurationOf, newColumns, type SourceChecks } from './configuration.ts'
 import { requireNoPreview } from './preview-apps.ts'
 import type { AppEventName } from './machine.ts'
 import type { AppRepository, AppRow } from './repository.ts'
+import type { AppSource } from './schema.ts'
 import type { createAppShares } from './shares.ts'
-
-/** An app's row as a copy keeps it: everything that a user sets, apart from its name. */
-export interface AppSnapshot {
-  configuration: Configuration
-  auto_deploy: boolean
-  watch_paths: string[]
-  soak_seconds: number
-}
+import type { AppSnapshot } from './snapshot-schema.ts'
 
 /** What leads back from a deletion that could not begin. */
 const KEPT = new Map<string, AppEventName>([
@@ -98,7 +86,7 @@ export function createCopies(options: CopyOptions) {
     snapshot(id: string): AppSnapshot {
       const row = get(id)
       return {
-        configuration: configurationOf(row),
+        configuration: { ...configurationOf(row), source: row.source as AppSource },
         auto_deploy: row.auto_deploy === 1,
         watch_paths: JSON.parse(row.watch_paths) as string[],
         soak_seconds: row.soak_seconds,
@@ -113,7 +101,7 @@ export function createCopies(options: CopyOptions) {
       checkSource(given, checks)
       return db.tx(() => {
         const before = get(id)
-        if (JSON.stringify(this.snapshot(id)) === JSON.stringify(stored)) return false
+        if (isDeepStrictEqual(this.snapshot(id), stored)) return false
         const { build, health_check, limits, processes, ...plain } = rest
         const columns = {
           ...plain,

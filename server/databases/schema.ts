@@ -15,12 +15,12 @@ export const DatabaseStatus = v.pipe(
 )
 export type DatabaseStatus = v.InferOutput<typeof DatabaseStatus>
 
-const Engine = v.pipe(
+export const Engine = v.pipe(
   v.picklist(ENGINE_NAMES),
   v.title('DatabaseEngine'),
   v.description('Kind of the server.'),
 )
-const Version = v.pipe(
+export const Version = v.pipe(
   v.string(),
   v.maxLength(20),
   v.regex(/^\d+(\.\d+)*$/, 'must be numbers with dots between them.'),
@@ -38,7 +38,7 @@ export const DatabaseName = v.pipe(
   v.description('Unique in its project: lower-case letters, digits and hyphens.'),
   v.examples(['shop-db']),
 )
-const limitEntries = {
+export const limitEntries = {
   cpus: v.pipe(v.number(), v.minValue(0.05), v.maxValue(256), v.description('CPU limit in cores.')),
   memory_bytes: v.pipe(
     v.number(),

@@ -27,7 +27,7 @@ const ProjectId = v.optional(
     v.description('Project that the volume belongs to; the default project when absent.'),
   ),
 )
-const Size = v.pipe(
+export const VolumeSize = v.pipe(
   v.number(),
   v.integer(),
   v.minValue(1024 ** 2),
@@ -51,7 +51,7 @@ export const NewVolume = v.strictObject({
     v.description('Unique in the project.'),
     v.examples(['uploads']),
   ),
-  size_bytes: v.optional(v.nullable(Size)),
+  size_bytes: v.optional(v.nullable(VolumeSize)),
   access: v.optional(VolumeAccess, 'single_writer'),
 })
 export type NewVolume = v.InferOutput<typeof NewVolume>
@@ -102,7 +102,7 @@ export const VolumeQuery = v.strictObject({
 })
 export type VolumeQuery = v.InferOutput<typeof VolumeQuery>
 
-const MountPath = v.pipe(
+export const MountPath = v.pipe(
   v.string(),
   v.maxLength(512),
   v.rawCheck(({ dataset, addIssue }) => {
@@ -111,6 +111,11 @@ const MountPath = v.pipe(
   }),
   v.description('Absolute path inside the container.'),
   v.examples(['/data']),
+)
+export const FileContent = v.pipe(
+  v.string(),
+  v.maxBytes(MAX_CONTENT),
+  v.regex(/^[^\u0000]*$/, 'must be text.'),
 )
 export const NewMount = v.pipe(
   v.strictObject({
@@ -126,9 +131,7 @@ export const NewMount = v.pipe(
     ),
     content: v.optional(
       v.pipe(
-        v.string(),
-        v.maxBytes(MAX_CONTENT),
-        v.regex(/^[^\u0000]*$/, 'must be text.'),
+        FileContent,
         v.description('Text of a config file, at most 256 KiB. Stored encrypted and never shown again.'),
         SECRET,
       ),

@@ -120,6 +120,35 @@ describe('a restore of an app in place', () => {
       'backup.restore_failed',
     ])
   })
+  it.each(['in_place', 'new'])(
+    'of an archive whose configuration is not valid is refused, and changes nothing: %s',
+    async (mode) => {
+      const { replicas } = await show(`/api/apps/${app_id}`)
+      const write = (text: string) =>
+        api.kernel.db.sql('UPDATE apps SET replicas = ? WHERE id = ?').run(text, app_id)
+      write('-1')
+      const { id } = await backUp()
+      write(replicas)
+      volumes.held.set(volume_id, 'CHANGED')
+      const before = [
+        api.fakes.engine.volumes(),
+        await show(`/api/apps/${app_id}`),
+        await show('/api/databases'),
+      ]
+      server.ran.length = 0
+      await restore(id, { mode, ...(mode === 'new' ? { name: 'copy' } : {}) })
+      const told = api.events().find(({ type }) => type === 'backup.restore_failed')
+      expect(told?.payload.error).toBe(
+        'The description of the app in the archive is not valid in app.configuration.replicas.',
+      )
+      expect([
+        api.fakes.engine.volumes(),
+        await show(`/api/apps/${app_id}`),
+        await show('/api/databases'),
+      ]).toEqual(before)
+      expect([held(), server.ran, (await show('/api/apps')).length]).toEqual(['CHANGED', [], 1])
+    },
+  )
   it('that would keep more of its database than the quota allows is refused with 409 at once', async () => {
     const { id } = await backUp()
     await restore(id, { mode: 'in_place' })

@@ -6,6 +6,7 @@ import { pack } from 'tar-stream'
 import { afterAll, describe, expect, it } from 'vitest'
 import { packSections, readSections } from '#server/backups/archive/bundle'
 import { classify } from '#server/backups/classify'
+import { readCopy } from '#server/backups/targets/app-copy'
 import { unpackPlatform } from '#server/backups/targets/platform-archive'
 import { openDb } from '#server/kernel/db'
 
@@ -57,6 +58,93 @@ describe('T14: the archive of an app that somebody else made', () => {
       'volumes/data.tar',
       'databases/orders.dump',
     ])
+  })
+})
+
+describe('what the archive of an app says of it', () => {
+  const configuration = {
+    ...{ source: 'git', git_url: 'https://git.example.com/shop.git', branch: null, image: null },
+    ...{
+      dockerfile: null,
+      base_directory: '.',
+      build: {},
+      port: 8080,
+      health_check: {},
+      replicas: 1,
+      limits: {},
+    },
+  }
+  const app = { configuration, auto_deploy: true, watch_paths: [], soak_seconds: 0 }
+  const variable = {
+    ...{ key: 'COLOUR', value: 'blue', preview_value: null, secret: false },
+    ...{ build: true, runtime: true, comment: null },
+  }
+  const database = {
+    name: 'orders',
+    engine: 'postgres',
+    version: '17',
+    key: null,
+    cpus: 1,
+    memory_bytes: 2 ** 29,
+  }
+  const copy = {
+    ...{ format: 1, name: 'shop', commit: null, app, variables: [variable], databases: [database] },
+    volumes: [{ name: 'data', access: 'shared', size_bytes: null }],
+    mounts: [{ path: '/data', volume: 'data', read_only: false }],
+    files: [{ path: '/etc/shop.conf', content: 'colour = blue', mode: 0o644 }],
+  }
+  const read = (given: unknown) =>
+    readCopy(
+      (async function* () {
+        yield Buffer.from(JSON.stringify(given))
+      })(),
+    )
+  const configured = (change: object) => ({ app: { ...app, configuration: { ...configuration, ...change } } })
+
+  it('is taken where every field is as in a request; what is not known is left out', async () => {
+    const known = await read({ ...copy, ...configured({ status: 'deleting' }), later: 1 })
+    expect(known).toMatchObject({
+      ...copy,
+      app: { ...app, configuration: { ...configuration, processes: {} } },
+    })
+    expect([Object.hasOwn(known, 'later'), Object.hasOwn(known.app.configuration, 'status')]).toEqual([
+      false,
+      false,
+    ])
+  })
+  it.each<[field: string, given: object]>([
+    ['app.configuration.source', configured({ source: 'host' })],
+    ['app.configuration.replicas', configured({ replicas: -1 })],
+    ['app.configuration.replicas', configured({ replicas: 'sk-canary' })],
+    ['app.configuration.limits.memory_bytes', configured({ limits: { memory_bytes: -(2 ** 40) } })],
+    ['app.configuration.limits.privileged', configured({ limits: { privileged: true } })],
+    ['app.configuration.base_directory', configured({ base_directory: '../../etc' })],
+    [
+      'app.configuration.build.args.BUILDKIT_SYNTAX',
+      configured({ build: { args: { BUILDKIT_SYNTAX: 'x' } } }),
+    ],
+    ['app.configuration.build.start_command', configured({ build: { start_command: 'a\nRUN b' } })],
+    ['app.configuration.port', configured({ port: 70_000 })],
+    ['app.soak_seconds', { app: { ...app, soak_seconds: 1e9 } }],
+    ['variables.0.key', { variables: [{ ...variable, key: '__proto__' }] }],
+    ['variables.0.value', { variables: [{ ...variable, value: 'sk-canary\0' }] }],
+    ['databases.0.engine', { databases: [{ ...database, engine: 'constructor' }] }],
+    ['databases.0.memory_bytes', { databases: [{ ...database, memory_bytes: -1 }] }],
+    ['volumes.0.size_bytes', { volumes: [{ name: 'data', access: 'shared', size_bytes: -1 }] }],
+    ['mounts.0.path', { mounts: [{ path: '/proc/sys', volume: 'data', read_only: false }] }],
+    ['files.0.path', { files: [{ path: '/etc/../../shadow', content: '', mode: 0o644 }] }],
+    ['files.0.mode', { files: [{ path: '/etc/shop.conf', content: '', mode: 0o4755 }] }],
+  ])('is refused for %s, which is named without its value: %j', async (field, given) => {
+    await expect(read({ ...copy, ...given })).rejects.toMatchObject({
+      ...{ code: 'damaged', message: `The description of the app in the archive is not valid in ${field}.` },
+    })
+  })
+  it('is refused where it is no description, or longer than any', async () => {
+    const endless = (async function* () {
+      for (;;) yield Buffer.alloc(1024 ** 2, ' ')
+    })()
+    for (const refused of [read(null), read([]), readCopy(endless)])
+      await expect(refused).rejects.toMatchObject({ code: 'damaged' })
   })
 })
 

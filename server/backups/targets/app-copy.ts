@@ -1,12 +1,15 @@
-import { text } from 'node:stream/consumers'
-import { Readable } from 'node:stream'
 import * as v from 'valibot'
-import type { AppSnapshot } from '#server/apps/copies'
+import { AppSnapshot } from '#server/apps/snapshot-schema'
+import { DatabaseName, Engine, limitEntries, Version } from '#server/databases/schema'
+import { VariableKey, VariableText } from '#server/env/schema'
+import { FileContent, MountPath, VolumeSize } from '#server/volumes/schema'
 import { ArchiveError } from '../archive/archive-error.ts'
 import { readSections } from '../archive/bundle.ts'
 import type { OpenDump } from '../target.ts'
 
 const FORMAT = 1
+/** More than any description: a thousand variables and a hundred files, each as long as it may be. */
+const LONGEST = 128 * 1024 ** 2
 const name = v.pipe(v.string(), v.regex(/^[a-z0-9_-]{1,63}$/))
 const textOf = (length: number) => v.pipe(v.string(), v.maxLength(length))
 
@@ -16,40 +19,44 @@ export const AppCopy = v.object({
   name: textOf(100),
   /** Commit of what was live, where it came from a repository. */
   commit: v.nullable(textOf(200)),
-  app: v.pipe(
-    v.looseObject({
-      configuration: v.looseObject({ source: textOf(32) }),
-      auto_deploy: v.boolean(),
-      watch_paths: v.array(v.string()),
-      soak_seconds: v.number(),
-    }),
-    v.transform((app) => app as unknown as AppSnapshot),
-  ),
+  app: AppSnapshot,
   variables: v.array(
     v.object({
-      key: textOf(255),
-      value: v.string(),
-      preview_value: v.nullable(v.string()),
+      key: VariableKey,
+      value: VariableText,
+      preview_value: v.nullable(VariableText),
       secret: v.boolean(),
       build: v.boolean(),
       runtime: v.boolean(),
-      comment: v.nullable(v.string()),
+      comment: v.nullable(textOf(500)),
     }),
   ),
   volumes: v.array(
-    v.object({ name, access: v.picklist(['single_writer', 'shared']), size_bytes: v.nullable(v.number()) }),
+    v.object({ name, access: v.picklist(['single_writer', 'shared']), size_bytes: v.nullable(VolumeSize) }),
   ),
-  mounts: v.array(v.object({ path: v.string(), volume: name, read_only: v.boolean() })),
-  files: v.array(v.object({ path: v.string(), content: v.string(), mode: v.number() })),
+  mounts: v.array(
+    v.object({
+      /** With the names of a volume and a service of its file before it, for a compose app. */
+      path: v.union([MountPath, v.pipe(v.string(), v.regex(/^[^:/]+:[^:/]+:\//), v.maxLength(1000))]),
+      volume: name,
+      read_only: v.boolean(),
+    }),
+  ),
+  files: v.array(
+    v.object({
+      path: MountPath,
+      content: FileContent,
+      mode: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(0o777)),
+    }),
+  ),
   databases: v.array(
     v.object({
-      name,
-      engine: textOf(32),
-      version: textOf(32),
+      name: DatabaseName,
+      engine: Engine,
+      version: Version,
       /** Variable that the link gives the app; null where only references of variables name it. */
-      key: v.nullable(textOf(255)),
-      cpus: v.number(),
-      memory_bytes: v.number(),
+      key: v.nullable(VariableKey),
+      ...limitEntries,
     }),
   ),
   /** Read by their own domains, which check what is in them. Archives from before had none. */
@@ -58,13 +65,36 @@ export const AppCopy = v.object({
 })
 export type AppCopy = v.InferOutput<typeof AppCopy>
 
-/** Reads what an archive says of its app. It comes from outside: everything in it is checked. */
+/** A text that comes from outside and must fit into memory. */
+async function textIn(bytes: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of bytes) {
+    size += chunk.byteLength
+    if (size > LONGEST) throw new RangeError('too long')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+/**
+ * Reads what an archive says of its app. It comes from outside: everything in it is checked. What is wrong is told
+ * by the name of its field: the value may be a secret.
+ */
 export async function readCopy(bytes: AsyncIterable<Uint8Array>): Promise<AppCopy> {
+  let given: unknown
   try {
-    return v.parse(AppCopy, JSON.parse(await text(Readable.from(bytes))))
+    given = JSON.parse(await textIn(bytes))
   } catch (cause) {
     throw new ArchiveError('damaged', 'The description of the app in the archive cannot be read.', { cause })
   }
+  const { success, output, issues } = v.safeParse(AppCopy, given)
+  if (success) return output
+  const field = v.getDotPath(issues[0])
+  throw new ArchiveError(
+    'damaged',
+    `The description of the app in the archive is not valid${field ? ` in ${field}` : ''}.`,
+  )
 }
 
 /** What an archive says of its app, which is the first that it holds. */
