@@ -5,7 +5,7 @@ import type { DatabaseContext } from './context.ts'
 import { engineOf } from './engines.ts'
 import type { DatabaseInstance } from './instance.ts'
 import type { DatabaseRow } from './repository.ts'
-import { ensureLogin, makeLogin, type Servers } from './servers.ts'
+import { ensureLogin, type Servers } from './servers.ts'
 import { hostOf, type ServerSpec, type SpareSpec } from './workload.ts'
 
 /** The engine starts a server that ended again within seconds. */
@@ -79,9 +79,9 @@ export function createLive(context: DatabaseContext, servers: Servers) {
       const row = get(id)
       await ensureVolume(row)
       const spec = specOf(row)
-      const instance = await servers.ensure(spec, signal)
-      const makeValid = row.status === 'creating' ? makeLogin : ensureLogin
-      await makeValid(instance, signal)
+      const is_new = row.status === 'creating'
+      const instance = await (is_new ? servers.make(spec, signal) : servers.ensure(spec, signal))
+      if (!is_new) await ensureLogin(instance, signal)
       const log = spec.keeps_log ? spec.engine.point_in_time : undefined
       if (log) await requireSuccess(instance, log.prepare(), signal)
       await engine.superviseRelease(row.volume_id, true)

@@ -60,8 +60,8 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
     for (let look = 0; ; look += 1) {
       const { id, address } = await requireAlive(spec)
       const instance = instanceOf(id, spec)
-      const is_due = look % LOOKS === 0
-      if (!is_due && address && (await refusesTcp(address, spec.engine.port, REFUSAL_LIMIT_MS, signal))) {
+      const is_due = look % LOOKS === LOOKS - 1
+      if (!is_due && (await refuses(spec, address, signal))) {
         await wait(PAUSE_MS, undefined, { signal })
         continue
       }
@@ -79,6 +79,19 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
           `${spec.engine.label} did not answer within ${READY_LIMIT_MS / 1000} seconds.`,
           'Look at its log, then start it again.',
         )
+      await wait(PAUSE_MS, undefined, { signal })
+    }
+  }
+
+  /**
+   * A server on a new volume once its port does not refuse any more. Most then take their login at once, which
+   * saves asking them by a command whether they do.
+   */
+  async function untilOpen(spec: ServerSpec, signal: AbortSignal): Promise<DatabaseInstance> {
+    const end = clock.monotonic_ms() + READY_LIMIT_MS
+    for (;;) {
+      const { id, address } = await requireAlive(spec)
+      if (clock.monotonic_ms() > end || !(await refuses(spec, address, signal))) return instanceOf(id, spec)
       await wait(PAUSE_MS, undefined, { signal })
     }
   }
@@ -136,6 +149,22 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
       await start(spec, signal)
       return untilReady(spec, signal)
     },
+    /** A server on a new volume, with the login of its row. */
+    async make(spec: ServerSpec, signal: AbortSignal): Promise<DatabaseInstance> {
+      await ensureCertificate(spec, signal)
+      await start(spec, signal)
+      const open = await untilOpen(spec, signal)
+      const made = await open
+        .run(spec.engine.set_password(spec.credentials), {}, signal)
+        .catch((error: unknown) => {
+          if (signal.aborted) throw error
+          return undefined
+        })
+      if (made?.exit_code === 0) return open
+      const ready = await untilReady(spec, signal)
+      await makeLogin(ready, signal)
+      return ready
+    },
     /** The server that runs now, without waiting for anything. */
     async running(
       spec: Pick<ServerSpec, 'engine' | 'version' | 'credentials' | 'volume_id'>,
@@ -146,6 +175,9 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
   }
 }
 export type Servers = ReturnType<typeof createServers>
+
+const refuses = async (spec: ServerSpec, address: string | undefined, signal: AbortSignal) =>
+  address !== undefined && (await refusesTcp(address, spec.engine.port, REFUSAL_LIMIT_MS, signal))
 
 /** `pem` comes last: while it is there, the others are. */
 function certificateFiles(spec: ServerSpec, now: number): Record<'crt' | 'key' | 'pem', string> {

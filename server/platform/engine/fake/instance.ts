@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { FakeBehaviour } from './behaviour.ts'
 import { createChannel, type Channel } from './channel.ts'
 import type { Instance, LogLine } from '../engine.ts'
-import { type ContainerSpec, MAIN_PROCESS } from '../workload.ts'
+import { type ContainerSpec, MAIN_PROCESS, type Workload } from '../workload.ts'
 
 /**
  * A pretended container: its record, its log and, when it listens, a real HTTP server on a loopback address
@@ -11,7 +11,7 @@ import { type ContainerSpec, MAIN_PROCESS } from '../workload.ts'
  */
 export interface FakeInstance {
   readonly record: Instance
-  readonly spec: ContainerSpec
+  readonly spec: ContainerSpec & Partial<Pick<Workload, 'probe'>>
   readonly log: LogLine[]
   readonly followers: Set<Channel<LogLine>>
   supervised: boolean
@@ -32,7 +32,11 @@ function nextAddress(): string {
 }
 
 /** A created, not yet started instance. */
-export function createFakeInstance(spec: ContainerSpec, index: number, image_id: string): FakeInstance {
+export function createFakeInstance(
+  spec: FakeInstance['spec'],
+  index: number,
+  image_id: string,
+): FakeInstance {
   return {
     record: {
       id: randomBytes(32).toString('hex'),
@@ -62,9 +66,14 @@ export function printLine(instance: FakeInstance, text: string, stream: LogLine[
   for (const follower of instance.followers) follower.push(line)
 }
 
-/** Opens the instance's HTTP server on the port in `PORT`, the image's first exposed port or 3000. */
+/**
+ * Opens the instance's HTTP server on the port in `PORT`, the image's first exposed port, that of a probe over
+ * TCP, or 3000.
+ */
 export async function openServer(instance: FakeInstance, behaviour: FakeBehaviour): Promise<void> {
-  const port = Number(instance.spec.environment.PORT ?? behaviour.exposed_ports?.[0] ?? 3000)
+  const { environment, probe } = instance.spec
+  const probed = probe?.type === 'tcp' ? probe.port : undefined
+  const port = Number(environment.PORT ?? behaviour.exposed_ports?.[0] ?? probed ?? 3000)
   const server = createServer((request, response) => {
     if (behaviour.respond) return behaviour.respond(request, response, instance.record)
     response.setHeader('content-type', 'application/json')
