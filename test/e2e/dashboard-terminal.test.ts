@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type GitServer, startGitServer } from '#test/support/git-server'
 import { ADMIN, nodeApp, type Portreeve, startPortreeve } from '#test/support/portreeve'
-import { launch, visit } from './support/browser.ts'
+import { launch, NETWORK_CHANGED, visit } from './support/browser.ts'
 import { deployed } from './support/deployed.ts'
 
 let forge: GitServer
@@ -19,13 +19,16 @@ afterAll(async () => {
   await forge?.close()
 })
 
+const newCookie = async () => {
+  const login = await portreeve.call('POST', '/api/auth/login', ADMIN)
+  return /session=([^;]+)/.exec(login.headers.get('set-cookie')!)![1]!
+}
+
 it('the terminal page shows a shell in colours, within the policy of the pages', async () => {
   const repository = forge.repository('shell')
   repository.commit(nodeApp('one'))
   const { id } = await deployed(portreeve, { name: 'shell', git_url: repository.url })
-  const login = await portreeve.call('POST', '/api/auth/login', ADMIN)
-  const cookie = /session=([^;]+)/.exec(login.headers.get('set-cookie')!)![1]!
-  const { page, open, faults, context } = await visit(browser, portreeve, undefined, cookie)
+  const { page, open, faults, context } = await visit(browser, portreeve, undefined, await newCookie())
   await open(`/apps/${id}/terminal`)
   await page.locator('[data-state="open"]').waitFor()
   await page.keyboard.type("printf '\\033[38;2;10;200;30mgre''en\\033[0m\\n'; echo sum-$((40+2))\n")
@@ -42,5 +45,53 @@ it('the terminal page shows a shell in colours, within the policy of the pages',
   await page.getByText('Build cache').first().waitFor()
   if (process.env.SHOTS) await page.screenshot({ path: '/tmp/disk-page.png' })
   expect(faults).toEqual([])
+  await context.close()
+})
+
+it('a dialog takes the focus, keeps what was refused, closes with Escape and gives the focus back', async () => {
+  const { page, open, faults, context } = await visit(browser, portreeve, undefined, await newCookie())
+  const { keyboard } = page
+  const dialog = page.getByRole('dialog')
+  const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim())
+  await open('/projects')
+  await page.getByRole('button', { name: 'Create project' }).focus()
+  await keyboard.press('Enter')
+  await dialog.waitFor()
+  const empty = dialog.getByText('Must not be empty.')
+  await keyboard.type('  ')
+  await keyboard.press('Enter')
+  await empty.waitFor()
+  expect(await dialog.getByLabel('Name').inputValue()).toBe('  ')
+  await keyboard.type('default')
+  await empty.waitFor({ state: 'detached' })
+  await keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  await expect.poll(focused).toBe('Create project')
+
+  await portreeve.call('POST', '/api/ssh-keys/generate', { name: 'spare' })
+  await open('/ssh-keys')
+  await page.getByRole('button', { name: /^Delete/ }).focus()
+  await keyboard.down('Enter')
+  await dialog.waitFor()
+  await expect.poll(focused).toBe('Delete')
+  // The key is still held from opening the dialog, so it does not answer it yet.
+  await keyboard.down('Enter')
+  await keyboard.up('Enter')
+  expect(await dialog.isVisible()).toBe(true)
+  await keyboard.press('Enter')
+  await page.getByText('No SSH keys').waitFor()
+
+  await open('/team')
+  await page.getByRole('button', { name: 'Invite' }).click()
+  await dialog.waitFor()
+  await keyboard.type('colleague@example.com')
+  await keyboard.press('Enter')
+  await dialog.getByText('Hand this link over yourself').waitFor()
+  expect(await dialog.getByRole('button').allTextContents()).not.toContain('Cancel')
+  await dialog.getByRole('button', { name: 'Done' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  expect(
+    faults.filter((fault) => !/status of 4(09|22)/.test(fault) && !fault.includes(NETWORK_CHANGED)),
+  ).toEqual([])
   await context.close()
 })

@@ -5,7 +5,7 @@ import {
   useQuery,
   useQueryClient,
 } from '@tanstack/vue-query'
-import { computed, type MaybeRefOrGetter, reactive, ref, toValue } from 'vue'
+import { computed, type MaybeRefOrGetter, type Ref, reactive, ref, toValue } from 'vue'
 import { tell } from '@/lib/toasts'
 import { answerOf } from './client.ts'
 import { ApiFault, sentenceOf } from './fault.ts'
@@ -91,6 +91,8 @@ export function useAction<Input, Result>(
     about?: About
     /** Says a failure in the corner of the page; forms show it themselves. */
     loud?: boolean
+    /** The dialog that asks for it, which closes when it is done; after a refusal it stays open as it is. */
+    closes?: Ref<boolean>
   } = {},
 ) {
   useQueryClient()
@@ -114,6 +116,7 @@ export function useAction<Input, Result>(
         if (options.about) void refresh(options.about)
         const text = typeof options.done === 'function' ? options.done(result, input) : options.done
         if (text) tell('good', text)
+        if (options.closes) options.closes.value = false
         return result
       } catch (error) {
         fault.value = error instanceof ApiFault ? error : new ApiFault(0, undefined)

@@ -8,6 +8,7 @@ export const messages = {
   reload: 'Reload',
   retry: 'Try again',
   cancel: 'Cancel',
+  done: 'Done',
   close: 'Close',
   save: 'Save',
   saved: 'Saved.',
