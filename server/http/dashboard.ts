@@ -44,20 +44,25 @@ export interface PageFacts {
   theme: 'light' | 'dark' | undefined
   /** Whether the browser has a session, which may have ended. */
   session: boolean
-  /** Whether nobody has logged in to this installation yet. */
-  first_run: boolean
+  /** How to get in, while nobody has logged in to this installation yet. */
+  first_run?: { password_file: string; email?: string } | undefined
 }
+
+/** A fact as an attribute of the page: nothing in it ends the attribute or the element. */
+const attribute = (name: string, text: string) =>
+  ` ${name}="${text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')}"`
 
 /** Fills the facts of one answer into the built page. */
 export function renderPage(template: string, { nonce, theme, session, first_run }: PageFacts): string {
   const facts = [
     theme ? ` data-theme="${theme}"` : '',
     session ? ' data-session' : '',
-    first_run ? ' data-first-run' : '',
+    first_run ? attribute('data-first-run', first_run.password_file) : '',
+    first_run?.email ? attribute('data-first-email', first_run.email) : '',
   ]
   return template
     .replaceAll('__NONCE__', nonce)
-    .replace('<html lang="en"', `<html lang="en"${facts.join('')}`)
+    .replace('<html lang="en"', () => `<html lang="en"${facts.join('')}`)
 }
 
 /** The folder of the built dashboard, looked for upwards from a file of the server. */
@@ -78,7 +83,7 @@ export function createDashboard(origin: string) {
   const folder = () => (directory ??= findDirectory(origin))
   return {
     /** Any address that a person may open. Files that do not exist are no pages. */
-    async page(event: H3Event, first_run: boolean): Promise<string> {
+    async page(event: H3Event, first_run?: PageFacts['first_run']): Promise<string> {
       const last = event.path.split('?')[0]!.split('/').at(-1)!
       if (last.includes('.')) throw notFound('path')
       template ??= await readFile(join(folder(), 'index.html'), 'utf8')

@@ -2,7 +2,7 @@ const BROWSERS: readonly [name: string, mark: RegExp][] = [
   ['Edge', /\bEdg(e|A|iOS)?\//],
   ['Opera', /\bOPR\//],
   ['Firefox', /\b(Firefox|FxiOS)\//],
-  ['Chrome', /\b(Chrome|CriOS|Chromium)\//],
+  ['Chrome', /\b(HeadlessChrome|Chrome|CriOS|Chromium)\//],
   ['Safari', /\bSafari\//],
   ['curl', /^curl\//],
   ['wget', /^Wget\//i],

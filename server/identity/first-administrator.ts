@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { PLATFORM } from '#server/kernel/access'
 import type { AuditTrail } from '#server/kernel/audit'
 import type { Clock } from '#server/kernel/clock'
-import type { Config } from '#server/kernel/config'
+import { type Config, DEFAULT_ADMIN_EMAIL } from '#server/kernel/config'
 import type { Db } from '#server/kernel/db'
 import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
@@ -12,12 +12,19 @@ import { createMeta } from '#server/kernel/meta'
 import type { Passwords } from './passwords.ts'
 import type { UserRepository } from './repository.ts'
 
+/** How somebody gets into an installation that nobody has entered yet. */
+export interface FirstRun {
+  /** Where the generated password stands on the server. */
+  password_file: string
+  /** Who it belongs to; left out when the operator chose the address, which is nobody else's business. */
+  email?: string
+}
 /** The generated first password, for as long as it is in use. */
 export interface InitialPassword {
   /** Creates the first administrator of an empty installation; does nothing on any later start. */
   ensure(): Promise<void>
-  /** Whether the first administrator still has the generated password: nobody has set this up yet. */
-  isPending(): boolean
+  /** While the first administrator still has the generated password: nobody has set this up yet. */
+  pending(): FirstRun | undefined
   /** Removes the file once its owner has a password of their own. */
   forget(user_id: string): void
 }
@@ -94,10 +101,15 @@ export function createInitialPassword({
           email,
         })
     },
-    isPending() {
+    pending() {
       const owner = meta.get(OWNER)
       // A password that was reset later is stale as well; only the generated first one is in the file.
-      return owner !== undefined && users.find(owner)?.password_stale === 1 && existsSync(path)
+      const user = owner === undefined ? undefined : users.find(owner)
+      if (user?.password_stale !== 1 || !existsSync(path)) return undefined
+      return {
+        password_file: path,
+        ...(user.email === DEFAULT_ADMIN_EMAIL ? { email: user.email } : {}),
+      }
     },
     forget(user_id) {
       const owner = meta.get(OWNER)

@@ -211,8 +211,8 @@ export function createIdentity(options: IdentityOptions) {
       rightsChanged: (user_id: string) => revocations.announce({ kind: 'user', user_id }),
     },
     ensureAdministrator: initial_password.ensure,
-    /** Whether nobody has set this installation up yet. */
-    isFirstRun: initial_password.isPending,
+    /** How to get in, while nobody has set this installation up yet. */
+    firstRun: initial_password.pending,
     /** Forgets sessions and invitations that have expired; returns how many. */
     prune: () => sessions.prune() + invitations.prune() + password_reset.prune(),
   }

@@ -99,6 +99,8 @@ function list(env: Environment, name: string, valid: (item: string) => boolean, 
   return items
 }
 
+/** Who the first administrator is, unless the operator says. */
+export const DEFAULT_ADMIN_EMAIL = 'admin@localhost'
 const HOSTNAME = dnsName()
 const isHost = (item: string): boolean =>
   isNetwork(item) ||
@@ -157,7 +159,7 @@ export function loadConfig(env: Environment): Config {
         'PORTREEVE_ADMIN_EMAIL',
         (v) => /^[^\s@]+@[^\s@]+$/.test(v),
         'must be an e-mail address.',
-      ) ?? 'admin@localhost',
+      ) ?? DEFAULT_ADMIN_EMAIL,
     admin_password: checked(
       env,
       'PORTREEVE_ADMIN_PASSWORD',

@@ -9,6 +9,8 @@ import { startTestServer, type TestServer } from '#test/support/http-server'
 
 const PAGE =
   '<!doctype html>\n<html lang="en">\n<script src="/assets/main.js" nonce="__NONCE__"></script>\n</html>\n'
+/** A folder as an operator may call it. */
+const FIRST_RUN = { password_file: '/srv/a "b"<$&>/initial-admin-password' }
 const root = mkdtempSync(join(tmpdir(), 'portreeve-pages-'))
 let server: TestServer
 beforeAll(async () => {
@@ -19,7 +21,7 @@ beforeAll(async () => {
   writeFileSync(join(root, 'public/assets/main-1.js.gz'), 'gzip')
   writeFileSync(join(root, 'public/secret.js'), 'outside')
   const dashboard = createDashboard(pathToFileURL(join(root, 'server/chunks/one.mjs')).href)
-  const page = defineEventHandler((event) => dashboard.page(event, true))
+  const page = defineEventHandler((event) => dashboard.page(event, FIRST_RUN))
   const asset = defineEventHandler((event) => dashboard.asset(event, getRouterParam(event, 'file') ?? ''))
   server = await startTestServer(
     [
@@ -55,6 +57,12 @@ describe('a page', () => {
       /data-theme="[^"]*"/.exec((await server.send('GET', '/', { headers: { cookie } })).text)?.[0]
     expect(await look('theme=dark')).toBe('data-theme="dark"')
     expect(await look('theme=%22%3E%3Cscript%3E')).toBeUndefined()
+  })
+  it('says where the first password is, whatever the folder is called', async () => {
+    const { text } = await server.send('GET', '/')
+    expect(text).toContain(
+      '<html lang="en" data-first-run="/srv/a &quot;b&quot;&lt;$&amp;>/initial-admin-password">',
+    )
   })
   it('does not stand in for files that do not exist', async () => {
     for (const path of ['/robots.txt', '/favicon.ico', '/.env', '/apps/x.js'])

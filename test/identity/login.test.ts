@@ -106,6 +106,7 @@ describe('T15: the first start', () => {
     const file = join(api.kernel.config.data_directory, 'initial-admin-password')
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const password = readFileSync(file, 'utf8').trim()
+    expect(api.services.identity.firstRun()).toEqual({ password_file: file, email: 'admin@localhost' })
     expect(password.length).toBeGreaterThanOrEqual(24)
     expect(api.kernel.lines.filter((line) => JSON.stringify(line).includes(password))).toHaveLength(1)
 
@@ -128,6 +129,7 @@ describe('T15: the first start', () => {
     expect(change.status).toBe(200)
     expect((await api.request('GET', '/api/apps', { headers })).status).toBe(200)
     expect(existsSync(file)).toBe(false)
+    expect(api.services.identity.firstRun()).toBeUndefined()
   })
   it('creates nobody on a later start, nor when two start at once', async () => {
     people = await createPeople()
