@@ -28,7 +28,7 @@ const LOOKS: Record<string, Look> = {
     BROKEN,
     'failed crashed expired revoked unhealthy offline error unreachable failing firing down missing timed_out dead',
   ),
-  ...all(RESTS, 'cancelled superseded replaced skipped disabled ignored off silenced exited'),
+  ...all(RESTS, 'cancelled superseded replaced skipped not_reached disabled ignored off silenced exited'),
   stopped: { tone: 'idle', shape: 'pause' },
   asleep: { tone: 'idle', shape: 'pause' },
   paused: { tone: 'idle', shape: 'pause' },
