@@ -7,6 +7,7 @@ export const messages = {
   upgraded: 'Portreeve was upgraded. Reload to get the new pages; what you typed is kept.',
   reload: 'Reload',
   retry: 'Try again',
+  home: 'To the overview',
   cancel: 'Cancel',
   done: 'Done',
   close: 'Close',

@@ -1,5 +1,5 @@
 import type { Schemas } from '@/api/client'
-import { duration } from '@/lib/format'
+import { duration, words } from '@/lib/format'
 import { pageOf } from '@/shell/feature'
 
 export type Job = Schemas['Job']
@@ -14,6 +14,9 @@ const KINDS: Record<string, string> = {
   prj: 'project',
   db: 'database',
 }
+
+/** What a job works on, in a word: its id says nothing to anybody. */
+export const subjectWord = (id: string) => words(KINDS[id.split('_')[0] ?? ''] ?? id)
 
 /** Page of what a job works on, where it has one. */
 export const subjectPage = (id: string) => pageOf(KINDS[id.split('_')[0] ?? ''] ?? '', id)
