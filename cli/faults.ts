@@ -1,4 +1,4 @@
-import { emit } from './tell.ts'
+import { reportError } from './report-error.ts'
 import { CommandError } from './terminal.ts'
 
 /** Of the host's own errors, those whose sentence is all that the operator needs. */
@@ -12,5 +12,5 @@ async function sentenceOf(error: unknown): Promise<string | undefined> {
 
 /** Tells of an error, the host's own ones among them. */
 export async function tellError(error: unknown, words: readonly string[]): Promise<void> {
-  emit(error, words, await sentenceOf(error))
+  reportError(error, words, await sentenceOf(error))
 }

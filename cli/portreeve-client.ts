@@ -1,7 +1,7 @@
 import pkg from '../package.json' with { type: 'json' }
 import { CLIENT_VERBS } from './client-verbs.ts'
 import { createProgram, runProgram } from './program.ts'
-import { endWithReader, emit } from './tell.ts'
+import { endWithReader, reportError } from './report-error.ts'
 import { needsAll } from './verb-choice.ts'
 
 /** The client alone, for those who have Node: one file, without what works on an installation. */
@@ -19,4 +19,4 @@ const words = process.argv.slice(2)
 // In the built file this script goes without the verbs of projects, beside one with all of them.
 const { whole } = module as { whole?: () => void }
 if (whole && needsAll(words)) whole()
-else main(words).catch((error: unknown) => emit(error, words))
+else main(words).catch((error: unknown) => reportError(error, words))

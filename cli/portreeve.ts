@@ -2,7 +2,7 @@
 import pkg from '../package.json' with { type: 'json' }
 import { tellError } from './faults.ts'
 import { runCommands } from './run-commands.ts'
-import { endWithReader } from './tell.ts'
+import { endWithReader } from './report-error.ts'
 
 const words = process.argv.slice(2)
 // A server goes on when nobody reads what it prints.

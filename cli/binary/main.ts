@@ -5,7 +5,7 @@ import { run } from '#server/kernel/process'
 import { findContext } from '../client/contexts.ts'
 import { CLIENT_VERBS } from '../client-verbs.ts'
 import { HOST_VERBS } from '../host-verbs.ts'
-import { emit } from '../tell.ts'
+import { reportError } from '../report-error.ts'
 import { chooseVerbs, firstWord, needsAll } from '../verb-choice.ts'
 import {
   CLIENT,
@@ -78,4 +78,4 @@ async function main(words: string[]): Promise<void> {
 }
 
 const words = process.argv.slice(2)
-main(words).catch((error: unknown) => emit(error, words))
+main(words).catch((error: unknown) => reportError(error, words))

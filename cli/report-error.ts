@@ -29,7 +29,7 @@ function isForPrograms(words: readonly string[]): boolean {
  * foresaw comes with its stack.
  * @param sentence what the caller knows it to mean.
  */
-export function emit(error: unknown, words: readonly string[], sentence?: string): void {
+export function reportError(error: unknown, words: readonly string[], sentence?: string): void {
   const exit_code = error instanceof CommandError ? error.exit_code : 1
   const ours = error instanceof CommandError ? error.message : (sentence ?? fileSentence(error))
   const text = ours ?? (error as Error).stack ?? String(error)
