@@ -25,7 +25,7 @@ export const { ${LIGHT.join(', ')} } = http`,
 ])
 const PREFIX = '\0lean:'
 
-/** The plugin of Rollup that answers some imports with less, and writes files in ASCII alone. */
+/** The plugin of Rollup that answers some imports with less, and writes files in ASCII alone and without spaces. */
 const leanPlugin = {
   name: 'lean',
   resolveId: {
@@ -39,7 +39,16 @@ const leanPlugin = {
     id.startsWith(PREFIX) ? INSTEAD.get(id.slice(PREFIX.length)) : undefined,
   /** V8 keeps a source with one character beyond Latin 1 at two bytes each, as long as the process lives. */
   async renderChunk(code: string): Promise<{ code: string; map: null }> {
-    const written = await transform(code, { charset: 'ascii', legalComments: 'inline', target: 'node24' })
+    const written = await transform(code, {
+      charset: 'ascii',
+      legalComments: 'inline',
+      target: 'node24',
+      // A text stays in memory whole, for the functions that nobody has called yet. Names stay, and lines are short:
+      // an error's stack says where.
+      minifyWhitespace: true,
+      minifySyntax: true,
+      lineLimit: 160,
+    })
     // Regular expressions and licences are left as they are.
     const ascii = written.code.replace(
       /[\u0080-\uffff]/g,
