@@ -12,4 +12,4 @@ while IFS= read -r name; do
 done < <(sed -nE 's/^([A-Z][A-Z0-9_]*)=".*"$/\1/p' "$1")
 # glibc would keep what a thread has freed for that thread.
 exec env --ignore-environment MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=131072 "PATH=$PATH" "HOME=${HOME:-/root}" NODE_ENV=production PORT=9000 "${settings[@]}" \
-  "$ROOT/node_modules/.bin/node" --max-semi-space-size=2 --heap-growing-percent=50 --no-opt --no-maglev "$ROOT/.output/server/index.mjs"
+  "$ROOT/node_modules/.bin/node" --max-semi-space-size=2 --heap-growing-percent=50 --expose-gc --no-opt --no-maglev "$ROOT/.output/server/index.mjs"

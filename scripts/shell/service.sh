@@ -64,7 +64,7 @@ Type=simple
 WorkingDirectory=${checkout//%/%%}
 Environment=NODE_ENV=production PORT=9000 MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=131072
 EnvironmentFile=${data//%/%%}/portreeve.env
-ExecStart=$(unit_quote "$checkout/node_modules/.bin/node") --max-semi-space-size=2 --heap-growing-percent=50 --no-opt --no-maglev $(unit_quote "$checkout/.output/server/index.mjs")
+ExecStart=$(unit_quote "$checkout/node_modules/.bin/node") --max-semi-space-size=2 --heap-growing-percent=50 --expose-gc --no-opt --no-maglev $(unit_quote "$checkout/.output/server/index.mjs")
 Restart=always
 RestartSec=2
 KillMode=mixed

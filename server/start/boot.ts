@@ -1,3 +1,4 @@
+import { cleanWhenQuiet } from '#server/start/cleaning'
 import { compileOnceBusy } from '#server/start/compilers'
 import { enableCompileCache } from 'node:module'
 import { prepareDataDirectory } from '#server/start/data-directory'
@@ -60,7 +61,7 @@ export async function boot(options: BootOptions): Promise<Booted> {
       url: services.addresses.public_url(),
       data: config.data_directory,
     })
-    const watches = [watchStalls({ log }), compileOnceBusy()]
+    const watches = [watchStalls({ log }), compileOnceBusy(), cleanWhenQuiet({ log })]
     return {
       services,
       async stop() {

@@ -1,11 +1,9 @@
 import { setFlagsFromString } from 'node:v8'
-import { workedOfThread } from '#server/kernel/stalls'
 import { COMPILERS } from '#server/start/process-arguments'
+import { LOOK_MS, shareOfThread } from '#server/start/thread-share'
 
 /** Share of the time that the main thread worked, from which on a server is busy. */
 const BUSY = 0.3
-/** Longer than what a start does after its last line. */
-const LOOK_MS = 2000
 
 const useCompilers = (): void => COMPILERS.forEach((name) => setFlagsFromString(`--${name}`))
 
@@ -13,16 +11,6 @@ interface Options {
   use?: () => void
   /** Share of the time since the last call in which the main thread worked, 0 to 1. */
   worked?: () => number
-}
-
-function shareOfThread(): () => number {
-  let last = workedOfThread()
-  return () => {
-    const now = workedOfThread()
-    const share = (now - last) / LOOK_MS
-    last = now
-    return share
-  }
 }
 
 /**

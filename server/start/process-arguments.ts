@@ -3,13 +3,14 @@ export const COMPILERS = ['opt', 'maglev']
 
 /**
  * How Node is started: with a small heap for what is young, with one for what stays that is cleaned up when it
- * grew by half, since what a busy minute took would never be given back, and without the compilers, which hold
- * 8 MB and gain a server that idles nothing; `compileOnceBusy` brings them in. The installer's shell scripts
+ * grew by half, since what a busy minute took would never be given back, with the call for `cleanWhenQuiet`, and
+ * without the compilers, which hold 8 MB and gain a server that idles nothing; `compileOnceBusy` brings them in. The installer's shell scripts
  * spell the same. Source: `docs/decisions/0073-what-stays-in-memory.md`.
  */
 export const NODE_ARGUMENTS = [
   '--max-semi-space-size=2',
   '--heap-growing-percent=50',
+  '--expose-gc',
   ...COMPILERS.map((name) => `--no-${name}`),
 ]
 

@@ -17,6 +17,14 @@ afterAll(() => portreeve?.dispose())
 /** What watches the main thread is loaded with `node --import`, which the one-file program does not take. */
 const watched = it.skipIf(process.env.PORTREEVE_PROGRAM)
 
+it('a server that has started and that nobody asks cleans its memory up', async () => {
+  const freed = await eventually('A cleaning', () => {
+    const line = portreeve.output().match(/Memory was cleaned up.*/)?.[0]
+    return line && Number(/freed_bytes\D+(\d+)/.exec(line)?.[1])
+  })
+  expect(freed).toBeGreaterThan(1_000_000)
+})
+
 /** An archive of many small files in which there is nothing that could be deployed. */
 async function manyFiles(count: number): Promise<Buffer> {
   const tar = pack()
