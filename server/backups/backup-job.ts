@@ -3,6 +3,7 @@ import type { Db } from '#server/kernel/db'
 import type { Events } from '#server/kernel/events'
 import { defineJob, type JobDefinition } from '#server/kernel/jobs/definition'
 import type { Log } from '#server/kernel/log'
+import { type Mark, markNow, sinceMark } from '#server/kernel/stopwatch'
 import type { Archives } from './archives.ts'
 import { classify } from './classify.ts'
 import { backupMachine } from './machine.ts'
@@ -15,7 +16,7 @@ export interface BackupPayload {
 }
 interface State {
   apps: string[]
-  began_ms: number
+  began?: Mark
 }
 export interface BackupJobOptions {
   db: Db
@@ -70,7 +71,7 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
     paced(clock, (written_bytes) => events.append(backupEvent(row, 'progress', { written_bytes })))
   return defineJob<BackupPayload, State>({
     kind: BACKUP_KIND,
-    initial: () => ({ apps: [], began_ms: 0 }),
+    initial: () => ({ apps: [] }),
     classify,
     steps: [
       {
@@ -86,7 +87,7 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
             repository.setStatus(row.id, rowOf(row.id).status, to)
             events.append(backupEvent(row, 'started'))
           })
-          state.began_ms = clock.now()
+          state.began = markNow(clock)
           const subject = target.find(row.target_id)
           state.apps = subject?.apps ?? []
           const { bytes } = await target.dump(
@@ -123,7 +124,7 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
           const { schedule_id } = rowOf(payload.backup_id)
           if (schedule_id === null) return skip()
           // This one is whole by now: it counts, so that retention sees it as the newest.
-          finish(rowOf(payload.backup_id), state.began_ms)
+          finish(rowOf(payload.backup_id), state.began)
           await options.retain(schedule_id, signal)
         },
       },
@@ -132,7 +133,7 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
       const row = repository.find((JSON.parse(_job.payload) as BackupPayload).backup_id)
       if (!row) return
       if (outcome.status === 'succeeded') {
-        if (row.status === 'running') finish(row, state.began_ms)
+        if (row.status === 'running') finish(row, state.began)
         return
       }
       const failure = outcome.failure
@@ -145,11 +146,11 @@ export function defineBackupJob(options: BackupJobOptions): JobDefinition {
       events.append(backupEvent(row, 'failed', { error }))
     },
   })
-  function finish(row: BackupRow, began_ms = 0): void {
+  function finish(row: BackupRow, began?: Mark): void {
     db.tx(() => {
       repository.setStatus(row.id, row.status, backupMachine.next(row.status, 'succeed'))
-      const since = began_ms || Date.parse(row.created_at)
-      repository.update(row.id, { finished_at: clock.iso(), duration_ms: clock.now() - since, error: null })
+      const duration_ms = began ? sinceMark(clock, began) : null
+      repository.update(row.id, { finished_at: clock.iso(), duration_ms, error: null })
       const { size_bytes, sha256 } = row
       events.append(backupEvent(row, 'succeeded', { size_bytes, sha256 }))
     })

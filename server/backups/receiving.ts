@@ -3,6 +3,7 @@ import type { Clock } from '#server/kernel/clock'
 import type { Db } from '#server/kernel/db'
 import { ApiError, conflict } from '#server/kernel/errors'
 import type { Events } from '#server/kernel/events'
+import { markNow, sinceMark } from '#server/kernel/stopwatch'
 import { ObjectStoreError } from '#server/platform/objectstore/objectstore'
 import type { Archives } from './archives.ts'
 import { backupEvent } from './backup-job.ts'
@@ -48,10 +49,10 @@ export function createReceiving(options: ReceivingOptions) {
     async receive(actor: Actor, database_id: string, bytes: AsyncIterable<Uint8Array>): Promise<Backup> {
       const { row, subject } = insert(actor, database_id)
       repository.setStatus(row.id, 'queued', backupMachine.next('queued', 'begin'))
-      const began_ms = clock.now()
+      const began = markNow(clock)
       try {
         const written = await archives.write(row, bytes, new AbortController().signal, () => {})
-        repository.update(row.id, { ...written, duration_ms: clock.now() - began_ms })
+        repository.update(row.id, { ...written, duration_ms: sinceMark(clock, began) })
         await archives.describe(get(row.id), { apps: subject.apps })
       } catch (error) {
         await archives.remove(row).catch(() => undefined)

@@ -9,6 +9,7 @@ import { createJobRepository } from '#server/kernel/jobs/repository'
 import type { Log } from '#server/kernel/log'
 import { own } from '#server/kernel/own'
 import { createMeta } from '#server/kernel/meta'
+import { type Mark, markNow, sinceMark } from '#server/kernel/stopwatch'
 import { classify } from './classify.ts'
 import { createBackupRepository } from './repository.ts'
 import type { Backup, Restore, RestoreBackup, Target } from './schema.ts'
@@ -34,7 +35,7 @@ interface State {
   deployed: string[]
   /** Deployments that were begun, by app. */
   deployments?: Record<string, string>
-  began_ms?: number
+  began?: Mark
 }
 export interface RecoveryOptions {
   db: Db
@@ -52,7 +53,7 @@ export interface RecoveryOptions {
   deploy(app_id: string): string | undefined
   /** How that ended; undefined while it goes on. */
   deployed(deployment_id: string): 'succeeded' | 'failed' | undefined
-  clock: Pick<Clock, 'now'>
+  clock: Clock
   log: Pick<Log, 'info' | 'warn'>
 }
 
@@ -99,7 +100,7 @@ export function createRecovery(options: RecoveryOptions): { definition: JobDefin
     kind: KIND,
     initial: () => ({
       ...{ jobs: {}, restored: [], lost: {}, deployed: [], deployments: {} },
-      began_ms: options.clock.now(),
+      began: markNow(options.clock),
     }),
     classify,
     steps: [
@@ -150,9 +151,9 @@ export function createRecovery(options: RecoveryOptions): { definition: JobDefin
         },
       },
     ],
-    onEnd(_job, outcome, { restored, lost, deployed, began_ms = options.clock.now() }) {
+    onEnd(_job, outcome, { restored, lost, deployed, began = markNow(options.clock) }) {
       meta.remove(RECOVERY_KEY)
-      const duration_ms = options.clock.now() - began_ms
+      const duration_ms = sinceMark(options.clock, began)
       events.append({
         type: `platform.${outcome.status === 'succeeded' ? 'recovered' : 'recovery_failed'}`,
         payload: { restored, lost, deployed, duration_ms },

@@ -1,6 +1,7 @@
 import type { Clock } from '#server/kernel/clock'
 import type { Events } from '#server/kernel/events'
 import { defineJob, type JobDefinition, type Outcome } from '#server/kernel/jobs/definition'
+import { type Mark, markNow, sinceMark } from '#server/kernel/stopwatch'
 import type { Archives } from './archives.ts'
 import { backupEvent, type BackupPayload } from './backup-job.ts'
 import { classify } from './classify.ts'
@@ -10,7 +11,7 @@ import type { Contents, Targets } from './target.ts'
 
 export const VERIFY_KIND = 'backup.verify'
 interface State extends Contents {
-  began_ms: number
+  began?: Mark
 }
 export interface VerifyJobOptions {
   clock: Clock
@@ -30,7 +31,7 @@ export function defineVerifyJob(options: VerifyJobOptions): JobDefinition {
     if (!row) throw new Error(`The backup ${id} is gone.`)
     return row
   }
-  const resultOf = (outcome: Outcome, { began_ms, ...found }: State): Verification => {
+  const resultOf = (outcome: Outcome, { began, ...found }: State): Verification => {
     const values = Object.entries(found.counts)
     const succeeded = outcome.status === 'succeeded'
     return {
@@ -39,20 +40,20 @@ export function defineVerifyJob(options: VerifyJobOptions): JobDefinition {
       objects: succeeded ? (found.objects ?? values.length) : null,
       rows: succeeded ? (found.rows ?? values.reduce((sum, [, count]) => sum + count, 0)) : null,
       counts: Object.fromEntries(values.slice(0, MOST_COUNTS)),
-      duration_ms: began_ms ? clock.now() - began_ms : null,
+      duration_ms: began ? sinceMark(clock, began) : null,
       error: succeeded ? null : (outcome.failure?.message ?? 'The trial restore was cancelled.'),
     }
   }
   return defineJob<BackupPayload, State>({
     kind: VERIFY_KIND,
-    initial: () => ({ counts: {}, began_ms: 0 }),
+    initial: () => ({ counts: {} }),
     classify,
     steps: [
       {
         name: 'check',
         timeout_ms: LONG_MS,
         async run({ payload, state, signal }) {
-          state.began_ms = clock.now()
+          state.began = markNow(clock)
           await archives.check(rowOf(payload.backup_id), signal)
         },
       },

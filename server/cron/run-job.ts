@@ -5,6 +5,7 @@ import type { Events } from '#server/kernel/events'
 import { defineJob, Fatal, type JobDefinition } from '#server/kernel/jobs/definition'
 import type { Log } from '#server/kernel/log'
 import { type Secrets, SecretUnreadableError } from '#server/kernel/secrets'
+import { type Mark, markNow, sinceMark } from '#server/kernel/stopwatch'
 import { EngineError } from '#server/platform/engine/engine'
 import { type Attempt, execute, type ExecutionPorts } from './execute.ts'
 import { type RunEvent, runMachine } from './machine.ts'
@@ -25,6 +26,8 @@ export interface RunState {
   attempts: number
   /** An attempt is under way: after a crash it is not known how it went. */
   is_trying: boolean
+  /** When the first attempt began. */
+  began?: Mark
 }
 export interface RunJobParts {
   repository: CronRepository
@@ -137,6 +140,7 @@ export function runJob({
             } else {
               state.attempts += 1
               state.is_trying = true
+              state.began ??= markNow(clock)
               save()
               move(run, 'start')
               repository.changeRun(run.id, {
@@ -156,15 +160,14 @@ export function runJob({
         },
       },
     ],
-    onEnd(job, outcome) {
+    onEnd(job, outcome, { began }) {
       const run = repository.run(job.subject)
       if (!run) return
-      const at = clock.iso()
       const failed = outcome.failure?.code === 'timed_out' ? 'time_out' : 'fail'
       const event = { succeeded: 'succeed', cancelled: 'cancel', failed } as const
       repository.changeRun(run.id, {
-        finished_at: at,
-        duration_ms: run.started_at ? Math.max(0, Date.parse(at) - Date.parse(run.started_at)) : null,
+        finished_at: clock.iso(),
+        duration_ms: began ? sinceMark(clock, began) : null,
         error:
           outcome.status === 'cancelled'
             ? 'The run was ended: a newer one took its place, or the job was changed or deleted.'

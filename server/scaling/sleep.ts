@@ -1,4 +1,5 @@
 import { type Actor, PLATFORM } from '#server/kernel/access'
+import { type Mark, markNow, sinceMark } from '#server/kernel/stopwatch'
 import type { ScaledApp, ScalingContext } from './context.ts'
 import { sleepMachine, type SleepEvent } from './machine.ts'
 import type { NewDecision } from './repository.ts'
@@ -14,7 +15,7 @@ export function createSleep(context: ScalingContext) {
   const last_request_ms = new Map<string, number>()
   const failed_ms = new Map<string, number>()
   /** When requests began to wait, for the event. */
-  const waiting_since_ms = new Map<string, number>()
+  const waiting_since = new Map<string, Mark>()
 
   const move = (app_id: string, event: SleepEvent): void => {
     const { state } = repository.find(app_id)
@@ -65,8 +66,8 @@ export function createSleep(context: ScalingContext) {
     const { state } = repository.find(app_id)
     if (!app || state === 'awake' || (state === 'asleep' && app.status === 'running')) return
     if (error) failed_ms.set(app_id, clock.now())
-    const since = waiting_since_ms.get(app_id)
-    waiting_since_ms.delete(app_id)
+    const since = waiting_since.get(app_id)
+    waiting_since.delete(app_id)
     db.tx(() => {
       move(app_id, 'wake')
       if (app.status !== 'running') return
@@ -74,7 +75,7 @@ export function createSleep(context: ScalingContext) {
       else
         ports.note(app.id, 'app.woken', {
           to: context.countOf(app),
-          ...(since === undefined ? {} : { waited_ms: clock.now() - since }),
+          ...(since === undefined ? {} : { waited_ms: sinceMark(clock, since) }),
         })
     })
     if (error) log.warn('An app that slept could not be woken', { app: app_id, error })
@@ -83,7 +84,7 @@ export function createSleep(context: ScalingContext) {
   }
 
   const wake = (app: ScaledApp, why: 'request' | 'manual', detail: string): void => {
-    waiting_since_ms.set(app.id, clock.now())
+    waiting_since.set(app.id, markNow(clock))
     last_request_ms.set(app.id, clock.now())
     db.tx(() => {
       move(app.id, 'request')

@@ -8,6 +8,7 @@ import type { Db } from '#server/kernel/db'
 import { ApiError, badRequest, conflict, notFound } from '#server/kernel/errors'
 import { newId } from '#server/kernel/ids'
 import type { Log } from '#server/kernel/log'
+import { type Mark, markNow, sinceMark } from '#server/kernel/stopwatch'
 import { askingEngine } from '#server/platform/engine/asking'
 import type { Engine, Instance } from '#server/platform/engine/engine'
 import { IDLE_MS, LONGEST_MS, MAX_PER_USER, MAX_TERMINALS } from './limits.ts'
@@ -69,8 +70,11 @@ export function createTerminals({ db, clock, log, audit, engine, liveRelease }: 
       project_id: row.project_id,
       after: { session_id: row.id, instance_id: row.instance_id, ...after },
     })
+  /** When those of this process began; of others only the time of day is known. */
+  const marks = new WeakMap<TerminalRow, Mark>()
   const begin = (actor: Actor, row: TerminalRow) =>
     db.tx(() => {
+      marks.set(row, markNow(clock))
       repository.insert(row)
       record(actor, row, 'terminal.start', {})
     })
@@ -82,7 +86,8 @@ export function createTerminals({ db, clock, log, audit, engine, liveRelease }: 
     void leave.finally(() => leaving.delete(leave))
   }
   const finish = (actor: Actor, row: TerminalRow, reason: TerminalEnd, exit_code: number | null) => {
-    const duration_s = Math.max(0, Math.round((clock.now() - Date.parse(row.started_at)) / 1000))
+    const begun = marks.get(row) ?? { running_ms: 0, wall_ms: Date.parse(row.started_at), process: '' }
+    const duration_s = Math.round(sinceMark(clock, begun) / 1000)
     db.tx(() => {
       repository.remove(row.id)
       record(actor, row, 'terminal.end', { reason, exit_code, duration_s, user_id: row.user_id })

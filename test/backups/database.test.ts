@@ -44,6 +44,16 @@ describe('a backup of a database', () => {
     expect(list.body.data).toMatchObject([{ id: made.id }])
     expect((await database()).status).toBe('running')
   })
+  it('F18: tells how long its trial took, also when the clock is set back meanwhile', async () => {
+    const made = await backUp()
+    server.onLoad = () => {
+      api.fakes.clock.advance(5000)
+      api.fakes.clock.set('2026-01-01T00:00:00.000Z')
+    }
+    await api.as('developer').post(`/api/backups/${made.id}/verify`)
+    await api.services.jobs.idle()
+    expect((await backup(made.id)).verification).toMatchObject({ status: 'succeeded', duration_ms: 5000 })
+  })
   it('that is not encrypted holds the very dump', async () => {
     const { zstdDecompressSync } = await import('node:zlib')
     const { location, encrypted } = await backUp({ encrypted: false })

@@ -89,6 +89,17 @@ describe('a cron job', () => {
     })
     expect(api.events().filter(({ type }) => type === 'cron.succeeded')).toHaveLength(1)
   })
+  it('F18: tells how long it ran when the clock is set back meanwhile', async () => {
+    await deployed()
+    const id = await added()
+    behave(() => {
+      api.fakes.clock.advance(5000)
+      api.fakes.clock.set('2026-03-01T10:00:00.000Z')
+      return { exit_code: 0 }
+    })
+    await at('2026-03-01T12:00:00.000Z')
+    expect(await runs(id)).toMatchObject([{ status: 'succeeded', duration_ms: 5000 }])
+  })
   it('tells how it failed, ran too long, or could not run at all', async () => {
     await deployed()
     const id = await added()

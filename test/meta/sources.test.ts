@@ -61,6 +61,14 @@ describe('every source file', () => {
     const long = server.flatMap(functionsOf).filter(({ own_lines }) => own_lines > MOST_OWN_LINES)
     expect(long.map(({ name }) => name).sort()).toEqual(LONG_FUNCTIONS)
   })
+  it('takes no duration from the wall clock, which may be set meanwhile', () => {
+    const wall =
+      /\b(?:duration|latency|waited|elapsed|took)_(?:ms|s)\b.*(?:clock\.now|Date\.now|Date\.parse)\(/
+    const found = server.flatMap(({ path, text }) =>
+      text.split('\n').flatMap((line, index) => (wall.test(line) ? [`${path}:${index + 1}`] : [])),
+    )
+    expect(found).toEqual([])
+  })
   it('lies in a folder: at most three are loose in server/', () => {
     const loose = server.filter(({ path }) => /^server\/[^/]+$/.test(path))
     expect(loose.map(({ path }) => path)).toEqual([

@@ -108,6 +108,15 @@ describe('a terminal', () => {
     expect(hangUps()).toBe(1)
   })
 
+  it('F18: is recorded with how long it was open, also when the clock is set back meanwhile', async () => {
+    const one = await opened()
+    api.fakes.clock.advance(7000)
+    api.fakes.clock.set('2026-01-01T00:00:00.000Z')
+    one.say({ type: 'unsubscribe', channel })
+    const end = (await trail()).find(({ action }: { action: string }) => action === 'terminal.end')
+    expect(end.after.duration_s).toBe(7)
+  })
+
   it('that an earlier process left open is ended and recorded at the start', async () => {
     const one = await opened()
     const row = api.kernel.db.sql('SELECT * FROM terminals').get() as Record<string, unknown>
