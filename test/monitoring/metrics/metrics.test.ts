@@ -87,7 +87,7 @@ describe('samples', () => {
     expect(month.step_s % 3600).toBe(0)
     expect(month.points.length).toBeLessThanOrEqual(720)
   })
-  it('are forgotten: 10 s after 2 h, minutes after 48 h', () => {
+  it('are forgotten: 10 s after 2 h, minutes after 48 h, hours after 90 days', () => {
     const metrics = createMetricRepository(kernel.db)
     const rollUp = createRollup({ ...kernel, metrics })
     const app = write(metrics, 60)
@@ -100,6 +100,9 @@ describe('samples', () => {
     rollUp()
     expect(metrics.range(app, 60, 0, now_s())).toEqual([])
     expect(metrics.range(app, 3600, 0, now_s()).length).toBeGreaterThan(0)
+    kernel.clock.advance(90 * 86_400_000)
+    rollUp()
+    expect(metrics.range(app, 3600, 0, now_s())).toEqual([])
   })
   it('of an app are gone with it', () => {
     const metrics = createMetricRepository(kernel.db)
