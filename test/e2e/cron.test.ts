@@ -84,6 +84,24 @@ describe('cron jobs on the real engine', () => {
     })
     expect(containers()).toBe('')
   })
+  it('of portreeve.json are there as soon as it is live, and those of app.json take their place', async () => {
+    const declared = async () =>
+      (await call('GET', `/api/cron-jobs?app_id=${app_id}`)).filter(
+        ({ source }: { source: string }) => source === 'repository',
+      )
+    expect(await declared()).toMatchObject([
+      {
+        expression: '0 4 * * *',
+        command: 'node job.js declared',
+        next_run_at: expect.stringContaining('T04:00'),
+      },
+    ])
+    const cron = [{ schedule: '30 5 * * *', command: 'node job.js sweep' }]
+    forge.repository('jobs').commit({ 'portreeve.json': null, 'app.json': JSON.stringify({ cron }) })
+    const { id } = await call('POST', `/api/apps/${app_id}/deploy`, {})
+    expect((await portreeve.untilDeployment(id)).status).toBe('live')
+    expect(await declared()).toMatchObject([{ expression: '30 5 * * *', command: 'node job.js sweep' }])
+  })
   it('tell failures, limits of time and of memory, and leave no container', async () => {
     expect(await run({ command: 'node job.js fail', retries: 1, retry_delay_s: 0 })).toMatchObject({
       status: 'failed',
@@ -99,16 +117,6 @@ describe('cron jobs on the real engine', () => {
       error: expect.stringContaining('memory'),
     })
     expect(containers()).toBe('')
-  })
-  it('of portreeve.json are there as soon as it is live', async () => {
-    const jobs = await call('GET', `/api/cron-jobs?app_id=${app_id}`)
-    expect(jobs.filter(({ source }: { source: string }) => source === 'repository')).toMatchObject([
-      {
-        expression: '0 4 * * *',
-        command: 'node job.js declared',
-        next_run_at: expect.stringContaining('T04:00'),
-      },
-    ])
   })
   it('call addresses that are allowed, and keep the beginning of the answer without the header', async () => {
     const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
