@@ -16,7 +16,16 @@ _portreeve() {
   if (( \${#found} )); then compadd -a found; else _files; fi
 }
 compdef _portreeve portreeve`,
-  fish: `complete -c portreeve -a '(portreeve complete -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'`,
+  // Files only where nothing else can come next: by itself fish offers them with everything.
+  fish: `function __portreeve_complete
+  set -l found (portreeve complete -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)
+  if set -q found[1]
+    printf '%s\\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c portreeve -f -a '(__portreeve_complete)'`,
 } as const
 
 export default defineVerb((verb) => {
