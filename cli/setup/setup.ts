@@ -10,7 +10,7 @@ import {
   symlinkSync,
 } from 'node:fs'
 import { networkInterfaces } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { loadConfig } from '#server/kernel/config'
 import { run } from '#server/kernel/process'
@@ -18,6 +18,7 @@ import { cacheDirectory } from '../binary/unpack.ts'
 import { isRunning, ownUrl, readiness } from '../server-here.ts'
 import { CommandError, createProgress, say } from '../terminal.ts'
 import { ensureEngine, requireMachine } from './machine.ts'
+import { placesOf } from './places.ts'
 import { createService, type Places } from './service.ts'
 import { mergeSettings, readSettings, storeSettings } from './settings-file.ts'
 
@@ -30,16 +31,6 @@ export interface SetupOptions {
 
 const READY_WITHIN_MS = 120_000
 const LOOK_MS = 300
-
-export function placesOf({ dataDir }: SetupOptions): Places {
-  const data = resolve(dataDir)
-  return {
-    data,
-    program: join(data, 'program/portreeve'),
-    settings: join(data, 'portreeve.env'),
-    cache: join(data, 'program/unpacked'),
-  }
-}
 
 /** The scripts of the supervisor lie beside the unpacked program. */
 export const shellFolder = (): string => join(dirname(process.argv[1] ?? ''), 'shell')

@@ -147,6 +147,10 @@ describe('portreeve setup', () => {
   it('changes nothing when it is called again, not even without the settings that it was given', () => {
     expect(call([join(home, 'bin/portreeve'), 'setup', ...places]).output).toContain('nothing was changed')
   })
+  it('knows its own server without being told where that is', () => {
+    const { code, output } = call([join(home, 'bin/portreeve'), 'host', 'status'])
+    expect([code, output]).toEqual([0, expect.stringContaining(`127.0.0.1:${settings.PORT}`)])
+  })
   it('is taken away by uninstall, which leaves the data and says where they are', async () => {
     const { code, output } = call([join(home, 'bin/portreeve'), 'uninstall', ...places])
     expect([code, output]).toEqual([0, expect.stringContaining(`still in ${data}`)])
