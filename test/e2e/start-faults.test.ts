@@ -223,6 +223,25 @@ it.each<[what: string, spoil: (made: Installed) => Record<string, string> | void
   expect(told, output).toEqual([expect.stringMatching(sentence)])
   expect([code, /^ +at /m.test(output), edges()]).toEqual([1, false, ''])
 })
+it('F24: a start with the key of another installation changes nothing, and the right key opens everything again', async () => {
+  const { data, key, database } = installed()
+  const sealed = () => {
+    const db = openDb(database)
+    const value = db.sql(`SELECT value FROM meta WHERE key = 'secret_check'`).pluck().get() as string
+    db.close()
+    return value
+  }
+  const [right, kept] = [readFileSync(key), sealed()]
+  writeFileSync(key, `${randomBytes(32).toString('base64')}\n`)
+  expect((await ending({})).code).toBe(1)
+  expect(sealed()).toBe(kept)
+  writeFileSync(key, right)
+  // The only program that opens each secret and then ends.
+  const rotated = await ended(join(entry, '../portreeve.mjs'), { PORTREEVE_DATA_DIR: data }, ['rotate-key'])
+  expect(rotated.code, rotated.output).toBe(0)
+  const opened = createSecrets(loadMasterKey(key, undefined, true)).open(sealed(), 'meta/secret_check')
+  expect([opened, sealed() === kept]).toEqual(['portreeve', false])
+})
 it('the same faults end portreeve rotate-key with one sentence', async () => {
   const { key } = installed()
   chmodSync(key, 0o644)
