@@ -28,7 +28,9 @@ export const Encrypted = v.pipe(
 )
 export const PauseApp = v.pipe(
   v.boolean(),
-  v.description('For volumes: whether what uses the volume is paused while it is read.'),
+  v.description(
+    'For volumes and apps: whether what uses the volumes stands still while they are read, so that all files are of one moment, as after a power cut. What a program holds in memory and has not written is not among them; stop an app first that cannot begin from that.',
+  ),
 )
 export const NewBackup = v.pipe(
   v.strictObject({
