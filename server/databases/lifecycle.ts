@@ -28,6 +28,7 @@ export interface Workroom extends DatabaseContext {
   spares: Spares
 }
 
+export const START_KIND = 'database.start'
 export const UPGRADE_KIND = 'database.upgrade'
 
 /** A job on one database: nothing that it says may hold a password, and its end moves the status. */
@@ -72,7 +73,7 @@ export function databaseJob<P extends DatabasePayload, S extends object>(
 /** Creates, starts, restarts and changes: all of them end with a server that runs as its row says. */
 const startJob = (room: Workroom) =>
   databaseJob<StartPayload, object>(room, {
-    kind: 'database.start',
+    kind: START_KIND,
     initial: () => ({}),
     succeeded: 'ready',
     failed: 'fail',
@@ -82,7 +83,8 @@ const startJob = (room: Workroom) =>
         timeout_ms: 1_800_000,
         async run({ payload, signal }) {
           const row = room.get(payload.database_id)
-          if (row.image_id !== null && !payload.fresh) return
+          const is_here = row.image_id !== null && (await room.engine.findImage(row.image_id))
+          if (is_here && !payload.fresh) return
           const image_id = await room.live.imageOf(engineOf(row.engine), row.version, payload.fresh, signal)
           room.change(row.id, { image_id })
         },

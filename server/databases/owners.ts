@@ -2,8 +2,9 @@ import type { Jobs } from '#server/kernel/jobs/jobs'
 import { EngineError, type EngineEvent } from '#server/platform/engine/engine'
 import { networkOf } from '#server/platform/engine/network-name'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
-import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
+import type { DesiredOwner, WorkloadOwners } from '#server/platform/engine/workload-reconciler'
 import type { DatabaseContext } from './context.ts'
+import { START_KIND, type StartPayload } from './lifecycle.ts'
 import type { Live } from './live.ts'
 import type { Spares } from './spares.ts'
 import { STOP_GRACE_S, workloadOf } from './workload.ts'
@@ -13,9 +14,14 @@ export const UNDER_WAY = new Set(['queued', 'running', 'undoing'])
 /** Databases as owners of workloads: what the reconciler keeps running, and what follows from how they fare. */
 export function databaseOwners(
   { repository, get, change, advance, note }: DatabaseContext,
-  jobs: Pick<Jobs, 'findBySubject'>,
+  jobs: Pick<Jobs, 'findBySubject' | 'enqueue'>,
   { live, spares }: { live: Live; spares: Spares },
 ): WorkloadOwners {
+  const startAnew = ({ id, project_id }: DesiredOwner) =>
+    jobs.enqueue<StartPayload>({
+      ...{ kind: START_KIND, lane: `database:${id}`, subject: id, project_id },
+      payload: { database_id: id, project_id, restart: false, fresh: false },
+    })
   return {
     kind: 'database',
     desired: () =>
@@ -39,8 +45,11 @@ export function databaseOwners(
     },
     restoring: (owner) => note(get(owner.id), 'database.restored'),
     failed(owner, error) {
+      if (!(error instanceof EngineError)) return
+      // A start fetches it again, or says why it cannot.
+      if (error.code === 'image_not_found') startAnew(owner)
       // Trying again does not bring data back.
-      if (error instanceof EngineError && error.code === 'volume_missing')
+      if (error.code === 'volume_missing')
         advance(owner.id, 'fail', { last_error: `${error.message} ${error.hint ?? ''}`.trim() })
     },
     exited(id, event: EngineEvent) {

@@ -202,6 +202,7 @@ export function createDeploymentsDomain(base: Base, use: DeploymentNeeds): Deplo
     owners: () => kept,
     note,
     relocate: deployments.relocate,
+    remake: deployments.remakeOnce,
   })
   /** Ends what an app runs, for a reason that it is told. */
   const stopBecause: LayerWatchOptions['stop'] = async (app, reason) => {

@@ -17,6 +17,9 @@ import { workloadOf } from './release-workload.ts'
 import { desiredProcesses } from './scaler.ts'
 import { stackNetworkOf, targetOf, type DeployContext } from './work.ts'
 
+/** What an app cannot be started without, and the engine does not have any more. */
+const IS_GONE: readonly string[] = ['volume_missing', 'image_not_found']
+
 interface DesiredApp extends DesiredOwner {
   preview_id: string | null
   status: string
@@ -37,6 +40,8 @@ export interface ReconcilerPorts {
    * tried and did not last.
    */
   relocate(app_id: string): boolean
+  /** Has the image of what is live made again; false when that was tried and failed. */
+  remake(app_id: string): boolean
   note(app_id: string, type: string, payload: Record<string, unknown>): void
   /** Other kinds of owners whose workloads are kept running. */
   owners?(): readonly WorkloadOwners[]
@@ -99,8 +104,9 @@ function appOwners(context: DeployContext, ports: ReconcilerPorts): WorkloadOwne
       if (event) context.apps.transition(app.id, event, payload)
     },
     async failed(app, error) {
+      if (!(error instanceof EngineError && IS_GONE.includes(error.code))) return
+      if (error.code === 'image_not_found' && ports.remake(app.id)) return
       // Trying again does not bring data back, and an app without its data must not pretend to run.
-      if (!(error instanceof EngineError && error.code === 'volume_missing')) return
       await context.routing.serve(app.id, NOTHING)
       const release = releases.find(app.release_id)
       if (release) await endRelease(context.engine, release, 0)

@@ -66,6 +66,15 @@ export function createDeployments({ parts, db, events, jobs, audit, ports }: Dep
     const app = apps.get(app_id)
     return { id: app.id, project_id: app.project_id, branch: app.configuration.branch, app }
   }
+  /**
+   * Queues a restart of an app whose image is gone, which makes it again; nothing when a deployment waits
+   * already, which brings one.
+   */
+  const remake = (app_id: string): void => {
+    const { app: _app, ...row } = appRow(app_id)
+    if (repository.withStatus(app_id, ['queued']).length > 0) return
+    db.tx(() => enqueue(row, 'restart', {}, PLATFORM))
+  }
 
   const rollbackTarget = createRollbackTarget(repository, releases)
   const requireImage = (release: Release) => {
@@ -160,14 +169,13 @@ export function createDeployments({ parts, db, events, jobs, audit, ports }: Dep
       if (!is_meant_to_run || !releases.find(app.live_release_id ?? '')?.image_present) return undefined
       return db.tx(() => enqueue(row, 'restart', { fresh_variables: true }, PLATFORM)).id
     },
-    /**
-     * Queues a restart of an app whose image is gone, which makes it again; nothing when a deployment waits
-     * already, which brings one.
-     */
-    remake(app_id: string): void {
-      const { app: _app, ...row } = appRow(app_id)
-      if (repository.withStatus(app_id, ['queued']).length > 0) return
-      db.tx(() => enqueue(row, 'restart', {}, PLATFORM))
+    remake,
+    /** The same without having been asked; once only, so false when the last deployment was one and failed. */
+    remakeOnce(app_id: string): boolean {
+      const last = repository.latest(app_id)
+      if (last?.trigger === 'restart' && last.created_by === null && last.status === 'failed') return false
+      remake(app_id)
+      return true
     },
     /** Whether what is live of an app has this text in one of its variables. */
     holds(app_id: string, text: string): boolean {

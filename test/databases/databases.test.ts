@@ -141,6 +141,26 @@ describe('a database that runs', () => {
     await api.services.deployments.reconciler.reconcile()
     expect((await instances(id)).map(({ state }) => state)).toEqual(['running'])
   })
+  it('F11: is started from an image that is fetched again when its own is gone, or says why it cannot be', async () => {
+    const id = await made()
+    const loseImage = async () => {
+      const [{ id: instance, image }] = (await instances(id)) as [{ id: string; image: string }]
+      api.fakes.engine.vanish(instance)
+      await api.fakes.engine.removeImage(image)
+      await api.services.deployments.reconciler.reconcile()
+      await idle()
+    }
+    await loseImage()
+    expect([(await show(id)).status, (await instances(id)).map(({ state }) => state)]).toEqual([
+      'running',
+      ['running'],
+    ])
+    api.fakes.engine.behave('postgres:*', { pull: 'missing' })
+    await loseImage()
+    expect(await show(id)).toMatchObject({
+      ...{ status: 'failed', last_error: expect.stringMatching(/^The image \S+ does not exist\./) },
+    })
+  })
   it('fails with a sentence when its volume is gone, and gets no empty one', async () => {
     const id = await made()
     const { volume_id } = await show(id)

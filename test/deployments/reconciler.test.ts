@@ -37,6 +37,43 @@ it('the end of a command beside an app is not told as the end of one of its inst
   expect(exits()).toMatchObject([{ instance_id: instance!.id, exit_code: 3 }])
 })
 
+it('F11: an image that is gone is made again, once; an app that cannot be built any more says so', async () => {
+  const files = { 'package.json': '{"name":"shop","scripts":{"start":"node server.js"}}', 'server.js': '//' }
+  api.fakes.git.commit(URL, 'main', files)
+  const { id } = (
+    await api.as('developer').post('/api/apps', { name: 'shop', git_url: URL, soak_seconds: 0 })
+  ).body.data
+  await api.services.jobs.idle()
+  const instances = () => api.fakes.engine.instances({ owner: { kind: 'app', id } })
+  const loseImage = async () => {
+    for (const { id: instance, image } of await instances()) {
+      api.fakes.engine.vanish(instance)
+      await api.fakes.engine.removeImage(image)
+    }
+    await api.services.deployments.reconciler.reconcile()
+    await api.services.jobs.idle()
+  }
+  const app = async () => (await api.as('developer').get(`/api/apps/${id}`)).body.data
+  await loseImage()
+  expect([(await app()).status, (await instances()).map(({ state }) => state)]).toEqual([
+    'running',
+    ['running'],
+  ])
+  api.fakes.engine.behave('*', { build: 'fail' })
+  await loseImage()
+  await api.services.deployments.reconciler.reconcile()
+  expect(await app()).toMatchObject({
+    ...{
+      status: 'failed',
+      last_error: expect.stringMatching(/^The image \S+ is not on this machine\. Deploy again/),
+    },
+  })
+  const tried = (await api.as('developer').get(`/api/apps/${id}/deployments`)).body.data.length
+  await api.services.deployments.reconciler.reconcile()
+  await api.services.jobs.idle()
+  expect((await api.as('developer').get(`/api/apps/${id}/deployments`)).body.data.length).toBe(tried)
+})
+
 it('a deployment does not make the whole server be looked at: instances that a job starts are its own', async () => {
   const whole = () =>
     api.fakes.engine.calls.filter(

@@ -58,6 +58,40 @@ test('a volume and a file are there for an image without rights, and a deploymen
   expect(log.some(({ text }) => text.includes('The old instance ends before the new one starts'))).toBe(true)
 })
 
+const network = () => docker('network', 'ls', '-q', '--no-trunc', '--filter', 'label=portreeve.project')
+/** Removes something of the app's only container while Portreeve does not look; it answers from another one then. */
+async function isBackAfter(remove: (container: string) => void): Promise<void> {
+  const [before = ''] = containers()
+  await portreeve.stop()
+  remove(before)
+  await portreeve.start()
+  await eventually('The app answering from another container', async () => {
+    const { status, body } = await portreeve.visit(HOST, '/greeting')
+    return status === 200 && body === 'grüße' && !containers().includes(before) ? true : undefined
+  })
+  expect([(await app()).status, containers().length]).toEqual(['running', 1])
+}
+
+test('F11: a network that was removed behind our back is made again, and so is what was in it', async () => {
+  await isBackAfter((container) => {
+    docker('network', 'disconnect', '--force', network(), container)
+    docker('network', 'rm', network())
+  })
+  await isBackAfter((container) => {
+    docker('stop', '--time', '1', container)
+    docker('network', 'rm', network())
+  })
+  expect(network().split('\n')).toHaveLength(1)
+})
+
+test('F11: an image that was removed behind our back is made again', async () => {
+  await isBackAfter((container) => {
+    const image = docker('inspect', '--format', '{{.Image}}', container)
+    docker('rm', '-f', container)
+    docker('rmi', '--force', image)
+  })
+})
+
 test('a volume that was removed behind our back stops the app, and is not made anew', async () => {
   // While Portreeve looks, it starts the instance again before the volume can go.
   await portreeve.stop()

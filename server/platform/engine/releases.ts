@@ -179,8 +179,9 @@ async function ensureOne(
       if (spec.ports && spec.ports.length > 0) await host.opened?.()
       return toInstance(await existing(containers, current.id))
     } catch (error) {
-      if (attempt >= ADDRESS_ATTEMPTS || !saysAddressTaken(error)) throw startError(error)
-      if (current.address) refused.add(current.address)
+      const is_refused = saysAddressTaken(error)
+      if (attempt >= ADDRESS_ATTEMPTS || !(is_refused || saysNetworkGone(error))) throw startError(error)
+      if (is_refused && current.address) refused.add(current.address)
       await containers.remove(current.id)
       current = undefined
     }
@@ -247,11 +248,15 @@ function adoptable(containers: Containers, info: ContainerInfo, spec: Workload):
   return (
     ownLabel(info.Config.Labels, 'spec') === asked &&
     info.State.Status !== 'dead' &&
-    info.State.Status !== 'removing'
+    info.State.Status !== 'removing' &&
+    // Whoever took it out of its network by force left it running where nobody reaches it.
+    !(info.State.Running && mainEndpoint(info) === undefined)
   )
 }
 
-function saysAddressTaken(error: unknown): boolean {
-  const cause = error instanceof EngineError && error.cause instanceof Error ? error.cause.message : ''
-  return /address already in use|requested address is not available/i.test(cause)
-}
+const causeOf = (error: unknown): string =>
+  error instanceof EngineError && error.cause instanceof Error ? error.cause.message : ''
+const saysAddressTaken = (error: unknown): boolean =>
+  /address already in use|requested address is not available/i.test(causeOf(error))
+/** A container knows its network by its id, so that one which was made anew under the same name is another. */
+const saysNetworkGone = (error: unknown): boolean => /network \S+ not found/i.test(causeOf(error))

@@ -263,4 +263,5 @@ const ofProcess = (instances: readonly Instance[], process: string) =>
 
 const ENDED: readonly Instance['state'][] = ['exited', 'created', 'dead']
 const isLacking = (instances: readonly Instance[], replicas: number): boolean =>
-  instances.length !== replicas || instances.some(({ state }) => ENDED.includes(state))
+  instances.length !== replicas ||
+  instances.some(({ state, address }) => ENDED.includes(state) || (state === 'running' && !address))
