@@ -44,13 +44,13 @@ configs: { page: { content: "admin page" } }
 
 const get = async (path: string) => (await portreeve.call('GET', path)).body.data
 const post = (path: string, body: unknown = {}) => portreeve.call('POST', path, body)
-const containers = (): Record<string, string> =>
+const containers = (id = app_id): Record<string, string> =>
   Object.fromEntries(
     docker(
       'ps',
       '--no-trunc',
       '--filter',
-      `label=portreeve.app=${app_id}`,
+      `label=portreeve.app=${id}`,
       '--format',
       '{{with .Label "portreeve.process"}}{{.}}{{else}}web{{end}} {{.ID}}',
     )
@@ -202,6 +202,48 @@ test('services that vanish are made again, those of an earlier release too', asy
   const { worker: _new, ...others } = containers()
   const { worker: _old, ...old_others } = before
   expect(others).toEqual(old_others)
+})
+
+test('a backup of the stack is restored as a new app beside it, with the data that it had', async () => {
+  expect(await change(stackOf({ web: 'kept' }))).toMatchObject({ status: 'live' })
+  const kept = (id = app_id) => docker('exec', containers(id).db!, 'cat', '/data/log', '/data/kept')
+  docker(
+    'exec',
+    containers().db!,
+    'sh',
+    '-c',
+    'seq 1 1000 > /data/kept && mkdir /data/deep && ln -s ../kept /data/deep/link',
+  )
+  const before = kept()
+  const { id } = (await post('/api/backups', { target: 'app', target_id: app_id })).body.data
+  const made = await eventually('The backup ending', async () => {
+    const backup = await get(`/api/backups/${id}`)
+    return ['succeeded', 'failed'].includes(backup.status) ? backup : undefined
+  })
+  expect(made, made.error).toMatchObject({ status: 'succeeded' })
+  docker('exec', containers().db!, 'sh', '-c', 'echo later > /data/kept')
+
+  const asked = (await post(`/api/backups/${id}/restore`, { mode: 'new', name: 'copy' })).body.data
+  const copy = asked.target_id
+  const job = await eventually('The restore ending', async () => {
+    const found = await get(`/api/system/jobs/${asked.job_id}`)
+    return ['succeeded', 'failed'].includes(found.status) ? found : undefined
+  })
+  expect(job).toMatchObject({ status: 'succeeded', error: null })
+  await portreeve.untilApp(copy, 'running')
+  // The database of the copy has begun once more than the one that was backed up.
+  expect(kept(copy)).toBe(before.replace(/^1$/m, 'started\n1'))
+  expect(docker('exec', containers(copy).db!, 'cat', '/data/deep/link').split('\n')).toHaveLength(1000)
+  expect(Object.keys(containers(copy)).sort()).toEqual(Object.keys(containers()).sort())
+  const page = await portreeve.visit('copy.apps.test')
+  expect([page.status, page.body]).toEqual([200, (await portreeve.visit('shop.apps.test')).body])
+  expect(kept()).toMatch(/\nlater$/)
+
+  await portreeve.call('DELETE', `/api/apps/${copy}?volumes=true&skip_backup=true`)
+  await eventually('The copy being gone', async () =>
+    (await portreeve.call('GET', `/api/apps/${copy}`)).status === 404 ? true : undefined,
+  )
+  expect(containers(copy)).toEqual({})
 })
 
 test('an app that is deleted with its volumes leaves nothing behind', async () => {
