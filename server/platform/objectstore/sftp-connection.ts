@@ -73,7 +73,7 @@ export async function connectSftp(dial: Dial, config: SftpConfig): Promise<SftpC
             'host_key',
             config.host_key === undefined
               ? `${config.host} shows the key ${shown}. Compare it with the server's own, then send it as host_key.`
-              : `${config.host} shows the key ${shown}, not the approved one. Nothing was sent to it.`,
+              : `${config.host} shows the key ${shown}, not the approved one, ${config.host_key}. Nothing was sent to it.`,
           ),
         )
       else reject(explainSftp(error, config.host))
