@@ -144,9 +144,9 @@ describe('a database that runs', () => {
   it('F11: is started from an image that is fetched again when its own is gone, or says why it cannot be', async () => {
     const id = await made()
     const loseImage = async () => {
-      const [{ id: instance, image }] = (await instances(id)) as [{ id: string; image: string }]
-      api.fakes.engine.vanish(instance)
-      await api.fakes.engine.removeImage(image)
+      const [instance] = await instances(id)
+      api.fakes.engine.vanish(instance!.id)
+      await api.fakes.engine.removeImage(instance!.image)
       await api.services.deployments.reconciler.reconcile()
       await idle()
     }

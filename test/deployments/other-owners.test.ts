@@ -63,4 +63,20 @@ describe('the workload of another kind of owner', () => {
     await reconcile()
     expect([reasons, await instances(), api.fakes.engine.volumes()]).toEqual([['volume_missing'], [], []])
   })
+
+  test('that a job took in hand while it was looked at is left to that: a restore brings its volume back', async () => {
+    const reasons: unknown[] = []
+    let is_busy = false
+    const mounts = [{ kind: 'volume' as const, volume_id: 'vol_gone', path: '/data', read_only: false }]
+    api.services.deployments.keepRunning(
+      owners({
+        workload: () => ({ ...workload, mounts }),
+        restoring: () => void (is_busy = true),
+        busy: () => is_busy,
+        failed: (_, error) => void reasons.push(error),
+      }),
+    )
+    await reconcile()
+    expect([is_busy, reasons]).toEqual([true, []])
+  })
 })

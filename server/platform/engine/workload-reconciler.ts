@@ -101,6 +101,8 @@ export function createWorkloadReconciler({
       try {
         await restore({ engine, signal: stop.signal }, kind, { owner, processes }, instances)
       } catch (error) {
+        // A job that began meanwhile, such as a restore of what is missing, ends with the owner as it makes it.
+        if (kind.busy(owner.id)) continue
         log.warn('A workload could not be restored', { [kind.kind]: owner.id, error })
         await kind.failed?.(owner, error)
       }
