@@ -15,6 +15,7 @@ import { createDeployContext } from './context.ts'
 import { deployJob } from './job.ts'
 import { createOutcome } from './outcome.ts'
 import { createQueue } from './queue.ts'
+import { createRemaking } from './remaking.ts'
 import type { Release } from './releases.ts'
 import { requestOf, type DeploymentRow } from './repository.ts'
 import { createRollbackTarget } from './rollback.ts'
@@ -65,15 +66,6 @@ export function createDeployments({ parts, db, events, jobs, audit, ports }: Dep
   const appRow = (app_id: string) => {
     const app = apps.get(app_id)
     return { id: app.id, project_id: app.project_id, branch: app.configuration.branch, app }
-  }
-  /**
-   * Queues a restart of an app whose image is gone, which makes it again; nothing when a deployment waits
-   * already, which brings one.
-   */
-  const remake = (app_id: string): void => {
-    const { app: _app, ...row } = appRow(app_id)
-    if (repository.withStatus(app_id, ['queued']).length > 0) return
-    db.tx(() => enqueue(row, 'restart', {}, PLATFORM))
   }
 
   const rollbackTarget = createRollbackTarget(repository, releases)
@@ -169,14 +161,7 @@ export function createDeployments({ parts, db, events, jobs, audit, ports }: Dep
       if (!is_meant_to_run || !releases.find(app.live_release_id ?? '')?.image_present) return undefined
       return db.tx(() => enqueue(row, 'restart', { fresh_variables: true }, PLATFORM)).id
     },
-    remake,
-    /** The same without having been asked; once only, so false when the last deployment was one and failed. */
-    remakeOnce(app_id: string): boolean {
-      const last = repository.latest(app_id)
-      if (last?.trigger === 'restart' && last.created_by === null && last.status === 'failed') return false
-      remake(app_id)
-      return true
-    },
+    ...createRemaking({ repository, restart: (id) => enqueue(appRow(id), 'restart', {}, PLATFORM), db }),
     /** Whether what is live of an app has this text in one of its variables. */
     holds(app_id: string, text: string): boolean {
       const { live_release_id } = apps.get(app_id)
