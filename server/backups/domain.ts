@@ -24,6 +24,7 @@ import { createPointInTime } from './point-in-time/service.ts'
 import type { Restore, RestoreDatabase } from './schema.ts'
 import type { Targets } from './target.ts'
 import { createAppTarget } from './targets/app.ts'
+import { createAppParts } from './targets/app-parts.ts'
 import type { AppPorts } from './targets/app-ports.ts'
 import { admitRestore, createDatabaseTarget, type DatabasePort, volumeOf } from './targets/database.ts'
 import { createPlatformTarget } from './targets/platform.ts'
@@ -136,11 +137,19 @@ export function createBackups(base: Base, use: BackupNeeds) {
     final_backup: { plan: ({ id }, actor) => final.plan(actor, 'database', id), take: final.take },
     log_archive: point_in_time,
   })
+  const app_parts = createAppParts(() => use)
   const recovery = createRecovery({
     db,
     jobs,
     events,
     newestGood: service.newestGood,
+    newestAround: (id) =>
+      use.apps
+        .sources()
+        .flatMap((app) => use.apps.find(app.id) ?? [])
+        .filter((app) => app_parts.ids(app).includes(id))
+        .flatMap((app) => service.newestGood('app', app.id) ?? [])
+        .toSorted((a, b) => b.created_at.localeCompare(a.created_at))[0],
     restore: (id, given) => service.restore(PLATFORM, id, given),
     async makeWay(target, id) {
       if (target === 'database') await use.databases.forgetVanished(id)

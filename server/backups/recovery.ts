@@ -42,7 +42,9 @@ export interface RecoveryOptions {
   jobs: Jobs
   events: Events
   newestGood(target: Target, id: string): Backup | undefined
-  restore(backup_id: string, given: RestoreBackup): Restore
+  /** The newest good backup of a whole app that something with data belongs to. */
+  newestAround(id: string): Backup | undefined
+  restore(backup_id: string, given: RestoreBackup & { parts?: readonly string[] }): Restore
   /** Settles what keeps a restore from beginning and is of the machine that the copy was made on. */
   makeWay(target: Target, id: string): Promise<void>
   /** Everything with data of its own. */
@@ -78,18 +80,25 @@ export function settleCopy(db: Db, at: string): void {
   })
 }
 
-/** After `portreeve restore`: databases from their newest backups first, then the apps that use them. */
+/**
+ * After `portreeve restore`: databases and volumes from their newest backups first, their own or those of the apps that
+ * they belong to, then the apps that use them.
+ */
 export function createRecovery(options: RecoveryOptions): { definition: JobDefinition; start(): void } {
   const { db, jobs, events } = options
   const meta = createMeta(db)
   const begin = (state: State, target: Target, { id, name }: Resource): void => {
-    const backup = options.newestGood(target, id)
+    const of_itself = options.newestGood(target, id)
+    const around = options.newestAround(id)
+    const is_part = around !== undefined && (!of_itself || of_itself.created_at < around.created_at)
+    const backup = is_part ? around : of_itself
     if (!backup) {
-      state.lost[name] = `There is no good backup of the ${target}.`
+      state.lost[name] = `There is no good backup of the ${target}, nor of an app that it belongs to.`
       return
     }
     try {
-      state.jobs[id] = options.restore(backup.id, { mode: 'in_place' }).job_id
+      const given = { mode: 'in_place' as const, ...(is_part ? { parts: [id] } : {}) }
+      state.jobs[id] = options.restore(backup.id, given).job_id
       state.restored.push(name)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error

@@ -21,7 +21,7 @@ export interface RestoresOptions {
   targetOf(kind: Target): BackupTarget
   note(actor: Actor, action: string, row: BackupRow, after: Record<string, unknown>): void
 }
-type Given = RestoreBackup & Pick<RestoreRequest, 'preview_id'>
+type Given = RestoreBackup & Pick<RestoreRequest, 'preview_id' | 'parts'>
 
 /** The answer to a restore as something new that would have the name of what is there. */
 export const nameNeeded = (name: string) =>
@@ -47,6 +47,7 @@ export function createRestores(options: RestoresOptions) {
       project_id: row.project_id,
       mode: given.mode,
       ...(given.preview_id ? { preview_id: given.preview_id } : {}),
+      ...(given.parts ? { parts: given.parts } : {}),
       name: given.name ?? row.target_name,
       engine: row.engine,
       version: row.version,

@@ -49,6 +49,8 @@ export interface RestoreRequest {
   name: string
   engine: string | null
   version: string | null
+  /** Volumes and databases that come back of a whole app, in place and without the rest of it; else all of it. */
+  parts?: readonly string[]
   /** What `prepare` keeps for the other halves; nothing secret. */
   prepared?: unknown
 }

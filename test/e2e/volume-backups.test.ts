@@ -179,9 +179,7 @@ test('F28: a lost server is rebuilt from its destination alone, with what was ba
   await portreeve.call('PUT', `/api/storage-providers/${provider.id}`, { passphrase: PASSPHRASE })
   const [app] = await show('/api/apps')
   const [database] = await show('/api/databases')
-  const all = await show('/api/volumes')
-  const volume = all.find(({ mounts }: any) => mounts.length > 0)
-  for (const { id, mounts } of all)
+  for (const { id, mounts } of await show('/api/volumes'))
     if (mounts.length === 0) await portreeve.call('DELETE', `/api/volumes/${id}?skip_backup=true`)
   await eventually('One volume being left', async () =>
     (await show('/api/volumes')).length === 1 ? true : undefined,
@@ -199,9 +197,12 @@ test('F28: a lost server is rebuilt from its destination alone, with what was ba
   expect(platform, platform.error).toMatchObject({ status: 'succeeded' })
   // What is backed up after that is in no database that comes back; the manifests tell of it.
   await sql('CREATE TABLE last_minute AS SELECT 42 AS answer', database.id)
+  // The volume is in no backup of its own since then: it comes out of that of its app.
+  const keeper = docker('ps', '-q', '--filter', `label=portreeve.app=${app.id}`)
+  docker('exec', keeper, 'sh', '-c', 'echo late > /data/late')
   for (const [target, target_id] of [
+    ['app', app.id],
     ['database', database.id],
-    ['volume', volume.id],
   ]) {
     const made = await ended((await post('/api/backups', { target, target_id })).id)
     expect(made, made.error).toMatchObject({ status: 'succeeded' })
@@ -225,6 +226,7 @@ test('F28: a lost server is rebuilt from its destination alone, with what was ba
   expect(await sql('SELECT answer FROM last_minute', database.id)).toBe('42')
   expect(await sql('SELECT count(*) FROM kept', database.id)).toBe('1000')
   await shown()
+  expect(await visit('/late')).toBe('late\n')
   expect((await show(`/api/apps/${app.id}/env/GREETING/reveal`)).value).toBe('hello')
   const hostnames = (await show(`/api/domains?app_id=${app.id}`)).map(({ hostname }: any) => hostname)
   expect(hostnames).toEqual(expect.arrayContaining(names))

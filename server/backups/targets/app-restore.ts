@@ -46,10 +46,13 @@ export function createAppRestore(
   const isTaken = ({ id, data_id }: Plan['volumes'][number]) =>
     ports().volumes.find(id) !== undefined && ports().volumes.dataOf(id) === data_id
 
-  /** In place every part goes where it came from; of a new app, each has a name that is free. */
+  /**
+   * In place every part that is meant goes where it came from; of a new app, each has a name that is free. Throws for
+   * what the app, or the backup, does not have.
+   */
   function planOf(request: RestoreRequest, copy: AppCopy): Plan {
     const { volumes, databases, apps } = ports()
-    const { target_id, project_id, mode } = request
+    const { target_id, project_id, mode, parts } = request
     const app = apps.find(target_id)
     if (!app) throw new Fatal('gone', 'The app is gone.')
     const present = volumes
@@ -63,30 +66,29 @@ export function createAppRestore(
       )
     const free = (name: string, is_taken: boolean, longest: number) =>
       is_taken ? `${app.name}-${name}`.slice(0, longest).replace(/-+$/, '') : name
-    return {
-      volumes: copy.volumes.map(({ name }) => {
+    const isMeant = (id: string | undefined) => !parts || (id !== undefined && parts.includes(id))
+    const plan: Plan = {
+      volumes: copy.volumes.flatMap(({ name }) => {
         const found = present.find((volume) => volume.name === name)
+        if (!isMeant(found?.id)) return []
         if (mode === 'in_place' && !found) throw missing('volume', name)
         const id = mode === 'in_place' ? found!.id : newId('vol')
-        return {
-          name,
-          id,
-          data_id: dataFor(newId('job')),
-          new_name: free(name, volumes.isNameTaken(project_id, name), LONGEST_VOLUME),
-        }
+        const new_name = free(name, volumes.isNameTaken(project_id, name), LONGEST_VOLUME)
+        return [{ name, id, data_id: dataFor(newId('job')), new_name }]
       }),
-      databases: copy.databases.map(({ name }) => {
+      databases: copy.databases.flatMap(({ name }) => {
         const found = databases.inProject(project_id).find((row) => row.name === name)
+        if (!isMeant(found?.id)) return []
         if (mode === 'in_place' && !found) throw missing('database', name)
         const id = mode === 'in_place' ? found!.id : newId('db')
-        return {
-          name,
-          id,
-          restore_id: newId('job'),
-          new_name: free(name, databases.isNameTaken(project_id, name), LONGEST_DATABASE),
-        }
+        const new_name = free(name, databases.isNameTaken(project_id, name), LONGEST_DATABASE)
+        return [{ name, id, restore_id: newId('job'), new_name }]
       }),
     }
+    const held = [...plan.volumes, ...plan.databases].map(({ id }) => id)
+    if (parts?.some((id) => !held.includes(id)))
+      throw new Fatal('changed', `The backup of ${app.name} was made before this was part of it.`)
+    return plan
   }
   /** Rows for a new app and its parts; what an attempt before this one made is left alone. */
   async function make(
@@ -197,7 +199,8 @@ export function createAppRestore(
             signal,
             () => {},
           )
-        } else throw new ArchiveError('damaged', 'The archive holds something that it does not name.')
+        } else if (!request.parts)
+          throw new ArchiveError('damaged', 'The archive holds something that it does not name.')
       }
     },
     async activate(request, signal) {
@@ -220,8 +223,12 @@ export function createAppRestore(
     },
     async finish(request, open) {
       const { apps, volumes } = ports()
+      const { target_id, mode, parts } = request
+      if (parts) {
+        for (const { id } of planIn(request).volumes) await volumes.forgetData(id)
+        return []
+      }
       const copy = await copyIn(open)
-      const { target_id, mode } = request
       if (mode === 'in_place') {
         const left_out = surroundings.restoreInPlace(target_id, copy)
         for (const { id } of planIn(request).volumes) await volumes.forgetData(id)

@@ -5,6 +5,7 @@ import { packSections, readSections, type Section } from '../archive/bundle.ts'
 import type { BackupTarget, Contents, DumpOptions } from '../target.ts'
 import type { VolumeFiles } from '../volume-files.ts'
 import { type AppCopy, readCopy } from './app-copy.ts'
+import { createAppParts } from './app-parts.ts'
 import type { AppPorts } from './app-ports.ts'
 import { createAppRestore } from './app-restore.ts'
 import { dataFor, whilePaused } from './volume.ts'
@@ -18,30 +19,7 @@ export function createAppTarget(
   files: VolumeFiles,
   database: BackupTarget,
 ): BackupTarget {
-  const volumesOf = (app_id: string) =>
-    [
-      ...new Set(
-        ports()
-          .volumes.releaseMounts(app_id)
-          .volumes.map(({ volume_id }) => volume_id),
-      ),
-    ].flatMap((id) => ports().volumes.find(id) ?? [])
-  /** Databases by links, and those that variables name. */
-  const databasesOf = (app_id: string, project_id: string, variables: AppCopy['variables']) => {
-    const { databases } = ports()
-    const linked = databases.linkedTo(app_id)
-    const named = new Set(ports().env.ownersIn(variables))
-    const by_reference = databases
-      .inProject(project_id)
-      .filter(({ id, name }) => named.has(name) && !linked.some((one) => one.id === id))
-    return [
-      ...linked.flatMap(({ id, key }) => {
-        const row = databases.find(id)
-        return row ? [{ row, key: key as string | null }] : []
-      }),
-      ...by_reference.map((row) => ({ row, key: null })),
-    ]
-  }
+  const { volumesOf, databasesOf } = createAppParts(ports)
   const partsOf = (app_id: string, project_id: string, without: DumpOptions['without']) => {
     const variables = ports().env.snapshot(app_id)
     const volumes = without.includes('volumes') ? [] : volumesOf(app_id)
