@@ -8,7 +8,7 @@ export default defineEventHandler((event) => {
   const slug = getRouterParam(event, 'slug') ?? ''
   const nonce = randomBytes(16).toString('base64')
   const is_feed = getQuery(event).format === 'atom'
-  const text = is_feed ? pages?.feed(slug, event.path) : pages?.html(slug, nonce)
+  const text = is_feed ? pages?.feed(slug) : pages?.html(slug, nonce)
   setResponseHeader(event, 'Content-Security-Policy', `default-src 'none'; style-src 'nonce-${nonce}'`)
   setResponseHeader(event, 'Content-Type', is_feed ? 'application/atom+xml' : 'text/html; charset=utf-8')
   if (text !== undefined) return text

@@ -1,3 +1,4 @@
+import type { Addresses } from '#server/addresses/service'
 import { defineModule } from '#server/kernel/module'
 import type { Base } from '#server/platform/base'
 import { createDial } from '#server/platform/outbound/dial'
@@ -14,6 +15,7 @@ interface Needs {
   traffic: Pick<Traffic, 'samples'>
   webhooks: { projectOf(id: string): string | undefined }
   projects: { nameOf(id: string): string | undefined }
+  addresses: Pick<Addresses, 'public_url'>
 }
 
 function createMonitoringDomain(base: Base, use: Needs) {
@@ -45,6 +47,7 @@ function createMonitoringDomain(base: Base, use: Needs) {
     clock,
     shown: (project_id) => monitoring.uptime.shown(project_id),
     projectName: (id) => use.projects.nameOf(id),
+    publicUrl: () => use.addresses.public_url(),
   })
   let timer: NodeJS.Timeout | undefined
   let ticking: Promise<void> | undefined

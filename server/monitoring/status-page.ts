@@ -8,7 +8,8 @@ export interface ShownCheck extends Pick<UptimeCheck, 'name' | 'status' | 'avail
 export interface StatusPage {
   title: string
   checks: ShownCheck[]
-  incidents: { title: string; from: string; until: string | null }[]
+  /** The newest first; `id` tells one from all others of the page. */
+  incidents: { id: string; title: string; from: string; until: string | null }[]
   updated_at: string
 }
 
@@ -83,14 +84,19 @@ ${past.length > 0 ? `<section><h2>Incidents</h2>${past.join('\n')}</section>` : 
 `
 }
 
-/** The incidents as an Atom feed. */
+/** The incidents as an Atom feed of the page at this address. It changes when one begins or ends, and never else. */
 export function renderStatusFeed({ title, incidents, updated_at }: StatusPage, address: string): string {
-  const entries = incidents.map(
-    ({ title: what, from, until }) =>
-      `<entry><id>${escape(`${address}#${from}`)}</id><title>${escape(what)}</title><updated>${until ?? from}</updated><content>${until ? `Over since ${until}.` : 'Not over yet.'}</content></entry>`,
-  )
+  const changedAt = ({ from, until }: StatusPage['incidents'][number]) => until ?? from
+  const entries = incidents.map((incident) => {
+    const state = incident.until ? `Over since ${incident.until}.` : 'Not over yet.'
+    return `<entry><id>${escape(`${address}#${incident.id}`)}</id><title>${escape(incident.title)}</title>
+<link href="${escape(address)}"/><updated>${changedAt(incident)}</updated><content>${state}</content></entry>`
+  })
+  const updated = incidents.map(changedAt).toSorted().at(-1) ?? updated_at
   return `<?xml version="1.0" encoding="utf-8"?>
-<feed xmlns="http://www.w3.org/2005/Atom"><id>${escape(address)}</id><title>${escape(title)}: status</title><updated>${updated_at}</updated>
+<feed xmlns="http://www.w3.org/2005/Atom"><id>${escape(address)}</id><title>${escape(title)}: status</title>
+<author><name>${escape(title)}</name></author><link href="${escape(address)}"/>
+<link rel="self" href="${escape(`${address}?format=atom`)}"/><updated>${updated}</updated>
 ${entries.join('\n')}
 </feed>
 `

@@ -10,6 +10,8 @@ export interface StatusPageOptions {
   /** Checks that a project shows. */
   shown(project_id: string): ReturnType<Uptime['shown']>
   projectName(id: string): string | undefined
+  /** Where this server is reached, without a slash at its end. */
+  publicUrl(): string
 }
 interface PageRow {
   project_id: string
@@ -19,7 +21,8 @@ interface PageRow {
 const INCIDENTS = 20
 
 /** Public pages, one per project that shows an uptime check. Whoever knows the address sees what the project shows. */
-export function createStatusPages({ db, clock, shown, projectName }: StatusPageOptions) {
+export function createStatusPages(options: StatusPageOptions) {
+  const { db, clock, shown, projectName, publicUrl } = options
   const ofProject = (project_id: string) =>
     db.sql('SELECT * FROM status_pages WHERE project_id = ?').get(project_id) as PageRow | undefined
   const bySlug = (slug: string) =>
@@ -42,6 +45,7 @@ export function createStatusPages({ db, clock, shown, projectName }: StatusPageO
       title: projectName(row.project_id) ?? 'Status',
       checks,
       incidents: incidents.map(({ subject_id, fired_at, resolved_at }) => ({
+        id: `${subject_id}-${fired_at}`,
         title: `${names.get(subject_id)} did not answer.`,
         from: fired_at,
         until: resolved_at,
@@ -67,9 +71,10 @@ export function createStatusPages({ db, clock, shown, projectName }: StatusPageO
       const row = bySlug(slug)
       return row && renderStatusPage(contentOf(row), nonce)
     },
-    feed(slug: string, address: string): string | undefined {
+    /** The same as a feed. */
+    feed(slug: string): string | undefined {
       const row = bySlug(slug)
-      return row && renderStatusFeed(contentOf(row), address)
+      return row && renderStatusFeed(contentOf(row), `${publicUrl()}/status/${slug}`)
     },
   }
 }

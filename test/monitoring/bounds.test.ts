@@ -11,26 +11,43 @@ beforeEach(async () => {
   })
   check = made.body.data
 })
+const feedOf = async () => (await api.request('GET', `${check.status_page}?format=atom`)).text
 afterEach(() => api.close())
 
 const before = (days: number) => new Date(api.fakes.clock.now() - days * DAY_MS).toISOString()
-const incident = (number: number, days: number) =>
+const incident = (number: number, days: number, subject = check) =>
   api.kernel.db
     .sql(
       `INSERT INTO alert_history (id, rule_id, rule_name, project_id, subject_id, severity, message, fired_at, resolved_at)
        VALUES (?, 'alr_x', 'Uptime', ?, ?, 'critical', 'gone', ?, ?)`,
     )
-    .run(`alh_${number}`, check.project_id, check.id, before(days), before(days))
+    .run(`alh_${number}`, subject.project_id, subject.id, before(days), before(days))
 const rows = (sql: string) => api.kernel.db.sql(sql).pluck().all()
 
 it('the status page and its feed tell the newest twenty incidents, however many there were', async () => {
   for (let number = 0; number < 200; number++) incident(number, 80 - number * 0.4)
-  const feed = (await api.request('GET', `${check.status_page}?format=atom`)).text
+  const feed = await feedOf()
   const told = [...feed.matchAll(/<updated>([^<]+)<\/updated><content>/g)].map(([, at]) => at)
   expect(told).toEqual(Array.from({ length: 20 }, (_, index) => before(80 - (199 - index) * 0.4)))
   expect(feed.length).toBeLessThan(10_000)
   const page = (await api.request('GET', check.status_page)).text
   expect(page.match(/did not answer/g)).toHaveLength(20)
+})
+
+it('each incident of the feed has an address that no other one has, and the feed changes with incidents alone', async () => {
+  const other = await api.as('developer').post('/api/monitoring/uptime', {
+    ...{ name: 'Docs', target: 'https://docs.example.com/', public: true, project_id: check.project_id },
+  })
+  incident(1, 2)
+  incident(2, 2, other.body.data)
+  const feed = await feedOf()
+  const ids = [...feed.matchAll(/<id>([^<]+)<\/id>/g)].map(([, id]) => id!)
+  expect(new Set(ids).size).toBe(3)
+  for (const id of ids) expect(new URL(id).protocol).toMatch(/^https?:$/)
+  expect(feed).toContain('<author><name>')
+  expect(feed).toMatch(/<link rel="self" href="http[^"]+\/status\/[^"]+\?format=atom"\/>/)
+  api.fakes.clock.advance(60_000)
+  expect(await feedOf()).toBe(feed)
 })
 
 it('the history of alerts is kept for 90 days, results of uptime checks for a week, and by the day for 400', async () => {
