@@ -29,12 +29,14 @@ const tls = ({ host }: FailedRun) =>
     `${quote(host)} did not prove its identity: its TLS certificate is not valid.`,
     'Renew the certificate of the host, or add its authority to the certificates of this server (SSL_CERT_FILE).',
   )
-const hostKey = ({ host }: FailedRun) =>
-  new GitError(
+const hostKey = ({ host, stderr }: FailedRun) => {
+  const sent = /SHA256:[A-Za-z0-9+/]{43}/.exec(stderr)?.[0]
+  return new GitError(
     'host_key',
     `The SSH host key of ${quote(host)} is not the one that is known.`,
-    'Someone may be listening in. When the host was set up anew, give its new key as known_hosts lines with the deploy key (ssh-keyscan prints them; compare them with the host).',
+    `${sent ? `It sent ${sent}. ` : ''}Someone may be listening in. When the host was set up anew, give its new key as known_hosts lines with the deploy key (ssh-keyscan prints them; compare them with the host).`,
   )
+}
 
 /** Read from top to bottom: the first that matches explains. Texts are git's and ssh's own with LC_ALL=C. */
 const RULES: Rule[] = [
