@@ -243,7 +243,8 @@ export const sftp: ObjectStoreDescriptor = {
   secrets: ['password', 'private_key'],
   location: (config) => {
     const { username, host, port, path } = config as unknown as SftpConfig
-    return `${username}@${host}:${port}/${path}`
+    // Below the folder that the server puts the user in, unless it begins at the root.
+    return `${username}@${host}:${port}${path.startsWith('/') ? path : `/~/${path}`}`
   },
   create: (config, { dial }) => createSftpStore(config as unknown as SftpConfig, dial),
 }

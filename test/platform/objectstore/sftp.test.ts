@@ -26,6 +26,12 @@ const put = (store: ReturnType<typeof open>) => store.put('x', bytesOf(Buffer.fr
 describe('a folder of an SFTP server', () => {
   storeContract(async () => open())
 
+  it.each([
+    ['/srv/backups', 'ops@nas.example.org:22/srv/backups'],
+    ['backups', 'ops@nas.example.org:22/~/backups'],
+  ])('that is %s is told as %s', (path, location) => {
+    expect(sftp.location({ username: 'ops', host: 'nas.example.org', port: 22, path })).toBe(location)
+  })
   it('gets no partial file', async () => {
     const path = join(server.folder, 'partial')
     const store = open({ path })
