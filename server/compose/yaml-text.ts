@@ -1,4 +1,14 @@
-import { type Document, isAlias, isCollection, isPair, parseDocument, type ScalarTag, type Tags } from 'yaml'
+import {
+  type Document,
+  isAlias,
+  isCollection,
+  isMap,
+  isPair,
+  isScalar,
+  parseDocument,
+  type ScalarTag,
+  type Tags,
+} from 'yaml'
 import { isModestYaml } from '#server/kernel/modest-yaml'
 import { ComposeError, type Fields, isFields } from './issues.ts'
 
@@ -38,6 +48,11 @@ export function readComposeText(text: string): Fields {
     const line = text.slice(0, problem.pos[0]).split('\n').length
     return refuse(`The file is not valid YAML (line ${line}): ${problem.message.slice(0, 200)}`)
   }
+  const repeated = repeatedKey(document.contents)
+  if (repeated) {
+    const line = text.slice(0, repeated.at).split('\n').length
+    return refuse(`The file names «${repeated.key.slice(0, 100)}» twice in one mapping (line ${line}).`)
+  }
   if (valuesOf(document) > MAX_VALUES) return refuse('The file has too many values.')
   let tree: unknown
   try {
@@ -58,7 +73,7 @@ function documentOf(text: string): Document.Parsed | undefined {
     logLevel: 'silent',
     // Of each fault it would copy a part of the file.
     prettyErrors: false,
-    // Comparing keys with each other takes time with their square.
+    // Comparing keys with each other takes time with their square; they are looked through afterwards.
     uniqueKeys: false,
     stringKeys: true,
   } as const
@@ -90,4 +105,20 @@ function valuesOf(document: Document.Parsed): number {
   }
   count(document.contents)
   return total
+}
+
+/** The first key that a mapping has a second time: only the last would count, and nobody would see the first. */
+function repeatedKey(node: unknown): { key: string; at: number } | undefined {
+  if (isPair(node)) return repeatedKey(node.value)
+  if (!isCollection(node)) return undefined
+  const seen = new Set<string>()
+  for (const item of node.items) {
+    const name = isMap(node) && isPair(item) && isScalar(item.key) ? item.key : undefined
+    const key = String(name?.value)
+    if (name && seen.has(key)) return { key, at: name.range?.[0] ?? 0 }
+    if (name) seen.add(key)
+    const within = repeatedKey(item)
+    if (within) return within
+  }
+  return undefined
 }

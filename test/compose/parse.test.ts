@@ -32,6 +32,15 @@ const repository = (texts: Record<string, string>) => ({
   read: (path: string) => texts[path],
 })
 
+it('a key that stands twice in a mapping is refused with its line: only the last would count', () => {
+  const text = 'services:\n  web:\n    image: nginx:1\n    ports: ["80"]\n    image: nginx:2\n'
+  expect(issuesOf(text)).toEqual([
+    { path: '', message: 'The file names «image» twice in one mapping (line 5).' },
+  ])
+  const apart = 'services:\n  web: {image: nginx:1}\n  api: {image: nginx:1}\n'
+  expect(issuesOf(apart)).toEqual([])
+})
+
 describe('a service', () => {
   it('has its defaults where the file says nothing', () => {
     expect(parseCompose('services: {web: {image: "nginx:1.29"}}').services).toEqual([
