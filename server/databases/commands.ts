@@ -73,6 +73,20 @@ export async function requireSuccess(
   )
 }
 
+/** Whether a command succeeds; it does not where its server has ended, either. */
+export async function succeeds(
+  instance: DatabaseInstance,
+  command: ContainerCommand,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    return (await instance.run(command, {}, signal)).exit_code === 0
+  } catch (error) {
+    if (signal.aborted) throw error
+    return false
+  }
+}
+
 /** The end of what something printed, without passwords. */
 export function lastWords(text: string, { credentials }: Pick<DatabaseInstance, 'credentials'>): string[] {
   const redact = redactor([credentials.password, credentials.admin_password])

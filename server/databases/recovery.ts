@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Fatal } from '#server/kernel/jobs/definition'
-import { requireSuccess } from './commands.ts'
+import { requireSuccess, succeeds } from './commands.ts'
 import type { Recover } from './engine.ts'
 import type { DatabaseInstance } from './instance.ts'
 import { ensureLogin, type Servers } from './servers.ts'
@@ -86,11 +86,7 @@ async function replayed(
   for (;;) {
     // A long log is replayed for hours: as long as the server lives, it is waited for.
     const server = await servers.alive(spec)
-    const result = await server.run(recover.recovered(), {}, signal).catch((error: unknown) => {
-      if (signal.aborted) throw error
-      return undefined
-    })
-    if (result?.exit_code === 0) return server
+    if (await succeeds(server, recover.recovered(), signal)) return server
     await wait(PAUSE_MS, undefined, { signal })
   }
 }

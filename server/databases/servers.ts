@@ -5,7 +5,7 @@ import type { Engine, Instance } from '#server/platform/engine/engine'
 import { createSelfSigned } from '#server/platform/ingress/self-signed'
 import { refusesTcp } from '#server/platform/tcp'
 import { networkOf } from '#server/platform/engine/network-name'
-import { lastWords, requireSuccess, runInside } from './commands.ts'
+import { lastWords, requireSuccess, runInside, succeeds } from './commands.ts'
 import type { DatabaseInstance } from './instance.ts'
 import { READY_LIMIT_MS, type ServerSpec, STOP_GRACE_S, tlsFilesOf, workloadOf } from './workload.ts'
 
@@ -65,14 +65,8 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
         await wait(PAUSE_MS, undefined, { signal })
         continue
       }
-      const probe = await instance
-        .run(spec.engine.probe(spec.credentials), {}, signal)
-        .catch((error: unknown) => {
-          // It may have ended, which the next look tells better.
-          if (signal.aborted) throw error
-          return undefined
-        })
-      if (probe?.exit_code === 0) return instance
+      // One that has ended is told better by the next look.
+      if (await succeeds(instance, spec.engine.probe(spec.credentials), signal)) return instance
       if (clock.monotonic_ms() > end)
         throw new Fatal(
           'not_ready',
@@ -154,13 +148,7 @@ export function createServers({ engine, clock }: { engine: Engine; clock: Clock 
       await ensureCertificate(spec, signal)
       await start(spec, signal)
       const open = await untilOpen(spec, signal)
-      const made = await open
-        .run(spec.engine.set_password(spec.credentials), {}, signal)
-        .catch((error: unknown) => {
-          if (signal.aborted) throw error
-          return undefined
-        })
-      if (made?.exit_code === 0) return open
+      if (await succeeds(open, spec.engine.set_password(spec.credentials), signal)) return open
       const ready = await untilReady(spec, signal)
       await makeLogin(ready, signal)
       return ready

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { answeredWithin } from '#server/kernel/deadline'
 import type { Connection } from '../connection.ts'
 import type { ContainerInfo, Containers } from './containers.ts'
 import { EngineError, type LogLine, type LogOptions } from '../engine.ts'
@@ -142,22 +143,12 @@ async function* untilSilent(source: AsyncIterable<Buffer>, silence_ms: number): 
   const chunks = source[Symbol.asyncIterator]()
   for (let bytes = 0; ; ) {
     const next = chunks.next()
-    const chunk = bytes < FLOOD_BYTES ? await next : await within(next, silence_ms)
+    // What comes of it after the silence is nobody's.
+    next.catch(() => {})
+    const chunk = await (bytes < FLOOD_BYTES ? next : answeredWithin(silence_ms, next, undefined))
     if (!chunk || chunk.done) return
     bytes += chunk.value.length
     yield chunk.value
-  }
-}
-
-/** What a promise holds, or undefined once the time is over; its later failure is nobody's. */
-async function within<T>(promise: Promise<T>, limit_ms: number): Promise<T | undefined> {
-  const timer = new AbortController()
-  try {
-    const over = wait(limit_ms, undefined, { signal: timer.signal }).catch(() => undefined)
-    return await Promise.race([promise, over])
-  } finally {
-    timer.abort()
-    promise.catch(() => {})
   }
 }
 
