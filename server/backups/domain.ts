@@ -143,13 +143,17 @@ export function createBackups(base: Base, use: BackupNeeds) {
     jobs,
     events,
     newestGood: service.newestGood,
-    newestAround: (id) =>
-      use.apps
+    newestAround() {
+      const of_apps = use.apps
         .sources()
         .flatMap((app) => use.apps.find(app.id) ?? [])
-        .filter((app) => app_parts.ids(app).includes(id))
-        .flatMap((app) => service.newestGood('app', app.id) ?? [])
-        .toSorted((a, b) => b.created_at.localeCompare(a.created_at))[0],
+        .flatMap((app) => {
+          const backup = service.newestGood('app', app.id)
+          return backup ? app_parts.ids(app).map((id) => [id, backup] as const) : []
+        })
+      // Of two apps with the same part the newer backup counts: what is put in later stays.
+      return new Map(of_apps.toSorted(([, a], [, b]) => a.created_at.localeCompare(b.created_at)))
+    },
     restore: (id, given) => service.restore(PLATFORM, id, given),
     async makeWay(target, id) {
       if (target === 'database') await use.databases.forgetVanished(id)

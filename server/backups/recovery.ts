@@ -42,8 +42,8 @@ export interface RecoveryOptions {
   jobs: Jobs
   events: Events
   newestGood(target: Target, id: string): Backup | undefined
-  /** The newest good backup of a whole app that something with data belongs to. */
-  newestAround(id: string): Backup | undefined
+  /** The newest good backup of a whole app that something with data belongs to, by the id of that. */
+  newestAround(): ReadonlyMap<string, Backup>
   restore(backup_id: string, given: RestoreBackup & { parts?: readonly string[] }): Restore
   /** Settles what keeps a restore from beginning and is of the machine that the copy was made on. */
   makeWay(target: Target, id: string): Promise<void>
@@ -87,9 +87,8 @@ export function settleCopy(db: Db, at: string): void {
 export function createRecovery(options: RecoveryOptions): { definition: JobDefinition; start(): void } {
   const { db, jobs, events } = options
   const meta = createMeta(db)
-  const begin = (state: State, target: Target, { id, name }: Resource): void => {
+  const begin = (state: State, target: Target, { id, name }: Resource, around: Backup | undefined): void => {
     const of_itself = options.newestGood(target, id)
-    const around = options.newestAround(id)
     const is_part = around !== undefined && (!of_itself || of_itself.created_at < around.created_at)
     const backup = is_part ? around : of_itself
     if (!backup) {
@@ -116,11 +115,12 @@ export function createRecovery(options: RecoveryOptions): { definition: JobDefin
       {
         name: 'restore',
         async run({ state, save }) {
+          const around = options.newestAround()
           for (const { target, list } of options.resources())
             for (const resource of list) {
               if (Object.hasOwn(state.jobs, resource.id) || Object.hasOwn(state.lost, resource.name)) continue
               await options.makeWay(target, resource.id)
-              begin(state, target, resource)
+              begin(state, target, resource, around.get(resource.id))
               save()
             }
         },

@@ -28,8 +28,20 @@ export interface Workroom extends DatabaseContext {
   spares: Spares
 }
 
-export const START_KIND = 'database.start'
+const START_KIND = 'database.start'
 export const UPGRADE_KIND = 'database.upgrade'
+
+/** What is queued so that the server of a database runs as its row says. */
+export const startRequest = (
+  { id, project_id }: { id: string; project_id: string },
+  how: Pick<StartPayload, 'restart' | 'fresh'>,
+) => ({
+  kind: START_KIND,
+  lane: `database:${id}`,
+  subject: id,
+  project_id,
+  payload: { database_id: id, project_id, ...how },
+})
 
 /** A job on one database: nothing that it says may hold a password, and its end moves the status. */
 export function databaseJob<P extends DatabasePayload, S extends object>(

@@ -2,9 +2,9 @@ import type { Jobs } from '#server/kernel/jobs/jobs'
 import { EngineError, type EngineEvent } from '#server/platform/engine/engine'
 import { networkOf } from '#server/platform/engine/network-name'
 import { MAIN_PROCESS } from '#server/platform/engine/workload'
-import type { DesiredOwner, WorkloadOwners } from '#server/platform/engine/workload-reconciler'
+import type { WorkloadOwners } from '#server/platform/engine/workload-reconciler'
 import type { DatabaseContext } from './context.ts'
-import { START_KIND, type StartPayload } from './lifecycle.ts'
+import { startRequest } from './lifecycle.ts'
 import type { Live } from './live.ts'
 import type { Spares } from './spares.ts'
 import { STOP_GRACE_S, workloadOf } from './workload.ts'
@@ -17,11 +17,6 @@ export function databaseOwners(
   jobs: Pick<Jobs, 'findBySubject' | 'enqueue'>,
   { live, spares }: { live: Live; spares: Spares },
 ): WorkloadOwners {
-  const startAnew = ({ id, project_id }: DesiredOwner) =>
-    jobs.enqueue<StartPayload>({
-      ...{ kind: START_KIND, lane: `database:${id}`, subject: id, project_id },
-      payload: { database_id: id, project_id, restart: false, fresh: false },
-    })
   return {
     kind: 'database',
     desired: () =>
@@ -47,7 +42,8 @@ export function databaseOwners(
     failed(owner, error) {
       if (!(error instanceof EngineError)) return
       // A start fetches it again, or says why it cannot.
-      if (error.code === 'image_not_found') startAnew(owner)
+      if (error.code === 'image_not_found')
+        jobs.enqueue(startRequest(owner, { restart: false, fresh: false }))
       // Trying again does not bring data back.
       if (error.code === 'volume_missing')
         advance(owner.id, 'fail', { last_error: `${error.message} ${error.hint ?? ''}`.trim() })

@@ -9,7 +9,7 @@ import type { Wanted } from '#server/kernel/page'
 import { archiveColumns, planChange, publicPort, requireMemory } from './changes.ts'
 import type { DatabaseContext } from './context.ts'
 import { engineOf } from './engines.ts'
-import type { DeletePayload, DatabasePayload, StartPayload } from './lifecycle.ts'
+import { type DatabasePayload, type DeletePayload, startRequest, type StartPayload } from './lifecycle.ts'
 import { databaseMachine } from './machine.ts'
 import { type ConfirmPayload, requireRoomToKeep, type UpgradePayload } from './replacement.ts'
 import type { DatabaseRow } from './repository.ts'
@@ -75,7 +75,7 @@ export function createDatabaseService(options: ServiceOptions) {
       payload,
     })
   const start = (row: DatabaseRow, how: Pick<StartPayload, 'restart' | 'fresh'>) =>
-    enqueue<StartPayload>(row, 'start', { ...payloadOf(row), ...how })
+    jobs.enqueue<StartPayload>(startRequest(row, how))
 
   /** Throws 409 when the machine does not know the event in this state; nothing is written yet. */
   const requireEvent = (row: DatabaseRow, event: 'ready' | 'stop', verb: string) => {
