@@ -1,4 +1,4 @@
-import { readDotenv } from '#server/env/dotenv'
+import { readDotenv } from '#server/kernel/dotenv'
 import { own } from '#server/kernel/own'
 import type { Change } from '#server/project-file/diff'
 import type { Item } from '#server/project-file/items'

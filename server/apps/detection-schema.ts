@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { SuggestedVariables } from '#server/builds/schema'
 import {
   Branch,
   BuildSettings,
@@ -100,6 +101,7 @@ export const DetectedPlan = v.pipe(
       v.array(v.object({ field: v.string(), value: v.string(), source: v.string() })),
       v.description('Which value came from where.'),
     ),
+    suggested_variables: v.optional(SuggestedVariables),
     compose: v.optional(
       v.pipe(DetectedStack, v.description('What a compose file describes; absent for other stacks.')),
     ),

@@ -1,5 +1,6 @@
 import { baseImage } from './base-images.ts'
 import { portOfCommand } from './commands.ts'
+import { suggestedVariables } from './example-variables.ts'
 import { withForeignPackages } from './foreign-packages.ts'
 import { ignoredSettings } from './ignored-settings.ts'
 import { interpreterPackages } from './interpreters.ts'
@@ -23,7 +24,9 @@ import { undetected } from './undetected.ts'
  */
 export function detect(tree: SourceTree, overrides: DetectOptions = {}): BuildPlan {
   try {
-    return detectPlan(tree, overrides)
+    const plan = detectPlan(tree, overrides)
+    const suggested_variables = suggestedVariables(tree)
+    return suggested_variables.length === 0 ? plan : { ...plan, suggested_variables }
   } catch (error) {
     if (error instanceof DetectionError) throw error
     const reason = error instanceof Error ? error.message : 'unknown'

@@ -92,6 +92,15 @@ export interface BuildPlan extends PlanFacts {
   explanation: Explanation[]
   /** What a compose file describes; absent for other stacks. */
   compose?: StackPlan
+  /** What the repository's `.env.example` names; absent where there is none. */
+  suggested_variables?: SuggestedVariable[]
+}
+
+/** A variable that the repository shows in its example of a `.env` file. */
+export interface SuggestedVariable {
+  key: string
+  value: string
+  comment: string | null
 }
 
 /** A compose file as it is shown before it is deployed. */

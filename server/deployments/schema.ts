@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { SuggestedVariables } from '#server/builds/schema'
 import { BranchName } from '#server/platform/git/branch-name'
 import { FailureWord, pagingEntries, several, severalIds, sorting, Timestamp } from '#server/kernel/schemas'
 
@@ -86,6 +87,7 @@ export const Deployment = v.pipe(
         start_command: v.nullable(v.string()),
         port: v.number(),
         explanation: v.array(v.object({ field: v.string(), value: v.string(), source: v.string() })),
+        suggested_variables: v.optional(SuggestedVariables),
       }),
     ),
   }),

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { ApiError, type ErrorDetail, invalid } from '#server/kernel/errors'
-import { readDotenv } from './dotenv.ts'
+import { own } from '#server/kernel/own'
+import { readDotenv } from '#server/kernel/dotenv'
 import { VariableKey, type VariableImport, VariableText } from './schema.ts'
 
 const faultOf = (schema: v.GenericSchema, input: unknown): string | undefined =>
@@ -20,6 +21,18 @@ function refuse(details: ErrorDetail[]): void {
 
 /** Keys and values of an import; a 422 names every line that cannot be taken. */
 export function entriesOf(body: VariableImport): [key: string, value: string][] {
+  const entries = readEntries(body)
+  const named = new Set(entries.map(([key]) => key))
+  const message = 'is said of a variable that is not among those of the import.'
+  refuse(
+    Object.keys(body.details ?? {})
+      .filter((key) => !named.has(key))
+      .map((key) => ({ path: `details.${key.slice(0, 255)}`, message })),
+  )
+  return entries
+}
+
+function readEntries(body: VariableImport): [key: string, value: string][] {
   if ((body.text === undefined) === (body.variables === undefined))
     throw invalid('text', 'or variables must be given, and only one of the two.')
   if (body.variables) {
@@ -43,4 +56,14 @@ export function entriesOf(body: VariableImport): [key: string, value: string][] 
       .map(({ line, message }) => ({ path: 'text', message: `line ${line} ${message}` })),
   )
   return entries.map(({ key, value }) => [key, value])
+}
+
+/** What an import says of one of its variables beside the value. */
+export function saidOf({ secret, scopes, details }: VariableImport, key: string) {
+  const single = own(details ?? {}, key)
+  return {
+    secret: single?.secret ?? secret,
+    scopes: single?.scopes ?? scopes,
+    comment: single?.comment,
+  }
 }

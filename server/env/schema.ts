@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { pagingEntries, SECRET, sorting, Timestamp } from '#server/kernel/schemas'
-import { VARIABLE_NAME } from './dotenv.ts'
+import { VARIABLE_NAME } from '#server/kernel/dotenv'
 
 /** What answers show instead of a secret. */
 export const MASK = '********'
@@ -156,6 +156,20 @@ export const VariableImport = v.pipe(
     ),
     secret: v.optional(Secret),
     scopes: v.optional(Scopes),
+    details: v.optional(
+      v.pipe(
+        v.record(
+          v.string(),
+          v.strictObject({
+            secret: v.optional(Secret),
+            scopes: v.optional(Scopes),
+            comment: v.optional(Comment),
+          }),
+        ),
+        v.description('What is said of single variables that are named, by their key; wins over the others.'),
+        v.examples([{ STRIPE_MODE: { comment: 'live or test' } }]),
+      ),
+    ),
   }),
   v.title('VariableImport'),
 )

@@ -8,8 +8,8 @@ import { orThrow } from '#server/kernel/or-throw'
 import { limits, paged, type Paging } from '#server/kernel/schemas'
 import type { Secrets } from '#server/kernel/secrets'
 import { type Change, createChanges } from './changes.ts'
-import { renderEntry } from './dotenv.ts'
-import { entriesOf } from './import.ts'
+import { renderEntry } from '#server/kernel/dotenv'
+import { entriesOf, saidOf } from './import.ts'
 import { referencesIn, UnresolvedError } from './references.ts'
 import { createReleaseVariables, type DatabasePorts } from './release-variables.ts'
 import { createVariableRepository, type Owner, type VariableRow } from './repository.ts'
@@ -177,12 +177,13 @@ export function createVariables({ db, clock, secrets, events, audit, ports }: Va
         const changed = entries.map(([key, value]) => {
           const row = existing.get(key)
           const before = row && vault.openReadable(row)
+          const said = saidOf(body, key)
           const plain: PlainVariable = {
             value: keptBy(value, before?.secret ? before.value : undefined)!,
             preview_value: before?.preview_value ?? null,
-            secret: body.secret ?? (row ? row.secret === 1 : seemsSecret(key, value)),
-            ...scopesOf(body.scopes, before),
-            comment: row?.comment ?? null,
+            secret: said.secret ?? (row ? row.secret === 1 : seemsSecret(key, value)),
+            ...scopesOf(said.scopes, before),
+            comment: said.comment === undefined ? (row?.comment ?? null) : said.comment,
           }
           const change = changes.put(actor, { project_id, app_id, key }, row, plain, path, before)
           if (change.row.refs !== '[]') requireResolved(project_id, plain, `${path}: ${key}`)

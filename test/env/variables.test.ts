@@ -235,6 +235,27 @@ describe('an import', () => {
       { key: 'SAME_TOKEN', comment: 'kept', scopes: ['runtime'], version: 1 },
     ])
   })
+  it('says of single variables what differs from the others', async () => {
+    await add({ key: 'OLD', value: '1', comment: 'before', scopes: ['build'] })
+    const { body } = await developer().post(`${env}/import`, {
+      variables: { OLD: '2', NEW: SECRET, PLAIN: '3' },
+      scopes: ['runtime'],
+      details: {
+        OLD: { comment: null },
+        NEW: { secret: true, scopes: ['build', 'runtime'], comment: 'after' },
+      },
+    })
+    expect(body.data).toMatchObject({ added: ['NEW', 'PLAIN'], changed: ['OLD'] })
+    expect((await developer().get(env)).body.data).toMatchObject([
+      { key: 'NEW', value: '********', secret: true, scopes: ['build', 'runtime'], comment: 'after' },
+      { key: 'OLD', value: '2', scopes: ['runtime'], comment: null },
+      { key: 'PLAIN', value: '3', secret: false, scopes: ['runtime'] },
+    ])
+    const stray = { variables: { OLD: '3' }, details: { ODL: { comment: 'x' } } }
+    expect((await developer().post(`${env}/import`, stray)).body.error.details).toEqual([
+      { path: 'details.ODL', message: 'is said of a variable that is not among those of the import.' },
+    ])
+  })
   it('with one bad line names it and applies nothing', async () => {
     await add({ key: 'OLD', value: '1' })
     const before = api.services.events.latest()

@@ -1,6 +1,6 @@
 import { own } from '#server/kernel/own'
 import { stringify } from 'yaml'
-import { renderEntry } from '#server/env/dotenv'
+import { renderEntry } from '#server/kernel/dotenv'
 import { ProjectFileError, readProjectFile } from '#server/project-file/read'
 import type { ProjectFile } from '#server/project-file/schema'
 import { paint, plain } from '../../client/output.ts'

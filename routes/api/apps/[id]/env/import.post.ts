@@ -6,7 +6,7 @@ import { data, IdParam } from '#server/http/schemas'
 export default endpoint({
   summary: 'Import many variables of an app at once',
   description:
-    'From the text of a dotenv file or from an object. A text is read as the package dotenv reads it; a line that is no assignment, an open quote and a key that is there twice are refused with 422, which names each line, and then nothing is applied. Keys that exist keep their comment, and whether they are secret, unless `secret` or `scopes` is given.',
+    'From the text of a dotenv file or from an object. A text is read as the package dotenv reads it; a line that is no assignment, an open quote and a key that is there twice are refused with 422, which names each line, and then nothing is applied. Keys that exist keep their comment, and whether they are secret, unless `secret`, `scopes` or `details` say otherwise.',
   access: 'developer',
   scope: { noun: 'app' },
   params: IdParam,

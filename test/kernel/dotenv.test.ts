@@ -1,6 +1,6 @@
 import { parse } from 'dotenv'
 import { describe, expect, it } from 'vitest'
-import { readDotenv, renderEntry } from '#server/env/dotenv'
+import { readDotenv, renderEntry } from '#server/kernel/dotenv'
 
 const valuesOf = (text: string) =>
   Object.fromEntries(readDotenv(text).entries.map(({ key, value }) => [key, value]))
