@@ -116,7 +116,7 @@ async function answer(call: Call): Promise<unknown> {
   const raw_body = await bodyOf(definition, event)
   const project_id = by_body ? projectOf(call, raw_body?.value) : early
   // Without a project the schema says which field is missing.
-  if (by_body && project_id !== undefined) authorizeFor(call, project_id)
+  if (by_body && project_id !== undefined) authorizeFor(call, project_id, raw_body?.value)
   const params = definition.params ? parseQuery(definition.params, call.params) : undefined
   const query = parseQuery(
     definition.query ?? v.strictObject({}),
@@ -159,14 +159,21 @@ async function answer(call: Call): Promise<unknown> {
   return result
 }
 
+/** What a refusal calls what is not there: what the request named, so that unknown ids read the same. */
+function nounOf({ scope }: AnyEndpoint, body: unknown): string {
+  if (typeof scope !== 'object') return 'project'
+  if (scope.field === undefined || !scope.or_project) return scope.noun
+  return own(body as Record<string, unknown>, scope.field) === undefined ? 'project' : scope.noun
+}
+
 /**
  * For a project that only the body names, the first call knows no project yet and refuses who could not do
  * this in any.
  */
-function authorizeFor(call: Call, project_id: string | undefined): void {
+function authorizeFor(call: Call, project_id: string | undefined, body?: unknown): void {
   const { definition, facts, actor } = call
   if (definition.access === 'public') return
-  const noun = typeof definition.scope === 'object' ? definition.scope.noun : 'project'
+  const noun = nounOf(definition, body)
   authorize(
     actor,
     definition.access,
